@@ -1,0 +1,55 @@
+/**
+ * The only door to time. Services take a `Clock`; tests drive a fake one, so that no test ever sleeps.
+ */
+export interface Clock {
+  /** Wall-clock time, milliseconds since the Unix epoch. May jump: use it for records, not for intervals. */
+  nowMs(): number;
+  /** Monotonic milliseconds with fraction, origin unspecified. For intervals and deadlines. */
+  monotonicMs(): number;
+  /** Calls `run` once after `delayMs`. The returned function cancels; cancelling twice is safe. */
+  after(delayMs: number, run: () => void): () => void;
+}
+
+/** The machine's clock. */
+export function createClock(): Clock {
+  return {
+    nowMs: () => Date.now(),
+    monotonicMs: () => performance.now(),
+    after(delayMs, run) {
+      const timer = setTimeout(run, Math.max(0, delayMs));
+      return () => clearTimeout(timer);
+    },
+  };
+}
+
+/**
+ * Resolves after `delayMs`, or at once when `signal` aborts. Never rejects: the caller looks at the signal.
+ */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const finish = () => {
+      cancel();
+      signal?.removeEventListener("abort", finish);
+      resolve();
+    };
+    const cancel = clock.after(delayMs, finish);
+    signal?.addEventListener("abort", finish, { once: true });
+  });
+}
+
+/** RFC 3339 with milliseconds and the offset `+00:00` (ruling 18). */
+export function toTimestamp(epochMs: number): string {
+  return `${new Date(epochMs).toISOString().slice(0, -1)}+00:00`;
+}
+
+/** The clock's present moment as a timestamp of the wire. */
+export function timestampNow(clock: Clock): string {
+  return toTimestamp(clock.nowMs());
+}
+
+/** Milliseconds since the epoch of a timestamp (`Z` or offset, any precision), or null when it is none. */
+export function parseTimestamp(text: string): number | null {
+  const value = Date.parse(text);
+  return Number.isNaN(value) ? null : value;
+}

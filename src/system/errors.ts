@@ -1,0 +1,48 @@
+/**
+ * Every reason for which a service gives up on a caller's behalf. A closed union: the table in
+ * `routes/http/errors.ts` maps each to one HTTP status, and a code without a row does not compile.
+ */
+export type ServiceErrorCode =
+  | "invalid_request"
+  | "not_found"
+  | "conflict"
+  | "ambiguous"
+  | "blocked_reconciliation"
+  | "unavailable"
+  | "unsupported"
+  | "not_implemented"
+  | "dispatch_failed"
+  | "transport_failed"
+  | "precondition_failed";
+
+/**
+ * "Cannot go on": thrown by services, turned into a reply at the boundary (route, loop turn, CLI).
+ * `message` is shown to callers: it never holds a prompt, a mail body, a token or a path they did not give.
+ * `reason` rather than `code`: Elysia reads a `code` field of an error as its own.
+ */
+export class ServiceError extends Error {
+  readonly reason: ServiceErrorCode;
+  readonly data: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(
+    reason: ServiceErrorCode,
+    message: string,
+    options: { data?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "ServiceError";
+    this.reason = reason;
+    this.data = options.data;
+  }
+}
+
+/** Marks a `switch` over a closed union as complete: a new member fails to compile here. */
+export function assertNever(value: never): never {
+  throw new Error(`unexpected value: ${JSON.stringify(value)}`);
+}
+
+/** The message of anything that was thrown, on one line. */
+export function messageOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.replace(/\s+/g, " ").trim();
+}

@@ -1,0 +1,129 @@
+import {
+  appendFileSync,
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import type { Ids } from "./ids.ts";
+import type { Steps } from "./steps.ts";
+
+/**
+ * The only door to the file system. Files are created 0600 and folders 0700 (ruling 21). Every write takes
+ * the label of its step (see `Steps`). Paths are absolute.
+ */
+export interface Files {
+  /** The whole file as text, or null when it does not exist. Other failures throw. */
+  read(path: string): string | null;
+  exists(path: string): boolean;
+  /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
+  stat(path: string): { size: number; modifiedMs: number; directory: boolean } | null;
+  /** Names inside a folder, sorted; empty when the folder is absent. */
+  list(path: string): string[];
+  ensureDirectory(label: string, path: string): void;
+  /**
+   * Replaces the file durably: temporary file in the same folder, fsync, rename, fsync of the folder. After a
+   * crash a reader sees the old content or the new, never a part. `durable: false` skips both syncs.
+   */
+  write(label: string, path: string, text: string, options?: { durable?: boolean; mode?: number }): void;
+  /** Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. */
+  append(label: string, path: string, text: string): void;
+  rename(label: string, from: string, to: string): void;
+  /** Removes a file or an empty-or-not folder; absent is fine. Never follows a link at `path` itself. */
+  remove(label: string, path: string): void;
+}
+
+export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
+  const { ids, steps } = deps;
+  const step = <T>(label: string, run: () => T): T => {
+    steps.before(label);
+    const result = run();
+    steps.after(label);
+    return result;
+  };
+  return {
+    read: readOrNull,
+    exists: (path) => statOrNull(path) !== null,
+    stat: (path) => {
+      const found = statOrNull(path);
+      return found && { size: found.size, modifiedMs: found.mtimeMs, directory: found.isDirectory() };
+    },
+    list: (path) => {
+      try {
+        return readdirSync(path).sort();
+      } catch (error) {
+        if (isAbsent(error)) return [];
+        throw error;
+      }
+    },
+    ensureDirectory: (label, path) => {
+      if (statOrNull(path)?.isDirectory()) return;
+      step(label, () => mkdirSync(path, { recursive: true, mode: 0o700 }));
+    },
+    write: (label, path, text, options = {}) =>
+      step(label, () => replaceFile(path, text, ids, options.durable ?? true, options.mode ?? 0o600)),
+    append: (label, path, text) => step(label, () => appendFileSync(path, text, { mode: 0o600 })),
+    rename: (label, from, to) => step(label, () => renameSync(from, to)),
+    remove: (label, path) => step(label, () => rmSync(path, { recursive: true, force: true })),
+  };
+}
+
+function replaceFile(path: string, text: string, ids: Ids, durable: boolean, mode: number): void {
+  const folder = dirname(path);
+  const temporary = join(folder, `.${ids.hex(6)}.tmp`);
+  const handle = openSync(temporary, "wx", mode);
+  try {
+    const bytes = Buffer.from(text, "utf8");
+    for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
+    if (durable) fsyncSync(handle);
+  } catch (error) {
+    closeSync(handle);
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  closeSync(handle);
+  // The umask may have taken bits away; the mode is part of the promise.
+  chmodSync(temporary, mode);
+  renameSync(temporary, path);
+  if (durable) syncFolder(folder);
+}
+
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function readOrNull(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+}
+
+function statOrNull(path: string) {
+  try {
+    return statSync(path);
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    throw error;
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  const code = (error as { code?: string }).code;
+  return code === "ENOENT" || code === "ENOTDIR";
+}

@@ -1,0 +1,83 @@
+import { type Clock, sleep } from "./clock.ts";
+
+/**
+ * A long-running part. `start` twice and `stop` unstarted are safe; `stop` waits for work in flight and is
+ * idempotent.
+ */
+export interface Lifecycle {
+  start(): void;
+  stop(): Promise<void>;
+}
+
+/**
+ * A level-triggered loop: `turn` looks at the world as it is and acts; `wake` only makes it look sooner and
+ * carries no truth. Wakes during a turn cause exactly one further turn. A turn that throws is reported once
+ * per distinct message and the loop goes on after `retryMs`. `turn` returns how long it may sleep when nobody
+ * wakes it (milliseconds, or null for "until woken").
+ */
+export interface Loop extends Lifecycle {
+  wake(): void;
+}
+
+export function createLoop(options: {
+  clock: Clock;
+  turn: (signal: AbortSignal) => Promise<number | null>;
+  onError: (error: unknown) => void;
+  retryMs?: number;
+}): Loop {
+  const { clock, turn, onError, retryMs = 1000 } = options;
+  let running: Promise<void> | null = null;
+  let abort = new AbortController();
+  let woken = false;
+  let rouse: (() => void) | null = null;
+
+  async function pause(delayMs: number | null): Promise<void> {
+    if (woken || abort.signal.aborted) return;
+    const nap = new AbortController();
+    const woke = new Promise<void>((resolve) => {
+      rouse = () => {
+        nap.abort();
+        resolve();
+      };
+    });
+    await (delayMs === null ? woke : Promise.race([woke, sleep(clock, delayMs, nap.signal)]));
+    rouse = null;
+  }
+
+  async function run(): Promise<void> {
+    let lastMessage: string | null = null;
+    while (!abort.signal.aborted) {
+      woken = false;
+      let delayMs: number | null;
+      try {
+        delayMs = await turn(abort.signal);
+        lastMessage = null;
+      } catch (error) {
+        const message = String(error);
+        if (message !== lastMessage) onError(error);
+        lastMessage = message;
+        delayMs = retryMs;
+      }
+      await pause(delayMs);
+    }
+  }
+
+  return {
+    start() {
+      if (running) return;
+      abort = new AbortController();
+      running = run();
+    },
+    wake() {
+      woken = true;
+      rouse?.();
+    },
+    async stop() {
+      if (!running) return;
+      abort.abort();
+      rouse?.();
+      await running;
+      running = null;
+    },
+  };
+}

@@ -1,0 +1,233 @@
+import { readdirSync, readFileSync } from "node:fs";
+import type { Steps } from "./steps.ts";
+
+/** One process as the operating system shows it. */
+export interface ProcessFacts {
+  pid: number;
+  parentPid: number;
+  /** Short name the kernel keeps (`comm`), at most 15 characters on Linux. */
+  command: string;
+  argv: string[];
+}
+
+export interface Output {
+  /** Null when the process was ended by a signal. */
+  exitCode: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A child whose standard streams are pipes to us. */
+export interface PipedProcess {
+  pid: number;
+  /** Queues bytes for its standard input. Writing to a child that has gone is ignored. */
+  write(text: string): void;
+  closeInput(): void;
+  stdout: AsyncIterable<Uint8Array>;
+  exited: Promise<number | null>;
+  kill(): void;
+}
+
+export interface RunOptions {
+  input?: string;
+  env?: Record<string, string>;
+  cwd?: string;
+  /** Default 10 s; afterwards the child is killed and `exitCode` is null. */
+  timeoutMs?: number;
+}
+
+/** The only door to processes. All signals go to explicit process ids that we started or were told to end. */
+export interface Processes {
+  selfPid(): number;
+  /** Path of an executable on PATH, or null. */
+  which(command: string): string | null;
+  /** Runs to the end and collects the output. Rejects only when the executable cannot be started. */
+  run(command: readonly string[], options?: RunOptions): Promise<Output>;
+  pipe(command: readonly string[], options?: { env?: Record<string, string>; cwd?: string }): PipedProcess;
+  /**
+   * Starts a child in a session of its own that outlives us, streams appended to `logPath`. Returns its pid and
+   * `exited`, which resolves if it ends while we still live.
+   */
+  detach(
+    label: string,
+    command: readonly string[],
+    options: { env: Record<string, string>; cwd: string; logPath: string },
+  ): { pid: number; exited: Promise<number | null> };
+  /** `pid` first, then its descendants in no particular order; empty when `pid` does not exist. */
+  tree(pid: number): Promise<ProcessFacts[]>;
+  /** True while a process with this id exists and is not a zombie. */
+  alive(pid: number): boolean;
+  /** Changes when the id is reused by another process; null when there is none. */
+  startToken(pid: number): string | null;
+  /** False when there was no such process. */
+  signal(pid: number, signal: "SIGINT" | "SIGTERM" | "SIGKILL" | "SIGHUP"): boolean;
+}
+
+export function createProcesses(deps: { steps: Steps }): Processes {
+  const run = async (command: readonly string[], options: RunOptions = {}): Promise<Output> => {
+    const child = Bun.spawn([...command], {
+      stdin: options.input === undefined ? "ignore" : Buffer.from(options.input),
+      stdout: "pipe",
+      stderr: "pipe",
+      timeout: options.timeoutMs ?? 10_000,
+      killSignal: "SIGKILL",
+      ...(options.env ? { env: options.env } : {}),
+      ...(options.cwd ? { cwd: options.cwd } : {}),
+    });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    await child.exited;
+    return { exitCode: child.exitCode, stdout, stderr };
+  };
+
+  return {
+    selfPid: () => process.pid,
+    which: (command) => Bun.which(command),
+    run,
+    pipe(command, options = {}) {
+      const child = Bun.spawn([...command], { stdin: "pipe", stdout: "pipe", stderr: "ignore", ...options });
+      let open = true;
+      const gone = () => {
+        open = false;
+      };
+      const exited = child.exited.then(() => {
+        gone();
+        return child.exitCode;
+      });
+      return {
+        pid: child.pid,
+        write(text) {
+          if (!open) return;
+          child.stdin.write(text);
+          const flushed = child.stdin.flush();
+          if (flushed instanceof Promise) flushed.catch(gone);
+        },
+        closeInput: () => {
+          open = false;
+          child.stdin.end();
+        },
+        stdout: child.stdout,
+        exited,
+        kill: () => child.kill("SIGKILL"),
+      };
+    },
+    detach(label, command, { env, cwd, logPath }) {
+      deps.steps.before(label);
+      const log = Bun.file(logPath);
+      const child = Bun.spawn([...command], {
+        env,
+        cwd,
+        stdin: "ignore",
+        stdout: log,
+        stderr: log,
+        detached: true,
+      });
+      child.unref();
+      deps.steps.after(label);
+      return { pid: child.pid, exited: child.exited.then(() => child.exitCode) };
+    },
+    tree: (pid) => (process.platform === "linux" ? Promise.resolve(linuxTree(pid)) : psTree(pid, run)),
+    alive(pid) {
+      if (process.platform === "linux") {
+        const stat = linuxStat(pid);
+        return stat !== null && stat.state !== "Z" && stat.state !== "X";
+      }
+      return canSignal(pid);
+    },
+    startToken(pid) {
+      if (process.platform === "linux") return linuxStat(pid)?.startTicks ?? null;
+      return canSignal(pid) ? String(pid) : null;
+    },
+    signal(pid, signal) {
+      try {
+        process.kill(pid, signal);
+        return true;
+      } catch {
+        return false;
+      }
+    },
+  };
+}
+
+function canSignal(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code === "EPERM";
+  }
+}
+
+interface LinuxStat {
+  command: string;
+  state: string;
+  parentPid: number;
+  startTicks: string;
+}
+
+/** `/proc/<pid>/stat`: the name stands in parentheses and may itself contain any character. */
+function linuxStat(pid: number): LinuxStat | null {
+  const text = readProc(`/proc/${pid}/stat`);
+  const open = text?.indexOf("(") ?? -1;
+  const close = text?.lastIndexOf(")") ?? -1;
+  if (text === null || open < 0 || close < 0) return null;
+  const rest = text.slice(close + 2).split(" ");
+  return {
+    command: text.slice(open + 1, close),
+    state: rest[0] ?? "",
+    parentPid: Number(rest[1]),
+    startTicks: rest[19] ?? "",
+  };
+}
+
+function linuxTree(root: number): ProcessFacts[] {
+  const found: ProcessFacts[] = [];
+  const pending = [root];
+  for (let pid = pending.pop(); pid !== undefined; pid = pending.pop()) {
+    const stat = linuxStat(pid);
+    if (!stat || stat.state === "Z") continue;
+    const argv = (readProc(`/proc/${pid}/cmdline`) ?? "").split("\0");
+    argv.pop();
+    found.push({ pid, parentPid: stat.parentPid, command: stat.command, argv });
+    // Children are listed per thread of the parent; only a thread that forks has any.
+    for (const thread of listProc(`/proc/${pid}/task`)) {
+      const children = readProc(`/proc/${pid}/task/${thread}/children`) ?? "";
+      for (const child of children.split(" ")) if (child) pending.push(Number(child));
+    }
+  }
+  return found;
+}
+
+function readProc(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
+
+function listProc(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+async function psTree(
+  root: number,
+  run: (command: readonly string[]) => Promise<Output>,
+): Promise<ProcessFacts[]> {
+  const { stdout } = await run(["ps", "-axo", "pid=,ppid=,comm=,args="]);
+  const all = stdout.split("\n").flatMap((line): ProcessFacts[] => {
+    const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line);
+    if (!match) return [];
+    const [, pid, parentPid, command = "", args = ""] = match;
+    return [{ pid: Number(pid), parentPid: Number(parentPid), command, argv: args.split(/\s+/) }];
+  });
+  const found = all.filter((one) => one.pid === root);
+  for (let index = 0; index < found.length; index++) {
+    const parent = found[index];
+    found.push(...all.filter((one) => one.parentPid === parent?.pid));
+  }
+  return found;
+}

@@ -1,0 +1,13 @@
+/**
+ * Every change to the outside world (file write, SQL write, tmux write) names its step. A fault test
+ * plugs in here: it learns which steps a run takes and can end the process before or after any of them.
+ */
+export interface Steps {
+  /** Called immediately before the step takes effect. A throw prevents it. */
+  before(label: string): void;
+  /** Called once the step's effect stands. */
+  after(label: string): void;
+}
+
+/** No observer: what the product runs with. */
+export const quietSteps: Steps = { before() {}, after() {} };

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import type { Steps } from "./steps.ts";
 
 /** One process as the operating system shows it. */
@@ -74,7 +74,10 @@ export function createProcesses(deps: { steps: Steps }): Processes {
       ...(options.env ? { env: options.env } : {}),
       ...(options.cwd ? { cwd: options.cwd } : {}),
     });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    const [stdout, stderr] = await Promise.all([
+      new Response(child.stdout).text(),
+      new Response(child.stderr).text(),
+    ]);
     await child.exited;
     return { exitCode: child.exitCode, stdout, stderr };
   };
@@ -112,7 +115,7 @@ export function createProcesses(deps: { steps: Steps }): Processes {
     },
     detach(label, command, { env, cwd, logPath }) {
       deps.steps.before(label);
-      const log = Bun.file(logPath);
+      const log = openSync(logPath, "a", 0o600);
       const child = Bun.spawn([...command], {
         env,
         cwd,
@@ -121,6 +124,7 @@ export function createProcesses(deps: { steps: Steps }): Processes {
         stderr: log,
         detached: true,
       });
+      closeSync(log);
       child.unref();
       deps.steps.after(label);
       return { pid: child.pid, exited: child.exited.then(() => child.exitCode) };

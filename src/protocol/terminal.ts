@@ -1,0 +1,219 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { NonBlank, Nullable, Strict, Timestamp, Words } from "./wire.ts";
+
+/** The terminal state record and its parts. Source: contract 2.4; spec/terminal.md 1. */
+
+export const Tri = Words(["yes", "no", "unknown"]);
+export type Tri = Static<typeof Tri>;
+
+export const Availability = Words(["available", "unavailable", "tui_down", "error", "unknown"]);
+export type Availability = Static<typeof Availability>;
+export const TransportState = Words(["tmux_up", "tmux_missing", "probe_error"]);
+export const ProcessState = Words(["tui_up", "tui_down", "unsupported_tool", "probe_error", "unknown"]);
+export const ParseStatus = Words([
+  "parsed",
+  "skipped_tui_down",
+  "unsupported_tool",
+  "transport_unavailable",
+  "probe_error",
+  "parse_error",
+]);
+
+export const TrackedSession = Strict({
+  tracked_session_id: Type.String(),
+  session_name: Type.String(),
+  tool: Type.String(),
+  observed_tool_version: Nullable(Type.String()),
+  tmux_session_name: Type.String(),
+  tmux_window_name: Nullable(Type.String()),
+  terminal_aliases: Type.Array(Type.String()),
+  agent_name: Nullable(Type.String()),
+  agent_id: Nullable(Type.String()),
+  manifest_path: Nullable(Type.String()),
+  session_root: Nullable(Type.String()),
+});
+export type TrackedSession = Static<typeof TrackedSession>;
+
+export const ProbeError = Strict({
+  kind: Type.String(),
+  message: Type.String(),
+  details: Type.Record(Type.String(), Type.String()),
+});
+export type ProbeError = Static<typeof ProbeError>;
+
+export const TerminalDiagnostics = Strict({
+  availability: Availability,
+  transport_state: TransportState,
+  process_state: ProcessState,
+  parse_status: ParseStatus,
+  probe_error: Nullable(ProbeError),
+  parse_error: Nullable(ProbeError),
+});
+export type TerminalDiagnostics = Static<typeof TerminalDiagnostics>;
+
+export const ProbeSnapshot = Strict({
+  observed_at_utc: Timestamp,
+  pane_id: Type.String(),
+  pane_pid: Type.Integer(),
+  captured_text_hash: Type.String({ description: "sha1 of the raw capture" }),
+  captured_text_length: Type.Integer(),
+  captured_text_excerpt: Type.String({ description: "the last 4000 characters" }),
+  matched_process_names: Type.Array(Type.String()),
+});
+export type ProbeSnapshot = Static<typeof ProbeSnapshot>;
+
+export const BusinessState = Words(["idle", "working", "awaiting_operator", "unknown"]);
+export const InputMode = Words(["freeform", "modal", "closed", "unknown"]);
+
+export const ParsedSurface = Strict({
+  parser_family: Type.String(),
+  parser_preset_id: Nullable(Type.String()),
+  parser_preset_version: Nullable(Type.String()),
+  availability: Words(["supported", "unsupported", "disconnected", "unknown"]),
+  business_state: BusinessState,
+  input_mode: InputMode,
+  ui_context: Type.String({
+    description:
+      "normal_prompt, selection_menu, slash_command, trust_prompt, approval_dialog, startup_modal, error_banner, unknown; open set",
+  }),
+  normalized_projection_text: Type.String(),
+  dialog_text: Type.String(),
+  dialog_head: Type.String(),
+  dialog_tail: Type.String(),
+  anomaly_codes: Type.Array(Type.String()),
+  baseline_invalidated: Type.Boolean(),
+  operator_blocked_excerpt: Nullable(Type.String()),
+});
+export type ParsedSurface = Static<typeof ParsedSurface>;
+
+export const Surface = Strict({
+  accepting_input: Tri,
+  editing_input: Tri,
+  ready_posture: Tri,
+  pending_input: Tri,
+});
+export type Surface = Static<typeof Surface>;
+
+export const TurnPhase = Words(["ready", "active", "unknown"]);
+export type TurnPhase = Static<typeof TurnPhase>;
+
+export const LastTurn = Strict({
+  result: Words(["success", "interrupted", "known_failure", "none"]),
+  source: Words(["explicit_input", "surface_inference", "none"]),
+  updated_at_utc: Nullable(Timestamp),
+});
+export type LastTurn = Static<typeof LastTurn>;
+
+export const ChatContext = Words(["current", "degraded", "unknown"]);
+
+export const ChatContextDiagnostic = Strict({
+  tool_name: Type.String(),
+  detector_name: Type.String(),
+  detector_version: Type.String(),
+  degraded_error_type: Type.String(),
+  message_preview: Type.String({ description: "one line, at most 240 characters" }),
+});
+export type ChatContextDiagnostic = Static<typeof ChatContextDiagnostic>;
+
+export const Stability = Strict({
+  signature: Type.String({ description: "sha1 of the visible state" }),
+  stable: Type.Boolean(),
+  stable_for_seconds: Type.Number(),
+  stable_since_utc: Timestamp,
+});
+export type Stability = Static<typeof Stability>;
+
+export const DecisionOption = Strict({
+  index: Type.Integer({ description: "from 1, as shown" }),
+  text: Type.String(),
+  selected: Type.Boolean(),
+});
+
+/** Additional: what a person must decide before the agent can go on (ruling 17). */
+export const AwaitingDecision = Strict({
+  kind: Type.String({ description: "approval_dialog, trust_prompt, selection_menu, startup_modal, ..." }),
+  question: Type.String(),
+  options: Type.Array(DecisionOption),
+});
+export type AwaitingDecision = Static<typeof AwaitingDecision>;
+
+export const Transition = Strict({
+  recorded_at_utc: Timestamp,
+  summary: Type.String({ description: "field: old -> new; ..." }),
+  changed_fields: Type.Array(Type.String()),
+  diagnostics_availability: Availability,
+  surface_pending_input: Tri,
+  turn_phase: TurnPhase,
+  last_turn_result: LastTurn.properties.result,
+  last_turn_source: LastTurn.properties.source,
+  transport_state: TransportState,
+  process_state: ProcessState,
+  parse_status: ParseStatus,
+});
+export type Transition = Static<typeof Transition>;
+
+const observedFields = {
+  diagnostics: TerminalDiagnostics,
+  probe_snapshot: Nullable(ProbeSnapshot),
+  parsed_surface: Nullable(ParsedSurface),
+  surface: Surface,
+  turn: Strict({ phase: TurnPhase }),
+  last_turn: LastTurn,
+  chat_context: ChatContext,
+  chat_context_diagnostic: Nullable(ChatContextDiagnostic),
+  stability: Stability,
+  awaiting_decision: Type.Optional(AwaitingDecision),
+  parked_until: Type.Optional(
+    Nullable(Type.String({ description: "usage limit shown by the tool; null when it shows no time" })),
+  ),
+  active_reasons: Type.Optional(
+    Type.Array(Type.String(), { description: "which facts say that the tool is busy" }),
+  ),
+};
+
+export const TerminalState = Strict(
+  {
+    terminal_id: Type.String(),
+    tracked_session: TrackedSession,
+    ...observedFields,
+    recent_transitions: Type.Array(Transition, { description: "newest last, at most 24" }),
+  },
+  { description: "what the agent's terminal shows and what follows from it" },
+);
+export type TerminalState = Static<typeof TerminalState>;
+
+export const TerminalHistoryEntry = Strict({ recorded_at_utc: Timestamp, ...observedFields });
+export type TerminalHistoryEntry = Static<typeof TerminalHistoryEntry>;
+
+export const TerminalHistory = Strict({
+  terminal_id: Type.String(),
+  tracked_session_id: Type.String(),
+  entries: Type.Array(TerminalHistoryEntry, { description: "newest last" }),
+});
+export type TerminalHistory = Static<typeof TerminalHistory>;
+
+/** The six timings, seconds, each greater than zero (contract 4.4 rule 7; spec/terminal.md 2). */
+const seconds = (description: string) => Type.Number({ exclusiveMinimum: 0, description });
+export const TrackingTimings = Strict({
+  watch_poll_interval_seconds: seconds("longest gap between samples while unsettled; default 0.5"),
+  stability_threshold_seconds: seconds("visible state unchanged this long is stable; default 1"),
+  completion_stability_seconds: seconds("a success must hold this long; default 1"),
+  unknown_to_stalled_timeout_seconds: seconds("an unknown surface this long is stalled; default 30"),
+  stale_active_recovery_seconds: seconds("recovery from a stale busy verdict; default 5"),
+  final_stable_active_recovery_seconds: seconds("recovery when the screen stood still; default 20"),
+});
+export type TrackingTimings = Static<typeof TrackingTimings>;
+
+export const defaultTimings: TrackingTimings = {
+  watch_poll_interval_seconds: 0.5,
+  stability_threshold_seconds: 1,
+  completion_stability_seconds: 1,
+  unknown_to_stalled_timeout_seconds: 30,
+  stale_active_recovery_seconds: 5,
+  final_stable_active_recovery_seconds: 20,
+};
+
+export const NotePromptRequest = Strict({
+  schema_version: Type.Optional(Type.Literal(1)),
+  prompt: NonBlank("the prompt that was typed by other means"),
+});

@@ -1,0 +1,54 @@
+import { type Static, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+
+/**
+ * An object of the wire or of a file: unknown keys are refused (ruling 11). Bodies use TypeBox's own types,
+ * never Elysia's coercing ones: a number is not a string.
+ */
+export function Strict<P extends TProperties>(
+  properties: P,
+  options: { description?: string; title?: string } = {},
+): TObject<P> {
+  return Type.Object(properties, { additionalProperties: false, ...options });
+}
+
+export function Nullable<T extends TSchema>(schema: T) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** A closed set of words. */
+export function Words<const W extends readonly string[]>(words: W, options: { description?: string } = {}) {
+  return Type.Union(
+    words.map((word) => Type.Literal(word)) as { [K in keyof W]: ReturnType<typeof Type.Literal<W[K]>> },
+    options,
+  );
+}
+
+export const Timestamp = Type.String({
+  description: "RFC 3339 in UTC with the offset +00:00; readers accept Z and any precision",
+  examples: ["2026-11-21T04:47:00.000+00:00"],
+});
+
+export const SchemaVersion1 = Type.Literal(1, { description: "version of this shape" });
+
+/** Text with at least one character that is not blank. */
+export const NonBlank = (description: string) => Type.String({ minLength: 1, pattern: "\\S", description });
+
+/** One finding of the validation of a request. Never echoes the input (ruling 9). */
+export const ValidationIssue = Strict({
+  type: Type.String({ description: "missing, extra_forbidden, json_invalid, literal_error, ..." }),
+  loc: Type.Array(Type.Union([Type.String(), Type.Integer()]), {
+    description: "where: body, query or path, then keys and indexes",
+  }),
+  msg: Type.String(),
+});
+export type ValidationIssue = Static<typeof ValidationIssue>;
+
+export const ValidationErrorBody = Strict({ detail: Type.Array(ValidationIssue) });
+
+/** Every error that is not a validation error or a refused direct prompt. */
+export const ErrorBody = Strict({
+  detail: Type.String({ description: "what was wrong and, where it helps, what to do next" }),
+  error_id: Type.Optional(Type.String({ description: "find it in the log; unexpected faults only" })),
+  agent_ids: Type.Optional(Type.Array(Type.String(), { description: "candidates of an ambiguous alias" })),
+});
+export type ErrorBody = Static<typeof ErrorBody>;

@@ -1,4 +1,12 @@
-import { type Static, type TObject, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import {
+  type Static,
+  type TLiteral,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TUnion,
+  Type,
+} from "@sinclair/typebox";
 
 /**
  * An object of the wire or of a file: unknown keys are refused (ruling 11). Bodies use TypeBox's own types,
@@ -15,12 +23,14 @@ export function Nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);
 }
 
+type LiteralsOf<W extends readonly string[]> = { -readonly [K in keyof W]: TLiteral<W[K] & string> };
+
 /** A closed set of words. */
-export function Words<const W extends readonly string[]>(words: W, options: { description?: string } = {}) {
-  return Type.Union(
-    words.map((word) => Type.Literal(word)) as { [K in keyof W]: ReturnType<typeof Type.Literal<W[K]>> },
-    options,
-  );
+export function Words<const W extends readonly string[]>(
+  words: W,
+  options: { description?: string } = {},
+): TUnion<LiteralsOf<W>> {
+  return Type.Union(words.map((word) => Type.Literal(word)) as unknown as LiteralsOf<W>, options);
 }
 
 export const Timestamp = Type.String({

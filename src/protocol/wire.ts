@@ -30,7 +30,10 @@ export function Words<const W extends readonly string[]>(
   words: W,
   options: { description?: string } = {},
 ): TUnion<LiteralsOf<W>> {
-  return Type.Union(words.map((word) => Type.Literal(word)) as unknown as LiteralsOf<W>, options);
+  return Type.Union(
+    words.map((word) => Type.Literal(word)),
+    options,
+  ) as unknown as TUnion<LiteralsOf<W>>;
 }
 
 export const Timestamp = Type.String({

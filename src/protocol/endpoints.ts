@@ -1,0 +1,79 @@
+import type { Static, TSchema } from "@sinclair/typebox";
+import {
+  AcceptedRequest,
+  GatewayRequest,
+  GatewayStatus,
+  HealthBody,
+  PromptControlRequest,
+  PromptControlResult,
+  RequestList,
+  RequestRecord,
+} from "./gateway.ts";
+import { TerminalState } from "./terminal.ts";
+
+/**
+ * One HTTP operation, declared once: routes name its schemas, the typed client and the coordinator's table of
+ * forwarded routes are derived from it. `:name` in a path is a parameter.
+ */
+export interface Endpoint<
+  Body extends TSchema | null = TSchema | null,
+  Reply extends TSchema = TSchema,
+  Status extends number = number,
+> {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly path: string;
+  readonly body: Body;
+  readonly status: Status;
+  readonly reply: Reply;
+}
+
+function endpoint<Body extends TSchema | null, Reply extends TSchema, const Status extends number>(
+  declaration: Endpoint<Body, Reply, Status>,
+): Endpoint<Body, Reply, Status> {
+  return declaration;
+}
+
+/** The routes of one gateway (contract 4.1). */
+export const gatewayEndpoints = {
+  health: endpoint({ method: "GET", path: "/health", body: null, status: 200, reply: HealthBody }),
+  status: endpoint({ method: "GET", path: "/v1/status", body: null, status: 200, reply: GatewayStatus }),
+  submitRequest: endpoint({
+    method: "POST",
+    path: "/v1/requests",
+    body: GatewayRequest,
+    status: 202,
+    reply: AcceptedRequest,
+  }),
+  listRequests: endpoint({
+    method: "GET",
+    path: "/v1/requests",
+    body: null,
+    status: 200,
+    reply: RequestList,
+  }),
+  readRequest: endpoint({
+    method: "GET",
+    path: "/v1/requests/:request_id",
+    body: null,
+    status: 200,
+    reply: RequestRecord,
+  }),
+  controlPrompt: endpoint({
+    method: "POST",
+    path: "/v1/control/prompt",
+    body: PromptControlRequest,
+    status: 200,
+    reply: PromptControlResult,
+  }),
+  terminalState: endpoint({
+    method: "GET",
+    path: "/v1/control/tui/state",
+    body: null,
+    status: 200,
+    reply: TerminalState,
+  }),
+} as const;
+
+export type GatewayEndpoints = typeof gatewayEndpoints;
+export type BodyOf<E extends Endpoint> = E["body"] extends TSchema ? Static<E["body"]> : undefined;
+export type ReplyOf<E extends Endpoint> = Static<E["reply"]>;

@@ -1,0 +1,12 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Timestamp } from "./wire.ts";
+
+/**
+ * One line of events.jsonl: flat, `kind` first-class, `at_utc` on each (contract 6; spec/gateway.md 6). Readers
+ * ignore keys they do not know; a line never holds a whole prompt or a mail body.
+ */
+export const GatewayEvent = Type.Object(
+  { kind: Type.String(), at_utc: Timestamp },
+  { additionalProperties: Type.Unknown(), description: "one event of the gateway's log" },
+);
+export type GatewayEvent = Static<typeof GatewayEvent>;

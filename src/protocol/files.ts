@@ -1,0 +1,225 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { ExecutionMode, protocolVersion } from "./gateway.ts";
+import { TrackingTimings } from "./terminal.ts";
+import { Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+
+/** What stands on disk. Source: contract 2.7, 2.8; spec/gateway.md 2.7; spec/coordination.md. */
+
+export const CurrentInstance = Strict({
+  schema_version: SchemaVersion1,
+  protocol_version: Type.Literal(protocolVersion),
+  pid: Type.Integer(),
+  host: Type.String(),
+  port: Type.Integer(),
+  execution_mode: ExecutionMode,
+  managed_agent_instance_epoch: Type.Integer(),
+  managed_agent_instance_id: Type.Optional(Type.String()),
+  tmux_window_id: Type.Optional(Type.String()),
+  tmux_window_index: Type.Optional(Type.String()),
+  tmux_pane_id: Type.Optional(Type.String()),
+});
+export type CurrentInstance = Static<typeof CurrentInstance>;
+
+export const DiagnosticLogging = Strict({
+  enabled: Type.Optional(Type.Boolean()),
+  max_bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 30 })),
+  backup_count: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })),
+});
+
+export const DesiredConfig = Strict({
+  schema_version: SchemaVersion1,
+  desired_host: Type.Optional(Type.String()),
+  desired_port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
+  desired_execution_mode: ExecutionMode,
+  desired_tui_tracking_timings: Type.Optional(Type.Partial(TrackingTimings)),
+  desired_diagnostic_logging: Type.Optional(DiagnosticLogging),
+});
+export type DesiredConfig = Static<typeof DesiredConfig>;
+
+const open = { additionalProperties: true } as const;
+
+/** Mailbox binding of a session (contract 2.8, `payload.launch_plan.mailbox`). */
+export const MailboxBinding = Type.Object(
+  {
+    transport: Type.String(),
+    principal_id: Type.String(),
+    address: Type.String(),
+    bindings_version: Type.String(),
+    filesystem_root: Type.Optional(Type.String()),
+    mailbox_kind: Type.Optional(Words(["in_root", "symlink"])),
+    mailbox_path: Type.Optional(Nullable(Type.String())),
+  },
+  open,
+);
+export type MailboxBinding = Static<typeof MailboxBinding>;
+
+export const LaunchPlan = Type.Object(
+  {
+    backend: Type.String(),
+    tool: Type.String(),
+    executable: Type.String(),
+    args: Type.Array(Type.String()),
+    working_directory: Type.String(),
+    home_selector: Type.Object(
+      { env_var: Nullable(Type.String()), home_path: Nullable(Type.String()) },
+      open,
+    ),
+    env_var_names: Type.Array(Type.String(), { description: "names only, never values" }),
+    role_injection: Type.Object(
+      { method: Nullable(Type.String()), role_name: Nullable(Type.String()) },
+      open,
+    ),
+    metadata: Type.Record(Type.String(), Type.Unknown()),
+    mailbox: Type.Optional(MailboxBinding),
+  },
+  open,
+);
+
+const primaryTmux = {
+  primary_window_index: Type.Literal("0"),
+  primary_window_role: Type.Literal("managed_agent_surface"),
+  primary_window_name: Type.Optional(Type.String()),
+  primary_window_id: Type.Optional(Type.String()),
+  primary_pane_id: Type.Optional(Type.String()),
+};
+
+/**
+ * The session manifest, version 4: the durable authority for attach, resume, relaunch and mailbox. Unknown keys
+ * are kept, so that a later version of us loses nothing on rewrite. It never holds a live host or port, nor a
+ * secret. Source: spec/coordination.md "Manifest, roots, env"; ruling 16.
+ */
+export const Manifest = Type.Object(
+  {
+    schema_version: Type.Literal(4),
+    backend: Type.String(),
+    tool: Type.String(),
+    role_name: Nullable(Type.String()),
+    created_at_utc: Timestamp,
+    working_directory: Type.String(),
+    brain_manifest_path: Nullable(Type.String()),
+    agent_name: Type.String(),
+    agent_id: Type.String(),
+    tmux_session_name: Type.String(),
+    registry_generation_id: Type.String(),
+    registry_launch_authority: Words(["runtime", "external"]),
+    launch_plan: LaunchPlan,
+    launch_policy_provenance: Type.Optional(Type.Unknown()),
+    backend_state: Type.Record(Type.String(), Type.Unknown()),
+    runtime: Type.Object(
+      {
+        session_id: Type.String(),
+        agent_def_dir: Nullable(Type.String()),
+        agent_pid: Type.Optional(Nullable(Type.Integer())),
+        registry_generation_id: Type.String(),
+        registry_launch_authority: Words(["runtime", "external"]),
+      },
+      open,
+    ),
+    tmux: Type.Object({ session_name: Type.String(), ...primaryTmux }, open),
+    interactive: Type.Optional(
+      Type.Object(
+        {
+          turn_index: Type.Integer(),
+          working_directory: Type.String(),
+          role_bootstrap_applied: Type.Boolean(),
+          terminal_id: Type.Optional(Type.String()),
+          tmux_window_name: Type.Optional(Type.String()),
+        },
+        open,
+      ),
+    ),
+    agent_launch_authority: Type.Object(
+      {
+        backend: Type.String(),
+        tool: Type.String(),
+        tmux_session_name: Type.String(),
+        ...primaryTmux,
+        working_directory: Type.String(),
+        session_id: Type.String(),
+        session_origin: Type.Optional(Type.Literal("joined_tmux")),
+        posture_kind: Words([
+          "runtime_launch_plan",
+          "tui_launch_options",
+          "headless_launch_options",
+          "unavailable",
+        ]),
+        launch_args: Type.Optional(Type.Array(Type.String())),
+        launch_env: Type.Optional(Type.Array(Type.Unknown())),
+      },
+      open,
+    ),
+    gateway_authority: Type.Object({ attach: Type.Object({}, open), control: Type.Object({}, open) }, open),
+    headless: Type.Optional(Type.Object({}, open)),
+    local_interactive: Type.Optional(
+      Type.Object(
+        {
+          turn_index: Type.Integer(),
+          role_bootstrap_applied: Type.Boolean(),
+          working_directory: Type.String(),
+        },
+        open,
+      ),
+    ),
+  },
+  { ...open, description: "session manifest, version 4" },
+);
+export type Manifest = Static<typeof Manifest>;
+
+export const LifecycleState = Words(["active", "stopped", "relaunching", "retired"]);
+export type LifecycleState = Static<typeof LifecycleState>;
+
+/** A record of the shared registry: how anything finds an agent. Locator only, no secrets. */
+export const RegistryRecord = Type.Object(
+  {
+    schema_version: Type.Literal(3),
+    agent_name: Type.String(),
+    agent_id: Type.String(),
+    generation_id: Type.String({ description: "uuid of this life of the agent" }),
+    lifecycle: Type.Object(
+      {
+        state: LifecycleState,
+        relaunchable: Type.Boolean(),
+        state_updated_at: Timestamp,
+        stopped_at: Type.Optional(Nullable(Timestamp)),
+        stop_reason: Type.Optional(Nullable(Type.String())),
+      },
+      open,
+    ),
+    identity: Type.Object({ backend: Type.String(), tool: Type.String() }, open),
+    runtime: Type.Object(
+      {
+        manifest_path: Type.String(),
+        session_root: Type.Optional(Nullable(Type.String())),
+        agent_def_dir: Type.Optional(Nullable(Type.String())),
+      },
+      open,
+    ),
+    terminal: Type.Object(
+      {
+        kind: Type.Literal("tmux"),
+        current_session_name: Type.Optional(Nullable(Type.String())),
+        last_session_name: Type.String(),
+      },
+      open,
+    ),
+    liveness: Type.Optional(
+      Nullable(Type.Object({ published_at: Timestamp, lease_expires_at: Timestamp }, open)),
+    ),
+    gateway: Type.Optional(
+      Nullable(
+        Type.Object(
+          {
+            host: Type.String(),
+            port: Type.Integer(),
+            state_path: Type.String(),
+            protocol_version: Type.String(),
+          },
+          open,
+        ),
+      ),
+    ),
+    mailbox: Type.Optional(Nullable(MailboxBinding)),
+  },
+  { ...open, description: "shared-registry record, version 3" },
+);
+export type RegistryRecord = Static<typeof RegistryRecord>;

@@ -1,0 +1,211 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+
+/** Status, requests and prompt control of one gateway. Source: contract 2.1, 2.2, 4.2, 4.3. */
+
+export const protocolVersion = "v1";
+
+export const ExecutionMode = Words(["detached_process", "tmux_auxiliary_window"]);
+export type ExecutionMode = Static<typeof ExecutionMode>;
+export const GatewayHealth = Words(["healthy", "not_attached"]);
+export const AgentConnectivity = Words(["connected", "unavailable"]);
+export const AgentRecovery = Words(["idle", "awaiting_rebind", "reconciliation_required"]);
+export const RequestAdmission = Words(["open", "blocked_unavailable", "blocked_reconciliation"]);
+export type RequestAdmission = Static<typeof RequestAdmission>;
+export const SurfaceEligibility = Words(["ready", "unknown", "not_ready"]);
+export type SurfaceEligibility = Static<typeof SurfaceEligibility>;
+export const ActiveExecution = Words(["idle", "running"]);
+export type ActiveExecution = Static<typeof ActiveExecution>;
+
+/** Why the oldest accepted request has not started, and since when (additional; ruling 7). */
+export const Waiting = Strict({
+  reason: Type.String({ description: "turn_boundary, pending_input, draft, awaiting_decision, ..." }),
+  detail: Type.String(),
+  since_utc: Timestamp,
+});
+export type Waiting = Static<typeof Waiting>;
+
+export const GatewayStatus = Strict(
+  {
+    schema_version: SchemaVersion1,
+    protocol_version: Type.Literal(protocolVersion),
+    attach_identity: Type.String(),
+    backend: Type.String(),
+    tmux_session_name: Type.String(),
+    gateway_health: GatewayHealth,
+    managed_agent_connectivity: AgentConnectivity,
+    managed_agent_recovery: AgentRecovery,
+    request_admission: RequestAdmission,
+    terminal_surface_eligibility: SurfaceEligibility,
+    active_execution: ActiveExecution,
+    execution_mode: ExecutionMode,
+    queue_depth: Type.Integer({ minimum: 0, description: "requests accepted or running" }),
+    gateway_host: Type.Optional(Type.String()),
+    gateway_port: Type.Optional(Type.Integer()),
+    gateway_tmux_window_id: Type.Optional(Type.String()),
+    gateway_tmux_window_index: Type.Optional(Type.String()),
+    gateway_tmux_pane_id: Type.Optional(Type.String()),
+    managed_agent_instance_epoch: Type.Integer({ minimum: 0 }),
+    managed_agent_instance_id: Type.Optional(Type.String()),
+    waiting: Type.Optional(Waiting),
+  },
+  { description: "one gateway's status (contract 2.1), also kept as state.json" },
+);
+export type GatewayStatus = Static<typeof GatewayStatus>;
+
+export const HealthBody = Strict({
+  protocol_version: Type.Literal(protocolVersion),
+  status: Type.Literal("ok"),
+});
+
+export const ReasoningPreset = Strict({ level: Type.Integer({ minimum: 0 }) });
+export const ModelSelection = Strict({
+  name: Type.Optional(NonBlank("model name")),
+  reasoning: Type.Optional(ReasoningPreset),
+});
+export const Execution = Strict({ model: ModelSelection });
+export type Execution = Static<typeof Execution>;
+
+export const ChatSession = Strict({
+  mode: Words(["auto", "new", "current", "tool_last_or_new", "exact"]),
+  id: Type.Optional(NonBlank("provider session id; for mode exact only")),
+});
+export type ChatSession = Static<typeof ChatSession>;
+
+export const Delivery = Words(["turn_boundary", "immediate"], {
+  description:
+    "turn_boundary (default): when the agent can begin a new turn; immediate: as soon as it takes input",
+});
+
+export const PromptPayload = Strict({
+  prompt: NonBlank("the text to submit"),
+  turn_id: Type.Optional(Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$" })),
+  chat_session: Type.Optional(ChatSession),
+  execution: Type.Optional(Execution),
+  delivery: Type.Optional(Delivery),
+});
+export type PromptPayload = Static<typeof PromptPayload>;
+
+export const SubmitPromptRequest = Strict({
+  schema_version: Type.Optional(SchemaVersion1),
+  kind: Type.Literal("submit_prompt"),
+  payload: PromptPayload,
+});
+export const InterruptRequest = Strict({
+  schema_version: Type.Optional(SchemaVersion1),
+  kind: Type.Literal("interrupt"),
+  payload: Type.Optional(Strict({})),
+});
+export const GatewayRequest = Type.Union([SubmitPromptRequest, InterruptRequest], {
+  description: "work for the durable queue",
+});
+export type GatewayRequest = Static<typeof GatewayRequest>;
+
+export const PublicRequestKind = Words(["submit_prompt", "interrupt"]);
+export const StoredRequestKind = Words(["submit_prompt", "interrupt", "mail_notifier_prompt"]);
+export type StoredRequestKind = Static<typeof StoredRequestKind>;
+export const RequestState = Words(["accepted", "running", "completed", "failed", "coalesced"]);
+export type RequestState = Static<typeof RequestState>;
+
+export const AcceptedRequest = Strict({
+  request_id: Type.String(),
+  request_kind: PublicRequestKind,
+  state: Type.Literal("accepted"),
+  accepted_at_utc: Timestamp,
+  queue_depth: Type.Integer(),
+  managed_agent_instance_epoch: Type.Integer(),
+});
+export type AcceptedRequest = Static<typeof AcceptedRequest>;
+
+/** One rung of the ladder that a request climbs, with what proved it (additional; ruling 17). */
+export const Evidence = Strict({
+  step: Words(["accepted", "typed", "submitted", "turn_started", "turn_ended"]),
+  at_utc: Timestamp,
+  proof: Type.String(),
+});
+export type Evidence = Static<typeof Evidence>;
+
+export const RequestRecord = Strict(
+  {
+    schema_version: SchemaVersion1,
+    request_id: Type.String(),
+    request_kind: StoredRequestKind,
+    state: RequestState,
+    accepted_at_utc: Timestamp,
+    started_at_utc: Nullable(Timestamp),
+    finished_at_utc: Nullable(Timestamp),
+    managed_agent_instance_epoch: Type.Integer(),
+    error_detail: Nullable(Type.String()),
+    result_json: Nullable(Type.Record(Type.String(), Type.Unknown())),
+    prompt_length: Type.Optional(Type.Integer({ description: "characters; the prompt itself is not shown" })),
+    waiting: Type.Optional(Waiting),
+    evidence: Type.Array(Evidence, { description: "oldest first" }),
+  },
+  { description: "a stored request and how far it got" },
+);
+export type RequestRecord = Static<typeof RequestRecord>;
+
+export const RequestList = Strict({
+  schema_version: SchemaVersion1,
+  requests: Type.Array(RequestRecord, { description: "newest first" }),
+});
+
+export const AdmissionPolicy = Words(["ready_only", "if_no_pending", "always"]);
+export type AdmissionPolicy = Static<typeof AdmissionPolicy>;
+
+export const PromptControlRequest = Strict({
+  schema_version: Type.Literal(2),
+  prompt: NonBlank("the text to submit at once"),
+  admission_policy: Type.Optional(AdmissionPolicy),
+  execution: Type.Optional(Execution),
+  chat_session: Type.Optional(ChatSession),
+});
+export type PromptControlRequest = Static<typeof PromptControlRequest>;
+
+export const PromptControlResult = Strict({
+  status: Type.Literal("ok"),
+  action: Type.Literal("submit_prompt"),
+  sent: Type.Literal(true),
+  admission_policy: AdmissionPolicy,
+  detail: Type.String(),
+});
+export type PromptControlResult = Static<typeof PromptControlResult>;
+
+export const PromptRefusalCode = Words([
+  "unsupported_backend",
+  "blocked_reconciliation",
+  "unavailable",
+  "tracking_unavailable",
+  "invalid_chat_session",
+  "invalid_admission_policy",
+  "invalid_execution",
+  "not_ready",
+  "awaiting_decision",
+  "pending_input",
+  "pending_input_unknown",
+  "missing_current_chat_session",
+  "dispatch_failed",
+]);
+export type PromptRefusalCode = Static<typeof PromptRefusalCode>;
+
+export const PromptRefusal = Strict({
+  status: Type.Literal("error"),
+  action: Type.Literal("submit_prompt"),
+  sent: Type.Literal(false),
+  admission_policy: AdmissionPolicy,
+  error_code: PromptRefusalCode,
+  detail: Type.String(),
+});
+export type PromptRefusal = Static<typeof PromptRefusal>;
+export const PromptRefusalBody = Strict({ detail: PromptRefusal });
+
+export const SendKeysRequest = Strict({
+  schema_version: Type.Optional(SchemaVersion1),
+  sequence: Type.String({ minLength: 1, pattern: "\\S", description: "text and <[Key]> tokens" }),
+  escape_special_keys: Type.Optional(Type.Boolean()),
+});
+export const SendKeysResult = Strict({
+  status: Type.Literal("ok"),
+  action: Type.Literal("control_input"),
+  detail: Type.String(),
+});

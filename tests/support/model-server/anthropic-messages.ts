@@ -1,0 +1,121 @@
+import {
+  eventFrame,
+  type Frame,
+  items,
+  type Json,
+  member,
+  mintId,
+  type Protocol,
+  textOf,
+  type Understood,
+} from "./protocol.ts";
+import type { Purpose } from "./records.ts";
+import { type Speech, spokenText } from "./scenario.ts";
+
+/** Anthropic Messages, as Claude Code speaks it: `POST /v1/messages`, streamed with named events. */
+export const anthropicMessages: Protocol = {
+  name: "anthropic_messages",
+  accepts: (method, path) => method === "POST" && path.startsWith("/v1/messages"),
+  understand({ path, headers, body }) {
+    const messages = items(member(body, "messages")).filter((message) => member(message, "role") === "user");
+    const userTexts = messages.flatMap(personTexts);
+    return {
+      purpose: purposeOf(path, body, userTexts.at(-1) ?? ""),
+      model: textOf(member(body, "model")),
+      streamed: member(body, "stream") === true,
+      headless: headlessOf(headers.get("user-agent") ?? ""),
+      userTexts,
+      toolAnswered: blocksOf(messages.at(-1)).some((block) => member(block, "type") === "tool_result"),
+    };
+  },
+  sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
+  frames,
+  whole: (speech, understood) =>
+    understood.purpose === "count_tokens"
+      ? { input_tokens: 100 }
+      : {
+          ...message(understood),
+          content: [{ type: "text", text: spokenText(speech) }],
+          stop_reason: "end_turn",
+        },
+  failure: (status) => ({
+    type: "error",
+    error: { type: errorTypes[status] ?? "api_error", message: `scripted failure ${status}` },
+    request_id: mintId("req"),
+  }),
+};
+
+const errorTypes: Readonly<Record<number, string>> = {
+  400: "invalid_request_error",
+  401: "authentication_error",
+  429: "rate_limit_error",
+  529: "overloaded_error",
+};
+
+function* frames(speech: Speech, understood: Understood): Generator<Frame> {
+  const event = (name: string, fields: object, afterMs = 0): Frame => ({
+    afterMs,
+    text: eventFrame({ type: name, ...fields }, name),
+  });
+  yield event("message_start", { message: message(understood) });
+  yield event("ping", {});
+  yield event("content_block_start", { index: 0, content_block: { type: "text", text: "" } });
+  for (const { afterMs, text } of speech.words) {
+    yield {
+      ...event("content_block_delta", { index: 0, delta: { type: "text_delta", text } }, afterMs),
+      word: true,
+    };
+  }
+  yield event("content_block_stop", { index: 0 });
+  if (speech.command) {
+    const input = { command: speech.command.command, description: "Touch a file" };
+    const block = { type: "tool_use", id: mintId("toolu"), name: "Bash", input: {} };
+    yield event("content_block_start", { index: 1, content_block: block });
+    const delta = { type: "input_json_delta", partial_json: JSON.stringify(input) };
+    yield event("content_block_delta", { index: 1, delta });
+    yield event("content_block_stop", { index: 1 });
+  }
+  const delta = { stop_reason: speech.command ? "tool_use" : "end_turn", stop_sequence: null };
+  yield event("message_delta", { delta, usage: { output_tokens: speech.words.length } });
+  yield event("message_stop", {});
+}
+
+function message(understood: Understood) {
+  return {
+    id: mintId("msg"),
+    type: "message",
+    role: "assistant",
+    model: understood.model,
+    content: [],
+    stop_reason: null as string | null,
+    stop_sequence: null,
+    usage: {
+      input_tokens: 100,
+      output_tokens: 1,
+      cache_creation_input_tokens: 0,
+      cache_read_input_tokens: 0,
+    },
+  };
+}
+
+function blocksOf(message: Json | undefined): readonly Json[] {
+  return items(member(message, "content"));
+}
+
+function personTexts(message: Json): string[] {
+  const content = member(message, "content");
+  const texts =
+    typeof content === "string" ? [content] : blocksOf(message).map((block) => textOf(member(block, "text")));
+  return texts.filter((text) => text !== "" && !text.startsWith("<system-reminder>"));
+}
+
+function purposeOf(path: string, body: Json, newest: string): Purpose {
+  if (path.startsWith("/v1/messages/count_tokens")) return "count_tokens";
+  if (items(member(body, "tools")).length === 0) return "title";
+  return newest.includes("create a detailed summary of the conversation") ? "compaction" : "turn";
+}
+
+function headlessOf(userAgent: string): boolean | null {
+  if (userAgent.includes("sdk-cli")) return true;
+  return userAgent.startsWith("claude-cli/") ? false : null;
+}

@@ -1,0 +1,96 @@
+import {
+  eventFrame,
+  type Frame,
+  items,
+  type Json,
+  member,
+  mintId,
+  type Protocol,
+  textOf,
+  type Understood,
+} from "./protocol.ts";
+import type { Purpose } from "./records.ts";
+import { type Speech, spokenText } from "./scenario.ts";
+
+/** Chat Completions, as opencode speaks it: `POST /v1/chat/completions`, streamed up to `[DONE]`. */
+export const chatCompletions: Protocol = {
+  name: "chat_completions",
+  accepts: (method, path) => method === "POST" && path.startsWith("/v1/chat/completions"),
+  understand({ body }) {
+    const messages = items(member(body, "messages"));
+    const userTexts = messages.filter((message) => member(message, "role") === "user").flatMap(personTexts);
+    return {
+      purpose: purposeOf(body, messages, userTexts.at(-1) ?? ""),
+      model: textOf(member(body, "model")),
+      streamed: member(body, "stream") === true,
+      headless: null,
+      userTexts,
+      toolAnswered: member(messages.at(-1), "role") === "tool",
+    };
+  },
+  sideText: ({ purpose }) => (purpose === "title" ? "Lab session" : null),
+  frames,
+  whole: (speech, understood) => ({
+    id: mintId("chatcmpl"),
+    object: "chat.completion",
+    created: seconds(),
+    model: understood.model,
+    choices: [
+      { index: 0, message: { role: "assistant", content: spokenText(speech) }, finish_reason: "stop" },
+    ],
+    usage: usageOf(speech),
+  }),
+  failure: (status) => ({
+    error: {
+      type: status === 400 ? "invalid_request_error" : "server_error",
+      message: `scripted failure ${status}`,
+    },
+  }),
+};
+
+function* frames(speech: Speech, understood: Understood): Generator<Frame> {
+  const base = {
+    id: mintId("chatcmpl"),
+    object: "chat.completion.chunk",
+    created: seconds(),
+    model: understood.model,
+  };
+  const frame = (delta: object, afterMs = 0, finish: string | null = null): Frame => ({
+    afterMs,
+    text: eventFrame({ ...base, choices: [{ index: 0, delta, finish_reason: finish }] }),
+  });
+  yield frame({ role: "assistant", content: "" });
+  for (const { afterMs, text } of speech.words) yield { ...frame({ content: text }, afterMs), word: true };
+  if (speech.command) {
+    const call = { command: speech.command.command, description: "Touch a file" };
+    const made = { name: "bash", arguments: JSON.stringify(call) };
+    yield frame({ tool_calls: [{ index: 0, id: mintId("call"), type: "function", function: made }] });
+  }
+  yield frame({}, 0, speech.command ? "tool_calls" : "stop");
+  yield { afterMs: 0, text: eventFrame({ ...base, choices: [], usage: usageOf(speech) }) };
+  yield { afterMs: 0, text: "data: [DONE]\n\n" };
+}
+
+function usageOf(speech: Speech) {
+  const output = speech.words.length;
+  return { prompt_tokens: 100, completion_tokens: output, total_tokens: 100 + output };
+}
+
+function seconds(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+function personTexts(message: Json): string[] {
+  const content = member(message, "content");
+  const texts =
+    typeof content === "string" ? [content] : items(content).map((part) => textOf(member(part, "text")));
+  return texts.filter((text) => text !== "");
+}
+
+function purposeOf(body: Json, messages: readonly Json[], newest: string): Purpose {
+  const system = messages.filter((message) => member(message, "role") === "system");
+  if (system.some((message) => textOf(member(message, "content")).includes("title generator")))
+    return "title";
+  if (items(member(body, "tools")).length > 0) return "turn";
+  return newest.includes("summar") ? "compaction" : "other";
+}

@@ -1,0 +1,99 @@
+import {
+  eventFrame,
+  type Frame,
+  items,
+  type Json,
+  member,
+  type Protocol,
+  textOf,
+  type Understood,
+} from "./protocol.ts";
+import type { Purpose } from "./records.ts";
+import { type Speech, spokenText } from "./scenario.ts";
+
+/** The Gemini API: `POST /v1beta/models/<model>:<method>`, streamed as unnamed events without a last mark. */
+export const gemini: Protocol = {
+  name: "gemini",
+  accepts: (method, path) => method === "POST" && path.startsWith("/v1beta/models/"),
+  understand({ path, body }) {
+    const contents = items(member(body, "contents")).filter((content) => member(content, "role") === "user");
+    const userTexts = contents.flatMap(personTexts);
+    return {
+      purpose: purposeOf(path, body, userTexts.at(-1) ?? ""),
+      model: /models\/([^:?]+)/.exec(path)?.[1] ?? "",
+      streamed: path.includes(":streamGenerateContent"),
+      headless: null,
+      userTexts,
+      toolAnswered: partsOf(contents.at(-1)).some((part) => member(part, "functionResponse") !== undefined),
+    };
+  },
+  sideText: ({ purpose }) => (purpose === "router" ? routerAnswer : null),
+  frames,
+  whole: (speech, understood) =>
+    understood.purpose === "count_tokens"
+      ? { totalTokens: 100 }
+      : chunk(understood, [{ text: spokenText(speech) }], "STOP"),
+  failure: (status) => ({
+    error: {
+      code: status,
+      message: `scripted failure ${status}`,
+      status: errorStatuses[status] ?? "UNAVAILABLE",
+    },
+  }),
+};
+
+const errorStatuses: Readonly<Record<number, string>> = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  429: "RESOURCE_EXHAUSTED",
+  500: "INTERNAL",
+};
+
+/** One object for every question that Gemini CLI asks beside a turn. */
+const routerAnswer = JSON.stringify({
+  model_choice: "flash",
+  complexity_score: 10,
+  complexity_reasoning: "scripted",
+  reasoning: "scripted",
+  next_speaker: "user",
+});
+
+function* frames(speech: Speech, understood: Understood): Generator<Frame> {
+  const frame = (parts: object[], afterMs = 0, finish?: string): Frame => ({
+    afterMs,
+    text: eventFrame(chunk(understood, parts, finish)),
+  });
+  for (const { afterMs, text } of speech.words) yield { ...frame([{ text }], afterMs), word: true };
+  if (speech.command) {
+    const args = { command: speech.command.command, description: "Touch a file" };
+    yield frame([{ functionCall: { name: "run_shell_command", args } }]);
+  }
+  yield frame([{ text: "" }], 0, "STOP");
+}
+
+function chunk(understood: Understood, parts: object[], finishReason?: string) {
+  return {
+    candidates: [{ content: { role: "model", parts }, index: 0, ...(finishReason ? { finishReason } : {}) }],
+    usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
+    modelVersion: understood.model,
+  };
+}
+
+function partsOf(content: Json | undefined): readonly Json[] {
+  return items(member(content, "parts"));
+}
+
+function personTexts(content: Json): string[] {
+  return partsOf(content)
+    .map((part) => textOf(member(part, "text")))
+    .filter((text) => text !== "" && !text.startsWith("<session_context>"));
+}
+
+function purposeOf(path: string, body: Json, newest: string): Purpose {
+  if (path.includes(":countTokens")) return "count_tokens";
+  if (path.includes(":generateContent")) {
+    const config = member(body, "generationConfig");
+    return member(config, "responseMimeType") === "application/json" ? "router" : "other";
+  }
+  return newest.includes("<state_snapshot>") ? "compaction" : "turn";
+}

@@ -1,0 +1,145 @@
+import {
+  eventFrame,
+  type Frame,
+  items,
+  type Json,
+  member,
+  mintId,
+  type Protocol,
+  textOf,
+  type Understood,
+} from "./protocol.ts";
+import type { Purpose } from "./records.ts";
+import { type Speech, spokenText } from "./scenario.ts";
+
+/** OpenAI Responses, as Codex speaks it: `POST /v1/responses`, streamed with numbered events. */
+export const openaiResponses: Protocol = {
+  name: "openai_responses",
+  accepts: (method, path) => method === "POST" && path.startsWith("/v1/responses"),
+  understand({ headers, body }) {
+    const input = items(member(body, "input"));
+    const userTexts = input.filter((item) => member(item, "role") === "user").flatMap(personTexts);
+    return {
+      purpose: purposeOf(body, userTexts.at(-1) ?? ""),
+      model: textOf(member(body, "model")),
+      streamed: member(body, "stream") === true,
+      headless: headlessOf(headers),
+      userTexts,
+      toolAnswered: textOf(member(input.at(-1), "type")).endsWith("_call_output"),
+    };
+  },
+  sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
+  frames,
+  whole: (speech, understood) => ({
+    ...response(understood),
+    status: "completed",
+    output: [messageItem(mintId("msg"), spokenText(speech))],
+    usage: usageOf(speech),
+  }),
+  failure: (status) => ({
+    error: {
+      type:
+        status === 400 ? "invalid_request_error" : status === 429 ? "rate_limit_exceeded" : "server_error",
+      code: status === 401 ? "invalid_api_key" : null,
+      message: `scripted failure ${status}`,
+      param: null,
+    },
+  }),
+};
+
+function* frames(speech: Speech, understood: Understood): Generator<Frame> {
+  let sequence = 0;
+  const event = (type: string, fields: object, afterMs = 0): Frame => ({
+    afterMs,
+    text: eventFrame({ type, sequence_number: sequence++, ...fields }, type),
+  });
+  const base = response(understood);
+  const id = mintId("msg");
+  const text = spokenText(speech);
+  const at = { item_id: id, output_index: 0, content_index: 0 };
+  yield event("response.created", { response: base });
+  yield event("response.in_progress", { response: base });
+  const empty = { ...messageItem(id, ""), status: "in_progress", content: [] };
+  yield event("response.output_item.added", { output_index: 0, item: empty });
+  yield event("response.content_part.added", { ...at, part: textPart("") });
+  for (const { afterMs, text: delta } of speech.words) {
+    yield { ...event("response.output_text.delta", { ...at, delta }, afterMs), word: true };
+  }
+  yield event("response.output_text.done", { ...at, text });
+  yield event("response.content_part.done", { ...at, part: textPart(text) });
+  yield event("response.output_item.done", { output_index: 0, item: messageItem(id, text) });
+  const output: object[] = [messageItem(id, text)];
+  if (speech.command) {
+    const item = callItem(speech.command);
+    output.push(item);
+    yield event("response.output_item.added", { output_index: 1, item: { ...item, status: "in_progress" } });
+    yield event("response.output_item.done", { output_index: 1, item });
+  }
+  const response_ = { ...base, status: "completed", output, usage: usageOf(speech) };
+  yield event("response.completed", { response: response_ });
+}
+
+function callItem(command: { command: string; escalate: boolean }) {
+  const escalation = { sandbox_permissions: "require_escalated", justification: "The lab asks for approval" };
+  return {
+    type: "function_call",
+    id: mintId("fc"),
+    call_id: mintId("call"),
+    name: "exec_command",
+    arguments: JSON.stringify({ cmd: command.command, ...(command.escalate ? escalation : {}) }),
+    status: "completed",
+  };
+}
+
+function response(understood: Understood) {
+  return {
+    id: mintId("resp"),
+    object: "response",
+    created_at: Math.floor(Date.now() / 1000),
+    status: "in_progress",
+    model: understood.model,
+    output: [],
+    usage: null,
+    error: null,
+  };
+}
+
+function messageItem(id: string, text: string) {
+  return { type: "message", id, status: "completed", role: "assistant", content: [textPart(text)] };
+}
+
+function textPart(text: string) {
+  return { type: "output_text", text, annotations: [] };
+}
+
+function usageOf(speech: Speech) {
+  const output = speech.words.length;
+  return {
+    input_tokens: 100,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: 100 + output,
+  };
+}
+
+function personTexts(item: Json): string[] {
+  return items(member(item, "content"))
+    .map((part) => textOf(member(part, "text")))
+    .filter((text) => text !== "" && !isNote(text));
+}
+
+/** Codex tells the model about its surroundings in the user's role. */
+function isNote(text: string): boolean {
+  return text.startsWith("<environment_context>") || text.startsWith("# AGENTS.md instructions");
+}
+
+function purposeOf(body: Json, newest: string): Purpose {
+  if (items(member(body, "tools")).length === 0) return "title";
+  return newest.includes("CONTEXT CHECKPOINT COMPACTION") ? "compaction" : "turn";
+}
+
+function headlessOf(headers: Headers): boolean | null {
+  const originator = headers.get("originator");
+  return originator === null ? null : originator === "codex_exec";
+}

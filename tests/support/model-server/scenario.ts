@@ -1,0 +1,86 @@
+/**
+ * What the scripted model says. The last line of the newest user text directs it by words in capitals:
+ *
+ * | word | reply |
+ * |---|---|
+ * | (none) | 0.4 s of silence, then about 50 words over 2 s |
+ * | FAST | `ok` at once |
+ * | SLOWTURN | words over 12 s |
+ * | LONGTURN | 640 words over 9 s |
+ * | SILENT | 9 s before the first word |
+ * | FAIL400, FAIL401, FAIL429, FAIL500, FAIL529 | that HTTP status |
+ * | CUTSTREAM | the connection closes in the middle of the words |
+ * | RUNTOOL | one shell command after the words: `touch tool-out.txt` |
+ * | RUNTOOL SLEEPTOOL | the command sleeps 8 s first |
+ * | RUNTOOL ESCALATE | the command asks for approval where the tool knows how (codex) |
+ *
+ * Times are milliseconds at pace 1.
+ */
+export interface Speech {
+  kind: "speech";
+  words: readonly { afterMs: number; text: string }[];
+  /** The connection breaks after this many words; null speaks to the end. */
+  cutAfterWords: number | null;
+  command: ShellCommand | null;
+}
+
+export interface ShellCommand {
+  command: string;
+  escalate: boolean;
+}
+
+export type Reply = Speech | { kind: "failure"; status: number };
+
+/** The reply to a turn. `toolAnswered`: the newest item is a tool's result, which ends the turn in words. */
+export function planReply(newestUserText: string, toolAnswered: boolean): Reply {
+  if (toolAnswered) return speak({ count: 12, overMs: 400 });
+  const directive = lastLine(newestUserText);
+  const says = (word: string) => new RegExp(`(^|[^A-Z0-9])${word}($|[^A-Z0-9])`).test(directive);
+  const failure = /(?:^|[^A-Z0-9])FAIL(\d{3})(?:$|[^A-Z0-9])/.exec(directive)?.[1];
+  if (failure !== undefined) return { kind: "failure", status: Number(failure) };
+  const command = says("RUNTOOL") ? shellCommand(says("SLEEPTOOL"), says("ESCALATE")) : null;
+  if (says("FAST")) return { ...sayAtOnce("ok"), command };
+  if (says("SLOWTURN")) return { ...speak({ count: 60, overMs: 12_000 }), command };
+  if (says("LONGTURN")) return { ...speak({ count: 640, overMs: 9000 }), command };
+  if (says("SILENT")) return { ...speak({ count: 20, overMs: 500, silentMs: 9000 }), command };
+  if (says("CUTSTREAM")) return { ...speak({ count: 40, overMs: 1000 }), cutAfterWords: 15, command };
+  return { ...speak({ count: 50, overMs: 2000, silentMs: 400 }), command };
+}
+
+/** A reply of one piece without delay, as side requests want it. */
+export function sayAtOnce(text: string): Speech {
+  return { kind: "speech", words: [{ afterMs: 0, text }], cutAfterWords: null, command: null };
+}
+
+/** The whole text of a reply, as the last event of some protocols repeats it. */
+export function spokenText(speech: Speech): string {
+  return speech.words.map((word) => word.text).join("");
+}
+
+function speak(plan: { count: number; overMs: number; silentMs?: number }): Speech {
+  const gapMs = plan.overMs / plan.count;
+  const words = Array.from({ length: plan.count }, (_, index) => ({
+    afterMs: index === 0 ? (plan.silentMs ?? gapMs) : gapMs,
+    text: `${index === 0 ? "" : " "}${vocabulary[index % vocabulary.length]}`,
+  }));
+  return { kind: "speech", words, cutAfterWords: null, command: null };
+}
+
+function shellCommand(sleeps: boolean, escalate: boolean): ShellCommand {
+  return { command: sleeps ? "sleep 8 && touch tool-out.txt" : "touch tool-out.txt", escalate };
+}
+
+function lastLine(text: string): string {
+  return (
+    text
+      .trimEnd()
+      .split(/\r\n|\r|\n/)
+      .at(-1) ?? ""
+  );
+}
+
+// Plain words without glyphs or markup: a screen detector must not find its markers in the answer by chance.
+const vocabulary = (
+  "the river carries small stones down to the plain where farmers wait for rain and count the days until " +
+  "the first green leaves open above the dark soil"
+).split(" ");

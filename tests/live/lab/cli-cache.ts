@@ -1,0 +1,122 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+/** The agent CLIs of the lab. */
+export const labTools = ["claude", "codex", "gemini", "opencode"] as const;
+export type LabTool = (typeof labTools)[number];
+
+interface CliPackage {
+  name: string;
+  version: string;
+  /** The package's own script that puts the platform's binary in place, relative to the package. */
+  setup?: string;
+}
+
+/** What the lab proves the product against. A new version is a change of this table and of the profiles. */
+export const cliPackages: Readonly<Record<LabTool, CliPackage>> = {
+  claude: { name: "@anthropic-ai/claude-code", version: "2.1.197", setup: "install.cjs" },
+  codex: { name: "@openai/codex", version: "0.169.0" },
+  gemini: { name: "@google/gemini-cli", version: "0.61.0" },
+  opencode: { name: "opencode-ai", version: "1.18.33", setup: "postinstall.mjs" },
+};
+
+export interface InstalledCli {
+  tool: LabTool;
+  version: string;
+  /** The folder to put on PATH: it holds an executable named like the tool. */
+  binFolder: string;
+  executable: string;
+}
+
+/** `SVC_LAB_CACHE` when set, else `.cache/live` in the repository. Absolute. */
+export function cacheRoot(env: Readonly<Record<string, string | undefined>>): string {
+  const chosen = env["SVC_LAB_CACHE"];
+  return chosen ? resolve(chosen) : resolve(import.meta.dir, "../../../.cache/live");
+}
+
+/** Where a tool lies once installed. Says nothing about whether it is there. */
+export function cliLocation(root: string, tool: LabTool): InstalledCli {
+  const { version } = cliPackages[tool];
+  const binFolder = join(root, `${tool}-${version}`, "node_modules", ".bin");
+  return { tool, version, binFolder, executable: join(binFolder, tool) };
+}
+
+/**
+ * Installs one CLI at its pinned version through npm and returns where it lies. A complete installation is
+ * returned at once. A new one is made in a folder beside it and renamed when npm has finished, so that an
+ * interrupted run leaves no half-made tool; of two runs at once the first to finish wins.
+ * Rejects with npm's last words when the installation fails.
+ */
+export async function installCli(
+  root: string,
+  tool: LabTool,
+  progress: (line: string) => void,
+): Promise<InstalledCli> {
+  const location = cliLocation(root, tool);
+  if (existsSync(location.executable)) {
+    progress(`${tool} ${location.version}: in the cache`);
+    return location;
+  }
+  mkdirSync(root, { recursive: true });
+  removeAbandoned(root, tool);
+  const { name, version, setup } = cliPackages[tool];
+  const started = performance.now();
+  progress(`${tool} ${version}: installing ${name}@${version} with npm`);
+  const temporary = join(root, `.${tool}-${version}.${process.pid}`);
+  rmSync(temporary, { recursive: true, force: true });
+  mkdirSync(temporary);
+  try {
+    const manifest = { name: `lab-${tool}`, private: true, dependencies: { [name]: version } };
+    writeFileSync(join(temporary, "package.json"), JSON.stringify(manifest));
+    await runStep(temporary, npmInstall);
+    if (setup) await runStep(join(temporary, "node_modules", name), ["node", setup]);
+    publish(temporary, join(root, `${tool}-${version}`), location.executable);
+  } finally {
+    rmSync(temporary, { recursive: true, force: true });
+  }
+  progress(`${tool} ${version}: installed in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+  return location;
+}
+
+/** No script of any dependency runs by itself; what a tool needs is its `setup`. */
+const npmInstall = ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+
+async function runStep(cwd: string, command: readonly string[]): Promise<void> {
+  const child = Bun.spawn([...command], { cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [said, complained] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  if ((await child.exited) === 0) return;
+  throw new Error(`${command.join(" ")} failed:\n${`${said}\n${complained}`.trim().slice(-2000)}`);
+}
+
+function publish(temporary: string, target: string, executable: string): void {
+  try {
+    renameSync(temporary, target);
+  } catch (error) {
+    // Another run published the same version first; anything else in the way is a half-removed installation.
+    if (existsSync(executable)) return;
+    if (!existsSync(target)) throw error;
+    rmSync(target, { recursive: true, force: true });
+    renameSync(temporary, target);
+  }
+}
+
+/** Removes what an interrupted run left, but not the folder of a run that still lives. */
+function removeAbandoned(root: string, tool: LabTool): void {
+  for (const name of readdirSync(root)) {
+    const pid = new RegExp(`^\\.${tool}-.*\\.(\\d+)$`).exec(name)?.[1];
+    if (pid !== undefined && !isAlive(Number(pid)))
+      rmSync(join(root, name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,143 @@
+import type { LabTool } from "./cli-cache.ts";
+
+/** What one tool needs to run offline against the scripted model, as plain data. */
+export interface Recipe {
+  /** Beyond the base environment of the sandbox. */
+  env: Readonly<Record<string, string>>;
+  /** Arguments of the terminal program. */
+  args: readonly string[];
+  /** Files to write before the start: path under the home folder and content. */
+  files: Readonly<Record<string, string>>;
+}
+
+export interface RecipeFacts {
+  /** `http://127.0.0.1:<port>` of the scripted model. */
+  modelUrl: string;
+  /** Absolute, with links resolved: the tools compare it with their own idea of the working folder. */
+  workFolder: string;
+}
+
+const dummyKey = "lab-dummy-key-0123456789abcdef";
+
+/** The recipe of a tool: seeds that skip onboarding, trust and update dialogs, and no traffic but to the model. */
+export function recipeOf(tool: LabTool, facts: RecipeFacts): Recipe {
+  return recipes[tool](facts);
+}
+
+const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
+  claude: ({ modelUrl, workFolder }) => ({
+    env: {
+      ANTHROPIC_BASE_URL: modelUrl,
+      ANTHROPIC_API_KEY: dummyKey,
+      DISABLE_AUTOUPDATER: "1",
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
+      DISABLE_TELEMETRY: "1",
+      DISABLE_ERROR_REPORTING: "1",
+    },
+    args: [],
+    files: {
+      ".claude.json": JSON.stringify({
+        hasCompletedOnboarding: true,
+        theme: "dark",
+        numStartups: 1,
+        // The tool stores the last 20 characters of a key that a person approved.
+        customApiKeyResponses: { approved: [dummyKey.slice(-20)], rejected: [] },
+        projects: {
+          [workFolder]: {
+            hasTrustDialogAccepted: true,
+            hasCompletedProjectOnboarding: true,
+            allowedTools: [],
+          },
+        },
+      }),
+      ".claude/settings.json": "{}",
+    },
+  }),
+  codex: ({ modelUrl, workFolder }) => ({
+    env: { MOCK_API_KEY: dummyKey },
+    // Without --no-daemon a background server outlives the session; without --no-alt-screen it hides its history.
+    args: ["--no-daemon", "--no-alt-screen"],
+    files: { ".codex/config.toml": codexConfig(modelUrl, workFolder) },
+  }),
+  gemini: ({ modelUrl, workFolder }) => ({
+    env: {
+      GEMINI_API_KEY: dummyKey,
+      GOOGLE_GEMINI_BASE_URL: modelUrl,
+      GEMINI_TELEMETRY_ENABLED: "false",
+    },
+    args: [],
+    files: {
+      ".gemini/settings.json": JSON.stringify({
+        security: { auth: { selectedType: "gemini-api-key" } },
+        general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
+        privacy: { usageStatisticsEnabled: false },
+        telemetry: { enabled: false },
+      }),
+      ".gemini/trustedFolders.json": JSON.stringify({ [workFolder]: "TRUST_FOLDER" }),
+    },
+  }),
+  opencode: ({ modelUrl }) => ({
+    env: {
+      OPENCODE_DISABLE_AUTOUPDATE: "1",
+      OPENCODE_DISABLE_MODELS_FETCH: "1",
+      OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+    },
+    args: [],
+    files: { ".config/opencode/opencode.json": JSON.stringify(opencodeConfig(modelUrl)) },
+  }),
+};
+
+function codexConfig(modelUrl: string, workFolder: string): string {
+  return `model = "mock-model"
+model_provider = "mock"
+model_context_window = 200000
+check_for_update_on_startup = false
+approval_policy = "never"
+sandbox_mode = "danger-full-access"
+
+[model_providers.mock]
+name = "mock"
+base_url = "${modelUrl}/v1"
+env_key = "MOCK_API_KEY"
+wire_api = "responses"
+supports_websockets = false
+request_max_retries = 2
+stream_max_retries = 3
+
+[projects."${workFolder}"]
+trust_level = "trusted"
+
+[tui]
+animations = true
+show_tooltips = false
+notifications = false
+
+[notice]
+hide_full_access_warning = true
+
+[analytics]
+enabled = false
+`;
+}
+
+function opencodeConfig(modelUrl: string) {
+  return {
+    autoupdate: false,
+    share: "disabled",
+    model: "mock/mock-model",
+    small_model: "mock/mock-model",
+    enabled_providers: ["mock"],
+    provider: {
+      mock: {
+        npm: "@ai-sdk/openai-compatible",
+        name: "Mock",
+        options: { baseURL: `${modelUrl}/v1`, apiKey: dummyKey },
+        models: {
+          "mock-model": { name: "Mock model", tool_call: true, limit: { context: 128_000, output: 4096 } },
+        },
+      },
+    },
+    permission: { bash: "ask" },
+  };
+}

@@ -53,3 +53,8 @@ export function parseTimestamp(text: string): number | null {
   const value = Date.parse(text);
   return Number.isNaN(value) ? null : value;
 }
+
+/** Runs `task` once the input that is ready now has been handled: what gathers work into batches. */
+export function afterThisTurn(task: () => void): void {
+  setImmediate(task);
+}

@@ -1,0 +1,222 @@
+import { and, asc, desc, eq, lt, sql } from "drizzle-orm";
+import type { Evidence, RequestState, StoredRequestKind } from "../../protocol/gateway.ts";
+import type { Clock } from "../../system/clock.ts";
+import type { Steps } from "../../system/steps.ts";
+import { createGroupCommit } from "../group-commit.ts";
+import { openStore, type Store } from "../open.ts";
+import { gatewayMigrations } from "./migrations.ts";
+import * as schema from "./schema.ts";
+
+const { requests, instance } = schema;
+
+/** A stored request. `payload` and `result` are parsed JSON objects. */
+export interface StoredRequest {
+  seq: number;
+  requestId: string;
+  kind: StoredRequestKind;
+  payload: Record<string, unknown>;
+  state: RequestState;
+  acceptedAtUtc: string;
+  startedAtUtc: string | null;
+  finishedAtUtc: string | null;
+  epoch: number;
+  errorDetail: string | null;
+  result: Record<string, unknown> | null;
+  evidence: Evidence[];
+}
+
+export type NewRequest = Pick<
+  StoredRequest,
+  "requestId" | "kind" | "payload" | "acceptedAtUtc" | "epoch" | "evidence"
+>;
+
+/** A legal change of one request's state; the database refuses it when the row is not in `from`. */
+export interface Transition {
+  requestId: string;
+  from: RequestState;
+  to: RequestState;
+  startedAtUtc?: string;
+  finishedAtUtc?: string;
+  errorDetail?: string;
+  result?: Record<string, unknown>;
+  evidence?: Evidence[];
+}
+
+/** Which instance of the agent the queue serves (ruling 5). */
+export interface InstanceRow {
+  epoch: number;
+  instanceId: string | null;
+  reconciledEpoch: number;
+}
+
+/** The durable queue. Every method that changes something is on disk when it returns or resolves. */
+export interface RequestStore {
+  /** Requests of one moment share one transaction. Rejects when the row could not be stored. */
+  insertAccepted(row: NewRequest): Promise<void>;
+  /** All transitions or none. Throws `illegal transition` when a row is not in the state the change starts from. */
+  transition(label: string, changes: readonly Transition[]): void;
+  addEvidence(label: string, requestId: string, evidence: readonly Evidence[]): void;
+  get(requestId: string): StoredRequest | null;
+  /** Oldest first, state `accepted`. */
+  accepted(limit: number): StoredRequest[];
+  running(): StoredRequest | null;
+  /** Newest first; `beforeSeq` pages on. */
+  list(options: { limit: number; state?: RequestState; beforeSeq?: number }): StoredRequest[];
+  /** Requests accepted or running. */
+  depth(): number;
+  instance(): InstanceRow | null;
+  saveInstance(label: string, row: InstanceRow): void;
+  close(): void;
+}
+
+export function openRequestStore(options: { path: string; clock: Clock; steps: Steps }): RequestStore {
+  const store: Store<typeof schema> = openStore({ ...options, schema, migrations: gatewayMigrations });
+  const { db } = store;
+  const insert = db
+    .insert(requests)
+    .values({
+      requestId: sql.placeholder("requestId"),
+      requestKind: sql.placeholder("kind"),
+      payloadJson: sql.placeholder("payload"),
+      state: "accepted",
+      acceptedAtUtc: sql.placeholder("acceptedAtUtc"),
+      epoch: sql.placeholder("epoch"),
+      evidenceJson: sql.placeholder("evidence"),
+    })
+    .prepare();
+  const byId = db
+    .select()
+    .from(requests)
+    .where(eq(requests.requestId, sql.placeholder("id")))
+    .prepare();
+  const acceptedInOrder = db
+    .select()
+    .from(requests)
+    .where(sql`state = 'accepted'`)
+    .orderBy(asc(requests.seq))
+    .limit(sql.placeholder("limit"))
+    .prepare();
+  const theRunning = db.select().from(requests).where(sql`state = 'running'`).prepare();
+  const countAccepted = db
+    .select({ n: sql<number>`count(*)` })
+    .from(requests)
+    .where(sql`state = 'accepted'`)
+    .prepare();
+  const countRunning = db
+    .select({ n: sql<number>`count(*)` })
+    .from(requests)
+    .where(sql`state = 'running'`)
+    .prepare();
+
+  const accepting = createGroupCommit<NewRequest, void>((rows) => {
+    store.write("sql:request-accepted", () => {
+      for (const row of rows) {
+        insert.run({
+          ...row,
+          payload: JSON.stringify(row.payload),
+          evidence: JSON.stringify(row.evidence),
+        });
+      }
+    });
+    return rows.map(() => undefined);
+  });
+
+  const read = (requestId: string): StoredRequest | null => {
+    const row = byId.get({ id: requestId });
+    return row ? toStored(row) : null;
+  };
+
+  function apply(change: Transition): void {
+    const evidence = change.evidence?.length
+      ? JSON.stringify([...(read(change.requestId)?.evidence ?? []), ...change.evidence])
+      : undefined;
+    const changed = db
+      .update(requests)
+      .set({
+        state: change.to,
+        ...(change.startedAtUtc === undefined ? {} : { startedAtUtc: change.startedAtUtc }),
+        ...(change.finishedAtUtc === undefined ? {} : { finishedAtUtc: change.finishedAtUtc }),
+        ...(change.errorDetail === undefined ? {} : { errorDetail: change.errorDetail }),
+        ...(change.result === undefined ? {} : { resultJson: JSON.stringify(change.result) }),
+        ...(evidence === undefined ? {} : { evidenceJson: evidence }),
+      })
+      .where(and(eq(requests.requestId, change.requestId), eq(requests.state, change.from)))
+      .returning({ seq: requests.seq })
+      .all();
+    if (changed.length !== 1) {
+      throw new Error(`illegal transition ${change.from} -> ${change.to} of ${change.requestId}`);
+    }
+  }
+
+  return {
+    insertAccepted: (row) => accepting.add(row),
+    transition(label, changes) {
+      store.write(label, () => {
+        for (const change of changes) apply(change);
+      });
+    },
+    addEvidence(label, requestId, evidence) {
+      store.write(label, () => {
+        const row = read(requestId);
+        if (!row) return;
+        db.update(requests)
+          .set({ evidenceJson: JSON.stringify([...row.evidence, ...evidence]) })
+          .where(eq(requests.requestId, requestId))
+          .run();
+      });
+    },
+    get: read,
+    accepted: (limit) => acceptedInOrder.all({ limit }).map(toStored),
+    running: () => {
+      const row = theRunning.get();
+      return row ? toStored(row) : null;
+    },
+    list: ({ limit, state, beforeSeq }) =>
+      db
+        .select()
+        .from(requests)
+        .where(
+          and(
+            state === undefined ? undefined : eq(requests.state, state),
+            beforeSeq === undefined ? undefined : lt(requests.seq, beforeSeq),
+          ),
+        )
+        .orderBy(desc(requests.seq))
+        .limit(limit)
+        .all()
+        .map(toStored),
+    depth: () => (countAccepted.get()?.n ?? 0) + (countRunning.get()?.n ?? 0),
+    instance() {
+      const row = db.select().from(instance).get();
+      return row
+        ? { epoch: row.epoch, instanceId: row.instanceId, reconciledEpoch: row.reconciledEpoch }
+        : null;
+    },
+    saveInstance(label, row) {
+      store.write(label, () => {
+        db.insert(instance)
+          .values({ singleton: 1, ...row })
+          .onConflictDoUpdate({ target: instance.singleton, set: row })
+          .run();
+      });
+    },
+    close: () => store.close(),
+  };
+}
+
+function toStored(row: typeof requests.$inferSelect): StoredRequest {
+  return {
+    seq: row.seq,
+    requestId: row.requestId,
+    kind: row.requestKind,
+    payload: JSON.parse(row.payloadJson),
+    state: row.state,
+    acceptedAtUtc: row.acceptedAtUtc,
+    startedAtUtc: row.startedAtUtc,
+    finishedAtUtc: row.finishedAtUtc,
+    epoch: row.epoch,
+    errorDetail: row.errorDetail,
+    result: row.resultJson === null ? null : JSON.parse(row.resultJson),
+    evidence: JSON.parse(row.evidenceJson),
+  };
+}

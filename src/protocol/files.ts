@@ -75,6 +75,10 @@ export const LaunchPlan = Type.Object(
   open,
 );
 
+const tmuxSocket = Type.Optional(
+  Type.String({ description: "additional: SVC_TMUX_SOCKET at launch; absent for the person's own server" }),
+);
+
 const primaryTmux = {
   primary_window_index: Type.Literal("0"),
   primary_window_role: Type.Literal("managed_agent_surface"),
@@ -115,7 +119,7 @@ export const Manifest = Type.Object(
       },
       open,
     ),
-    tmux: Type.Object({ session_name: Type.String(), ...primaryTmux }, open),
+    tmux: Type.Object({ session_name: Type.String(), socket: tmuxSocket, ...primaryTmux }, open),
     interactive: Type.Optional(
       Type.Object(
         {
@@ -199,6 +203,7 @@ export const RegistryRecord = Type.Object(
         kind: Type.Literal("tmux"),
         current_session_name: Type.Optional(Nullable(Type.String())),
         last_session_name: Type.String(),
+        socket: tmuxSocket,
       },
       open,
     ),

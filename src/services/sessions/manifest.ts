@@ -1,0 +1,158 @@
+import { Value } from "@sinclair/typebox/value";
+import { Manifest } from "../../protocol/files.ts";
+import { renderJson } from "../../protocol/json.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { Locks } from "../../system/locks.ts";
+
+/** What is known of a fresh interactive session when its manifest is built. */
+export interface ManifestFacts {
+  createdAtUtc: string;
+  tool: string;
+  agentName: string;
+  agentId: string;
+  sessionId: string;
+  generationId: string;
+  workdir: string;
+  /** The program and its whole argument list, as started. */
+  executable: string;
+  args: readonly string[];
+  /** Environment variable and folder that select another home of the tool, when one was asked for. */
+  home: { envVar: string; path: string } | null;
+  /** Names of the variables that the launch set on top of the person's environment. */
+  envVarNames: readonly string[];
+  /** Set when flags that skip permissions or sandboxes were added on request: the flags (ruling 19). */
+  unattendedArgs: readonly string[] | null;
+  tmux: { sessionName: string; windowName: string; windowId: string; paneId: string; socket: string | null };
+  agentPid: number | null;
+}
+
+/**
+ * The manifest, version 4, of a session that `launch` started. Pure. `tmux.socket` is additional: the value of
+ * SVC_TMUX_SOCKET, absent for the person's own server, so that the session is found from anywhere.
+ * Source: spec/coordination.md "Manifest, roots, env"; rulings 16, 19, 20.
+ */
+export function buildManifest(facts: ManifestFacts): Manifest {
+  const { tool, sessionId, generationId, workdir, tmux } = facts;
+  const backend = "local_interactive";
+  const primary = {
+    primary_window_index: "0" as const,
+    primary_window_role: "managed_agent_surface" as const,
+    primary_window_name: tmux.windowName,
+    primary_window_id: tmux.windowId,
+    primary_pane_id: tmux.paneId,
+  };
+  const progress = { turn_index: 0, working_directory: workdir, role_bootstrap_applied: false };
+  return {
+    schema_version: 4,
+    backend,
+    tool,
+    role_name: null,
+    created_at_utc: facts.createdAtUtc,
+    working_directory: workdir,
+    brain_manifest_path: null,
+    agent_name: facts.agentName,
+    agent_id: facts.agentId,
+    tmux_session_name: tmux.sessionName,
+    registry_generation_id: generationId,
+    registry_launch_authority: "runtime",
+    launch_plan: {
+      backend,
+      tool,
+      executable: facts.executable,
+      args: [...facts.args],
+      working_directory: workdir,
+      home_selector: { env_var: facts.home?.envVar ?? null, home_path: facts.home?.path ?? null },
+      env_var_names: [...facts.envVarNames].sort(),
+      role_injection: { method: null, role_name: null },
+      metadata: {},
+    },
+    launch_policy_provenance: {
+      operator_prompt_mode: facts.unattendedArgs ? "unattended" : "as_is",
+      unattended_args: [...(facts.unattendedArgs ?? [])],
+    },
+    backend_state: {},
+    runtime: {
+      session_id: sessionId,
+      agent_def_dir: null,
+      agent_pid: facts.agentPid,
+      registry_generation_id: generationId,
+      registry_launch_authority: "runtime",
+    },
+    tmux: {
+      session_name: tmux.sessionName,
+      ...primary,
+      ...(tmux.socket === null ? {} : { socket: tmux.socket }),
+    },
+    interactive: { ...progress, terminal_id: sessionId, tmux_window_name: tmux.windowName },
+    agent_launch_authority: {
+      backend,
+      tool,
+      tmux_session_name: tmux.sessionName,
+      ...primary,
+      working_directory: workdir,
+      session_id: sessionId,
+      posture_kind: "runtime_launch_plan",
+      launch_args: [...facts.args],
+      launch_env: [...facts.envVarNames].sort().map((name) => ({ mode: "inherit", name })),
+    },
+    gateway_authority: { attach: {}, control: { terminal_id: sessionId } },
+    local_interactive: progress,
+  };
+}
+
+/**
+ * A manifest from its text. Throws `precondition_failed` with what is wrong and where: not JSON, another
+ * version than 4 (older ones are refused, never upgraded), or a missing or mistyped field.
+ */
+export function parseManifest(text: string, path: string): Manifest {
+  const fail = (problem: string) =>
+    new ServiceError("precondition_failed", `session manifest ${path}: ${problem}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw fail("not valid JSON");
+  }
+  const version = (value as { schema_version?: unknown } | null)?.schema_version;
+  if (version !== 4) {
+    throw fail(
+      `schema_version ${JSON.stringify(version) ?? "missing"} is not supported; only version 4 is. Launch the agent again`,
+    );
+  }
+  if (Value.Check(Manifest, value)) return value;
+  const first = Value.Errors(Manifest, value).First();
+  throw fail(`${first?.path || "/"}: ${first?.message ?? "does not fit the schema"}`);
+}
+
+/** Throws `not_found` when there is no file at `path`, else as `parseManifest`. */
+export function readManifest(files: Files, path: string): Manifest {
+  const text = files.read(path);
+  if (text === null) throw new ServiceError("not_found", `there is no session manifest at ${path}`);
+  return parseManifest(text, path);
+}
+
+/** The manifest has three writers (launcher, gateway, coordinator): each change is one locked read and write. */
+export interface ManifestStore {
+  read(path: string): Manifest;
+  write(path: string, manifest: Manifest): Promise<void>;
+  /** Applies `change` to what stands on disk now and returns what was written. Unknown keys are kept. */
+  update(path: string, change: (manifest: Manifest) => Manifest): Promise<Manifest>;
+}
+
+export function createManifestStore(deps: { files: Files; locks: Locks }): ManifestStore {
+  const { files, locks } = deps;
+  const replace = (path: string, manifest: Manifest) =>
+    files.write("file:manifest", path, renderJson(manifest));
+  const locked = <T>(path: string, work: () => T) => locks.hold(`${path}.lock`, work);
+  return {
+    read: (path) => readManifest(files, path),
+    write: (path, manifest) => locked(path, () => replace(path, manifest)),
+    update: (path, change) =>
+      locked(path, () => {
+        const changed = change(readManifest(files, path));
+        replace(path, changed);
+        return changed;
+      }),
+  };
+}

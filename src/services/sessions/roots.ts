@@ -1,0 +1,117 @@
+import { dirname, isAbsolute, join } from "node:path";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+
+/** Where sessions, the shared registry and, when something names it, the mailbox live. Absolute paths. */
+export interface Roots {
+  runtimeRoot: string;
+  registryRoot: string;
+  /** Null when neither flag, environment nor overlay says where (contract 4.5 then bootstraps an overlay). */
+  mailboxRoot: string | null;
+}
+
+/** What the command line said; each wins over everything else. */
+export interface RootFlags {
+  runtimeRoot?: string | undefined;
+  registryRoot?: string | undefined;
+  mailboxRoot?: string | undefined;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The roots by precedence: flag, absolute environment variable, project overlay, the user's state folder. The
+ * registry is shared by all projects, hence never in an overlay. A relative or empty value is an error and
+ * not a guess. `overlay`: from `findOverlay`; `home`: the user's home folder.
+ * Source: contract 4.5, spec/coordination.md "Roots", ruling 21.
+ */
+export function planRoots(facts: {
+  flags: RootFlags;
+  env: Environment;
+  home: string;
+  overlay: string | null;
+}): Roots {
+  const { flags, env, overlay } = facts;
+  const state = join(
+    fromEnvironment(env, "XDG_STATE_HOME") ?? join(absolute(facts.home, "home folder"), ".local", "state"),
+    "svc",
+  );
+  const inOverlay = (folder: string) => (overlay === null ? null : join(overlay, folder));
+  return {
+    runtimeRoot:
+      fromFlag(flags.runtimeRoot, "--runtime-root") ??
+      fromEnvironment(env, "SVC_GLOBAL_RUNTIME_DIR") ??
+      inOverlay("runtime") ??
+      join(state, "runtime"),
+    registryRoot:
+      fromFlag(flags.registryRoot, "--registry-root") ??
+      fromEnvironment(env, "SVC_GLOBAL_REGISTRY_DIR") ??
+      join(state, "registry"),
+    mailboxRoot:
+      fromFlag(flags.mailboxRoot, "--mailbox-root") ??
+      fromEnvironment(env, "SVC_GLOBAL_MAILBOX_DIR") ??
+      inOverlay("mailbox"),
+  };
+}
+
+/**
+ * The project overlay that exists: `SVC_PROJECT_OVERLAY_DIR`, else the nearest `.svc/` from `workdir` up to
+ * the Git root (only `workdir` itself with `SVC_PROJECT_OVERLAY_DISCOVERY_MODE=cwd_only`). Null when there
+ * is none: nothing is created here.
+ */
+export function findOverlay(files: Files, env: Environment, workdir: string): string | null {
+  const named = fromEnvironment(env, "SVC_PROJECT_OVERLAY_DIR");
+  if (named !== null) return named;
+  const mode = env["SVC_PROJECT_OVERLAY_DISCOVERY_MODE"] ?? "ancestor";
+  if (mode !== "ancestor" && mode !== "cwd_only") {
+    throw new ServiceError(
+      "invalid_request",
+      `SVC_PROJECT_OVERLAY_DISCOVERY_MODE is "${mode}"; it must be "ancestor" or "cwd_only"`,
+    );
+  }
+  for (let folder = workdir; ; folder = dirname(folder)) {
+    const candidate = join(folder, ".svc");
+    if (files.stat(candidate)?.directory) return candidate;
+    const last = mode === "cwd_only" || files.exists(join(folder, ".git")) || dirname(folder) === folder;
+    if (last) return null;
+  }
+}
+
+/** `<runtime-root>/sessions/<backend>/<session-id>`. */
+export function sessionRootOf(runtimeRoot: string, backend: string, sessionId: string): string {
+  return join(runtimeRoot, "sessions", backend, sessionId);
+}
+
+/** Paths inside a session root that more than one part of the system opens (contract 2.7, 2.8). */
+export function sessionPaths(sessionRoot: string) {
+  const gatewayRoot = join(sessionRoot, "gateway");
+  const runRoot = join(gatewayRoot, "run");
+  return {
+    manifest: join(sessionRoot, "manifest.json"),
+    gatewayRoot,
+    attach: join(gatewayRoot, "attach.json"),
+    desiredConfig: join(gatewayRoot, "desired-config.json"),
+    protocolVersion: join(gatewayRoot, "protocol-version.txt"),
+    state: join(gatewayRoot, "state.json"),
+    logRoot: join(gatewayRoot, "logs"),
+    gatewayLog: join(gatewayRoot, "logs", "gateway.log"),
+    runRoot,
+    currentInstance: join(runRoot, "current-instance.json"),
+    pidFile: join(runRoot, "gateway.pid"),
+    token: join(runRoot, "token"),
+  };
+}
+
+function fromFlag(value: string | undefined, name: string): string | null {
+  return value === undefined ? null : absolute(value, name);
+}
+
+function fromEnvironment(env: Environment, name: string): string | null {
+  const value = env[name];
+  return value === undefined || value === "" ? null : absolute(value, name);
+}
+
+function absolute(path: string, what: string): string {
+  if (isAbsolute(path)) return path;
+  throw new ServiceError("invalid_request", `${what} must be an absolute path, not "${path}"`);
+}

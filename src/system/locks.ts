@@ -1,0 +1,62 @@
+import { Database } from "bun:sqlite";
+import { closeSync, openSync } from "node:fs";
+import { type Clock, sleep } from "./clock.ts";
+
+/**
+ * Mutual exclusion between processes. The lock belongs to the operating system: it ends with its owner, also
+ * on SIGKILL, and the file that carries it is never removed and never needs to be.
+ */
+export interface Locks {
+  /**
+   * Runs `work` while holding the lock at `path` (its folder must exist) and returns its result. Waits up to
+   * `timeoutMs` (default 5000) for another holder, here or in another process; then rejects. Not re-entrant.
+   */
+  hold<T>(path: string, work: () => T | Promise<T>, options?: { timeoutMs?: number }): Promise<T>;
+}
+
+const retryMs = 10;
+
+/** SQLite's own file lock on an empty database: the same on Linux, macOS and musl, without foreign calls. */
+export function createLocks(deps: { clock: Clock }): Locks {
+  const { clock } = deps;
+  return {
+    async hold(path, work, options = {}) {
+      const deadlineMs = clock.monotonicMs() + (options.timeoutMs ?? 5000);
+      createPrivately(path);
+      const database = new Database(path, { readwrite: true });
+      try {
+        database.run("PRAGMA busy_timeout = 0");
+        while (!tryBegin(database)) {
+          if (clock.monotonicMs() >= deadlineMs) throw new Error(`timed out waiting for the lock ${path}`);
+          await sleep(clock, retryMs);
+        }
+        return await work();
+      } finally {
+        // Closing ends the transaction and with it the lock.
+        database.close();
+      }
+    },
+  };
+}
+
+function tryBegin(database: Database): boolean {
+  try {
+    database.run("BEGIN EXCLUSIVE");
+    return true;
+  } catch (error) {
+    if ((error as { code?: string }).code === "SQLITE_BUSY") return false;
+    throw error;
+  }
+}
+
+/**
+ * Mode 0600 from the first moment. An existing file is left unopened: closing any handle on it would drop a
+ * POSIX lock that this process holds.
+ */
+function createPrivately(path: string): void {
+  try {
+    closeSync(openSync(path, "wx", 0o600));
+  } catch (error) {
+    if ((error as { code?: string }).code !== "EEXIST") throw error;
+  }
+}

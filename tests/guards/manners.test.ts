@@ -1,0 +1,77 @@
+import { describe, expect, test } from "bun:test";
+import {
+  findEmptyNames,
+  findLongFiles,
+  findNotesToSelf,
+  findSilencedTests,
+  findSleepingTests,
+  lineHint,
+  lineLimit,
+} from "./manners.ts";
+import { plantedTree, readTree } from "./tree.ts";
+
+const everything = readTree("src", "tests", "scripts");
+const tests = readTree("tests");
+
+describe("the manners", () => {
+  test("names say what a file holds", () =>
+    expect(findEmptyNames(everything.map(({ path }) => path))).toEqual([]));
+  test(`no file is longer than ${lineLimit} lines`, () => {
+    const hints = findLongFiles(everything, lineHint);
+    if (hints.length > 0)
+      console.log(`over ${lineHint} lines, has a second subject moved in?\n${hints.join("\n")}`);
+    expect(findLongFiles(everything, lineLimit)).toEqual([]);
+  });
+  test("no notes to self in comments", () => expect(findNotesToSelf(everything)).toEqual([]));
+  test("every test runs", () => expect(findSilencedTests(tests)).toEqual([]));
+  test("no test sleeps", () => expect(findSleepingTests(tests)).toEqual([]));
+});
+
+describe("a planted violation is seen", () => {
+  const names = [
+    "src/db/utils.ts",
+    "src/services/queue-manager/a.ts",
+    "tests/support/helpers.ts",
+    "src/db/openDb.ts",
+  ];
+  test.each(names)("the name %s", (path) => expect(findEmptyNames([path])).toHaveLength(1));
+  const good = ["src/cli/svc-mgr.ts", "tests/unit/coalesce.test.ts", "src/sql.d.ts"];
+  test.each(good)("not the name %s", (path) => expect(findEmptyNames([path])).toEqual([]));
+
+  test("a file of 501 lines", () => {
+    const tree = plantedTree({ "src/a.ts": "x;\n".repeat(501), "src/b.ts": "x;\n".repeat(500) });
+    expect(findLongFiles(tree, lineLimit)).toEqual(["src/a.ts: 501 lines"]);
+  });
+  test("a note to self", () => {
+    const note = ["TO", "DO: later"].join("");
+    expect(findNotesToSelf(plantedTree({ "src/a.ts": `// ${note}\nconst x = "${note}";` }))).toHaveLength(1);
+  });
+
+  const silenced = [
+    'test.skip("x", f);',
+    'test.only("x", f);',
+    'it.todo("x");',
+    'describe.skip("x", f);',
+    'test.skipIf(ci)("x", f);',
+    'test.concurrent.skip("x", f);',
+    'test.if(linux)("x", f);',
+    'test.failing("x", f);',
+    'xit("x", f);',
+  ];
+  test.each(silenced)("the test %s", (source) => {
+    expect(findSilencedTests(plantedTree({ "tests/unit/a.test.ts": source }))).toHaveLength(1);
+  });
+  test("not a word in a string or another method", () => {
+    const source = 'test("does not .skip( rows", f);\nreader.skip(3);';
+    expect(findSilencedTests(plantedTree({ "tests/unit/a.test.ts": source }))).toEqual([]);
+  });
+
+  test("a test that sleeps", () => {
+    const tree = plantedTree({
+      "tests/unit/a.test.ts": "await Bun.sleep(5);",
+      "tests/unit/b.test.ts": "await new Promise((resolve) => setTimeout(resolve, 5));",
+      "tests/support/until.ts": "await Bun.sleep(5);",
+    });
+    expect(findSleepingTests(tree)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,53 @@
+import type { SourceFile, Violation } from "./tree.ts";
+import { matchesInCode } from "./tree.ts";
+
+export const lineLimit = 500;
+export const lineHint = 300;
+
+const emptyNames = /(^|[-.])(utils?|helpers?|managers?|misc|stuff)([-.]|$)/;
+const kebabCase = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+
+/** Files and folders are kebab-case and say what they hold. `.test.ts` and `.d.ts` are endings, not names. */
+export function findEmptyNames(paths: string[]): Violation[] {
+  return paths.flatMap((path) =>
+    path
+      .replace(/(?:\.test|\.d)?\.ts$/, "")
+      .split("/")
+      .flatMap((part) => {
+        if (emptyNames.test(part)) return [`${path}: "${part}" says nothing`];
+        return kebabCase.test(part) ? [] : [`${path}: "${part}" is not kebab-case`];
+      }),
+  );
+}
+
+/** Files that should have been split, with their number of lines. */
+export function findLongFiles(files: SourceFile[], limit: number): Violation[] {
+  return files
+    .map((file) => ({ path: file.path, lines: file.source.trimEnd().split("\n").length }))
+    .filter(({ lines }) => lines > limit)
+    .map(({ path, lines }) => `${path}: ${lines} lines`);
+}
+
+/** Notes to self belong into an issue, not into source. */
+export function findNotesToSelf(files: SourceFile[]): Violation[] {
+  return files.flatMap((file) =>
+    [...file.text.comments.matchAll(/\b(?:TODO|FIXME|XXX|HACK)\b.*/g)].map(
+      (match) => `${file.path}: ${match[0].trim()}`,
+    ),
+  );
+}
+
+/** A test that does not run proves nothing: nothing is skipped, singled out, awaited or expected to fail. */
+export function findSilencedTests(files: SourceFile[]): Violation[] {
+  const silenced =
+    /\b(?:test|it|describe)(?:\s*\.\s*\w+)*?\s*\.\s*(?:skip|only|todo|skipIf|todoIf|onlyIf|if|failing)\b|\b(?:xit|xtest|xdescribe|fit|fdescribe)\s*\(/g;
+  return files.flatMap((file) => matchesInCode(file, silenced, "a test that may not run"));
+}
+
+/** Tests wait for events and conditions; the bounded poll that does so stands in tests/support or the live lab. */
+export function findSleepingTests(files: SourceFile[]): Violation[] {
+  const sleeping = /\bBun\.sleep(?:Sync)?\b|\bsetTimeout\s*\(\s*(?:resolve|done|r)\b|\bAtomics\.wait\b/g;
+  return files
+    .filter(({ path }) => !/^tests\/(?:support|live\/lab)\//.test(path))
+    .flatMap((file) => matchesInCode(file, sleeping, "a sleep instead of a wait"));
+}

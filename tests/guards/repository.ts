@@ -1,0 +1,61 @@
+import type { Violation } from "./tree.ts";
+
+/** A tracked file of the repository and its text. */
+export interface TrackedFile {
+  path: string;
+  content: string;
+}
+
+// Put together from parts, so that this file does not contain what it forbids.
+const hosts = [
+  ["registry", "npmjs"],
+  ["registry", "yarnpkg"],
+  ["deb", "debian"],
+  ["security", "debian"],
+  ["pypi", "org"],
+  ["files", "pythonhosted"],
+  ["crates", "io"],
+  ["proxy", "golang"],
+  ["repo", "maven"],
+  ["ghcr", "io"],
+].map((parts) => parts.join("."));
+
+const places = ["work", "root", "Users", "tmp/brief", "tmp/bash_jobs"];
+
+const forbidden: { pattern: RegExp; why: string }[] = [
+  {
+    pattern: new RegExp(hosts.map((host) => `\\b${host.replace(".", "\\.")}`).join("|"), "g"),
+    why: "a registry host",
+  },
+  {
+    // A compiled executable sees its own files below `$bunfs/root`.
+    pattern: new RegExp(`(?<![\\w.$*}-]|\\$bunfs)/(?:${places.join("|")})/[\\w.-]+`, "g"),
+    why: "a path of one machine",
+  },
+  { pattern: new RegExp(`Co-${"Authored"}-By`, "gi"), why: "authorship belongs into git" },
+];
+
+/** What ties the repository to one machine, one registry or one author. `extra`: more texts that may not occur. */
+export function findTies(files: TrackedFile[], extra: string[] = []): Violation[] {
+  return files.flatMap(({ path, content }) => [
+    ...forbidden.flatMap(({ pattern, why }) =>
+      [...content.matchAll(pattern)].map((match) => `${path}: ${match[0]}: ${why}`),
+    ),
+    ...extra.filter((text) => content.includes(text)).map((text) => `${path}: ${text}: this machine's`),
+  ]);
+}
+
+/** A lockfile entry names its package and hash; where it was fetched from is the reader's business. */
+export function findLockedUrls(lockfile: string): Violation[] {
+  return [...lockfile.matchAll(/\w+:\/\/[^"\s]+/g)].map((match) => match[0]);
+}
+
+/** Dependencies that are not pinned to one exact version. */
+export function findLooseVersions(manifest: string): Violation[] {
+  const parsed: Record<string, unknown> = JSON.parse(manifest);
+  return ["dependencies", "devDependencies", "optionalDependencies"].flatMap((section) =>
+    Object.entries((parsed[section] ?? {}) as Record<string, string>)
+      .filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))
+      .map(([name, version]) => `${section}: ${name}@${version}`),
+  );
+}

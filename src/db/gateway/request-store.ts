@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gte, lt, sql } from "drizzle-orm";
 import type { Evidence, RequestState, StoredRequestKind } from "../../protocol/gateway.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Steps } from "../../system/steps.ts";
@@ -9,11 +9,15 @@ import * as schema from "./schema.ts";
 
 const { requests, instance } = schema;
 
+export type Lane = "interrupt" | "immediate" | "turn_boundary";
+export const lanes: readonly Lane[] = ["interrupt", "immediate", "turn_boundary"];
+
 /** A stored request. `payload` and `result` are parsed JSON objects. */
 export interface StoredRequest {
   seq: number;
   requestId: string;
   kind: StoredRequestKind;
+  lane: Lane;
   payload: Record<string, unknown>;
   state: RequestState;
   acceptedAtUtc: string;
@@ -27,7 +31,7 @@ export interface StoredRequest {
 
 export type NewRequest = Pick<
   StoredRequest,
-  "requestId" | "kind" | "payload" | "acceptedAtUtc" | "epoch" | "evidence"
+  "requestId" | "kind" | "lane" | "payload" | "acceptedAtUtc" | "epoch" | "evidence"
 >;
 
 /** A legal change of one request's state; the database refuses it when the row is not in `from`. */
@@ -57,8 +61,10 @@ export interface RequestStore {
   transition(label: string, changes: readonly Transition[]): void;
   addEvidence(label: string, requestId: string, evidence: readonly Evidence[]): void;
   get(requestId: string): StoredRequest | null;
-  /** Oldest first, state `accepted`. */
-  accepted(limit: number): StoredRequest[];
+  /** The oldest accepted request of each lane that has one, oldest first. */
+  heads(): StoredRequest[];
+  /** Accepted requests from `seq` on, oldest first. */
+  acceptedFrom(seq: number, limit: number): StoredRequest[];
   running(): StoredRequest | null;
   /** Newest first; `beforeSeq` pages on. */
   list(options: { limit: number; state?: RequestState; beforeSeq?: number }): StoredRequest[];
@@ -77,6 +83,7 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
     .values({
       requestId: sql.placeholder("requestId"),
       requestKind: sql.placeholder("kind"),
+      lane: sql.placeholder("lane"),
       payloadJson: sql.placeholder("payload"),
       state: "accepted",
       acceptedAtUtc: sql.placeholder("acceptedAtUtc"),
@@ -92,9 +99,16 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
   const acceptedInOrder = db
     .select()
     .from(requests)
-    .where(sql`state = 'accepted'`)
+    .where(and(sql`state = 'accepted'`, gte(requests.seq, sql.placeholder("seq"))))
     .orderBy(asc(requests.seq))
     .limit(sql.placeholder("limit"))
+    .prepare();
+  const headOfLane = db
+    .select()
+    .from(requests)
+    .where(and(sql`state = 'accepted'`, eq(requests.lane, sql.placeholder("lane"))))
+    .orderBy(asc(requests.seq))
+    .limit(1)
     .prepare();
   const theRunning = db.select().from(requests).where(sql`state = 'running'`).prepare();
   const countAccepted = db
@@ -166,7 +180,11 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
       });
     },
     get: read,
-    accepted: (limit) => acceptedInOrder.all({ limit }).map(toStored),
+    heads: () =>
+      lanes
+        .flatMap((lane) => headOfLane.all({ lane }).map(toStored))
+        .sort((left, right) => left.seq - right.seq),
+    acceptedFrom: (seq, limit) => acceptedInOrder.all({ seq, limit }).map(toStored),
     running: () => {
       const row = theRunning.get();
       return row ? toStored(row) : null;
@@ -209,6 +227,7 @@ function toStored(row: typeof requests.$inferSelect): StoredRequest {
     seq: row.seq,
     requestId: row.requestId,
     kind: row.requestKind,
+    lane: row.lane,
     payload: JSON.parse(row.payloadJson),
     state: row.state,
     acceptedAtUtc: row.acceptedAtUtc,

@@ -13,6 +13,8 @@ export const requests = sqliteTable(
     requestKind: text("request_kind", {
       enum: ["submit_prompt", "interrupt", "mail_notifier_prompt"],
     }).notNull(),
+    /** What the request waits for: nothing (interrupt), a composer that takes input, or a turn boundary. */
+    lane: text({ enum: ["interrupt", "immediate", "turn_boundary"] }).notNull(),
     payloadJson: text("payload_json").notNull(),
     state: text({ enum: ["accepted", "running", "completed", "failed", "coalesced"] }).notNull(),
     acceptedAtUtc: text("accepted_at_utc").notNull(),
@@ -29,11 +31,13 @@ export const requests = sqliteTable(
       "request_kind_known",
       sql`${table.requestKind} IN ('submit_prompt','interrupt','mail_notifier_prompt')`,
     ),
+    check("lane_known", sql`${table.lane} IN ('interrupt','immediate','turn_boundary')`),
     check("state_known", sql`${table.state} IN ('accepted','running','completed','failed','coalesced')`),
     // The single execution slot is a fact of the database.
     uniqueIndex("one_running_request").on(table.state).where(sql`state = 'running'`),
     // One partial index a state: a bound `state IN (...)` would not use a shared one.
     index("accepted_in_order").on(table.seq).where(sql`state = 'accepted'`),
+    index("accepted_by_lane").on(table.lane, table.seq).where(sql`state = 'accepted'`),
   ],
 );
 

@@ -10,6 +10,7 @@ CREATE TABLE `gateway_requests` (
 	`seq` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
 	`request_id` text NOT NULL,
 	`request_kind` text NOT NULL,
+	`lane` text NOT NULL,
 	`payload_json` text NOT NULL,
 	`state` text NOT NULL,
 	`accepted_at_utc` text NOT NULL,
@@ -20,9 +21,11 @@ CREATE TABLE `gateway_requests` (
 	`result_json` text,
 	`evidence_json` text DEFAULT '[]' NOT NULL,
 	CONSTRAINT "request_kind_known" CHECK("gateway_requests"."request_kind" IN ('submit_prompt','interrupt','mail_notifier_prompt')),
+	CONSTRAINT "lane_known" CHECK("gateway_requests"."lane" IN ('interrupt','immediate','turn_boundary')),
 	CONSTRAINT "state_known" CHECK("gateway_requests"."state" IN ('accepted','running','completed','failed','coalesced'))
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `gateway_requests_request_id_unique` ON `gateway_requests` (`request_id`);--> statement-breakpoint
 CREATE UNIQUE INDEX `one_running_request` ON `gateway_requests` (`state`) WHERE state = 'running';--> statement-breakpoint
-CREATE INDEX `accepted_in_order` ON `gateway_requests` (`seq`) WHERE state = 'accepted';
+CREATE INDEX `accepted_in_order` ON `gateway_requests` (`seq`) WHERE state = 'accepted';--> statement-breakpoint
+CREATE INDEX `accepted_by_lane` ON `gateway_requests` (`lane`,`seq`) WHERE state = 'accepted';

@@ -1,0 +1,79 @@
+import type { Evidence, PromptRefusalCode, SurfaceEligibility } from "../../protocol/gateway.ts";
+import type { TerminalState } from "../../protocol/terminal.ts";
+
+/**
+ * The thing we drive, whatever it is. Queue, direct prompt, reminders and notifier know only this.
+ */
+export interface Agent {
+  readonly backend: string;
+  readonly tool: string;
+  /** What is known at this moment, without I/O. */
+  presence(): Presence;
+  /** Whether a prompt could be given now under `policy`, by the latest knowledge; `submit` proves it afresh. */
+  readiness(policy: SubmitPolicy): Readiness;
+  /**
+   * Gives the agent one prompt and proves that it was taken. Looks at the agent afresh; when the policy does not
+   * hold it resolves `refused` with nothing typed. Otherwise calls `begin` (a throw prevents everything) right
+   * before the first byte. Writers of one agent take turns. Never rejects for what the agent does.
+   */
+  submit(submission: Submission): Promise<SubmitOutcome>;
+  /** Ends the running turn and proves it; `no_op`, with no key sent, when nothing runs. */
+  interrupt(options: { begin: () => void }): Promise<InterruptOutcome>;
+  /** The terminal state record, or null for an agent without a tracked terminal. */
+  terminalState(): TerminalState | null;
+  /** Told after anything that may change `presence` or `readiness`. Returns the function that ends it. */
+  onChange(listener: () => void): () => void;
+}
+
+export interface Presence {
+  /** The provider process is there and can be driven. */
+  connected: boolean;
+  /** Why not, for people. */
+  detail: string;
+  /** Identity of this life of the agent; null while it cannot be read. */
+  instanceId: string | null;
+  eligibility: SurfaceEligibility;
+}
+
+/**
+ * `turn_boundary`: the agent can begin a new turn. `composer`: its composer takes input, busy or not.
+ * `if_no_pending`, `always`: contract 4.2.
+ */
+export type SubmitPolicy = "turn_boundary" | "composer" | "if_no_pending" | "always";
+
+export type Readiness = { ready: true } | Refusal;
+
+/** `detail` names each failing fact with its value. */
+export interface Refusal {
+  ready: false;
+  code: Extract<
+    PromptRefusalCode,
+    | "unavailable"
+    | "tracking_unavailable"
+    | "not_ready"
+    | "awaiting_decision"
+    | "pending_input"
+    | "pending_input_unknown"
+  >;
+  detail: string;
+}
+
+export interface Submission {
+  prompt: string;
+  policy: SubmitPolicy;
+  begin: () => void;
+  /** Told of each rung of the ladder as it is proved, also after `submit` resolved (turn started, turn ended). */
+  onEvidence: (evidence: Evidence) => void;
+}
+
+export type SubmitOutcome =
+  | { outcome: "refused"; refusal: Refusal }
+  | { outcome: "submitted" }
+  /** `typed`: something of the prompt may stand in the agent's composer. */
+  | { outcome: "failed"; typed: boolean; detail: string };
+
+export type InterruptOutcome =
+  | { outcome: "interrupted"; detail: string }
+  | { outcome: "no_op"; detail: string }
+  | { outcome: "unavailable"; detail: string }
+  | { outcome: "failed"; detail: string };

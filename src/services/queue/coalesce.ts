@@ -1,0 +1,81 @@
+import type { StoredRequest } from "../../db/gateway/request-store.ts";
+import { assertNever } from "../../system/errors.ts";
+
+type Action = "interrupt" | "/compact" | "/clear" | "/new";
+
+/** A leading run of control intents, collapsed. */
+export interface Coalesced {
+  /** What runs now: the interrupt when there is one, else the context action. */
+  next: StoredRequest;
+  /** Surviving actions in the order they run: `interrupt`, `submit_prompt:/new`, ... */
+  effectiveActions: string[];
+  effectiveIds: string[];
+  /** Superseded requests with the surviving one that stands for them, oldest first. */
+  superseded: { request: StoredRequest; into: StoredRequest; originalAction: string }[];
+}
+
+/**
+ * Collapses the leading run of control intents in one epoch. `rows`: oldest first, state `accepted`. Keeps the
+ * first interrupt and the last context action of the highest rank (`/new` over `/clear` over `/compact`); the
+ * interrupt comes first. Ordinary prompts, internal kinds, another epoch, and rows with options of their own end
+ * the run. Null when the head is no control intent or there is nothing to collapse. Source: contract 3.1.
+ */
+export function coalesce(rows: readonly StoredRequest[]): Coalesced | null {
+  const epoch = rows[0]?.epoch;
+  const run: { request: StoredRequest; action: Action }[] = [];
+  for (const request of rows) {
+    const action = request.epoch === epoch ? actionOf(request) : null;
+    if (action === null) break;
+    run.push({ request, action });
+  }
+  const interrupt = run.find((intent) => intent.action === "interrupt");
+  const context = run
+    .filter((intent) => intent.action !== "interrupt")
+    .reduce<(typeof run)[number] | undefined>(
+      (best, intent) => (best && rank(best.action) > rank(intent.action) ? best : intent),
+      undefined,
+    );
+  const next = interrupt ?? context;
+  if (!next || run.length < 2) return null;
+  const effective = [interrupt, context].filter((intent) => intent !== undefined);
+  return {
+    next: next.request,
+    effectiveActions: effective.map((intent) => describe(intent.action)),
+    effectiveIds: effective.map((intent) => intent.request.requestId),
+    superseded: run
+      .filter((intent) => intent !== interrupt && intent !== context)
+      .map((intent) => ({
+        request: intent.request,
+        into: (intent.action === "interrupt" ? interrupt : context)?.request ?? next.request,
+        originalAction: describe(intent.action),
+      })),
+  };
+}
+
+function actionOf(request: StoredRequest): Action | null {
+  if (request.kind === "interrupt") return "interrupt";
+  if (request.kind !== "submit_prompt") return null;
+  const { prompt, ...options } = request.payload;
+  if (Object.keys(options).some((key) => key !== "delivery")) return null;
+  const text = String(prompt).trim();
+  return text === "/compact" || text === "/clear" || text === "/new" ? text : null;
+}
+
+function rank(action: Action): number {
+  switch (action) {
+    case "interrupt":
+      return 0;
+    case "/compact":
+      return 1;
+    case "/clear":
+      return 2;
+    case "/new":
+      return 3;
+    default:
+      return assertNever(action);
+  }
+}
+
+function describe(action: Action): string {
+  return action === "interrupt" ? action : `submit_prompt:${action}`;
+}

@@ -1,0 +1,322 @@
+import type { Lane, RequestStore, StoredRequest, Transition } from "../../db/gateway/request-store.ts";
+import type {
+  AcceptedRequest,
+  Evidence,
+  GatewayRequest,
+  RequestAdmission,
+  RequestRecord,
+  RequestState,
+  Waiting,
+} from "../../protocol/gateway.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import { type Ids, idStamp } from "../../system/ids.ts";
+import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import type { Agent, InterruptOutcome, SubmitOutcome } from "../agent/agent.ts";
+import type { EventLog } from "../diagnostics/event-log.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import { type Coalesced, coalesce } from "./coalesce.ts";
+import { planNext, policyOf } from "./plan.ts";
+import { toRecord } from "./record.ts";
+
+/**
+ * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
+ * until `stop`, which lets the request in the slot finish. Source: contract 2.2, 3.1, 4.3.
+ */
+export interface Queue extends Lifecycle {
+  /** On disk when it resolves; rejects when it could not be stored. The caller has checked admission. */
+  accept(request: GatewayRequest): Promise<AcceptedRequest>;
+  record(requestId: string): RequestRecord | null;
+  /** Newest first. */
+  list(options: { limit: number; state?: RequestState }): RequestRecord[];
+  /** Requests accepted or running. */
+  depth(): number;
+  /** True while a request holds the execution slot. */
+  running(): boolean;
+  /** Why the oldest request has not started, or null when nothing waits. */
+  waiting(): Waiting | null;
+  /** Look again: the agent, the admission or the queue may have changed. */
+  wake(): void;
+}
+
+export interface QueueDeps {
+  store: RequestStore;
+  agent: Agent;
+  clock: Clock;
+  ids: Ids;
+  events: EventLog;
+  log: Log;
+  admission: () => RequestAdmission;
+  epoch: () => number;
+  /** Depth, slot or waiting changed. */
+  onChange: () => void;
+}
+
+/** After a refusal that contradicts what we knew, look again this soon even if nothing is reported. */
+const refusedAgainMs = 250;
+/** A control-intent run longer than this is collapsed in steps. */
+const coalesceWindow = 64;
+
+export function createQueue(deps: QueueDeps): Queue {
+  const { store, agent, clock, ids, events, log } = deps;
+  let depth = store.depth();
+  let inSlot = false;
+  let waiting: Waiting | null = null;
+  let started = false;
+
+  const now = () => timestampNow(clock);
+
+  function changed(): void {
+    depth = store.depth();
+    deps.onChange();
+  }
+
+  function setWaiting(next: { reason: string; detail: string } | null, head?: StoredRequest): void {
+    if (next?.reason === waiting?.reason && next?.detail === waiting?.detail) return;
+    const sameReason = next !== null && next.reason === waiting?.reason;
+    waiting = next && { ...next, since_utc: sameReason && waiting ? waiting.since_utc : now() };
+    if (waiting && !sameReason && head) {
+      events.append("request_waiting", { request_id: head.requestId, ...waiting });
+    }
+    deps.onChange();
+  }
+
+  /** Requests that a dead process held in the slot: what became of them cannot be known, so none is repeated. */
+  function settleInterruptedRun(): void {
+    const left = store.running();
+    if (!left) return;
+    const detail =
+      "the gateway ended while this request was being executed; whether the agent took it is unknown";
+    finish(left, {
+      to: "failed",
+      errorDetail: detail,
+      result: { outcome: "unknown", seen: left.evidence.map((one) => one.step) },
+    });
+  }
+
+  function finish(
+    request: StoredRequest,
+    end: Pick<Transition, "result" | "errorDetail"> & { to: "completed" | "failed" },
+    from: RequestState = "running",
+  ): void {
+    store.transition("sql:request-finished", [
+      { requestId: request.requestId, from, finishedAtUtc: now(), ...end },
+    ]);
+    events.append(end.to, {
+      request_id: request.requestId,
+      request_kind: request.kind,
+      ...(end.errorDetail === undefined ? {} : { error_detail: end.errorDetail }),
+      ...(end.result === undefined ? {} : { result_json: end.result }),
+    });
+    log.line(`${end.to} request`, { request_id: request.requestId, error: end.errorDetail });
+    changed();
+  }
+
+  function promote(request: StoredRequest, coalesced: Coalesced | null): void {
+    const at = now();
+    const superseded = coalesced?.superseded ?? [];
+    store.transition("sql:request-promoted", [
+      ...superseded.map(
+        (one): Transition => ({
+          requestId: one.request.requestId,
+          from: "accepted",
+          to: "coalesced",
+          finishedAtUtc: at,
+          result: {
+            coalesced_at_utc: at,
+            coalesced_into_request_id: one.into.requestId,
+            coalesced_reason: "superseded_control_intent",
+            effective_actions: coalesced?.effectiveActions ?? [],
+            original_action: one.originalAction,
+          },
+        }),
+      ),
+      { requestId: request.requestId, from: "accepted", to: "running", startedAtUtc: at },
+    ]);
+    inSlot = true;
+    if (coalesced && superseded.length > 0) {
+      events.append("coalesced", {
+        coalesced_at_utc: at,
+        coalesced_request_ids: superseded.map((one) => one.request.requestId),
+        effective_request_ids: coalesced.effectiveIds.toSorted(),
+        effective_actions: coalesced.effectiveActions,
+        next_request_id: request.requestId,
+      });
+      log.line("coalesced requests", { count: superseded.length, next: request.requestId });
+    }
+    events.append("executing", { request_id: request.requestId, request_kind: request.kind });
+    log.line("executing request", { request_id: request.requestId, kind: request.kind });
+    waiting = null;
+    changed();
+  }
+
+  function addEvidence(requestId: string, evidence: Evidence): void {
+    try {
+      store.addEvidence("sql:request-evidence", requestId, [evidence]);
+    } catch (error) {
+      log.line("evidence not stored", { request_id: requestId, error: messageOf(error) });
+    }
+    events.append("request_evidence", { request_id: requestId, ...evidence });
+    deps.onChange();
+  }
+
+  /** Returns the refusal when the agent, looked at afresh, did not admit the prompt. */
+  async function execute(request: StoredRequest): Promise<SubmitOutcome | InterruptOutcome> {
+    const coalesced = coalesce(store.acceptedFrom(request.seq, coalesceWindow));
+    const chosen = coalesced?.next ?? request;
+    const begin = () => promote(chosen, coalesced);
+    const outcome =
+      chosen.kind === "interrupt"
+        ? await agent.interrupt({ begin })
+        : await agent.submit({
+            prompt: String(chosen.payload["prompt"]),
+            policy: policyOf(chosen),
+            begin,
+            onEvidence: (evidence) => addEvidence(chosen.requestId, evidence),
+          });
+    if (inSlot) finish(chosen, endOf(chosen, outcome, now()));
+    return outcome;
+  }
+
+  async function turn(): Promise<number | null> {
+    const admission = deps.admission();
+    const heads = store.heads();
+    if (admission !== "open") {
+      const head = heads[0];
+      setWaiting(head ? { reason: admission, detail: agent.presence().detail } : null, head);
+      return null;
+    }
+    for (const stale of heads.filter((head) => head.epoch !== deps.epoch())) {
+      const errorDetail = `accepted for instance epoch ${stale.epoch}; the agent is now at ${deps.epoch()}`;
+      finish(stale, { to: "failed", errorDetail }, "accepted");
+      return 0;
+    }
+    const plan = planNext(heads, (policy) => agent.readiness(policy));
+    switch (plan.do) {
+      case "rest":
+        setWaiting(null);
+        return null;
+      case "wait":
+        setWaiting({ reason: plan.refusal.code, detail: plan.refusal.detail }, plan.head);
+        return null;
+      case "run": {
+        try {
+          const outcome = await execute(plan.request);
+          if (outcome.outcome !== "refused") return inSlot ? 0 : refusedAgainMs;
+          const { code, detail } = outcome.refusal;
+          setWaiting({ reason: code, detail }, plan.request);
+          return refusedAgainMs;
+        } catch (error) {
+          await releaseSlot(error);
+          throw error;
+        } finally {
+          inSlot = false;
+          deps.onChange();
+        }
+      }
+    }
+  }
+
+  /** An unexpected fault must not leave the slot taken for ever. */
+  async function releaseSlot(cause: unknown): Promise<void> {
+    const held = store.running();
+    if (!held) return;
+    log.line("request failed unexpectedly", { request_id: held.requestId, error: messageOf(cause) });
+    finish(held, {
+      to: "failed",
+      errorDetail: "unexpected fault while executing; see the gateway's log",
+      result: { outcome: "unknown", seen: held.evidence.map((one) => one.step) },
+    });
+  }
+
+  const loop = createLoop({
+    clock,
+    turn,
+    onError: (error) => log.line("queue worker fault", { error: messageOf(error) }),
+  });
+
+  return {
+    async accept(request) {
+      const acceptedAtUtc = now();
+      const requestId = `gwreq-${idStamp(clock.nowMs())}-${ids.hex(4)}`;
+      const epoch = deps.epoch();
+      await store.insertAccepted({
+        requestId,
+        kind: request.kind,
+        lane: laneOf(request),
+        payload: request.kind === "submit_prompt" ? request.payload : {},
+        acceptedAtUtc,
+        epoch,
+        evidence: [{ step: "accepted", at_utc: acceptedAtUtc, proof: "committed to queue.sqlite" }],
+      });
+      depth += 1;
+      events.append("accepted", {
+        request_id: requestId,
+        request_kind: request.kind,
+        accepted_at_utc: acceptedAtUtc,
+      });
+      log.line("accepted request", { request_id: requestId, kind: request.kind });
+      deps.onChange();
+      loop.wake();
+      return {
+        request_id: requestId,
+        request_kind: request.kind,
+        state: "accepted",
+        accepted_at_utc: acceptedAtUtc,
+        queue_depth: depth,
+        managed_agent_instance_epoch: epoch,
+      };
+    },
+    record(requestId) {
+      const stored = store.get(requestId);
+      return stored && toRecord(stored, { head: store.heads()[0] ?? null, waiting });
+    },
+    list(options) {
+      const head = store.heads()[0] ?? null;
+      return store.list(options).map((stored) => toRecord(stored, { head, waiting }));
+    },
+    depth: () => depth,
+    running: () => inSlot,
+    waiting: () => waiting,
+    wake: () => loop.wake(),
+    start() {
+      if (started) return;
+      started = true;
+      settleInterruptedRun();
+      loop.start();
+    },
+    async stop() {
+      started = false;
+      await loop.stop();
+    },
+  };
+}
+
+function laneOf(request: GatewayRequest): Lane {
+  if (request.kind === "interrupt") return "interrupt";
+  return request.payload.delivery ?? "turn_boundary";
+}
+
+/** The end of a request that held the slot (contract 3.1; spec/gateway.md 2.2). */
+function endOf(
+  request: StoredRequest,
+  outcome: SubmitOutcome | InterruptOutcome,
+  at: string,
+): Pick<Transition, "result" | "errorDetail"> & { to: "completed" | "failed" } {
+  const done = { request_kind: request.kind, completed_at_utc: at };
+  switch (outcome.outcome) {
+    case "submitted":
+      return { to: "completed", result: done };
+    case "interrupted":
+    case "no_op":
+      return { to: "completed", result: { ...done, outcome: outcome.outcome, detail: outcome.detail } };
+    case "refused":
+      return { to: "failed", errorDetail: outcome.refusal.detail };
+    case "unavailable":
+      return { to: "failed", errorDetail: outcome.detail };
+    case "failed": {
+      const typed = "typed" in outcome ? { typed: outcome.typed } : {};
+      return { to: "failed", errorDetail: outcome.detail, result: { outcome: "failed", ...typed } };
+    }
+  }
+}

@@ -36,6 +36,25 @@ export const DesiredConfig = Strict({
 });
 export type DesiredConfig = Static<typeof DesiredConfig>;
 
+/** attach.json: what a gateway starts from when it must; rebuilt from the manifest, never the authority. */
+export const AttachContract = Strict({
+  schema_version: SchemaVersion1,
+  attach_identity: Type.String(),
+  backend: Type.String(),
+  tmux_session_name: Type.String(),
+  working_directory: Type.String(),
+  backend_metadata: Type.Object(
+    { session_id: Type.Optional(Type.String()), tool: Type.String() },
+    { additionalProperties: true },
+  ),
+  manifest_path: Type.Optional(Type.String()),
+  agent_def_dir: Type.Optional(Type.String()),
+  runtime_session_id: Type.Optional(Type.String()),
+  desired_host: Type.Optional(Type.String()),
+  desired_port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
+});
+export type AttachContract = Static<typeof AttachContract>;
+
 const open = { additionalProperties: true } as const;
 
 /** Mailbox binding of a session (contract 2.8, `payload.launch_plan.mailbox`). */

@@ -3,6 +3,7 @@ import {
   chmodSync,
   closeSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -26,6 +27,8 @@ export interface Files {
   exists(path: string): boolean;
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
   stat(path: string): { size: number; modifiedMs: number; directory: boolean } | null;
+  /** True when `path` itself is a symbolic link, whatever it points to. */
+  isLink(path: string): boolean;
   /** Names inside a folder, sorted; empty when the folder is absent. */
   list(path: string): string[];
   ensureDirectory(label: string, path: string): void;
@@ -56,6 +59,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
       const found = statOrNull(path);
       return found && { size: found.size, modifiedMs: found.mtimeMs, directory: found.isDirectory() };
     },
+    isLink: (path) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false,
     list: (path) => {
       try {
         return readdirSync(path).sort();

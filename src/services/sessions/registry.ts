@@ -1,0 +1,189 @@
+import { join } from "node:path";
+import type { RegistryRecord } from "../../protocol/files.ts";
+import { renderJson } from "../../protocol/json.ts";
+import type { Clock } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { Locks } from "../../system/locks.ts";
+import { checkedAgentId } from "./names.ts";
+import { isFresh, judgeRecord, parseRecord, toStopped } from "./record.ts";
+
+/** Something in the registry that is not a usable record: shown to people, believed by nobody. */
+export interface IgnoredEntry {
+  path: string;
+  problem: string;
+}
+
+export type GatewayLocator = NonNullable<RegistryRecord["gateway"]>;
+
+/**
+ * The shared registry: one folder per agent id under `<root>/live_agents/`, through which anything finds an
+ * agent. It locates and is never proof of life: tmux is. Changes of one record exclude each other, also
+ * between processes, and touch only the generation they were meant for.
+ */
+export interface Registry {
+  /**
+   * Writes `record` and returns it as read back. Throws `conflict` when another generation of this agent id is
+   * published as running and its tmux session is alive; a dead or stopped one is replaced.
+   */
+  publish(record: RegistryRecord): Promise<RegistryRecord>;
+  /** Null when there is no record or an unusable one. */
+  read(agentId: string): RegistryRecord | null;
+  /** Records sorted by name, then id; and what was passed over. */
+  list(): { records: RegistryRecord[]; ignored: IgnoredEntry[] };
+  /** False when the record is absent or of another generation. Keeps the record, for relaunch and history. */
+  markStopped(agentId: string, generationId: string, reason: string): Promise<boolean>;
+  /** Null clears the locator. False as for `markStopped`, and for a record that is not running. */
+  setGateway(agentId: string, generationId: string, gateway: GatewayLocator | null): Promise<boolean>;
+  /** False when the record is absent or of another generation. */
+  remove(agentId: string, generationId: string): Promise<boolean>;
+  /** Records whose agent is gone are marked stopped (`session_gone`); unusable entries are removed. Idempotent. */
+  cleanUp(): Promise<IgnoredEntry[]>;
+}
+
+export interface RegistryDeps {
+  files: Files;
+  locks: Locks;
+  clock: Clock;
+  /** Registry root, absolute. */
+  root: string;
+  /** Asks tmux whether the record's current session exists; the only proof of life. */
+  sessionAlive: (record: RegistryRecord) => Promise<boolean>;
+}
+
+export function createRegistry(deps: RegistryDeps): Registry {
+  const { files, locks, clock, sessionAlive } = deps;
+  const agentsRoot = join(deps.root, "live_agents");
+  const folderOf = (agentId: string) => join(agentsRoot, checkedAgentId(agentId));
+  const pathOf = (agentId: string) => join(folderOf(agentId), "record.json");
+
+  /** The lock lives beside the folders, so that removing one never removes a held lock. */
+  function exclusively<T>(agentId: string, work: () => T | Promise<T>): Promise<T> {
+    const locksRoot = join(deps.root, "locks");
+    files.ensureDirectory("file:registry-folder", locksRoot);
+    return locks.hold(join(locksRoot, `${checkedAgentId(agentId)}.lock`), work);
+  }
+
+  function inspect(agentId: string): { record: RegistryRecord | null; ignored: IgnoredEntry | null } {
+    const folder = folderOf(agentId);
+    const path = pathOf(agentId);
+    const ignore = (at: string, problem: string) => ({ record: null, ignored: { path: at, problem } });
+    if (files.isLink(folder)) return ignore(folder, "is a symbolic link");
+    if (files.isLink(path)) return ignore(path, "is a symbolic link");
+    const text = files.read(path);
+    if (text === null) return ignore(path, "is missing");
+    const parsed = parseRecord(text, agentId);
+    return parsed.ok ? { record: parsed.record, ignored: null } : ignore(path, parsed.problem);
+  }
+
+  function replace(record: RegistryRecord): void {
+    const folder = folderOf(record.agent_id);
+    if (files.isLink(folder)) files.remove("file:registry-remove", folder);
+    files.ensureDirectory("file:registry-folder", folder);
+    files.write("file:registry-record", pathOf(record.agent_id), renderJson(record));
+  }
+
+  /** Applies `change` to the record of exactly this generation; null from `change` removes it. */
+  function change(
+    agentId: string,
+    generationId: string,
+    decide: (record: RegistryRecord) => RegistryRecord | "remove" | "leave",
+  ): Promise<boolean> {
+    return exclusively(agentId, () => {
+      const { record } = inspect(agentId);
+      if (record?.generation_id !== generationId) return false;
+      const next = decide(record);
+      if (next === "leave") return false;
+      if (next === "remove") files.remove("file:registry-remove", folderOf(agentId));
+      else replace(next);
+      return true;
+    });
+  }
+
+  function entries(): { agentId: string; problem: string | null }[] {
+    return files.list(agentsRoot).map((name) => {
+      try {
+        return { agentId: checkedAgentId(name), problem: null };
+      } catch {
+        return { agentId: name, problem: "is not the folder of an agent id" };
+      }
+    });
+  }
+
+  return {
+    publish: (record) =>
+      exclusively(record.agent_id, async () => {
+        const { record: other } = inspect(record.agent_id);
+        if (
+          other &&
+          other.generation_id !== record.generation_id &&
+          isFresh(other, clock.nowMs()) &&
+          (await sessionAlive(other))
+        ) {
+          throw new ServiceError(
+            "conflict",
+            `an agent with id ${record.agent_id} ("${other.agent_name}") is running in tmux session ${other.terminal.current_session_name}`,
+            { data: { agent_ids: [other.agent_id] } },
+          );
+        }
+        replace(record);
+        const { record: written, ignored } = inspect(record.agent_id);
+        if (written?.generation_id === record.generation_id) return written;
+        throw new ServiceError(
+          "precondition_failed",
+          `the registry record of ${record.agent_id} did not read back${ignored ? `: ${ignored.problem}` : ""}`,
+        );
+      }),
+    read: (agentId) => inspect(agentId).record,
+    list() {
+      const records: RegistryRecord[] = [];
+      const ignored: IgnoredEntry[] = [];
+      for (const { agentId, problem } of entries()) {
+        if (problem !== null) {
+          ignored.push({ path: join(agentsRoot, agentId), problem });
+          continue;
+        }
+        const found = inspect(agentId);
+        if (found.record) records.push(found.record);
+        if (found.ignored) ignored.push(found.ignored);
+      }
+      const key = (record: RegistryRecord) => `${record.agent_name}\n${record.agent_id}`;
+      return { records: records.sort((left, right) => (key(left) < key(right) ? -1 : 1)), ignored };
+    },
+    markStopped: (agentId, generationId, reason) =>
+      change(agentId, generationId, (record) =>
+        record.lifecycle.state === "stopped" ? record : toStopped(record, reason, clock.nowMs()),
+      ),
+    setGateway: (agentId, generationId, gateway) =>
+      change(agentId, generationId, (record) => {
+        if (record.lifecycle.state !== "active") return "leave";
+        const { gateway: _previous, ...rest } = record;
+        return gateway === null ? rest : { ...rest, gateway };
+      }),
+    remove: (agentId, generationId) => change(agentId, generationId, () => "remove"),
+    async cleanUp() {
+      const cleaned: IgnoredEntry[] = [];
+      for (const { agentId, problem } of entries()) {
+        // A name that is no agent id was not written by us; it is reported by `list` and left alone.
+        if (problem !== null) continue;
+        const found = await exclusively(agentId, async () => {
+          const { record, ignored } = inspect(agentId);
+          if (ignored) {
+            files.remove("file:registry-remove", folderOf(agentId));
+            return ignored;
+          }
+          if (!record) return null;
+          const verdict = judgeRecord(record, {
+            sessionAlive: await sessionAlive(record),
+            nowMs: clock.nowMs(),
+          });
+          if (verdict.keep) return null;
+          replace(toStopped(record, "session_gone", clock.nowMs()));
+          return { path: pathOf(agentId), problem: verdict.why };
+        });
+        if (found) cleaned.push(found);
+      }
+      return cleaned;
+    },
+  };
+}

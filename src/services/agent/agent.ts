@@ -61,6 +61,8 @@ export interface Refusal {
 export interface Submission {
   prompt: string;
   policy: SubmitPolicy;
+  /** First reset the agent's conversation with its own command and wait until it is ready again. */
+  newChat?: boolean;
   begin: () => void;
   /** Told of each rung of the ladder as it is proved, also after `submit` resolved (turn started, turn ended). */
   onEvidence: (evidence: Evidence) => void;

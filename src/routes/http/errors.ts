@@ -1,0 +1,79 @@
+import { Elysia } from "elysia";
+import type { ErrorBody } from "../../protocol/wire.ts";
+import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
+import { toIssues } from "./issues.ts";
+
+/** The one place where a reason becomes a status (ruling 9). */
+const statusOf: Record<ServiceErrorCode, number> = {
+  invalid_request: 422,
+  not_found: 404,
+  conflict: 409,
+  ambiguous: 409,
+  blocked_reconciliation: 409,
+  unavailable: 503,
+  unsupported: 422,
+  not_implemented: 501,
+  dispatch_failed: 422,
+  transport_failed: 502,
+  precondition_failed: 409,
+};
+
+export interface FaultReporter {
+  /** Logs an unexpected fault; returns the id that the caller is told. */
+  report(error: unknown): string;
+}
+
+/**
+ * Turns everything that can go wrong into the contract's bodies: `{detail}` with the reason's status, 422 with a
+ * list for validation, 405 for a known path with another method, 500 with an id for anything unforeseen, whose
+ * message stays in the log. `routes` is asked late because routes are added after this.
+ */
+export function httpErrors(deps: {
+  faults: FaultReporter;
+  routes: () => readonly { method: string; path: string }[];
+}) {
+  return new Elysia({ name: "http-errors" }).onError({ as: "global" }, ({ code, error, path, set }) => {
+    const reply = (status: number, body: unknown) => {
+      set.status = status;
+      return body;
+    };
+    if (error instanceof ServiceError) {
+      const candidates = error.data?.["agent_ids"];
+      const body: ErrorBody = {
+        detail: error.message,
+        ...(Array.isArray(candidates) ? { agent_ids: candidates.map(String) } : {}),
+      };
+      return reply(statusOf[error.reason], body);
+    }
+    if (code === "VALIDATION" && error.type !== "response") return reply(422, { detail: toIssues(error) });
+    if (code === "PARSE") {
+      return reply(422, {
+        detail: [{ type: "json_invalid", loc: ["body"], msg: "the body is not valid JSON" }],
+      });
+    }
+    if (code === "NOT_FOUND") {
+      const allowed = methodsAt(deps.routes(), path);
+      if (allowed.length === 0) return reply(404, { detail: "no such route" });
+      set.headers["allow"] = allowed.join(", ");
+      return reply(405, { detail: `method not allowed here; use ${allowed.join(" or ")}` });
+    }
+    return reply(500, { detail: "internal error", error_id: deps.faults.report(error) });
+  });
+}
+
+function methodsAt(routes: readonly { method: string; path: string }[], path: string): string[] {
+  const wanted = path.split("/");
+  const matches = (pattern: string) => {
+    const parts = pattern.split("/");
+    return (
+      parts.length === wanted.length &&
+      parts.every((part, index) => part.startsWith(":") || part === wanted[index])
+    );
+  };
+  return [...new Set(routes.filter((route) => matches(route.path)).map((route) => route.method))].sort();
+}
+
+/** What the log keeps of a fault: its message on one line and its stack. */
+export function describeFault(error: unknown): { message: string; stack: string | null } {
+  return { message: messageOf(error), stack: error instanceof Error ? (error.stack ?? null) : null };
+}

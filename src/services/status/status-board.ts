@@ -1,0 +1,96 @@
+import type { InstanceRow, RequestStore } from "../../db/gateway/request-store.ts";
+import type { ActiveExecution, GatewayStatus, RequestAdmission, Waiting } from "../../protocol/gateway.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { EventLog } from "../diagnostics/event-log.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import { needsReconciliation, nextInstance } from "./instance.ts";
+import { decideAdmission, type GatewayIdentity, toStatus } from "./project.ts";
+
+/**
+ * The gateway's status axes, computed from what is known now, never by a timer. `refresh` takes in a change of the
+ * agent: it settles the instance epoch (durably, before anyone can act on it) and tells listeners when the status
+ * differs. Source: contract 2.1, 3.2; ruling 5.
+ */
+export interface StatusBoard {
+  status(): GatewayStatus;
+  admission(): RequestAdmission;
+  /** True while work of an older instance waits for an operator, also when the agent cannot be reached. */
+  reconciliationRequired(): boolean;
+  epoch(): number;
+  refresh(): void;
+  /** Known once the listener is bound. */
+  setListener(listener: { host: string; port: number }): void;
+  onChange(listener: (status: GatewayStatus) => void): () => void;
+}
+
+export interface StatusBoardDeps {
+  identity: GatewayIdentity;
+  store: RequestStore;
+  agent: Agent;
+  events: EventLog;
+  log: Log;
+  /** The queue's side of the status; read on every refresh. */
+  queue: () => { depth: number; running: boolean; waiting: Waiting | null };
+}
+
+export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
+  const { identity, store, agent, events, log } = deps;
+  const listeners = new Set<(status: GatewayStatus) => void>();
+  let instance: InstanceRow = nextInstance(store.instance(), null);
+  let listener: { host: string; port: number } | null = null;
+  let published = "";
+
+  function settleInstance(): void {
+    const next = nextInstance(instance, agent.presence().instanceId);
+    if (next === instance) return;
+    store.saveInstance("sql:instance", next);
+    const previous = instance;
+    instance = next;
+    if (next.epoch === previous.epoch) return;
+    events.append("instance_changed", {
+      managed_agent_instance_epoch: next.epoch,
+      managed_agent_instance_id: next.instanceId,
+      previous_instance_id: previous.instanceId,
+    });
+    log.line("agent instance changed", { epoch: next.epoch });
+  }
+
+  function status(): GatewayStatus {
+    const { depth, running, waiting } = deps.queue();
+    const activeExecution: ActiveExecution = running ? "running" : "idle";
+    return toStatus({
+      identity,
+      listener,
+      presence: agent.presence(),
+      instance,
+      activeExecution,
+      queueDepth: depth,
+      waiting,
+    });
+  }
+
+  function refresh(): void {
+    settleInstance();
+    const now = status();
+    const text = JSON.stringify(now);
+    if (text === published) return;
+    published = text;
+    for (const tell of listeners) tell(now);
+  }
+
+  return {
+    status,
+    admission: () => decideAdmission({ presence: agent.presence(), instance }),
+    reconciliationRequired: () => needsReconciliation(instance),
+    epoch: () => instance.epoch,
+    refresh,
+    setListener(bound) {
+      listener = bound;
+      refresh();
+    },
+    onChange(tell) {
+      listeners.add(tell);
+      return () => listeners.delete(tell);
+    },
+  };
+}

@@ -19,17 +19,21 @@ export interface Endpoint<
   Body extends TSchema | null = TSchema | null,
   Reply extends TSchema = TSchema,
   Status extends number = number,
+  Path extends string = string,
 > {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  readonly path: string;
+  readonly path: Path;
   readonly body: Body;
   readonly status: Status;
   readonly reply: Reply;
 }
 
-function endpoint<Body extends TSchema | null, Reply extends TSchema, const Status extends number>(
-  declaration: Endpoint<Body, Reply, Status>,
-): Endpoint<Body, Reply, Status> {
+function endpoint<
+  Body extends TSchema | null,
+  Reply extends TSchema,
+  const Status extends number,
+  const Path extends string,
+>(declaration: Endpoint<Body, Reply, Status, Path>): Endpoint<Body, Reply, Status, Path> {
   return declaration;
 }
 

@@ -3,7 +3,7 @@ import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./
 
 /** Status, requests and prompt control of one gateway. Source: contract 2.1, 2.2, 4.2, 4.3. */
 
-export const protocolVersion = "v1";
+export const protocolVersion = "v1" as const;
 
 export const ExecutionMode = Words(["detached_process", "tmux_auxiliary_window"]);
 export type ExecutionMode = Static<typeof ExecutionMode>;

@@ -1,0 +1,188 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Nullable, Strict, Words } from "./wire.ts";
+
+/**
+ * What one agent CLI looks like and how it is driven, as data. Built-in profiles and the file of
+ * `SVC_TOOL_PROFILES` have this one shape, so a new release of a CLI is met with a data patch.
+ * Source: issue 4; spec/terminal.md 4-8.
+ */
+
+const Pattern = Type.String({
+  minLength: 1,
+  maxLength: 400,
+  description: "regular expression over one screen row without styling; no-break spaces read as spaces",
+});
+
+/** Where on the screen a row must stand for a rule to count. Distances are in rows with text. */
+const Where = Words(["live_edge", "last_row", "adjacent", "transcript", "below"], {
+  description:
+    "live_edge: after the last turn boundary, at most 24 rows above the composer; last_row: the newest transcript " +
+    "row (with the wrapped rows it began); adjacent: directly above the composer; transcript: anywhere above it; " +
+    "below: under the composer",
+});
+
+const Style = Words(["background", "bold", "dim", "red"], {
+  description: "how the first visible run of the row must be drawn",
+});
+
+export const Marker = Strict({
+  id: Type.String({ minLength: 1, description: "name of the fact, shown as a reason" }),
+  pattern: Pattern,
+  where: Where,
+  style: Type.Optional(Style),
+});
+export type Marker = Static<typeof Marker>;
+
+const Placeholder = Strict({
+  text: Nullable(Pattern),
+  style: Words(["dim", "muted", "any"], {
+    description: "dim: the dim attribute; muted: dim or a grey; any: the text alone decides",
+  }),
+});
+
+const composerFields = {
+  glyph: Type.String({ ...Pattern, description: "what the composer's first row begins with" }),
+  shell_glyph: Nullable(Pattern),
+  placeholders: Type.Array(Placeholder, { description: "an empty composer shows one of these" }),
+  above: Nullable(Type.String({ ...Pattern, description: "a row that must stand at most 4 rows above" })),
+  chrome_above: Type.Array(Pattern, { description: "rows above the composer that are not transcript" }),
+};
+
+export const FramedComposer = Strict({
+  strategy: Type.Literal("framed", { description: "input rows between two edge rows" }),
+  upper: Pattern,
+  lower: Pattern,
+  side: Nullable(Type.String({ description: "the character that closes each input row on both sides" })),
+  ...composerFields,
+});
+export const OpenComposer = Strict({
+  strategy: Type.Literal("open", {
+    description: "a glyph row, its draft, a blank row, then the footer; history cells have a background",
+  }),
+  ...composerFields,
+});
+export const BlockComposer = Strict({
+  strategy: Type.Literal("block", {
+    description: "rows with a bar at the left, the last one naming the model, ended by an edge row",
+  }),
+  bar: Type.String({ minLength: 1, maxLength: 1 }),
+  end: Pattern,
+  ...composerFields,
+});
+export const Composer = Type.Union([FramedComposer, OpenComposer, BlockComposer]);
+
+export const DialogRule = Strict({
+  id: Type.String({ minLength: 1 }),
+  kind: Words(["approval_dialog", "trust_prompt", "selection_menu", "startup_modal"]),
+  question: Nullable(Type.String({ ...Pattern, description: "a row above or inside the options" })),
+  end: Type.String({ ...Pattern, description: "the last row with text on the screen" }),
+  options: Words(["rows", "inline", "none"], {
+    description: "rows: numbered rows with a glyph on the chosen one; inline: one row of labels",
+  }),
+  option: Nullable(
+    Type.String({
+      ...Pattern,
+      description: "rows: groups 1 glyph or blank, 2 number, 3 text; inline: the row, group 1 the labels",
+    }),
+  ),
+  confirm_key: Type.String(),
+  cancel_key: Nullable(Type.String()),
+  startup_answer: Nullable(
+    Type.String({ ...Pattern, description: "text of the option that lets an attended launch go on" }),
+  ),
+});
+export type DialogRule = Static<typeof DialogRule>;
+
+export const SubmitSettings = Strict({
+  enter_delay_ms: Type.Integer({ minimum: 0, description: "from the paste to Enter" }),
+  enter_delay_ms_per_kib: Type.Number({ minimum: 0, description: "more for each KiB beyond the first four" }),
+  enter_delay_max_ms: Type.Integer({ minimum: 0 }),
+  enter_retry_after_ms: Type.Array(Type.Integer({ minimum: 1 }), {
+    description: "pauses before a swallowed Enter is pressed again; as many as retries are allowed",
+  }),
+  blank_before: Type.Array(Type.String(), {
+    description: "a prompt that begins so gets a leading blank, to stay plain text",
+  }),
+  blank_after: Nullable(
+    Type.String({ ...Pattern, description: "a prompt that ends so gets a trailing blank" }),
+  ),
+});
+
+export const InterruptSettings = Strict({
+  key: Type.String(),
+  presses: Type.Integer({ minimum: 1 }),
+  spacing_ms: Type.Integer({ minimum: 0, description: "between presses" }),
+  before_enter_ms: Type.Integer({ minimum: 0, description: "pause between the key and a following Enter" }),
+  leaves: Type.Array(Words(["banner", "draft", "next_queued", "unanswered_queue"]), {
+    description: "what may be seen afterwards, the usual first",
+  }),
+  clear_draft_key: Nullable(Type.String()),
+});
+
+export const ToolProfile = Strict({
+  schema_version: Type.Literal(1),
+  tool: Type.String({ minLength: 1 }),
+  profile_version: Type.String({ minLength: 1 }),
+  tested: Type.Boolean({ description: "false: written from a text, never run against the tool" }),
+  proved_versions: Type.Array(Type.String(), { description: "versions of the tool it was proved on" }),
+  executable: Type.String({ minLength: 1 }),
+  process: Strict({
+    commands: Type.Array(Type.String(), { description: "process names (comm)" }),
+    scripts: Type.Array(Type.String(), {
+      description: "base name of argv 0, or of any argument of a script interpreter",
+    }),
+    arguments: Type.Array(Type.String(), { description: "an argument equal to one of these" }),
+  }),
+  title: Strict({
+    idle: Type.Array(Pattern),
+    busy: Type.Array(Pattern),
+    decision: Type.Array(Pattern),
+  }),
+  banner: Nullable(Type.String({ ...Pattern, description: "group 1 is the tool's version" })),
+  composer: Composer,
+  popups: Type.Array(
+    Strict({
+      draft: Type.String({ ...Pattern, description: "the draft that opens it" }),
+      where: Words(["above", "below"]),
+      row: Pattern,
+    }),
+  ),
+  turn: Strict({
+    user_cell: Nullable(Strict({ pattern: Pattern, style: Type.Optional(Style) })),
+    end: Type.Array(Pattern, { description: "rows that close a turn" }),
+    unfinished_is_busy: Type.Boolean({
+      description: "no closing row after the last user cell means that the turn still runs",
+    }),
+    success_needs_end: Type.Boolean(),
+    growth_hint: Type.Boolean({ description: "a growing transcript means activity goes on" }),
+  }),
+  busy: Type.Array(Marker),
+  not_ready: Type.Array(Marker, { description: "neither idle nor a turn, e.g. still starting" }),
+  pending: Type.Array(Marker),
+  interrupted: Type.Array(Marker),
+  failures: Type.Array(Marker, { description: "the turn failed" }),
+  errors: Type.Array(Marker, { description: "an error that blocks success without naming the turn failed" }),
+  parked: Type.Array(Marker, { description: "usage limit; group 1 is the time as shown" }),
+  degraded_context: Type.Array(
+    Strict({
+      type: Type.String(),
+      pattern: Type.String({ ...Pattern, description: "over the error's text" }),
+    }),
+  ),
+  dialogs: Type.Array(DialogRule),
+  submit: SubmitSettings,
+  commands: Strict({
+    reset: Type.String(),
+    compact: Nullable(Type.String()),
+    new_session: Type.String(),
+  }),
+  interrupt: InterruptSettings,
+});
+export type ToolProfile = Static<typeof ToolProfile>;
+
+/** The override file: profiles that replace the built-in one of the same tool or add a tool. */
+export const ToolProfileFile = Strict({
+  schema_version: Type.Literal(1),
+  profiles: Type.Array(ToolProfile),
+});
+export type ToolProfileFile = Static<typeof ToolProfileFile>;

@@ -1,0 +1,206 @@
+import { ServiceError } from "../../system/errors.ts";
+import type { Output, Processes } from "../../system/processes.ts";
+import type { Steps } from "../../system/steps.ts";
+import { exactSession, exactWindow, quoteArgument, TmuxError, tmuxCommand } from "./tmux-protocol.ts";
+
+/** A pane of a session, as `list-panes` shows it. */
+export interface TmuxPane {
+  sessionId: string;
+  /** Seconds since the epoch. */
+  sessionCreated: number;
+  windowId: string;
+  windowIndex: number;
+  windowName: string;
+  paneId: string;
+  panePid: number;
+  dead: boolean;
+  width: number;
+  height: number;
+}
+
+export interface TmuxSession {
+  name: string;
+  sessionId: string;
+  sessionCreated: number;
+}
+
+/**
+ * tmux by one process per command (about 2 ms), for what happens without a connection. Sessions are named
+ * whole and matched exactly. Reading never starts a server: without one there are no sessions. Failures that
+ * are not answers throw TmuxError: `refused` with tmux's message.
+ */
+export interface Tmux {
+  /** As `tmuxCommand`: what a control connection must be given to reach the same server. */
+  socket: string | undefined;
+  /** `3.3a`, or null when there is no tmux on PATH. */
+  version(): Promise<string | null>;
+  hasSession(session: string): Promise<boolean>;
+  sessions(): Promise<TmuxSession[]>;
+  /** Every pane of every window, in order; empty when there is no such session. */
+  panes(session: string): Promise<TmuxPane[]>;
+  /** Variables of the session's own environment; null when there is no such session. */
+  environment(session: string): Promise<Record<string, string> | null>;
+  /** Sets (or with null unsets) variables of the session. Values never appear in an argument list. */
+  setEnvironment(label: string, session: string, values: Record<string, string | null>): Promise<void>;
+  /** Ends exactly this session; false when there was none. Processes in it may live on: end them by pid. */
+  killSession(label: string, session: string): Promise<boolean>;
+  /** Ends one window by its id (`@3`); false when there was none. */
+  killWindow(label: string, windowId: string): Promise<boolean>;
+  /** One tmux command, its standard output. `startServer` allows tmux to start one. */
+  run(args: readonly string[], options?: { startServer?: boolean; input?: string }): Promise<string>;
+}
+
+export function createTmux(deps: { processes: Processes; steps: Steps; socket?: string | undefined }): Tmux {
+  const { processes, steps } = deps;
+  const command = tmuxCommand(deps.socket);
+
+  async function attempt(args: readonly string[], options: { startServer?: boolean; input?: string } = {}) {
+    const argv = [...command, ...(options.startServer ? [] : ["-N"]), ...args];
+    try {
+      return await processes.run(argv, options.input === undefined ? {} : { input: options.input });
+    } catch (error) {
+      throw new ServiceError("precondition_failed", "tmux is not installed or not on PATH", { cause: error });
+    }
+  }
+
+  async function run(args: readonly string[], options: { startServer?: boolean; input?: string } = {}) {
+    const output = await attempt(args, options);
+    if (output.exitCode !== 0) throw refused(output);
+    return output.stdout;
+  }
+
+  /** Null when tmux says that the thing, or the whole server, is not there. */
+  async function runOrAbsent(args: readonly string[]): Promise<string | null> {
+    const output = await attempt(args);
+    if (output.exitCode === 0) return output.stdout;
+    if (ABSENT.test(output.stderr)) return null;
+    throw refused(output);
+  }
+
+  async function step<T>(label: string, act: () => Promise<T>): Promise<T> {
+    steps.before(label);
+    const result = await act();
+    steps.after(label);
+    return result;
+  }
+
+  return {
+    socket: deps.socket,
+    run,
+    async version() {
+      if (processes.which("tmux") === null) return null;
+      const output = await attempt(["-V"]);
+      return /tmux (\S+)/.exec(output.stdout)?.[1] ?? null;
+    },
+    hasSession: async (session) => (await runOrAbsent(["has-session", "-t", exactSession(session)])) !== null,
+    async sessions() {
+      const format = "#{session_id} #{session_created} #{session_name}";
+      return lines(await runOrAbsent(["list-sessions", "-F", format])).flatMap((line) => {
+        const match = /^(\$\d+) (\d+) (.*)$/.exec(line);
+        if (!match) return [];
+        return [{ sessionId: match[1] ?? "", sessionCreated: Number(match[2]), name: match[3] ?? "" }];
+      });
+    },
+    async panes(session) {
+      const target = exactWindow(session);
+      return lines(await runOrAbsent(["list-panes", "-s", "-t", target, "-F", PANE_FORMAT])).flatMap(
+        parsePane,
+      );
+    },
+    async environment(session) {
+      const found = await runOrAbsent(["show-environment", "-t", exactSession(session)]);
+      if (found === null) return null;
+      const pairs = lines(found).flatMap((line) => {
+        const equals = line.indexOf("=");
+        return equals > 0 ? [[line.slice(0, equals), line.slice(equals + 1)] as const] : [];
+      });
+      return Object.fromEntries(pairs);
+    },
+    setEnvironment: (label, session, values) =>
+      step(label, async () => {
+        const target = quoteArgument(exactSession(session));
+        const script = Object.entries(values).map(([name, value]) => {
+          if (!VARIABLE.test(name)) throw new ServiceError("invalid_request", `not a variable name: ${name}`);
+          return value === null
+            ? `set-environment -u -t ${target} ${name}\n`
+            : `set-environment -t ${target} ${name} ${quoteArgument(value)}\n`;
+        });
+        if (script.length > 0) await run(["source-file", "-"], { input: script.join("") });
+      }),
+    killSession: (label, session) =>
+      step(label, async () => (await runOrAbsent(["kill-session", "-t", exactSession(session)])) !== null),
+    killWindow: (label, windowId) =>
+      step(label, async () => (await runOrAbsent(["kill-window", "-t", windowId])) !== null),
+  };
+}
+
+/**
+ * Which life of the agent this is: the creation of the session, its pane and the pane's first process, so that
+ * a session made again, another pane and a relaunch in place are each a new instance (ruling 5).
+ */
+export function instanceId(
+  pane: Pick<TmuxPane, "sessionId" | "sessionCreated" | "paneId" | "panePid">,
+): string {
+  return `tmux-${pane.sessionCreated}-${pane.sessionId}-${pane.paneId}-${pane.panePid}`;
+}
+
+/**
+ * The agent's pane among all panes of its session: the recorded one, or without a record the first pane of
+ * window 0. Null when it is not there; the pane of another window never stands in for it.
+ */
+export function agentPane(panes: readonly TmuxPane[], recordedPaneId: string | null): TmuxPane | null {
+  const found = panes.find((pane) =>
+    recordedPaneId === null ? pane.windowIndex === 0 : pane.paneId === recordedPaneId,
+  );
+  return found ?? null;
+}
+
+export const PANE_FORMAT = [
+  "#{session_id}",
+  "#{session_created}",
+  "#{window_id}",
+  "#{window_index}",
+  "#{pane_id}",
+  "#{pane_pid}",
+  "#{?pane_dead,1,0}",
+  "#{pane_width}",
+  "#{pane_height}",
+  "#{window_name}",
+].join(" ");
+
+const PANE = /^(\$\d+) (\d+) (@\d+) (\d+) (%\d+) (\d+) ([01]) (\d+) (\d+) (.*)$/;
+
+/** One line of `PANE_FORMAT`; a line of a pane that vanished meanwhile does not match and is left out. */
+export function parsePane(line: string): TmuxPane[] {
+  const [, session = "", created, window = "", index, pane = "", pid, dead, width, height, name = ""] =
+    PANE.exec(line) ?? [];
+  if (session === "") return [];
+  return [
+    {
+      sessionId: session,
+      sessionCreated: Number(created),
+      windowId: window,
+      windowIndex: Number(index),
+      windowName: name,
+      paneId: pane,
+      panePid: Number(pid),
+      dead: dead === "1",
+      width: Number(width),
+      height: Number(height),
+    },
+  ];
+}
+
+/** The words of tmux 3.3a for a thing, any session, or a server that is not there. */
+const ABSENT =
+  /can't find|no such|no current target|no sessions|no server running|error connecting to .*(No such file|refused)/;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+function lines(text: string | null): string[] {
+  return (text ?? "").split("\n").filter((line) => line !== "");
+}
+
+function refused(output: Output): TmuxError {
+  const words = output.stderr.trim().split("\n").pop() ?? "";
+  return new TmuxError("refused", `tmux: ${words || `exit code ${output.exitCode}`}`);
+}

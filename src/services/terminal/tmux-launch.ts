@@ -1,0 +1,190 @@
+import { join } from "node:path";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { Ids } from "../../system/ids.ts";
+import type { Steps } from "../../system/steps.ts";
+import { PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
+import { exactWindow } from "./tmux-protocol.ts";
+
+/** What runs in the agent's pane. */
+export interface PaneProgram {
+  /** Executable and arguments, passed on exactly. */
+  command: readonly string[];
+  /** Absolute. */
+  workdir: string;
+  /** Added to the pane's environment for the program only; the shell after it does not see them. */
+  env: Record<string, string>;
+}
+
+export interface LaunchRequest extends PaneProgram {
+  /** Name of the new session: letters, digits, `_`, `-`. */
+  session: string;
+  /** Variables of the session itself, which every later pane sees: `SVC_*` only. */
+  sessionEnv: Record<string, string>;
+  /** Columns and rows; default 120 x 36, at least 110 x 36. */
+  size?: { width: number; height: number };
+}
+
+/**
+ * Starts the agent's program in tmux. When the program ends the pane falls back to the person's login shell;
+ * it is never left dead. Commands and environment travel in a 0600 script in `folder`, which removes itself as
+ * its first act, so that neither the 16 KB limit of tmux nor `ps` sees them.
+ */
+export interface Launcher {
+  /**
+   * A new detached session with one window, `agent`, at index 0, of fixed size. Throws `conflict` when the
+   * session exists, TmuxError `refused` otherwise; nothing is left behind then. Steps: `launch.script`,
+   * `launch.session`, `launch.environment`.
+   */
+  launch(request: LaunchRequest): Promise<TmuxPane>;
+  /** Ends what runs in the pane and starts the program there: same pane, new pid. Steps: `launch.script`, `launch.respawn`. */
+  respawn(paneId: string, program: PaneProgram): Promise<TmuxPane>;
+}
+
+const LEAST = { width: 110, height: 36 };
+const DEFAULT_SIZE = { width: 120, height: 36 };
+
+export function createLauncher(deps: {
+  tmux: Tmux;
+  files: Files;
+  ids: Ids;
+  steps: Steps;
+  /** Existing private folder for the scripts, absolute. */
+  folder: string;
+}): Launcher {
+  const { tmux, files, ids, steps, folder } = deps;
+
+  /** Runs `act` with a fresh script; a script that tmux never started is removed. */
+  async function withScript(
+    program: PaneProgram,
+    act: (script: string) => Promise<string>,
+  ): Promise<TmuxPane> {
+    const path = join(folder, `launch-${ids.hex(8)}.sh`);
+    files.write("launch.script", path, launchScript(path, program), { durable: false });
+    let answer: string;
+    try {
+      answer = await act(path);
+    } catch (error) {
+      files.remove("launch.script.remove", path);
+      throw error;
+    }
+    const pane = answer.split("\n").flatMap(parsePane).pop();
+    if (!pane) throw new ServiceError("dispatch_failed", "tmux did not say which pane it made");
+    return pane;
+  }
+
+  return {
+    async launch(request) {
+      const { session, sessionEnv } = request;
+      const { width, height } = request.size ?? DEFAULT_SIZE;
+      if (!SESSION.test(session)) throw new ServiceError("invalid_request", `not a session name: ${session}`);
+      if (width < LEAST.width || height < LEAST.height) {
+        throw new ServiceError("invalid_request", `the pane must be at least ${LEAST.width}x${LEAST.height}`);
+      }
+      const foreign = Object.keys(sessionEnv).find((name) => !name.startsWith("SVC_"));
+      if (foreign !== undefined)
+        throw new ServiceError("invalid_request", `not an SVC_ variable: ${foreign}`);
+      if (await tmux.hasSession(session)) throw new ServiceError("conflict", `session ${session} exists`);
+
+      const made = await withScript(request, async (script) => {
+        steps.before("launch.session");
+        const answer = await tmux.run(
+          [
+            ...["new-session", "-d", "-E", "-P", "-F", PANE_FORMAT, "-s", session, "-n", "agent"],
+            ...[
+              "-x",
+              String(width),
+              "-y",
+              String(height),
+              "-c",
+              quoteFormat(request.workdir),
+              "--",
+              "/bin/sh",
+              script,
+            ],
+            // The person's own settings must not end the session, keep a dead pane, rename or resize it.
+            ...[";", "set-option", "-t", exactWindow(session), "destroy-unattached", "off"],
+            ...[";", ...windowOption(session, "remain-on-exit", "off")],
+            ...[";", ...windowOption(session, "automatic-rename", "off")],
+            ...[";", ...windowOption(session, "allow-rename", "off")],
+            ...[";", ...windowOption(session, "window-size", "manual")],
+          ],
+          { startServer: true },
+        );
+        steps.after("launch.session");
+        return answer;
+      });
+      try {
+        if (made.windowIndex !== 0) {
+          await tmux.run(["move-window", "-s", made.windowId, "-t", `${exactWindow(session)}0`]);
+        }
+        await tmux.setEnvironment("launch.environment", session, sessionEnv);
+      } catch (error) {
+        await tmux.killSession("launch.undo", session);
+        throw error;
+      }
+      return { ...made, windowIndex: 0 };
+    },
+    respawn: (paneId, program) =>
+      withScript(program, async (script) => {
+        steps.before("launch.respawn");
+        const respawn = [
+          "respawn-pane",
+          "-k",
+          "-t",
+          paneId,
+          "-c",
+          quoteFormat(program.workdir),
+          "--",
+          "/bin/sh",
+          script,
+        ];
+        const show = ["display-message", "-p", "-t", paneId, PANE_FORMAT];
+        const answer = await tmux.run([...respawn, ";", ...show]);
+        steps.after("launch.respawn");
+        return answer;
+      }),
+  };
+}
+
+function windowOption(session: string, name: string, value: string): string[] {
+  return ["set-option", "-w", "-t", exactWindow(session), name, value];
+}
+
+const SESSION = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/**
+ * The POSIX shell script that becomes the pane's first process. The trap keeps this shell when an interrupt
+ * key reaches the whole foreground group before the program has taken the terminal over; the program itself
+ * gets the default action, since a subshell resets traps.
+ */
+export function launchScript(path: string, program: PaneProgram): string {
+  const exports = Object.entries(program.env).map(([name, value]) => {
+    if (!VARIABLE.test(name)) throw new ServiceError("invalid_request", `not a variable name: ${name}`);
+    return `  export ${name}=${quoteShell(value)}`;
+  });
+  return [
+    "#!/bin/sh",
+    `rm -f -- ${quoteShell(path)}`,
+    "trap : INT QUIT",
+    "(",
+    `  cd -- ${quoteShell(program.workdir)} || exit`,
+    ...exports,
+    `  exec ${program.command.map(quoteShell).join(" ")}`,
+    ")",
+    `printf '\\n[the agent ended with exit status %s]\\n' "$?"`,
+    // tmux sets SHELL in every pane.
+    'exec "$SHELL" -l',
+    "",
+  ].join("\n");
+}
+
+/** An argument that tmux expands as a format; a `;` at its end would be eaten as a separator. */
+function quoteFormat(text: string): string {
+  return text.replaceAll("#", "##").replace(/;$/, "\\;");
+}
+
+function quoteShell(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

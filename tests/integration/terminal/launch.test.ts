@@ -1,0 +1,157 @@
+import { expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { agentPane, instanceId } from "../../../src/services/terminal/tmux-command.ts";
+import { createLauncher } from "../../../src/services/terminal/tmux-launch.ts";
+import { createTmux } from "../../support/tmux.ts";
+import { until } from "../../support/until.ts";
+
+async function setup() {
+  const t = await createTmux();
+  const folder = join(t.folder, "scripts");
+  const workdir = join(t.folder, "a #{pane_id} 'dir';");
+  t.files.ensureDirectory("test", folder);
+  t.files.ensureDirectory("test", workdir);
+  const launcher = createLauncher({ ...t, folder });
+  const out = join(t.folder, "out");
+  const request = (session: string, script: string, env: Record<string, string> = {}) => ({
+    session,
+    workdir,
+    command: ["sh", "-c", script, "sh", out, "it's; $HOME;"],
+    env,
+    sessionEnv: { SVC_AGENT_NAME: "a; $b 'c' \"d\" é" },
+  });
+  return {
+    t,
+    launcher,
+    folder,
+    workdir,
+    out,
+    request,
+    [Symbol.asyncDispose]: () => t[Symbol.asyncDispose](),
+  };
+}
+
+const words = (path: string) =>
+  until("output of the program", () => existsSync(path) && readFileSync(path, "utf8"));
+
+test("a launched agent gets its arguments, folder and environment exactly", async () => {
+  await using s = await setup();
+  const big = `${"x".repeat(40_000)}'\n"$(date)é`;
+  const pane = await s.launcher.launch(
+    s.request(
+      "SVC-a-1",
+      'printf "%s|%s|%s|%s" "$2" "$PWD" "$SECRET" "$TMUX_PANE" > "$1.tmp"; mv "$1.tmp" "$1"; exec cat',
+      {
+        SECRET: big,
+      },
+    ),
+  );
+  expect(await words(s.out)).toBe(`it's; $HOME;|${s.workdir}|${big}|${pane.paneId}`);
+  expect(pane).toMatchObject({ windowIndex: 0, windowName: "agent", width: 120, height: 36, dead: false });
+  expect(agentPane(await s.t.tmux.panes("SVC-a-1"), pane.paneId)).toEqual(pane);
+});
+
+test("the launch script is private and removes itself", async () => {
+  await using s = await setup();
+  const modes: number[] = [];
+  const steps = {
+    before: (label: string) => {
+      if (label !== "launch.session") return;
+      for (const name of readdirSync(s.folder)) modes.push(statSync(join(s.folder, name)).mode & 0o777);
+    },
+    after() {},
+  };
+  const launcher = createLauncher({ ...s.t, steps, folder: s.folder });
+  await launcher.launch(s.request("SVC-a-1", "exec cat", { SECRET: "s3cret" }));
+  expect(modes).toEqual([0o600]);
+  await until("the script is gone", () => readdirSync(s.folder).length === 0);
+});
+
+test("only SVC_ variables enter the session, and no value of the program stays behind", async () => {
+  await using s = await setup();
+  await s.launcher.launch(s.request("SVC-a-1", "exec cat", { SECRET: "s3cret" }));
+  expect(await s.t.tmux.environment("SVC-a-1")).toEqual({ SVC_AGENT_NAME: "a; $b 'c' \"d\" é" });
+  await expect(
+    s.launcher.launch({ ...s.request("SVC-b-1", "exec cat"), sessionEnv: { HOME: "/" } }),
+  ).rejects.toThrow("not an SVC_ variable");
+  await s.t.tmux.setEnvironment("test", "SVC-a-1", { SVC_AGENT_NAME: null, SVC_X: "1" });
+  expect(await s.t.tmux.environment("SVC-a-1")).toEqual({ SVC_X: "1" });
+});
+
+test("when the program ends the pane falls back to a shell that does not know its environment", async () => {
+  await using s = await setup();
+  await s.t.run("set-option", "-g", "remain-on-exit", "on");
+  const pane = await s.launcher.launch(s.request("SVC-a-1", "exit 7", { SECRET: "s3cret" }));
+  await until("the exit is told", async () => (await s.t.screen(pane.paneId)).includes("exit status 7"));
+  await s.t.run("send-keys", "-t", pane.paneId, "-l", "--", `printf 'got:%s' "$SECRET" > ${s.out}`);
+  await s.t.run("send-keys", "-t", pane.paneId, "Enter");
+  expect(await words(s.out)).toBe("got:");
+  expect((await s.t.tmux.panes("SVC-a-1"))[0]).toEqual(pane);
+});
+
+test("an interrupt key during start does not end the pane", async () => {
+  await using s = await setup();
+  const pane = await s.launcher.launch(s.request("SVC-a-1", 'echo up > "$1"; exec sleep 600'));
+  await words(s.out);
+  await s.t.run("send-keys", "-t", pane.paneId, "C-c");
+  await until("the exit is told", async () => (await s.t.screen(pane.paneId)).includes("exit status 130"));
+  expect((await s.t.tmux.panes("SVC-a-1"))[0]).toEqual(pane);
+});
+
+test("a server whose windows count from 1 still gives the agent window 0", async () => {
+  await using s = await setup();
+  await s.t.run("set-option", "-g", "base-index", "1", ";", "set-option", "-g", "pane-base-index", "1");
+  const pane = await s.launcher.launch(s.request("SVC-a-1", "exec cat"));
+  const panes = await s.t.tmux.panes("SVC-a-1");
+  expect(panes).toEqual([pane]);
+  expect(agentPane(panes, null)).toEqual(pane);
+});
+
+test("a taken name is a conflict, and a failed launch leaves neither session nor script", async () => {
+  await using s = await setup();
+  await s.launcher.launch(s.request("SVC-a-1", "exec cat"));
+  await expect(s.launcher.launch(s.request("SVC-a-1", "exec cat"))).rejects.toMatchObject({
+    reason: "conflict",
+  });
+  await expect(s.launcher.launch(s.request("SVC:b", "exec cat"))).rejects.toMatchObject({
+    reason: "invalid_request",
+  });
+  const refusing = { ...s.t.tmux, setEnvironment: () => Promise.reject(new Error("no")) };
+  const launcher = createLauncher({ ...s.t, tmux: refusing, folder: s.folder });
+  await expect(launcher.launch(s.request("SVC-c-1", "exec cat"))).rejects.toThrow("no");
+  expect((await s.t.tmux.sessions()).map((session) => session.name)).toEqual(["SVC-a-1"]);
+  await until("scripts are gone", () => readdirSync(s.folder).length === 0);
+});
+
+test("a relaunch in place and a session made again are each a new instance", async () => {
+  await using s = await setup();
+  const first = await s.launcher.launch(s.request("SVC-a-1", "exec cat"));
+  const second = await s.launcher.respawn(first.paneId, s.request("SVC-a-1", "exec cat"));
+  expect(second.paneId).toBe(first.paneId);
+  expect(await s.t.tmux.killSession("test", "SVC-a-1")).toBe(true);
+  const third = await s.launcher.launch(s.request("SVC-a-1", "exec cat"));
+  expect(new Set([first, second, third].map(instanceId)).size).toBe(3);
+});
+
+test("a session is never confused with one whose name begins alike", async () => {
+  await using s = await setup();
+  await s.t.newSession("SVC-a-10", ["cat"]);
+  expect(await s.t.tmux.hasSession("SVC-a-1")).toBe(false);
+  expect(await s.t.tmux.panes("SVC-a-1")).toEqual([]);
+  expect(await s.t.tmux.environment("SVC-a-1")).toBeNull();
+  expect(await s.t.tmux.killSession("test", "SVC-a-1")).toBe(false);
+  await expect(s.t.tmux.setEnvironment("test", "SVC-a-1", { SVC_X: "1" })).rejects.toMatchObject({
+    kind: "refused",
+  });
+  expect(await s.t.tmux.hasSession("SVC-a-10")).toBe(true);
+});
+
+test("without a server there are no sessions, and looking starts none", async () => {
+  await using s = await setup();
+  await s.t.killServer();
+  expect(await s.t.tmux.sessions()).toEqual([]);
+  expect(await s.t.tmux.hasSession("SVC-a-1")).toBe(false);
+  expect(await s.t.tmux.killSession("test", "SVC-a-1")).toBe(false);
+  await expect(s.t.run("list-sessions")).rejects.toMatchObject({ kind: "refused" });
+});

@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  agentPane,
+  createTmux as createPort,
+  type Tmux,
+  type TmuxPane,
+} from "../../src/services/terminal/tmux-command.ts";
+import { type ControlConnection, createControlConnection } from "../../src/services/terminal/tmux-control.ts";
+import { type Clock, createClock } from "../../src/system/clock.ts";
+import { createFiles, type Files } from "../../src/system/files.ts";
+import { createIds, type Ids } from "../../src/system/ids.ts";
+import { createProcesses, type Processes } from "../../src/system/processes.ts";
+import { quietSteps, type Steps } from "../../src/system/steps.ts";
+
+/** A tmux server of our own: private socket, no configuration, clean environment, empty home. */
+export interface TmuxFixture extends AsyncDisposable {
+  /** Absolute path, for `SVC_TMUX_SOCKET` and the factories. */
+  socket: string;
+  /** Private folder, removed at the end; the server's HOME is `<folder>/home`. */
+  folder: string;
+  clock: Clock;
+  ids: Ids;
+  files: Files;
+  steps: Steps;
+  processes: Processes;
+  tmux: Tmux;
+  /** One tmux command; its standard output without the last newline. Throws when tmux refuses. */
+  run(...args: string[]): Promise<string>;
+  /** A detached session of 120 x 36 with one window `agent` that runs `command`. */
+  newSession(name: string, command: readonly string[]): Promise<TmuxPane>;
+  /** A started and attached control connection, stopped at the end. `onLog` sees its complaints. */
+  control(session: string, processes?: Processes): Promise<ControlConnection>;
+  /** The visible screen of a pane. */
+  screen(paneId: string): Promise<string>;
+  /** Ends the server and with it every session. */
+  killServer(): Promise<void>;
+  /** Starts the server (again). */
+  startServer(): Promise<void>;
+}
+
+export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxFixture> {
+  const folder = mkdtempSync(join(tmpdir(), "svc-tmux-"));
+  const socket = join(folder, "socket");
+  const steps = options.steps ?? quietSteps;
+  const clock = createClock();
+  const ids = createIds();
+  const processes = createProcesses({ steps });
+  const tmux = createPort({ processes, steps, socket });
+  const files = createFiles({ ids, steps });
+  const connections: ControlConnection[] = [];
+  files.ensureDirectory("fixture", join(folder, "home"));
+
+  const fixture: TmuxFixture = {
+    socket,
+    folder,
+    clock,
+    ids,
+    files,
+    steps,
+    processes,
+    tmux,
+    run: async (...args) => (await tmux.run(args)).replace(/\n$/, ""),
+    async newSession(name, command) {
+      await tmux.run([
+        "new-session",
+        "-d",
+        "-E",
+        "-s",
+        name,
+        "-n",
+        "agent",
+        "-x",
+        "120",
+        "-y",
+        "36",
+        "--",
+        ...command,
+      ]);
+      const pane = agentPane(await tmux.panes(name), null);
+      if (!pane) throw new Error(`session ${name} has no pane`);
+      return pane;
+    },
+    async control(session, through = processes) {
+      const log = (message: string) => console.error(`control connection: ${message}`);
+      const connection = createControlConnection({ processes: through, clock, socket, session, log });
+      connections.push(connection);
+      connection.start();
+      await connection.whenConnected(5000);
+      return connection;
+    },
+    screen: (paneId) => tmux.run(["capture-pane", "-p", "-t", paneId]),
+    async killServer() {
+      await processes.run(["tmux", "-S", socket, "-N", "kill-server"]);
+    },
+    async startServer() {
+      const keep = ["PATH", "TMPDIR", "BUN_INSTALL"].flatMap((name) => {
+        const value = process.env[name];
+        return value === undefined ? [] : [[name, value] as const];
+      });
+      const env = {
+        ...Object.fromEntries(keep),
+        HOME: join(folder, "home"),
+        SHELL: "/bin/sh",
+        TERM: "xterm-256color",
+        LANG: "C.UTF-8",
+      };
+      const start = ["start-server", ";", "set-option", "-s", "exit-empty", "off"];
+      const { exitCode, stderr } = await processes.run(["tmux", "-S", socket, "-f", "/dev/null", ...start], {
+        env,
+      });
+      if (exitCode !== 0) throw new Error(`tmux does not start: ${stderr}`);
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(connections.map((connection) => connection.stop()));
+      await fixture.killServer();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  await fixture.startServer();
+  return fixture;
+}

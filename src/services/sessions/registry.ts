@@ -7,6 +7,7 @@ import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import { checkedAgentId } from "./names.ts";
 import { isFresh, judgeRecord, parseRecord, toStopped } from "./record.ts";
+import type { SessionAlive } from "./session-alive.ts";
 
 /** Something in the registry that is not a usable record: shown to people, believed by nobody. */
 export interface IgnoredEntry {
@@ -47,8 +48,7 @@ export interface RegistryDeps {
   clock: Clock;
   /** Registry root, absolute. */
   root: string;
-  /** Asks tmux whether the record's current session exists; the only proof of life. */
-  sessionAlive: (record: RegistryRecord) => Promise<boolean>;
+  sessionAlive: SessionAlive;
 }
 
 export function createRegistry(deps: RegistryDeps): Registry {

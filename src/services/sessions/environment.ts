@@ -1,0 +1,56 @@
+import type { Environment } from "./roots.ts";
+
+/** Variables of ours that an agent may inherit: where things are, never what a token is or who the parent is. */
+const inherited = new Set([
+  "SVC_GLOBAL_RUNTIME_DIR",
+  "SVC_GLOBAL_REGISTRY_DIR",
+  "SVC_GLOBAL_MAILBOX_DIR",
+  "SVC_PROJECT_OVERLAY_DIR",
+  "SVC_PROJECT_OVERLAY_DISCOVERY_MODE",
+  "SVC_TMUX_SOCKET",
+]);
+
+/** Blanked rather than left out: the tmux server may hold them from the shell that started it. */
+const withheld = ["SVC_GATEWAY_TOKEN", "SVC_COORD_TOKEN"];
+
+/** What tmux and the shell set for each pane themselves. */
+const ofThePane = new Set([
+  ...["TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TERMCAP"],
+  ...["COLUMNS", "LINES", "WINDOWID", "PWD", "OLDPWD", "SHLVL", "_"],
+]);
+
+const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const loopback = ["127.0.0.1", "localhost", "::1"];
+
+/**
+ * The environment of an agent's program: the person's own (ruling 19), then `extra`, then what we publish. No
+ * token of ours is in it, nor any trace of another agent that launched this one, and loopback is exempt from
+ * proxies. Pure. Source: spec/coordination.md "Env".
+ */
+export function planEnvironment(facts: {
+  person: Environment;
+  extra: Readonly<Record<string, string>>;
+  published: Readonly<Record<string, string>>;
+}): Record<string, string> {
+  const chosen: Record<string, string> = {};
+  for (const [name, value] of Object.entries(facts.person)) {
+    if (value === undefined || !variable.test(name) || ofThePane.has(name)) continue;
+    if (name.startsWith("SVC_") && !inherited.has(name)) continue;
+    chosen[name] = value;
+  }
+  Object.assign(chosen, facts.extra, facts.published);
+  for (const name of withheld) chosen[name] = "";
+  chosen["NO_PROXY"] = exempt(chosen["NO_PROXY"] ?? chosen["no_proxy"] ?? "");
+  chosen["no_proxy"] = chosen["NO_PROXY"];
+  return chosen;
+}
+
+/** `list` of proxy exceptions with loopback in it; `*` exempts everything already. */
+function exempt(list: string): string {
+  const hosts = list
+    .split(",")
+    .map((host) => host.trim())
+    .filter((host) => host !== "");
+  if (hosts.includes("*")) return list;
+  return [...hosts, ...loopback.filter((host) => !hosts.includes(host))].join(",");
+}

@@ -1,0 +1,56 @@
+import { type Clock, sleep } from "../../system/clock.ts";
+import type { Processes } from "../../system/processes.ts";
+
+/** A process together with what tells it from a later one that got the same id. */
+export interface KnownProcess {
+  pid: number;
+  startToken: string;
+}
+
+/** `pid` and its descendants as they are now. Take it before ending anything: orphans leave the tree. */
+export async function collectTree(processes: Processes, pid: number): Promise<KnownProcess[]> {
+  const tree = await processes.tree(pid);
+  return tree.flatMap((one) => {
+    const startToken = processes.startToken(one.pid);
+    return startToken === null ? [] : [{ pid: one.pid, startToken }];
+  });
+}
+
+export function isSameProcess(processes: Processes, known: KnownProcess): boolean {
+  return processes.alive(known.pid) && processes.startToken(known.pid) === known.startToken;
+}
+
+/** True once none of `known` lives; false when some still do after `timeoutMs`. */
+export async function waitForEnd(
+  deps: { processes: Processes; clock: Clock },
+  known: readonly KnownProcess[],
+  timeoutMs: number,
+): Promise<boolean> {
+  const { processes, clock } = deps;
+  const deadlineMs = clock.monotonicMs() + timeoutMs;
+  while (known.some((one) => isSameProcess(processes, one))) {
+    if (clock.monotonicMs() >= deadlineMs) return false;
+    await sleep(clock, pollMs);
+  }
+  return true;
+}
+
+/**
+ * Ends exactly the processes given: TERM, up to `graceMs` for them to leave, then KILL and up to 1 s more. An id
+ * that another process got meanwhile is left alone. Returns those that live on, normally none.
+ */
+export async function endProcesses(
+  deps: { processes: Processes; clock: Clock },
+  known: readonly KnownProcess[],
+  graceMs: number,
+): Promise<KnownProcess[]> {
+  const { processes } = deps;
+  const left = () => known.filter((one) => isSameProcess(processes, one));
+  for (const one of left()) processes.signal(one.pid, "SIGTERM");
+  if (await waitForEnd(deps, known, graceMs)) return [];
+  for (const one of left()) processes.signal(one.pid, "SIGKILL");
+  await waitForEnd(deps, known, 1000);
+  return left();
+}
+
+const pollMs = 20;

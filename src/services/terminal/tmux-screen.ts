@@ -1,0 +1,16 @@
+import type { Tmux } from "./tmux-command.ts";
+
+/** The last `rows` rows of a pane that are not blank, plain text; for people, never for a detector. */
+export async function paneTail(tmux: Tmux, paneId: string, rows: number): Promise<string> {
+  const text = await tmux.run(["capture-pane", "-p", "-t", paneId]);
+  const filled = text.split("\n").map((row) => row.trimEnd());
+  return filled
+    .filter((row) => row !== "")
+    .slice(-rows)
+    .join("\n");
+}
+
+/** Name of the session that a pane belongs to. Throws TmuxError when there is no such pane. */
+export async function sessionOfPane(tmux: Tmux, paneId: string): Promise<string> {
+  return (await tmux.run(["display-message", "-p", "-t", paneId, "#{session_name}"])).trim();
+}

@@ -75,7 +75,7 @@ interface Client {
   waiting: Waiting[];
   outbox: string[];
   answers: number;
-  watching: boolean;
+  unwatch: (() => void) | null;
 }
 
 export function createControlConnection(options: ControlOptions): ControlConnection {
@@ -117,16 +117,19 @@ export function createControlConnection(options: ControlOptions): ControlConnect
 
   /** One timer while something is unanswered; none otherwise. */
   function watch(over: Client): void {
-    if (over.watching) return;
-    over.watching = true;
+    if (over.unwatch) return;
     const answers = over.answers;
-    clock.after(ANSWER_MS, () => {
-      over.watching = false;
-      if (over.waiting.length === 0) return;
+    over.unwatch = clock.after(ANSWER_MS, () => {
+      over.unwatch = null;
       if (over.answers !== answers) return watch(over);
       over.reason = `no answer within ${ANSWER_MS / 1000} s`;
       over.child.kill();
     });
+  }
+
+  function quieten(over: Client): void {
+    over.unwatch?.();
+    over.unwatch = null;
   }
 
   function receive(from: Client, item: ControlItem): void {
@@ -157,8 +160,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
     }
     if (from.attached) return;
     from.attached = true;
-    // Somebody may have begun to listen, or ceased, while we attached.
-    setOutput(outputListeners.size > 0);
+    if (outputListeners.size > 0) setOutput(true);
     emit({ kind: "connected" });
   }
 
@@ -171,6 +173,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
     if (item.ok && first.left > 0) return;
     // tmux drops the rest of a line after an error.
     from.waiting.shift();
+    if (from.waiting.length === 0) quieten(from);
     if (item.ok) first.resolve(first.lines);
     else first.reject(new TmuxError("refused", `tmux: ${item.lines.join(" ")}`));
   }
@@ -194,7 +197,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
       waiting: [],
       outbox: [],
       answers: 0,
-      watching: false,
+      unwatch: null,
     };
     client = mine;
     const leave = () => {
@@ -209,6 +212,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
     await child.exited;
     signal.removeEventListener("abort", leave);
     client = null;
+    quieten(mine);
     const reason = signal.aborted ? "stopped" : mine.reason || "the tmux client ended";
     for (const waiting of mine.waiting.splice(0)) waiting.reject(lost(reason));
     if (!signal.aborted) emit({ kind: "lost", reason });

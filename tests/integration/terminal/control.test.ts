@@ -1,0 +1,254 @@
+import { expect, test } from "bun:test";
+import {
+  type ControlConnection,
+  type ControlEvent,
+  createControlConnection,
+} from "../../../src/services/terminal/tmux-control.ts";
+import type { Clock } from "../../../src/system/clock.ts";
+import type { Processes } from "../../../src/system/processes.ts";
+import { createTmux } from "../../support/tmux.ts";
+import { until } from "../../support/until.ts";
+
+function nextEvent(
+  control: ControlConnection,
+  wanted: (event: ControlEvent) => boolean,
+): Promise<ControlEvent> {
+  return new Promise((resolve) => {
+    const stop = control.onEvent((event) => {
+      if (!wanted(event)) return;
+      stop();
+      resolve(event);
+    });
+  });
+}
+
+const output = (control: ControlConnection, paneId: string): Promise<void> =>
+  new Promise((resolve) => {
+    const stop = control.onOutput(paneId, () => {
+      stop();
+      resolve();
+    });
+  });
+
+test("pipelined commands are answered in the order sent, errors in their place", async () => {
+  await using t = await createTmux();
+  await t.newSession("a", ["cat"]);
+  const control = await t.control("a");
+  const sent = Array.from({ length: 300 }, (_, index) =>
+    control.command(index === 150 ? "no-such-command" : `display-message -p "answer ${index}"`),
+  );
+  const answers = await Promise.allSettled(sent);
+  expect(answers[150]).toMatchObject({ status: "rejected", reason: { kind: "refused" } });
+  expect(String(answers[150]?.status === "rejected" && answers[150].reason)).toContain("unknown command");
+  const rest = answers.flatMap((one, index) => (index === 150 ? [] : [one]));
+  expect(rest.map((one) => one.status === "fulfilled" && one.value)).toEqual(
+    [...Array(300).keys()].filter((index) => index !== 150).map((index) => [`answer ${index}`]),
+  );
+});
+
+test("a screen that shows the marks of a reply does not end the reply", async () => {
+  await using t = await createTmux();
+  const { paneId } = await t.newSession("a", [
+    "sh",
+    "-c",
+    "printf '%%end 1 2 1\\n%%exit\\n%%output %%0 x\\n'; cat",
+  ]);
+  const control = await t.control("a");
+  await until("the text", async () => (await t.screen(paneId)).includes("%output"));
+  const lines = await control.command(`capture-pane -p -t ${paneId}`);
+  expect(lines.slice(0, 3)).toEqual(["%end 1 2 1", "%exit", "%output %0 x"]);
+  expect(lines.length).toBe(36);
+  expect(await control.command("display-message -p next")).toEqual(["next"]);
+});
+
+test("output of the pane is pushed, and only of the pane listened to", async () => {
+  await using t = await createTmux();
+  const { paneId } = await t.newSession("a", ["cat"]);
+  const other = await t.run("split-window", "-d", "-P", "-F", "#{pane_id}", "-t", "=a:", "--", "cat");
+  const control = await t.control("a");
+  let strayed = 0;
+  control.onOutput(other, () => strayed++);
+  const heard = output(control, paneId);
+  await control.command(`send-keys -t ${paneId} -l -- hello`);
+  await heard;
+  expect(strayed).toBe(0);
+});
+
+test("a connection nobody listens to asks tmux for no output", async () => {
+  await using t = await createTmux();
+  const { paneId } = await t.newSession("a", ["cat"]);
+  const control = await t.control("a");
+  const flags = async () => (await control.command('display-message -p "#{client_flags}"')).join().split(",");
+  expect(await flags()).toContain("no-output");
+  const first = control.onOutput(paneId, () => {});
+  const second = control.onOutput(paneId, () => {});
+  expect(await flags()).not.toContain("no-output");
+  first();
+  expect(await flags()).not.toContain("no-output");
+  second();
+  second();
+  expect(await flags()).toContain("no-output");
+});
+
+test("a control client does not change the size of the window", async () => {
+  await using t = await createTmux();
+  const { paneId } = await t.newSession("a", ["cat"]);
+  const control = await t.control("a");
+  await control.command('display-message -p "#{client_flags}"');
+  expect(await t.run("display-message", "-p", "-t", paneId, "#{window_width}x#{window_height}")).toBe(
+    "120x36",
+  );
+  await control.stop();
+  expect(await t.run("display-message", "-p", "-t", paneId, "#{window_width}x#{window_height}")).toBe(
+    "120x36",
+  );
+});
+
+test("a flood of output does not stall commands", async () => {
+  await using t = await createTmux();
+  const { paneId } = await t.newSession("a", ["sh", "-c", "read go; seq 1 400000; echo flood is over; cat"]);
+  const control = await t.control("a");
+  let pushes = 0;
+  control.onOutput(paneId, () => pushes++);
+  await control.command(`send-keys -t ${paneId} Enter`);
+  let slowestMs = 0;
+  for (let over = false; !over; ) {
+    const before = t.clock.monotonicMs();
+    const screen = await control.command(`capture-pane -p -t ${paneId}`);
+    slowestMs = Math.max(slowestMs, t.clock.monotonicMs() - before);
+    over = screen.join("\n").includes("flood is over");
+  }
+  expect(pushes).toBeGreaterThan(5);
+  expect(slowestMs).toBeLessThan(1000);
+});
+
+test("the agent is not held up when we stop reading", async () => {
+  await using t = await createTmux();
+  const { paneId } = await t.newSession("a", ["sh", "-c", "read go; seq 1 300000; echo flood is over; cat"]);
+  const clients: number[] = [];
+  const control = await t.control("a", recordingPids(t.processes, clients));
+  control.onOutput(paneId, () => {});
+  await control.command('display-message -p ""');
+  process.kill(clients[0] ?? -1, "SIGSTOP");
+  try {
+    await t.run("send-keys", "-t", paneId, "Enter");
+    await until("the program went on", async () => (await t.screen(paneId)).includes("flood is over"));
+  } finally {
+    process.kill(clients[0] ?? -1, "SIGCONT");
+  }
+  // What was held back is dropped, and tmux goes on pushing.
+  await until("the connection answers", () => control.command('display-message -p "x"'));
+  const heard = output(control, paneId);
+  await control.command(`send-keys -t ${paneId} -l -- hello`);
+  await heard;
+});
+
+test("when the server dies all pending and later commands fail at once, and the connection comes back", async () => {
+  await using t = await createTmux();
+  await t.newSession("a", ["cat"]);
+  const control = await t.control("a");
+  const lost = nextEvent(control, (event) => event.kind === "lost");
+  const server = Number(await t.run("display-message", "-p", "#{pid}"));
+  // A server that stands still answers nothing: both commands are pending when it is killed.
+  process.kill(server, "SIGSTOP");
+  const pending = Promise.allSettled([control.command("display-message"), control.command("list-keys")]);
+  process.kill(server, "SIGKILL");
+  const refusal = { status: "rejected", reason: { kind: "lost" } };
+  expect(await pending).toMatchObject([refusal, refusal]);
+  await lost;
+  expect(control.connected()).toBe(false);
+  await expect(control.command("display-message -p later")).rejects.toMatchObject({ kind: "lost" });
+
+  const back = nextEvent(control, (event) => event.kind === "connected");
+  await t.startServer();
+  const { paneId } = await t.newSession("a", ["cat"]);
+  await back;
+  const heard = output(control, paneId);
+  await control.command(`send-keys -t ${paneId} -l -- hello`);
+  await heard;
+});
+
+test("the end of the session is told at once with tmux's notice", async () => {
+  await using t = await createTmux();
+  await t.newSession("a", ["cat"]);
+  await t.newSession("ab", ["cat"]);
+  const control = await t.control("a");
+  const lost = nextEvent(control, (event) => event.kind === "lost");
+  await t.run("kill-session", "-t", "=a");
+  await lost;
+  expect(control.connected()).toBe(false);
+  expect(await t.tmux.hasSession("ab")).toBe(true);
+});
+
+test("a missing session is not replaced by one whose name begins alike", async () => {
+  await using t = await createTmux();
+  await t.newSession("agent-10", ["cat"]);
+  const control = createControlConnection({ ...t, session: "agent-1", log: () => {} });
+  control.start();
+  const event = await nextEvent(control, (one) => one.kind !== "notice");
+  expect(event).toMatchObject({ kind: "lost", reason: expect.stringContaining("can't find session") });
+  await control.stop();
+});
+
+test("stop leaves no process, and start and stop may be repeated", async () => {
+  await using t = await createTmux();
+  await t.newSession("a", ["cat"]);
+  const clients: number[] = [];
+  const control = await t.control("a", recordingPids(t.processes, clients));
+  control.start();
+  await control.stop();
+  await control.stop();
+  expect(clients.length).toBe(1);
+  expect(t.processes.alive(clients[0] ?? -1)).toBe(false);
+  expect(await t.run("list-clients")).toBe("");
+  await expect(control.whenConnected(10)).rejects.toMatchObject({ kind: "lost" });
+  control.start();
+  await control.whenConnected(5000);
+  expect(await control.command("display-message -p again")).toEqual(["again"]);
+});
+
+test("a connected and quiet connection has no timer", async () => {
+  await using t = await createTmux();
+  await t.newSession("a", ["cat"]);
+  const timers = new Set<number>();
+  const control = createControlConnection({
+    ...t,
+    clock: counting(t.clock, timers),
+    session: "a",
+    log: () => {},
+  });
+  control.start();
+  await control.whenConnected(5000);
+  expect(timers.size).toBe(0);
+  await control.stop();
+});
+
+function recordingPids(processes: Processes, pids: number[]): Processes {
+  return {
+    ...processes,
+    pipe(...args) {
+      const child = processes.pipe(...args);
+      pids.push(child.pid);
+      return child;
+    },
+  };
+}
+
+function counting(clock: Clock, live: Set<number>): Clock {
+  let last = 0;
+  return {
+    ...clock,
+    after(delayMs, run) {
+      const id = ++last;
+      live.add(id);
+      const cancel = clock.after(delayMs, () => {
+        live.delete(id);
+        run();
+      });
+      return () => {
+        live.delete(id);
+        cancel();
+      };
+    },
+  };
+}

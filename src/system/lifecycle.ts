@@ -32,7 +32,7 @@ export function createLoop(options: {
   let rouse: (() => void) | null = null;
 
   async function pause(delayMs: number | null): Promise<void> {
-    if (woken || abort.signal.aborted) return;
+    if (woken || delayMs === 0 || abort.signal.aborted) return;
     const nap = new AbortController();
     const woke = new Promise<void>((resolve) => {
       rouse = () => {

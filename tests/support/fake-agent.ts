@@ -1,0 +1,72 @@
+import type {
+  Agent,
+  InterruptOutcome,
+  Presence,
+  Readiness,
+  Submission,
+  SubmitOutcome,
+  SubmitPolicy,
+} from "../../src/services/agent/agent.ts";
+
+/** An agent whose mind the test makes up; it keeps what reached it. */
+export interface FakeAgent extends Agent {
+  prompts: string[];
+  interrupts: number;
+  setPresence(presence: Partial<Presence>): void;
+  setReadiness(readiness: Readiness, policy?: SubmitPolicy): void;
+  /** What the next submissions come to; default `submitted`. A function may await what it likes. */
+  onSubmit: (submission: Submission) => Promise<SubmitOutcome> | SubmitOutcome;
+  onInterrupt: () => Promise<InterruptOutcome> | InterruptOutcome;
+}
+
+export const notReady: Readiness = { ready: false, code: "not_ready", detail: "turn.phase=active" };
+
+export function createFakeAgent(): FakeAgent {
+  const listeners = new Set<() => void>();
+  const readiness = new Map<SubmitPolicy, Readiness>();
+  let presence: Presence = { connected: true, detail: "connected", instanceId: "one", eligibility: "ready" };
+  const changed = () => {
+    for (const listener of listeners) listener();
+  };
+  const fake: FakeAgent = {
+    backend: "local_interactive",
+    tool: "fake",
+    prompts: [],
+    interrupts: 0,
+    presence: () => presence,
+    readiness: (policy) => readiness.get(policy) ?? { ready: true },
+    async submit(submission) {
+      const answer = fake.readiness(submission.policy);
+      if (!answer.ready) return { outcome: "refused", refusal: answer };
+      submission.begin();
+      const outcome = await fake.onSubmit(submission);
+      if (outcome.outcome === "submitted") fake.prompts.push(submission.prompt);
+      return outcome;
+    },
+    async interrupt({ begin }) {
+      begin();
+      fake.interrupts += 1;
+      return fake.onInterrupt();
+    },
+    terminalState: () => null,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    setPresence(change) {
+      presence = { ...presence, ...change };
+      changed();
+    },
+    setReadiness(answer, policy) {
+      for (const one of policy
+        ? [policy]
+        : (["turn_boundary", "composer", "if_no_pending", "always"] as const)) {
+        readiness.set(one, answer);
+      }
+      changed();
+    },
+    onSubmit: () => ({ outcome: "submitted" }),
+    onInterrupt: () => ({ outcome: "interrupted", detail: "stopped" }),
+  };
+  return fake;
+}

@@ -1,0 +1,100 @@
+import { openRequestStore, type RequestStore } from "../../src/db/gateway/request-store.ts";
+import type { GatewayEvent } from "../../src/protocol/events.ts";
+import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
+import { hostRule } from "../../src/routes/http/gate.ts";
+import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
+import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
+import { createStatusBoard, type StatusBoard } from "../../src/services/status/status-board.ts";
+import { toTimestamp } from "../../src/system/clock.ts";
+import { quietSteps, type Steps } from "../../src/system/steps.ts";
+import { createFakeAgent, type FakeAgent } from "./fake-agent.ts";
+import { createFakeClock, type FakeClock } from "./fake-clock.ts";
+
+export interface GatewayBundle extends AsyncDisposable {
+  clock: FakeClock;
+  agent: FakeAgent;
+  store: RequestStore;
+  queue: Queue;
+  board: StatusBoard;
+  app: GatewayApp;
+  events: GatewayEvent[];
+  logged: string[];
+  faults: unknown[];
+}
+
+/** The services and routes of a gateway over a fake agent, a fake clock and a real SQLite database. */
+export function createGatewayBundle(
+  options: { path?: string; steps?: Steps; agent?: FakeAgent; start?: boolean } = {},
+): GatewayBundle {
+  const clock = createFakeClock();
+  const agent = options.agent ?? createFakeAgent();
+  const steps = options.steps ?? quietSteps;
+  const store = openRequestStore({ path: options.path ?? ":memory:", clock, steps });
+  const events: GatewayEvent[] = [];
+  const logged: string[] = [];
+  const faults: unknown[] = [];
+  const eventLog = {
+    append: (kind: string, fields = {}) => {
+      events.push({ ...fields, kind, at_utc: toTimestamp(clock.nowMs()) });
+    },
+    subscribe: () => () => {},
+  };
+  const log = { line: (text: string) => void logged.push(text) };
+  let counter = 0;
+  const ids = {
+    hex: (bytes: number) => (counter++).toString(16).padStart(bytes * 2, "0"),
+    uuid: () => `u${counter++}`,
+  };
+  const queueFacts = () => ({ depth: queue.depth(), running: queue.running(), waiting: queue.waiting() });
+  const board: StatusBoard = createStatusBoard({
+    identity: {
+      attachIdentity: "session-1",
+      backend: "local_interactive",
+      tmuxSessionName: "SVC-fake-1",
+      executionMode: "detached_process",
+    },
+    store,
+    agent,
+    events: eventLog,
+    log,
+    queue: queueFacts,
+  });
+  const queue: Queue = createQueue({
+    store,
+    agent,
+    clock,
+    ids,
+    events: eventLog,
+    log,
+    admission: board.admission,
+    epoch: board.epoch,
+    onChange: board.refresh,
+  });
+  const prompt = createPromptControl({ agent, queue, board, events: eventLog, log });
+  const app = createGatewayApp({
+    services: { board, queue, prompt, agent },
+    gate: { allowsHost: hostRule("127.0.0.1"), allowedOrigins: [] },
+    faults: { report: (error) => `fault-${faults.push(error)}` },
+  });
+  agent.onChange(() => {
+    board.refresh();
+    queue.wake();
+  });
+  board.refresh();
+  if (options.start ?? true) queue.start();
+  return {
+    clock,
+    agent,
+    store,
+    queue,
+    board,
+    app,
+    events,
+    logged,
+    faults,
+    async [Symbol.asyncDispose]() {
+      await queue.stop();
+      store.close();
+    },
+  };
+}

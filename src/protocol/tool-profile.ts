@@ -143,7 +143,7 @@ export const ToolProfile = Strict({
   popups: Type.Array(
     Strict({
       draft: Type.String({ ...Pattern, description: "the draft that opens it" }),
-      where: Words(["above", "below"]),
+      where: Words(["above", "inside", "below"], { description: "of the composer" }),
       row: Pattern,
     }),
   ),

@@ -1,0 +1,70 @@
+import type {
+  AwaitingDecision,
+  ChatContextDiagnostic,
+  ParsedSurface,
+  ProbeError,
+  Surface,
+  TerminalDiagnostics,
+} from "../../../protocol/terminal.ts";
+
+/** A rule that held, and the row (from 0) where it was seen; null when it is not about a row. */
+export interface FiredRule {
+  rule: string;
+  row: number | null;
+  seen: string;
+}
+
+export type TitleVerdict = "idle" | "busy" | "decision" | "unknown";
+
+/** Everything that one observation says. Nothing here knows of another moment. */
+export interface Signals {
+  processState: TerminalDiagnostics["process_state"];
+  parseStatus: TerminalDiagnostics["parse_status"];
+  probeError: ProbeError | null;
+  /** Names of the processes of the pane that are the tool. */
+  matchedProcesses: string[];
+  surface: Surface;
+  /** Why each surface value is what it is. */
+  surfaceReasons: Record<keyof Surface, string>;
+  firedRules: FiredRule[];
+  title: TitleVerdict;
+  /** The composer was found whole. */
+  promptVisible: boolean;
+  /** The draft; empty for an empty composer or a placeholder. A paste may stand as its chip. */
+  promptText: string;
+  shellMode: boolean;
+  popupOpen: boolean;
+  footerInterruptable: boolean;
+  /** Facts that say that a turn runs; empty when none does. */
+  activeReasons: string[];
+  interrupted: boolean;
+  knownFailure: boolean;
+  /** The newest error at the live edge as one line, or null. */
+  currentError: string | null;
+  successCandidate: boolean;
+  successBlocked: boolean;
+  /** The row that closed the newest turn, or null. */
+  completionMarker: string | null;
+  latestStatusLine: string | null;
+  /** Null when nothing waits for a person. `awaitingRule` is the profile's dialog that matched. */
+  awaitingDecision: AwaitingDecision | null;
+  awaitingRule: string | null;
+  /** Null when the tool shows no usage limit; `until` as shown, null when it shows no time. */
+  parked: { until: string | null } | null;
+  parsedSurface: ParsedSurface | null;
+  chatContext: "current" | "degraded" | "unknown";
+  chatContextDiagnostic: ChatContextDiagnostic | null;
+  /** As the tool's banner shows it, or null. */
+  toolVersion: string | null;
+  /** The visible screen without styling and trailing blanks. */
+  screenText: string;
+  /** The transcript alone: no composer, status rows, queue or footer. */
+  projection: string;
+}
+
+export const unknownSurface: Surface = {
+  accepting_input: "unknown",
+  editing_input: "unknown",
+  ready_posture: "unknown",
+  pending_input: "unknown",
+};

@@ -1,0 +1,172 @@
+import type { Static, TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import {
+  type DialogRule,
+  type Marker,
+  type ToolProfile,
+  ToolProfileFile,
+} from "../../protocol/tool-profile.ts";
+import { compilePattern } from "./profile-pattern.ts";
+import { builtInProfiles } from "./profiles/built-in.ts";
+
+export interface CompiledMarker extends Omit<Marker, "pattern"> {
+  pattern: RegExp;
+}
+
+export interface CompiledDialog extends Omit<DialogRule, "question" | "end" | "option" | "startup_answer"> {
+  question: RegExp | null;
+  end: RegExp;
+  option: RegExp | null;
+  startup_answer: RegExp | null;
+}
+
+/** A profile with its patterns ready to run. `data` is the profile as written. */
+export interface CompiledProfile {
+  data: ToolProfile;
+  title: { idle: RegExp[]; busy: RegExp[]; decision: RegExp[] };
+  banner: RegExp | null;
+  composer: {
+    glyph: RegExp;
+    shellGlyph: RegExp | null;
+    upper: RegExp | null;
+    lower: RegExp | null;
+    above: RegExp | null;
+    chromeAbove: RegExp[];
+    placeholders: { text: RegExp | null; style: "dim" | "muted" | "any" }[];
+  };
+  popups: { draft: RegExp; where: "above" | "inside" | "below"; row: RegExp }[];
+  userCell: { pattern: RegExp; style: Marker["style"] } | null;
+  turnEnd: RegExp[];
+  busy: CompiledMarker[];
+  notReady: CompiledMarker[];
+  pending: CompiledMarker[];
+  interrupted: CompiledMarker[];
+  failures: CompiledMarker[];
+  errors: CompiledMarker[];
+  parked: CompiledMarker[];
+  degraded: { type: string; pattern: RegExp }[];
+  dialogs: CompiledDialog[];
+  blankAfter: RegExp | null;
+}
+
+/** A profile that cannot be used; the message names the tool, the field and what is wrong. */
+export class ProfileError extends Error {
+  override readonly name = "ProfileError";
+}
+
+/** Throws ProfileError when a pattern is not usable (see `compilePattern`). */
+export function compileProfile(data: ToolProfile): CompiledProfile {
+  const compile = (field: string, pattern: string): RegExp => {
+    const compiled = compilePattern(pattern);
+    if ("problem" in compiled) {
+      throw new ProfileError(`profile of ${data.tool}: ${field}: ${compiled.problem}: ${pattern}`);
+    }
+    return compiled.pattern;
+  };
+  const maybe = (field: string, pattern: string | null) =>
+    pattern === null ? null : compile(field, pattern);
+  const all = (field: string, patterns: readonly string[]) =>
+    patterns.map((pattern, index) => compile(`${field}[${index}]`, pattern));
+  const markers = (field: string, list: readonly Marker[]): CompiledMarker[] =>
+    list.map((marker) => ({ ...marker, pattern: compile(`${field}.${marker.id}`, marker.pattern) }));
+  const { composer, turn } = data;
+  const edges =
+    composer.strategy === "framed"
+      ? { upper: composer.upper, lower: composer.lower }
+      : { upper: null, lower: composer.strategy === "block" ? composer.end : null };
+  return {
+    data,
+    title: {
+      idle: all("title.idle", data.title.idle),
+      busy: all("title.busy", data.title.busy),
+      decision: all("title.decision", data.title.decision),
+    },
+    banner: maybe("banner", data.banner),
+    composer: {
+      glyph: compile("composer.glyph", composer.glyph),
+      shellGlyph: maybe("composer.shell_glyph", composer.shell_glyph),
+      upper: maybe("composer.upper", edges.upper),
+      lower: maybe("composer.lower", edges.lower),
+      above: maybe("composer.above", composer.above),
+      chromeAbove: all("composer.chrome_above", composer.chrome_above),
+      placeholders: composer.placeholders.map((one) => ({
+        ...one,
+        text: maybe("composer.placeholders", one.text),
+      })),
+    },
+    popups: data.popups.map((popup) => ({
+      ...popup,
+      draft: compile("popups.draft", popup.draft),
+      row: compile("popups.row", popup.row),
+    })),
+    userCell: turn.user_cell && {
+      pattern: compile("turn.user_cell", turn.user_cell.pattern),
+      style: turn.user_cell.style,
+    },
+    turnEnd: all("turn.end", turn.end),
+    busy: markers("busy", data.busy),
+    notReady: markers("not_ready", data.not_ready),
+    pending: markers("pending", data.pending),
+    interrupted: markers("interrupted", data.interrupted),
+    failures: markers("failures", data.failures),
+    errors: markers("errors", data.errors),
+    parked: markers("parked", data.parked),
+    degraded: data.degraded_context.map((rule) => ({
+      ...rule,
+      pattern: compile(`degraded_context.${rule.type}`, rule.pattern),
+    })),
+    dialogs: data.dialogs.map((dialog) => ({
+      ...dialog,
+      question: maybe(`dialogs.${dialog.id}.question`, dialog.question),
+      end: compile(`dialogs.${dialog.id}.end`, dialog.end),
+      option: maybe(`dialogs.${dialog.id}.option`, dialog.option),
+      startup_answer: maybe(`dialogs.${dialog.id}.startup_answer`, dialog.startup_answer),
+    })),
+    blankAfter: maybe("submit.blank_after", data.submit.blank_after),
+  };
+}
+
+function shapeProblem<S extends TSchema>(schema: S, value: unknown): string | null {
+  const first = Value.Errors(schema, value).First();
+  return first ? `${first.path || "/"}: ${first.message}` : null;
+}
+
+/**
+ * Reads the override file's text. All profiles are checked and compiled, so that a bad one is refused whole.
+ * Throws ProfileError that names the place.
+ */
+export function parseProfiles(json: string): ToolProfile[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (error) {
+    throw new ProfileError(
+      `tool profiles: not JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+  const problem = shapeProblem(ToolProfileFile, value);
+  if (problem) throw new ProfileError(`tool profiles: ${problem}`);
+  const { profiles } = value as Static<typeof ToolProfileFile>;
+  const seen = new Set<string>();
+  for (const profile of profiles) {
+    if (seen.has(profile.tool)) throw new ProfileError(`tool profiles: two profiles of ${profile.tool}`);
+    seen.add(profile.tool);
+    compileProfile(profile);
+  }
+  return profiles;
+}
+
+/** The built-in profiles, each replaced by the override of its tool, then the overrides' further tools. */
+export function allProfiles(overrides: readonly ToolProfile[] = []): ToolProfile[] {
+  const byTool = new Map([...builtInProfiles, ...overrides].map((profile) => [profile.tool, profile]));
+  return [...byTool.values()];
+}
+
+/**
+ * The compiled profile that tracks `tool`, or null for a tool that nothing describes: its surface reads
+ * unknown and it can still be driven with `always`.
+ */
+export function profileFor(tool: string, overrides: readonly ToolProfile[] = []): CompiledProfile | null {
+  const data = allProfiles(overrides).find((profile) => profile.tool === tool);
+  return data ? compileProfile(data) : null;
+}

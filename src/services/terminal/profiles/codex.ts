@@ -1,0 +1,150 @@
+import type { DialogRule, ToolProfile } from "../../../protocol/tool-profile.ts";
+
+const option = "^([› ]) (\\d+)\\. (.+)$";
+const dialog = (
+  id: string,
+  kind: DialogRule["kind"],
+  question: string | null,
+  startupAnswer: string | null = null,
+): DialogRule => ({
+  id,
+  kind,
+  question,
+  end: "^\\s*(?:[Pp]ress )?enter (?:to )?(?:confirm|select|continue|submit)\\b.*\\besc\\b",
+  options: "rows",
+  option,
+  confirm_key: "Enter",
+  cancel_key: "Escape",
+  startup_answer: startupAnswer,
+});
+
+export const codexProfile: ToolProfile = {
+  schema_version: 1,
+  tool: "codex",
+  profile_version: "0.169-1",
+  tested: true,
+  proved_versions: ["0.169.0"],
+  executable: "codex",
+  process: { commands: ["codex"], scripts: ["codex", "codex.js"], arguments: [] },
+  title: {
+    idle: ["^[^\\u2801-\\u28ff\\[\\s]\\S*$"],
+    busy: ["^[\\u2801-\\u28ff] "],
+    decision: ["^\\[ [!.] \\] Action Required"],
+  },
+  banner: "^\\s*>_ OpenAI Codex \\(v(\\d[^)]*)\\)",
+  composer: {
+    strategy: "open",
+    glyph: "^› ?",
+    shell_glyph: "^! ?",
+    placeholders: [{ text: null, style: "dim" }],
+    above: null,
+    chrome_above: [],
+  },
+  popups: [
+    { draft: "^/", where: "above", row: "^[› ] /\\S+\\s" },
+    { draft: "(?:^|\\s)@\\S*$", where: "above", row: "^[› ] \\S" },
+  ],
+  turn: {
+    user_cell: { pattern: "^› ", style: "background" },
+    end: ["^ {2}Worked for \\S", "^■ "],
+    unfinished_is_busy: true,
+    success_needs_end: false,
+    growth_hint: true,
+  },
+  busy: [
+    {
+      id: "status_row",
+      pattern: "^(?:[•◦\\u2801-\\u28ff] )?(?!Booting MCP|Starting MCP)\\S.* \\(\\d[^()]*esc to interrupt\\)",
+      where: "live_edge",
+    },
+    {
+      id: "tool_running",
+      pattern: "^[•◦] (?:Calling|Running|Waited for background terminal|Waiting for)\\b",
+      where: "last_row",
+    },
+    {
+      id: "queue_section",
+      pattern:
+        "^• (?:Messages to be submitted (?:after next tool call|at end of turn)|Queued follow-up inputs)",
+      where: "live_edge",
+    },
+    { id: "reconnecting", pattern: "^[•◦⚠] (?:Reconnecting|Retrying)\\b", where: "last_row" },
+  ],
+  not_ready: [
+    {
+      id: "mcp_starting",
+      pattern: "^[•◦]? ?(?:Booting|Starting) MCP\\b.*esc to interrupt",
+      where: "live_edge",
+    },
+  ],
+  pending: [
+    {
+      id: "queue_section",
+      pattern:
+        "^• (?:Messages to be submitted (?:after next tool call|at end of turn)|Queued follow-up inputs)",
+      where: "live_edge",
+    },
+  ],
+  interrupted: [{ id: "interrupted_row", pattern: "^■ Conversation interrupted\\b", where: "last_row" }],
+  failures: [
+    {
+      id: "service_error",
+      pattern:
+        "^■ .*(?:overloaded|high (?:load|demand)|at capacity|context window|ran out of room|quota exceeded|invalid prompt)",
+      where: "last_row",
+      style: "red",
+    },
+  ],
+  errors: [{ id: "error_row", pattern: "^■ (?!Conversation interrupted)", where: "last_row" }],
+  parked: [
+    {
+      id: "usage_limit",
+      pattern: "^■ You've hit your usage limit\\b(?:.*\\btry again (?:at|in) (.+?)\\.?)?$",
+      where: "last_row",
+    },
+  ],
+  degraded_context: [
+    {
+      type: "codex_remote_compact_stream_disconnected",
+      pattern: "compact.*stream (?:disconnected|closed|error)|stream (?:disconnected|closed).*compact",
+    },
+    {
+      type: "codex_remote_compact_context_length_exceeded",
+      pattern: "compact.*context[ _](?:length|window)|context[ _](?:length|window).*compact",
+    },
+    {
+      type: "codex_remote_compact_unknown_parameter",
+      pattern: "compact.*unknown[ _]parameter|unknown[ _]parameter.*compact",
+    },
+    {
+      type: "codex_remote_compact_server_error",
+      pattern: "compact.*(?:server[ _]error|\\b5\\d\\d\\b)|(?:server[ _]error|\\b5\\d\\d\\b).*compact",
+    },
+    { type: "unknown", pattern: "compact.*(?:fail|error)|(?:fail|error).*compact" },
+  ],
+  dialogs: [
+    dialog("trust", "trust_prompt", "Trust this folder\\?|Do you trust the contents", "^(?:Trust and|Yes)"),
+    dialog("sign_in", "startup_modal", "Sign in with", null),
+    dialog("update", "startup_modal", "Update available!", "^Skip$"),
+    dialog("approval", "approval_dialog", "^\\s*(?:Would you like to|Do you want to|Allow) .*\\?"),
+    dialog("menu", "selection_menu", null),
+  ],
+  submit: {
+    enter_delay_ms: 300,
+    enter_delay_ms_per_kib: 50,
+    enter_delay_max_ms: 2000,
+    enter_retry_after_ms: [500, 1000, 2000],
+    blank_before: ["!", "/"],
+    blank_after: "(?:^|\\s)@\\S+$",
+  },
+  // In a git repository `/new` asks where to run; `/clear` does not ask.
+  commands: { reset: "/new", compact: "/compact", new_session: "/clear" },
+  interrupt: {
+    key: "Escape",
+    presses: 1,
+    spacing_ms: 0,
+    before_enter_ms: 600,
+    leaves: ["banner", "next_queued"],
+    clear_draft_key: "C-u",
+  },
+};

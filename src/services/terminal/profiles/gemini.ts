@@ -1,0 +1,100 @@
+import type { DialogRule, ToolProfile } from "../../../protocol/tool-profile.ts";
+
+const dialog = (
+  id: string,
+  kind: DialogRule["kind"],
+  question: string | null,
+  startupAnswer: string | null = null,
+): DialogRule => ({
+  id,
+  kind,
+  question,
+  end: "^\\s*╰─+╯",
+  options: "rows",
+  option: "^\\s*│ ([● ]) (\\d+)\\. (.+?)\\s*│?\\s*$",
+  confirm_key: "Enter",
+  cancel_key: "Escape",
+  startup_answer: startupAnswer,
+});
+
+export const geminiProfile: ToolProfile = {
+  schema_version: 1,
+  tool: "gemini",
+  profile_version: "0.61-1",
+  tested: true,
+  proved_versions: ["0.61.0"],
+  executable: "gemini",
+  process: { commands: ["gemini"], scripts: ["gemini", "gemini.js"], arguments: [] },
+  title: {
+    idle: ["^◇\\s+Ready\\b"],
+    busy: ["^✦\\s+Working\\b", "^[✦⏲]\\s+\\S"],
+    decision: ["^✋\\s+Action Required\\b"],
+  },
+  banner: "Gemini CLI v(\\d\\S*)",
+  composer: {
+    strategy: "framed",
+    upper: "^▄{20,}",
+    lower: "^▀{20,}",
+    side: null,
+    glyph: "^ [>*] ?",
+    shell_glyph: "^ ! ?",
+    placeholders: [{ text: "^Type your (?:message or @path/to/file|shell command)$", style: "muted" }],
+    // The transcript's user cells have the same edges; only the live composer stands under this rule.
+    above: "^─{20,}",
+    chrome_above: [
+      "^─{20,}",
+      "^\\s*\\? for shortcuts\\s*$",
+      "^ (?:Shift\\+Tab|Ctrl\\+\\w|Press) ",
+      "^\\s+shell mode enabled",
+      "^ (?:YOLO|plan|auto-accept|accepting)\\b",
+    ],
+  },
+  popups: [
+    { draft: "^/", where: "below", row: "^ [a-z][a-z-]* {2,}\\S" },
+    { draft: "(?:^|\\s)@\\S*$", where: "below", row: "^ \\S+$" },
+  ],
+  turn: {
+    user_cell: { pattern: "^ > ", style: "background" },
+    end: [],
+    unfinished_is_busy: false,
+    success_needs_end: false,
+    growth_hint: false,
+  },
+  busy: [{ id: "status_row", pattern: "^\\s*[\\u2801-\\u28ff] .*\\(esc to cancel", where: "live_edge" }],
+  not_ready: [],
+  pending: [{ id: "queued_section", pattern: "^\\s*Queued \\(press ↑ to edit\\):", where: "live_edge" }],
+  interrupted: [{ id: "interrupted_row", pattern: "^ℹ Request cancelled\\.", where: "last_row" }],
+  failures: [{ id: "api_error", pattern: "^✕ \\[API Error\\b", where: "live_edge" }],
+  errors: [{ id: "error_row", pattern: "^✕ ", where: "live_edge" }],
+  parked: [
+    {
+      id: "usage_limit",
+      pattern:
+        "^\\W*(?:Usage limit reached|You have exhausted your|Daily quota)\\b(?:.*\\bresets? (?:at )?(.+))?",
+      where: "live_edge",
+    },
+  ],
+  degraded_context: [],
+  dialogs: [
+    dialog("trust", "trust_prompt", "Do you trust the files in this folder\\?", "^Trust folder"),
+    dialog("approval", "approval_dialog", "(?:Allow execution of|Apply this change|Do you want to proceed)"),
+    dialog("menu", "selection_menu", null),
+  ],
+  submit: {
+    enter_delay_ms: 300,
+    enter_delay_ms_per_kib: 50,
+    enter_delay_max_ms: 2000,
+    enter_retry_after_ms: [500, 1000, 2000],
+    blank_before: ["/"],
+    blank_after: "(?:^|\\s)@\\S+$",
+  },
+  commands: { reset: "/clear", compact: "/compress", new_session: "/clear" },
+  interrupt: {
+    key: "Escape",
+    presses: 1,
+    spacing_ms: 0,
+    before_enter_ms: 600,
+    leaves: ["banner", "next_queued"],
+    clear_draft_key: "C-u",
+  },
+};

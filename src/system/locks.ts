@@ -12,6 +12,8 @@ export interface Locks {
    * `timeoutMs` (default 5000) for another holder, here or in another process; then rejects. Not re-entrant.
    */
   hold<T>(path: string, work: () => T | Promise<T>, options?: { timeoutMs?: number }): Promise<T>;
+  /** Takes the lock until `release` or the end of this process; null when another holds it. Does not wait. */
+  tryTake(path: string): { release(): void } | null;
 }
 
 const retryMs = 10;
@@ -35,6 +37,14 @@ export function createLocks(deps: { clock: Clock }): Locks {
         // Closing ends the transaction and with it the lock.
         database.close();
       }
+    },
+    tryTake(path) {
+      createPrivately(path);
+      const database = new Database(path, { readwrite: true });
+      database.run("PRAGMA busy_timeout = 0");
+      if (tryBegin(database)) return { release: () => database.close() };
+      database.close();
+      return null;
     },
   };
 }

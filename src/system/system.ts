@@ -1,0 +1,25 @@
+import { type Clock, createClock } from "./clock.ts";
+import { createFiles, type Files } from "./files.ts";
+import { createIds, type Ids } from "./ids.ts";
+import { createProcesses, type Processes } from "./processes.ts";
+import { quietSteps, type Steps } from "./steps.ts";
+
+/** All doors to the outside world, as a composition root hands them on. */
+export interface System {
+  clock: Clock;
+  ids: Ids;
+  files: Files;
+  processes: Processes;
+  steps: Steps;
+}
+
+export function createSystem(steps: Steps = quietSteps): System {
+  const ids = createIds();
+  return {
+    clock: createClock(),
+    ids,
+    files: createFiles({ ids, steps }),
+    processes: createProcesses({ steps }),
+    steps,
+  };
+}

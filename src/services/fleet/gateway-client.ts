@@ -1,0 +1,142 @@
+import { Value } from "@sinclair/typebox/value";
+import {
+  type BodyOf,
+  type Endpoint,
+  type GatewayEndpoints,
+  gatewayEndpoints,
+  type ReplyOf,
+} from "../../protocol/endpoints.ts";
+import { PromptRefusalBody } from "../../protocol/gateway.ts";
+import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
+import type { Clock } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+
+/**
+ * What came of one call. `refused`: the gateway answered with an error; `detail` is for people, `body` is what
+ * it sent. `unreachable`: no whole answer within the timeout, or one that does not fit the contract.
+ */
+export type Reply<E extends Endpoint> =
+  | { kind: "ok"; body: ReplyOf<E> }
+  | { kind: "refused"; status: number; detail: string; body: unknown }
+  | { kind: "unreachable"; detail: string };
+
+export interface CallOptions {
+  /** Values of the `:name` parts of the path. */
+  params?: Readonly<Record<string, string>>;
+  query?: Readonly<Record<string, string | number>>;
+  /** Default 5000; for direct prompts 25 000, since a context reset alone may take 15 s. */
+  timeoutMs?: number;
+}
+
+type BodyOption<E extends Endpoint> =
+  BodyOf<E> extends undefined ? { body?: undefined } : { body: BodyOf<E> };
+
+/** One typed method for every declared endpoint of a gateway; never throws. */
+export interface GatewayClient {
+  readonly baseUrl: string;
+  call<Name extends keyof GatewayEndpoints>(
+    name: Name,
+    options: CallOptions & BodyOption<GatewayEndpoints[Name]>,
+  ): Promise<Reply<GatewayEndpoints[Name]>>;
+}
+
+const defaultTimeoutMs = 5000;
+const promptTimeoutMs = 25_000;
+
+/**
+ * Client of the gateway at `baseUrl`. `token`: sent as bearer, or null. Connects directly past proxy variables
+ * unless `respectProxyEnvironment` (contract 4.4, proxy rule): Bun's fetch would send even loopback through them.
+ */
+export function createGatewayClient(deps: {
+  clock: Clock;
+  baseUrl: string;
+  token: string | null;
+  respectProxyEnvironment: boolean;
+}): GatewayClient {
+  const { clock, baseUrl, token } = deps;
+
+  async function send(endpoint: Endpoint, url: string, body: unknown, timeoutMs: number) {
+    const abort = new AbortController();
+    const cancel = clock.after(timeoutMs, () => abort.abort(new Error(`no answer within ${timeoutMs} ms`)));
+    try {
+      const response = await fetch(url, {
+        method: endpoint.method,
+        redirect: "error",
+        signal: abort.signal,
+        headers: {
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(deps.respectProxyEnvironment ? {} : { proxy: false }),
+      } as BunFetchRequestInit);
+      return { status: response.status, text: await response.text() };
+    } finally {
+      cancel();
+    }
+  }
+
+  return {
+    baseUrl,
+    async call(name, options) {
+      const endpoint: GatewayEndpoints[typeof name] = gatewayEndpoints[name];
+      const timeoutMs = options.timeoutMs ?? (name === "controlPrompt" ? promptTimeoutMs : defaultTimeoutMs);
+      const url = toUrl(baseUrl, endpoint.path, options.params ?? {}, options.query ?? {});
+      let answer: { status: number; text: string };
+      try {
+        answer = await send(endpoint, url, options.body, timeoutMs);
+      } catch (error) {
+        return { kind: "unreachable", detail: `${baseUrl}: ${messageOf(error)}` };
+      }
+      return readAnswer(endpoint, answer, baseUrl);
+    },
+  };
+}
+
+function readAnswer<E extends Endpoint>(
+  endpoint: E,
+  answer: { status: number; text: string },
+  baseUrl: string,
+): Reply<E> {
+  const odd = (what: string): Reply<E> => ({ kind: "unreachable", detail: `${baseUrl}: ${what}` });
+  let body: unknown;
+  try {
+    body = JSON.parse(answer.text);
+  } catch {
+    return odd(`status ${answer.status} with a body that is not JSON`);
+  }
+  if (answer.status === endpoint.status) {
+    // A later gateway may say more than we know (ruling 17): only what we know must fit, all is handed on.
+    const known = Value.Clean(endpoint.reply, structuredClone(body));
+    if (Value.Check(endpoint.reply, known)) return { kind: "ok", body: body as ReplyOf<E> };
+    const first = Value.Errors(endpoint.reply, known).First();
+    return odd(`its answer does not fit the contract at ${first?.path || "/"}: ${first?.message}`);
+  }
+  return { kind: "refused", status: answer.status, detail: toDetail(body), body };
+}
+
+/** The reason in any error body of the contract, as one line. Pure. */
+export function toDetail(body: unknown): string {
+  if (Value.Check(ErrorBody, body)) return body.detail;
+  if (Value.Check(PromptRefusalBody, body)) return `${body.detail.error_code}: ${body.detail.detail}`;
+  if (Value.Check(ValidationErrorBody, body)) {
+    return body.detail.map((issue) => `${issue.loc.join(".")}: ${issue.msg}`).join("; ");
+  }
+  return JSON.stringify(body);
+}
+
+/** Base URL, path with its `:name` parts filled in and escaped, and query. Pure. */
+export function toUrl(
+  baseUrl: string,
+  path: string,
+  params: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string | number>>,
+): string {
+  const filled = path.replace(/:([a-z_]+)/g, (_, name: string) => {
+    const value = params[name];
+    if (value === undefined) throw new Error(`no value for the path parameter ${name}`);
+    return encodeURIComponent(value);
+  });
+  const search = new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)]));
+  return `${baseUrl}${filled}${search.size > 0 ? `?${search}` : ""}`;
+}

@@ -1,0 +1,151 @@
+import { dirname } from "node:path";
+import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { Tmux } from "../terminal/tmux-command.ts";
+import { sessionOfPane } from "../terminal/tmux-screen.ts";
+import { readManifest } from "./manifest.ts";
+import { isFresh } from "./record.ts";
+import type { Registry } from "./registry.ts";
+import type { Environment } from "./roots.ts";
+
+/** An agent with everything needed to reach it. */
+export interface FoundAgent {
+  /** Null for an agent known only by its manifest. */
+  record: RegistryRecord | null;
+  manifest: Manifest;
+  manifestPath: string;
+  sessionRoot: string;
+}
+
+export interface FindDeps {
+  files: Files;
+  registry: Registry;
+}
+
+export type AgentSelector = { agentName: string } | { agentId: string };
+
+/**
+ * The agent of a name or an id. Running records win over stopped ones of the same name. Throws `not_found`,
+ * `ambiguous` with the ids to choose from in `data.agent_ids`, and as `readManifest`.
+ */
+export function findAgent(deps: FindDeps, selector: AgentSelector): FoundAgent {
+  if ("agentId" in selector) {
+    const record = deps.registry.read(selector.agentId.trim());
+    if (record) return openRecord(deps.files, record);
+    throw new ServiceError("not_found", `there is no agent with id ${selector.agentId.trim()}`);
+  }
+  const name = selector.agentName.trim();
+  const decision = chooseByName(deps.registry.list().records, name);
+  if ("record" in decision) return openRecord(deps.files, decision.record);
+  if (decision.agentIds.length === 0) {
+    throw new ServiceError(
+      "not_found",
+      `there is no agent named "${name}"; \`svc-mgr agents list\` shows all`,
+    );
+  }
+  throw new ServiceError(
+    "ambiguous",
+    `${decision.agentIds.length} agents are named "${name}"; choose one with --agent-id: ${decision.agentIds.join(", ")}`,
+    { data: { agent_ids: decision.agentIds } },
+  );
+}
+
+/** One record, or the ids of those that could be meant (none: unknown name). Pure. */
+export function chooseByName(
+  records: readonly RegistryRecord[],
+  name: string,
+): { record: RegistryRecord } | { agentIds: string[] } {
+  const named = records.filter((record) => record.agent_name === name);
+  const running = named.filter(
+    ({ lifecycle }) => lifecycle.state === "active" || lifecycle.state === "relaunching",
+  );
+  const candidates = running.length > 0 ? running : named;
+  const [only] = candidates;
+  if (only && candidates.length === 1) return { record: only };
+  return { agentIds: candidates.map((record) => record.agent_id) };
+}
+
+export interface SelfDeps extends FindDeps {
+  env: Environment;
+  nowMs: number;
+  /** The tmux server of the pane we run in. */
+  tmux: Tmux;
+}
+
+/**
+ * The agent inside whose session we run: by SVC_MANIFEST_PATH, else by SVC_AGENT_ID and exactly one fresh record
+ * of the current tmux session (contract 4.4 rule 7). The session's own environment is asked before the
+ * process's, which goes stale. Either way the manifest must name the current session; outside tmux only
+ * SVC_MANIFEST_PATH can say who we are. Throws `not_found`, `ambiguous`, `precondition_failed`.
+ */
+export async function findSelf(deps: SelfDeps): Promise<FoundAgent> {
+  const { env, files, registry, tmux } = deps;
+  const pane = env["TMUX_PANE"];
+  const session = pane ? await sessionOfPane(tmux, pane) : null;
+  const published = (session ? await tmux.environment(session) : null) ?? {};
+  const lookup = (name: string) => published[name] || env[name] || null;
+
+  const manifestPath = lookup("SVC_MANIFEST_PATH");
+  if (manifestPath !== null) {
+    const manifest = readManifest(files, manifestPath);
+    requireSession(manifest, session);
+    return {
+      record: matchingRecord(registry, manifest),
+      manifest,
+      manifestPath,
+      sessionRoot: dirname(manifestPath),
+    };
+  }
+  const agentId = lookup("SVC_AGENT_ID");
+  if (agentId === null || session === null) {
+    throw new ServiceError(
+      "not_found",
+      "this is not the session of an agent: neither SVC_MANIFEST_PATH nor SVC_AGENT_ID is set here. Name one with `svc-mgr agents single --agent-name NAME`",
+    );
+  }
+  const fresh = registry
+    .list()
+    .records.filter((record) => record.agent_id === agentId)
+    .filter((record) => isFresh(record, deps.nowMs) && record.terminal.current_session_name === session);
+  const [only] = fresh;
+  if (!only || fresh.length > 1) {
+    throw new ServiceError(
+      "not_found",
+      `no running agent ${agentId} is recorded for tmux session ${session}`,
+    );
+  }
+  const found = openRecord(files, only);
+  requireSession(found.manifest, session);
+  return found;
+}
+
+function requireSession(manifest: Manifest, session: string | null): void {
+  if (session === null || manifest.tmux_session_name === session) return;
+  throw new ServiceError(
+    "precondition_failed",
+    `the manifest of "${manifest.agent_name}" belongs to tmux session ${manifest.tmux_session_name}, and this is ${session}`,
+  );
+}
+
+function matchingRecord(registry: Registry, manifest: Manifest): RegistryRecord | null {
+  const record = registry.read(manifest.agent_id);
+  return record?.generation_id === manifest.registry_generation_id ? record : null;
+}
+
+function openRecord(files: Files, record: RegistryRecord): FoundAgent {
+  const manifestPath = record.runtime.manifest_path;
+  const manifest = readManifest(files, manifestPath);
+  if (manifest.agent_id !== record.agent_id) {
+    throw new ServiceError(
+      "precondition_failed",
+      `the manifest ${manifestPath} is of agent ${manifest.agent_id}, its record of ${record.agent_id}`,
+    );
+  }
+  return {
+    record,
+    manifest,
+    manifestPath,
+    sessionRoot: record.runtime.session_root ?? dirname(manifestPath),
+  };
+}

@@ -31,6 +31,7 @@ export function createFakeAgent(): FakeAgent {
   const fake: FakeAgent = {
     backend: "local_interactive",
     tool: "fake",
+    tracked: true,
     prompts: [],
     interrupts: 0,
     presence: () => presence,

@@ -7,6 +7,8 @@ import type { TerminalState } from "../../protocol/terminal.ts";
 export interface Agent {
   readonly backend: string;
   readonly tool: string;
+  /** Its screen can be read; otherwise only the presence of its process is known. */
+  readonly tracked: boolean;
   /** What is known at this moment, without I/O. */
   presence(): Presence;
   /** Whether a prompt could be given now under `policy`, by the latest knowledge; `submit` proves it afresh. */

@@ -12,6 +12,8 @@ export interface PromptFacts {
   supported: boolean;
   reconciliationRequired: boolean;
   connected: boolean;
+  /** The agent's screen can be read. */
+  tracked: boolean;
   /** Why the agent is not connected; for people. */
   presenceDetail: string;
   running: boolean;
@@ -52,6 +54,12 @@ export function decidePromptControl(facts: PromptFacts): PromptDecision {
     return refuse(
       "not_ready",
       `active_execution=${facts.running ? "running" : "idle"}, queue_depth=${facts.queueDepth}`,
+    );
+  }
+  if (!facts.tracked && policy !== "always") {
+    return refuse(
+      "tracking_unavailable",
+      'this tool\'s screen cannot be read; only admission_policy "always" can drive it',
     );
   }
   return {

@@ -66,6 +66,7 @@ export function createPromptControl(deps: {
         supported: true,
         reconciliationRequired: board.reconciliationRequired(),
         connected: presence.connected,
+        tracked: agent.tracked,
         presenceDetail: presence.detail,
         running: queue.running(),
         queueDepth: queue.depth(),

@@ -1,0 +1,136 @@
+import type { Evidence } from "../../protocol/gateway.ts";
+import type { TerminalState } from "../../protocol/terminal.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import type { PaneWriter } from "../terminal/pane-door.ts";
+import type { CompiledProfile } from "../terminal/profile.ts";
+import { enterDelayMs } from "./submission.ts";
+import { awaitState, type PromptNote, type TerminalView } from "./terminal-view.ts";
+
+export type DispatchOutcome =
+  | { outcome: "submitted"; note: PromptNote }
+  | { outcome: "failed"; typed: boolean; detail: string };
+
+/** How long the composer may take to show what was pasted. Not fatal: some tools repaint late. */
+const echoMs = 2000;
+/** After the last Enter, how long the tool may take to show that it took the text. */
+const lastChanceMs = 3000;
+/** A draft of many rows needs one clearing key a row in some tools. */
+const clearAttempts = 12;
+
+export interface DispatchDeps {
+  view: TerminalView;
+  clock: Clock;
+  profile: CompiledProfile;
+  pane: PaneWriter;
+  onEvidence: (evidence: Omit<Evidence, "at_utc">) => void;
+}
+
+/**
+ * Types `text` into a composer that was just found fit for it, presses Enter, and proves that the tool took it:
+ * the draft is gone from the composer, or work, a queue or a question showed up. A swallowed Enter is pressed
+ * again, only while the draft still stands there and nothing asks a question. The text is never pasted twice; a
+ * draft that will not go is cleared. Source: spec/terminal.md 6.
+ */
+export async function dispatchText(deps: DispatchDeps, text: string): Promise<DispatchOutcome> {
+  const { view, clock, profile, pane } = deps;
+  const before = view.state();
+  const wasActive = isWorking(before);
+  let sawActivity = false;
+  const unsubscribe = view.subscribe((state) => {
+    sawActivity ||= !wasActive && isWorking(state);
+  });
+  try {
+    const pastedAtMs = clock.monotonicMs();
+    await pane.paste(text);
+    const echo = await awaitState(view, clock, hasDraft, echoMs);
+    deps.onEvidence({
+      step: "typed",
+      proof: echo ? "the composer shows the text" : "handed to the terminal; no echo seen",
+    });
+    await sleep(clock, pastedAtMs + enterDelayMs(text, profile) - clock.monotonicMs());
+
+    const taken = (state: TerminalState) => wasTaken({ before, echo: echo !== null, state });
+    const pauses = [...profile.data.submit.enter_retry_after_ms, lastChanceMs];
+    for (const [press, pauseMs] of pauses.entries()) {
+      if (press > 0 && !mayPressAgain(await view.look())) break;
+      await pane.keys([{ kind: "key", name: "Enter" }]);
+      await view.look();
+      const proof = await awaitState(view, clock, taken, pauseMs);
+      if (!proof) continue;
+      deps.onEvidence({ step: "submitted", proof: `${describeProof(proof)} after Enter ${press + 1}` });
+      return { outcome: "submitted", note: { baseline: projectionOf(before), sawActivity } };
+    }
+    const last = await view.look();
+    if (taken(last)) {
+      deps.onEvidence({ step: "submitted", proof: `${describeProof(last)} after the last Enter` });
+      return { outcome: "submitted", note: { baseline: projectionOf(before), sawActivity } };
+    }
+    const cleared = hasDraft(last) ? await clearDraft(deps) : true;
+    return {
+      outcome: "failed",
+      typed: !cleared,
+      detail: `Enter was not taken${cleared ? "; the text was cleared from the composer" : "; the text still stands in the composer"}`,
+    };
+  } finally {
+    unsubscribe();
+  }
+}
+
+/** Types without being able to read the tool's screen: nothing is proved beyond the bytes. */
+export async function dispatchBlind(
+  deps: Pick<DispatchDeps, "clock" | "pane" | "onEvidence">,
+  text: string,
+): Promise<DispatchOutcome> {
+  await deps.pane.paste(text);
+  deps.onEvidence({ step: "typed", proof: "handed to the terminal" });
+  await sleep(deps.clock, 300);
+  await deps.pane.keys([{ kind: "key", name: "Enter" }]);
+  deps.onEvidence({ step: "submitted", proof: "Enter sent; this tool's screen cannot be read" });
+  return { outcome: "submitted", note: { baseline: null, sawActivity: false } };
+}
+
+/** Presses the tool's clearing key until the composer is empty. False when it will not be. */
+export async function clearDraft(
+  deps: Pick<DispatchDeps, "view" | "clock" | "profile" | "pane">,
+): Promise<boolean> {
+  for (let attempt = 0; attempt < clearAttempts; attempt++) {
+    await deps.pane.keys([{ kind: "key", name: "C-u" }]);
+    await deps.view.look();
+    if (await awaitState(deps.view, deps.clock, (state) => !hasDraft(state), 150)) return true;
+  }
+  return false;
+}
+
+export function hasDraft(state: TerminalState): boolean {
+  return state.surface.editing_input === "yes";
+}
+
+export function isWorking(state: TerminalState): boolean {
+  return (state.active_reasons ?? []).length > 0;
+}
+
+function wasTaken(facts: { before: TerminalState; echo: boolean; state: TerminalState }): boolean {
+  const { before, echo, state } = facts;
+  // `/exit` and its kin end the tool itself.
+  if (state.diagnostics.process_state === "tui_down") return true;
+  if (state.awaiting_decision || (!isWorking(before) && isWorking(state) && !hasDraft(state))) return true;
+  if (before.surface.pending_input === "no" && state.surface.pending_input === "yes") return true;
+  if (echo) return state.surface.editing_input === "no";
+  return !hasDraft(state) && projectionOf(state) !== projectionOf(before);
+}
+
+function mayPressAgain(state: TerminalState): boolean {
+  return hasDraft(state) && !state.awaiting_decision;
+}
+
+function describeProof(state: TerminalState): string {
+  if (state.diagnostics.process_state === "tui_down") return "the tool ended";
+  if (state.awaiting_decision) return "the tool asks a question";
+  if (state.surface.pending_input === "yes") return "the tool holds the text behind its turn";
+  if (isWorking(state)) return "the tool works";
+  return "the composer is empty again";
+}
+
+function projectionOf(state: TerminalState): string | null {
+  return state.parsed_surface?.normalized_projection_text ?? null;
+}

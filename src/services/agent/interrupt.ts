@@ -1,0 +1,50 @@
+import type { TerminalState } from "../../protocol/terminal.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import type { KeyName } from "../terminal/keys.ts";
+import type { PaneWriter } from "../terminal/pane-door.ts";
+import type { CompiledProfile } from "../terminal/profile.ts";
+import type { InterruptOutcome } from "./agent.ts";
+import { clearDraft, hasDraft, isWorking } from "./dispatch.ts";
+import { awaitState, type TerminalView } from "./terminal-view.ts";
+
+/** How long a tool may take to show that its turn has stopped. */
+const stopMs = 3000;
+/** Input that the tool held starts at once when a turn is stopped; each such turn needs its own interrupt. */
+const mostTurns = 6;
+
+/**
+ * Stops the running turn with the tool's own key and proves it. On an idle agent no key is sent: a second Escape
+ * opens a modal in some tools. A prompt that the tool hands back as a draft is cleared, since it was interrupted
+ * and would keep the composer from ever being ready. Source: spec/terminal.md 7; ruling 8.
+ */
+export async function stopTurn(deps: {
+  view: TerminalView;
+  clock: Clock;
+  profile: CompiledProfile;
+  pane: PaneWriter;
+}): Promise<InterruptOutcome> {
+  const { view, clock, profile, pane } = deps;
+  const before = view.state();
+  if (!isBusy(before)) return { outcome: "no_op", detail: "no turn is running" };
+  const key = { kind: "key", name: profile.data.interrupt.key as KeyName } as const;
+  for (let turn = 1; turn <= mostTurns; turn++) {
+    for (let press = 0; press < profile.data.interrupt.presses; press++) {
+      if (press > 0) await sleep(clock, profile.data.interrupt.spacing_ms);
+      await pane.keys([key]);
+    }
+    await view.look();
+    const stopped = await awaitState(view, clock, (state) => !isBusy(state), stopMs);
+    if (!stopped) continue;
+    if (!hasDraft(before) && hasDraft(stopped)) await clearDraft(deps);
+    return {
+      outcome: "interrupted",
+      detail:
+        turn === 1 ? "the turn was stopped" : `${turn} turns were stopped, with the input the tool held`,
+    };
+  }
+  return { outcome: "failed", detail: "the tool still works after the interrupt key" };
+}
+
+function isBusy(state: TerminalState): boolean {
+  return isWorking(state) || state.turn.phase === "active";
+}

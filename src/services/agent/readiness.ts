@@ -1,0 +1,62 @@
+import type { TerminalState } from "../../protocol/terminal.ts";
+import { failingFacts } from "../terminal/readiness.ts";
+import type { Readiness, Refusal, SubmitPolicy } from "./agent.ts";
+
+/**
+ * Whether a terminal that shows `state` may be given a prompt under `policy`. `tracked`: we can read this tool's
+ * screen; without that only the presence of its process counts. No policy types into a dead pane or a shell; only
+ * `always` and `if_no_pending` type into a menu, a draft or a running turn. Source: contract 4.2; rulings 6, 7;
+ * spec/terminal.md 3.
+ */
+export function judgeReadiness(state: TerminalState, policy: SubmitPolicy, tracked: boolean): Readiness {
+  const absent = absence(state, tracked);
+  if (absent) return absent;
+  if (policy === "always" || !tracked) return { ready: true };
+  if (policy !== "if_no_pending" && state.awaiting_decision) {
+    const { kind, question } = state.awaiting_decision;
+    return refuse("awaiting_decision", `a person must decide (${kind}): ${question.slice(0, 200)}`);
+  }
+  if (policy === "composer") return judgeComposer(state);
+  if (policy === "turn_boundary") {
+    const failing = failingFacts(state);
+    if (failing.length > 0) return refuse("not_ready", failing.join(", "));
+  }
+  return judgePending(state);
+}
+
+/** Why nothing may be typed at all, or null. */
+function absence(state: TerminalState, tracked: boolean): Refusal | null {
+  const { transport_state, process_state } = state.diagnostics;
+  if (transport_state !== "tmux_up") {
+    return refuse(
+      "tracking_unavailable",
+      `the agent's terminal cannot be read: transport_state=${transport_state}`,
+    );
+  }
+  if (process_state === "tui_up" || (!tracked && process_state === "unsupported_tool")) return null;
+  return refuse(
+    "unavailable",
+    `the agent's program does not run in its pane: process_state=${process_state}`,
+  );
+}
+
+function judgeComposer(state: TerminalState): Readiness {
+  const { accepting_input, editing_input } = state.surface;
+  if (accepting_input === "yes" && editing_input === "no") return { ready: true };
+  return refuse("not_ready", `accepting_input=${accepting_input}, editing_input=${editing_input}`);
+}
+
+function judgePending(state: TerminalState): Readiness {
+  switch (state.surface.pending_input) {
+    case "no":
+      return { ready: true };
+    case "yes":
+      return refuse("pending_input", "the tool already holds submitted input behind its current turn");
+    case "unknown":
+      return refuse("pending_input_unknown", "whether the tool holds submitted input cannot be seen");
+  }
+}
+
+function refuse(code: Refusal["code"], detail: string): Refusal {
+  return { ready: false, code, detail };
+}

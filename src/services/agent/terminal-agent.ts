@@ -1,0 +1,143 @@
+import type { Evidence } from "../../protocol/gateway.ts";
+import type { TerminalState } from "../../protocol/terminal.ts";
+import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import type { PaneDoor, PaneWriter } from "../terminal/pane-door.ts";
+import type { CompiledProfile } from "../terminal/profile.ts";
+import { failingFacts } from "../terminal/readiness.ts";
+import type { Agent, InterruptOutcome, Presence, Submission, SubmitOutcome } from "./agent.ts";
+import { type DispatchOutcome, dispatchBlind, dispatchText } from "./dispatch.ts";
+import { stopTurn } from "./interrupt.ts";
+import { judgeReadiness } from "./readiness.ts";
+import { prepareText } from "./submission.ts";
+import { awaitState, type TerminalView } from "./terminal-view.ts";
+import { followTurn, type TurnWatch } from "./turn-watch.ts";
+
+/** How long a conversation may take to be reset before the prompt that wanted it is given up. */
+const resetMs = 15_000;
+
+export interface TerminalAgentDeps {
+  backend: string;
+  tool: string;
+  /** Null for a tool that no profile describes. */
+  profile: CompiledProfile | null;
+  view: TerminalView;
+  door: PaneDoor;
+  clock: Clock;
+  log: Log;
+}
+
+/** An agent CLI in a tmux pane. */
+export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
+  const { profile, view, door, clock, log } = deps;
+  const tracked = profile !== null;
+  const watches = new Map<{ watch: TurnWatch }, Submission["onEvidence"]>();
+
+  const stamp = (evidence: Omit<Evidence, "at_utc">): Evidence => ({
+    ...evidence,
+    at_utc: timestampNow(clock),
+  });
+
+  function follow(state: TerminalState): void {
+    for (const [held, tell] of watches) {
+      const news = followTurn(held.watch, state);
+      held.watch = news.watch;
+      if (news.watch.ended) watches.delete(held);
+      for (const evidence of news.evidence) tell(stamp(evidence));
+    }
+  }
+  view.subscribe(follow);
+
+  async function type(pane: PaneWriter, text: string, submission: Submission): Promise<DispatchOutcome> {
+    const onEvidence = (evidence: Omit<Evidence, "at_utc">) => submission.onEvidence(stamp(evidence));
+    if (!profile) return dispatchBlind({ clock, pane, onEvidence }, text);
+    return dispatchText({ view, clock, profile, pane, onEvidence }, text);
+  }
+
+  /** Resets the conversation and waits until the agent can begin a turn. Null when it did. */
+  async function reset(pane: PaneWriter, submission: Submission): Promise<SubmitOutcome | null> {
+    if (!profile) return failed(false, "this tool has no known command that resets its conversation");
+    const quiet = { ...submission, onEvidence: () => {} };
+    const outcome = await type(pane, profile.data.commands.reset, quiet);
+    if (outcome.outcome === "failed") return outcome;
+    view.notePrompt(outcome.note);
+    const ready = await awaitState(view, clock, (state) => failingFacts(state).length === 0, resetMs);
+    return ready
+      ? null
+      : failed(false, "the conversation was reset but the agent did not become ready again");
+  }
+
+  async function submitIn(pane: PaneWriter, submission: Submission): Promise<SubmitOutcome> {
+    const answer = judgeReadiness(await view.look(), submission.policy, tracked);
+    if (!answer.ready) return { outcome: "refused", refusal: answer };
+    submission.begin();
+    const text = profile ? prepareText(submission.prompt, profile) : submission.prompt;
+    if (text === null) return failed(false, "nothing is left of the prompt without its control characters");
+    try {
+      const stopped = submission.newChat ? await reset(pane, submission) : null;
+      if (stopped) return stopped;
+      const outcome = await type(pane, text, submission);
+      if (outcome.outcome === "failed") return outcome;
+      view.notePrompt(outcome.note);
+      watches.set({ watch: { started: false, ended: false } }, submission.onEvidence);
+      follow(view.state());
+      return { outcome: "submitted" };
+    } catch (error) {
+      log.line("dispatch fault", { error: messageOf(error) });
+      return failed(true, messageOf(error));
+    }
+  }
+
+  async function interruptIn(pane: PaneWriter): Promise<InterruptOutcome> {
+    const state = await view.look();
+    const answer = judgeReadiness(state, "always", tracked);
+    if (!answer.ready) return { outcome: "unavailable", detail: answer.detail };
+    if (!profile) {
+      await pane.keys([{ kind: "key", name: "Escape" }]);
+      return { outcome: "interrupted", detail: "Escape sent; this tool's screen cannot be read" };
+    }
+    const outcome = await stopTurn({ view, clock, profile, pane });
+    await sleep(clock, outcome.outcome === "no_op" ? 0 : profile.data.interrupt.before_enter_ms);
+    return outcome;
+  }
+
+  return {
+    backend: deps.backend,
+    tool: deps.tool,
+    tracked,
+    presence: () => toPresence(view.state(), view.instanceId(), tracked),
+    readiness: (policy) => judgeReadiness(view.state(), policy, tracked),
+    submit: (submission) => door.exclusive((pane) => submitIn(pane, submission)),
+    interrupt: ({ begin }) =>
+      door.exclusive(async (pane) => {
+        begin();
+        try {
+          return await interruptIn(pane);
+        } catch (error) {
+          return { outcome: "failed", detail: messageOf(error) };
+        }
+      }),
+    terminalState: () => view.state(),
+    onChange: (listener) => view.subscribe(listener),
+  };
+}
+
+function failed(typed: boolean, detail: string): SubmitOutcome & { outcome: "failed" } {
+  return { outcome: "failed", typed, detail };
+}
+
+function toPresence(state: TerminalState, instanceId: string | null, tracked: boolean): Presence {
+  const present = judgeReadiness(state, "always", tracked);
+  if (!present.ready) {
+    return { connected: false, detail: present.detail, instanceId, eligibility: "unknown" };
+  }
+  const ready = judgeReadiness(state, "turn_boundary", tracked);
+  const readable = Object.values(state.surface).some((value) => value !== "unknown");
+  return {
+    connected: true,
+    detail: "connected",
+    instanceId,
+    eligibility: !tracked || !readable ? "unknown" : ready.ready ? "ready" : "not_ready",
+  };
+}

@@ -1,0 +1,50 @@
+import type { TerminalState } from "../../protocol/terminal.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+
+/** What the terminal agent needs of a tracker. */
+export interface TerminalView {
+  state(): TerminalState;
+  /** Reads the terminal now; the state returned is no older than the call. */
+  look(): Promise<TerminalState>;
+  /** Told after each new state. */
+  subscribe(listener: (state: TerminalState) => void): () => void;
+  /** Takes note that a prompt was submitted `sinceMs` ago; see the reducer. */
+  notePrompt(note: PromptNote): void;
+  /** Identity of this life of the agent; null while it cannot be read. */
+  instanceId(): string | null;
+}
+
+export interface PromptNote {
+  /** Transcript before the prompt was typed: what changed since then belongs to its turn. */
+  baseline: string | null;
+  /** The tool was seen working since the prompt was submitted. */
+  sawActivity: boolean;
+}
+
+/**
+ * Resolves with the first state, present or future, that satisfies `wanted`; null when none does within
+ * `timeoutMs`.
+ */
+export function awaitState(
+  view: Pick<TerminalView, "state" | "subscribe">,
+  clock: Clock,
+  wanted: (state: TerminalState) => boolean,
+  timeoutMs: number,
+): Promise<TerminalState | null> {
+  const now = view.state();
+  if (wanted(now)) return Promise.resolve(now);
+  return new Promise((resolve) => {
+    const nap = new AbortController();
+    const finish = (state: TerminalState | null) => {
+      unsubscribe();
+      nap.abort();
+      resolve(state);
+    };
+    const unsubscribe = view.subscribe((state) => {
+      if (wanted(state)) finish(state);
+    });
+    sleep(clock, timeoutMs, nap.signal).then(() => {
+      if (!nap.signal.aborted) finish(null);
+    });
+  });
+}

@@ -1,0 +1,36 @@
+import type { Evidence } from "../../protocol/gateway.ts";
+import type { TerminalState } from "../../protocol/terminal.ts";
+
+/** How far one submitted prompt has come, judged by the states that followed it. */
+export interface TurnWatch {
+  /** A turn was seen to run since the prompt was submitted. */
+  started: boolean;
+  ended: boolean;
+}
+
+export interface TurnNews {
+  watch: TurnWatch;
+  evidence: Omit<Evidence, "at_utc">[];
+}
+
+/**
+ * What `state` proves about a prompt that was submitted before it. A turn has started when the tool shows that it
+ * works; it has ended when the tracker, which holds `active` from the submission on, calls the terminal ready
+ * again or records a result. A turn too quick to be seen working starts and ends at once. Pure.
+ */
+export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
+  if (watch.ended) return { watch, evidence: [] };
+  const evidence: TurnNews["evidence"] = [];
+  const reasons = state.active_reasons ?? [];
+  let { started } = watch;
+  if (!started && reasons.length > 0) {
+    started = true;
+    evidence.push({ step: "turn_started", proof: `the screen shows work: ${reasons.join(", ")}` });
+  }
+  const ended = state.turn.phase === "ready";
+  if (ended) {
+    if (!started) evidence.push({ step: "turn_started", proof: "the transcript changed" });
+    evidence.push({ step: "turn_ended", proof: `ready again; last turn ${state.last_turn.result}` });
+  }
+  return { watch: { started: started || ended, ended }, evidence };
+}

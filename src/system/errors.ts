@@ -4,6 +4,7 @@
  */
 export type ServiceErrorCode =
   | "invalid_request"
+  | "too_large"
   | "not_found"
   | "conflict"
   | "ambiguous"

@@ -10,6 +10,7 @@ import type { StatusBoard } from "../../services/status/status-board.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
+import { jsonBody } from "../http/json-body.ts";
 import { refusalStatus } from "./refusals.ts";
 
 /** What the gateway's routes call. */
@@ -31,6 +32,7 @@ const statusRoutes = ({ board }: Pick<GatewayServices, "board">) =>
 
 const requestRoutes = ({ queue, board, agent }: GatewayServices) =>
   new Elysia({ name: "gateway-requests" })
+    .use(jsonBody)
     .post(
       endpoints.submitRequest.path,
       async ({ body, status }) => {
@@ -44,7 +46,7 @@ const requestRoutes = ({ queue, board, agent }: GatewayServices) =>
         return status(202, await queue.accept(body));
       },
       {
-        parse: "json",
+        parse: "limitedJson",
         body: endpoints.submitRequest.body,
         response: {
           202: endpoints.submitRequest.reply,
@@ -83,6 +85,7 @@ const requestRoutes = ({ queue, board, agent }: GatewayServices) =>
 
 const controlRoutes = ({ prompt, agent }: GatewayServices) =>
   new Elysia({ name: "gateway-control" })
+    .use(jsonBody)
     .post(
       endpoints.controlPrompt.path,
       async ({ body, status }) => {
@@ -90,7 +93,7 @@ const controlRoutes = ({ prompt, agent }: GatewayServices) =>
         return result.sent ? result : status(refusalStatus[result.error_code], { detail: result });
       },
       {
-        parse: "json",
+        parse: "limitedJson",
         body: endpoints.controlPrompt.body,
         response: {
           200: endpoints.controlPrompt.reply,

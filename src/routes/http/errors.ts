@@ -6,6 +6,7 @@ import { toIssues } from "./issues.ts";
 /** The one place where a reason becomes a status (ruling 9). */
 const statusOf: Record<ServiceErrorCode, number> = {
   invalid_request: 422,
+  too_large: 413,
   not_found: 404,
   conflict: 409,
   ambiguous: 409,

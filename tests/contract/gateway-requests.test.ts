@@ -1,0 +1,301 @@
+import { describe, expect, test } from "bun:test";
+import { notReady } from "../support/fake-agent.ts";
+import { settle } from "../support/fake-clock.ts";
+import { createGatewayBundle } from "../support/gateway-bundle.ts";
+import { json, surfaces } from "../support/http-surface.ts";
+
+const submit = (prompt: unknown, more: object = {}) => ({
+  schema_version: 1,
+  kind: "submit_prompt",
+  payload: { prompt, ...more },
+});
+
+describe.each(surfaces)("the gateway $surface", ({ open }) => {
+  async function setup(options: Parameters<typeof createGatewayBundle>[0] = {}) {
+    const bundle = createGatewayBundle(options);
+    const http = open((request) => bundle.app.fetch(request));
+    return {
+      ...bundle,
+      http,
+      async [Symbol.asyncDispose]() {
+        await http[Symbol.asyncDispose]();
+        await bundle[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  test("GET /health answers without looking at the agent", async () => {
+    await using gateway = await setup();
+    gateway.agent.setPresence({ connected: false, detail: "gone" });
+    const reply = await gateway.http.request("/health");
+    expect([reply.status, await reply.json()]).toEqual([200, { protocol_version: "v1", status: "ok" }]);
+  });
+
+  test("GET /v1/status has the contract's fields and leaves optional ones out", async () => {
+    await using gateway = await setup();
+    const body = (await (await gateway.http.request("/v1/status")).json()) as Record<string, unknown>;
+    expect(body).toEqual({
+      schema_version: 1,
+      protocol_version: "v1",
+      attach_identity: "session-1",
+      backend: "local_interactive",
+      tmux_session_name: "SVC-fake-1",
+      gateway_health: "healthy",
+      managed_agent_connectivity: "connected",
+      managed_agent_recovery: "idle",
+      request_admission: "open",
+      terminal_surface_eligibility: "ready",
+      active_execution: "idle",
+      execution_mode: "detached_process",
+      queue_depth: 0,
+      managed_agent_instance_epoch: 1,
+      managed_agent_instance_id: "one",
+    });
+  });
+
+  test("POST /v1/requests answers 202 with the accepted record and GET shows how far it got", async () => {
+    await using gateway = await setup();
+    const reply = await gateway.http.request("/v1/requests", json(submit("hello")));
+    const accepted = (await reply.json()) as { request_id: string; [key: string]: unknown };
+    expect(reply.status).toBe(202);
+    expect(accepted).toEqual({
+      request_id: expect.stringMatching(/^gwreq-\d{8}-\d{6}Z-[0-9a-f]{8}$/),
+      request_kind: "submit_prompt",
+      state: "accepted",
+      accepted_at_utc: "2026-01-01T00:00:00.000+00:00",
+      queue_depth: 1,
+      managed_agent_instance_epoch: 1,
+    });
+    await settle();
+    const record = await (await gateway.http.request(`/v1/requests/${accepted.request_id}`)).json();
+    expect(record).toMatchObject({ state: "completed", prompt_length: 5, error_detail: null });
+    const list = (await (await gateway.http.request("/v1/requests?limit=1&state=completed")).json()) as {
+      requests: unknown[];
+    };
+    expect(list.requests).toEqual([record]);
+  });
+
+  test("an interrupt needs no payload", async () => {
+    await using gateway = await setup();
+    for (const body of [{ kind: "interrupt" }, { schema_version: 1, kind: "interrupt", payload: {} }]) {
+      expect((await gateway.http.request("/v1/requests", json(body))).status).toBe(202);
+    }
+  });
+
+  const invalid: { id: string; body: unknown; loc: unknown[]; type: string }[] = [
+    {
+      id: "an unknown key",
+      body: { ...submit("x"), extra: 1 },
+      loc: ["body", "extra"],
+      type: "extra_forbidden",
+    },
+    {
+      id: "an unknown key in the payload",
+      body: submit("x", { b: 1 }),
+      loc: ["body", "payload", "b"],
+      type: "extra_forbidden",
+    },
+    { id: "a blank prompt", body: submit("  "), loc: ["body", "payload", "prompt"], type: "value_error" },
+    {
+      id: "a missing prompt",
+      body: { kind: "submit_prompt", payload: {} },
+      loc: ["body", "payload", "prompt"],
+      type: "missing",
+    },
+    { id: "a number for a prompt", body: submit(5), loc: ["body", "payload", "prompt"], type: "string_type" },
+    {
+      id: "an unknown kind",
+      body: { kind: "dance", payload: {} },
+      loc: ["body", "kind"],
+      type: "literal_error",
+    },
+    {
+      id: "a wrong schema version",
+      body: { ...submit("x"), schema_version: 2 },
+      loc: ["body", "schema_version"],
+      type: "literal_error",
+    },
+    {
+      id: "a version that is a string",
+      body: { ...submit("x"), schema_version: "1" },
+      loc: ["body", "schema_version"],
+      type: "literal_error",
+    },
+  ];
+  test.each(invalid)(
+    "$id is 422, says where, echoes nothing and changes nothing",
+    async ({ body, loc, type }) => {
+      await using gateway = await setup();
+      const reply = await gateway.http.request("/v1/requests", json(body));
+      const { detail } = (await reply.json()) as { detail: { loc: unknown[]; type: string; msg: string }[] };
+      expect(reply.status).toBe(422);
+      expect(detail[0]).toMatchObject({ loc, type });
+      expect(Object.keys(detail[0] ?? {}).sort()).toEqual(["loc", "msg", "type"]);
+      expect(gateway.queue.depth()).toBe(0);
+      expect(gateway.events).toEqual([]);
+    },
+  );
+
+  test("bad JSON is 422 json_invalid, another content type 415, an unknown id 404, a wrong method 405", async () => {
+    await using gateway = await setup();
+    const bad = await gateway.http.request("/v1/requests", { ...json({}), body: "{" });
+    expect([bad.status, await bad.json()]).toEqual([
+      422,
+      { detail: [{ type: "json_invalid", loc: ["body"], msg: "the body is not valid JSON" }] },
+    ]);
+    const text = await gateway.http.request("/v1/requests", {
+      method: "POST",
+      body: "hi",
+      headers: { "content-type": "text/plain" },
+    });
+    expect(text.status).toBe(415);
+    const unknown = await gateway.http.request("/v1/requests/gwreq-none");
+    expect([unknown.status, await unknown.json()]).toEqual([404, { detail: "no request with this id" }]);
+    const wrong = await gateway.http.request("/v1/requests", { method: "DELETE" });
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, POST"]);
+    expect((await gateway.http.request("/nowhere")).status).toBe(404);
+  });
+
+  test("a body over 8 MiB is 413", async () => {
+    await using gateway = await setup();
+    const reply = await gateway.http.request("/v1/requests", json(submit("x".repeat(8 * 1024 * 1024))));
+    expect(reply.status).toBe(413);
+    expect(gateway.queue.depth()).toBe(0);
+  });
+
+  test("a foreign Host is 421, a foreign Origin 403, our own is let in", async () => {
+    await using gateway = await setup();
+    const status = async (headers: Record<string, string>) =>
+      (await gateway.http.request("/v1/status", { headers })).status;
+    expect(await status({ host: "evil.example" })).toBe(421);
+    expect(await status({ origin: "http://evil.example" })).toBe(403);
+    expect(await status({ host: "127.0.0.1:5", origin: "http://127.0.0.1:6" })).toBe(403);
+    expect(await status({ host: "127.0.0.1:5", origin: "http://127.0.0.1:5" })).toBe(200);
+  });
+
+  test("execution on a terminal agent is 422, an absent agent 503, another instance 409", async () => {
+    await using gateway = await setup();
+    const post = async (body: unknown) => (await gateway.http.request("/v1/requests", json(body))).status;
+    expect(await post(submit("x", { execution: { model: { name: "m" } } }))).toBe(422);
+    gateway.agent.setPresence({ connected: false, detail: "gone" });
+    expect(await post(submit("x"))).toBe(503);
+    gateway.agent.setPresence({ connected: true, instanceId: "two" });
+    expect(await post(submit("x"))).toBe(409);
+    expect(gateway.queue.depth()).toBe(0);
+  });
+
+  test("an unforeseen fault is 500 with an id and without its message", async () => {
+    await using gateway = await setup();
+    gateway.agent.presence = () => {
+      throw new Error("secret detail");
+    };
+    const reply = await gateway.http.request("/v1/requests", json(submit("x")));
+    expect([reply.status, await reply.json()]).toEqual([
+      500,
+      { detail: "internal error", error_id: "fault-1" },
+    ]);
+  });
+});
+
+describe.each(surfaces)("POST /v1/control/prompt $surface", ({ open }) => {
+  const control = (more: object = {}) => json({ schema_version: 2, prompt: "hello", ...more });
+
+  async function ask(
+    prepare: (bundle: ReturnType<typeof createGatewayBundle>) => unknown,
+    more: object = {},
+  ) {
+    await using bundle = createGatewayBundle();
+    await using http = open((request) => bundle.app.fetch(request));
+    await prepare(bundle);
+    const reply = await http.request("/v1/control/prompt", control(more));
+    return { status: reply.status, body: (await reply.json()) as never, prompts: bundle.agent.prompts };
+  }
+
+  test("success is told only after the agent took the prompt", async () => {
+    const { status, body, prompts } = await ask(() => {});
+    expect([status, prompts]).toEqual([200, ["hello"]]);
+    expect(body).toEqual({
+      status: "ok",
+      action: "submit_prompt",
+      sent: true,
+      admission_policy: "ready_only",
+      detail: "the agent took the prompt",
+    } as never);
+  });
+
+  const pending = { ready: false, code: "pending_input", detail: "held" } as const;
+  const refusals: {
+    id: string;
+    status: number;
+    code: string;
+    given: (bundle: ReturnType<typeof createGatewayBundle>) => unknown;
+    more?: object;
+  }[] = [
+    { id: "a busy agent", status: 409, code: "not_ready", given: (b) => b.agent.setReadiness(notReady) },
+    {
+      id: "input the tool holds",
+      status: 409,
+      code: "pending_input",
+      given: (b) => b.agent.setReadiness(pending),
+      more: { admission_policy: "if_no_pending" },
+    },
+    {
+      id: "queued work",
+      status: 409,
+      code: "not_ready",
+      given: async (b) => {
+        b.agent.setReadiness(notReady, "turn_boundary");
+        await b.queue.accept({ kind: "submit_prompt", payload: { prompt: "first" } });
+      },
+    },
+    {
+      id: "an absent agent",
+      status: 503,
+      code: "unavailable",
+      given: (b) => b.agent.setPresence({ connected: false }),
+    },
+    {
+      id: "another instance",
+      status: 409,
+      code: "blocked_reconciliation",
+      given: (b) => b.agent.setPresence({ instanceId: "two" }),
+    },
+    {
+      id: "a chat session mode for headless agents",
+      status: 422,
+      code: "invalid_chat_session",
+      given: () => {},
+      more: { chat_session: { mode: "current" } },
+    },
+    {
+      id: "a new chat under another policy",
+      status: 422,
+      code: "invalid_admission_policy",
+      given: () => {},
+      more: { chat_session: { mode: "new" }, admission_policy: "always" },
+    },
+    {
+      id: "a model for a terminal agent",
+      status: 422,
+      code: "invalid_execution",
+      given: () => {},
+      more: { execution: { model: { name: "m" } } },
+    },
+    {
+      id: "a dispatch that was not taken",
+      status: 422,
+      code: "dispatch_failed",
+      given: (b) => {
+        b.agent.onSubmit = () => ({ outcome: "failed", typed: false, detail: "Enter was not taken" });
+      },
+    },
+  ];
+  test.each(refusals)("$id is refused with $code, nothing sent", async ({ status, code, given, more }) => {
+    const result = await ask(given, more);
+    expect(result.status).toBe(status);
+    expect(result.body).toMatchObject({
+      detail: { status: "error", action: "submit_prompt", sent: false, error_code: code },
+    } as never);
+    expect(result.prompts).toEqual([]);
+  });
+});

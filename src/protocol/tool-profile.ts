@@ -21,7 +21,7 @@ const Where = Words(["live_edge", "last_row", "adjacent", "transcript", "below"]
     "below: under the composer",
 });
 
-const Style = Words(["background", "bold", "dim", "red"], {
+const Style = Words(["background", "bold", "dim", "red", "not_red"], {
   description: "how the first visible run of the row must be drawn",
 });
 

@@ -156,8 +156,11 @@ export function parseProfiles(json: string): ToolProfile[] {
   return profiles;
 }
 
+/** What `parseProfiles` read, or nothing. */
+export type ProfileSet = readonly ToolProfile[];
+
 /** The built-in profiles, each replaced by the override of its tool, then the overrides' further tools. */
-export function allProfiles(overrides: readonly ToolProfile[] = []): ToolProfile[] {
+export function allProfiles(overrides: ProfileSet = []): ToolProfile[] {
   const byTool = new Map([...builtInProfiles, ...overrides].map((profile) => [profile.tool, profile]));
   return [...byTool.values()];
 }
@@ -166,7 +169,7 @@ export function allProfiles(overrides: readonly ToolProfile[] = []): ToolProfile
  * The compiled profile that tracks `tool`, or null for a tool that nothing describes: its surface reads
  * unknown and it can still be driven with `always`.
  */
-export function profileFor(tool: string, overrides: readonly ToolProfile[] = []): CompiledProfile | null {
+export function profileFor(tool: string, overrides: ProfileSet = []): CompiledProfile | null {
   const data = allProfiles(overrides).find((profile) => profile.tool === tool);
   return data ? compileProfile(data) : null;
 }

@@ -75,7 +75,7 @@ export const claudeProfile: ToolProfile = {
   ],
   degraded_context: [],
   dialogs: [
-    dialog("trust", "trust_prompt", "trust this folder", "^Yes, I trust"),
+    dialog("trust", "trust_prompt", "Quick safety check|Do you trust the files", "^Yes, "),
     dialog("api_key", "startup_modal", "Do you want to use this API key\\?", "^Yes"),
     dialog("bypass", "startup_modal", "Bypass Permissions mode", "^Yes, I accept"),
     dialog("theme", "startup_modal", "Choose the text style"),

@@ -45,7 +45,7 @@ export const codexProfile: ToolProfile = {
     { draft: "(?:^|\\s)@\\S*$", where: "above", row: "^[› ] \\S" },
   ],
   turn: {
-    user_cell: { pattern: "^› ", style: "background" },
+    user_cell: { pattern: "^› " },
     end: ["^ {2}Worked for \\S", "^■ "],
     unfinished_is_busy: true,
     success_needs_end: false,

@@ -26,7 +26,8 @@ export const opencodeProfile: ToolProfile = {
     { draft: "(?:^|\\s)@\\S*$", where: "above", row: "^\\s*[┃│]\\s+\\S" },
   ],
   turn: {
-    user_cell: null,
+    // The block of a failed turn has the same bar, in red.
+    user_cell: { pattern: "^\\s*┃ {2}\\S", style: "not_red" },
     end: ["^\\s*▣ {2}.* · (?:interrupted|\\d[\\d.]*(?:ms|s|m|h).*)\\s*$"],
     unfinished_is_busy: false,
     success_needs_end: true,

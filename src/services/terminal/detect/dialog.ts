@@ -1,0 +1,128 @@
+import type { AwaitingDecision } from "../../../protocol/terminal.ts";
+import type { Row } from "../observation.ts";
+import type { CompiledDialog, CompiledProfile } from "../profile.ts";
+import { isBlank } from "../screen.ts";
+
+export interface FoundDialog {
+  rule: string;
+  decision: AwaitingDecision;
+  /** First and last row that were used as proof. */
+  firstRow: number;
+  lastRow: number;
+}
+
+type Options = { options: AwaitingDecision["options"]; firstRow: number };
+
+const reachOfQuestion = 30;
+const maximumRowsBetweenOptions = 3;
+
+/** Text without box sides, bars and blanks around it. */
+const clean = (text: string) => text.replace(/^[\s│┃|]+|[\s│┃|]+$/gu, "");
+
+/**
+ * The dialog that ends the screen: its last row with text is the rule's `end`, its options can be read, and its
+ * question, if the rule names one, stands above or inside them. The profile's order decides. Null when none fits.
+ */
+export function findDialog(rows: readonly Row[], profile: CompiledProfile): FoundDialog | null {
+  let last = rows.length - 1;
+  while (last >= 0 && isBlank(rows[last])) last -= 1;
+  const end = rows[last];
+  if (!end) return null;
+  for (const rule of profile.dialogs) {
+    if (!rule.end.test(end.text)) continue;
+    const found = readOptions(rows, last, rule);
+    if (!found) continue;
+    const question = findQuestion(rows, found.firstRow, last, rule);
+    if (question === null) continue;
+    const decision = { kind: rule.kind, question: question.text, options: found.options };
+    return { rule: rule.id, decision, firstRow: Math.min(found.firstRow, question.row), lastRow: last };
+  }
+  return null;
+}
+
+function readOptions(rows: readonly Row[], last: number, rule: CompiledDialog): Options | null {
+  if (rule.options === "none" || !rule.option) return { options: [], firstRow: last };
+  return rule.options === "rows" ? numberedRows(rows, last, rule.option) : inlineRow(rows, last, rule.option);
+}
+
+/** Numbered rows counted down to 1, exactly one of them chosen; wrapped rows may stand between. */
+function numberedRows(rows: readonly Row[], last: number, pattern: RegExp): Options | null {
+  const options: AwaitingDecision["options"] = [];
+  let between = 0;
+  for (let at = last; at >= 0 && between <= maximumRowsBetweenOptions + 2; at--) {
+    const match = pattern.exec(rows[at]?.text ?? "");
+    const index = Number(match?.[2]);
+    const expected = options[0] ? options[0].index - 1 : index;
+    if (!match || index !== expected) {
+      between += 1;
+      continue;
+    }
+    between = 0;
+    const text = (match[3] ?? "").split(/ {2,}/u)[0]?.trim() ?? "";
+    options.unshift({ index, text, selected: (match[1] ?? "").trim() !== "" });
+    if (index === 1) {
+      const chosen = options.filter((option) => option.selected).length;
+      return options.length >= 2 && chosen === 1 ? { options, firstRow: at } : null;
+    }
+  }
+  return null;
+}
+
+/** One row of labels; the chosen one has a background of its own. */
+function inlineRow(rows: readonly Row[], last: number, pattern: RegExp): Options | null {
+  for (let at = last; at >= Math.max(0, last - 3); at--) {
+    const row = rows[at];
+    const match = row ? pattern.exec(row.text.trimEnd()) : null;
+    if (!row || !match) continue;
+    const labels = (match[1] ?? "").split(/ {2,}/u).filter((label) => label.trim() !== "");
+    const backgrounds = labels.map((label) => backgroundAt(row, row.text.indexOf(label)));
+    const usual = commonBackground(row);
+    const options = labels.map((label, index) => ({
+      index: index + 1,
+      text: label.trim(),
+      selected: backgrounds[index] !== usual,
+    }));
+    if (options.filter((option) => option.selected).length !== 1) return null;
+    return { options, firstRow: at };
+  }
+  return null;
+}
+
+function backgroundAt(row: Row, column: number): string | null {
+  let at = 0;
+  for (const span of row.spans) {
+    at += span.text.length;
+    if (column < at) return span.background;
+  }
+  return null;
+}
+
+function commonBackground(row: Row): string | null {
+  const widths = new Map<string | null, number>();
+  for (const span of row.spans) {
+    widths.set(span.background, (widths.get(span.background) ?? 0) + span.text.length);
+  }
+  return [...widths].sort((one, other) => other[1] - one[1])[0]?.[0] ?? null;
+}
+
+function findQuestion(
+  rows: readonly Row[],
+  firstOption: number,
+  last: number,
+  rule: CompiledDialog,
+): { text: string; row: number } | null {
+  if (!rule.question) return { text: nearestTextAbove(rows, firstOption), row: firstOption };
+  for (let at = Math.max(0, firstOption - reachOfQuestion); at <= last; at++) {
+    const text = rows[at]?.text ?? "";
+    if (rule.question.test(text) || rule.question.test(clean(text))) return { text: clean(text), row: at };
+  }
+  return null;
+}
+
+function nearestTextAbove(rows: readonly Row[], before: number): string {
+  for (let at = before - 1; at >= 0; at--) {
+    const text = clean(rows[at]?.text ?? "");
+    if (text !== "" && !/^[╭╰─━]/u.test(text)) return text;
+  }
+  return "";
+}

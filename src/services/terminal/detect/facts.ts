@@ -1,0 +1,162 @@
+import type { Row } from "../observation.ts";
+import type { CompiledProfile } from "../profile.ts";
+import { isBlank } from "../screen.ts";
+import type { Composer } from "./composer.ts";
+import type { FiredRule, Signals, TitleVerdict } from "./signals.ts";
+import { cutRegions, findMarkers, type MarkerHit, newestCell, type Regions } from "./transcript.ts";
+
+/** What the rows around a visible composer say. */
+export interface ScreenFacts {
+  pendingRule: string | null;
+  notReadyRule: string | null;
+  interrupted: boolean;
+  failure: boolean;
+  currentError: string | null;
+  completionMarker: string | null;
+  anomalies: string[];
+  /** Goes into the signals as it is. */
+  shared: Pick<
+    Signals,
+    | "activeReasons"
+    | "firedRules"
+    | "footerInterruptable"
+    | "latestStatusLine"
+    | "parked"
+    | "projection"
+    | "chatContext"
+    | "chatContextDiagnostic"
+  >;
+}
+
+const previewLength = 240;
+
+export function readFacts(
+  rows: readonly Row[],
+  composer: Composer,
+  title: TitleVerdict,
+  profile: CompiledProfile,
+): ScreenFacts {
+  const whole = cutRegions(rows, composer, profile);
+  // A popup under the composer replaces the footer; its words are not the tool's status.
+  const regions = composer.popupOpen ? { ...whole, below: [] } : whole;
+  const busy = findMarkers(rows, regions, profile.busy, "sinceBoundary");
+  const pending = findMarkers(rows, regions, profile.pending, "sinceBoundary");
+  const notReady = findMarkers(rows, regions, profile.notReady, "sinceBoundary");
+  const unfinished = turnUnfinished(rows, regions, profile);
+  const activeReasons = [
+    ...new Set([
+      ...busy.map((hit) => hit.id),
+      ...(unfinished ? ["turn_unfinished"] : []),
+      ...(title === "busy" ? ["title_busy"] : []),
+    ]),
+  ];
+  const settled = withoutRows(regions, [...busy, ...pending, ...notReady]);
+  const quiet = activeReasons.length === 0;
+  const after = (markers: typeof profile.interrupted) =>
+    quiet ? findMarkers(rows, settled, markers, "sinceUser") : [];
+  const interrupted = after(profile.interrupted);
+  const failures = after(profile.failures);
+  const errors = after(profile.errors);
+  const parked = after(profile.parked);
+  const error = failures[0] ?? errors[0] ?? null;
+  const errorText = error ? cellText(rows, settled, error) : null;
+  const degraded = errorText ? degradedContext(errorText, profile) : null;
+  const closing = newestCell(rows, settled.transcript).find((at) =>
+    profile.turnEnd.some((end) => end.test(rows[at]?.text ?? "")),
+  );
+  const spoiled = interrupted.length > 0 || error !== null;
+  const named = (area: string, hits: readonly MarkerHit[]): FiredRule[] =>
+    hits.map((hit) => ({ rule: `${area}.${hit.id}`, row: hit.row, seen: hit.text }));
+  return {
+    pendingRule: pending[0]?.id ?? null,
+    notReadyRule: notReady[0]?.id ?? null,
+    interrupted: interrupted.length > 0,
+    failure: failures.length > 0 && degraded === null,
+    currentError: errorText,
+    completionMarker:
+      closing !== undefined && !spoiled && quiet ? (rows[closing]?.text.trim() ?? null) : null,
+    anomalies: title === "busy" && busy.length === 0 ? ["busy_by_title_only"] : [],
+    shared: {
+      activeReasons,
+      footerInterruptable: busy.some((hit) => regions.below.includes(hit.row)),
+      latestStatusLine: busy[0]?.text ?? null,
+      parked: parked[0] ? { until: parked[0].detail } : null,
+      projection: projectionOf(rows, settled, composer.transcriptEnd),
+      chatContext: degraded ? "degraded" : "current",
+      chatContextDiagnostic: degraded,
+      firedRules: [
+        { rule: `composer.${profile.data.composer.strategy}`, row: composer.top, seen: composer.content },
+        ...(title === "unknown" ? [] : [{ rule: `title.${title}`, row: null, seen: title }]),
+        ...named("busy", busy),
+        ...(unfinished ? [{ rule: "turn.unfinished", row: regions.userCell, seen: "no closing row" }] : []),
+        ...named("not_ready", notReady),
+        ...named("pending", pending),
+        ...named("interrupted", interrupted),
+        ...named("failure", failures),
+        ...named("error", errors),
+        ...named("parked", parked),
+      ],
+    },
+  };
+}
+
+/**
+ * Nothing closed the turn of the last user cell. Without any user cell, closing row or banner in sight the screen
+ * is all transcript of a turn that began above it.
+ */
+function turnUnfinished(rows: readonly Row[], regions: Regions, profile: CompiledProfile): boolean {
+  if (!profile.data.turn.unfinished_is_busy) return false;
+  if (regions.userCell !== null) return (regions.turnEnd ?? -1) < regions.userCell;
+  if (regions.turnEnd !== null) return false;
+  return !regions.transcript.some((at) => profile.banner?.test(rows[at]?.text ?? "") === true);
+}
+
+/** Status and queue rows stand between the transcript and the composer, with whatever follows them. */
+function withoutRows(regions: Regions, hits: readonly MarkerHit[]): Regions {
+  const inTranscript = hits.map((hit) => hit.row).filter((row) => regions.transcript.includes(row));
+  if (inTranscript.length === 0) return regions;
+  const first = Math.min(...inTranscript);
+  const before = (list: readonly number[]) => list.filter((at) => at < first);
+  return {
+    ...regions,
+    transcript: before(regions.transcript),
+    sinceBoundary: before(regions.sinceBoundary),
+    sinceUser: before(regions.sinceUser),
+  };
+}
+
+/** The marker's row with the indented rows that continue it, as one line. */
+function cellText(rows: readonly Row[], regions: Regions, hit: MarkerHit): string {
+  const lines = [hit.text];
+  for (const at of regions.transcript) {
+    if (at !== hit.row + lines.length || at <= hit.row) continue;
+    if (!/^\s/u.test(rows[at]?.text ?? "")) break;
+    lines.push(rows[at]?.text.trim() ?? "");
+  }
+  return lines.join(" ");
+}
+
+function degradedContext(errorText: string, profile: CompiledProfile): Signals["chatContextDiagnostic"] {
+  const text = errorText.toLowerCase();
+  const rule = profile.degraded.find((one) => one.pattern.test(text));
+  if (!rule) return null;
+  const { tool, profile_version } = profile.data;
+  return {
+    tool_name: tool,
+    detector_name: `${tool}_context`,
+    detector_version: profile_version,
+    degraded_error_type: rule.type,
+    message_preview: errorText.replace(/\s+/gu, " ").slice(0, previewLength),
+  };
+}
+
+function projectionOf(rows: readonly Row[], regions: Regions, end: number): string {
+  const kept = new Set(regions.transcript);
+  const lines: string[] = [];
+  for (let at = 0; at < end; at++) {
+    const row = rows[at];
+    if (row && kept.has(at)) lines.push(row.text.trimEnd());
+    else if (isBlank(row) && lines.length > 0 && lines.at(-1) !== "") lines.push("");
+  }
+  return lines.join("\n").trimEnd();
+}

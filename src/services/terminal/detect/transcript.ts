@@ -1,0 +1,139 @@
+import type { Marker } from "../../../protocol/tool-profile.ts";
+import type { Row } from "../observation.ts";
+import type { CompiledMarker, CompiledProfile } from "../profile.ts";
+import { firstVisible, isBlank, isRed } from "../screen.ts";
+
+/** What stands above and below the composer, cut into the parts that rules are bound to. Row numbers from 0. */
+export interface Regions {
+  /** Rows with text above the composer, without its chrome; newest last. */
+  transcript: number[];
+  /** Of those, at most 24 after the last closing row or user cell. */
+  sinceBoundary: number[];
+  /** Of those, at most 24 after the last user cell. */
+  sinceUser: number[];
+  /** Rows with text under the composer. */
+  below: number[];
+  userCell: number | null;
+  /** The last closing row. */
+  turnEnd: number | null;
+  composerTop: number;
+}
+
+export interface MarkerHit {
+  id: string;
+  row: number;
+  text: string;
+  /** Group 1 of the pattern, if it has one and it took part. */
+  detail: string | null;
+}
+
+const liveEdgeRows = 24;
+const wrappedRows = 4;
+
+export function cutRegions(
+  rows: readonly Row[],
+  composer: { transcriptEnd: number; bottom: number },
+  profile: CompiledProfile,
+): Regions {
+  const isChrome = (row: Row) => profile.composer.chromeAbove.some((pattern) => pattern.test(row.text));
+  const transcript: number[] = [];
+  for (let at = 0; at < composer.transcriptEnd; at++) {
+    const row = rows[at];
+    if (row && !isBlank(row) && !isChrome(row)) transcript.push(at);
+  }
+  const text = (at: number) => rows[at]?.text ?? "";
+  const { userCell: cell } = profile;
+  const userCell =
+    transcript.findLast((at) => cell?.pattern.test(text(at)) && hasStyle(rows[at], cell.style)) ?? null;
+  const turnEnd = transcript.findLast((at) => profile.turnEnd.some((end) => end.test(text(at)))) ?? null;
+  const boundary = Math.max(userCell ?? -1, turnEnd ?? -1);
+  const below: number[] = [];
+  for (let at = composer.bottom + 1; at < rows.length; at++) if (!isBlank(rows[at])) below.push(at);
+  return {
+    transcript,
+    sinceBoundary: transcript.filter((at) => at > boundary).slice(-liveEdgeRows),
+    sinceUser: transcript.filter((at) => at > (userCell ?? -1)).slice(-liveEdgeRows),
+    below,
+    userCell,
+    turnEnd,
+    composerTop: composer.transcriptEnd,
+  };
+}
+
+export function hasStyle(row: Row | undefined, style: Marker["style"]): boolean {
+  if (style === undefined) return true;
+  const span = row ? firstVisible(row) : null;
+  if (!span) return false;
+  switch (style) {
+    case "background":
+      return span.background !== null;
+    case "bold":
+      return span.bold;
+    case "dim":
+      return span.dim;
+    case "red":
+      return isRed(span);
+    case "not_red":
+      return !isRed(span);
+  }
+}
+
+/**
+ * The first marker of `markers` that a row of its region fits, newest row first. `edge` is the region that
+ * `live_edge` stands for.
+ */
+export function findMarkers(
+  rows: readonly Row[],
+  regions: Regions,
+  markers: readonly CompiledMarker[],
+  edge: "sinceBoundary" | "sinceUser",
+): MarkerHit[] {
+  return markers.flatMap((marker): MarkerHit[] => {
+    for (const at of candidateRows(rows, regions, marker.where, edge)) {
+      const row = rows[at];
+      const match = row ? marker.pattern.exec(row.text.trimEnd()) : null;
+      if (!row || !match || !hasStyle(row, marker.style)) continue;
+      return [{ id: marker.id, row: at, text: row.text.trim(), detail: match[1]?.trim() || null }];
+    }
+    return [];
+  });
+}
+
+function candidateRows(
+  rows: readonly Row[],
+  regions: Regions,
+  where: Marker["where"],
+  edge: "sinceBoundary" | "sinceUser",
+): number[] {
+  switch (where) {
+    case "live_edge":
+      return regions[edge].toReversed();
+    case "transcript":
+      return regions.transcript.toReversed();
+    case "below":
+      return regions.below;
+    case "last_row":
+      return newestCell(rows, regions.transcript);
+    case "adjacent":
+      return adjacentRows(rows, regions.composerTop);
+  }
+}
+
+/** The newest row and the indented rows it may continue, at most four, newest first. */
+export function newestCell(rows: readonly Row[], transcript: readonly number[]): number[] {
+  const newest = transcript.at(-1);
+  if (newest === undefined) return [];
+  const cell = [newest];
+  for (let at = newest; cell.length <= wrappedRows && at > 0; at--) {
+    if (!/^\s/u.test(rows[at]?.text ?? "") || isBlank(rows[at - 1])) break;
+    cell.push(at - 1);
+  }
+  return cell;
+}
+
+/** Rows that stand right on top of the composer without a gap. */
+function adjacentRows(rows: readonly Row[], top: number): number[] {
+  const adjacent: number[] = [];
+  for (let at = top - 1; at >= 0 && !isBlank(rows[at]); at--) adjacent.push(at);
+  return adjacent;
+}

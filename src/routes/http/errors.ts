@@ -38,13 +38,14 @@ export function httpErrors(deps: {
       set.status = status;
       return body;
     };
-    if (error instanceof ServiceError) {
-      const candidates = error.data?.["agent_ids"];
+    const refusal = serviceErrorOf(error);
+    if (refusal) {
+      const candidates = refusal.data?.["agent_ids"];
       const body: ErrorBody = {
-        detail: error.message,
+        detail: refusal.message,
         ...(Array.isArray(candidates) ? { agent_ids: candidates.map(String) } : {}),
       };
-      return reply(statusOf[error.reason], body);
+      return reply(statusOf[refusal.reason], body);
     }
     if (code === "VALIDATION" && error.type !== "response") return reply(422, { detail: toIssues(error) });
     if (code === "PARSE") {
@@ -60,6 +61,13 @@ export function httpErrors(deps: {
     }
     return reply(500, { detail: "internal error", error_id: deps.faults.report(error) });
   });
+}
+
+/** A refusal thrown while a body was read arrives wrapped as the cause of a parse error. */
+function serviceErrorOf(error: unknown): ServiceError | null {
+  if (error instanceof ServiceError) return error;
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof ServiceError ? cause : null;
 }
 
 function methodsAt(routes: readonly { method: string; path: string }[], path: string): string[] {

@@ -10,7 +10,7 @@ import { createLauncher } from "../terminal/tmux-launch.ts";
 import { paneTail } from "../terminal/tmux-screen.ts";
 import { planEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
-import type { LaunchTool } from "./launch-tool.ts";
+import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore } from "./manifest.ts";
 import {
   checkedAgentId,

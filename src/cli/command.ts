@@ -1,0 +1,124 @@
+import type { ArgsDef, CommandDef } from "citty";
+
+/** One flag or positional of a command: citty's own shape, and what we need beyond it. */
+export type Flag = {
+  description: string;
+  /** One letter, for `-x`. */
+  alias?: string;
+  /** What stands for the value in the help. */
+  valueHint?: string;
+  /** Works, but the help does not mention it. */
+  hidden?: true;
+} & (
+  | { type: "boolean" }
+  | { type: "string"; required?: true; default?: string; multiple?: true }
+  | { type: "enum"; options: string[]; required?: true; default?: string }
+  | { type: "positional"; required?: boolean }
+);
+export type Flags = Record<string, Flag>;
+
+type ValueOf<F extends Flag> = F extends { type: "boolean" }
+  ? boolean
+  : F extends { multiple: true }
+    ? string[]
+    : F extends { required: true } | { default: string }
+      ? Word<F>
+      : Word<F> | undefined;
+type Word<F> = F extends { type: "enum"; options: (infer O extends string)[] } ? O : string;
+
+export type Values<A extends Flags> = { [Name in keyof A]: ValueOf<A[Name]> };
+
+/** A whole answer: one JSON document for `--json`, lines for people otherwise. */
+export interface Answer {
+  json: unknown;
+  text: string;
+  /** Default 0. For an answer that is complete and yet says no, such as a failed check. */
+  exitCode?: number;
+}
+
+/** What a command is called with. */
+export interface Invocation<A extends Flags = Flags> {
+  args: Values<A>;
+  /** Values of the flags of all groups above, by name. */
+  inherited: Readonly<Record<string, string | boolean | string[] | undefined>>;
+  /** Words that led here, the program's name first. */
+  path: readonly string[];
+  /** What stood after `--`. */
+  rest: readonly string[];
+  io: CliIo;
+}
+
+/** The streams of the process as a command may use them. */
+export interface CliIo {
+  env: Readonly<Record<string, string | undefined>>;
+  /** Absolute. */
+  cwd: string;
+  home: string;
+  stdoutIsTty: boolean;
+  stdinIsTty: boolean;
+  /** Resolves once written; rejects when the reader has gone. */
+  writeOut(text: string): Promise<void>;
+  writeError(text: string): Promise<void>;
+  readInput(): Promise<string>;
+  /** Aborts on SIGINT and SIGTERM, so that a command can undo what it began. */
+  interrupted(): AbortSignal;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: citty's own type of a tree of commands with different flags.
+export type Command = CommandDef<any>;
+export type LazyCommand = () => Promise<Command>;
+
+/** Facts that citty's meta has no room for; `examples` are whole command lines. */
+export interface CommandMeta {
+  name: string;
+  description: string;
+  examples: readonly string[];
+  hidden?: boolean;
+  /** What words after `--` are; without it there may be none. */
+  rest?: string;
+}
+
+/** A leaf: does something. */
+export function command<const A extends Flags>(declaration: {
+  name: string;
+  description: string;
+  examples: readonly string[];
+  args?: A;
+  rest?: string;
+  /** A number is an exit code of a command that wrote its own output. */
+  run: (invocation: Invocation<A>) => Promise<Answer | number>;
+}): Command {
+  const { name, description, examples, rest, run } = declaration;
+  const meta: CommandMeta = { name, description, examples, ...(rest === undefined ? {} : { rest }) };
+  return {
+    meta,
+    args: (declaration.args ?? {}) as unknown as ArgsDef,
+    run: ({ data }) => run(data as Invocation<A>),
+  };
+}
+
+/** A group: its flags may stand anywhere after it, its commands are loaded when they are called. */
+export function group(declaration: {
+  name: string;
+  description: string;
+  examples: readonly string[];
+  args?: Flags;
+  hidden?: boolean;
+  subCommands: Record<string, LazyCommand>;
+}): Command {
+  const { name, description, examples, hidden = false, subCommands } = declaration;
+  const meta: CommandMeta = { name, description, examples, hidden };
+  return { meta, args: (declaration.args ?? {}) as unknown as ArgsDef, subCommands };
+}
+
+/** The command line cannot be understood: exit 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+  /** Words of the command whose help is worth a look. */
+  readonly path: readonly string[];
+
+  constructor(message: string, path: readonly string[] = []) {
+    super(message);
+    this.path = path;
+  }
+}

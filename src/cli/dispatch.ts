@@ -1,0 +1,130 @@
+import { renderJson } from "../protocol/json.ts";
+import { messageOf, ServiceError, type ServiceErrorCode } from "../system/errors.ts";
+import { type Answer, type CliIo, type Command, type Invocation, UsageError } from "./command.ts";
+import { complete } from "./completion.ts";
+import { renderHelp } from "./help.ts";
+import { type Parsed, parseCommandLine, wordsOf } from "./parse.ts";
+
+/** Exit codes of all our programs (house 4). A reader that has gone (broken pipe) is `done`. */
+export const exitCodes = { done: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
+
+/** A command that came to a clear no: what to print on stderr and how to exit. */
+export class CommandFailure extends Error {
+  override readonly name = "CommandFailure";
+  readonly exitCode: number;
+  /** The document of `--json`. */
+  readonly json: unknown;
+
+  constructor(exitCode: number, message: string, json: unknown = { detail: message }) {
+    super(message);
+    this.exitCode = exitCode;
+    this.json = json;
+  }
+}
+
+/**
+ * Runs one command line against the tree under `root` and returns the exit code. Answers go to stdout, all
+ * errors to stderr; with `--json` each is one document. Never throws.
+ */
+export async function runProgram(
+  root: Command,
+  version: string,
+  argv: readonly string[],
+  io: CliIo,
+): Promise<number> {
+  try {
+    if (argv[0] === "complete") return await complete(root, argv.slice(1), io);
+    const parsed = await parseCommandLine(root, argv);
+    return await perform(parsed, version, io);
+  } catch (error) {
+    if (isBrokenPipe(error)) return exitCodes.done;
+    return report(error, asksForJson(argv), io).catch(() => exitCodes.refused);
+  }
+}
+
+async function perform(parsed: Parsed, version: string, io: CliIo): Promise<number> {
+  switch (parsed.kind) {
+    case "help":
+      await io.writeOut(await renderHelp(parsed.chain));
+      return exitCodes.done;
+    case "version":
+      await io.writeOut(`${version}\n`);
+      return exitCodes.done;
+    case "run": {
+      const leaf = parsed.chain.at(-1)?.command;
+      const invocation: Invocation = {
+        args: parsed.own as Invocation["args"],
+        inherited: parsed.inherited,
+        path: wordsOf(parsed.chain),
+        rest: parsed.rest,
+        io,
+      };
+      const context = {
+        rawArgs: [],
+        args: { _: [], ...parsed.own } as never,
+        cmd: leaf ?? {},
+        data: invocation,
+      };
+      const answer = (await leaf?.run?.(context)) as Answer | number | undefined;
+      if (answer === undefined) return exitCodes.done;
+      if (typeof answer === "number") return answer;
+      await io.writeOut(
+        parsed.inherited["json"] === true ? renderJson(answer.json) : withNewline(answer.text),
+      );
+      return answer.exitCode ?? exitCodes.done;
+    }
+  }
+}
+
+async function report(error: unknown, json: boolean, io: CliIo): Promise<number> {
+  const { exitCode, document, text } = describe(error);
+  await io.writeError(json ? renderJson(document) : withNewline(text));
+  return exitCode;
+}
+
+function describe(error: unknown): { exitCode: number; document: unknown; text: string } {
+  if (error instanceof UsageError) {
+    const help = error.path.length > 0 ? `\nSee: ${error.path.join(" ")} --help` : "";
+    return {
+      exitCode: exitCodes.usage,
+      document: { error: "usage", detail: error.message },
+      text: `Error: ${error.message}${help}`,
+    };
+  }
+  if (error instanceof CommandFailure) {
+    return { exitCode: error.exitCode, document: error.json, text: `Error: ${error.message}` };
+  }
+  if (error instanceof ServiceError) {
+    return {
+      exitCode: exitOf(error.reason),
+      document: { error: error.reason, detail: error.message, ...error.data },
+      text: `Error: ${error.message}`,
+    };
+  }
+  return {
+    exitCode: exitCodes.refused,
+    document: { error: "internal", detail: messageOf(error) },
+    text: `Error: ${messageOf(error)}`,
+  };
+}
+
+function exitOf(reason: ServiceErrorCode): number {
+  if (reason === "invalid_request") return exitCodes.usage;
+  return reason === "unavailable" || reason === "transport_failed"
+    ? exitCodes.unreachable
+    : exitCodes.refused;
+}
+
+/** The command line may be the very thing that could not be understood. */
+function asksForJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf("--");
+  return (end < 0 ? argv : argv.slice(0, end)).includes("--json");
+}
+
+function isBrokenPipe(error: unknown): boolean {
+  return (error as { code?: string } | null)?.code === "EPIPE";
+}
+
+function withNewline(text: string): string {
+  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
+}

@@ -1,0 +1,21 @@
+/** Lines of a table, columns aligned, two blanks between them; the last column is not padded. Pure. */
+export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const all = [header, ...rows];
+  const widths = header.map((_, column) => Math.max(...all.map((row) => (row[column] ?? "").length)));
+  return all.map((row) => alignRow(row, widths)).join("\n");
+}
+
+/** One `name  value` line for each pair whose value is not null or undefined. Pure. */
+export function renderPairs(
+  pairs: readonly (readonly [string, string | number | null | undefined])[],
+): string {
+  const shown = pairs.filter(([, value]) => value !== null && value !== undefined);
+  const width = Math.max(0, ...shown.map(([name]) => name.length));
+  return shown.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join("\n");
+}
+
+function alignRow(row: readonly string[], widths: readonly number[]): string {
+  return row
+    .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+    .join("  ");
+}

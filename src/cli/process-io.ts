@@ -1,0 +1,33 @@
+import { homedir } from "node:os";
+import type { CliIo } from "./command.ts";
+
+/** The streams, environment and signals of this process. */
+export function createProcessIo(): CliIo {
+  return {
+    env: process.env,
+    cwd: process.cwd(),
+    home: process.env["HOME"] || homedir(),
+    stdoutIsTty: process.stdout.isTTY === true,
+    stdinIsTty: process.stdin.isTTY === true,
+    writeOut: (text) => write(process.stdout, text),
+    writeError: (text) => write(process.stderr, text),
+    readInput: () => new Response(Bun.stdin.stream()).text(),
+    interrupted() {
+      const abort = new AbortController();
+      for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort.abort());
+      return abort.signal;
+    },
+  };
+}
+
+function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // A reader that has gone is an event as well as a failed write; unheard, the event ends the process.
+    stream.once("error", reject);
+    stream.write(text, (error) => {
+      stream.off("error", reject);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+}

@@ -1,0 +1,88 @@
+import { resolve } from "node:path";
+import type { AttachDeps } from "../services/fleet/attach-gateway.ts";
+import type { StopAgentDeps } from "../services/fleet/stop-agent.ts";
+import type { LaunchDeps } from "../services/sessions/launch.ts";
+import { type LaunchTool, toLaunchTool } from "../services/sessions/launch-tools.ts";
+import { createManifestStore } from "../services/sessions/manifest.ts";
+import { createRegistry } from "../services/sessions/registry.ts";
+import { findOverlay, planRoots, type Roots } from "../services/sessions/roots.ts";
+import { createSessionAlive } from "../services/sessions/session-alive.ts";
+import { allProfiles, compileProfile, type ProfileSet, parseProfiles } from "../services/terminal/profile.ts";
+import { createTmux, type Tmux } from "../services/terminal/tmux-command.ts";
+import { messageOf, ServiceError } from "../system/errors.ts";
+import { createLocks, type Locks } from "../system/locks.ts";
+import { createSystem, type System } from "../system/system.ts";
+import type { CliIo, Flags } from "./command.ts";
+import { selfCommand } from "./self-command.ts";
+import { chooseTmuxSocket } from "./tmux-socket.ts";
+
+/** Flags of every command that touches agents. */
+export const rootFlags = {
+  "runtime-root": { type: "string", description: "folder of the sessions", valueHint: "DIR", hidden: true },
+  "registry-root": { type: "string", description: "folder of the registry", valueHint: "DIR", hidden: true },
+} satisfies Flags;
+
+/** Everything a command may need, wired once: the composition root of the command line. */
+export interface World extends LaunchDeps, AttachDeps, StopAgentDeps {
+  system: System;
+  locks: Locks;
+  roots: Roots;
+  tmux: Tmux;
+  tools: readonly LaunchTool[];
+}
+
+/** `flags`: values of `rootFlags`; relative folders count from the working directory. */
+export function openWorld(
+  io: Pick<CliIo, "env" | "cwd" | "home">,
+  flags: Readonly<Record<string, unknown>> = {},
+): World {
+  const system = createSystem();
+  const { clock, files, processes, steps } = system;
+  const { env } = io;
+  const folder = (name: string) => {
+    const value = flags[name];
+    return typeof value === "string" ? resolve(io.cwd, value) : undefined;
+  };
+  const roots = planRoots({
+    flags: { runtimeRoot: folder("runtime-root"), registryRoot: folder("registry-root") },
+    env,
+    home: io.home,
+    overlay: findOverlay(files, env, io.cwd),
+  });
+  const locks = createLocks({ clock });
+  const tmuxFor = (socket: string | undefined) => createTmux({ processes, steps, socket });
+  const sessionAlive = createSessionAlive(tmuxFor);
+  const self = selfCommand();
+  const demoCommand: [string, ...string[]] = [...self, "demo-agent"];
+  return {
+    ...system,
+    system,
+    env,
+    locks,
+    roots,
+    tmux: tmuxFor(chooseTmuxSocket(env)),
+    tmuxFor,
+    sessionAlive,
+    registry: createRegistry({ files, locks, clock, root: roots.registryRoot, sessionAlive }),
+    manifests: createManifestStore({ files, locks }),
+    runtimeRoot: roots.runtimeRoot,
+    personEnvironment: env,
+    tools: allProfiles(readProfiles(system, env)).map((profile) =>
+      toLaunchTool(compileProfile(profile), demoCommand),
+    ),
+    serveCommand: [...self, "serve"],
+  };
+}
+
+/** The tool profiles of the file that SVC_TOOL_PROFILES names; none when it names none. */
+export function readProfiles(system: Pick<System, "files">, env: CliIo["env"]): ProfileSet {
+  const path = env["SVC_TOOL_PROFILES"];
+  if (!path) return [];
+  const text = system.files.read(path);
+  if (text === null) throw new ServiceError("invalid_request", `SVC_TOOL_PROFILES: there is no file ${path}`);
+  try {
+    return parseProfiles(text);
+  } catch (error) {
+    throw new ServiceError("invalid_request", `SVC_TOOL_PROFILES: ${path}: ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,78 @@
+import { ServiceError } from "../../system/errors.ts";
+import type { ProcessFacts } from "../../system/processes.ts";
+import { matchProcesses } from "../terminal/detect/process.ts";
+import type { CompiledProfile } from "../terminal/profile.ts";
+
+/** What a launch must know of a tool. */
+export interface LaunchTool {
+  tool: string;
+  /** Executable (a name for PATH, or a path) and the arguments that always come first. */
+  command: readonly [string, ...string[]];
+  /** How to get the executable, as a sentence for a person. */
+  installHint: string;
+  /** True for a process that is this tool's program, and not the shell around it. */
+  occupies: (process: ProcessFacts) => boolean;
+  /** Variable that selects another home of the tool, or null when none is known. */
+  homeVariable: string | null;
+  /** Flags that skip permissions or sandboxes; null when the tool has none to add. */
+  unattendedArgs: readonly string[] | null;
+}
+
+interface LaunchFacts {
+  package: string | null;
+  homeVariable: string | null;
+  unattendedArgs: readonly string[] | null;
+}
+
+const unknownTool: LaunchFacts = { package: null, homeVariable: null, unattendedArgs: null };
+
+/** Source: spec/coordination.md "Chat sessions, commands". */
+const knownTools: Readonly<Record<string, LaunchFacts>> = {
+  claude: {
+    package: "@anthropic-ai/claude-code",
+    homeVariable: "CLAUDE_CONFIG_DIR",
+    unattendedArgs: ["--dangerously-skip-permissions"],
+  },
+  codex: {
+    package: "@openai/codex",
+    homeVariable: "CODEX_HOME",
+    unattendedArgs: ['--config=approval_policy="never"', '--config=sandbox_mode="danger-full-access"'],
+  },
+  gemini: {
+    package: "@google/gemini-cli",
+    homeVariable: "GEMINI_CLI_HOME",
+    unattendedArgs: ["--approval-mode=yolo", "--sandbox=false"],
+  },
+  opencode: { package: "opencode-ai", homeVariable: null, unattendedArgs: null },
+  kimi: { package: null, homeVariable: "KIMI_CODE_HOME", unattendedArgs: ["--auto"] },
+};
+
+/**
+ * The tool of a profile, ready to launch. `demoCommand` starts the scripted agent that this very program
+ * contains; the profile's executable stands for every other tool.
+ */
+export function toLaunchTool(
+  profile: CompiledProfile,
+  demoCommand: readonly [string, ...string[]],
+): LaunchTool {
+  const { tool, executable } = profile.data;
+  const facts = knownTools[tool] ?? unknownTool;
+  return {
+    tool,
+    command: tool === "demo" ? demoCommand : [executable],
+    installHint: facts.package
+      ? `Install it with: npm install -g ${facts.package}`
+      : `Install it as the makers of ${tool} say.`,
+    occupies: (process) => matchProcesses([process], profile).length > 0,
+    homeVariable: facts.homeVariable,
+    unattendedArgs: facts.unattendedArgs,
+  };
+}
+
+/** The tool named `tool`. Throws `invalid_request` that lists those there are. */
+export function chooseTool(tools: readonly LaunchTool[], tool: string): LaunchTool {
+  const found = tools.find((one) => one.tool === tool);
+  if (found) return found;
+  const known = tools.map((one) => one.tool).join(", ");
+  throw new ServiceError("invalid_request", `unknown tool "${tool}"; known are: ${known}`);
+}

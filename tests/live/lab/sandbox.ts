@@ -6,8 +6,8 @@ import type { InstalledCli } from "./cli-cache.ts";
 import { endMarked, type MarkedProcess, processesMarked } from "./processes.ts";
 import { recipeOf } from "./recipes.ts";
 
-/** The environment variable that marks every process of a sandbox. */
-export const sandboxMark = "SVC_LAB_SANDBOX";
+/** Marks every process of a sandbox. Not a variable of the product: those are kept from agents. */
+export const sandboxMark = "LAB_SANDBOX_ID";
 
 /**
  * One agent CLI in a world of its own: temporary home with seeds, working folder (a git repository with one
@@ -21,7 +21,7 @@ export interface Sandbox extends AsyncDisposable {
   work: string;
   /** Everything a process of the sandbox may know; nothing of this machine's environment. */
   env: Record<string, string>;
-  /** Name for `tmux -L`. */
+  /** Absolute path, for `tmux -S` and SVC_TMUX_SOCKET. */
   tmuxSocket: string;
   args: readonly string[];
   /** Runs tmux on the private socket and returns its output. Throws with its complaint when it fails. */
@@ -35,7 +35,7 @@ export function createSandbox(cli: InstalledCli, modelUrl: string): Sandbox {
   const home = join(root, "home");
   const work = join(home, "work");
   const temporary = join(root, "tmp");
-  const tmuxSocket = `svc-lab-${id}`;
+  const tmuxSocket = join(root, "tmux.sock");
   for (const folder of [work, temporary]) mkdirSync(folder, { recursive: true, mode: 0o700 });
   const recipe = recipeOf(cli.tool, { modelUrl, workFolder: work });
   const env = {
@@ -51,6 +51,8 @@ export function createSandbox(cli: InstalledCli, modelUrl: string): Sandbox {
     XDG_CONFIG_HOME: join(home, ".config"),
     SVC_TMUX_SOCKET: tmuxSocket,
     [sandboxMark]: id,
+    // The mark of the whole run, so that `scripts/live.ts` finds what a broken test left.
+    ...(process.env["LAB_RUN"] === undefined ? {} : { LAB_RUN: process.env["LAB_RUN"] }),
     ...recipe.env,
   };
   for (const [path, content] of Object.entries({ ...recipe.files, ".tmux.conf": tmuxConfig })) {
@@ -80,7 +82,7 @@ export function createSandbox(cli: InstalledCli, modelUrl: string): Sandbox {
     env,
     tmuxSocket,
     args: recipe.args,
-    tmux: (...args) => run(["tmux", "-L", tmuxSocket, ...args]),
+    tmux: (...args) => run(["tmux", "-S", tmuxSocket, ...args]),
     processes: () => processesMarked(sandboxMark, id),
     async [Symbol.asyncDispose]() {
       await endMarked(sandboxMark, id);

@@ -1,0 +1,139 @@
+import { expect } from "bun:test";
+import { existsSync } from "node:fs";
+import type { RequestRecord } from "../../../src/protocol/gateway.ts";
+import type { TerminalState } from "../../../src/protocol/terminal.ts";
+import type { ReceivedRequest } from "../../support/model-server/records.ts";
+import { type ModelServer, startModelServer } from "../../support/model-server/server.ts";
+import { until } from "../../support/until.ts";
+import { cacheRoot, installCli, type LabTool } from "./cli-cache.ts";
+import { currentInstanceFile, type LabGateway, startLabGateway } from "./lab-gateway.ts";
+import { createSandbox, type Sandbox } from "./sandbox.ts";
+
+/** One running agent with its gateway and its scripted model. */
+export interface LabSession {
+  tool: LabTool;
+  model: ModelServer;
+  box: Sandbox;
+  gateway: LabGateway;
+  /** Submits a prompt to the queue and returns its id; anything but 202 fails. */
+  queue(prompt: string): Promise<string>;
+  interrupt(): Promise<string>;
+  /** The first turn that reached the model after the first `seen` requests. */
+  nextTurn(seen: number, timeoutMs?: number): Promise<ReceivedRequest>;
+  /** Turns that reached the model after the first `seen` requests. */
+  turnsSince(seen: number): ReceivedRequest[];
+  /** The state once it satisfies `holds`. */
+  stateWhen(
+    what: string,
+    holds: (state: TerminalState) => boolean,
+    timeoutMs?: number,
+  ): Promise<TerminalState>;
+  requestWhen(
+    requestId: string,
+    what: string,
+    holds: (record: RequestRecord) => boolean,
+    timeoutMs?: number,
+  ): Promise<RequestRecord>;
+  isReady(): Promise<TerminalState>;
+  /** All that helps to understand a failure, as text. */
+  account(): Promise<string>;
+  /** Stops gateway, agent and model, and asserts that nothing of them remains. */
+  end(): Promise<void>;
+}
+
+export async function openLabSession(tool: LabTool): Promise<LabSession> {
+  const cli = await installCli(cacheRoot(process.env), tool, (line) => process.stderr.write(`${line}\n`));
+  const model = startModelServer();
+  const box = createSandbox(cli, model.url);
+  const gateway = await startLabGateway(cli, box).catch(async (error) => {
+    await box[Symbol.asyncDispose]();
+    await model.stop();
+    throw error;
+  });
+  const submit = async (request: Parameters<LabGateway["submit"]>[0]) => {
+    const { status, body } = await gateway.submit(request);
+    expect([status, body]).toEqual([202, expect.objectContaining({ state: "accepted" })]);
+    return body.request_id;
+  };
+  const isTurn = (request: ReceivedRequest) => request.purpose === "turn" && !request.tool_answered;
+  const session: LabSession = {
+    tool,
+    model,
+    box,
+    gateway,
+    queue: (prompt) => submit({ schema_version: 1, kind: "submit_prompt", payload: { prompt } }),
+    interrupt: () => submit({ schema_version: 1, kind: "interrupt", payload: {} }),
+    nextTurn: (seen, timeoutMs = 20_000) =>
+      model.next((request) => request.sequence > seen && isTurn(request), timeoutMs),
+    turnsSince: (seen) => model.received().filter((request) => request.sequence > seen && isTurn(request)),
+    stateWhen: (what, holds, timeoutMs = 20_000) =>
+      until(`state: ${what}`, () => look(gateway.state, holds), timeoutMs),
+    requestWhen: (requestId, what, holds, timeoutMs = 20_000) =>
+      until(`request: ${what}`, () => look(() => gateway.request(requestId), holds), timeoutMs),
+    isReady: () =>
+      session.stateWhen("ready", (state) => state.surface.ready_posture === "yes" && isIdle(state)),
+    account: () => accountOf(session),
+    end: () => endSession(session),
+  };
+  return session;
+}
+
+export function isIdle(state: TerminalState): boolean {
+  return (
+    state.turn.phase === "ready" &&
+    state.surface.editing_input === "no" &&
+    state.surface.accepting_input === "yes" &&
+    state.stability.stable
+  );
+}
+
+async function endSession({ gateway, box, model }: LabSession): Promise<void> {
+  const exitCode = await gateway.stop();
+  const recordLeft = existsSync(currentInstanceFile(gateway.ready));
+  box.tmux("kill-server");
+  await box[Symbol.asyncDispose]();
+  await model.stop();
+  expect({ exitCode, recordLeft, processes: box.processes() }).toEqual({
+    exitCode: 0,
+    recordLeft: false,
+    processes: [],
+  });
+}
+
+async function accountOf({ gateway, model }: LabSession): Promise<string> {
+  const attempt = async (what: string, tell: () => unknown) => {
+    try {
+      const told = await tell();
+      return `${what}:\n${typeof told === "string" ? told : JSON.stringify(told, null, 1)}`;
+    } catch (error) {
+      return `${what}: ${error}`;
+    }
+  };
+  const requests = model.received().map((request) => {
+    const text = request.newest_user_text.slice(-80);
+    return `#${request.sequence} ${request.purpose} ${request.outcome} ${JSON.stringify(text)}`;
+  });
+  return (
+    await Promise.all([
+      attempt("screen", gateway.screen),
+      attempt("state", async () => {
+        const { surface, turn, last_turn, stability, parsed_surface, diagnostics, recent_transitions } =
+          await gateway.state();
+        const transitions = recent_transitions.map((item) => `${item.recorded_at_utc} ${item.summary}`);
+        const { normalized_projection_text: _, ...parsed } = parsed_surface ?? {};
+        return { surface, turn, last_turn, stability, parsed, diagnostics, transitions };
+      }),
+      attempt("status", gateway.status),
+      attempt("model received", () => requests.slice(-12).join("\n")),
+      attempt("gateway said", gateway.complaints),
+    ])
+  ).join("\n\n");
+}
+
+/** One look over HTTP, at most some 25 a second: the gateway is what is under test, not its load. */
+async function look<T>(read: () => Promise<T>, holds: (value: T) => boolean): Promise<T | null> {
+  const value = await read();
+  if (holds(value)) return value;
+  await Bun.sleep(30);
+  return null;
+}

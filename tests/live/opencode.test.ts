@@ -1,0 +1,3 @@
+import { describeLab } from "./lab/lab-tests.ts";
+
+describeLab("opencode");

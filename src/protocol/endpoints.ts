@@ -6,10 +6,13 @@ import {
   HealthBody,
   PromptControlRequest,
   PromptControlResult,
+  ReconcileResult,
   RequestList,
   RequestRecord,
+  SendKeysRequest,
+  SendKeysResult,
 } from "./gateway.ts";
-import { TerminalState } from "./terminal.ts";
+import { NotePromptRequest, TerminalHistory, TerminalState } from "./terminal.ts";
 
 /**
  * One HTTP operation, declared once: routes name its schemas, the typed client and the coordinator's table of
@@ -75,6 +78,34 @@ export const gatewayEndpoints = {
     body: null,
     status: 200,
     reply: TerminalState,
+  }),
+  terminalHistory: endpoint({
+    method: "GET",
+    path: "/v1/control/tui/history",
+    body: null,
+    status: 200,
+    reply: TerminalHistory,
+  }),
+  notePrompt: endpoint({
+    method: "POST",
+    path: "/v1/control/tui/note-prompt",
+    body: NotePromptRequest,
+    status: 200,
+    reply: TerminalState,
+  }),
+  sendKeys: endpoint({
+    method: "POST",
+    path: "/v1/control/send-keys",
+    body: SendKeysRequest,
+    status: 200,
+    reply: SendKeysResult,
+  }),
+  reconcile: endpoint({
+    method: "POST",
+    path: "/v1/control/reconcile",
+    body: null,
+    status: 200,
+    reply: ReconcileResult,
   }),
 } as const;
 

@@ -204,8 +204,20 @@ export const SendKeysRequest = Strict({
   sequence: Type.String({ minLength: 1, pattern: "\\S", description: "text and <[Key]> tokens" }),
   escape_special_keys: Type.Optional(Type.Boolean()),
 });
+export type SendKeysRequest = Static<typeof SendKeysRequest>;
 export const SendKeysResult = Strict({
   status: Type.Literal("ok"),
   action: Type.Literal("control_input"),
   detail: Type.String(),
 });
+export type SendKeysResult = Static<typeof SendKeysResult>;
+
+/** Answer of the operator's act that lets a new instance of the agent be worked with (ruling 5). */
+export const ReconcileResult = Strict({
+  schema_version: SchemaVersion1,
+  managed_agent_instance_epoch: Type.Integer(),
+  failed_request_ids: Type.Array(Type.String(), {
+    description: "accepted for an older instance; now failed, never replayed",
+  }),
+});
+export type ReconcileResult = Static<typeof ReconcileResult>;

@@ -7,11 +7,13 @@ import type {
   SubmitOutcome,
   SubmitPolicy,
 } from "../../src/services/agent/agent.ts";
+import type { KeyToken } from "../../src/services/terminal/keys.ts";
 
 /** An agent whose mind the test makes up; it keeps what reached it. */
 export interface FakeAgent extends Agent {
   prompts: string[];
   interrupts: number;
+  keysSent: KeyToken[][];
   setPresence(presence: Partial<Presence>): void;
   setReadiness(readiness: Readiness, policy?: SubmitPolicy): void;
   /** What the next submissions come to; default `submitted`. A function may await what it likes. */
@@ -34,6 +36,7 @@ export function createFakeAgent(): FakeAgent {
     tracked: true,
     prompts: [],
     interrupts: 0,
+    keysSent: [],
     presence: () => presence,
     readiness: (policy) => readiness.get(policy) ?? { ready: true },
     async submit(submission) {
@@ -49,7 +52,10 @@ export function createFakeAgent(): FakeAgent {
       fake.interrupts += 1;
       return fake.onInterrupt();
     },
+    keys: async (tokens) => void fake.keysSent.push([...tokens]),
     terminalState: () => null,
+    terminalHistory: () => null,
+    notePrompt: () => null,
     onChange(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);

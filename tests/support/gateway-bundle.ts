@@ -2,6 +2,7 @@ import { openRequestStore, type RequestStore } from "../../src/db/gateway/reques
 import type { GatewayEvent } from "../../src/protocol/events.ts";
 import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
+import { createKeyControl } from "../../src/services/prompt/key-control.ts";
 import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
 import { createStatusBoard, type StatusBoard } from "../../src/services/status/status-board.ts";
@@ -57,6 +58,8 @@ export function createGatewayBundle(
     agent,
     events: eventLog,
     log,
+    clock,
+    onReconciled: () => queue.reload(),
     queue: queueFacts,
   });
   const queue: Queue = createQueue({
@@ -72,7 +75,13 @@ export function createGatewayBundle(
   });
   const prompt = createPromptControl({ agent, queue, board, events: eventLog, log });
   const app = createGatewayApp({
-    services: { board, queue, prompt, agent },
+    services: {
+      board,
+      queue,
+      prompt,
+      keys: createKeyControl({ agent, board, events: eventLog, clock }),
+      agent,
+    },
     gate: { allowsHost: hostRule("127.0.0.1"), allowedOrigins: [] },
     faults: { report: (error) => `fault-${faults.push(error)}` },
   });

@@ -72,6 +72,11 @@ export interface RequestStore {
   depth(): number;
   instance(): InstanceRow | null;
   saveInstance(label: string, row: InstanceRow): void;
+  /**
+   * Saves `row` and fails every accepted request of an older epoch, in one transaction. Returns their ids, oldest
+   * first.
+   */
+  reconcile(label: string, row: InstanceRow, end: { finishedAtUtc: string; errorDetail: string }): string[];
   close(): void;
 }
 
@@ -162,6 +167,13 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
     }
   }
 
+  function saveInstance(row: InstanceRow): void {
+    db.insert(instance)
+      .values({ singleton: 1, ...row })
+      .onConflictDoUpdate({ target: instance.singleton, set: row })
+      .run();
+  }
+
   return {
     insertAccepted: (row) => accepting.add(row),
     transition(label, changes) {
@@ -211,13 +223,19 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
         : null;
     },
     saveInstance(label, row) {
-      store.write(label, () => {
-        db.insert(instance)
-          .values({ singleton: 1, ...row })
-          .onConflictDoUpdate({ target: instance.singleton, set: row })
-          .run();
-      });
+      store.write(label, () => saveInstance(row));
     },
+    reconcile: (label, row, end) =>
+      store.write(label, () => {
+        saveInstance(row);
+        const failed = db
+          .update(requests)
+          .set({ state: "failed", ...end })
+          .where(and(sql`state = 'accepted'`, lt(requests.epoch, row.epoch)))
+          .returning({ seq: requests.seq, requestId: requests.requestId })
+          .all();
+        return failed.sort((left, right) => left.seq - right.seq).map((one) => one.requestId);
+      }),
     close: () => store.close(),
   };
 }

@@ -1,25 +1,14 @@
 import { Elysia, t } from "elysia";
 import { gatewayEndpoints } from "../../protocol/endpoints.ts";
-import { PromptRefusalBody, protocolVersion, RequestState } from "../../protocol/gateway.ts";
+import { protocolVersion, RequestState } from "../../protocol/gateway.ts";
 import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
-import type { Agent } from "../../services/agent/agent.ts";
-import type { PromptControl } from "../../services/prompt/prompt-control.ts";
 import { refuseRequest } from "../../services/queue/admission.ts";
-import type { Queue } from "../../services/queue/queue.ts";
-import type { StatusBoard } from "../../services/status/status-board.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
 import { jsonBody } from "../http/json-body.ts";
-import { refusalStatus } from "./refusals.ts";
-
-/** What the gateway's routes call. */
-export interface GatewayServices {
-  board: Pick<StatusBoard, "status" | "reconciliationRequired">;
-  queue: Pick<Queue, "accept" | "record" | "list">;
-  prompt: PromptControl;
-  agent: Pick<Agent, "presence" | "terminalState">;
-}
+import { controlRoutes } from "./control.ts";
+import type { GatewayServices } from "./services.ts";
 
 const endpoints = gatewayEndpoints;
 
@@ -81,37 +70,6 @@ const requestRoutes = ({ queue, board, agent }: GatewayServices) =>
         return record;
       },
       { response: { 200: endpoints.readRequest.reply, 404: ErrorBody } },
-    );
-
-const controlRoutes = ({ prompt, agent }: GatewayServices) =>
-  new Elysia({ name: "gateway-control" })
-    .use(jsonBody)
-    .post(
-      endpoints.controlPrompt.path,
-      async ({ body, status }) => {
-        const result = await prompt.submit(body);
-        return result.sent ? result : status(refusalStatus[result.error_code], { detail: result });
-      },
-      {
-        parse: "limitedJson",
-        body: endpoints.controlPrompt.body,
-        response: {
-          200: endpoints.controlPrompt.reply,
-          409: PromptRefusalBody,
-          422: t.Union([PromptRefusalBody, ValidationErrorBody]),
-          501: PromptRefusalBody,
-          503: PromptRefusalBody,
-        },
-      },
-    )
-    .get(
-      endpoints.terminalState.path,
-      () => {
-        const state = agent.terminalState();
-        if (!state) throw new ServiceError("unsupported", "this backend has no tracked terminal");
-        return state;
-      },
-      { response: { 200: endpoints.terminalState.reply, 422: ErrorBody } },
     );
 
 /**

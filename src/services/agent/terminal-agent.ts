@@ -1,7 +1,7 @@
 import type { Evidence } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { PaneDoor, PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
@@ -118,7 +118,24 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
           return { outcome: "failed", detail: messageOf(error) };
         }
       }),
-    terminalState: () => view.state(),
+    keys: (tokens) =>
+      door.exclusive(async (pane) => {
+        const answer = judgeReadiness(await view.look(), "always", tracked);
+        if (!answer.ready) throw new ServiceError("unavailable", answer.detail);
+        try {
+          await pane.keys(tokens);
+        } catch (error) {
+          throw new ServiceError("dispatch_failed", messageOf(error), { cause: error });
+        }
+      }),
+    terminalState: () => (tracked ? view.state() : null),
+    terminalHistory: (limit) => (tracked ? view.history(limit) : null),
+    notePrompt() {
+      if (!tracked) return null;
+      const { parsed_surface } = view.state();
+      view.notePrompt({ baseline: parsed_surface?.normalized_projection_text ?? null, sawActivity: false });
+      return view.state();
+    },
     onChange: (listener) => view.subscribe(listener),
   };
 }

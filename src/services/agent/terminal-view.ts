@@ -1,4 +1,4 @@
-import type { TerminalState } from "../../protocol/terminal.ts";
+import type { TerminalHistory, TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 
 /** What the terminal agent needs of a tracker. */
@@ -10,6 +10,7 @@ export interface TerminalView {
   subscribe(listener: (state: TerminalState) => void): () => void;
   /** Takes note that a prompt was submitted `sinceMs` ago; see the reducer. */
   notePrompt(note: PromptNote): void;
+  history(limit: number): TerminalHistory;
   /** Identity of this life of the agent; null while it cannot be read. */
   instanceId(): string | null;
 }

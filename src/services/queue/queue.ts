@@ -35,8 +35,10 @@ export interface Queue extends Lifecycle {
   running(): boolean;
   /** Why the oldest request has not started, or null when nothing waits. */
   waiting(): Waiting | null;
-  /** Look again: the agent, the admission or the queue may have changed. */
+  /** Look again: the agent, the admission or stored requests may have changed. */
   wake(): void;
+  /** Stored requests were changed by another hand: count them again, then look. */
+  reload(): void;
 }
 
 export interface QueueDeps {
@@ -279,6 +281,10 @@ export function createQueue(deps: QueueDeps): Queue {
     running: () => inSlot,
     waiting: () => waiting,
     wake: () => loop.wake(),
+    reload() {
+      changed();
+      loop.wake();
+    },
     start() {
       if (started) return;
       started = true;

@@ -93,6 +93,8 @@ export function sessionPaths(sessionRoot: string) {
     desiredConfig: join(gatewayRoot, "desired-config.json"),
     protocolVersion: join(gatewayRoot, "protocol-version.txt"),
     state: join(gatewayRoot, "state.json"),
+    queue: join(gatewayRoot, "queue.sqlite"),
+    events: join(gatewayRoot, "events.jsonl"),
     logRoot: join(gatewayRoot, "logs"),
     gatewayLog: join(gatewayRoot, "logs", "gateway.log"),
     runRoot,

@@ -1,5 +1,6 @@
 import type { InstanceRow, RequestStore } from "../../db/gateway/request-store.ts";
 import type { ActiveExecution, GatewayStatus, RequestAdmission, Waiting } from "../../protocol/gateway.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
@@ -18,6 +19,11 @@ export interface StatusBoard {
   reconciliationRequired(): boolean;
   epoch(): number;
   refresh(): void;
+  /**
+   * The operator's word that the present instance may be worked with: fails what was accepted for older ones and
+   * reopens admission. Idempotent. Returns the failed requests, oldest first. Source: ruling 5.
+   */
+  reconcile(): string[];
   /** Known once the listener is bound. */
   setListener(listener: { host: string; port: number }): void;
   onChange(listener: (status: GatewayStatus) => void): () => void;
@@ -30,6 +36,9 @@ export interface StatusBoardDeps {
   events: EventLog;
   log: Log;
   /** The queue's side of the status; read on every refresh. */
+  clock: Clock;
+  /** Requests have been failed and admission may be open again. */
+  onReconciled: () => void;
   queue: () => { depth: number; running: boolean; waiting: Waiting | null };
 }
 
@@ -84,6 +93,21 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
     reconciliationRequired: () => needsReconciliation(instance),
     epoch: () => instance.epoch,
     refresh,
+    reconcile() {
+      settleInstance();
+      if (!needsReconciliation(instance)) return [];
+      const next = { ...instance, reconciledEpoch: instance.epoch };
+      const failed = store.reconcile("sql:reconcile", next, {
+        finishedAtUtc: timestampNow(deps.clock),
+        errorDetail: `accepted for an earlier instance of the agent; reconciled at epoch ${next.epoch}`,
+      });
+      instance = next;
+      events.append("reconciled", { managed_agent_instance_epoch: next.epoch, failed_request_ids: failed });
+      log.line("reconciled", { epoch: next.epoch, failed: failed.length });
+      deps.onReconciled();
+      refresh();
+      return failed;
+    },
     setListener(bound) {
       listener = bound;
       refresh();

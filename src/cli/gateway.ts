@@ -1,0 +1,192 @@
+import { join } from "node:path";
+import { openRequestStore } from "../db/gateway/request-store.ts";
+import type { Manifest } from "../protocol/files.ts";
+import { protocolVersion } from "../protocol/gateway.ts";
+import { createGatewayApp, type GatewayApp } from "../routes/gateway/app.ts";
+import { describeFault } from "../routes/http/errors.ts";
+import { hostRule, maxBodyBytes } from "../routes/http/gate.ts";
+import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
+import { createEventLog } from "../services/diagnostics/event-log.ts";
+import { createFileLog } from "../services/diagnostics/gateway-log.ts";
+import { createKeyControl } from "../services/prompt/key-control.ts";
+import { createPromptControl } from "../services/prompt/prompt-control.ts";
+import { createQueue, type Queue } from "../services/queue/queue.ts";
+import { gatewayIdentity, seedGatewayFolder } from "../services/sessions/gateway-folder.ts";
+import { createLiveFiles } from "../services/sessions/live-files.ts";
+import { readManifest } from "../services/sessions/manifest.ts";
+import { sessionPaths } from "../services/sessions/roots.ts";
+import { toOfflineStatus } from "../services/status/project.ts";
+import { createStatusBoard } from "../services/status/status-board.ts";
+import { createPaneDoor } from "../services/terminal/pane-door.ts";
+import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
+import { createControlConnection } from "../services/terminal/tmux-control.ts";
+import { createTracker } from "../services/terminal/tracker.ts";
+import { messageOf, ServiceError } from "../system/errors.ts";
+import { type HttpServer, listen } from "../system/http-server.ts";
+import { createLocks } from "../system/locks.ts";
+import type { System } from "../system/system.ts";
+
+export interface GatewayOptions {
+  system: System;
+  sessionRoot: string;
+  host: string;
+  port: number;
+  profiles: ProfileSet;
+}
+
+export interface Gateway {
+  app: GatewayApp;
+  manifest: Manifest;
+  /** Binds, settles what an earlier process left behind, and serves. Resolves when requests are answered. */
+  start(): Promise<{ baseUrl: string; host: string; port: number }>;
+  /** Lets what is under way finish, then leaves the session as one without a gateway. The agent lives on. */
+  stop(): Promise<void>;
+}
+
+/** How long the first look at the terminal may hold up the start; without it the agent counts as unavailable. */
+const firstLookMs = 3000;
+const stopGraceMs = 2000;
+
+/**
+ * The composition root of one gateway. Throws ServiceError: `not_found` or `precondition_failed` for a session
+ * that cannot be served, `conflict` when another process serves it.
+ */
+export function createGateway(options: GatewayOptions): Gateway {
+  const { system, sessionRoot } = options;
+  const { clock, ids, files, processes, steps } = system;
+  const paths = sessionPaths(sessionRoot);
+  const manifest = readManifest(files, paths.manifest);
+  const identity = gatewayIdentity(manifest);
+
+  if (!files.exists(paths.gatewayRoot)) {
+    seedGatewayFolder(files, { manifest, manifestPath: paths.manifest, sessionRoot });
+  }
+  const lock = createLocks({ clock }).tryTake(join(paths.runRoot, "gateway.lock"));
+  if (!lock) throw new ServiceError("conflict", "another gateway already serves this session");
+
+  const log = createFileLog({ files, clock, path: paths.gatewayLog });
+  const onError = (what: string) => (error: unknown) => log.line(what, { error: messageOf(error) });
+  const events = createEventLog({ files, clock, path: paths.events, onError: onError("event not written") });
+  const store = openRequestStore({ path: paths.queue, clock, steps });
+
+  const profile: CompiledProfile | null = profileFor(manifest.tool, options.profiles);
+  const control = createControlConnection({
+    processes,
+    clock,
+    session: manifest.tmux_session_name,
+    log: (message) => log.line(message),
+    ...(manifest.tmux.socket === undefined ? {} : { socket: manifest.tmux.socket }),
+  });
+  const tracker = createTracker({ control, processes, clock, profile, manifest, sessionRoot, log });
+  const door = createPaneDoor({ control, ids, steps, paneId: tracker.paneId });
+  const agent = createTerminalAgent({
+    backend: manifest.backend,
+    tool: manifest.tool,
+    profile,
+    view: tracker,
+    door,
+    clock,
+    log,
+  });
+  const board = createStatusBoard({
+    identity,
+    store,
+    agent,
+    events,
+    log,
+    clock,
+    onReconciled: () => queue.reload(),
+    queue: () => ({ depth: queue.depth(), running: queue.running(), waiting: queue.waiting() }),
+  });
+  const queue: Queue = createQueue({
+    store,
+    agent,
+    clock,
+    ids,
+    events,
+    log,
+    admission: board.admission,
+    epoch: board.epoch,
+    onChange: () => board.refresh(),
+  });
+  const prompt = createPromptControl({ agent, queue, board, events, log });
+  const keys = createKeyControl({ agent, board, events, clock });
+  const app = createGatewayApp({
+    services: { board, queue, prompt, keys, agent },
+    gate: { allowsHost: hostRule(options.host), allowedOrigins: [] },
+    faults: {
+      report(error) {
+        const id = ids.hex(8);
+        const { message, stack } = describeFault(error);
+        log.line("internal error", { error_id: id, message, stack });
+        return id;
+      },
+    },
+  });
+  const live = createLiveFiles({ files, clock, sessionRoot, onError: onError("state not written") });
+  let server: HttpServer | null = null;
+
+  async function start() {
+    control.start();
+    tracker.start();
+    await tracker.firstLook(firstLookMs);
+    board.refresh();
+    server = listen({
+      fetch: (request) => app.fetch(request),
+      host: options.host,
+      port: options.port,
+      // Our own refusal of a large body comes first and says why.
+      maxBodyBytes: maxBodyBytes + 65_536,
+      clock,
+    });
+    board.setListener({ host: server.host, port: server.port });
+    const { instanceId } = agent.presence();
+    live.publish({
+      schema_version: 1,
+      protocol_version: protocolVersion,
+      pid: processes.selfPid(),
+      host: server.host,
+      port: server.port,
+      execution_mode: identity.executionMode,
+      managed_agent_instance_epoch: board.epoch(),
+      ...(instanceId === null ? {} : { managed_agent_instance_id: instanceId }),
+    });
+    live.saveStatus(board.status());
+    board.onChange(live.saveStatus);
+    agent.onChange(() => {
+      board.refresh();
+      queue.wake();
+    });
+    queue.start();
+    log.line("gateway started", { host: server.host, port: server.port, pid: processes.selfPid() });
+    events.append("gateway_started", { managed_agent_instance_epoch: board.epoch() });
+    return { baseUrl: `http://${server.host}:${server.port}`, host: server.host, port: server.port };
+  }
+
+  return {
+    app,
+    manifest,
+    async start() {
+      try {
+        return await start();
+      } catch (error) {
+        await tracker.stop();
+        await control.stop();
+        store.close();
+        lock.release();
+        throw error;
+      }
+    },
+    async stop() {
+      log.line("gateway stopping");
+      await queue.stop();
+      await server?.stop(stopGraceMs);
+      await tracker.stop();
+      await control.stop();
+      live.retire(toOfflineStatus(identity, board.epoch()));
+      events.append("gateway_stopped");
+      store.close();
+      lock.release();
+    },
+  };
+}

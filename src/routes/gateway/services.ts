@@ -1,0 +1,14 @@
+import type { Agent } from "../../services/agent/agent.ts";
+import type { KeyControl } from "../../services/prompt/key-control.ts";
+import type { PromptControl } from "../../services/prompt/prompt-control.ts";
+import type { Queue } from "../../services/queue/queue.ts";
+import type { StatusBoard } from "../../services/status/status-board.ts";
+
+/** What the gateway's routes call. */
+export interface GatewayServices {
+  board: Pick<StatusBoard, "status" | "reconciliationRequired" | "reconcile" | "epoch">;
+  queue: Pick<Queue, "accept" | "record" | "list">;
+  prompt: PromptControl;
+  keys: KeyControl;
+  agent: Pick<Agent, "presence" | "terminalState" | "terminalHistory" | "notePrompt">;
+}

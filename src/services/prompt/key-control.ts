@@ -1,0 +1,44 @@
+import type { SendKeysRequest, SendKeysResult } from "../../protocol/gateway.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { EventLog } from "../diagnostics/event-log.ts";
+import type { StatusBoard } from "../status/status-board.ts";
+import { parseKeySequence } from "../terminal/keys.ts";
+
+/**
+ * Raw keys: outside the queue, without a prompt note, without a look at readiness. Throws ServiceError:
+ * `blocked_reconciliation`, `unavailable`, `invalid_request` for a bad token with nothing sent, `dispatch_failed`.
+ * Source: contract 4.1, 4.3; spec/gateway.md 4.3.
+ */
+export interface KeyControl {
+  send(request: SendKeysRequest): Promise<SendKeysResult>;
+}
+
+export function createKeyControl(deps: {
+  agent: Agent;
+  board: Pick<StatusBoard, "reconciliationRequired">;
+  events: EventLog;
+  clock: Clock;
+}): KeyControl {
+  const { agent, board, events, clock } = deps;
+  return {
+    async send(request) {
+      if (board.reconciliationRequired()) {
+        throw new ServiceError("blocked_reconciliation", "the agent is a new instance; reconcile first");
+      }
+      const presence = agent.presence();
+      if (!presence.connected) throw new ServiceError("unavailable", presence.detail);
+      const literal = request.escape_special_keys ?? false;
+      const parsed = parseKeySequence(request.sequence, literal);
+      if (!parsed.ok) throw new ServiceError("invalid_request", `sequence: ${parsed.message}`);
+      await agent.keys(parsed.tokens);
+      events.append("control_input", {
+        escape_special_keys: literal,
+        sequence_preview: request.sequence.slice(0, 120),
+        submitted_at_utc: timestampNow(clock),
+      });
+      return { status: "ok", action: "control_input", detail: `${parsed.tokens.length} part(s) sent` };
+    },
+  };
+}

@@ -233,6 +233,25 @@ const sides: readonly {
     answer: "totalTokens",
   },
   {
+    id: "codex compacts without tools",
+    protocol: "openai_responses",
+    path: "/v1/responses",
+    body: {
+      input: [{ role: "user", content: [{ type: "input_text", text: "a CONTEXT CHECKPOINT COMPACTION" }] }],
+      tools: [],
+    },
+    want: "compaction",
+    answer: "A short account",
+  },
+  {
+    id: "gemini compresses outside its stream",
+    protocol: "gemini",
+    path: "/v1beta/models/m:generateContent",
+    body: { contents: [{ role: "user", parts: [{ text: "write a <state_snapshot>" }] }] },
+    want: "compaction",
+    answer: "A short account",
+  },
+  {
     id: "opencode asks a title generator",
     protocol: "chat_completions",
     path: "/v1/chat/completions",

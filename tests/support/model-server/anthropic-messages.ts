@@ -106,8 +106,11 @@ function personTexts(message: Json): string[] {
   const content = member(message, "content");
   const texts =
     typeof content === "string" ? [content] : blocksOf(message).map((block) => textOf(member(block, "text")));
-  return texts.filter((text) => text !== "" && !text.startsWith("<system-reminder>"));
+  return texts.filter((text) => text !== "" && !notes.some((note) => text.startsWith(note)));
 }
+
+/** What Claude Code itself says in the user's role. */
+const notes = ["<system-reminder>", "[Image: source: "];
 
 function purposeOf(path: string, body: Json, newest: string): Purpose {
   if (path.startsWith("/v1/messages/count_tokens")) return "count_tokens";

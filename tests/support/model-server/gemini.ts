@@ -91,9 +91,10 @@ function personTexts(content: Json): string[] {
 
 function purposeOf(path: string, body: Json, newest: string): Purpose {
   if (path.includes(":countTokens")) return "count_tokens";
+  if (newest.includes("<state_snapshot>")) return "compaction";
   if (path.includes(":generateContent")) {
     const config = member(body, "generationConfig");
     return member(config, "responseMimeType") === "application/json" ? "router" : "other";
   }
-  return newest.includes("<state_snapshot>") ? "compaction" : "turn";
+  return "turn";
 }

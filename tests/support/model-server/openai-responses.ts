@@ -135,8 +135,8 @@ function isNote(text: string): boolean {
 }
 
 function purposeOf(body: Json, newest: string): Purpose {
-  if (items(member(body, "tools")).length === 0) return "title";
-  return newest.includes("CONTEXT CHECKPOINT COMPACTION") ? "compaction" : "turn";
+  if (newest.includes("CONTEXT CHECKPOINT COMPACTION")) return "compaction";
+  return items(member(body, "tools")).length === 0 ? "title" : "turn";
 }
 
 function headlessOf(headers: Headers): boolean | null {

@@ -192,6 +192,39 @@ export const TerminalHistory = Strict({
 });
 export type TerminalHistory = Static<typeof TerminalHistory>;
 
+const Reasoned = Strict({ value: Tri, reason: Type.String() });
+
+/** Why the terminal state is what it is (additional, ruling 17). */
+export const TerminalExplanation = Strict({
+  tool: Type.String(),
+  profile_version: Nullable(Type.String({ description: "null when no profile describes the tool" })),
+  proved_versions: Type.Array(Type.String()),
+  tool_version: Nullable(Type.String({ description: "as the tool's banner shows it" })),
+  surface: Strict({
+    accepting_input: Reasoned,
+    editing_input: Reasoned,
+    ready_posture: Reasoned,
+    pending_input: Reasoned,
+  }),
+  title: Words(["idle", "busy", "decision", "unknown"]),
+  active_reasons: Type.Array(Type.String()),
+  fired_rules: Type.Array(
+    Strict({
+      rule: Type.String(),
+      row: Nullable(Type.Integer({ description: "from 0, top first" })),
+      seen: Type.String(),
+    }),
+  ),
+  turn: Strict({ phase: TurnPhase, reason: Type.String() }),
+  last_turn: LastTurn,
+  awaiting_decision: Nullable(AwaitingDecision),
+  prompt_ready: Strict({
+    holds: Type.Boolean(),
+    failing: Type.Array(Type.String(), { description: "name=value" }),
+  }),
+});
+export type TerminalExplanation = Static<typeof TerminalExplanation>;
+
 /** The six timings, seconds, each greater than zero (contract 4.4 rule 7; spec/terminal.md 2). */
 const seconds = (description: string) => Type.Number({ exclusiveMinimum: 0, description });
 export const TrackingTimings = Strict({

@@ -75,6 +75,7 @@ const noSignals: Omit<Signals, "surfaceReasons"> = {
   chatContext: "unknown",
   chatContextDiagnostic: null,
   toolVersion: null,
+  growthCounts: false,
   screenText: "",
   projection: "",
 };
@@ -110,7 +111,12 @@ function parseFrame(
 ): Signals {
   const { rows, pane } = observation;
   const title = titleVerdict(pane.title, profile);
-  const known = { ...base, title, toolVersion: versionOf(rows, profile) };
+  const known = {
+    ...base,
+    title,
+    toolVersion: versionOf(rows, profile),
+    growthCounts: profile.data.turn.growth_hint,
+  };
   // tmux gives every visible row, also blank ones: fewer or more rows are a part of a screen.
   if (rows.length !== pane.height) return unreadable("the screen is cropped", "cropped", known, profile);
   const { composer, dialog } = findSurface(observation, profile);

@@ -56,6 +56,8 @@ export interface Signals {
   chatContextDiagnostic: ChatContextDiagnostic | null;
   /** As the tool's banner shows it, or null. */
   toolVersion: string | null;
+  /** The tool's transcript may be the only thing that moves while a turn runs. */
+  growthCounts: boolean;
   /** The visible screen without styling and trailing blanks. */
   screenText: string;
   /** The transcript alone: no composer, status rows, queue or footer. */

@@ -1,0 +1,109 @@
+import type { Surface, TerminalExplanation, TrackingTimings } from "../../protocol/terminal.ts";
+import { detect } from "./detect.ts";
+import type { Observation } from "./observation.ts";
+import type { CompiledProfile } from "./profile.ts";
+import { failingFacts } from "./readiness.ts";
+import { observedFields } from "./record.ts";
+import { reduce } from "./reduce.ts";
+import { initialTrack, type Moment, type TrackState } from "./reduce-state.ts";
+import { parseScreen } from "./screen.ts";
+
+/** Explains the tracked state; `profile` is the one its signals were read with. */
+export function explainState(
+  state: TrackState,
+  tool: string,
+  profile: CompiledProfile | null,
+  at: Moment = state.at,
+): TerminalExplanation {
+  const fields = observedFields(state, at);
+  const { signals, turn } = state;
+  const failing = failingFacts(fields);
+  const reasonOf = (name: keyof Surface): TerminalExplanation["surface"]["accepting_input"] => {
+    const value = fields.surface[name];
+    if (!signals) return { value, reason: "the terminal could not be read" };
+    if (signals.surface[name] === value) return { value, reason: signals.surfaceReasons[name] };
+    return { value, reason: turn.recovery ? `recovery: ${turn.recovery}` : "the transcript still grows" };
+  };
+  return {
+    tool,
+    profile_version: profile?.data.profile_version ?? null,
+    proved_versions: [...(profile?.data.proved_versions ?? [])],
+    tool_version: signals?.toolVersion ?? null,
+    surface: {
+      accepting_input: reasonOf("accepting_input"),
+      editing_input: reasonOf("editing_input"),
+      ready_posture: reasonOf("ready_posture"),
+      pending_input: reasonOf("pending_input"),
+    },
+    title: signals?.title ?? "unknown",
+    active_reasons: [...state.activeReasons],
+    fired_rules: [...(signals?.firedRules ?? [])],
+    turn: { phase: turn.phase, reason: phaseReason(state) },
+    last_turn: turn.lastTurn,
+    awaiting_decision: signals?.awaitingDecision ?? null,
+    prompt_ready: { holds: failing.length === 0, failing },
+  };
+}
+
+function phaseReason(state: TrackState): string {
+  const { turn, signals, activeReasons, diagnostics } = state;
+  if (!signals || diagnostics.parse_status !== "parsed") return `parse_status=${diagnostics.parse_status}`;
+  if (turn.recovery) return `recovery: ${turn.recovery}`;
+  if (turn.phase === "active") {
+    if (activeReasons.length > 0) return `busy: ${activeReasons.join(", ")}`;
+    if (signals.awaitingDecision) return "a question stands in the middle of a turn";
+    return "a prompt was submitted and the end of its turn was not seen";
+  }
+  if (signals.interrupted) return "the newest turn was interrupted";
+  if (signals.knownFailure) return "the newest turn failed";
+  return signals.surfaceReasons.ready_posture;
+}
+
+/** A recorded screen as an observation of a pane in which the tool runs. */
+export function observationOf(recording: {
+  raw: string;
+  tool: CompiledProfile;
+  title: string | null;
+  cursorRow: number | null;
+  /** Rows of the pane; default: as many as were recorded. */
+  height?: number;
+}): Observation {
+  const rows = parseScreen(recording.raw);
+  const { commands, scripts, arguments: tokens } = recording.tool.data.process;
+  const name = commands[0] ?? scripts[0] ?? recording.tool.data.executable;
+  return {
+    atMs: 0,
+    raw: recording.raw,
+    rows,
+    cursor: recording.cursorRow === null ? null : { row: recording.cursorRow, column: 0 },
+    pane: {
+      paneId: "%0",
+      panePid: 1,
+      dead: false,
+      inMode: false,
+      width: Math.max(0, ...rows.map((row) => row.text.length)),
+      height: recording.height ?? rows.length,
+      alternateScreen: false,
+      title: recording.title,
+      windowName: "",
+    },
+    processes: [{ pid: 1, parentPid: 0, command: name, argv: [name, ...tokens] }],
+  };
+}
+
+/**
+ * Reads one `capture-pane -p -e` recording as if the tool showed nothing else before and the screen had stood long
+ * enough to be stable. For `tools explain`.
+ */
+export function explainRecording(
+  recording: { raw: string; tool: CompiledProfile; title: string | null; cursorRow: number | null },
+  timings: TrackingTimings,
+): TerminalExplanation {
+  const observation = observationOf(recording);
+  const signals = detect(observation, recording.tool);
+  const start: Moment = { wallMs: 0, monotonicMs: 0 };
+  const held: Moment = { wallMs: 0, monotonicMs: timings.stability_threshold_seconds * 1000 };
+  const seen = reduce(initialTrack(start), { kind: "observed", at: start, observation, signals }, timings);
+  const state = reduce(seen, { kind: "tick", at: held }, timings);
+  return explainState(state, recording.tool.data.tool, recording.tool);
+}

@@ -1,0 +1,27 @@
+import type { TerminalState } from "../../protocol/terminal.ts";
+
+type Judged = Pick<TerminalState, "turn" | "surface" | "stability" | "parsed_surface">;
+
+/**
+ * The facts of the prompt-ready predicate that do not hold, each as `name=value`, in the order of the predicate;
+ * empty when a prompt may be given. `pending_input` is a check of its own. Source: spec/terminal.md 3.
+ */
+export function failingFacts(state: Judged): string[] {
+  const { turn, surface, stability, parsed_surface: parsed } = state;
+  const checks: [name: string, value: string, wanted: string][] = [
+    ["turn.phase", turn.phase, "ready"],
+    ["accepting_input", surface.accepting_input, "yes"],
+    ["editing_input", surface.editing_input, "no"],
+    ["ready_posture", surface.ready_posture, "yes"],
+    ["stability.stable", String(stability.stable), "true"],
+    ...(parsed
+      ? ([
+          ["business_state", parsed.business_state, "idle"],
+          ["input_mode", parsed.input_mode, "freeform"],
+        ] satisfies [string, string, string][])
+      : []),
+  ];
+  return checks.filter(([, value, wanted]) => value !== wanted).map(([name, value]) => `${name}=${value}`);
+}
+
+export const isPromptReady = (state: Judged): boolean => failingFacts(state).length === 0;

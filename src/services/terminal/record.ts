@@ -1,0 +1,67 @@
+import type {
+  AwaitingDecision,
+  TerminalHistory,
+  TerminalHistoryEntry,
+  TerminalState,
+  TrackedSession,
+} from "../../protocol/terminal.ts";
+import { toTimestamp } from "../../system/clock.ts";
+import type { Moment, TrackState } from "./reduce-state.ts";
+
+type ObservedFields = Omit<TerminalHistoryEntry, "recorded_at_utc">;
+
+/** The record's fields from `diagnostics` to `stability`, as of `at`, which is not before the state's moment. */
+export function observedFields(state: TrackState, at: Moment = state.at): ObservedFields {
+  const { signals, turn, stability } = state;
+  const awaiting: AwaitingDecision | null = signals?.awaitingDecision ?? null;
+  const heldMs = Math.max(0, at.monotonicMs - stability.since.monotonicMs);
+  return {
+    diagnostics: state.diagnostics,
+    probe_snapshot: state.probe,
+    parsed_surface: state.parsedSurface,
+    surface: state.surface,
+    turn: { phase: turn.phase },
+    last_turn: turn.lastTurn,
+    chat_context: signals?.chatContext ?? "unknown",
+    chat_context_diagnostic: signals?.chatContextDiagnostic ?? null,
+    stability: {
+      signature: stability.signature,
+      stable: stability.stable,
+      stable_for_seconds: Math.round(heldMs) / 1000,
+      stable_since_utc: toTimestamp(stability.since.wallMs),
+    },
+    ...(awaiting ? { awaiting_decision: awaiting } : {}),
+    ...(signals?.parked ? { parked_until: signals.parked.until } : {}),
+    active_reasons: [...state.activeReasons],
+  };
+}
+
+/** The terminal state record. `session` names what is tracked. Source: contract 2.4; spec/terminal.md 1. */
+export function toTerminalState(
+  state: TrackState,
+  session: TrackedSession,
+  at: Moment = state.at,
+): TerminalState {
+  return {
+    terminal_id: session.terminal_aliases[0] ?? session.tracked_session_id,
+    tracked_session: {
+      ...session,
+      observed_tool_version: state.signals?.toolVersion ?? session.observed_tool_version,
+    },
+    ...observedFields(state, at),
+    recent_transitions: [...state.transitions],
+  };
+}
+
+/** The newest `limit` entries, newest last. */
+export function toTerminalHistory(
+  state: TrackState,
+  session: TrackedSession,
+  limit: number,
+): TerminalHistory {
+  return {
+    terminal_id: session.terminal_aliases[0] ?? session.tracked_session_id,
+    tracked_session_id: session.tracked_session_id,
+    entries: limit > 0 ? state.history.slice(-limit) : [],
+  };
+}

@@ -1,0 +1,38 @@
+import type { TrackingTimings } from "../../protocol/terminal.ts";
+import { growthExpiryMs } from "./reduce-growth.ts";
+import type { TrackState } from "./reduce-state.ts";
+
+/**
+ * Whether samples should go on at `watch_poll_interval_seconds`: a turn runs or is being judged, or the visible
+ * state has not held long enough. A settled state waits for a push (ruling 24).
+ */
+export function isUnsettled(state: TrackState): boolean {
+  const { turn, stability } = state;
+  return turn.phase === "active" || turn.anchor !== null || turn.settle !== null || !stability.stable;
+}
+
+/**
+ * The monotonic moment at which time alone may change the verdict, so that the tracker looks again then; null when
+ * only a new screen can. Never before the state's own moment.
+ */
+export function nextDeadlineMs(state: TrackState, timings: TrackingTimings): number | null {
+  const { turn, stability, screen, verdicts, signals } = state;
+  const now = state.at.monotonicMs;
+  const deadlines: number[] = [];
+  const after = (sinceMs: number, seconds: number) => deadlines.push(sinceMs + seconds * 1000);
+  if (!stability.stable) after(stability.since.monotonicMs, timings.stability_threshold_seconds);
+  if (turn.settle) after(turn.settle.sinceMs, timings.completion_stability_seconds);
+  const endSinceMs = turn.anchor?.endSinceMs ?? null;
+  if (endSinceMs !== null) after(endSinceMs, timings.completion_stability_seconds);
+  if (turn.phase === "active" && signals?.title !== "busy") {
+    after(screen.sinceMs, timings.final_stable_active_recovery_seconds);
+    if (!turn.anchor) after(verdicts.sinceMs, timings.stale_active_recovery_seconds);
+  }
+  if (state.unknownSinceMs !== null && turn.anchor) {
+    after(state.unknownSinceMs, timings.unknown_to_stalled_timeout_seconds);
+  }
+  const growth = growthExpiryMs(state.growth, signals, now);
+  if (growth !== null) deadlines.push(growth);
+  const ahead = deadlines.filter((deadline) => deadline > now);
+  return ahead.length > 0 ? Math.min(...ahead) : null;
+}

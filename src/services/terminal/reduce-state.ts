@@ -1,0 +1,128 @@
+import type {
+  LastTurn,
+  ParsedSurface,
+  ProbeError,
+  ProbeSnapshot,
+  Surface,
+  TerminalDiagnostics,
+  TerminalHistoryEntry,
+  Transition,
+  TurnPhase,
+} from "../../protocol/terminal.ts";
+import { type Signals, unknownSurface } from "./detect/signals.ts";
+import type { Observation } from "./observation.ts";
+
+/** One moment on both clocks: `wallMs` (epoch) goes into records, `monotonicMs` measures intervals. */
+export interface Moment {
+  wallMs: number;
+  monotonicMs: number;
+}
+
+export type TrackEvent =
+  /** The pane was read and its screen detected. */
+  | { kind: "observed"; at: Moment; observation: Observation; signals: Signals }
+  /** tmux could not be asked: that is not the same as gone. */
+  | { kind: "probe_failed"; at: Moment; error: ProbeError }
+  /** tmux answered that the session or the pane does not exist. */
+  | { kind: "tmux_missing"; at: Moment }
+  /**
+   * A prompt was submitted. `baseline`: the transcript before it was typed, null for the present one.
+   * `sawActivity`: the tool was already seen working on it.
+   */
+  | { kind: "prompt_noted"; at: Moment; baseline: string | null; sawActivity: boolean }
+  /** Time passed and nothing was read: timers may fire. */
+  | { kind: "tick"; at: Moment };
+
+/** What was known when a prompt was submitted, so that its turn's end can be told from its beginning. */
+export interface Anchor {
+  baseline: string | null;
+  sawActivity: boolean;
+  /** The transcript differed from the baseline since. */
+  changed: boolean;
+  /** Since when the end of the turn could be claimed without having seen it work; monotonic. */
+  endSinceMs: number | null;
+}
+
+export interface TurnState {
+  phase: TurnPhase;
+  lastTurn: LastTurn;
+  armed: "explicit_input" | "surface_inference" | null;
+  anchor: Anchor | null;
+  /** A success that must hold: the transcript it was seen with, and since when (monotonic). */
+  settle: { key: string; sinceMs: number } | null;
+  /** The transcript of the settled success. */
+  settledKey: string | null;
+  recovery: "stale_active" | "final_stable" | null;
+}
+
+export interface Held {
+  key: string;
+  sinceMs: number;
+}
+
+export interface TrackState {
+  at: Moment;
+  diagnostics: TerminalDiagnostics;
+  probe: ProbeSnapshot | null;
+  /** Of the last readable observation; null before the first and when tmux cannot be read. */
+  signals: Signals | null;
+  turn: TurnState;
+  /** As published: with hints and recoveries applied. */
+  surface: Surface;
+  parsedSurface: ParsedSurface | null;
+  activeReasons: readonly string[];
+  /** Screen text and title, for the final recovery. */
+  screen: Held;
+  /** What the verdicts were made of, for the stale-active recovery. */
+  verdicts: Held;
+  /** Transcript sizes of the last seconds, and when activity was last believed; monotonic. */
+  growth: {
+    samples: readonly { atMs: number; characters: number; lines: number }[];
+    activeMs: number | null;
+  };
+  /** Since when the surface has been unreadable; monotonic. */
+  unknownSinceMs: number | null;
+  stability: { signature: string; since: Moment; stable: boolean };
+  /** Newest last, at most 24. */
+  transitions: readonly Transition[];
+  /** Newest last, at most 1000. */
+  history: readonly TerminalHistoryEntry[];
+}
+
+/** Before the first sample. Source: spec/terminal.md 1. */
+export function initialTrack(at: Moment): TrackState {
+  return {
+    at,
+    diagnostics: {
+      availability: "unknown",
+      transport_state: "tmux_missing",
+      process_state: "unknown",
+      parse_status: "transport_unavailable",
+      probe_error: null,
+      parse_error: null,
+    },
+    probe: null,
+    signals: null,
+    turn: {
+      phase: "unknown",
+      lastTurn: noTurn,
+      armed: null,
+      anchor: null,
+      settle: null,
+      settledKey: null,
+      recovery: null,
+    },
+    surface: unknownSurface,
+    parsedSurface: null,
+    activeReasons: [],
+    screen: { key: "", sinceMs: at.monotonicMs },
+    verdicts: { key: "", sinceMs: at.monotonicMs },
+    growth: { samples: [], activeMs: null },
+    unknownSinceMs: null,
+    stability: { signature: "", since: at, stable: false },
+    transitions: [],
+    history: [],
+  };
+}
+
+export const noTurn: LastTurn = { result: "none", source: "none", updated_at_utc: null };

@@ -1,0 +1,183 @@
+import type { LastTurn, Surface, TrackingTimings } from "../../protocol/terminal.ts";
+import { toTimestamp } from "../../system/clock.ts";
+import type { Signals } from "./detect/signals.ts";
+import { type Anchor, type Moment, noTurn, type TurnState } from "./reduce-state.ts";
+
+/** What a turn is judged by at one moment. */
+export interface TurnFacts {
+  /** tmux, process and parser are all there. */
+  usable: boolean;
+  signals: Signals | null;
+  /** Facts that say that a turn runs, hints included. */
+  activeReasons: readonly string[];
+  surface: Surface;
+  /** How long the screen with its title, and how long the verdicts, have not changed. */
+  screenHeldMs: number;
+  verdictsHeldMs: number;
+  /** The surface has been unreadable for `unknown_to_stalled_timeout_seconds`. */
+  stalled: boolean;
+}
+
+/** Reasons that may stay on the screen after the turn they spoke of. */
+const leftoverReasons: readonly string[] = ["status_row", "turn_unfinished"];
+
+/**
+ * The turn after one more look. Rules in this order, the first that holds decides:
+ * no usable surface; a standing recovery; recovery of an unmoving screen; recovery of a left-over status row;
+ * a draft typed while idle; interrupted; failed; working; a question in the middle of a turn; a submitted prompt
+ * whose turn cannot be said to have ended; success; plain ready or unknown.
+ * Source: spec/terminal.md 2.2-2.4.
+ */
+export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings: TrackingTimings): TurnState {
+  const { signals, activeReasons, surface } = facts;
+  if (!facts.usable || !signals) return lost(turn);
+  const anchor = facts.stalled ? null : followAnchor(turn.anchor, signals, activeReasons);
+  const now: TurnState = { ...turn, anchor };
+  if (now.recovery) return now;
+  const recovered = recover(now, facts, signals, timings);
+  if (recovered) return recovered;
+
+  const active = activeReasons.length > 0;
+  const drafting = surface.editing_input === "yes" && !active;
+  if (drafting && now.phase !== "active") return armByDraft(now, surface);
+  // A banner that was there before the prompt speaks of an older turn.
+  const bannerCounts = !anchor || anchor.sawActivity || anchor.changed;
+  if (signals.interrupted && !active && bannerCounts) return close(now, "interrupted", at);
+  if (signals.knownFailure && !active && bannerCounts) return close(now, "known_failure", at);
+  if (active) {
+    return {
+      ...now,
+      phase: "active",
+      armed: now.armed ?? "surface_inference",
+      lastTurn: noTurn,
+      settle: null,
+    };
+  }
+  if (signals.awaitingDecision && now.phase === "active") return { ...now, settle: null };
+  if (anchor && now.phase === "active") {
+    const waiting = awaitEnd(anchor, surface, drafting, at, timings);
+    if (waiting) return { ...now, anchor: waiting, settle: null };
+    if (drafting) return armByDraft({ ...now, anchor: null }, surface);
+  }
+  return settleSuccess({ ...now, anchor: null }, signals, surface, at, timings);
+}
+
+/** Without tmux, process or parser nothing may be claimed about the turn. */
+function lost(turn: TurnState): TurnState {
+  return { ...turn, phase: "unknown", armed: null, anchor: null, settle: null, recovery: null };
+}
+
+function followAnchor(
+  anchor: Anchor | null,
+  signals: Signals,
+  activeReasons: readonly string[],
+): Anchor | null {
+  if (!anchor) return null;
+  if (!signals.promptVisible)
+    return { ...anchor, sawActivity: anchor.sawActivity || activeReasons.length > 0 };
+  const baseline = anchor.baseline ?? signals.projection;
+  return {
+    ...anchor,
+    baseline,
+    sawActivity: anchor.sawActivity || activeReasons.length > 0,
+    changed: anchor.changed || signals.projection !== baseline,
+  };
+}
+
+function recover(
+  turn: TurnState,
+  facts: TurnFacts,
+  signals: Signals,
+  timings: TrackingTimings,
+): TurnState | null {
+  // A busy title vetoes ready (ruling 25); a question is answered, not recovered from.
+  if (turn.phase !== "active" || signals.title === "busy" || signals.awaitingDecision) return null;
+  const typable = facts.surface.accepting_input === "yes" && facts.surface.editing_input === "no";
+  const cleared = { ...turn, anchor: null, armed: null, settle: null };
+  if (facts.screenHeldMs >= timings.final_stable_active_recovery_seconds * 1000) {
+    return typable
+      ? { ...cleared, phase: "ready", recovery: "final_stable" }
+      : { ...cleared, phase: "unknown", recovery: null };
+  }
+  const reasons = facts.activeReasons;
+  const leftover = reasons.length > 0 && reasons.every((reason) => leftoverReasons.includes(reason));
+  const held = facts.verdictsHeldMs >= timings.stale_active_recovery_seconds * 1000;
+  if (!turn.anchor && leftover && signals.title === "idle" && typable && held) {
+    return { ...cleared, phase: "ready", recovery: "stale_active" };
+  }
+  return null;
+}
+
+function armByDraft(turn: TurnState, surface: Surface): TurnState {
+  return {
+    ...turn,
+    phase: surface.ready_posture === "yes" ? "ready" : "unknown",
+    armed: "surface_inference",
+    anchor: null,
+    lastTurn: noTurn,
+    settle: null,
+  };
+}
+
+function close(turn: TurnState, result: "interrupted" | "known_failure", at: Moment): TurnState {
+  const known = turn.armed === null && turn.lastTurn.result === result;
+  const lastTurn: LastTurn = known
+    ? turn.lastTurn
+    : { result, source: turn.armed ?? "surface_inference", updated_at_utc: toTimestamp(at.wallMs) };
+  return { ...turn, phase: "ready", lastTurn, armed: null, anchor: null, settle: null };
+}
+
+/**
+ * The anchor of a prompt whose turn has not provably ended, or null when it has: it was seen working and is idle
+ * again, or the transcript changed and the idle screen held. A bare idle screen right after the prompt proves
+ * nothing: the tool may not have repainted yet.
+ */
+function awaitEnd(
+  anchor: Anchor,
+  surface: Surface,
+  drafting: boolean,
+  at: Moment,
+  timings: TrackingTimings,
+): Anchor | null {
+  const idle = surface.ready_posture === "yes";
+  if (idle && anchor.sawActivity) return null;
+  if (!(idle || drafting) || !(anchor.sawActivity || anchor.changed)) return { ...anchor, endSinceMs: null };
+  const endSinceMs = anchor.endSinceMs ?? at.monotonicMs;
+  if (at.monotonicMs - endSinceMs >= timings.completion_stability_seconds * 1000) return null;
+  return { ...anchor, endSinceMs };
+}
+
+function settleSuccess(
+  turn: TurnState,
+  signals: Signals,
+  surface: Surface,
+  at: Moment,
+  timings: TrackingTimings,
+): TurnState {
+  const ready = surface.ready_posture === "yes";
+  const key = signals.projection;
+  const settled = turn.lastTurn.result === "success";
+  if (ready && signals.successCandidate && turn.armed) {
+    const settle = turn.settle?.key === key ? turn.settle : { key, sinceMs: at.monotonicMs };
+    if (at.monotonicMs - settle.sinceMs < timings.completion_stability_seconds * 1000) {
+      return { ...turn, phase: "ready", settle };
+    }
+    return {
+      ...turn,
+      phase: "ready",
+      lastTurn: { result: "success", source: turn.armed, updated_at_utc: toTimestamp(at.wallMs) },
+      armed: null,
+      settle: null,
+      settledKey: key,
+    };
+  }
+  const outdated = settled && signals.promptVisible && turn.settledKey !== key;
+  return {
+    ...turn,
+    phase: ready ? "ready" : "unknown",
+    lastTurn: outdated ? noTurn : turn.lastTurn,
+    // An error that blocks success ended the turn all the same.
+    armed: ready && signals.successBlocked ? null : turn.armed,
+    settle: null,
+  };
+}

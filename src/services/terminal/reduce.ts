@@ -1,0 +1,267 @@
+import type {
+  ProbeSnapshot,
+  Surface,
+  TerminalDiagnostics,
+  TerminalHistoryEntry,
+  TrackingTimings,
+} from "../../protocol/terminal.ts";
+import { toTimestamp } from "../../system/clock.ts";
+import { type Signals, unknownSurface } from "./detect/signals.ts";
+import type { Observation } from "./observation.ts";
+import { observedFields } from "./record.ts";
+import { growthHint, sampleGrowth } from "./reduce-growth.ts";
+import { type Held, type Moment, noTurn, type TrackEvent, type TrackState } from "./reduce-state.ts";
+import { transitionBetween } from "./reduce-transition.ts";
+import { nextTurn } from "./reduce-turn.ts";
+
+const mostTransitions = 24;
+const mostHistory = 1000;
+const excerptLength = 4000;
+
+/**
+ * The tracked state after one event. Pure; `event.at` is the only time there is. A clock that went back counts as
+ * standing still. Source: spec/terminal.md 2.
+ */
+export function reduce(before: TrackState, event: TrackEvent, timings: TrackingTimings): TrackState {
+  const at = notBefore(event.at, before.at);
+  const seen = takeIn({ ...before, at }, event);
+  const judged = event.kind === "prompt_noted" ? note(seen, event) : judge(seen, timings);
+  const settled = settleStability(judged, before, timings);
+  const transition = transitionBetween(before, settled);
+  const after = transition
+    ? { ...settled, transitions: [...settled.transitions, transition].slice(-mostTransitions) }
+    : settled;
+  return event.kind === "tick" ? after : withHistory(after);
+}
+
+function notBefore(at: Moment, earliest: Moment): Moment {
+  return { wallMs: at.wallMs, monotonicMs: Math.max(at.monotonicMs, earliest.monotonicMs) };
+}
+
+/** What the event says, without judging the turn. */
+function takeIn(state: TrackState, event: TrackEvent): TrackState {
+  switch (event.kind) {
+    case "observed":
+      return observe(state, event.observation, event.signals);
+    case "probe_failed":
+      return blind(state, {
+        transport_state: "probe_error",
+        process_state: "unknown",
+        parse_status: "probe_error",
+        probe_error: event.error,
+        parse_error: null,
+      });
+    case "tmux_missing":
+      return blind(state, {
+        transport_state: "tmux_missing",
+        process_state: "unknown",
+        parse_status: "transport_unavailable",
+        probe_error: null,
+        parse_error: null,
+      });
+    case "prompt_noted":
+    case "tick":
+      return state;
+  }
+}
+
+function blind(state: TrackState, causes: Omit<TerminalDiagnostics, "availability">): TrackState {
+  return {
+    ...state,
+    diagnostics: { availability: availabilityOf(causes, null), ...causes },
+    probe: null,
+    signals: null,
+    unknownSinceMs: null,
+    screen: unheld(state),
+    verdicts: unheld(state),
+    growth: { samples: [], activeMs: null },
+  };
+}
+
+/** What was not seen the whole time has not held. */
+const unheld = (state: TrackState): Held => ({ key: "", sinceMs: state.at.monotonicMs });
+
+/** Which word sums the diagnostics up; the first that holds. Source: spec/terminal.md 1. */
+function availabilityOf(
+  causes: Omit<TerminalDiagnostics, "availability">,
+  signals: Signals | null,
+): TerminalDiagnostics["availability"] {
+  if (causes.probe_error || causes.parse_error) return "error";
+  if (causes.transport_state === "tmux_missing") return "unavailable";
+  if (causes.process_state === "tui_down") return "tui_down";
+  if (causes.process_state === "unsupported_tool") return "unknown";
+  return signals?.parsedSurface?.availability === "supported" ? "available" : "unknown";
+}
+
+function observe(state: TrackState, observation: Observation, signals: Signals): TrackState {
+  const now = state.at.monotonicMs;
+  const causes = {
+    transport_state: "tmux_up" as const,
+    process_state: signals.processState,
+    parse_status: signals.parseStatus,
+    probe_error: signals.probeError,
+    parse_error: null,
+  };
+  const parsed = signals.parseStatus === "parsed";
+  const readable = signals.promptVisible || signals.awaitingDecision !== null;
+  const verdicts = JSON.stringify([
+    signals.surface,
+    signals.activeReasons,
+    signals.title,
+    signals.projection,
+    signals.latestStatusLine,
+  ]);
+  return {
+    ...state,
+    diagnostics: { availability: availabilityOf(causes, signals), ...causes },
+    probe: probeOf(observation, signals),
+    signals,
+    screen: parsed
+      ? hold(state.screen, `${observation.pane.title ?? ""}\n${signals.screenText}`, now)
+      : unheld(state),
+    verdicts: parsed ? hold(state.verdicts, verdicts, now) : unheld(state),
+    growth: sampleGrowth(state.growth, signals, now),
+    unknownSinceMs: readable ? null : (state.unknownSinceMs ?? now),
+  };
+}
+
+const hold = (held: Held, key: string, nowMs: number): Held =>
+  held.key === key ? held : { key, sinceMs: nowMs };
+
+const sha1 = (text: string) => new Bun.CryptoHasher("sha1").update(text).digest("hex");
+
+function probeOf(observation: Observation, signals: Signals): ProbeSnapshot {
+  return {
+    observed_at_utc: toTimestamp(observation.atMs),
+    pane_id: observation.pane.paneId,
+    pane_pid: observation.pane.panePid,
+    captured_text_hash: sha1(observation.raw),
+    captured_text_length: observation.raw.length,
+    captured_text_excerpt: observation.raw.slice(-excerptLength),
+    matched_process_names: signals.matchedProcesses,
+  };
+}
+
+/** A noted prompt makes the turn active at once and cancels both recoveries; it never touches the surface. */
+function note(state: TrackState, event: Extract<TrackEvent, { kind: "prompt_noted" }>): TrackState {
+  const usable = isUsable(state);
+  const now = state.at.monotonicMs;
+  return publish({
+    ...state,
+    screen: { ...state.screen, sinceMs: now },
+    verdicts: { ...state.verdicts, sinceMs: now },
+    turn: {
+      ...state.turn,
+      phase: usable ? "active" : "unknown",
+      lastTurn: noTurn,
+      armed: usable ? "explicit_input" : null,
+      anchor: usable
+        ? {
+            baseline: event.baseline ?? state.signals?.projection ?? null,
+            sawActivity: event.sawActivity,
+            changed: false,
+            endSinceMs: null,
+          }
+        : null,
+      settle: null,
+      recovery: null,
+    },
+  });
+}
+
+function isUsable({ diagnostics }: TrackState): boolean {
+  return (
+    diagnostics.transport_state === "tmux_up" &&
+    diagnostics.process_state === "tui_up" &&
+    diagnostics.parse_status === "parsed"
+  );
+}
+
+function judge(state: TrackState, timings: TrackingTimings): TrackState {
+  const now = state.at.monotonicMs;
+  const { signals } = state;
+  const hint = signals ? growthHint(state.growth, signals, now) : false;
+  const activeReasons = [...(signals?.activeReasons ?? []), ...(hint ? ["transcript_growth"] : [])];
+  const surface: Surface = signals ? withHint(signals.surface, hint) : unknownSurface;
+  const stalled =
+    state.unknownSinceMs !== null &&
+    now - state.unknownSinceMs >= timings.unknown_to_stalled_timeout_seconds * 1000;
+  // A recovery speaks of one unmoving screen; the next change ends it.
+  const moved = state.screen.sinceMs === now && state.turn.recovery !== null;
+  const turn = nextTurn(
+    moved ? { ...state.turn, recovery: null } : state.turn,
+    {
+      usable: isUsable(state),
+      signals,
+      activeReasons,
+      surface,
+      screenHeldMs: now - state.screen.sinceMs,
+      verdictsHeldMs: now - state.verdicts.sinceMs,
+      stalled,
+    },
+    state.at,
+    timings,
+  );
+  const activeMs = activeReasons.length > 0 ? now : state.growth.activeMs;
+  return publish({ ...state, turn, growth: { ...state.growth, activeMs } }, activeReasons, surface);
+}
+
+const withHint = (surface: Surface, hint: boolean): Surface =>
+  hint ? { ...surface, ready_posture: "no" } : surface;
+
+/** The surface as it is told: a recovery overrules the facts it recovered from. */
+function publish(
+  state: TrackState,
+  activeReasons: readonly string[] = state.activeReasons,
+  surface: Surface = state.surface,
+): TrackState {
+  const parsed = state.signals?.parsedSurface ?? null;
+  if (state.turn.recovery) {
+    return {
+      ...state,
+      activeReasons: [],
+      surface: { ...surface, ready_posture: "yes" },
+      parsedSurface: parsed && { ...parsed, business_state: "idle" },
+    };
+  }
+  const working = activeReasons.length > 0 && parsed?.business_state === "idle";
+  return {
+    ...state,
+    activeReasons,
+    surface,
+    parsedSurface: working ? { ...parsed, business_state: "working" } : parsed,
+  };
+}
+
+function settleStability(state: TrackState, before: TrackState, timings: TrackingTimings): TrackState {
+  const fields = observedFields(state);
+  const signature = sha1(
+    JSON.stringify([
+      fields.diagnostics,
+      fields.parsed_surface,
+      fields.surface,
+      fields.turn,
+      fields.last_turn,
+      fields.chat_context,
+    ]),
+  );
+  if (signature !== before.stability.signature) {
+    return { ...state, stability: { signature, since: state.at, stable: false } };
+  }
+  const { since } = before.stability;
+  const heldMs = state.at.monotonicMs - since.monotonicMs;
+  return {
+    ...state,
+    // The same texts as before: the history then shares them.
+    parsedSurface: before.parsedSurface,
+    stability: { signature, since, stable: heldMs >= timings.stability_threshold_seconds * 1000 },
+  };
+}
+
+function withHistory(state: TrackState): TrackState {
+  const entry: TerminalHistoryEntry = {
+    recorded_at_utc: toTimestamp(state.at.wallMs),
+    ...observedFields(state),
+  };
+  return { ...state, history: [...state.history, entry].slice(-mostHistory) };
+}

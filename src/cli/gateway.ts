@@ -31,6 +31,8 @@ export interface GatewayOptions {
   sessionRoot: string;
   host: string;
   port: number;
+  /** What callers must show, or null to let in whoever reaches the address. */
+  token: string | null;
   profiles: ProfileSet;
 }
 
@@ -113,7 +115,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const keys = createKeyControl({ agent, board, events, clock });
   const app = createGatewayApp({
     services: { board, queue, prompt, keys, agent },
-    gate: { allowsHost: hostRule(options.host), allowedOrigins: [] },
+    gate: { allowsHost: hostRule(options.host), allowedOrigins: [], token: options.token },
     faults: {
       report(error) {
         const id = ids.hex(8);
@@ -141,6 +143,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     });
     board.setListener({ host: server.host, port: server.port });
     const { instanceId } = agent.presence();
+    live.publishToken(options.token);
     live.publish({
       schema_version: 1,
       protocol_version: protocolVersion,

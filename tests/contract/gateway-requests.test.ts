@@ -173,6 +173,64 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
     expect(await status({ host: "127.0.0.1:5", origin: "http://127.0.0.1:5" })).toBe(200);
   });
 
+  test("with a token only /health is open, and no other answer tells why", async () => {
+    await using gateway = await setup({ token: "right" });
+    const status = async (path: string, authorization?: string) =>
+      (await gateway.http.request(path, authorization ? { headers: { authorization } } : {})).status;
+    expect(await status("/health")).toBe(200);
+    expect(await status("/v1/status")).toBe(401);
+    expect(await status("/v1/status", "Bearer wrong")).toBe(401);
+    expect(await status("/v1/status", "Bearer right!")).toBe(401);
+    expect(await status("/v1/status", "Bearer right")).toBe(200);
+  });
+
+  test("raw keys are parsed whole before anything is sent", async () => {
+    await using gateway = await setup();
+    const send = async (body: object) => {
+      const reply = await gateway.http.request("/v1/control/send-keys", json(body));
+      return [reply.status, await reply.json()] as const;
+    };
+    expect(await send({ sequence: "y<[Nope]>" })).toEqual([
+      422,
+      { detail: expect.stringContaining("<[Nope]>") },
+    ]);
+    expect((await send({ sequence: " " }))[0]).toBe(422);
+    expect(gateway.agent.keysSent).toEqual([]);
+    expect(await send({ sequence: "y<[Enter]>" })).toEqual([
+      200,
+      { status: "ok", action: "control_input", detail: "2 part(s) sent" },
+    ]);
+    expect(await send({ sequence: "<[Enter]>", escape_special_keys: true })).toMatchObject([
+      200,
+      { status: "ok" },
+    ]);
+    expect(gateway.agent.keysSent).toEqual([
+      [
+        { kind: "text", text: "y" },
+        { kind: "key", name: "Enter" },
+      ],
+      [{ kind: "text", text: "<[Enter]>" }],
+    ]);
+  });
+
+  test("reconciliation fails what an older instance was given and reopens admission", async () => {
+    await using gateway = await setup();
+    gateway.agent.setReadiness(notReady);
+    const old = await gateway.queue.accept({ kind: "submit_prompt", payload: { prompt: "old" } });
+    gateway.agent.setPresence({ instanceId: "two" });
+    gateway.agent.setReadiness({ ready: true });
+    const reply = await gateway.http.request("/v1/control/reconcile", { method: "POST" });
+    expect([reply.status, await reply.json()]).toEqual([
+      200,
+      { schema_version: 1, managed_agent_instance_epoch: 2, failed_request_ids: [old.request_id] },
+    ]);
+    expect(gateway.queue.record(old.request_id)).toMatchObject({ state: "failed", result_json: null });
+    expect((await gateway.http.request("/v1/requests", json(submit("new")))).status).toBe(202);
+    await settle();
+    expect(gateway.agent.prompts).toEqual(["new"]);
+    expect(gateway.events.map((event) => event.kind)).toContain("reconciled");
+  });
+
   test("execution on a terminal agent is 422, an absent agent 503, another instance 409", async () => {
     await using gateway = await setup();
     const post = async (body: unknown) => (await gateway.http.request("/v1/requests", json(body))).status;

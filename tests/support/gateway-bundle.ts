@@ -25,7 +25,7 @@ export interface GatewayBundle extends AsyncDisposable {
 
 /** The services and routes of a gateway over a fake agent, a fake clock and a real SQLite database. */
 export function createGatewayBundle(
-  options: { path?: string; steps?: Steps; agent?: FakeAgent; start?: boolean } = {},
+  options: { path?: string; steps?: Steps; agent?: FakeAgent; start?: boolean; token?: string } = {},
 ): GatewayBundle {
   const clock = createFakeClock();
   const agent = options.agent ?? createFakeAgent();
@@ -82,7 +82,7 @@ export function createGatewayBundle(
       keys: createKeyControl({ agent, board, events: eventLog, clock }),
       agent,
     },
-    gate: { allowsHost: hostRule("127.0.0.1"), allowedOrigins: [] },
+    gate: { allowsHost: hostRule("127.0.0.1"), allowedOrigins: [], token: options.token ?? null },
     faults: { report: (error) => `fault-${faults.push(error)}` },
   });
   agent.onChange(() => {

@@ -8,6 +8,8 @@ export interface GateOptions {
   allowsHost: (host: string) => boolean;
   /** Origins of browser pages, besides our own, that may call us. */
   allowedOrigins: readonly string[];
+  /** What callers must show as a bearer token, or null. `/health` is open to all. */
+  token: string | null;
 }
 
 /**
@@ -28,6 +30,10 @@ export function httpGate(options: GateOptions) {
     if (origin !== null && !sameOrigin && !options.allowedOrigins.includes(origin)) {
       return refuse(403, "this origin may not call");
     }
+    if (!authorized(request, options.token)) {
+      set.headers["www-authenticate"] = "Bearer";
+      return refuse(401, "a bearer token is needed");
+    }
     if (request.method === "GET" || request.method === "HEAD" || request.body === null) return;
     const length = Number(request.headers.get("content-length") ?? 0);
     if (length > maxBodyBytes) return refuse(413, `the body is larger than ${maxBodyBytes} bytes`);
@@ -35,6 +41,22 @@ export function httpGate(options: GateOptions) {
     if (type !== "application/json") return refuse(415, "send the body as application/json");
     return;
   });
+}
+
+function authorized(request: Request, token: string | null): boolean {
+  if (token === null || new URL(request.url).pathname === "/health") return true;
+  const shown = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
+  return equalInConstantTime(shown, token);
+}
+
+/** The time taken tells the length of what was shown and nothing of the token. */
+function equalInConstantTime(shown: string, token: string): boolean {
+  const encoder = new TextEncoder();
+  const left = encoder.encode(shown);
+  const right = encoder.encode(token);
+  let difference = left.length ^ right.length;
+  for (const [index, byte] of left.entries()) difference |= byte ^ (right[index % right.length] ?? 0);
+  return difference === 0;
 }
 
 /**

@@ -11,6 +11,8 @@ import { sessionPaths } from "./roots.ts";
  */
 export interface LiveFiles {
   publish(instance: CurrentInstance): void;
+  /** Leaves the token where our own clients find it by themselves (ruling 12); null removes a former one. */
+  publishToken(token: string | null): void;
   /** Written at most every 100 ms, the last one always; not synced, since every part of it is derived. */
   saveStatus(status: GatewayStatus): void;
   /** Leaves `offline` as the status and removes the live records. Later saves are ignored. */
@@ -47,6 +49,10 @@ export function createLiveFiles(deps: {
       files.write("file:current-instance", paths.currentInstance, renderJson(instance));
       files.write("file:pid", paths.pidFile, `${instance.pid}\n`);
     },
+    publishToken(token) {
+      if (token === null) files.remove("file:token", paths.token);
+      else files.write("file:token", paths.token, `${token}\n`);
+    },
     saveStatus(status) {
       latest = status;
       if (armed) return;
@@ -61,6 +67,7 @@ export function createLiveFiles(deps: {
       retired = true;
       files.remove("file:current-instance", paths.currentInstance);
       files.remove("file:pid", paths.pidFile);
+      files.remove("file:token", paths.token);
       files.write("file:state", paths.state, renderJson(offline));
     },
   };

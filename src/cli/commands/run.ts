@@ -1,0 +1,116 @@
+import { resolve } from "node:path";
+import { findAgent } from "../../services/sessions/find.ts";
+import { launchAgent } from "../../services/sessions/launch.ts";
+import { chooseTool } from "../../services/sessions/launch-tools.ts";
+import { isFresh } from "../../services/sessions/record.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { untilStopped } from "../../system/signals.ts";
+import { type CliIo, command } from "../command.ts";
+import { createGateway } from "../gateway.ts";
+import { chooseListener, listenerFlags } from "../listener-flags.ts";
+import { openWorld, readProfiles, rootFlags, type World } from "../world.ts";
+
+export default command({
+  name: "run",
+  description: "Start an agent in a tmux session of its own and serve its gateway beside it, until stopped",
+  examples: [
+    "svc-gateway run --tool claude --agent-name alice",
+    "svc-gateway run --tool codex --agent-name bob --workdir ~/project -- --no-alt-screen",
+  ],
+  args: {
+    tool: {
+      type: "string",
+      required: true,
+      valueHint: "TOOL",
+      description: "claude, codex, gemini, opencode, demo, ...",
+    },
+    "agent-name": { type: "string", required: true, valueHint: "NAME", description: "name of the agent" },
+    "agent-id": {
+      type: "string",
+      valueHint: "ID",
+      description: "stable id; derived from the name by default",
+    },
+    workdir: { type: "string", valueHint: "DIR", description: "where the agent works; default: here" },
+    home: { type: "string", valueHint: "DIR", description: "another home of the tool" },
+    unattended: { type: "boolean", description: "add the tool's flags that skip permissions and sandboxes" },
+    ...listenerFlags,
+    ...rootFlags,
+  },
+  async run({ args, rest, io, inherited }) {
+    const { token, warning, ...listener } = chooseListener(args, io.env["SVC_GATEWAY_TOKEN"]);
+    if (warning) await io.writeError(`Warning: ${warning}\n`);
+    const world = openWorld(io, args);
+    const running = await findRunning(world, args["agent-name"], args.tool);
+    const session =
+      running ??
+      (await launchAgent(world, {
+        tool: chooseTool(world.tools, args.tool),
+        agentName: args["agent-name"],
+        agentId: args["agent-id"],
+        workdir: resolve(io.cwd, args.workdir ?? "."),
+        args: rest,
+        home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
+        unattended: args.unattended,
+      }));
+    const gateway = createGateway({
+      system: world.system,
+      sessionRoot: session.sessionRoot,
+      ...listener,
+      token,
+      profiles: readProfiles(world.system, io.env),
+    });
+    const stopped = untilStopped(() => gateway.stop());
+    const { baseUrl } = await gateway.start();
+    await announce(io, inherited["json"] === true, {
+      event: "ready",
+      base_url: baseUrl,
+      session_root: session.sessionRoot,
+      tmux_session_name: session.manifest.tmux_session_name,
+      agent_name: session.manifest.agent_name,
+      agent_id: session.manifest.agent_id,
+      launched: running === null,
+    });
+    return stopped;
+  },
+});
+
+/**
+ * The session of an agent of this name that lives: a gateway that died is run again beside it. An agent of another
+ * tool under the name is left for the launch to refuse.
+ */
+async function findRunning(world: World, agentName: string, tool: string) {
+  try {
+    const found = findAgent(world, { agentName });
+    const { record } = found;
+    if (!record || found.manifest.tool !== tool || !isFresh(record, world.clock.nowMs())) return null;
+    return (await world.sessionAlive(record)) ? found : null;
+  } catch (error) {
+    if (error instanceof ServiceError && error.reason === "not_found") return null;
+    throw error;
+  }
+}
+
+interface Ready {
+  event: "ready";
+  base_url: string;
+  session_root: string;
+  tmux_session_name: string;
+  agent_name: string;
+  agent_id: string;
+  launched: boolean;
+}
+
+/** With `--json` one line, so that a supervisor can wait for it. */
+async function announce(io: CliIo, json: boolean, ready: Ready): Promise<void> {
+  if (json) return io.writeOut(`${JSON.stringify(ready)}\n`);
+  await io.writeOut(
+    [
+      `${ready.agent_name} ${ready.launched ? "runs" : "was running already"}; its gateway serves ${ready.base_url}`,
+      `  watch it:   tmux attach -t =${ready.tmux_session_name}`,
+      `  prompt it:  svc-mgr agents single --agent-name ${ready.agent_name} prompt --prompt "..."`,
+      `  end it:     svc-mgr agents single --agent-name ${ready.agent_name} stop`,
+      "Ctrl-C ends the gateway; the agent lives on.",
+      "",
+    ].join("\n"),
+  );
+}

@@ -1,0 +1,35 @@
+#!/usr/bin/env bun
+import { basename } from "node:path";
+import { group } from "./command.ts";
+import { runDemoAgent } from "./commands/demo-agent.ts";
+import { runProgram } from "./dispatch.ts";
+import { createProcessIo } from "./process-io.ts";
+import { runManager } from "./svc-mgr.ts";
+import { versionText } from "./version.ts";
+
+const root = group({
+  name: "svc-gateway",
+  description:
+    "The sidecar of one CLI coding agent: durable prompts, live state, mail. Also the scripted agent.",
+  examples: [
+    "svc-gateway run --tool claude --agent-name alice",
+    "svc-gateway mgr agents list",
+    "svc-gateway demo-agent --help",
+  ],
+  subCommands: {
+    run: () => import("./commands/run.ts").then((module) => module.default),
+    serve: () => import("./commands/serve.ts").then((module) => module.default),
+  },
+});
+
+/** One executable beside an agent is enough: under the name `svc-mgr`, or as `svc-gateway mgr`, it is the CLI. */
+async function main(argv: string[]): Promise<number> {
+  if (basename(process.argv0) === "svc-mgr") return runManager(argv);
+  const [first, ...rest] = argv;
+  if (first === "mgr") return runManager(rest);
+  if (first === "demo-agent") return runDemoAgent(rest);
+  return runProgram(root, versionText(), argv, createProcessIo());
+}
+
+process.exitCode = await main(process.argv.slice(2));
+process.exit();

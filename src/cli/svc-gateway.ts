@@ -3,8 +3,8 @@ import { basename } from "node:path";
 import { group } from "./command.ts";
 import { runDemoAgent } from "./commands/demo-agent.ts";
 import { runProgram } from "./dispatch.ts";
+import { runManager } from "./mgr.ts";
 import { createProcessIo } from "./process-io.ts";
-import { runManager } from "./svc-mgr.ts";
 import { versionText } from "./version.ts";
 
 const root = group({

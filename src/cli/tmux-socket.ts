@@ -10,3 +10,10 @@ export function chooseTmuxSocket(env: Readonly<Record<string, string | undefined
   const path = env["TMUX"]?.split(",")[0];
   return path && basename(path) !== "default" ? path : undefined;
 }
+
+/** The command with which a person watches a session, for any shell. Pure. */
+export function tmuxAttachLine(tmux: { session_name: string; socket?: string }): string {
+  const { socket } = tmux;
+  const server = socket === undefined ? "" : `${socket.startsWith("/") ? "-S" : "-L"} ${socket} `;
+  return `tmux ${server}attach -t '=${tmux.session_name}'`;
+}

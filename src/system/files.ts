@@ -1,7 +1,9 @@
 import {
+  accessSync,
   appendFileSync,
   chmodSync,
   closeSync,
+  constants,
   fsyncSync,
   lstatSync,
   mkdirSync,
@@ -27,6 +29,8 @@ export interface Files {
   exists(path: string): boolean;
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
   stat(path: string): { size: number; modifiedMs: number; directory: boolean } | null;
+  /** Whether this user may make files in the folder at `path`. */
+  writable(path: string): boolean;
   /** True when `path` itself is a symbolic link, whatever it points to. */
   isLink(path: string): boolean;
   /** Names inside a folder, sorted; empty when the folder is absent. */
@@ -58,6 +62,14 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     stat: (path) => {
       const found = statOrNull(path);
       return found && { size: found.size, modifiedMs: found.mtimeMs, directory: found.isDirectory() };
+    },
+    writable: (path) => {
+      try {
+        accessSync(path, constants.W_OK | constants.X_OK);
+        return true;
+      } catch {
+        return false;
+      }
     },
     isLink: (path) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false,
     list: (path) => {

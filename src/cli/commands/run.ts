@@ -17,6 +17,7 @@ export default command({
     "svc-gateway run --tool claude --agent-name alice",
     "svc-gateway run --tool codex --agent-name bob --workdir ~/project -- --no-alt-screen",
   ],
+  rest: "TOOL_ARGUMENTS",
   args: {
     tool: {
       type: "string",

@@ -133,7 +133,8 @@ function matchingRecord(registry: Registry, manifest: Manifest): RegistryRecord 
   return record?.generation_id === manifest.registry_generation_id ? record : null;
 }
 
-function openRecord(files: Files, record: RegistryRecord): FoundAgent {
+/** The agent of a record. Throws as `readManifest`, and when record and manifest are of different agents. */
+export function openRecord(files: Files, record: RegistryRecord): FoundAgent {
   const manifestPath = record.runtime.manifest_path;
   const manifest = readManifest(files, manifestPath);
   if (manifest.agent_id !== record.agent_id) {

@@ -41,6 +41,8 @@ export interface LaunchRequest {
   home?: string | undefined;
   /** Adds the tool's flags that skip permissions or sandboxes (ruling 19). */
   unattended?: boolean | undefined;
+  /** Gives the launch up; what was begun is undone. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface LaunchedSession {
@@ -96,7 +98,7 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
       env: plan.environment,
     });
     undo.push(() => endSession(deps, plan.tmuxSessionName, pane));
-    const agent = await occupied(deps, request.tool, pane);
+    const agent = await occupied(deps, request, pane);
 
     const manifest = buildManifest({
       createdAtUtc: toTimestamp(clock.nowMs()),
@@ -223,10 +225,12 @@ async function refuseTakenName(deps: LaunchDeps, agentName: string, agentId: str
 }
 
 /** The tool's process once it is in the pane. Throws with the end of the screen when it ended or never came. */
-async function occupied(deps: LaunchDeps, tool: LaunchTool, pane: TmuxPane): Promise<ProcessFacts> {
+async function occupied(deps: LaunchDeps, request: LaunchRequest, pane: TmuxPane): Promise<ProcessFacts> {
   const { clock, processes } = deps;
+  const { tool, signal } = request;
   const deadlineMs = clock.monotonicMs() + occupyMs;
   for (;;) {
+    if (signal?.aborted) throw new ServiceError("dispatch_failed", "the launch was interrupted and undone");
     const tree = await processes.tree(pane.panePid);
     const found = tree.find(tool.occupies);
     if (found) return found;

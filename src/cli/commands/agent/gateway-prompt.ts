@@ -1,0 +1,37 @@
+import type { AdmissionPolicy } from "../../../protocol/gateway.ts";
+import { command } from "../../command.ts";
+import { bodyOf } from "../../gateway-reply.ts";
+import { readPrompt } from "../../prompt-text.ts";
+import { openLiveTarget } from "../../target.ts";
+
+const policies = {
+  "ready-only": "ready_only",
+  "if-no-pending": "if_no_pending",
+  always: "always",
+} as const satisfies Record<string, AdmissionPolicy>;
+
+export default command({
+  name: "prompt",
+  description: "type a prompt at once, or refuse with the reason; nothing is queued",
+  examples: ['svc-mgr agents single --agent-name worker gateway prompt --prompt "hello"'],
+  args: {
+    prompt: { type: "string", description: "the text; without it standard input is read", valueHint: "TEXT" },
+    "admission-policy": {
+      type: "enum",
+      options: ["ready-only", "if-no-pending", "always"],
+      description: "what must hold of the agent",
+      default: "ready-only",
+    },
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const prompt = await readPrompt(args.prompt, io);
+    const { link } = await openLiveTarget(invocation);
+    const result = bodyOf(
+      await link.client.call("controlPrompt", {
+        body: { schema_version: 2, prompt, admission_policy: policies[args["admission-policy"]] },
+      }),
+    );
+    return { json: result, text: `sent: ${result.detail}` };
+  },
+});

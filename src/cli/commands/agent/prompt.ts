@@ -1,0 +1,94 @@
+import type { AgentSubmission } from "../../../protocol/agents.ts";
+import type { PromptPayload, RequestRecord } from "../../../protocol/gateway.ts";
+import { command } from "../../command.ts";
+import { bodyOf } from "../../gateway-reply.ts";
+import { toWholeNumber } from "../../number-flag.ts";
+import { readPrompt } from "../../prompt-text.ts";
+import { renderRequest } from "../../request-text.ts";
+import { openLiveTarget } from "../../target.ts";
+import { waitForRequest } from "../../wait-for-request.ts";
+
+export default command({
+  name: "prompt",
+  description: "queue a prompt; it is typed when the agent can begin a turn",
+  examples: [
+    'svc-mgr agents single --agent-name worker prompt --prompt "run the tests" --wait',
+    "svc-mgr agents single --agent-name worker prompt < task.md",
+  ],
+  args: {
+    prompt: { type: "string", description: "the text; without it standard input is read", valueHint: "TEXT" },
+    delivery: {
+      type: "enum",
+      options: ["turn_boundary", "immediate"],
+      description: "when it may be typed; immediate also while the agent is busy",
+    },
+    model: { type: "string", description: "model for this turn (headless agents only)" },
+    "reasoning-level": {
+      type: "string",
+      description: "reasoning preset (headless agents only)",
+      valueHint: "N",
+    },
+    wait: { type: "boolean", description: "wait for the end of the turn" },
+    timeout: { type: "string", description: "how long --wait waits", valueHint: "SECONDS", default: "600" },
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const timeoutSeconds = toWholeNumber("timeout", args.timeout, 1, 7 * 86_400) ?? 600;
+    const level = toWholeNumber("reasoning-level", args["reasoning-level"], 0, 1000);
+    const prompt = await readPrompt(args.prompt, io);
+    const { world, agent, link, words } = await openLiveTarget(invocation);
+    const payload: PromptPayload = {
+      prompt,
+      ...(args.delivery === undefined ? {} : { delivery: args.delivery }),
+      ...execution(args.model, level),
+    };
+    const accepted = bodyOf(
+      await link.client.call("submitRequest", {
+        body: { schema_version: 1, kind: "submit_prompt", payload },
+      }),
+    );
+    const submission: AgentSubmission = {
+      success: true,
+      tracked_agent_id: agent.manifest.agent_id,
+      request_id: accepted.request_id,
+      request_kind: accepted.request_kind,
+      disposition: "accepted",
+      detail: `accepted; ${accepted.queue_depth} in the queue`,
+    };
+    if (!args.wait) {
+      return {
+        json: { ...accepted, ...submission },
+        text: `accepted ${accepted.request_id} (${accepted.queue_depth} in the queue)\nSee: ${words} requests show ${accepted.request_id}`,
+      };
+    }
+    const record = await waitForRequest(world.clock, link.client, accepted.request_id, {
+      until: "turn_ended",
+      timeoutSeconds,
+    });
+    return {
+      json: { ...submission, ...outcome(record), request: record },
+      text: renderRequest(record),
+      ...exit(record),
+    };
+  },
+});
+
+function execution(model: string | undefined, level: number | undefined): Pick<PromptPayload, "execution"> {
+  if (model === undefined && level === undefined) return {};
+  return {
+    execution: {
+      model: {
+        ...(model === undefined ? {} : { name: model }),
+        ...(level === undefined ? {} : { reasoning: { level } }),
+      },
+    },
+  };
+}
+
+function outcome(record: RequestRecord): Pick<AgentSubmission, "success" | "detail"> {
+  return { success: record.state !== "failed", detail: record.error_detail ?? record.state };
+}
+
+function exit(record: RequestRecord): { exitCode?: number } {
+  return record.state === "failed" ? { exitCode: 1 } : {};
+}

@@ -1,0 +1,17 @@
+import { command } from "../../command.ts";
+import { bodyOf } from "../../gateway-reply.ts";
+import { renderRequest } from "../../request-text.ts";
+import { openLiveTarget } from "../../target.ts";
+
+export default command({
+  name: "show",
+  description: "show one request, how far it got and what proved it",
+  examples: ["svc-mgr agents single --agent-name worker requests show gwreq-20261121-044700Z-0a1b2c3d"],
+  args: { id: { type: "positional", description: "the request's id" } },
+  async run(invocation) {
+    const { link } = await openLiveTarget(invocation);
+    const params = { request_id: invocation.args.id ?? "" };
+    const record = bodyOf(await link.client.call("readRequest", { params }));
+    return { json: record, text: renderRequest(record) };
+  },
+});

@@ -1,0 +1,103 @@
+import { resolve } from "node:path";
+import { type Attached, attachGateway } from "../../services/fleet/attach-gateway.ts";
+import { type LaunchedSession, launchAgent } from "../../services/sessions/launch.ts";
+import { chooseTool } from "../../services/sessions/launch-tools.ts";
+import { messageOf } from "../../system/errors.ts";
+import { type Answer, command, UsageError } from "../command.ts";
+import { exitCodes } from "../dispatch.ts";
+import { toWholeNumber } from "../number-flag.ts";
+import { tmuxAttachLine } from "../tmux-socket.ts";
+import { openWorld } from "../world.ts";
+
+export default command({
+  name: "launch",
+  description: "start an agent in a tmux session of its own, with a gateway beside it",
+  examples: [
+    "svc-mgr agents launch --tool demo --agent-name first",
+    "svc-mgr agents launch --tool claude --agent-name worker --workdir ~/project -- --model sonnet",
+  ],
+  rest: "TOOL_ARGUMENTS",
+  args: {
+    tool: { type: "string", required: true, description: "claude, codex, gemini, opencode, kimi or demo" },
+    "agent-name": {
+      type: "string",
+      required: true,
+      description: "how the agent is called",
+      valueHint: "NAME",
+    },
+    "agent-id": { type: "string", description: "its id; default: derived from the name", valueHint: "ID" },
+    workdir: { type: "string", description: "where it works; default: here", valueHint: "DIR" },
+    home: { type: "string", description: "another home of the tool", valueHint: "DIR" },
+    env: { type: "string", multiple: true, description: "a variable for the agent", valueHint: "NAME=VALUE" },
+    unattended: { type: "boolean", description: "add the flags that skip permissions and sandboxes" },
+    "gateway-port": { type: "string", description: "port of its gateway; 0 takes a free one", default: "0" },
+    "no-gateway": { type: "boolean", description: "start no gateway" },
+  },
+  async run({ args, rest, inherited, io }) {
+    const port = toWholeNumber("gateway-port", args["gateway-port"], 0, 65_535);
+    const env = toVariables(args.env);
+    const world = openWorld(io, inherited);
+    const tool = chooseTool(world.tools, args.tool);
+    const session = await launchAgent(world, {
+      tool,
+      agentName: args["agent-name"],
+      agentId: args["agent-id"],
+      workdir: resolve(io.cwd, args.workdir ?? "."),
+      args: rest,
+      env,
+      home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
+      unattended: args.unattended,
+      signal: io.interrupted(),
+    });
+    if (args.unattended)
+      await io.writeError(`Note: unattended, with ${(tool.unattendedArgs ?? []).join(" ")}\n`);
+    if (args["no-gateway"]) return toAnswer(session, null, null);
+    try {
+      return toAnswer(session, await attachGateway(world, session, { port }), null);
+    } catch (error) {
+      return toAnswer(session, null, messageOf(error));
+    }
+  },
+});
+
+function toVariables(pairs: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const match = /^([A-Za-z_][A-Za-z0-9_]*)=(.*)$/s.exec(pair);
+      if (!match) throw new UsageError(`--env wants NAME=VALUE, not "${pair}"`);
+      return [match[1] ?? "", match[2] ?? ""];
+    }),
+  );
+}
+
+/** Exit 2 when the agent runs but its gateway does not (spec/coordination.md 4.5). */
+function toAnswer(session: LaunchedSession, attached: Attached | null, attachError: string | null): Answer {
+  const { manifest, manifestPath, sessionRoot } = session;
+  const name = manifest.agent_name;
+  const target = `svc-mgr agents single --agent-name ${name}`;
+  const status = attached?.link.status;
+  const lines = [
+    `${name} runs ${manifest.tool} in tmux session ${manifest.tmux_session_name}`,
+    ...(attached ? [`its gateway serves ${attached.link.client.baseUrl}`] : []),
+    ...(attachError ? [`its gateway did not start: ${attachError}`] : []),
+    `  watch it:   ${tmuxAttachLine(manifest.tmux)}`,
+    `  prompt it:  ${target} prompt --prompt "..."`,
+    `  end it:     ${target} stop`,
+  ];
+  return {
+    json: {
+      agent_name: name,
+      agent_id: manifest.agent_id,
+      tool: manifest.tool,
+      tmux_session_name: manifest.tmux_session_name,
+      manifest_path: manifestPath,
+      session_root: sessionRoot,
+      gateway_host: status?.gateway_host ?? null,
+      gateway_port: status?.gateway_port ?? null,
+      gateway_base_url: attached?.link.client.baseUrl ?? null,
+      ...(attachError ? { gateway_auto_attach_error: attachError } : {}),
+    },
+    text: lines.join("\n"),
+    exitCode: attachError ? exitCodes.usage : exitCodes.done,
+  };
+}

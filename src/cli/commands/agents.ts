@@ -1,0 +1,71 @@
+import { type Flags, group, type LazyCommand } from "../command.ts";
+import { targetFlags } from "../target.ts";
+
+const list: LazyCommand = () => import("./agents-list.ts").then((module) => module.default);
+
+/** What can be done to one agent, however it was named. */
+const ofOneAgent: Record<string, LazyCommand> = {
+  state: () => import("./agent/state.ts").then((module) => module.default),
+  prompt: () => import("./agent/prompt.ts").then((module) => module.default),
+  interrupt: () => import("./agent/interrupt.ts").then((module) => module.default),
+  requests: async () =>
+    group({
+      name: "requests",
+      description: "look into the gateway's queue",
+      examples: ["svc-mgr agents single --agent-name worker requests list"],
+      subCommands: {
+        list: () => import("./agent/requests-list.ts").then((module) => module.default),
+        show: () => import("./agent/requests-show.ts").then((module) => module.default),
+      },
+    }),
+  gateway: async () =>
+    group({
+      name: "gateway",
+      description: "the gateway beside the agent",
+      examples: ["svc-mgr agents single --agent-name worker gateway status"],
+      subCommands: {
+        attach: () => import("./agent/gateway-attach.ts").then((module) => module.default),
+        status: () => import("./agent/gateway-status.ts").then((module) => module.default),
+        prompt: () => import("./agent/gateway-prompt.ts").then((module) => module.default),
+      },
+    }),
+};
+
+const targets: Flags = targetFlags;
+
+export default group({
+  name: "agents",
+  description: "launch, find and drive agents",
+  examples: ["svc-mgr agents launch --tool demo --agent-name first", "svc-mgr agents list"],
+  subCommands: {
+    launch: () => import("./agents-launch.ts").then((module) => module.default),
+    list,
+    single: async () =>
+      group({
+        name: "single",
+        description: "one agent, by name or id",
+        examples: ["svc-mgr agents single --agent-name worker state"],
+        args: targets,
+        subCommands: {
+          ...ofOneAgent,
+          // Not for `self`: whoever stops its own session is gone before the record says so.
+          stop: () => import("./agent/stop.ts").then((module) => module.default),
+        },
+      }),
+    self: async () =>
+      group({
+        name: "self",
+        description: "the agent in whose session this runs",
+        examples: ["svc-mgr agents self state"],
+        subCommands: ofOneAgent,
+      }),
+    global: async () =>
+      group({
+        name: "global",
+        description: "all agents",
+        examples: ["svc-mgr agents global list"],
+        hidden: true,
+        subCommands: { list },
+      }),
+  },
+});

@@ -1,0 +1,26 @@
+import { group } from "./command.ts";
+import { runProgram } from "./dispatch.ts";
+import { createProcessIo } from "./process-io.ts";
+import { versionText } from "./version.ts";
+import { rootFlags } from "./world.ts";
+
+const root = group({
+  name: "svc-mgr",
+  description: "Launch CLI coding agents, find them, and give them work through their gateways.",
+  examples: [
+    "svc-mgr doctor",
+    "svc-mgr agents launch --tool demo --agent-name first",
+    'svc-mgr agents single --agent-name first prompt --prompt "hello" --wait',
+    "source <(svc-mgr complete bash)",
+  ],
+  args: rootFlags,
+  subCommands: {
+    agents: () => import("./commands/agents.ts").then((module) => module.default),
+    doctor: () => import("./commands/doctor.ts").then((module) => module.default),
+  },
+});
+
+/** The command line `svc-mgr`; `argv` without the program's name. Resolves with the exit code. */
+export function runManager(argv: readonly string[]): Promise<number> {
+  return runProgram(root, versionText(), argv, createProcessIo());
+}

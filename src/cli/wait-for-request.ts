@@ -1,0 +1,42 @@
+import type { RequestRecord } from "../protocol/gateway.ts";
+import type { GatewayClient } from "../services/fleet/gateway-client.ts";
+import { type Clock, sleep } from "../system/clock.ts";
+import { CommandFailure, exitCodes } from "./dispatch.ts";
+import { bodyOf } from "./gateway-reply.ts";
+
+/** `finished`: the request is no longer accepted or running. `turn_ended`: also its turn has ended. */
+export type WaitUntil = "finished" | "turn_ended";
+
+const lookEveryMs = 100;
+
+/**
+ * Reads the request until it is as far as asked, and returns its record; one that failed or was coalesced goes
+ * no further and is returned at once. Ends the command with exit 1 when `timeoutSeconds` are over.
+ */
+export async function waitForRequest(
+  clock: Clock,
+  client: GatewayClient,
+  requestId: string,
+  options: { until: WaitUntil; timeoutSeconds: number },
+): Promise<RequestRecord> {
+  const deadlineMs = clock.monotonicMs() + options.timeoutSeconds * 1000;
+  for (;;) {
+    const record = bodyOf(await client.call("readRequest", { params: { request_id: requestId } }));
+    if (isFarEnough(record, options.until)) return record;
+    if (clock.monotonicMs() >= deadlineMs) {
+      throw new CommandFailure(
+        exitCodes.refused,
+        `request ${requestId} is ${record.state} after ${options.timeoutSeconds} s; it goes on without us`,
+        { error: "timeout", detail: `still ${record.state}`, request: record },
+      );
+    }
+    await sleep(clock, lookEveryMs);
+  }
+}
+
+/** Pure. A completed prompt has been typed and taken; its turn may still run. */
+export function isFarEnough(record: RequestRecord, until: WaitUntil): boolean {
+  if (record.state === "failed" || record.state === "coalesced") return true;
+  if (record.state !== "completed") return false;
+  return until === "finished" || record.evidence.some((one) => one.step === "turn_ended");
+}

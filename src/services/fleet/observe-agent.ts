@@ -1,0 +1,56 @@
+import type { AgentState } from "../../protocol/agents.ts";
+import type { Manifest } from "../../protocol/files.ts";
+import type { Processes } from "../../system/processes.ts";
+import type { FoundAgent } from "../sessions/find.ts";
+import { gatewayIdentity } from "../sessions/gateway-folder.ts";
+import type { LaunchTool } from "../sessions/launch-tools.ts";
+import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
+import { type GatewayLink, type GatewayLinkDeps, linkGateway } from "./gateway-link.ts";
+import { toAgentState } from "./projection.ts";
+
+export interface ObserveDeps extends GatewayLinkDeps {
+  processes: Processes;
+  tmuxFor: (socket: string | undefined) => Tmux;
+  tools: readonly LaunchTool[];
+}
+
+export interface Observed {
+  state: AgentState;
+  link: GatewayLink;
+}
+
+/**
+ * One look at an agent: through its healthy gateway, else at tmux and the processes of its pane. Never rejects
+ * for what it finds; rejects when tmux cannot be read.
+ */
+export async function observeAgent(deps: ObserveDeps, agent: FoundAgent): Promise<Observed> {
+  const { manifest, manifestPath, sessionRoot } = agent;
+  const { attachIdentity } = gatewayIdentity(manifest);
+  const link = await linkGateway(deps, { sessionRoot, attachIdentity });
+  const healthy = link.state === "healthy" ? link : null;
+  const terminal = healthy && (await healthy.client.call("terminalState", {}));
+  const programPresent = await isProgramPresent(deps, manifest);
+  const state = toAgentState({
+    manifest,
+    manifestPath,
+    sessionRoot,
+    lifecycleState: agent.record?.lifecycle.state ?? null,
+    programPresent,
+    status: healthy?.status ?? null,
+    terminal: terminal?.kind === "ok" ? terminal.body : null,
+    diagnostics:
+      link.state === "stale"
+        ? [{ kind: "gateway_unreachable", message: link.why, details: { pid: String(link.instance.pid) } }]
+        : [],
+  });
+  return { state, link };
+}
+
+/** True while the tool's program occupies the agent's own pane; a tool that no profile describes counts as there. */
+async function isProgramPresent(deps: ObserveDeps, manifest: Manifest): Promise<boolean> {
+  const tmux = deps.tmuxFor(manifest.tmux.socket);
+  const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
+  if (!pane || pane.dead) return false;
+  const tool = deps.tools.find((one) => one.tool === manifest.tool);
+  return tool === undefined || (await deps.processes.tree(pane.panePid)).some(tool.occupies);
+}

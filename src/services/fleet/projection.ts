@@ -1,0 +1,107 @@
+import type { AgentDiagnostic, AgentGateway, AgentIdentity, AgentState } from "../../protocol/agents.ts";
+import type { LifecycleState, Manifest } from "../../protocol/files.ts";
+import type { GatewayStatus } from "../../protocol/gateway.ts";
+import type { TerminalState } from "../../protocol/terminal.ts";
+
+/** What was learned of one terminal agent in one look. */
+export interface AgentFacts {
+  manifest: Manifest;
+  manifestPath: string;
+  sessionRoot: string;
+  lifecycleState: LifecycleState | null;
+  /** The tool's program is in its pane, as far as could be seen without a gateway. */
+  programPresent: boolean;
+  /** From the healthy gateway, or null without one. */
+  status: GatewayStatus | null;
+  /** The gateway's record of the terminal, or null when it has none. */
+  terminal: TerminalState | null;
+  /** What is wrong beyond the above. */
+  diagnostics: readonly AgentDiagnostic[];
+}
+
+/** Who a terminal agent is (contract 2.9). Pure. */
+export function toIdentity(
+  facts: Omit<AgentFacts, "terminal" | "diagnostics" | "programPresent">,
+): AgentIdentity {
+  const { manifest } = facts;
+  return {
+    tracked_agent_id: manifest.agent_id,
+    transport: "tui",
+    tool: manifest.tool,
+    session_name: manifest.tmux_session_name,
+    terminal_id: manifest.runtime.session_id,
+    runtime_session_id: manifest.runtime.session_id,
+    tmux_session_name: manifest.tmux_session_name,
+    tmux_window_name: manifest.tmux.primary_window_name ?? null,
+    manifest_path: facts.manifestPath,
+    session_root: facts.sessionRoot,
+    agent_name: manifest.agent_name,
+    agent_id: manifest.agent_id,
+    lifecycle_state: facts.lifecycleState,
+    backend: manifest.backend,
+    generation_id: manifest.registry_generation_id,
+    has_gateway: facts.status !== null,
+    has_mailbox: manifest.launch_plan.mailbox !== undefined,
+  };
+}
+
+/**
+ * The summary state (contract 2.9): the gateway's record of the terminal where there is one, else only whether
+ * the program is there; what nobody observed is `unknown`. Pure.
+ */
+export function toAgentState(facts: AgentFacts): AgentState {
+  const { manifest, status, terminal } = facts;
+  const phase = terminal?.turn.phase ?? "unknown";
+  return {
+    tracked_agent_id: manifest.agent_id,
+    identity: toIdentity(facts),
+    availability: toAvailability(facts),
+    turn: { phase, active_turn_id: phase === "active" ? `tui-anchor:${manifest.agent_id}` : null },
+    last_turn: {
+      result: terminal?.last_turn.result ?? "unknown",
+      turn_id: null,
+      turn_index: null,
+      updated_at_utc: terminal?.last_turn.updated_at_utc ?? null,
+    },
+    diagnostics: [...facts.diagnostics, ...terminalDiagnostics(terminal)],
+    gateway: status && toAgentGateway(status),
+    ...(terminal?.awaiting_decision ? { awaiting_decision: terminal.awaiting_decision } : {}),
+  };
+}
+
+/** A tool that we cannot read is still there to be driven: only the program's absence makes it unavailable. */
+function toAvailability(facts: AgentFacts): AgentState["availability"] {
+  switch (facts.terminal?.diagnostics.availability) {
+    case "error":
+      return "error";
+    case "unavailable":
+    case "tui_down":
+      return "unavailable";
+    case "available":
+    case "unknown":
+      return "available";
+    default:
+      return facts.programPresent ? "available" : "unavailable";
+  }
+}
+
+function terminalDiagnostics(terminal: TerminalState | null): AgentDiagnostic[] {
+  const { probe_error: probe, parse_error: parse } = terminal?.diagnostics ?? {};
+  return [
+    ...(probe ? [{ kind: "tmux_probe_error", message: probe.message, details: probe.details }] : []),
+    ...(parse ? [{ kind: "parse_baseline_error", message: parse.message, details: parse.details }] : []),
+  ];
+}
+
+function toAgentGateway(status: GatewayStatus): AgentGateway {
+  return {
+    gateway_health: status.gateway_health,
+    managed_agent_connectivity: status.managed_agent_connectivity,
+    managed_agent_recovery: status.managed_agent_recovery,
+    request_admission: status.request_admission,
+    active_execution: status.active_execution,
+    queue_depth: status.queue_depth,
+    gateway_host: status.gateway_host ?? null,
+    gateway_port: status.gateway_port ?? null,
+  };
+}

@@ -45,7 +45,7 @@ export function cliLocation(root: string, tool: LabTool): InstalledCli {
  * Installs one CLI at its pinned version through npm and returns where it lies. A complete installation is
  * returned at once. A new one is made in a folder beside it and renamed when npm has finished, so that an
  * interrupted run leaves no half-made tool; of two runs at once the first to finish wins.
- * Rejects with npm's last words when the installation fails.
+ * `progress` hears of an installation only. Rejects with npm's last words when the installation fails.
  */
 export async function installCli(
   root: string,
@@ -53,10 +53,7 @@ export async function installCli(
   progress: (line: string) => void,
 ): Promise<InstalledCli> {
   const location = cliLocation(root, tool);
-  if (existsSync(location.executable)) {
-    progress(`${tool} ${location.version}: in the cache`);
-    return location;
-  }
+  if (existsSync(location.executable)) return location;
   mkdirSync(root, { recursive: true });
   removeAbandoned(root, tool);
   const { name, version, setup } = cliPackages[tool];

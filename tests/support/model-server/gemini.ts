@@ -84,10 +84,15 @@ function partsOf(content: Json | undefined): readonly Json[] {
 }
 
 function personTexts(content: Json): string[] {
-  return partsOf(content)
-    .map((part) => textOf(member(part, "text")))
-    .filter((text) => text !== "" && !text.startsWith("<session_context>"));
+  const texts = partsOf(content).map((part) => textOf(member(part, "text")));
+  // A file that a prompt names follows it in parts of its own, up to the end of the turn.
+  const files = texts.findIndex((text) => text.startsWith("\n--- Content from referenced files"));
+  const said = files === -1 ? texts : texts.slice(0, files);
+  return said.filter((text) => text !== "" && !notes.some((note) => text.startsWith(note)));
 }
+
+/** What Gemini CLI itself says in the user's role. */
+const notes = ["<session_context>", "\n<system_note>"];
 
 function purposeOf(path: string, body: Json, newest: string): Purpose {
   if (path.includes(":countTokens")) return "count_tokens";

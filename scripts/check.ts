@@ -1,0 +1,45 @@
+import { bootstrap } from "./bootstrap.ts";
+import { findDrift } from "./generated.ts";
+import { runStep, type Step, type StepResult, tool } from "./steps.ts";
+
+// Everything that can be known without starting an agent, in well under a minute.
+
+await bootstrap({ tmux: false });
+
+const fastTests = ["tests/unit", "tests/guards", "tests/contract"];
+
+const steps: Step[] = [
+  { name: "format and lint", command: tool("biome", "check", "--error-on-warnings", ".") },
+  { name: "types", command: tool("tsc", "-p", ".") },
+  { name: "dead code", command: tool("knip") },
+  { name: "fast tests", command: [process.execPath, "test", "--only-failures", ...fastTests] },
+];
+
+const started = performance.now();
+const report = (result: StepResult) => {
+  const verdict = result.ok ? "ok    " : "FAILED";
+  console.log(`${verdict} ${result.name} (${result.seconds.toFixed(1)} s)`);
+  if (!result.ok) console.log(result.output.replace(/^/gm, "  "));
+  return result;
+};
+const drift = findDrift().then(
+  (drifted): StepResult => ({
+    name: "generated files",
+    ok: drifted.length === 0,
+    exitCode: 0,
+    timedOut: false,
+    output: drifted.join("\n"),
+    seconds: (performance.now() - started) / 1000,
+  }),
+);
+const results = await Promise.all(
+  [...steps.map((step) => runStep(step)), drift].map((step) => step.then(report)),
+);
+const failed = results.filter((result) => !result.ok);
+const seconds = ((performance.now() - started) / 1000).toFixed(1);
+console.log(
+  failed.length === 0
+    ? `all is well (${seconds} s)`
+    : `${failed.length} of ${results.length} failed (${seconds} s)`,
+);
+process.exitCode = failed.length === 0 ? 0 : 1;

@@ -1,0 +1,71 @@
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { repositoryRoot } from "./bootstrap.ts";
+import { runStep, tool } from "./steps.ts";
+
+/** A folder of generated files, and the command that would bring it up to date in another folder. */
+interface Generated {
+  folder: string;
+  /** Where it comes from; nothing is compared while this is absent. */
+  source: string;
+  refresh: string;
+  command(folder: string): string[];
+}
+
+const generated: Generated[] = [
+  {
+    folder: "src/db/gateway/migrations",
+    source: "src/db/gateway/schema.ts",
+    refresh: "bunx drizzle-kit generate",
+    command: (folder) =>
+      tool(
+        "drizzle-kit",
+        "generate",
+        "--dialect=sqlite",
+        "--schema=src/db/gateway/schema.ts",
+        `--out=${folder}`,
+      ),
+  },
+];
+
+/**
+ * Generates every generated file anew, in a temporary folder beside a copy of what is there. Returns a line for
+ * each that differs, with the command that brings it up to date; changes nothing in the repository.
+ */
+export async function findDrift(): Promise<string[]> {
+  const found = await Promise.all(generated.map(driftOf));
+  return found.flat();
+}
+
+async function driftOf({ folder, source, refresh, command }: Generated): Promise<string[]> {
+  if (!existsSync(join(repositoryRoot, source))) return [];
+  const present = join(repositoryRoot, folder);
+  const fresh = mkdtempSync(join(tmpdir(), "svc-generated-"));
+  try {
+    if (existsSync(present)) cpSync(present, fresh, { recursive: true });
+    const run = await runStep({
+      name: refresh,
+      command: command(relative(repositoryRoot, fresh)),
+      timeoutMs: 30_000,
+    });
+    if (!run.ok) return [`${folder}: the generator failed`, run.output];
+    const names = new Set([...filesIn(present), ...filesIn(fresh)]);
+    return [...names]
+      .filter((name) => textOf(join(present, name)) !== textOf(join(fresh, name)))
+      .map((name) => `${join(folder, name)} has drifted: run ${refresh}`);
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+function filesIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
+}
+
+function textOf(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, "utf8") : null;
+}

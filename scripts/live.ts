@@ -1,0 +1,93 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { cacheRoot, installCli, type LabTool, labTools } from "../tests/live/lab/cli-cache.ts";
+import { bootstrap } from "./bootstrap.ts";
+import { endLeftovers } from "./leftovers.ts";
+import { runStep } from "./steps.ts";
+import { readReport, type TestCounts } from "./test-report.ts";
+
+// Runs the real agent CLIs against a scripted model on loopback: `bun run live [tool...]`. The last line counts
+// what really ran.
+
+/** What runs when no tool is named. */
+const everyday: readonly LabTool[] = ["claude", "codex"];
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !labTools.some((tool) => tool === name));
+if (unknown.length > 0) {
+  console.error(`unknown tool: ${unknown.join(", ")}. The lab knows ${labTools.join(", ")}.`);
+  process.exit(2);
+}
+const tools = asked.length === 0 ? everyday : labTools.filter((tool) => asked.includes(tool));
+
+await bootstrap({ tmux: true });
+
+const playground = mkdtempSync(join(tmpdir(), "svc-live-"));
+const mark = { name: "LAB_RUN", value: playground };
+const total: TestCounts = { passed: 0, failed: 0 };
+try {
+  for (const tool of tools) await runLab(tool);
+} finally {
+  await endLeftovers(mark);
+  rmSync(playground, { recursive: true, force: true });
+}
+console.log(`${total.passed} passed, ${total.failed} failed`);
+process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
+
+/** One tool after the other: each wants the machine for itself, or its times say nothing. */
+async function runLab(tool: LabTool): Promise<void> {
+  try {
+    await installCli(cacheRoot(process.env), tool, console.log);
+  } catch (error) {
+    fail(1, `${tool}: ${error instanceof Error ? error.message : error}`);
+    return;
+  }
+  const file = `tests/live/${tool}.test.ts`;
+  const report = join(playground, `${tool}.xml`);
+  const run = await runStep({
+    name: tool,
+    command: [
+      process.execPath,
+      "test",
+      "--reporter=junit",
+      `--reporter-outfile=${report}`,
+      "--timeout=120000",
+      `./${file}`,
+    ],
+    cleanEnv: true,
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: playground,
+      CI: "true",
+      SVC_LAB_CACHE: cacheRoot(process.env),
+      [mark.name]: mark.value,
+    },
+    live: true,
+    timeoutMs: 20 * 60_000,
+  });
+  const counts = readReport(readOrEmpty(report), [file]);
+  total.passed += counts.passed;
+  fail(counts.failed);
+  if (counts.skipped > 0) fail(counts.skipped, `${tool}: ${counts.skipped} tests were skipped`);
+  if (counts.missing.length > 0) fail(1, `${tool}: ${file} was not run to an end`);
+  else if (!run.ok && counts.failed + counts.skipped === 0) {
+    fail(1, `${tool}: bun test ended with ${run.timedOut ? "a timeout" : run.exitCode}`);
+  }
+  for (const one of await endLeftovers(mark))
+    fail(1, `${tool}: left behind: process ${one.pid} ${one.command}`);
+  console.log(`${tool}: ${counts.passed} tests went well, ${run.seconds.toFixed(1)} s\n`);
+}
+
+function fail(count: number, why?: string): void {
+  total.failed += count;
+  if (why) console.log(`FAILED ${why}`);
+}
+
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}

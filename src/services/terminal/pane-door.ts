@@ -57,20 +57,16 @@ export function createPaneDoor(deps: {
 
   async function leaveMode(): Promise<boolean> {
     const target = pane();
-    // A mode may lie on top of another, so look again after each.
-    for (let left = 0; ; left++) {
-      const [closed, mode] = await facts(target);
-      if (closed !== "0") throw closedPane();
-      if (mode === "0") return left > 0;
-      if (left === 3) throw new ServiceError("unavailable", "the pane stays in copy mode");
-      await step("pane.mode", () => control.command(`send-keys -t ${target} -X cancel`));
-    }
-  }
-
-  async function facts(target: string): Promise<string[]> {
-    const format = `${CLOSED} #{?pane_in_mode,1,0}`;
-    const [found = ""] = await control.command(`display-message -p -t ${target} ${quoteArgument(format)}`);
-    return found.split(" ");
+    const format = `#{pane_id} ${CLOSED} #{?pane_in_mode,1,0}`;
+    const [facts = ""] = await control.command(`display-message -p -t ${target} ${quoteArgument(format)}`);
+    const [found, closed, mode] = facts.split(" ");
+    // tmux answers for a pane that is no more, too: with nothing in it.
+    if (found !== target) throw new ServiceError("unavailable", "the agent's pane is gone");
+    if (closed !== "0") throw closedPane();
+    if (mode === "0") return false;
+    // Every mode of the pane, also those that lie on top of another.
+    await step("pane.mode", () => control.command(`copy-mode -q -t ${target}`));
+    return true;
   }
 
   async function paste(text: string): Promise<void> {
@@ -91,7 +87,7 @@ export function createPaneDoor(deps: {
     const parts: Promise<string[]>[] = [];
     for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
       const chunk = quoteArgument(bytes.subarray(at, at + CHUNK_BYTES));
-      parts.push(control.command(`set-buffer ${at > 0 ? "-a " : ""}-b ${buffer} ${chunk}`));
+      parts.push(control.command(`set-buffer ${at > 0 ? "-a " : ""}-b ${buffer} -- ${chunk}`));
     }
     await Promise.all(parts);
   }

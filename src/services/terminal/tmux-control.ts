@@ -54,10 +54,10 @@ const LAST_RETRY_MS = 2000;
 const ANSWER_MS = 10_000;
 const LEAVE_MS = 1000;
 /**
- * `pause-after`: were we ever to stop reading (a stopped process), tmux 3.3a would otherwise stop reading the
- * pane as well, and the agent would hang with us.
+ * `no-output` until somebody listens. No `pause-after`: seen on tmux 3.3a, neither with it nor without does tmux
+ * go on reading a pane while its only attached client stands still, so it would only add a second output form.
  */
-const ATTACH_FLAGS = "ignore-size,no-output,pause-after=1";
+const ATTACH_FLAGS = "ignore-size,no-output";
 
 interface Waiting {
   left: number;
@@ -143,11 +143,6 @@ export function createControlConnection(options: ControlOptions): ControlConnect
         return;
       case "notice":
         if (item.name === "exit") from.reason = item.text || from.reason;
-        // We fell behind and tmux stopped sending this pane: one wake-up stands for what was dropped.
-        if (item.name === "pause") {
-          send(from, `refresh-client -A "${item.text}:continue"`, 1).catch(() => {});
-          for (const listener of outputListeners.get(item.text) ?? []) tell(listener);
-        }
         emit({ kind: "notice", name: item.name, text: item.text });
     }
   }

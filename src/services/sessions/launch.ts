@@ -245,8 +245,8 @@ async function occupied(deps: LaunchDeps, request: LaunchRequest, pane: TmuxPane
 }
 
 /** What the launch script of the terminal becomes when the program has ended. */
-function isLoginShell(process: ProcessFacts): boolean {
-  return process.argv.length === 2 && process.argv[1] === "-l";
+function isLoginShell({ argv }: ProcessFacts): boolean {
+  return argv.length === 2 && argv[1] === "-l";
 }
 
 async function endSession(deps: LaunchDeps, session: string, pane: TmuxPane): Promise<void> {

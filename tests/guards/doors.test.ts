@@ -68,6 +68,11 @@ describe("a planted violation is seen", () => {
       source: "f({ status: 202 });",
     },
     { id: "a status in routes", path: "src/routes/a.ts", source: "status(404, x);" },
+    {
+      id: "a record called process",
+      path: "src/services/a/b.ts",
+      source: "tree.map((process) => process.argv);",
+    },
     { id: "a variable called processes", path: "src/services/a/b.ts", source: "processes.run([]);" },
   ];
   test.each(allowed)("not a violation: $id", ({ path, source }) => {

@@ -20,7 +20,7 @@ const hosts = [
   ["ghcr", "io"],
 ].map((parts) => parts.join("."));
 
-const places = ["work", "root", "Users", "tmp/brief", "tmp/bash_jobs"];
+const places = ["work/(?:main|shared|\\.library)", "root", "Users", "tmp/brief", "tmp/bash_jobs"];
 
 const forbidden: { pattern: RegExp; why: string }[] = [
   {
@@ -29,7 +29,7 @@ const forbidden: { pattern: RegExp; why: string }[] = [
   },
   {
     // A compiled executable sees its own files below `$bunfs/root`.
-    pattern: new RegExp(`(?<![\\w.$*}-]|\\$bunfs)/(?:${places.join("|")})/[\\w.-]+`, "g"),
+    pattern: new RegExp(`(?<![\\w.$*}-]|\\$bunfs)/(?:${places.join("|")})(?:/[\\w.-]+)?`, "g"),
     why: "a path of one machine",
   },
   { pattern: new RegExp(`Co-${"Authored"}-By`, "gi"), why: "authorship belongs into git" },

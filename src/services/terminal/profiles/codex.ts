@@ -54,7 +54,8 @@ export const codexProfile: ToolProfile = {
   busy: [
     {
       id: "status_row",
-      pattern: "^(?:[•◦\\u2801-\\u28ff] )?(?!Booting MCP|Starting MCP)\\S.* \\(\\d[^()]*esc to interrupt\\)",
+      pattern:
+        "^(?!.{0,2}(?:Booting|Starting) MCP)(?:[•◦\\u2801-\\u28ff] )?\\S.* \\(\\d[^()]*esc to interrupt\\)",
       where: "live_edge",
     },
     {

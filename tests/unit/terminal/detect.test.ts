@@ -1,0 +1,298 @@
+import { describe, expect, test } from "bun:test";
+import { detect } from "../../../src/services/terminal/detect.ts";
+import { observationOf } from "../../../src/services/terminal/explain.ts";
+import type { Observation } from "../../../src/services/terminal/observation.ts";
+import { compiled, loadCorpus, observe, read } from "./corpus.ts";
+import { demoDialog, demoScreen } from "./screens.ts";
+
+const values = (observation: Observation, tool = "demo") =>
+  Object.values(detect(observation, compiled(tool)).surface)
+    .map((value) => value[0])
+    .join("");
+
+describe("the value table, in the order accepting, editing, ready, pending", () => {
+  test.each([
+    { id: "an empty composer is ready", screen: {}, want: "ynyn" },
+    { id: "a draft is not ready", screen: { draft: ["half a thought"] }, want: "yynn" },
+    { id: "a draft of many rows", screen: { draft: ["one", "", "three"] }, want: "yynn" },
+    { id: "a paste chip is a draft", screen: { draft: ["[Pasted #1 · 12 lines]"] }, want: "yynn" },
+    { id: "a status row is busy", screen: { busySeconds: 3 }, want: "ynnn" },
+    { id: "a draft while busy", screen: { busySeconds: 3, draft: ["next"] }, want: "yynn" },
+    { id: "a queued row is pending", screen: { busySeconds: 3, queued: ["later"] }, want: "ynny" },
+    { id: "a queued row without a status row is pending", screen: { queued: ["later"] }, want: "ynyy" },
+    { id: "a busy title alone vetoes ready", screen: { title: "⠙ demo: working" }, want: "ynnn" },
+    { id: "an idle title adds nothing", screen: { title: "demo: ready" }, want: "ynyn" },
+    { id: "a foreign title says nothing", screen: { title: "vim notes.txt" }, want: "ynyn" },
+    {
+      id: "an idle title does not outvote a status row",
+      screen: { busySeconds: 1, title: "demo: ready" },
+      want: "ynnn",
+    },
+    {
+      id: "a title that asks for a person leaves ready open",
+      screen: { title: "demo: action required" },
+      want: "ynun",
+    },
+    {
+      id: "a slash popup leaves ready open",
+      screen: { draft: ["/cl"], popup: ["  /clear  clear the session"] },
+      want: "yyun",
+    },
+  ])("$id", ({ screen, want }) => {
+    expect(values(demoScreen(screen))).toBe(want);
+  });
+});
+
+describe("words in the transcript pin no state", () => {
+  test.each([
+    {
+      id: "a quoted status row above the closing row",
+      transcript: ["> hi", "⠋ Working… (3s · esc to interrupt)", "— done in 3s —"],
+    },
+    {
+      id: "a quoted status row inside an answer",
+      transcript: ["> hi", "* it shows ⠋ Working… (3s · esc to interrupt)", "— done in 1s —"],
+    },
+    {
+      id: "a quoted queue row that does not touch the composer",
+      transcript: ["> hi", "  ⧗ later", "* ok", "— done in 1s —"],
+    },
+    {
+      id: "a quoted menu",
+      transcript: [
+        "> hi",
+        "* Proceed?",
+        "❯ 1. Yes",
+        "  2. No",
+        "enter to choose · esc to cancel",
+        "— done in 1s —",
+      ],
+    },
+    {
+      id: "an older interruption",
+      transcript: ["> hi", "✗ interrupted", "> again", "* ok", "— done in 1s —"],
+    },
+    { id: "an older error", transcript: ["> hi", "✗ error: no", "> again", "* ok", "— done in 1s —"] },
+  ])("$id", ({ transcript }) => {
+    const signals = detect(demoScreen({ transcript }), compiled("demo"));
+    expect(signals).toMatchObject({
+      surface: { ready_posture: "yes", pending_input: "no" },
+      interrupted: false,
+      knownFailure: false,
+      awaitingDecision: null,
+      completionMarker: `— done in ${transcript.join().includes("3s —") ? "3s —" : "1s —"}`,
+    });
+  });
+});
+
+describe("the end of a turn", () => {
+  test.each([
+    {
+      id: "interrupted",
+      row: "✗ interrupted",
+      want: { interrupted: true, knownFailure: false, successCandidate: false },
+    },
+    {
+      id: "failed",
+      row: "✗ error: model gone",
+      want: {
+        interrupted: false,
+        knownFailure: true,
+        successCandidate: false,
+        currentError: "✗ error: model gone",
+      },
+    },
+    {
+      id: "done",
+      row: "— done in 4s —",
+      want: { interrupted: false, knownFailure: false, successCandidate: true },
+    },
+    {
+      id: "parked until a time",
+      row: "✗ usage limit reached · resets 15:00",
+      want: { parked: { until: "15:00" } },
+    },
+    { id: "parked without a time", row: "✗ usage limit reached", want: { parked: { until: null } } },
+  ])("$id", ({ row, want }) => {
+    expect(detect(demoScreen({ transcript: ["> hi", row] }), compiled("demo"))).toMatchObject(want);
+  });
+
+  test("while the tool works none of its banners counts", () => {
+    const signals = detect(
+      demoScreen({ transcript: ["> hi", "✗ interrupted"], busySeconds: 0 }),
+      compiled("demo"),
+    );
+    expect(signals).toMatchObject({ interrupted: false, activeReasons: ["status_row"] });
+  });
+});
+
+describe("a question for a person", () => {
+  test("is told with its options and the chosen one", () => {
+    const signals = detect(demoDialog("May I delete it?", ["Yes", "No"], 2), compiled("demo"));
+    expect(signals.awaitingDecision).toEqual({
+      kind: "selection_menu",
+      question: "May I delete it?",
+      options: [
+        { index: 1, text: "Yes", selected: false },
+        { index: 2, text: "No", selected: true },
+      ],
+    });
+    expect(signals.parsedSurface).toMatchObject({ business_state: "awaiting_operator", input_mode: "modal" });
+  });
+
+  test("trust is a kind of its own", () => {
+    const signals = detect(demoDialog("Do you trust this folder?", ["Yes", "No"], 1), compiled("demo"));
+    expect(signals).toMatchObject({ awaitingRule: "trust", awaitingDecision: { kind: "trust_prompt" } });
+  });
+
+  test("two chosen rows are no menu we know", () => {
+    const menu = demoDialog("May I?", ["Yes", "No"], 1);
+    const raw = menu.raw.replace("  2. No", "❯ 2. No");
+    const signals = detect(
+      observationOf({ raw, tool: compiled("demo"), title: null, cursorRow: 4 }),
+      compiled("demo"),
+    );
+    expect(signals).toMatchObject({ awaitingDecision: null, surface: { ready_posture: "unknown" } });
+  });
+});
+
+describe("what cannot be known", () => {
+  const idle = demoScreen();
+  test.each([
+    {
+      id: "no profile",
+      observation: idle,
+      profile: null,
+      state: "unsupported_tool",
+      parse: "unsupported_tool",
+    },
+    {
+      id: "a dead pane",
+      observation: { ...idle, pane: { ...idle.pane, dead: true } },
+      state: "tui_down",
+      parse: "skipped_tui_down",
+    },
+    {
+      id: "no process",
+      observation: { ...idle, processes: [] },
+      state: "tui_down",
+      parse: "skipped_tui_down",
+    },
+    {
+      id: "processes that cannot be read",
+      observation: { ...idle, processes: null },
+      state: "probe_error",
+      parse: "probe_error",
+    },
+    {
+      id: "a cursor outside the composer",
+      observation: { ...idle, cursor: { row: 0, column: 0 } },
+      state: "tui_up",
+      parse: "parsed",
+    },
+    {
+      id: "an empty screen",
+      observation: { ...idle, rows: [], pane: { ...idle.pane, height: 0 } },
+      state: "tui_up",
+      parse: "parsed",
+    },
+  ])("$id reads unknown", ({ observation, profile, state, parse }) => {
+    const signals = detect(observation, profile === null ? null : compiled("demo"));
+    expect(signals).toMatchObject({ processState: state, parseStatus: parse, activeReasons: [] });
+    expect(new Set(Object.values(signals.surface))).toEqual(new Set(["unknown"]));
+  });
+});
+
+describe("codex", () => {
+  const corpus = loadCorpus();
+  const screen = (name: string) => {
+    const recording = corpus.find((one) => one.tool === "codex" && one.name === name);
+    if (!recording) throw new Error(name);
+    return recording;
+  };
+
+  test("a streaming answer whose question has scrolled away is busy without any title", () => {
+    const busy = screen("busy");
+    const raw = busy.raw.replace(">_ ", "   ").replace("OpenAI Codex", "some more").replace("› ", "  ");
+    expect(read(observe({ ...busy, raw }), "codex").labels).toMatchObject({
+      ready_posture: "no",
+      phase: "active",
+    });
+  });
+
+  test.each([
+    {
+      id: "a failed compaction",
+      text: "Error running remote compact task: stream disconnected before completion",
+      type: "codex_remote_compact_stream_disconnected",
+    },
+    {
+      id: "a compaction that is too long",
+      text: "compact failed: context_length_exceeded",
+      type: "codex_remote_compact_context_length_exceeded",
+    },
+    {
+      id: "a compaction the server refuses",
+      text: "remote compact: unknown parameter x",
+      type: "codex_remote_compact_unknown_parameter",
+    },
+    {
+      id: "a compaction and a server error",
+      text: "compact: server_error",
+      type: "codex_remote_compact_server_error",
+    },
+    { id: "a compaction that failed otherwise", text: "compact task failed", type: "unknown" },
+  ])("$id degrades the context, stays ready, and is no failed turn", ({ text, type }) => {
+    const error = screen("error-500");
+    const raw = error.raw.replace(/■ We.*errors\./, `■ ${text}`);
+    const { signals } = read(observe({ ...error, raw }), "codex");
+    expect(signals).toMatchObject({
+      chatContext: "degraded",
+      chatContextDiagnostic: { tool_name: "codex", degraded_error_type: type, message_preview: `■ ${text}` },
+      knownFailure: false,
+      successCandidate: false,
+      surface: { ready_posture: "yes" },
+    });
+  });
+
+  test("an error that does not speak of compaction leaves the context current", () => {
+    expect(read(observe(screen("error-400")), "codex").signals).toMatchObject({
+      chatContext: "current",
+      successBlocked: true,
+    });
+  });
+
+  test("a server that starts is neither idle nor a turn", () => {
+    const ready = screen("ready");
+    const rows = ready.raw.split("\n");
+    const above = (ready.cursor_row ?? 0) - 2;
+    const raw = rows.with(above, `${rows[above]}• Booting MCP server: x (0s • esc to interrupt)`).join("\n");
+    const { labels, signals } = read(observe({ ...ready, raw }), "codex");
+    expect(signals.activeReasons).toEqual([]);
+    expect(labels).toMatchObject({ ready_posture: "no", phase: "unknown" });
+  });
+});
+
+describe("claude", () => {
+  const ready = loadCorpus().find((one) => one.tool === "claude" && one.name === "ready");
+  if (!ready) throw new Error("no recording");
+  const emptyComposer = /❯[ \u00a0]\x1b\[7m\n/u;
+  const composer = (payload: string) => {
+    expect(ready.raw).toMatch(emptyComposer);
+    return { ...ready, raw: ready.raw.replace(emptyComposer, `❯ ${payload}\n`) };
+  };
+
+  test.each([
+    { id: "dim text is a placeholder", payload: '\x1b[2mTry "fix the tests"\x1b[0m', want: "ynyn" },
+    { id: "a placeholder under the drawn cursor", payload: '\x1b[7mT\x1b[0;2mry "fix"\x1b[0m', want: "ynyn" },
+    { id: "plain text is a draft", payload: "Try it", want: "yynn" },
+    { id: "a draft with a dim completion is a draft", payload: "Try\x1b[2m it\x1b[0m", want: "yynn" },
+    {
+      id: "text in a colour is a draft",
+      payload: "\x1b[38;2;177;185;249m[Pasted text #1 +9 lines]\x1b[39m",
+      want: "yynn",
+    },
+  ])("$id", ({ payload, want }) => {
+    expect(values(observe(composer(payload)), "claude")).toBe(want);
+  });
+});

@@ -1,0 +1,152 @@
+import { describe, expect, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
+import { ToolProfile } from "../../../src/protocol/tool-profile.ts";
+import { matchProcesses } from "../../../src/services/terminal/detect/process.ts";
+import {
+  allProfiles,
+  compileProfile,
+  parseProfiles,
+  profileFor,
+} from "../../../src/services/terminal/profile.ts";
+import { compilePattern } from "../../../src/services/terminal/profile-pattern.ts";
+import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
+import { compiled } from "./corpus.ts";
+
+describe("the built-in profiles", () => {
+  test.each(builtInProfiles.map((profile) => ({ tool: profile.tool, profile })))(
+    "$tool is valid data, as JSON too, and compiles",
+    ({ profile }) => {
+      const copy: unknown = JSON.parse(JSON.stringify(profile));
+      expect([...Value.Errors(ToolProfile, copy)]).toEqual([]);
+      expect(() => compileProfile(profile)).not.toThrow();
+    },
+  );
+
+  test("kimi alone is marked untested", () => {
+    expect(builtInProfiles.filter((profile) => !profile.tested).map((profile) => profile.tool)).toEqual([
+      "kimi",
+    ]);
+  });
+
+  test("a tool that nothing describes has no profile", () => {
+    expect(profileFor("nano")).toBeNull();
+  });
+});
+
+describe("the override file", () => {
+  const [demo] = builtInProfiles;
+  if (!demo) throw new Error("no profile");
+  const file = (profiles: unknown[]) => JSON.stringify({ schema_version: 1, profiles });
+
+  test("replaces a built-in profile and adds tools", () => {
+    const overrides = parseProfiles(
+      file([
+        { ...demo, profile_version: "2" },
+        { ...demo, tool: "other" },
+      ]),
+    );
+    expect(profileFor("demo", overrides)?.data.profile_version).toBe("2");
+    expect(profileFor("other", overrides)?.data.tool).toBe("other");
+    expect(allProfiles(overrides)).toHaveLength(builtInProfiles.length + 1);
+  });
+
+  test.each([
+    { id: "text that is not JSON", text: "{", message: "not JSON" },
+    {
+      id: "a missing field, by its path",
+      text: file([{ ...demo, executable: undefined }]),
+      message: "/profiles/0/executable",
+    },
+    {
+      id: "an unknown field, by its path",
+      text: file([{ ...demo, colour: 1 }]),
+      message: "/profiles/0/colour",
+    },
+    {
+      id: "a wrong version",
+      text: JSON.stringify({ schema_version: 2, profiles: [] }),
+      message: "/schema_version",
+    },
+    { id: "two profiles of one tool", text: file([demo, demo]), message: "two profiles of demo" },
+    {
+      id: "a pattern that is no pattern, by its field",
+      text: file([{ ...demo, title: { ...demo.title, busy: ["("] } }]),
+      message: "demo: title.busy[0]",
+    },
+    {
+      id: "a pattern that may take for ever",
+      text: file([{ ...demo, banner: "(a+)+$" }]),
+      message: "demo: banner: a repeated group repeats",
+    },
+  ])("refuses $id", ({ text, message }) => {
+    expect(() => parseProfiles(text)).toThrow(message);
+  });
+});
+
+describe("a pattern", () => {
+  test.each([
+    { pattern: "^(?:a|b)?x", fine: true },
+    { pattern: "(ab)+", fine: true },
+    { pattern: "[(+]+", fine: true },
+    { pattern: "\\(a+\\)+", fine: true },
+    { pattern: "(a+)+", fine: false },
+    { pattern: "(a|b)*", fine: false },
+    { pattern: "((a*))+", fine: false },
+    { pattern: "(?:a{2,})*", fine: false },
+    { pattern: "(a)\\1", fine: false },
+    { pattern: "(?<=a)b", fine: false },
+    { pattern: ".*a.*b.*c.*d", fine: false },
+    { pattern: "[", fine: false },
+  ])("$pattern is allowed: $fine", ({ pattern, fine }) => {
+    expect("pattern" in compilePattern(pattern)).toBe(fine);
+  });
+});
+
+describe("the tool's process", () => {
+  test.each([
+    { id: "claude by its name", tool: "claude", command: "claude", argv: ["claude"], is: true },
+    {
+      id: "an editor on a file named claude is not claude",
+      tool: "claude",
+      command: "vim",
+      argv: ["vim", "claude"],
+      is: false,
+    },
+    {
+      id: "codex as node's script",
+      tool: "codex",
+      command: "node",
+      argv: ["node", "/x/bin/codex"],
+      is: true,
+    },
+    { id: "codex as a native child", tool: "codex", command: "codex", argv: ["/x/codex/codex"], is: true },
+    {
+      id: "gemini behind node's flags",
+      tool: "gemini",
+      command: "node",
+      argv: ["/usr/bin/node", "--max-old-space-size=8", "/x/gemini"],
+      is: true,
+    },
+    {
+      id: "node alone is no gemini",
+      tool: "gemini",
+      command: "node",
+      argv: ["node", "/x/server.js"],
+      is: false,
+    },
+    {
+      id: "the scripted agent by its argument",
+      tool: "demo",
+      command: "bun",
+      argv: ["bun", "/x/svc-gateway.ts", "demo-agent"],
+      is: true,
+    },
+    { id: "a shell is no tool", tool: "demo", command: "bash", argv: ["-bash"], is: false },
+  ])("$id", ({ tool, command, argv, is }) => {
+    const tree = [
+      { pid: 1, parentPid: 0, command: "bash", argv: ["bash"] },
+      { pid: 2, parentPid: 1, command, argv: [...argv] },
+    ];
+    expect(matchProcesses(tree, compiled(tool))).toEqual(is ? [command] : []);
+  });
+});

@@ -1,0 +1,29 @@
+import type { CliIo } from "../../src/cli/command.ts";
+
+export interface FakeIo extends CliIo {
+  out: string;
+  err: string;
+}
+
+/** Streams of a command line run in process: what it wrote stands in `out` and `err`. */
+export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): FakeIo {
+  const io: FakeIo = {
+    out: "",
+    err: "",
+    env: {},
+    cwd: "/",
+    home: "/nonexistent",
+    stdoutIsTty: false,
+    stdinIsTty: given.input === undefined,
+    writeOut: async (text) => {
+      io.out += text;
+    },
+    writeError: async (text) => {
+      io.err += text;
+    },
+    readInput: async () => given.input ?? "",
+    interrupted: () => new AbortController().signal,
+    ...given,
+  };
+  return io;
+}

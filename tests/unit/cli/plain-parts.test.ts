@@ -1,0 +1,160 @@
+import { describe, expect, test } from "bun:test";
+import { UsageError } from "../../../src/cli/command.ts";
+import { renderPairs, renderTable } from "../../../src/cli/format.ts";
+import { toWholeNumber } from "../../../src/cli/number-flag.ts";
+import { readPrompt } from "../../../src/cli/prompt-text.ts";
+import { suggest } from "../../../src/cli/suggest.ts";
+import { tmuxAdvice } from "../../../src/cli/tmux-advice.ts";
+import { chooseTmuxSocket, tmuxAttachLine } from "../../../src/cli/tmux-socket.ts";
+import { isFarEnough } from "../../../src/cli/wait-for-request.ts";
+import type { Evidence, RequestRecord } from "../../../src/protocol/gateway.ts";
+import { createFakeIo } from "../../support/fake-io.ts";
+
+describe("what was probably meant", () => {
+  const words = ["state", "stop", "prompt", "interrupt", "gateway"];
+  test.each([
+    { id: "two letters swapped", typed: "satte", want: "state" },
+    { id: "a letter left out", typed: "promt", want: "prompt" },
+    { id: "the beginning of a word", typed: "inter", want: "interrupt" },
+    { id: "nothing, when nothing is near", typed: "launch", want: null },
+    { id: "nothing, for one letter that begins no word", typed: "z", want: null },
+  ])("$id", ({ typed, want }) => {
+    expect(suggest(typed, words)).toBe(want);
+  });
+});
+
+describe("tables and pairs", () => {
+  test("columns are aligned and lines end without blanks", () => {
+    expect(
+      renderTable(
+        ["NAME", "STATE"],
+        [
+          ["a", "active"],
+          ["longer", "x"],
+        ],
+      ),
+    ).toBe("NAME    STATE\na       active\nlonger  x");
+  });
+
+  test("pairs without a value are left out", () => {
+    expect(
+      renderPairs([
+        ["a", 0],
+        ["gone", null],
+        ["longer", "x"],
+      ]),
+    ).toBe("a       0\nlonger  x");
+  });
+});
+
+describe("a whole number out of a flag", () => {
+  test.each(["0", "80", "65535"])("%s is one", (text) => {
+    expect(toWholeNumber("port", text, 0, 65_535)).toBe(Number(text));
+  });
+  test.each(["-1", "65536", "1.5", "1e3", "", " 1", "0x10", "many"])("%p is none", (text) => {
+    expect(() => toWholeNumber("port", text, 0, 65_535)).toThrow(UsageError);
+  });
+  test("an absent flag stays absent", () => {
+    expect(toWholeNumber("port", undefined, 0, 1)).toBeUndefined();
+  });
+});
+
+describe("the prompt's text", () => {
+  test("comes from the flag, else from standard input, exactly", async () => {
+    expect(await readPrompt(" two\nlines\n", createFakeIo({ input: "other" }))).toBe(" two\nlines\n");
+    expect(await readPrompt(undefined, createFakeIo({ input: "piped\n" }))).toBe("piped\n");
+  });
+  test("a blank one, or none at a terminal, is a misuse", async () => {
+    await expect(readPrompt(" \n", createFakeIo())).rejects.toThrow("empty");
+    await expect(readPrompt(undefined, createFakeIo({ input: "" }))).rejects.toThrow("empty");
+    await expect(readPrompt(undefined, createFakeIo())).rejects.toThrow("--prompt");
+  });
+});
+
+describe("the tmux server that is meant", () => {
+  test.each([
+    { id: "the person's own by default", env: {}, want: undefined },
+    { id: "the named one", env: { SVC_TMUX_SOCKET: "lab", TMUX: "/tmp/tmux-0/other,1,0" }, want: "lab" },
+    {
+      id: "inside tmux, that of our pane",
+      env: { TMUX: "/tmp/tmux-0/other,1,0" },
+      want: "/tmp/tmux-0/other",
+    },
+    { id: "the default one has no name", env: { TMUX: "/tmp/tmux-0/default,1,0" }, want: undefined },
+    { id: "an empty name is none", env: { SVC_TMUX_SOCKET: "" }, want: undefined },
+  ])("$id", ({ env, want }) => {
+    expect(chooseTmuxSocket(env)).toBe(want as string);
+  });
+
+  test("how a person watches a session, exactly that one", () => {
+    expect(tmuxAttachLine({ session_name: "S" })).toBe("tmux attach -t '=S'");
+    expect(tmuxAttachLine({ session_name: "S", socket: "lab" })).toBe("tmux -L lab attach -t '=S'");
+    expect(tmuxAttachLine({ session_name: "S", socket: "/tmp/s" })).toBe("tmux -S /tmp/s attach -t '=S'");
+  });
+});
+
+describe("advice about tmux", () => {
+  const nowhere = () => false;
+  test.each([
+    { version: "3.2", verdict: "ok" },
+    { version: "3.3a", verdict: "ok" },
+    { version: "3.7", verdict: "ok" },
+    { version: "10.0", verdict: "ok" },
+    { version: "master", verdict: "ok" },
+    { version: "3.1c", verdict: "missing" },
+    { version: "2.9", verdict: "missing" },
+    { version: null, verdict: "missing" },
+  ] as const)("version $version is $verdict", ({ version, verdict }) => {
+    const advice = tmuxAdvice(version, nowhere);
+    expect(advice.verdict).toBe(verdict);
+    expect(advice.remedy === null).toBe(verdict === "ok");
+  });
+
+  test("names the command of the package manager that is there", () => {
+    expect(tmuxAdvice(null, (program) => program === "brew").remedy).toBe("brew install tmux");
+    expect(tmuxAdvice(null, () => true).remedy).toBe("sudo apt-get install tmux");
+    expect(tmuxAdvice(null, nowhere).remedy).toContain("3.2");
+  });
+});
+
+describe("how far a request must be", () => {
+  const evidence = (step: Evidence["step"]): Evidence => ({
+    step,
+    at_utc: "2026-01-01T00:00:00Z",
+    proof: "",
+  });
+  const request = (state: RequestRecord["state"], ...steps: Evidence["step"][]): RequestRecord => ({
+    schema_version: 1,
+    request_id: "r",
+    request_kind: "submit_prompt",
+    state,
+    accepted_at_utc: "2026-01-01T00:00:00Z",
+    started_at_utc: null,
+    finished_at_utc: null,
+    managed_agent_instance_epoch: 1,
+    error_detail: null,
+    result_json: null,
+    evidence: steps.map(evidence),
+  });
+  test.each([
+    { id: "accepted is neither", record: request("accepted"), finished: false, ended: false },
+    { id: "running is neither", record: request("running", "typed"), finished: false, ended: false },
+    {
+      id: "submitted is finished, its turn runs",
+      record: request("completed", "submitted"),
+      finished: true,
+      ended: false,
+    },
+    {
+      id: "the turn's end is both",
+      record: request("completed", "submitted", "turn_ended"),
+      finished: true,
+      ended: true,
+    },
+    { id: "failed goes no further", record: request("failed"), finished: true, ended: true },
+    { id: "coalesced goes no further", record: request("coalesced"), finished: true, ended: true },
+  ])("$id", ({ record, finished, ended }) => {
+    expect(isFarEnough(record, "finished")).toBe(finished);
+    expect(isFarEnough(record, "turn_ended")).toBe(ended);
+  });
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { RegistryRecord } from "../../../src/protocol/files.ts";
+import { chooseByName, findAgent } from "../../../src/services/sessions/find.ts";
+import { buildRecord, toStopped } from "../../../src/services/sessions/record.ts";
+import { createRegistryFixture } from "../../support/session-deps.ts";
+import { sampleManifest, sampleRecord } from "../../support/session-samples.ts";
+
+const running = sampleRecord({ agentId: "one" });
+const other = sampleRecord({ agentId: "two" });
+const ended = toStopped(sampleRecord({ agentId: "three" }), "operator_stop", 0);
+const older = toStopped(sampleRecord({ agentId: "four" }), "operator_stop", 0);
+
+describe("which agent a name means", () => {
+  test.each<{ id: string; records: RegistryRecord[]; want: ReturnType<typeof chooseByName> }>([
+    { id: "the only one", records: [running], want: { record: running } },
+    { id: "the running one before a stopped one", records: [ended, running], want: { record: running } },
+    { id: "the stopped one when none runs", records: [ended], want: { record: ended } },
+    {
+      id: "nobody knows, of two running ones",
+      records: [running, other],
+      want: { agentIds: ["one", "two"] },
+    },
+    {
+      id: "nobody knows, of two stopped ones",
+      records: [ended, older],
+      want: { agentIds: ["three", "four"] },
+    },
+    {
+      id: "no one when no name fits whole",
+      records: [{ ...running, agent_name: "worker2" }],
+      want: { agentIds: [] },
+    },
+  ])("$id", ({ records, want }) => {
+    expect(chooseByName(records, "worker")).toEqual(want);
+  });
+});
+
+describe("finding an agent", () => {
+  async function published() {
+    const at = createRegistryFixture();
+    const manifest = sampleManifest();
+    const manifestPath = join(at.folder, "manifest.json");
+    writeFileSync(manifestPath, JSON.stringify(manifest));
+    const record = buildRecord({ manifest, manifestPath, sessionRoot: at.folder, nowMs: 0 });
+    await at.registry.publish(record);
+    const deps = { files: at.system.files, registry: at.registry };
+    return { at, deps, manifest, record, manifestPath, [Symbol.dispose]: () => at[Symbol.dispose]() };
+  }
+
+  test("by name and by id, blanks around them forgiven", async () => {
+    using it = await published();
+    const want = {
+      record: it.record,
+      manifest: it.manifest,
+      manifestPath: it.manifestPath,
+      sessionRoot: it.at.folder,
+    };
+    expect(findAgent(it.deps, { agentName: " worker " })).toEqual(want);
+    expect(findAgent(it.deps, { agentId: "id-worker" })).toEqual(want);
+  });
+
+  test("an unknown one is not found", async () => {
+    using it = await published();
+    expect(() => findAgent(it.deps, { agentName: "nobody" })).toThrow('no agent named "nobody"');
+    expect(() => findAgent(it.deps, { agentId: "nobody" })).toThrow("no agent with id nobody");
+  });
+
+  test("an ambiguous name lists the ids to choose from", async () => {
+    using it = await published();
+    await it.at.registry.publish({ ...it.record, agent_id: "id-2" });
+    expect(() => findAgent(it.deps, { agentName: "worker" })).toThrow("--agent-id: id-2, id-worker");
+  });
+
+  test("a record that points to another agent's manifest is not followed", async () => {
+    using it = await published();
+    writeFileSync(it.manifestPath, JSON.stringify(sampleManifest({ agentId: "someone-else" })));
+    expect(() => findAgent(it.deps, { agentName: "worker" })).toThrow("someone-else");
+  });
+});

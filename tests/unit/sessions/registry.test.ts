@@ -1,0 +1,173 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { toStopped } from "../../../src/services/sessions/record.ts";
+import { createRegistryFixture } from "../../support/session-deps.ts";
+import { sampleRecord } from "../../support/session-samples.ts";
+
+const first = sampleRecord();
+const second = sampleRecord({ generationId: "generation-2" });
+
+function withSession(name: string, generationId: string) {
+  const tmux = { sessionName: name, windowName: "agent", windowId: "@0", paneId: "%0", socket: null };
+  return sampleRecord({ generationId, tmux });
+}
+
+describe("publishing", () => {
+  test("makes an agent findable, in private files", async () => {
+    using at = createRegistryFixture();
+    expect(await at.registry.publish(first)).toEqual(first);
+    expect(at.registry.read("id-worker")).toEqual(first);
+    expect(at.registry.list()).toEqual({ records: [first], ignored: [] });
+    const folder = join(at.root, "live_agents", "id-worker");
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    expect(statSync(join(folder, "record.json")).mode & 0o777).toBe(0o600);
+  });
+
+  test("is refused while another generation of the id lives in tmux", async () => {
+    using at = createRegistryFixture();
+    at.living.add("SVC-worker-1");
+    await at.registry.publish(first);
+    await expect(at.registry.publish(second)).rejects.toMatchObject({
+      reason: "conflict",
+      data: { agent_ids: ["id-worker"] },
+    });
+    expect(at.registry.read("id-worker")).toEqual(first);
+  });
+
+  test("replaces a generation whose session is gone, and its own", async () => {
+    using at = createRegistryFixture();
+    at.living.add("SVC-worker-1");
+    await at.registry.publish(first);
+    await at.registry.publish({ ...first, agent_name: "renamed" });
+    expect(at.registry.read("id-worker")?.agent_name).toBe("renamed");
+    at.living.clear();
+    await at.registry.publish(second);
+    expect(at.registry.read("id-worker")?.generation_id).toBe("generation-2");
+  });
+
+  test("never writes through a link that stands in its place", async () => {
+    using at = createRegistryFixture();
+    const outside = join(at.folder, "outside");
+    mkdirSync(outside);
+    mkdirSync(join(at.root, "live_agents"), { recursive: true });
+    symlinkSync(outside, join(at.root, "live_agents", "id-worker"));
+    await at.registry.publish(first);
+    expect(at.system.files.list(outside)).toEqual([]);
+    expect(at.registry.read("id-worker")).toEqual(first);
+  });
+});
+
+describe("a change touches only the generation it was meant for", () => {
+  test("marking stopped", async () => {
+    using at = createRegistryFixture();
+    await at.registry.publish(second);
+    expect(await at.registry.markStopped("id-worker", "generation-1", "operator_stop")).toBe(false);
+    expect(at.registry.read("id-worker")?.lifecycle.state).toBe("active");
+    expect(await at.registry.markStopped("id-worker", "generation-2", "operator_stop")).toBe(true);
+    expect(at.registry.read("id-worker")?.lifecycle).toMatchObject({
+      state: "stopped",
+      stop_reason: "operator_stop",
+    });
+  });
+
+  test("marking stopped twice keeps the first time and reason", async () => {
+    using at = createRegistryFixture();
+    await at.registry.publish(first);
+    await at.registry.markStopped("id-worker", "generation-1", "operator_stop");
+    const before = at.registry.read("id-worker");
+    await at.registry.markStopped("id-worker", "generation-1", "session_gone");
+    expect(at.registry.read("id-worker")).toEqual(before);
+  });
+
+  test("the gateway's place, set and cleared", async () => {
+    using at = createRegistryFixture();
+    const gateway = { host: "127.0.0.1", port: 4711, state_path: "/s/state.json", protocol_version: "v1" };
+    await at.registry.publish(first);
+    expect(await at.registry.setGateway("id-worker", "generation-2", gateway)).toBe(false);
+    expect(await at.registry.setGateway("id-worker", "generation-1", gateway)).toBe(true);
+    expect(at.registry.read("id-worker")?.gateway).toEqual(gateway);
+    expect(await at.registry.setGateway("id-worker", "generation-1", null)).toBe(true);
+    expect(at.registry.read("id-worker")).toEqual(first);
+  });
+
+  test("a stopped agent gets no gateway", async () => {
+    using at = createRegistryFixture();
+    const gateway = { host: "127.0.0.1", port: 4711, state_path: "/s/state.json", protocol_version: "v1" };
+    await at.registry.publish(first);
+    await at.registry.markStopped("id-worker", "generation-1", "operator_stop");
+    expect(await at.registry.setGateway("id-worker", "generation-1", gateway)).toBe(false);
+  });
+
+  test("removing", async () => {
+    using at = createRegistryFixture();
+    await at.registry.publish(first);
+    expect(await at.registry.remove("id-worker", "generation-2")).toBe(false);
+    expect(await at.registry.remove("id-worker", "generation-1")).toBe(true);
+    expect(at.registry.list()).toEqual({ records: [], ignored: [] });
+    expect(await at.registry.remove("id-worker", "generation-1")).toBe(false);
+  });
+});
+
+describe("what is not a record", () => {
+  function plant(at: { root: string; folder: string }) {
+    const agents = join(at.root, "live_agents");
+    for (const name of ["broken", "empty", "linked", "bad name"])
+      mkdirSync(join(agents, name), { recursive: true });
+    writeFileSync(join(agents, "broken", "record.json"), "{");
+    writeFileSync(join(at.folder, "elsewhere.json"), JSON.stringify(sampleRecord({ agentId: "linked" })));
+    symlinkSync(join(at.folder, "elsewhere.json"), join(agents, "linked", "record.json"));
+    mkdirSync(join(at.folder, "tree"));
+    writeFileSync(join(at.folder, "tree", "record.json"), JSON.stringify(sampleRecord({ agentId: "tree" })));
+    symlinkSync(join(at.folder, "tree"), join(agents, "tree"));
+    return agents;
+  }
+
+  test("is reported and never believed", () => {
+    using at = createRegistryFixture();
+    const agents = plant(at);
+    expect(at.registry.list()).toEqual({
+      records: [],
+      ignored: [
+        { path: join(agents, "bad name"), problem: "is not the folder of an agent id" },
+        { path: join(agents, "broken", "record.json"), problem: "not valid JSON" },
+        { path: join(agents, "empty", "record.json"), problem: "is missing" },
+        { path: join(agents, "linked", "record.json"), problem: "is a symbolic link" },
+        { path: join(agents, "tree"), problem: "is a symbolic link" },
+      ],
+    });
+    expect(at.registry.read("linked")).toBeNull();
+  });
+
+  test("is removed by cleaning up, links only as links, foreign names not at all", async () => {
+    using at = createRegistryFixture();
+    const agents = plant(at);
+    expect((await at.registry.cleanUp()).length).toBe(4);
+    expect(at.system.files.list(agents)).toEqual(["bad name"]);
+    expect(at.system.files.list(join(at.folder, "tree"))).toEqual(["record.json"]);
+    expect(at.system.files.exists(join(at.folder, "elsewhere.json"))).toBe(true);
+  });
+});
+
+describe("cleaning up records", () => {
+  test("marks an agent whose session is gone as stopped and leaves the others", async () => {
+    using at = createRegistryFixture();
+    at.living.add("alive");
+    const alive = { ...withSession("alive", "a"), agent_id: "alive" };
+    const gone = { ...withSession("gone", "b"), agent_id: "gone" };
+    const retired = { ...toStopped({ ...first, agent_id: "old" }, "operator_stop", 0) };
+    for (const record of [alive, gone]) await at.registry.publish(record);
+    at.living.add("SVC-worker-1");
+    await at.registry.publish(retired);
+
+    const cleaned = await at.registry.cleanUp();
+    expect(cleaned.map((one) => one.problem)).toEqual(["tmux session gone is gone"]);
+    expect(at.registry.read("alive")).toEqual(alive);
+    expect(at.registry.read("old")).toEqual(retired);
+    expect(at.registry.read("gone")?.lifecycle).toMatchObject({
+      state: "stopped",
+      stop_reason: "session_gone",
+    });
+    expect(await at.registry.cleanUp()).toEqual([]);
+  });
+});

@@ -1,0 +1,125 @@
+import type { Clock } from "../../system/clock.ts";
+import type { Processes, ProcessFacts } from "../../system/processes.ts";
+import type { Observation, PaneFacts, Row } from "./observation.ts";
+import { parseScreen } from "./screen.ts";
+import { agentPane, PANE_FORMAT, parsePane, type TmuxPane } from "./tmux-command.ts";
+import type { ControlConnection } from "./tmux-control.ts";
+import { exactWindow, quoteArgument, TmuxError } from "./tmux-protocol.ts";
+
+/** Reads the agent's pane over the control connection. Both methods throw TmuxError when tmux cannot be asked. */
+export interface PaneReader {
+  /** The agent's pane (see `agentPane`), or null when it is not there. */
+  find(session: string, recordedPaneId: string | null): Promise<TmuxPane | null>;
+  /**
+   * One moment of the pane: facts and screen in one pipelined batch, then its processes. Null when the pane is no
+   * more. `fresh`: the process tree is read anew; otherwise one that is younger than a second and whose processes
+   * all live will do. The same screen as before gives the same `rows` object.
+   */
+  read(pane: TmuxPane, fresh: boolean): Promise<Observation | null>;
+}
+
+const TREE_MS = 1000;
+
+export function createPaneReader(deps: {
+  control: ControlConnection;
+  processes: Processes;
+  clock: Clock;
+}): PaneReader {
+  const { control, processes, clock } = deps;
+  let tree: { root: number; atMs: number; found: ProcessFacts[] } | null = null;
+  let screen: { raw: string; rows: Row[] } | null = null;
+
+  async function processesOf(root: number, fresh: boolean): Promise<ProcessFacts[] | null> {
+    const now = clock.monotonicMs();
+    const usable = !fresh && tree?.root === root && now - tree.atMs < TREE_MS;
+    if (tree && usable && tree.found.every(({ pid }) => processes.alive(pid))) return tree.found;
+    try {
+      tree = { root, atMs: now, found: await processes.tree(root) };
+    } catch {
+      tree = null;
+    }
+    return tree?.found ?? null;
+  }
+
+  function rowsOf(raw: string): Row[] {
+    if (screen?.raw !== raw) screen = { raw, rows: parseScreen(raw) };
+    return screen.rows;
+  }
+
+  return {
+    async find(session, recordedPaneId) {
+      const target = quoteArgument(exactWindow(session));
+      const lines = await control.command(`list-panes -s -t ${target} -F ${quoteArgument(PANE_FORMAT)}`);
+      return agentPane(lines.flatMap(parsePane), recordedPaneId);
+    },
+    async read({ paneId }, fresh) {
+      const show = (format: string) =>
+        control.command(`display-message -p -t ${paneId} ${quoteArgument(format)}`);
+      const batch = Promise.all([
+        show(FACTS),
+        show("#{window_name}"),
+        show("#{pane_title}"),
+        control.command(`capture-pane -p -e -t ${paneId}`),
+      ]);
+      const answers = await batch.catch(nullWhenGone);
+      if (!answers) return null;
+      const [[facts = ""], [windowName = ""], [title = ""], lines] = answers;
+      const pane = parseFacts(facts, windowName, title);
+      // tmux answers for a pane that is no more, too: with nothing in it.
+      if (pane?.facts.paneId !== paneId) return null;
+      const raw = `${lines.join("\n")}\n`;
+      return {
+        atMs: clock.nowMs(),
+        raw,
+        rows: rowsOf(raw),
+        cursor: pane.cursor,
+        pane: pane.facts,
+        processes: await processesOf(pane.facts.panePid, fresh),
+      };
+    },
+  };
+}
+
+const FACTS = [
+  "#{pane_id}",
+  "#{pane_pid}",
+  "#{?pane_dead,1,0}",
+  "#{?pane_in_mode,1,0}",
+  "#{pane_width}",
+  "#{pane_height}",
+  "#{?alternate_on,1,0}",
+  "#{cursor_x}",
+  "#{cursor_y}",
+  "#{host}",
+].join(" ");
+
+function parseFacts(
+  line: string,
+  windowName: string,
+  title: string,
+): { facts: PaneFacts; cursor: { row: number; column: number } } | null {
+  const [paneId = "", pid, dead, inMode, width, height, alternate, column, row, host] = line.split(" ");
+  if (paneId === "" || host === undefined) return null;
+  // A pane that nobody named carries the host's name.
+  const named = title !== "" && title !== host && title !== host.split(".")[0];
+  return {
+    facts: {
+      paneId,
+      panePid: Number(pid),
+      dead: dead === "1",
+      inMode: inMode === "1",
+      width: Number(width),
+      height: Number(height),
+      alternateScreen: alternate === "1",
+      title: named ? title : null,
+      windowName,
+    },
+    cursor: { row: Number(row), column: Number(column) },
+  };
+}
+
+function nullWhenGone(error: unknown): null {
+  if (error instanceof TmuxError && error.kind === "refused" && error.message.includes("can't find"))
+    return null;
+  throw error;
+}

@@ -1,0 +1,300 @@
+import type { Manifest } from "../../protocol/files.ts";
+import {
+  defaultTimings,
+  type TerminalExplanation,
+  type TerminalHistory,
+  type TerminalState,
+  type TrackingTimings,
+} from "../../protocol/terminal.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import { createExclusive } from "../../system/exclusive.ts";
+import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import type { Processes } from "../../system/processes.ts";
+import { quietSteps } from "../../system/steps.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import type { Signals } from "./detect/signals.ts";
+import { detect } from "./detect.ts";
+import { explainState } from "./explain.ts";
+import type { Observation } from "./observation.ts";
+import type { CompiledProfile } from "./profile.ts";
+import { toTerminalHistory, toTerminalState } from "./record.ts";
+import { reduce } from "./reduce.ts";
+import { isUnsettled, nextDeadlineMs } from "./reduce-deadline.ts";
+import { initialTrack, type Moment, type TrackEvent, type TrackState } from "./reduce-state.ts";
+import { createTmux, instanceId, type TmuxPane } from "./tmux-command.ts";
+import type { ControlConnection, ControlEvent } from "./tmux-control.ts";
+import { createPaneReader } from "./tmux-pane-reader.ts";
+import { toTrackedSession } from "./tracked-session.ts";
+
+/** What a listener is told with each new state. */
+export interface StateChange {
+  before: TerminalState;
+  /** A transition was recorded, or the state became stable or ceased to be, or the agent is another instance. */
+  material: boolean;
+}
+
+/**
+ * Knows what the agent's terminal shows. Samples are taken when the pane writes: at once after quiet, then at most
+ * every 30 ms, the last one after the last output; on a timer only while the state is unsettled; and every 30 s.
+ * An idle screen costs nothing (ruling 24).
+ */
+export interface Tracker extends Lifecycle {
+  state(): TerminalState;
+  /** Reads the terminal now; the state returned is no older than the call. Never rejects. */
+  look(): Promise<TerminalState>;
+  /** `look`, and what was read; null when nothing could be. */
+  observe(): Promise<Observation | null>;
+  /** Resolves when something is known of the terminal for the first time, or after `timeoutMs`. */
+  firstLook(timeoutMs: number): Promise<void>;
+  /** Told after each sample and note, also when nothing changed. */
+  subscribe(listener: (state: TerminalState, change: StateChange) => void): () => void;
+  /** A prompt was submitted: `baseline` is the transcript before it was typed. */
+  notePrompt(note: { baseline: string | null; sawActivity: boolean }): void;
+  history(limit: number): TerminalHistory;
+  explain(): TerminalExplanation;
+  /** The agent's pane; null while it is not known to be there. */
+  paneId(): string | null;
+  /** Identity of this life of the agent (see `instanceId`); null while it cannot be read. */
+  instanceId(): string | null;
+}
+
+export interface TrackerOptions {
+  control: ControlConnection;
+  processes: Processes;
+  clock: Clock;
+  /** Null for a tool that no profile describes. */
+  profile: CompiledProfile | null;
+  manifest: Manifest;
+  sessionRoot: string;
+  log: Log;
+  timings?: TrackingTimings;
+}
+
+/** Least time between the starts of two samples that output asked for. */
+const PUSH_GAP_MS = 30;
+const RESYNC_MS = 30_000;
+
+/** Notices of tmux after which the pane may be another, or gone. */
+const TELLING = new Set([
+  "window-close",
+  "unlinked-window-close",
+  "layout-change",
+  "window-pane-changed",
+  "pane-mode-changed",
+  "session-renamed",
+]);
+
+export function createTracker(options: TrackerOptions): Tracker {
+  const { control, processes, clock, profile, manifest, log, timings = defaultTimings } = options;
+  const session = toTrackedSession(manifest, options.sessionRoot);
+  const reader = createPaneReader({ control, processes, clock });
+  const tmux = createTmux({ processes, steps: quietSteps, socket: manifest.tmux.socket });
+  const listeners = new Set<(state: TerminalState, change: StateChange) => void>();
+  const sampling = createExclusive();
+  const known = Promise.withResolvers<void>();
+  let track: TrackState = initialTrack(moment());
+  let pane: TmuxPane | null = null;
+  let deaf: (() => void) | null = null;
+  let last: { observation: Observation; signals: Signals } | null = null;
+  let sampledMs = Number.NEGATIVE_INFINITY;
+  let complaint: string | null = null;
+  let lost = false;
+
+  function moment(): Moment {
+    return { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
+  }
+
+  const record = (of: TrackState, at?: Moment) => toTerminalState(of, session, at);
+
+  /** The one place where a state is replaced and told. */
+  function apply(event: TrackEvent, moved: boolean): void {
+    const before = track;
+    track = reduce(track, event, timings);
+    if (listeners.size === 0) return;
+    const change: StateChange = {
+      before: record(before),
+      material:
+        moved ||
+        track.transitions !== before.transitions ||
+        track.stability.stable !== before.stability.stable,
+    };
+    const state = record(track);
+    for (const listener of [...listeners]) {
+      try {
+        listener(state, change);
+      } catch (error) {
+        complain("a listener of the terminal state failed", error);
+      }
+    }
+  }
+
+  function complain(what: string, error: unknown): void {
+    const message = `${what}: ${messageOf(error)}`;
+    if (message !== complaint) log.line(what, { error: messageOf(error) });
+    complaint = message;
+  }
+
+  function hold(found: TmuxPane | null): void {
+    if (found?.paneId !== pane?.paneId) {
+      deaf?.();
+      deaf = found && control.onOutput(found.paneId, loop.wake);
+    }
+    pane = found;
+  }
+
+  /** Looks the pane up when it is not known, reads it, and looks it up again when its first process is another. */
+  async function read(fresh: boolean): Promise<Observation | null> {
+    if (!pane) hold(await reader.find(session.tmux_session_name, manifest.tmux.primary_pane_id ?? null));
+    if (!pane) return null;
+    const seen = await reader.read(pane, fresh);
+    if (!seen) hold(null);
+    else if (pane.panePid !== seen.pane.panePid) pane = { ...pane, panePid: seen.pane.panePid };
+    return seen;
+  }
+
+  function judge(observation: Observation): Signals {
+    if (last && sameFrame(last.observation, observation)) return last.signals;
+    return detect(observation, profile);
+  }
+
+  async function sample(fresh: boolean): Promise<Observation | null> {
+    sampledMs = clock.monotonicMs();
+    const identity = identify();
+    let event: TrackEvent;
+    let observation: Observation | null = null;
+    try {
+      observation = control.connected() ? await read(fresh) : null;
+      if (observation) {
+        const signals = judge(observation);
+        last = { observation, signals };
+        event = { kind: "observed", at: moment(), observation, signals };
+      } else {
+        event = await absence();
+      }
+      complaint = null;
+    } catch (error) {
+      event = control.connected() ? probeFailed(error) : await absence();
+    }
+    if (!observation) {
+      hold(null);
+      last = null;
+      // Retries to attach go on for ever; they are not news.
+      if (
+        event.kind === "tmux_missing" &&
+        track.diagnostics.transport_state === "tmux_missing" &&
+        track.history.length > 0
+      ) {
+        return null;
+      }
+    }
+    apply(event, identity !== identify());
+    known.resolve();
+    return observation;
+  }
+
+  /** There is no pane to read: is that so, or can we only not see it? */
+  async function absence(): Promise<TrackEvent> {
+    if (control.connected()) return { kind: "tmux_missing", at: moment() };
+    try {
+      const exists = await tmux.hasSession(session.tmux_session_name);
+      if (!exists) return { kind: "tmux_missing", at: moment() };
+      return probeFailed(new Error("the connection to tmux was lost"));
+    } catch (error) {
+      return probeFailed(error);
+    }
+  }
+
+  function probeFailed(error: unknown): TrackEvent {
+    complain("the terminal cannot be read", error);
+    return {
+      kind: "probe_failed",
+      at: moment(),
+      error: { kind: "tmux_probe_error", message: messageOf(error), details: {} },
+    };
+  }
+
+  const identify = () => (pane ? instanceId(pane) : null);
+
+  /** One sample, never two at a time; the one that is asked for begins after the question. */
+  const sampleNext = (fresh: boolean) => sampling.run(() => sample(fresh));
+
+  function nextDelayMs(): number | null {
+    // Without a connection its next event wakes us.
+    if (!control.connected()) return null;
+    const gapMs = isUnsettled(track) ? timings.watch_poll_interval_seconds * 1000 : RESYNC_MS;
+    const dueMs = Math.min(sampledMs + gapMs, nextDeadlineMs(track, timings) ?? Number.POSITIVE_INFINITY);
+    // A timer may fire a fraction early, and a deadline that is not over would be waited for again.
+    return Math.max(0, dueMs - clock.monotonicMs()) + 1;
+  }
+
+  const loop = createLoop({
+    clock,
+    async turn(signal) {
+      // While the first attach is under way there is nothing to say yet.
+      if (!control.connected() && !lost) return null;
+      const gapMs = sampledMs + PUSH_GAP_MS - clock.monotonicMs();
+      if (gapMs > 0) await sleep(clock, gapMs, signal);
+      if (!signal.aborted) await sampleNext(false);
+      return nextDelayMs();
+    },
+    onError: (error) => complain("tracking failed", error),
+  });
+
+  function onEvent(event: ControlEvent): void {
+    if (event.kind === "notice" && !TELLING.has(event.name)) return;
+    // Whatever was known of the pane is of another connection.
+    if (event.kind === "connected") hold(null);
+    lost = event.kind === "lost";
+    loop.wake();
+  }
+
+  let unhook: (() => void) | null = null;
+
+  return {
+    start() {
+      unhook ??= control.onEvent(onEvent);
+      loop.start();
+    },
+    async stop() {
+      await loop.stop();
+      unhook?.();
+      unhook = null;
+      hold(null);
+    },
+    state: () => record(track, moment()),
+    async look() {
+      await sampleNext(true);
+      return record(track, moment());
+    },
+    observe: () => sampleNext(true),
+    async firstLook(timeoutMs) {
+      const nap = new AbortController();
+      await Promise.race([known.promise, sleep(clock, timeoutMs, nap.signal)]);
+      nap.abort();
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    notePrompt(note) {
+      apply({ kind: "prompt_noted", at: moment(), ...note }, false);
+      loop.wake();
+    },
+    history: (limit) => toTerminalHistory(track, session, limit),
+    explain: () => explainState(track, session.tool, profile, moment()),
+    paneId: () => pane?.paneId ?? null,
+    instanceId: identify,
+  };
+}
+
+/** Whether a detector, which looks at nothing else, must say the same of both. */
+function sameFrame(one: Observation, other: Observation): boolean {
+  return (
+    one.rows === other.rows &&
+    one.processes === other.processes &&
+    one.cursor?.row === other.cursor?.row &&
+    one.cursor?.column === other.cursor?.column &&
+    Bun.deepEquals(one.pane, other.pane)
+  );
+}

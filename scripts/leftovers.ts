@@ -5,14 +5,15 @@ export interface Leftover {
   command: string;
 }
 
-const graceMs = 3000;
-
 /**
  * Ends every process that carries the mark, as a variable of its environment or, where it was started with a
  * clean one, as a part of its arguments (its files lie in the run's folder), and returns those that were still alive after a short
  * grace, in which what was told to stop may do so. Knows only Linux; elsewhere it finds nothing.
  */
-export async function endLeftovers(mark: { name: string; value: string }): Promise<Leftover[]> {
+export async function endLeftovers(
+  mark: { name: string; value: string },
+  graceMs = 3000,
+): Promise<Leftover[]> {
   const deadline = performance.now() + graceMs;
   let left = findMarked(mark);
   while (left.length > 0 && performance.now() < deadline) {

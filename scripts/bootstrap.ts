@@ -85,7 +85,7 @@ async function succeeds(command: string[]): Promise<boolean> {
     cwd: repositoryRoot,
     stdin: "ignore",
     // Progress is for the reader; stdout stays free for what the command itself has to say.
-    stdout: Bun.file("/dev/stderr"),
+    stdout: 2,
     stderr: "inherit",
     env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" },
   });

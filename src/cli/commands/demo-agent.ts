@@ -1,0 +1,150 @@
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { renderLogLine } from "../../services/demo/log.ts";
+import { next } from "../../services/demo/model.ts";
+import { enterSequence, leaveSequence, paint } from "../../services/demo/paint.ts";
+import { type Frame, render } from "../../services/demo/screen.ts";
+import { type DemoScript, emptyScript, parseDemoScript } from "../../services/demo/script.ts";
+import { createDemoState, type DemoEvent, isPainting, nextWakeMs } from "../../services/demo/state.ts";
+import { createClock } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import { createFiles, type Files } from "../../system/files.ts";
+import { createIds } from "../../system/ids.ts";
+import { quietSteps } from "../../system/steps.ts";
+
+const usage = `Usage: svc-gateway demo-agent [--script FILE] [--log FILE] [--speed F]
+
+The scripted agent: behaves like a coding agent in a terminal, without a model.
+
+  --script FILE  JSON file that makes it misbehave in a repeatable way
+  --log FILE     append what it really received and did, one JSON object per line
+  --speed F      divide the durations of turns by F (default 1)
+  --help         show this text
+
+The last line of a prompt directs its turn: FAST, SLOW <ms>, SILENT <ms>, FAIL <text>,
+MENU [question], EXIT or CRASH. /help lists the slash commands.
+`;
+
+interface Options {
+  script: DemoScript;
+  logPath: string | null;
+  speed: number;
+}
+
+/**
+ * Runs the scripted agent on this process's terminal until it exits. Resolves to the exit code: 0 after an
+ * ordinary exit, a signal or the end of the input, 2 for wrong arguments or no terminal, 3 for a crash that the
+ * script or a prompt asked for. The terminal is restored except after a crash.
+ */
+export async function runDemoAgent(argv: string[]): Promise<number> {
+  const files = createFiles({ ids: createIds(), steps: quietSteps });
+  let options: Options | "help";
+  try {
+    options = parseOptions(argv, files);
+  } catch (error) {
+    process.stderr.write(`demo-agent: ${messageOf(error)}\n`);
+    return 2;
+  }
+  if (options === "help") {
+    process.stdout.write(usage);
+    return 0;
+  }
+  if (!process.stdin.isTTY || !process.stdout.isTTY) {
+    process.stderr.write("demo-agent: needs a terminal on its standard input and output\n");
+    return 2;
+  }
+  return converse(options, files);
+}
+
+function parseOptions(argv: string[], files: Files): Options | "help" {
+  const { values } = parseArgs({
+    args: argv,
+    strict: true,
+    options: {
+      script: { type: "string" },
+      log: { type: "string" },
+      speed: { type: "string", default: "1" },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) return "help";
+  const speed = Number(values.speed);
+  if (!(speed > 0 && speed <= 1000)) throw new Error("--speed must be a number above 0, at most 1000");
+  const script = values.script === undefined ? emptyScript : readScript(values.script, files);
+  return { script, speed, logPath: values.log === undefined ? null : resolve(values.log) };
+}
+
+function readScript(path: string, files: Files): DemoScript {
+  const text = files.read(resolve(path));
+  if (text === null) throw new Error(`script ${path}: no such file`);
+  const parsed = parseDemoScript(text);
+  if ("errors" in parsed) throw new Error(`script ${path}: ${parsed.errors.join("; ")}`);
+  return parsed.script;
+}
+
+/** An event of the model before its time is known. */
+type Happening = DemoEvent extends infer E ? (E extends DemoEvent ? Omit<E, "atMs"> : never) : never;
+
+/** Connects the model to the terminal: bytes, signals and one timer in; log, screen and exit out. */
+function converse({ script, speed, logPath }: Options, files: Files): Promise<number> {
+  const { stdin, stdout } = process;
+  const clock = createClock();
+  const startedMs = clock.monotonicMs();
+  const size = () => ({ cols: stdout.columns || 80, rows: stdout.rows || 24 });
+  let state = createDemoState({ script, speed });
+  let shown: Frame | null = null;
+  let cancelTimer = () => {};
+  const end = Promise.withResolvers<number>();
+
+  function happen(event: Happening): void {
+    const atMs = clock.monotonicMs() - startedMs;
+    const step = next(state, { ...event, atMs } as DemoEvent);
+    state = step.state;
+    cancelTimer();
+    for (const effect of step.effects) {
+      if (effect.kind === "exit") {
+        leave(effect.code, effect.restore);
+        return;
+      }
+      if (logPath !== null) files.append("demo.log", logPath, renderLogLine(effect.record));
+    }
+    if (isPainting(state)) {
+      const frame = render(state, size());
+      const bytes = paint(shown, frame);
+      if (bytes !== "") stdout.write(bytes);
+      shown = frame;
+    }
+    const wakeMs = nextWakeMs(state);
+    if (wakeMs !== null) cancelTimer = clock.after(wakeMs - atMs, () => happen({ kind: "tick" }));
+  }
+
+  function leave(code: number, restore: boolean): void {
+    for (const [name, listener] of signals) process.off(name, listener);
+    stdin.off("data", onData).off("end", onEnd);
+    if (!restore) {
+      end.resolve(code);
+      return;
+    }
+    stdin.setRawMode(false);
+    stdin.pause();
+    stdout.write(leaveSequence(shown), () => end.resolve(code));
+  }
+
+  const onData = (bytes: Uint8Array) => happen({ kind: "bytes", bytes });
+  const onEnd = () => happen({ kind: "stop", why: "end_of_input" });
+  const onResize = () => {
+    shown = null;
+    happen({ kind: "resize", ...size() });
+  };
+  const stopOn = (name: NodeJS.Signals) => [name, () => happen({ kind: "stop", why: name })] as const;
+  const signals = [stopOn("SIGTERM"), stopOn("SIGHUP"), stopOn("SIGINT")];
+
+  for (const [name, listener] of signals) process.on(name, listener);
+  // A terminal that has gone shows as a failed write; the signal or the end of the input follows.
+  stdout.on("error", () => {}).on("resize", onResize);
+  stdin.setRawMode(true);
+  stdin.on("data", onData).on("end", onEnd).on("error", onEnd);
+  stdout.write(enterSequence);
+  happen({ kind: "started", pid: process.pid, ...size() });
+  return end.promise;
+}

@@ -1,0 +1,45 @@
+/** Columns that a text takes, character by character as terminals count them. */
+export function widthOf(text: string): number {
+  let width = 0;
+  for (const char of text) width += Bun.stringWidth(char);
+  return width;
+}
+
+/**
+ * Breaks a text into rows of at most `columns` columns, at any character, and at each newline. Always at least
+ * one row. A tab becomes four blanks and any other control character a visible stand-in.
+ */
+export function wrapText(text: string, columns: number): string[] {
+  const rows: string[] = [];
+  for (const line of text.split("\n")) {
+    let row = "";
+    let width = 0;
+    for (const char of visibleText(line)) {
+      const charWidth = Bun.stringWidth(char);
+      if (width + charWidth > columns && row !== "") {
+        rows.push(row);
+        row = "";
+        width = 0;
+      }
+      row += char;
+      width += charWidth;
+    }
+    rows.push(row);
+  }
+  return rows;
+}
+
+/** The text cut to one row of at most `columns` columns, with `…` when something is missing. */
+export function cutText(text: string, columns: number): string {
+  const lines = text.split("\n");
+  const [first = ""] = wrapText(lines[0] ?? "", columns);
+  const whole = lines.length === 1 && first === visibleText(text);
+  return whole ? first : `${wrapText(first, columns - 1)[0] ?? ""}…`;
+}
+
+function visibleText(line: string): string {
+  return line
+    .replaceAll("\t", "    ")
+    .replace(/[\x00-\x1f]/g, (char) => String.fromCharCode(0x2400 + char.charCodeAt(0)))
+    .replace(/[\x7f-\x9f]/g, "\u2421");
+}

@@ -1,0 +1,129 @@
+import { assertNever } from "../../system/errors.ts";
+import { dismissDialog, openTrustDialog, openUnasked } from "./dialog.ts";
+import { awaitsSequence, type DemoInput, flushInput, parseInput } from "./input.ts";
+import { receive, showNextPiece } from "./keys.ts";
+import { beginPersonDraft, typeOn } from "./person.ts";
+import { type Deadline, type DemoEffect, type DemoEvent, type DemoState, deadlines } from "./state.ts";
+import { endTurn, runQueue } from "./turn.ts";
+import { createWork, type Work } from "./work.ts";
+
+/** A lone ESC is the Escape key when nothing follows it for so long. */
+const ESCAPE_MS = 30;
+
+/**
+ * The scripted agent as a function. What was due before the event happens first, each thing at its own time,
+ * so that late ticks change nothing. `atMs` never decreases; the first event is `started`. Never throws.
+ */
+export function next(
+  given: DemoState,
+  event: DemoEvent,
+): { state: DemoState; effects: readonly DemoEffect[] } {
+  const work = createWork(given);
+  if (event.kind === "started") {
+    const { pid, cols, rows } = event;
+    work.log({ kind: "started", pid, cols, rows, seed: given.script.seed ?? 0 });
+  }
+  advance(work, event.atMs);
+  if (!isGone(work)) take(work, event);
+  advance(work, event.atMs);
+  return { state: work.state, effects: work.effects };
+}
+
+function take(work: Work, event: DemoEvent): void {
+  switch (event.kind) {
+    case "started":
+    case "tick":
+      return;
+    case "bytes": {
+      const { state: parser, events } = parseInput(work.state.parser, event.bytes);
+      const escapeDueMs = awaitsSequence(parser) ? work.state.nowMs + ESCAPE_MS : null;
+      work.set({ parser, escapeDueMs });
+      enqueue(work, events);
+      return;
+    }
+    case "resize":
+      work.log({ kind: "resize", cols: event.cols, rows: event.rows });
+      return;
+    case "stop":
+      work.exit(0, event.why, true);
+      return;
+    default:
+      assertNever(event);
+  }
+}
+
+function advance(work: Work, atMs: number): void {
+  for (let due = deadlines(work.state)[0]; due && due.atMs <= atMs; due = deadlines(work.state)[0]) {
+    work.set({ nowMs: Math.max(work.state.nowMs, due.atMs) });
+    meet(work, due.what);
+    drain(work);
+    runQueue(work);
+  }
+  work.set({ nowMs: Math.max(work.state.nowMs, atMs) });
+}
+
+/** Every branch removes or moves the deadline that it meets. */
+function meet(work: Work, what: Deadline["what"]): void {
+  const { phase } = work.state;
+  switch (what) {
+    case "start":
+      work.set({ phase: { kind: "idle" } });
+      if (work.state.script.startup?.trust_dialog) openTrustDialog(work);
+      return;
+    case "turn_end":
+      if (phase.kind === "busy") endTurn(work, phase.turn, "finished");
+      return;
+    case "dismiss":
+      dismissDialog(work);
+      return;
+    case "escape": {
+      const { state: parser, events } = flushInput(work.state.parser);
+      work.set({ parser, escapeDueMs: null });
+      enqueue(work, events);
+      return;
+    }
+    case "piece":
+      showNextPiece(work);
+      return;
+    case "menu":
+      work.set({ menuDueMs: null });
+      if (phase.kind === "idle") {
+        openUnasked(work, "spontaneous", work.state.script.hostile?.spontaneous_menu?.dismiss_ms);
+      }
+      return;
+    case "person_begins":
+      beginPersonDraft(work);
+      return;
+    case "person_types":
+      typeOn(work);
+      return;
+    case "repaint":
+      work.set({ frozenUntilMs: null });
+      return;
+    case "disarm":
+      work.set({ exitArmedUntilMs: null });
+      return;
+    default:
+      assertNever(what);
+  }
+}
+
+function enqueue(work: Work, inputs: readonly DemoInput[]): void {
+  work.set({ backlog: [...work.state.backlog, ...inputs] });
+  drain(work);
+}
+
+/** Input keeps its order: what waits behind the start or a split paste is taken as soon as that is over. */
+function drain(work: Work): void {
+  while (!isGone(work) && work.state.phase.kind !== "starting" && !work.state.splitPaste) {
+    const [first, ...others] = work.state.backlog;
+    if (!first) return;
+    work.set({ backlog: others });
+    receive(work, first);
+    runQueue(work);
+  }
+}
+
+function isGone(work: Work): boolean {
+  return work.state.phase.kind === "gone";
+}

@@ -1,0 +1,213 @@
+import { type Composer, emptyComposer } from "./composer.ts";
+import type { TurnEnding } from "./directive.ts";
+import { type DemoInput, emptyParser, type ParserState } from "./input.ts";
+import type { DemoLogRecord, DialogSource } from "./log.ts";
+import type { DemoScript } from "./script.ts";
+
+/** Everything the scripted agent knows. Never changed in place. Times are milliseconds since its start. */
+export interface DemoState {
+  readonly script: DemoScript;
+  /** Divides the durations of turns. */
+  readonly speed: number;
+  readonly nowMs: number;
+  readonly phase: Phase;
+  readonly parser: ParserState;
+  /** When a lone ESC counts as Escape, or null. */
+  readonly escapeDueMs: number | null;
+  /** Input that waits for the start, or behind a split paste. */
+  readonly backlog: readonly DemoInput[];
+  readonly composer: Composer;
+  readonly splitPaste: SplitPaste | null;
+  readonly queue: readonly QueuedPrompt[];
+  readonly cells: readonly Cell[];
+  readonly person: PersonDraft | null;
+  /** When a spontaneous menu opens, or null. */
+  readonly menuDueMs: number | null;
+  /** When a person begins to type, or null. */
+  readonly personDueMs: number | null;
+  /** The screen stands still until then, or null. */
+  readonly frozenUntilMs: number | null;
+  readonly enterDeadUntilMs: number;
+  /** Until when a second ctrl-c exits, or null. */
+  readonly exitArmedUntilMs: number | null;
+  readonly swallowedInARow: number;
+  /** Whether a menu comes before this draft has been decided. */
+  readonly draftMenuDecided: boolean;
+  readonly counts: Counts;
+  /** Occasions seen so far, by behaviour. */
+  readonly occasions: Readonly<Record<string, number>>;
+  readonly ruleMatches: readonly number[];
+}
+
+export type Phase =
+  | { kind: "starting"; untilMs: number }
+  | { kind: "idle" }
+  | { kind: "busy"; turn: Turn }
+  | { kind: "dialog"; dialog: Dialog }
+  | { kind: "gone" };
+
+export interface Turn {
+  /** Counts turns from 1; null for a compaction. */
+  number: number | null;
+  prompts: readonly number[];
+  startedMs: number;
+  endsMs: number;
+  streams: boolean;
+  ending: TurnEnding;
+}
+
+export interface Dialog {
+  source: DialogSource;
+  question: string;
+  options: readonly string[];
+  /** Index of the selected option. */
+  selected: number;
+  /** When a person elsewhere answers, or null. */
+  dismissAtMs: number | null;
+}
+
+export interface SplitPaste {
+  /** The composer before the paste. */
+  base: Composer;
+  text: string;
+  pieces: number;
+  shown: number;
+  pieceDelayMs: number;
+  nextMs: number;
+}
+
+export interface QueuedPrompt {
+  prompt: number;
+  text: string;
+}
+
+export interface PersonDraft {
+  text: string;
+  typed: number;
+  nextMs: number;
+  holdMs: number;
+  ending: "delete" | "submit";
+  /** Keys from elsewhere have changed the composer since. */
+  foreign: boolean;
+}
+
+export interface Counts {
+  prompts: number;
+  turns: number;
+  chips: number;
+  sessions: number;
+  logLines: number;
+}
+
+/** One block of the transcript. */
+export type Cell =
+  | { kind: "banner"; session: number }
+  | { kind: "user"; text: string }
+  | { kind: "answer"; turn: number; words: number }
+  | { kind: "note"; text: string; tone: "plain" | "dim" | "error" };
+
+/** What the hands must do, in this order. After `exit` nothing more comes. */
+export type DemoEffect =
+  | { kind: "log"; record: DemoLogRecord }
+  /** `restore`: leave the terminal as it was found; false is a crash. */
+  | { kind: "exit"; code: number; restore: boolean };
+
+export type DemoEvent =
+  | { kind: "started"; pid: number; cols: number; rows: number; atMs: number }
+  | { kind: "bytes"; bytes: Uint8Array; atMs: number }
+  | { kind: "tick"; atMs: number }
+  | { kind: "resize"; cols: number; rows: number; atMs: number }
+  /** A signal or the end of the input. */
+  | { kind: "stop"; why: string; atMs: number };
+
+export function createDemoState(options: { script: DemoScript; speed: number }): DemoState {
+  return {
+    script: options.script,
+    speed: options.speed,
+    nowMs: 0,
+    phase: { kind: "starting", untilMs: options.script.startup?.delay_ms ?? 0 },
+    parser: emptyParser,
+    escapeDueMs: null,
+    backlog: [],
+    composer: emptyComposer,
+    splitPaste: null,
+    queue: [],
+    cells: [{ kind: "banner", session: 1 }],
+    person: null,
+    menuDueMs: null,
+    personDueMs: null,
+    frozenUntilMs: null,
+    enterDeadUntilMs: 0,
+    exitArmedUntilMs: null,
+    swallowedInARow: 0,
+    draftMenuDecided: false,
+    counts: { prompts: 0, turns: 0, chips: 0, sessions: 1, logLines: 0 },
+    occasions: {},
+    ruleMatches: [],
+  };
+}
+
+const SPINNER_MS = 100;
+
+/** Which of the spinner's frames shows, counted without end. */
+export function spinnerStep(turn: Turn, nowMs: number): number {
+  return Math.floor((nowMs - turn.startedMs) / SPINNER_MS);
+}
+
+/** Words of an answer that have come by now: about eight in 100 ms. */
+export function streamedWords(turn: Turn, nowMs: number): number {
+  return turn.streams ? 8 * spinnerStep(turn, nowMs) : 0;
+}
+
+/** Something that happens at a time of its own. */
+export interface Deadline {
+  atMs: number;
+  what:
+    | "start"
+    | "turn_end"
+    | "dismiss"
+    | "escape"
+    | "piece"
+    | "menu"
+    | "person_begins"
+    | "person_types"
+    | "repaint"
+    | "disarm";
+}
+
+/** All that is due some time, the earliest first; empty while idle, so that an idle agent sets no timer. */
+export function deadlines(state: DemoState): Deadline[] {
+  const { phase, splitPaste, person } = state;
+  const found: Deadline[] = [];
+  const add = (what: Deadline["what"], atMs: number | null | undefined) => {
+    if (atMs !== null && atMs !== undefined) found.push({ what, atMs });
+  };
+  if (phase.kind === "gone") return [];
+  if (phase.kind === "starting") add("start", phase.untilMs);
+  if (phase.kind === "busy") add("turn_end", phase.turn.endsMs);
+  if (phase.kind === "dialog") add("dismiss", phase.dialog.dismissAtMs);
+  add("escape", state.escapeDueMs);
+  add("piece", splitPaste?.nextMs);
+  add("menu", state.menuDueMs);
+  add("person_begins", state.personDueMs);
+  // A person sees a paste arriving and waits for its end.
+  if (!splitPaste) add("person_types", person?.nextMs);
+  add("repaint", state.frozenUntilMs);
+  add("disarm", state.exitArmedUntilMs);
+  return found.sort((left, right) => left.atMs - right.atMs);
+}
+
+/** When the next `tick` is wanted, the spinner included; null while nothing moves. */
+export function nextWakeMs(state: DemoState): number | null {
+  const { phase, nowMs } = state;
+  const times = deadlines(state).map((deadline) => deadline.atMs);
+  if (phase.kind === "busy") {
+    times.push(phase.turn.startedMs + SPINNER_MS * (spinnerStep(phase.turn, nowMs) + 1));
+  }
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+/** Whether the screen may be painted now. */
+export function isPainting(state: DemoState): boolean {
+  return state.frozenUntilMs === null && state.phase.kind !== "starting" && state.phase.kind !== "gone";
+}

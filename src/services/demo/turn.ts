@@ -1,0 +1,178 @@
+import { openDialog } from "./dialog.ts";
+import { parseCommand, planTurn, type TurnPlan } from "./directive.ts";
+import { fingerprint, type TurnResult } from "./log.ts";
+import { demoCommands, demoSignature } from "./signature.ts";
+import { type Cell, type QueuedPrompt, streamedWords, type Turn } from "./state.ts";
+import { CRASH_CODE, type Work } from "./work.ts";
+
+const COMPACT_MS = 1000;
+const REPAINT_DELAY_MS = 250;
+
+/** Takes a text as submitted: it runs at once when idle and is queued while busy. */
+export function submit(
+  work: Work,
+  { text, by, merged }: { text: string; by: "keys" | "person"; merged: boolean },
+): void {
+  const { phase, counts } = work.state;
+  const prompt = counts.prompts + 1;
+  const busy = phase.kind === "busy";
+  const command = parseCommand(text) !== null;
+  work.set({ counts: { ...counts, prompts: prompt } });
+  work.log({
+    kind: "submitted",
+    prompt,
+    text,
+    ...fingerprint(text),
+    while: busy ? "busy" : "idle",
+    by,
+    command,
+    merged_with_person_draft: merged,
+  });
+  if (!command && work.chosen("crash_on_prompt")) {
+    work.exit(CRASH_CODE, "crash_on_prompt", false);
+    return;
+  }
+  if (busy) work.log({ kind: "queued", prompt });
+  work.set({ queue: [...work.state.queue, { prompt, text }] });
+  runQueue(work);
+}
+
+/** Starts what waits, one after another, as long as the agent is idle. */
+export function runQueue(work: Work): void {
+  while (work.state.phase.kind === "idle") {
+    const [first, ...others] = work.state.queue;
+    if (!first) return;
+    const command = parseCommand(first.text);
+    if (command !== null) {
+      work.set({ queue: others });
+      runCommand(work, command, first.text);
+      continue;
+    }
+    const merges = work.state.script.hostile?.queue_merge ?? false;
+    const found = others.findIndex((item) => parseCommand(item.text) !== null);
+    const end = merges ? (found < 0 ? others.length : found) : 0;
+    work.set({ queue: others.slice(end) });
+    startTurn(work, [first, ...others.slice(0, end)]);
+  }
+}
+
+/** Ends the running turn or compaction now, with all that follows from its end. */
+export function endTurn(work: Work, turn: Turn, given: "finished" | "interrupted"): void {
+  const failed = turn.ending.kind === "error";
+  const result: TurnResult = given === "interrupted" ? "interrupted" : failed ? "error" : "success";
+  work.set({ phase: { kind: "idle" } });
+  showEnd(work, turn, result);
+  if (turn.number === null) {
+    work.log({ kind: "compact", stage: "ended", result });
+    runQueue(work);
+    return;
+  }
+  const duration_ms = Math.round(work.state.nowMs - turn.startedMs);
+  work.log({ kind: "turn_ended", turn: turn.number, prompts: [...turn.prompts], result, duration_ms });
+  if (result === "success") {
+    const { ending } = turn;
+    if (ending.kind === "exit") {
+      work.exit(0, "prompt", true);
+      return;
+    }
+    if (ending.kind === "crash") {
+      work.exit(CRASH_CODE, "prompt_crash", false);
+      return;
+    }
+    if (ending.kind === "menu") {
+      openDialog(work, { source: "prompt", question: ending.question, dismissMs: 0 });
+      return;
+    }
+  }
+  runQueue(work);
+  if (work.state.phase.kind === "idle") planDisturbance(work);
+}
+
+/** The script may hold the screen back after this input. */
+export function maybeFreeze(work: Work, after: "paste" | "enter"): void {
+  const late = work.chosen("late_repaint");
+  if (!late) return;
+  const delay_ms = late.delay_ms ?? REPAINT_DELAY_MS;
+  work.log({ kind: "late_repaint", after, delay_ms });
+  const untilMs = work.state.nowMs + delay_ms;
+  work.set({ frozenUntilMs: Math.max(work.state.frozenUntilMs ?? 0, untilMs) });
+}
+
+function startTurn(work: Work, items: readonly QueuedPrompt[]): void {
+  const { script, ruleMatches, counts } = work.state;
+  const text = items.map((item) => item.text).join("\n");
+  const { plan, seen } = planTurn(text, script.rules ?? [], ruleMatches, script.seed ?? 0);
+  const turn = counts.turns + 1;
+  const prompts = items.map((item) => item.prompt);
+  work.set({ ruleMatches: seen, counts: { ...counts, turns: turn } });
+  work.show(...items.map((item): Cell => ({ kind: "user", text: item.text })));
+  work.log({ kind: "turn_started", turn, prompts });
+  beginWork(work, plan, turn, prompts);
+}
+
+function beginWork(work: Work, plan: TurnPlan, number: number | null, prompts: readonly number[]): void {
+  const { nowMs, speed } = work.state;
+  const { streams, ending } = plan;
+  const endsMs = nowMs + plan.durationMs / speed;
+  const turn: Turn = { number, prompts, startedMs: nowMs, endsMs, streams, ending };
+  work.set({ phase: { kind: "busy", turn }, menuDueMs: null, personDueMs: null });
+}
+
+function showEnd(work: Work, turn: Turn, result: TurnResult): void {
+  const { nowMs } = work.state;
+  const streamed = streamedWords(turn, nowMs);
+  // Also the shortest answer says something.
+  const words = result === "success" && turn.streams ? Math.max(streamed, 8) : streamed;
+  if (words > 0 && turn.number !== null) work.show({ kind: "answer", turn: turn.number, words });
+  work.show(endRow(turn, result, nowMs));
+}
+
+function endRow(turn: Turn, result: TurnResult, nowMs: number): Cell {
+  if (result === "interrupted") return { kind: "note", text: demoSignature.interruptedRow, tone: "error" };
+  if (turn.ending.kind === "error") {
+    return { kind: "note", text: `${demoSignature.errorPrefix}${turn.ending.text}`, tone: "error" };
+  }
+  if (turn.number === null) return { kind: "note", text: demoSignature.compactedRow, tone: "dim" };
+  const seconds = Math.floor((nowMs - turn.startedMs) / 1000);
+  return { kind: "note", text: `— done in ${seconds}s —`, tone: "dim" };
+}
+
+function runCommand(work: Work, command: string, text: string): void {
+  const { counts } = work.state;
+  switch (command) {
+    case "/new":
+    case "/clear":
+      work.log({ kind: "reset", command });
+      work.set({
+        counts: { ...counts, sessions: counts.sessions + 1, chips: 0 },
+        cells: [{ kind: "banner", session: counts.sessions + 1 }],
+      });
+      return;
+    case "/compact":
+      work.log({ kind: "compact", stage: "started" });
+      work.show({ kind: "user", text });
+      beginWork(work, { durationMs: COMPACT_MS, streams: false, ending: { kind: "success" } }, null, []);
+      return;
+    case "/help": {
+      const rows = demoCommands.map(({ name, summary }) => `${name.padEnd(10)}${summary}`);
+      work.show(...rows.map((row): Cell => ({ kind: "note", text: row, tone: "plain" })));
+      return;
+    }
+    case "/exit":
+      work.exit(0, "command", true);
+      return;
+    default:
+      work.show({ kind: "note", text: `✗ unknown command: ${command}`, tone: "error" });
+  }
+}
+
+function planDisturbance(work: Work): void {
+  const { nowMs } = work.state;
+  const menu = work.chosen("spontaneous_menu");
+  if (menu) {
+    work.set({ menuDueMs: nowMs + (menu.after_ms ?? 0) });
+    return;
+  }
+  const person = work.chosen("person_draft");
+  if (person) work.set({ personDueMs: nowMs + (person.after_ms ?? 0) });
+}

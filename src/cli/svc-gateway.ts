@@ -1,7 +1,6 @@
 #!/usr/bin/env bun
 import { basename } from "node:path";
 import { group } from "./command.ts";
-import { runDemoAgent } from "./commands/demo-agent.ts";
 import { runProgram } from "./dispatch.ts";
 import { runManager } from "./mgr.ts";
 import { createProcessIo } from "./process-io.ts";
@@ -24,11 +23,19 @@ const root = group({
 
 /** One executable beside an agent is enough: under the name `svc-mgr`, or as `svc-gateway mgr`, it is the CLI. */
 async function main(argv: string[]): Promise<number> {
-  if (basename(process.argv0) === "svc-mgr") return runManager(argv);
   const [first, ...rest] = argv;
-  if (first === "mgr") return runManager(rest);
-  if (first === "demo-agent") return runDemoAgent(rest);
+  if (basename(process.argv0) === "svc-mgr") return manage(argv);
+  if (first === "mgr") return manage(rest);
+  if (first === "demo-agent") {
+    const { runDemoAgent } = await import("./commands/demo-agent.ts");
+    return runDemoAgent(rest);
+  }
   return runProgram(root, versionText(), argv, createProcessIo());
+}
+
+async function manage(argv: string[]): Promise<number> {
+  const { runManager } = await import("./mgr.ts");
+  return runManager(argv);
 }
 
 process.exitCode = await main(process.argv.slice(2));

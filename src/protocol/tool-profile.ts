@@ -48,20 +48,20 @@ const composerFields = {
   chrome_above: Type.Array(Pattern, { description: "rows above the composer that are not transcript" }),
 };
 
-export const FramedComposer = Strict({
+const FramedComposer = Strict({
   strategy: Type.Literal("framed", { description: "input rows between two edge rows" }),
   upper: Pattern,
   lower: Pattern,
   side: Nullable(Type.String({ description: "the character that closes each input row on both sides" })),
   ...composerFields,
 });
-export const OpenComposer = Strict({
+const OpenComposer = Strict({
   strategy: Type.Literal("open", {
     description: "a glyph row, its draft, a blank row, then the footer; history cells have a background",
   }),
   ...composerFields,
 });
-export const BlockComposer = Strict({
+const BlockComposer = Strict({
   strategy: Type.Literal("block", {
     description: "rows with a bar at the left, the last one naming the model, ended by an edge row",
   }),
@@ -69,7 +69,7 @@ export const BlockComposer = Strict({
   end: Pattern,
   ...composerFields,
 });
-export const Composer = Type.Union([FramedComposer, OpenComposer, BlockComposer]);
+const Composer = Type.Union([FramedComposer, OpenComposer, BlockComposer]);
 
 export const DialogRule = Strict({
   id: Type.String({ minLength: 1 }),
@@ -93,7 +93,7 @@ export const DialogRule = Strict({
 });
 export type DialogRule = Static<typeof DialogRule>;
 
-export const SubmitSettings = Strict({
+const SubmitSettings = Strict({
   enter_delay_ms: Type.Integer({ minimum: 0, description: "from the paste to Enter" }),
   enter_delay_ms_per_kib: Type.Number({ minimum: 0, description: "more for each KiB beyond the first four" }),
   enter_delay_max_ms: Type.Integer({ minimum: 0 }),
@@ -108,7 +108,7 @@ export const SubmitSettings = Strict({
   ),
 });
 
-export const InterruptSettings = Strict({
+const InterruptSettings = Strict({
   key: Type.String(),
   presses: Type.Integer({ minimum: 1 }),
   spacing_ms: Type.Integer({ minimum: 0, description: "between presses" }),

@@ -50,7 +50,7 @@ export interface CompiledProfile {
 }
 
 /** A profile that cannot be used; the message names the tool, the field and what is wrong. */
-export class ProfileError extends Error {
+class ProfileError extends Error {
   override readonly name = "ProfileError";
 }
 

@@ -23,5 +23,3 @@ export function failingFacts(state: Judged): string[] {
   ];
   return checks.filter(([, value, wanted]) => value !== wanted).map(([name, value]) => `${name}=${value}`);
 }
-
-export const isPromptReady = (state: Judged): boolean => failingFacts(state).length === 0;

@@ -187,7 +187,7 @@ const basicRgb: readonly (readonly [number, number, number])[] = [
 const cubeStep = (value: number) => (value === 0 ? 0 : 55 + value * 40);
 
 /** Red, green and blue of a span's colour, 0-255; null for the terminal's default. */
-export function rgbOf(colour: string | null): readonly [number, number, number] | null {
+function rgbOf(colour: string | null): readonly [number, number, number] | null {
   if (colour === null) return null;
   if (colour.startsWith("#")) {
     const value = Number.parseInt(colour.slice(1), 16);

@@ -60,7 +60,7 @@ export function cutRegions(
   };
 }
 
-export function hasStyle(row: Row | undefined, style: Marker["style"]): boolean {
+function hasStyle(row: Row | undefined, style: Marker["style"]): boolean {
   if (style === undefined) return true;
   const span = row ? firstVisible(row) : null;
   if (!span) return false;
@@ -79,8 +79,8 @@ export function hasStyle(row: Row | undefined, style: Marker["style"]): boolean 
 }
 
 /**
- * The first marker of `markers` that a row of its region fits, newest row first. `edge` is the region that
- * `live_edge` stands for.
+ * For each marker the newest row of its region that it fits. A `last_row` marker reads the row together with the
+ * rows that continue it. `edge` is the region that `live_edge` stands for.
  */
 export function findMarkers(
   rows: readonly Row[],
@@ -89,11 +89,15 @@ export function findMarkers(
   edge: "sinceBoundary" | "sinceUser",
 ): MarkerHit[] {
   return markers.flatMap((marker): MarkerHit[] => {
+    let continued = "";
     for (const at of candidateRows(rows, regions, marker.where, edge)) {
       const row = rows[at];
-      const match = row ? marker.pattern.exec(row.text.trimEnd()) : null;
-      if (!row || !match || !hasStyle(row, marker.style)) continue;
-      return [{ id: marker.id, row: at, text: row.text.trim(), detail: match[1]?.trim() || null }];
+      const text = row?.text.trimEnd() ?? "";
+      const match = marker.pattern.exec(text + continued);
+      if (row && match && hasStyle(row, marker.style)) {
+        return [{ id: marker.id, row: at, text: row.text.trim(), detail: match[1]?.trim() || null }];
+      }
+      if (marker.where === "last_row") continued = ` ${text.trim()}${continued}`;
     }
     return [];
   });

@@ -100,7 +100,7 @@ export const codexProfile: ToolProfile = {
   parked: [
     {
       id: "usage_limit",
-      pattern: "^■ You've hit your usage limit\\b(?:.*\\btry again (?:at|in) (.+?)\\.?)?$",
+      pattern: "^■ You've hit your usage limit\\b(?:.*\\btry again (?:at|in) (.+?)\\.?$)?",
       where: "last_row",
     },
   ],

@@ -60,9 +60,12 @@ export const geminiProfile: ToolProfile = {
     success_needs_end: false,
     growth_hint: false,
   },
-  busy: [{ id: "status_row", pattern: "^\\s*[\\u2801-\\u28ff] .*\\(esc to cancel", where: "live_edge" }],
+  busy: [{ id: "status_row", pattern: "^ [\\u2801-\\u28ff] .*\\(esc to cancel", where: "live_edge" }],
   not_ready: [],
-  pending: [{ id: "queued_section", pattern: "^\\s*Queued \\(press ↑ to edit\\):", where: "live_edge" }],
+  // Answers are indented like both rows; the status row by one blank only, and the queue is dim.
+  pending: [
+    { id: "queued_section", pattern: "^\\s*Queued \\(press ↑ to edit\\):", where: "live_edge", style: "dim" },
+  ],
   interrupted: [{ id: "interrupted_row", pattern: "^ℹ Request cancelled\\.", where: "last_row" }],
   failures: [{ id: "api_error", pattern: "^✕ \\[API Error\\b", where: "live_edge" }],
   errors: [{ id: "error_row", pattern: "^✕ ", where: "live_edge" }],

@@ -38,7 +38,8 @@ export const opencodeProfile: ToolProfile = {
     { id: "retrying", pattern: "\\[retrying\\b", where: "below" },
   ],
   not_ready: [],
-  pending: [{ id: "queued_badge", pattern: "^\\s*┃\\s+QUEUED\\s*$", where: "transcript" }],
+  // A prompt's own text is indented by two; the badge has a blank of its own.
+  pending: [{ id: "queued_badge", pattern: "^\\s*┃ {3}QUEUED\\s*$", where: "transcript" }],
   interrupted: [{ id: "interrupted_row", pattern: "^\\s*▣ {2}.* · interrupted\\s*$", where: "last_row" }],
   failures: [{ id: "error_block", pattern: "^\\s*┃ {2}\\S", where: "live_edge", style: "red" }],
   errors: [],

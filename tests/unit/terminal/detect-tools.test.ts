@@ -1,0 +1,196 @@
+import { describe, expect, test } from "bun:test";
+import { detect } from "../../../src/services/terminal/detect.ts";
+import { observationOf } from "../../../src/services/terminal/explain.ts";
+import type { Observation } from "../../../src/services/terminal/observation.ts";
+import { compiled, loadCorpus, observe, read } from "./corpus.ts";
+
+const values = (observation: Observation, tool = "demo") =>
+  Object.values(detect(observation, compiled(tool)).surface)
+    .map((value) => value[0])
+    .join("");
+
+describe("codex", () => {
+  const corpus = loadCorpus();
+  const screen = (name: string) => {
+    const recording = corpus.find((one) => one.tool === "codex" && one.name === name);
+    if (!recording) throw new Error(name);
+    return recording;
+  };
+
+  test("a streaming answer whose question has scrolled away is busy without any title", () => {
+    const busy = screen("busy");
+    const raw = busy.raw.replace(">_ ", "   ").replace("OpenAI Codex", "some more").replace("› ", "  ");
+    expect(read(observe({ ...busy, raw }), "codex").labels).toMatchObject({
+      ready_posture: "no",
+      phase: "active",
+    });
+  });
+
+  test.each([
+    {
+      id: "a failed compaction",
+      text: "Error running remote compact task: stream disconnected before completion",
+      type: "codex_remote_compact_stream_disconnected",
+    },
+    {
+      id: "a compaction that is too long",
+      text: "compact failed: context_length_exceeded",
+      type: "codex_remote_compact_context_length_exceeded",
+    },
+    {
+      id: "a compaction the server refuses",
+      text: "remote compact: unknown parameter x",
+      type: "codex_remote_compact_unknown_parameter",
+    },
+    {
+      id: "a compaction and a server error",
+      text: "compact: server_error",
+      type: "codex_remote_compact_server_error",
+    },
+    { id: "a compaction that failed otherwise", text: "compact task failed", type: "unknown" },
+  ])("$id degrades the context, stays ready, and is no failed turn", ({ text, type }) => {
+    const error = screen("error-500");
+    const raw = error.raw.replace(/■ We.*errors\./, `■ ${text}`);
+    const { signals } = read(observe({ ...error, raw }), "codex");
+    expect(signals).toMatchObject({
+      chatContext: "degraded",
+      chatContextDiagnostic: { tool_name: "codex", degraded_error_type: type, message_preview: `■ ${text}` },
+      knownFailure: false,
+      successCandidate: false,
+      surface: { ready_posture: "yes" },
+    });
+  });
+
+  test("an error that does not speak of compaction leaves the context current", () => {
+    expect(read(observe(screen("error-400")), "codex").signals).toMatchObject({
+      chatContext: "current",
+      successBlocked: true,
+    });
+  });
+
+  test("a server that starts is neither idle nor a turn", () => {
+    const ready = screen("ready");
+    const rows = ready.raw.split("\n");
+    const above = (ready.cursor_row ?? 0) - 2;
+    const raw = rows.with(above, `${rows[above]}• Booting MCP server: x (0s • esc to interrupt)`).join("\n");
+    const { labels, signals } = read(observe({ ...ready, raw }), "codex");
+    expect(signals.activeReasons).toEqual([]);
+    expect(labels).toMatchObject({ ready_posture: "no", phase: "unknown" });
+  });
+});
+
+describe("claude", () => {
+  const ready = loadCorpus().find((one) => one.tool === "claude" && one.name === "ready");
+  if (!ready) throw new Error("no recording");
+  const emptyComposer = /❯[ \u00a0]\x1b\[7m\n/u;
+  const composer = (payload: string) => {
+    expect(ready.raw).toMatch(emptyComposer);
+    return { ...ready, raw: ready.raw.replace(emptyComposer, `❯ ${payload}\n`) };
+  };
+
+  test.each([
+    { id: "dim text is a placeholder", payload: '\x1b[2mTry "fix the tests"\x1b[0m', want: "ynyn" },
+    { id: "a placeholder under the drawn cursor", payload: '\x1b[7mT\x1b[0;2mry "fix"\x1b[0m', want: "ynyn" },
+    { id: "plain text is a draft", payload: "Try it", want: "yynn" },
+    { id: "a draft with a dim completion is a draft", payload: "Try\x1b[2m it\x1b[0m", want: "yynn" },
+    {
+      id: "text in a colour is a draft",
+      payload: "\x1b[38;2;177;185;249m[Pasted text #1 +9 lines]\x1b[39m",
+      want: "yynn",
+    },
+  ])("$id", ({ payload, want }) => {
+    expect(values(observe(composer(payload)), "claude")).toBe(want);
+  });
+});
+
+describe("a usage limit parks the agent", () => {
+  const corpus = loadCorpus();
+  test.each([
+    {
+      tool: "claude",
+      from: "error-400",
+      row: /● API Error.*/u,
+      text: "● You've hit your limit · resets 3pm (UTC)",
+      until: "3pm (UTC)",
+    },
+    {
+      tool: "claude",
+      from: "error-400",
+      row: /● API Error.*/u,
+      text: "● Claude usage limit reached. Your limit will reset at 9pm",
+      until: "9pm",
+    },
+    {
+      tool: "claude",
+      from: "error-400",
+      row: /● API Error.*/u,
+      text: "● You've reached your weekly limit",
+      until: null,
+    },
+    {
+      tool: "codex",
+      from: "error-500",
+      row: /■ We.*/u,
+      text: "■ You've hit your usage limit. Upgrade, or try again at 3:05 PM.",
+      until: "3:05 PM",
+    },
+    {
+      tool: "codex",
+      from: "error-500",
+      row: /■ We.*/u,
+      text: "■ You've hit your usage limit. Upgrade to more, or try\n  again in 2 days 3 hours.",
+      until: "2 days 3 hours",
+    },
+    { tool: "codex", from: "error-500", row: /■ We.*/u, text: "■ You've hit your usage limit.", until: null },
+  ])("$tool: $text", ({ tool, from, row, text, until }) => {
+    const recording = corpus.find((one) => one.tool === tool && one.name === from);
+    if (!recording) throw new Error(from);
+    const plain = recording.raw.replaceAll(/\x1b\[[0-9;]*m/gu, "");
+    const raw = tool === "claude" ? plain : recording.raw;
+    const lines = raw.replace(row, text).split("\n").slice(0, 36).join("\n");
+    const observation = observationOf({ raw: lines, tool: compiled(tool), title: null, cursorRow: null });
+    expect(detect(observation, compiled(tool)).parked).toEqual({ until });
+  });
+});
+
+describe("words of an answer are not the tool's own", () => {
+  test.each([
+    {
+      id: "gemini's status row, indented like an answer",
+      tool: "gemini",
+      from: "finished",
+      quote: "  ⠋ Thinking... (esc to cancel, 3s)",
+    },
+    { id: "gemini's queue, not dim", tool: "gemini", from: "finished", quote: "  Queued (press ↑ to edit):" },
+    { id: "a prompt that says QUEUED to opencode", tool: "opencode", from: "finished", quote: "  ┃  QUEUED" },
+    {
+      id: "claude's spinner row inside an answer",
+      tool: "claude",
+      from: "finished",
+      quote: "  ✻ Processing… (1s · ↓ 5 tokens)",
+    },
+    {
+      id: "codex's status row before the closing row",
+      tool: "codex",
+      from: "finished",
+      quote: "• Working (5s • esc to interrupt)",
+    },
+    {
+      id: "codex's queue before the closing row",
+      tool: "codex",
+      from: "finished",
+      quote: "• Queued follow-up inputs",
+    },
+  ])("$id", ({ tool, from, quote }) => {
+    const recording = loadCorpus().find((one) => one.tool === tool && one.name === from);
+    if (!recording) throw new Error(from);
+    const rows = recording.raw.split("\n");
+    const at = rows.findLastIndex((row) => row.includes("noon the tide") || row.includes("By noon the tide"));
+    const raw = rows.with(at, `\x1b[0m${quote}`).join("\n");
+    expect(read(observe({ ...recording, raw }), tool).labels).toMatchObject({
+      ready_posture: "yes",
+      pending_input: "no",
+      phase: "ready",
+    });
+  });
+});

@@ -1,0 +1,69 @@
+import { expect } from "bun:test";
+import { defaultTimings } from "../../../src/protocol/terminal.ts";
+import { detect } from "../../../src/services/terminal/detect.ts";
+import type { Observation } from "../../../src/services/terminal/observation.ts";
+import { failingFacts } from "../../../src/services/terminal/readiness.ts";
+import { observedFields } from "../../../src/services/terminal/record.ts";
+import { reduce } from "../../../src/services/terminal/reduce.ts";
+import {
+  initialTrack,
+  type TrackEvent,
+  type TrackState,
+} from "../../../src/services/terminal/reduce-state.ts";
+import { compiled } from "./corpus.ts";
+import { demoScreen } from "./screens.ts";
+
+export type Step = { at: number; expect?: Record<string, unknown> } & (
+  | { screen: Observation }
+  | { note: { baseline?: string | null; sawActivity?: boolean } }
+  | { event: "tick" | "tmux_missing" | "probe_failed" }
+);
+
+export const moment = (at: number) => ({ wallMs: 1_000_000 + at, monotonicMs: at });
+
+function eventOf(step: Step): TrackEvent {
+  const at = moment(step.at);
+  if ("screen" in step) {
+    const signals = detect(step.screen, compiled("demo"));
+    return { kind: "observed", at, observation: step.screen, signals };
+  }
+  if ("note" in step) return { kind: "prompt_noted", at, baseline: null, sawActivity: false, ...step.note };
+  if (step.event === "probe_failed") {
+    return { kind: "probe_failed", at, error: { kind: "tmux", message: "no answer", details: {} } };
+  }
+  return { kind: step.event, at };
+}
+
+export function summary(state: TrackState) {
+  const { diagnostics, surface, turn, last_turn, stability, active_reasons } = observedFields(state);
+  return {
+    phase: turn.phase,
+    result: last_turn.result,
+    source: last_turn.source,
+    ready: surface.ready_posture,
+    stable: stability.stable,
+    reasons: active_reasons,
+    availability: diagnostics.availability,
+    recovery: state.turn.recovery,
+    promptReady: failingFacts(observedFields(state)).length === 0,
+  };
+}
+
+/** Plays the steps in order; every `expect` names the fields that must hold after its step. */
+export function play(steps: readonly Step[], from: TrackState = initialTrack(moment(0))): TrackState {
+  let state = from;
+  for (const step of steps) {
+    state = reduce(state, eventOf(step), defaultTimings);
+    if (step.expect)
+      expect({ at: step.at, ...summary(state) }).toMatchObject({ at: step.at, ...step.expect });
+  }
+  return state;
+}
+
+export const asked = ["> hi"];
+export const idle = demoScreen();
+export const working = (seconds: number) => demoScreen({ transcript: asked, busySeconds: seconds });
+export const done = demoScreen({ transcript: [...asked, "* ok", "— done in 2s —"] });
+export const interrupted = demoScreen({ transcript: [...asked, "✗ interrupted"] });
+export const failed = demoScreen({ transcript: [...asked, "✗ error: no model"] });
+export const draft = demoScreen({ draft: ["half"] });

@@ -11,7 +11,8 @@ export function expectedArrival(tool: LabTool, prompt: string): string {
 
 /**
  * What the gateway types (spec/terminal.md 6.3-6.5): line ends as LF, no control characters but TAB and LF, no
- * newlines at the end, a blank before a leading `!` of claude and codex and after a trailing `@name`.
+ * newlines at the end, a blank before a leading `!` of claude and codex and after a last word that would keep
+ * Enter from submitting: `@name` everywhere, `$name` on codex, a backslash on claude and gemini.
  */
 export function typedText(tool: LabTool, prompt: string): string {
   const text = prompt
@@ -20,9 +21,17 @@ export function typedText(tool: LabTool, prompt: string): string {
     .replace(/\n+$/, "");
   const hasShellMode = tool === "claude" || tool === "codex";
   const before = hasShellMode && text.startsWith("!") ? " " : "";
-  const after = /(?:^|\s)@\S*$/.test(text) ? " " : "";
+  const after = enterTaker[tool].test(text) ? " " : "";
   return `${before}${text}${after}`;
 }
+
+/** A last word after which Enter completes something or breaks the line. */
+const enterTaker: Readonly<Record<LabTool, RegExp>> = {
+  claude: /(?:^|\s)@\S*$|\\$/,
+  codex: /(?:^|\s)[@$]\S*$/,
+  gemini: /@\S*$|\\$/,
+  opencode: /(?:^|\s)@\S*$/,
+};
 
 const toolHabits: Readonly<Record<LabTool, (typed: string) => string>> = {
   claude(typed) {

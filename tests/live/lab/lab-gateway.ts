@@ -32,6 +32,8 @@ export interface LabGateway {
   ready: ReadyLine;
   submit(request: GatewayRequest): Promise<Reply<AcceptedRequest>>;
   request(requestId: string): Promise<RequestRecord>;
+  /** All stored requests, newest first. */
+  requests(): Promise<{ requests: RequestRecord[] }>;
   /** The reply of a direct prompt, whatever its status. */
   direct(body: PromptControlRequest): Promise<Reply<unknown>>;
   state(): Promise<TerminalState>;
@@ -79,6 +81,7 @@ export async function startLabGateway(cli: InstalledCli, box: Sandbox): Promise<
     ready,
     submit: (request) => call("POST", "/v1/requests", request),
     request: (requestId) => read(`/v1/requests/${requestId}`),
+    requests: () => read("/v1/requests"),
     direct: (body) => call("POST", "/v1/control/prompt", body),
     state: () => read("/v1/control/tui/state"),
     status: () => read("/v1/status"),

@@ -123,6 +123,7 @@ async function accountOf({ gateway, model }: LabSession): Promise<string> {
         const { normalized_projection_text: _, ...parsed } = parsed_surface ?? {};
         return { surface, turn, last_turn, stability, parsed, diagnostics, transitions };
       }),
+      attempt("newest requests", async () => (await gateway.requests()).requests.slice(0, 3)),
       attempt("status", gateway.status),
       attempt("model received", () => requests.slice(-12).join("\n")),
       attempt("gateway said", gateway.complaints),

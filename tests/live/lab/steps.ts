@@ -52,6 +52,9 @@ const prompts: readonly { id: string; prompt: string }[] = [
   { id: "a leading dash arrives exactly", prompt: "- FAST" },
   { id: "a leading ! is text, not a shell command", prompt: "!echo FAST" },
   { id: "a trailing @name is text, not a popup", prompt: "FAST look at @README.md" },
+  { id: "a bare @ at the end is text, not a popup", prompt: "FAST at @" },
+  { id: "a trailing $name is text, not a popup", prompt: "FAST costs $foo" },
+  { id: "a trailing backslash is text, not a line break", prompt: "FAST in C:\\" },
   { id: "a hidden end of paste does not submit the rest", prompt: "before \x1b[201~\rafter FAST" },
   {
     id: "other control characters never reach the tool",
@@ -131,8 +134,11 @@ async function busyHoldsPrompts(session: LabSession): Promise<void> {
 
 async function interruptWhileSpeaking(session: LabSession): Promise<void> {
   const turn = await startTurn(session, "Speak slowly SLOWTURN");
-  // The first words are on the screen: the tool shows an interruption rather than giving the prompt back.
-  await until("the first words on the screen", () => session.gateway.screen().includes("the river carries"));
+  // With its first words on the screen the tool shows an interruption and does not give the prompt back.
+  await until("the first words on the screen", () => {
+    const afterPrompt = session.gateway.screen().split("SLOWTURN").at(-1) ?? "";
+    return afterPrompt.includes("the river carries");
+  });
   await interrupted(session, turn.sequence);
 }
 

@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { runStep } from "./steps.ts";
 
@@ -29,7 +29,7 @@ const commit = await currentCommit();
 const fingerprint = fingerprintOf(sourceFiles(), `${Bun.version} ${commit} ${target}`);
 
 if (existsSync(stamp) && readFileSync(stamp, "utf8") === fingerprint) {
-  console.log(`build: ${folder} is fresh`);
+  console.log(`build: ${relative(repositoryRoot, folder)} is fresh`);
   process.exit(0);
 }
 
@@ -37,19 +37,27 @@ if (existsSync(stamp) && readFileSync(stamp, "utf8") === fingerprint) {
 const aside = join(folder, `.aside-${process.pid}`);
 mkdirSync(aside, { recursive: true });
 try {
+  const built = await compileInto(aside);
+  if (built) {
+    symlinkSync(secondName.of, join(aside, secondName.name));
+    for (const name of [...executables, secondName.name]) renameSync(join(aside, name), join(folder, name));
+    writeFileSync(stamp, fingerprint);
+  }
+  process.exitCode = built ? 0 : 1;
+} finally {
+  rmSync(aside, { recursive: true, force: true });
+}
+
+async function compileInto(place: string): Promise<boolean> {
   for (const name of executables) {
-    const built = await runStep({ name, command: compileCommand(name, join(aside, name)) });
+    const built = await runStep({ name, command: compileCommand(name, join(place, name)) });
     if (!built.ok) {
       console.error(`build: ${name} failed\n${built.output}`);
-      process.exit(1);
+      return false;
     }
     console.log(`build: ${name} in ${built.seconds.toFixed(1)} s`);
   }
-  symlinkSync(secondName.of, join(aside, secondName.name));
-  for (const name of [...executables, secondName.name]) renameSync(join(aside, name), join(folder, name));
-  writeFileSync(stamp, fingerprint);
-} finally {
-  rmSync(aside, { recursive: true, force: true });
+  return true;
 }
 
 function compileCommand(name: string, outfile: string): string[] {

@@ -1,0 +1,66 @@
+/** One measured fact. A row with a limit was measured beside it, in the same run and on the same payload. */
+export interface Row {
+  metric: string;
+  value: number;
+  unit: string;
+  /** What the machine gives when nothing of ours is in the way, in the same unit. */
+  limit?: number;
+  /** `value` / `limit`. */
+  ratio?: number;
+}
+
+/** What a file `tests/bench/NAME.bench.ts` exports as its default. */
+export interface Bench {
+  name: string;
+  /** Everything it starts has ended when it resolves; rejects when something cannot be measured here. */
+  run(): Promise<Row[]>;
+}
+
+/** Something whose duration is measured once a round. */
+export interface Contestant {
+  name: string;
+  run(): Promise<unknown> | unknown;
+}
+
+/**
+ * Lets the contestants take turns, so that a noisy moment of the machine meets all of them: in every round each
+ * runs once, the order turning by one. Rounds of the warm-up are not counted. Durations in ms, by name, in order.
+ */
+export async function takeTurns(
+  contestants: readonly Contestant[],
+  options: { rounds: number; warmUp: number },
+): Promise<Record<string, number[]>> {
+  const durations = Object.fromEntries(contestants.map(({ name }): [string, number[]] => [name, []]));
+  for (let round = 0; round < options.warmUp + options.rounds; round++) {
+    for (let turn = 0; turn < contestants.length; turn++) {
+      const contestant = contestants[(round + turn) % contestants.length];
+      if (!contestant) continue;
+      const started = performance.now();
+      await contestant.run();
+      const duration = performance.now() - started;
+      if (round >= options.warmUp) durations[contestant.name]?.push(duration);
+    }
+  }
+  return durations;
+}
+
+/** The smallest sample that at least this share (0..1) of all samples does not exceed; NaN for none. */
+export function percentile(samples: readonly number[], share: number): number {
+  const sorted = samples.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+}
+
+/** Rows `<subject>_p50_ms` and `<subject>_p99_ms`, beside a limit's where its samples are given. */
+export function durationRows(subject: string, samples: readonly number[], limit?: readonly number[]): Row[] {
+  return [50, 99].map((percent) => {
+    const metric = `${subject}_p${percent}_ms`;
+    const value = percentile(samples, percent / 100);
+    return limit === undefined
+      ? { metric, value, unit: "ms" }
+      : withLimit({ metric, value, unit: "ms" }, percentile(limit, percent / 100));
+  });
+}
+
+export function withLimit(row: Row, limit: number): Row {
+  return { ...row, limit, ratio: row.value / limit };
+}

@@ -1,6 +1,6 @@
 import type { Manifest } from "../../protocol/files.ts";
 import type { FoundAgent } from "../sessions/find.ts";
-import { collectTree, endProcesses } from "../sessions/process-tree.ts";
+import { endTree } from "../sessions/process-tree.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
 import { type GatewayStop, type StopGatewayDeps, stopGateway } from "./stop-gateway.ts";
@@ -43,15 +43,13 @@ async function endTerminal(
   deps: StopAgentDeps,
   manifest: Manifest,
 ): Promise<Pick<AgentStop, "endedProcesses" | "survivingPids" | "sessionEnded">> {
-  const { processes } = deps;
   const tmux = deps.tmuxFor(manifest.tmux.socket);
   const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
-  const known = pane ? await collectTree(processes, pane.panePid) : [];
-  const surviving = await endProcesses(deps, known, agentGraceMs);
+  const tree = pane ? await endTree(deps, pane.panePid, agentGraceMs) : { ended: 0, surviving: [] };
   const sessionEnded = await tmux.killSession("stop.session", manifest.tmux_session_name);
   return {
-    endedProcesses: known.length - surviving.length,
-    survivingPids: surviving.map((one) => one.pid),
+    endedProcesses: tree.ended,
+    survivingPids: tree.surviving,
     // The session ends by itself when its only pane's last process does.
     sessionEnded: sessionEnded || pane !== null,
   };

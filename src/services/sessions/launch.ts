@@ -20,7 +20,7 @@ import {
   newSessionId,
   newTmuxSessionName,
 } from "./names.ts";
-import { collectTree, endProcesses } from "./process-tree.ts";
+import { endTree } from "./process-tree.ts";
 import { buildRecord, isFresh } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { type Environment, sessionPaths, sessionRootOf } from "./roots.ts";
@@ -250,8 +250,7 @@ function isLoginShell({ argv }: ProcessFacts): boolean {
 }
 
 async function endSession(deps: LaunchDeps, session: string, pane: TmuxPane): Promise<void> {
-  const known = await collectTree(deps.processes, pane.panePid);
-  await endProcesses(deps, known, endGraceMs);
+  await endTree(deps, pane.panePid, endGraceMs);
   await deps.tmux.killSession("launch.undo", session);
 }
 

@@ -53,4 +53,27 @@ export async function endProcesses(
   return left();
 }
 
+/**
+ * Ends the first process of a pane and everything below it. What is below goes first, so that an agent that
+ * saves its work on TERM still has its terminal; then the first one, which gets HUP too: once the agent has left
+ * it is an interactive shell, and that ignores TERM.
+ */
+export async function endTree(
+  deps: { processes: Processes; clock: Clock },
+  rootPid: number,
+  graceMs: number,
+): Promise<{ ended: number; surviving: number[] }> {
+  const { processes } = deps;
+  const [root, ...below] = await collectTree(processes, rootPid);
+  if (!root) return { ended: 0, surviving: [] };
+  const surviving = await endProcesses(deps, below, graceMs);
+  if (isSameProcess(processes, root)) processes.signal(root.pid, "SIGTERM");
+  if (!(await waitForEnd(deps, [root], shellMs)) && isSameProcess(processes, root)) {
+    processes.signal(root.pid, "SIGHUP");
+  }
+  surviving.push(...(await endProcesses(deps, [root], graceMs)));
+  return { ended: 1 + below.length - surviving.length, surviving: surviving.map((one) => one.pid) };
+}
+
+const shellMs = 100;
 const pollMs = 20;

@@ -1,0 +1,198 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { type LaunchRequest, launchAgent } from "../../../src/services/sessions/launch.ts";
+import { readManifest } from "../../../src/services/sessions/manifest.ts";
+import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import { createSessionLab, type SessionLab, standInAgent } from "../../support/session-lab.ts";
+
+/** Whether a failed launch left anything: session, session folder or record. */
+async function remains(lab: SessionLab) {
+  const folder = join(lab.deps.runtimeRoot, "sessions", "local_interactive");
+  return {
+    sessions: await lab.sessions(),
+    folders: existsSync(folder) ? readdirSync(folder) : [],
+    records: lab.deps.registry.list().records,
+  };
+}
+const nothing = { sessions: [], folders: [], records: [] };
+
+describe("a launch", () => {
+  test("starts the tool exactly as asked and makes the agent findable", async () => {
+    await using lab = await createSessionLab();
+    const args = ["two words", "it's", "", "--flag=$HOME;", "ünï\ncode"];
+    const session = await launchAgent(
+      lab.deps,
+      lab.request({ args, env: { EXTRA: "yes" }, home: "/tool/home", unattended: true }),
+    );
+
+    const { manifest, manifestPath, sessionRoot, record } = session;
+    expect(readManifest(lab.deps.files, manifestPath)).toEqual(manifest);
+    expect(lab.deps.registry.read(record.agent_id)).toEqual(record);
+    expect(await lab.sessions()).toEqual([manifest.tmux_session_name]);
+    expect(manifest.launch_plan).toMatchObject({
+      executable: standInAgent,
+      args: ["--unattended", ...args],
+      home_selector: { env_var: "STAND_IN_HOME", home_path: "/tool/home" },
+      env_var_names: ["EXTRA", "STAND_IN_HOME"],
+    });
+
+    const report = await lab.report();
+    expect(report).toContain(`cwd=${lab.tmux.folder}`);
+    const text = report.join("\n");
+    expect(text).toContain(["--unattended", ...args].map((argument) => `arg=${argument}`).join("\n"));
+    for (const line of ["EXTRA=yes", "STAND_IN_HOME=/tool/home", `SVC_MANIFEST_PATH=${manifestPath}`]) {
+      expect(report).toContain(line);
+    }
+    expect(text).not.toMatch(/^SVC_.*TOKEN=./m);
+    expect(await lab.deps.tmux.environment(manifest.tmux_session_name)).toMatchObject({
+      SVC_MANIFEST_PATH: manifestPath,
+      SVC_AGENT_ID: manifest.agent_id,
+    });
+    expect(sessionRoot).toStartWith(join(lab.deps.runtimeRoot, "sessions", "local_interactive"));
+  });
+
+  test("records the very pane and process that run it", async () => {
+    await using lab = await createSessionLab();
+    const { manifest } = await launchAgent(lab.deps, lab.request());
+    const [pane] = await lab.deps.tmux.panes(manifest.tmux_session_name);
+    expect(manifest.tmux).toMatchObject({
+      primary_window_index: "0",
+      primary_window_name: "agent",
+      primary_pane_id: pane?.paneId ?? "",
+      socket: lab.tmux.socket,
+    });
+    const tree = await lab.deps.processes.tree(pane?.panePid ?? 0);
+    const agent = tree.find((one) => one.argv.includes(standInAgent));
+    expect(manifest.runtime.agent_pid).toBe(agent?.pid ?? -1);
+  });
+
+  test("seeds the gateway's folder, so that the status can be read before any gateway ran", async () => {
+    await using lab = await createSessionLab();
+    const { manifest, sessionRoot } = await launchAgent(lab.deps, lab.request());
+    const paths = sessionPaths(sessionRoot);
+    const json = (path: string) => JSON.parse(lab.deps.files.read(path) ?? "null") as unknown;
+    expect(lab.deps.files.read(paths.protocolVersion)).toBe("v1\n");
+    expect(json(paths.state)).toEqual({
+      schema_version: 1,
+      protocol_version: "v1",
+      attach_identity: manifest.runtime.session_id,
+      backend: "local_interactive",
+      tmux_session_name: manifest.tmux_session_name,
+      gateway_health: "not_attached",
+      managed_agent_connectivity: "unavailable",
+      managed_agent_recovery: "idle",
+      request_admission: "blocked_unavailable",
+      terminal_surface_eligibility: "unknown",
+      active_execution: "idle",
+      execution_mode: "detached_process",
+      queue_depth: 0,
+      managed_agent_instance_epoch: 0,
+    });
+    expect(json(paths.attach)).toMatchObject({
+      schema_version: 1,
+      attach_identity: manifest.runtime.session_id,
+    });
+    expect(json(paths.desiredConfig)).toMatchObject({ desired_execution_mode: "detached_process" });
+  });
+
+  test("keeps everything to this user, and no launch script or secret behind", async () => {
+    await using lab = await createSessionLab();
+    const { sessionRoot } = await launchAgent(lab.deps, lab.request({ env: { THE_KEY: "very-secret" } }));
+    await lab.report();
+    for (const entry of readdirSync(sessionRoot, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      expect([path, statSync(path).mode & 0o777]).toEqual([path, entry.isDirectory() ? 0o700 : 0o600]);
+      if (entry.isFile()) expect(lab.deps.files.read(path)).not.toContain("very-secret");
+    }
+    expect(readdirSync(sessionRoot).filter((name) => name.endsWith(".sh"))).toEqual([]);
+    expect(statSync(sessionRoot).mode & 0o777).toBe(0o700);
+  });
+});
+
+describe("a launch is refused before anything is changed", () => {
+  const cases: { id: string; change: Partial<LaunchRequest>; reason: string; says: string }[] = [
+    { id: "for a bad name", change: { agentName: "a b" }, reason: "invalid_request", says: "agent name" },
+    { id: "for a bad id", change: { agentId: "../x" }, reason: "invalid_request", says: "agent id" },
+    {
+      id: "without the working directory",
+      change: { workdir: "/no/where" },
+      reason: "invalid_request",
+      says: "/no/where",
+    },
+  ];
+  test.each(cases)("$id", async ({ change, reason, says }) => {
+    await using lab = await createSessionLab();
+    const launch = launchAgent(lab.deps, lab.request(change));
+    await expect(launch).rejects.toMatchObject({ reason, message: expect.stringContaining(says) });
+    expect(await remains(lab)).toEqual(nothing);
+  });
+
+  test("when the tool is not there, with how to get it", async () => {
+    await using lab = await createSessionLab();
+    const tool = { ...lab.tool, command: ["no-such-tool"] as [string] };
+    await expect(launchAgent(lab.deps, lab.request({ tool }))).rejects.toMatchObject({
+      reason: "precondition_failed",
+      message: expect.stringContaining(lab.tool.installHint),
+    });
+    expect(await remains(lab)).toEqual(nothing);
+  });
+
+  test("when the tool cannot do what was asked", async () => {
+    await using lab = await createSessionLab();
+    const tool = { ...lab.tool, unattendedArgs: null, homeVariable: null };
+    await expect(launchAgent(lab.deps, lab.request({ tool, unattended: true }))).rejects.toThrow(
+      "unattended",
+    );
+    await expect(launchAgent(lab.deps, lab.request({ tool, home: "/h" }))).rejects.toThrow("home");
+    expect(await remains(lab)).toEqual(nothing);
+  });
+
+  test("while an agent of that name lives, saying how to see and end it", async () => {
+    await using lab = await createSessionLab();
+    const { manifest } = await launchAgent(lab.deps, lab.request());
+    const again = launchAgent(lab.deps, lab.request({ agentId: "another-id" }));
+    await expect(again).rejects.toMatchObject({
+      reason: "conflict",
+      message: expect.stringMatching(
+        /tmux attach -t =SVC-worker-\d+.*agents single --agent-name worker stop/,
+      ),
+    });
+    expect(await lab.sessions()).toEqual([manifest.tmux_session_name]);
+  });
+});
+
+describe("a launch that fails leaves nothing behind", () => {
+  test("when the tool ends at once: its last words are shown", async () => {
+    await using lab = await createSessionLab();
+    // Never recognised, so that only its end can be seen.
+    const tool = { ...lab.tool, occupies: () => false };
+    await expect(launchAgent(lab.deps, lab.request({ tool, args: ["--leave"] }))).rejects.toMatchObject({
+      reason: "dispatch_failed",
+      message: expect.stringContaining("cannot log in"),
+    });
+    expect(await remains(lab)).toEqual(nothing);
+  });
+
+  test("when it is given up while the tool starts", async () => {
+    await using lab = await createSessionLab();
+    const tool = { ...lab.tool, occupies: () => false };
+    const abort = new AbortController();
+    const launch = launchAgent(lab.deps, lab.request({ tool, signal: abort.signal }));
+    await lab.report();
+    abort.abort();
+    await expect(launch).rejects.toThrow("interrupted");
+    expect(await remains(lab)).toEqual(nothing);
+  });
+
+  test("when two launch the same name at once: exactly one wins", async () => {
+    await using lab = await createSessionLab();
+    const results = await Promise.allSettled([1, 2, 3].map(() => launchAgent(lab.deps, lab.request())));
+    const won = results.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    expect(won.length).toBe(1);
+    const left = await remains(lab);
+    expect(left.sessions).toEqual([won[0]?.manifest.tmux_session_name ?? ""]);
+    expect(left.folders).toEqual([won[0]?.manifest.runtime.session_id ?? ""]);
+    expect(left.records.map((record) => record.generation_id)).toEqual([won[0]?.record.generation_id ?? ""]);
+  });
+});

@@ -1,0 +1,58 @@
+/**
+ * A gateway as far as finding and ending it goes, run as its own process: answers health and status, writes and
+ * removes the current-instance record. `STAND_IN_MODE`: `fail` ends at once, `other` serves another session,
+ * `deaf` listens and never answers.
+ */
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { gatewayIdentity } from "../../src/services/sessions/gateway-folder.ts";
+import { readManifest } from "../../src/services/sessions/manifest.ts";
+import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import { toOfflineStatus } from "../../src/services/status/project.ts";
+import { createSystem } from "../../src/system/system.ts";
+
+const sessionRoot = process.argv[process.argv.indexOf("--session-root") + 1] ?? "";
+const mode = process.env["STAND_IN_MODE"] ?? "";
+const paths = sessionPaths(sessionRoot);
+const { files } = createSystem();
+const manifest = readManifest(files, paths.manifest);
+if (mode === "fail") {
+  console.error("cannot open the queue");
+  process.exit(4);
+}
+
+const identity = gatewayIdentity(manifest);
+if (mode === "other") identity.attachIdentity = "another-session";
+const token = files.read(paths.token)?.trim();
+
+const server = Bun.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  fetch(request) {
+    if (mode === "deaf") return new Promise<Response>(() => {});
+    const { pathname } = new URL(request.url);
+    if (pathname === "/health") return Response.json({ protocol_version: "v1", status: "ok" });
+    if (token && request.headers.get("authorization") !== `Bearer ${token}`) {
+      return Response.json({ detail: "a token is needed" }, { status: 401 });
+    }
+    return Response.json({ ...toOfflineStatus(identity, 3), gateway_health: "healthy" });
+  },
+});
+
+mkdirSync(paths.runRoot, { recursive: true });
+appendFileSync(`${sessionRoot}/starts`, `${process.pid} ${process.env["SVC_TMUX_SOCKET"] ?? ""}\n`);
+writeFileSync(
+  paths.currentInstance,
+  JSON.stringify({
+    schema_version: 1,
+    protocol_version: "v1",
+    pid: process.pid,
+    host: "127.0.0.1",
+    port: server.port,
+    execution_mode: "detached_process",
+    managed_agent_instance_epoch: 3,
+  }),
+);
+process.on("SIGTERM", () => {
+  rmSync(paths.currentInstance, { force: true });
+  process.exit(0);
+});

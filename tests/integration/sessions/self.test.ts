@@ -1,0 +1,98 @@
+import { describe, expect, test } from "bun:test";
+import { findSelf } from "../../../src/services/sessions/find.ts";
+import { launchAgent } from "../../../src/services/sessions/launch.ts";
+import { createSessionLab, type SessionLab } from "../../support/session-lab.ts";
+
+function selfDeps(lab: SessionLab, env: Record<string, string>) {
+  const { files, registry, tmux, clock } = lab.deps;
+  return { files, registry, tmux, env, nowMs: clock.nowMs() };
+}
+
+/** An agent, and the environment of a program in its pane. */
+async function inside(lab: SessionLab) {
+  const session = await launchAgent(lab.deps, lab.request());
+  const { manifest, manifestPath } = session;
+  const pane = { TMUX_PANE: manifest.tmux.primary_pane_id ?? "" };
+  return {
+    session,
+    pane,
+    env: { ...pane, SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: manifest.agent_id },
+    unset: (...names: string[]) =>
+      lab.deps.tmux.setEnvironment(
+        "test",
+        manifest.tmux_session_name,
+        Object.fromEntries(names.map((name) => [name, null])),
+      ),
+  };
+}
+
+describe("an agent finds itself", () => {
+  test("by what its session publishes", async () => {
+    await using lab = await createSessionLab();
+    const { session, pane } = await inside(lab);
+    expect(await findSelf(selfDeps(lab, pane))).toEqual(session);
+  });
+
+  test("by its own environment when the session no longer publishes", async () => {
+    await using lab = await createSessionLab();
+    const { session, env, unset } = await inside(lab);
+    await unset("SVC_MANIFEST_PATH", "SVC_AGENT_ID");
+    expect(await findSelf(selfDeps(lab, env))).toEqual(session);
+  });
+
+  test("by its id and the one fresh record of this session", async () => {
+    await using lab = await createSessionLab();
+    const { session, pane, unset } = await inside(lab);
+    await unset("SVC_MANIFEST_PATH");
+    const env = { ...pane, SVC_AGENT_ID: session.manifest.agent_id };
+    expect(await findSelf(selfDeps(lab, env))).toEqual(session);
+  });
+
+  test("before a stale environment, by what the session says now", async () => {
+    await using lab = await createSessionLab();
+    const { session, env } = await inside(lab);
+    const stale = { ...env, SVC_MANIFEST_PATH: "/gone/manifest.json" };
+    expect(await findSelf(selfDeps(lab, stale))).toEqual(session);
+  });
+
+  test("outside tmux by the manifest alone", async () => {
+    await using lab = await createSessionLab();
+    const { session } = await inside(lab);
+    expect(await findSelf(selfDeps(lab, { SVC_MANIFEST_PATH: session.manifestPath }))).toEqual(session);
+  });
+});
+
+describe("nobody is taken for an agent", () => {
+  test("in a session that is not the manifest's", async () => {
+    await using lab = await createSessionLab();
+    const { session } = await inside(lab);
+    const foreign = await lab.tmux.newSession("foreign", ["sleep", "60"]);
+    const env = { TMUX_PANE: foreign.paneId, SVC_MANIFEST_PATH: session.manifestPath };
+    await expect(findSelf(selfDeps(lab, env))).rejects.toMatchObject({ reason: "precondition_failed" });
+  });
+
+  test("by an id whose record is of another session, or stopped", async () => {
+    await using lab = await createSessionLab();
+    const { session, pane, unset } = await inside(lab);
+    const foreign = await lab.tmux.newSession("foreign", ["sleep", "60"]);
+    const id = { SVC_AGENT_ID: session.manifest.agent_id };
+    await expect(findSelf(selfDeps(lab, { ...id, TMUX_PANE: foreign.paneId }))).rejects.toMatchObject({
+      reason: "not_found",
+    });
+    await unset("SVC_MANIFEST_PATH", "SVC_AGENT_ID");
+    await lab.deps.registry.markStopped(
+      session.record.agent_id,
+      session.record.generation_id,
+      "operator_stop",
+    );
+    await expect(findSelf(selfDeps(lab, { ...id, ...pane }))).rejects.toMatchObject({ reason: "not_found" });
+  });
+
+  test("without any of it, and is told what to do", async () => {
+    await using lab = await createSessionLab();
+    await expect(findSelf(selfDeps(lab, {}))).rejects.toThrow("agents single --agent-name");
+    await expect(findSelf(selfDeps(lab, { SVC_AGENT_ID: "x" }))).rejects.toMatchObject({
+      reason: "not_found",
+    });
+  });
+});

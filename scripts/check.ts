@@ -12,7 +12,10 @@ const steps: Step[] = [
   { name: "format and lint", command: tool("biome", "check", "--error-on-warnings", ".") },
   { name: "types", command: tool("tsc", "-p", ".") },
   { name: "dead code", command: tool("knip") },
-  { name: "fast tests", command: [process.execPath, "test", "--only-failures", ...fastTests] },
+  {
+    name: "fast tests",
+    command: [process.execPath, "test", "--only-failures", "--timeout=30000", ...fastTests],
+  },
 ];
 
 const started = performance.now();

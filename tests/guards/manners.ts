@@ -7,11 +7,11 @@ export const lineHint = 300;
 const emptyNames = /(^|[-.])(utils?|helpers?|managers?|misc|stuff)([-.]|$)/;
 const kebabCase = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** Files and folders are kebab-case and say what they hold. `.test.ts` and `.d.ts` are endings, not names. */
+/** Files and folders are kebab-case and say what they hold. `.test.ts`, `.bench.ts` and `.d.ts` are endings, not names. */
 export function findEmptyNames(paths: string[]): Violation[] {
   return paths.flatMap((path) =>
     path
-      .replace(/(?:\.test|\.d)?\.ts$/, "")
+      .replace(/(?:\.test|\.bench|\.d)?\.ts$/, "")
       .split("/")
       .flatMap((part) => {
         if (emptyNames.test(part)) return [`${path}: "${part}" says nothing`];

@@ -61,6 +61,6 @@ export function durationRows(subject: string, samples: readonly number[], limit?
   });
 }
 
-export function withLimit(row: Row, limit: number): Row {
+function withLimit(row: Row, limit: number): Row {
   return { ...row, limit, ratio: row.value / limit };
 }

@@ -16,7 +16,7 @@ export interface SourceFile {
 /** What a guard found wrong. One line, so that a list of them is the failure message. */
 export type Violation = string;
 
-export function sourceFile(path: string, source: string): SourceFile {
+function sourceFile(path: string, source: string): SourceFile {
   const text = splitSource(source);
   const imports = moduleSpecifiers(text).map(({ specifier, line }) => ({
     specifier,

@@ -61,7 +61,7 @@ function speak(plan: { count: number; overMs: number; silentMs?: number }): Spee
   const gapMs = plan.overMs / plan.count;
   const words = Array.from({ length: plan.count }, (_, index) => ({
     afterMs: index === 0 ? (plan.silentMs ?? gapMs) : gapMs,
-    text: `${index === 0 ? "" : " "}${vocabulary[index % vocabulary.length]}`,
+    text: `${index === 0 ? "" : " "}${wordAt(index)}`,
   }));
   return { kind: "speech", words, cutAfterWords: null, command: null };
 }
@@ -79,8 +79,16 @@ function lastLine(text: string): string {
   );
 }
 
-// Plain words without glyphs or markup: a screen detector must not find its markers in the answer by chance.
+/** Each round through the words takes them in another order: gemini stops a model that repeats itself. */
+function wordAt(index: number): string {
+  const round = Math.floor(index / vocabulary.length);
+  const stride = 1 + (round % (vocabulary.length - 1));
+  return vocabulary[((index + round) * stride) % vocabulary.length] ?? "";
+}
+
+// Plain words without glyphs or markup: a screen detector must not find its markers in the answer by chance. A
+// prime number of them, so that every stride meets them all.
 const vocabulary = (
   "the river carries small stones down to the plain where farmers wait for rain and count the days until " +
-  "the first green leaves open above the dark soil"
+  "the first green leaves open above the dark soil again"
 ).split(" ");

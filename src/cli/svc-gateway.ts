@@ -2,7 +2,6 @@
 import { basename } from "node:path";
 import { group } from "./command.ts";
 import { runProgram } from "./dispatch.ts";
-import { runManager } from "./mgr.ts";
 import { createProcessIo } from "./process-io.ts";
 import { versionText } from "./version.ts";
 

@@ -1,3 +1,4 @@
+import type { GatewayEndpoints } from "../protocol/endpoints.ts";
 import type { RequestRecord } from "../protocol/gateway.ts";
 import type { GatewayClient } from "../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../system/clock.ts";
@@ -21,7 +22,16 @@ export async function waitForRequest(
 ): Promise<RequestRecord> {
   const deadlineMs = clock.monotonicMs() + options.timeoutSeconds * 1000;
   for (;;) {
-    const record = bodyOf(await client.call("readRequest", { params: { request_id: requestId } }));
+    const reply = await client.call("readRequest", { params: { request_id: requestId } });
+    if (reply.kind === "unreachable") {
+      const detail = `request ${requestId} is accepted and kept, but its gateway stopped answering: ${reply.detail}`;
+      throw new CommandFailure(exitCodes.unreachable, detail, {
+        error: "unreachable",
+        detail,
+        request_id: requestId,
+      });
+    }
+    const record = bodyOf<GatewayEndpoints["readRequest"]>(reply);
     if (isFarEnough(record, options.until)) return record;
     if (clock.monotonicMs() >= deadlineMs) {
       throw new CommandFailure(

@@ -4,7 +4,7 @@ import { type LaunchedSession, launchAgent } from "../../services/sessions/launc
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { messageOf } from "../../system/errors.ts";
 import { type Answer, command, UsageError } from "../command.ts";
-import { exitCodes } from "../dispatch.ts";
+import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { toWholeNumber } from "../number-flag.ts";
 import { tmuxAttachLine } from "../tmux-socket.ts";
 import { openWorld } from "../world.ts";
@@ -38,6 +38,7 @@ export default command({
     const env = toVariables(args.env);
     const world = openWorld(io, inherited);
     const tool = chooseTool(world.tools, args.tool);
+    const signal = io.interrupted();
     const session = await launchAgent(world, {
       tool,
       agentName: args["agent-name"],
@@ -47,7 +48,10 @@ export default command({
       env,
       home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
       unattended: args.unattended,
-      signal: io.interrupted(),
+      signal,
+    }).catch((error: unknown) => {
+      if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
+      throw error;
     });
     if (args.unattended)
       await io.writeError(`Note: unattended, with ${(tool.unattendedArgs ?? []).join(" ")}\n`);

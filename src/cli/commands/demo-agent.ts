@@ -22,7 +22,7 @@ The scripted agent: behaves like a coding agent in a terminal, without a model.
   --help         show this text
 
 The last line of a prompt directs its turn: FAST, SLOW <ms>, SILENT <ms>, FAIL <text>,
-MENU [question], EXIT or CRASH. /help lists the slash commands.
+LIMIT [time], MENU [question], EXIT or CRASH. /help lists the slash commands.
 `;
 
 interface Options {

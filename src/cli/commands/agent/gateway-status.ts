@@ -1,10 +1,14 @@
-import type { GatewayStatus } from "../../../protocol/gateway.ts";
+import { Value } from "@sinclair/typebox/value";
+import { GatewayStatus } from "../../../protocol/gateway.ts";
 import { linkGateway } from "../../../services/fleet/gateway-link.ts";
+import type { FoundAgent } from "../../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
+import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { toOfflineStatus } from "../../../services/status/project.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
 import { openTarget } from "../../target.ts";
+import type { World } from "../../world.ts";
 
 export default command({
   name: "status",
@@ -17,11 +21,23 @@ export default command({
       sessionRoot: agent.sessionRoot,
       attachIdentity: identity.attachIdentity,
     });
-    const status = link.state === "healthy" ? link.status : toOfflineStatus(identity, 0);
+    const status =
+      link.state === "healthy" ? link.status : toOfflineStatus(identity, lastEpoch(world, agent));
     const note = link.state === "healthy" ? link.client.baseUrl : link.why;
     return { json: status, text: `${note}\n${renderStatus(status)}` };
   },
 });
+
+/** The epoch that the last gateway left; 0 before the first one (contract 2.1). */
+function lastEpoch({ files }: World, agent: FoundAgent): number {
+  const text = files.read(sessionPaths(agent.sessionRoot).state);
+  try {
+    const saved: unknown = JSON.parse(text ?? "null");
+    return Value.Check(GatewayStatus, saved) ? saved.managed_agent_instance_epoch : 0;
+  } catch {
+    return 0;
+  }
+}
 
 function renderStatus(status: GatewayStatus): string {
   const { waiting } = status;

@@ -65,6 +65,7 @@ const noSignals: Omit<Signals, "surfaceReasons"> = {
   knownFailure: false,
   currentError: null,
   successCandidate: false,
+  untouched: false,
   successBlocked: true,
   completionMarker: null,
   latestStatusLine: null,

@@ -157,7 +157,9 @@ function settleSuccess(
   const ready = surface.ready_posture === "yes";
   const key = signals.projection;
   const settled = turn.lastTurn.result === "success";
-  if (ready && signals.successCandidate && turn.armed) {
+  // The title of codex 0.169 spins for 30 ms while it starts: where nothing was asked, nothing has succeeded.
+  const inferredFromNothing = turn.armed === "surface_inference" && signals.untouched;
+  if (ready && signals.successCandidate && turn.armed && !inferredFromNothing) {
     const settle = turn.settle?.key === key ? turn.settle : { key, sinceMs: at.monotonicMs };
     if (at.monotonicMs - settle.sinceMs < timings.completion_stability_seconds * 1000) {
       return { ...turn, phase: "ready", settle };

@@ -155,7 +155,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
     }
     if (from.attached) return;
     from.attached = true;
-    if (outputListeners.size > 0) setOutput(true);
+    if (outputListeners.size > 0) turnOutputOn();
     emit({ kind: "connected" });
   }
 
@@ -232,9 +232,12 @@ export function createControlConnection(options: ControlOptions): ControlConnect
     }
   }
 
-  /** tmux sends pane output only while somebody here listens. */
-  function setOutput(on: boolean): void {
-    if (client?.attached) send(client, `refresh-client -f ${on ? "!" : ""}no-output`, 1).catch(() => {});
+  /**
+   * Output is turned on with the first listener and stays on as long as the client lives: tmux 3.3a answers
+   * nothing more to a client whose output is turned off while some of it is still queued.
+   */
+  function turnOutputOn(): void {
+    if (client?.attached) send(client, "refresh-client -f !no-output", 1).catch(() => {});
   }
 
   return {
@@ -273,13 +276,12 @@ export function createControlConnection(options: ControlOptions): ControlConnect
       return send(client, line, replies);
     },
     onOutput(paneId, listener) {
-      if (outputListeners.size === 0) setOutput(true);
+      if (outputListeners.size === 0) turnOutputOn();
       const set = outputListeners.get(paneId) ?? new Set();
       outputListeners.set(paneId, set.add(listener));
       return () => {
         if (!set.delete(listener) || set.size > 0) return;
         outputListeners.delete(paneId);
-        if (outputListeners.size === 0) setOutput(false);
       };
     },
     onEvent(listener) {

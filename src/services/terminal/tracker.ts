@@ -75,6 +75,8 @@ export interface TrackerOptions {
 const PUSH_GAP_MS = 30;
 const RESYNC_MS = 30_000;
 
+const UNREADABLE = "the terminal cannot be read";
+
 /** Notices of tmux after which the pane may be another, or gone. */
 const TELLING = new Set([
   "window-close",
@@ -98,7 +100,7 @@ export function createTracker(options: TrackerOptions): Tracker {
   let deaf: (() => void) | null = null;
   let last: { observation: Observation; signals: Signals } | null = null;
   let sampledMs = Number.NEGATIVE_INFINITY;
-  let complaint: string | null = null;
+  const complaints = new Map<string, string>();
   let lost = false;
 
   function moment(): Moment {
@@ -129,10 +131,11 @@ export function createTracker(options: TrackerOptions): Tracker {
     }
   }
 
+  /** Each trouble is told once, until it is another or over. */
   function complain(what: string, error: unknown): void {
-    const message = `${what}: ${messageOf(error)}`;
-    if (message !== complaint) log.line(what, { error: messageOf(error) });
-    complaint = message;
+    const message = messageOf(error);
+    if (complaints.get(what) !== message) log.line(what, { error: message });
+    complaints.set(what, message);
   }
 
   function hold(found: TmuxPane | null): void {
@@ -147,7 +150,8 @@ export function createTracker(options: TrackerOptions): Tracker {
   async function read(fresh: boolean): Promise<Observation | null> {
     if (!pane) hold(await reader.find(session.tmux_session_name, manifest.tmux.primary_pane_id ?? null));
     if (!pane) return null;
-    const seen = await reader.read(pane, fresh);
+    // A tool that was not there may have come since, and its first output is what woke us.
+    const seen = await reader.read(pane, fresh || last?.signals.processState !== "tui_up");
     if (!seen) hold(null);
     else if (pane.panePid !== seen.pane.panePid) pane = { ...pane, panePid: seen.pane.panePid };
     return seen;
@@ -172,7 +176,7 @@ export function createTracker(options: TrackerOptions): Tracker {
       } else {
         event = await absence();
       }
-      complaint = null;
+      complaints.delete(UNREADABLE);
     } catch (error) {
       event = control.connected() ? probeFailed(error) : await absence();
     }
@@ -206,7 +210,7 @@ export function createTracker(options: TrackerOptions): Tracker {
   }
 
   function probeFailed(error: unknown): TrackEvent {
-    complain("the terminal cannot be read", error);
+    complain(UNREADABLE, error);
     return {
       kind: "probe_failed",
       at: moment(),

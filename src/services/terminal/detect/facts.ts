@@ -25,6 +25,7 @@ export interface ScreenFacts {
     | "projection"
     | "chatContext"
     | "chatContextDiagnostic"
+    | "untouched"
   >;
 }
 
@@ -77,6 +78,7 @@ export function readFacts(
       closing !== undefined && !spoiled && quiet ? (rows[closing]?.text.trim() ?? null) : null,
     anomalies: title === "busy" && busy.length === 0 ? ["busy_by_title_only"] : [],
     shared: {
+      untouched: isUntouched(rows, regions, profile),
       activeReasons,
       footerInterruptable: busy.some((hit) => regions.below.includes(hit.row)),
       latestStatusLine: busy[0]?.text ?? null,
@@ -159,4 +161,11 @@ function projectionOf(rows: readonly Row[], regions: Regions, end: number): stri
     else if (isBlank(row) && lines.length > 0 && lines.at(-1) !== "") lines.push("");
   }
   return lines.join("\n").trimEnd();
+}
+
+/** Only the banner so far: nothing was ever asked here. */
+function isUntouched(rows: readonly Row[], regions: Regions, profile: CompiledProfile): boolean {
+  const { banner, userCell } = profile;
+  if (!banner || !userCell || regions.userCell !== null || regions.turnEnd !== null) return false;
+  return regions.transcript.some((at) => banner.test(rows[at]?.text ?? ""));
 }

@@ -42,6 +42,8 @@ export interface Signals {
   /** The newest error at the live edge as one line, or null. */
   currentError: string | null;
   successCandidate: boolean;
+  /** The transcript holds the banner and no turn yet. */
+  untouched: boolean;
   successBlocked: boolean;
   /** The row that closed the newest turn, or null. */
   completionMarker: string | null;

@@ -136,7 +136,7 @@ export const codexProfile: ToolProfile = {
     enter_delay_max_ms: 2000,
     enter_retry_after_ms: [500, 1000, 2000],
     blank_before: ["!", "/"],
-    blank_after: "(?:^|\\s)@\\S+$",
+    blank_after: "(?:^|\\s)[@$]\\S*$",
   },
   // In a git repository `/new` asks where to run; `/clear` does not ask.
   commands: { reset: "/new", compact: "/compact", new_session: "/clear" },

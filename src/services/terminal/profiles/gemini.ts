@@ -89,7 +89,7 @@ export const geminiProfile: ToolProfile = {
     enter_delay_max_ms: 2000,
     enter_retry_after_ms: [500, 1000, 2000],
     blank_before: ["/"],
-    blank_after: "(?:^|\\s)@\\S+$",
+    blank_after: "@\\S*$|\\\\$",
   },
   commands: { reset: "/clear", compact: "/compress", new_session: "/clear" },
   interrupt: {

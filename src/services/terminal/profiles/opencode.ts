@@ -81,7 +81,7 @@ export const opencodeProfile: ToolProfile = {
     enter_delay_max_ms: 2000,
     enter_retry_after_ms: [500, 1000, 2000],
     blank_before: ["/"],
-    blank_after: "(?:^|\\s)@\\S+$",
+    blank_after: "(?:^|\\s)@\\S*$",
   },
   commands: { reset: "/new", compact: "/compact", new_session: "/new" },
   interrupt: {

@@ -193,7 +193,7 @@ export function parsePane(line: string): TmuxPane[] {
 
 /** The words of tmux 3.3a for a thing, any session, or a server that is not there. */
 const ABSENT =
-  /can't find|no such|no current target|no sessions|no server running|error connecting to .*(No such file|refused)/;
+  /can't find|no such|no current target|no sessions|no server running|server exited|lost server|error connecting to .*(No such file|refused)/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 function lines(text: string | null): string[] {

@@ -70,6 +70,8 @@ interface Waiting {
 interface Client {
   child: PipedProcess;
   attached: boolean;
+  /** Whether tmux was told to push what panes write. */
+  output: boolean;
   /** What tmux said before it ended the client. */
   reason: string;
   waiting: Waiting[];
@@ -188,6 +190,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
     const mine: Client = {
       child,
       attached: false,
+      output: false,
       reason: "",
       waiting: [],
       outbox: [],
@@ -233,11 +236,13 @@ export function createControlConnection(options: ControlOptions): ControlConnect
   }
 
   /**
-   * Output is turned on with the first listener and stays on as long as the client lives: tmux 3.3a answers
-   * nothing more to a client whose output is turned off while some of it is still queued.
+   * Output is turned on once, with the first listener, and stays on as long as the client lives: tmux 3.3a
+   * answers nothing more to a client that names this flag while output is queued for it.
    */
   function turnOutputOn(): void {
-    if (client?.attached) send(client, "refresh-client -f !no-output", 1).catch(() => {});
+    if (!client?.attached || client.output) return;
+    client.output = true;
+    send(client, "refresh-client -f !no-output", 1).catch(() => {});
   }
 
   return {
@@ -276,9 +281,9 @@ export function createControlConnection(options: ControlOptions): ControlConnect
       return send(client, line, replies);
     },
     onOutput(paneId, listener) {
-      if (outputListeners.size === 0) turnOutputOn();
       const set = outputListeners.get(paneId) ?? new Set();
       outputListeners.set(paneId, set.add(listener));
+      turnOutputOn();
       return () => {
         if (!set.delete(listener) || set.size > 0) return;
         outputListeners.delete(paneId);

@@ -73,6 +73,36 @@ export function createLauncher(deps: {
     return pane;
   }
 
+  async function newSession(request: LaunchRequest, width: number, height: number, script: string) {
+    const { session } = request;
+    const program = ["-c", quoteFormat(request.workdir), "--", "/bin/sh", script];
+    steps.before("launch.session");
+    const answer = await tmux.run(
+      [
+        ...["new-session", "-d", "-E", "-P", "-F", PANE_FORMAT, "-s", session, "-n", "agent"],
+        ...["-x", String(width), "-y", String(height), ...program],
+        // The person's own settings must not end the session, keep a dead pane, rename or resize it.
+        ...[";", "set-option", "-t", exactWindow(session), "destroy-unattached", "off"],
+        ...[";", ...windowOption(session, "remain-on-exit", "off")],
+        ...[";", ...windowOption(session, "automatic-rename", "off")],
+        ...[";", ...windowOption(session, "allow-rename", "off")],
+        ...[";", ...windowOption(session, "window-size", "manual")],
+      ],
+      { startServer: true },
+    );
+    steps.after("launch.session");
+    return answer;
+  }
+
+  /** What a session needs once it exists: its window at 0 whatever the person counts from, and its variables. */
+  async function settle({ session, sessionEnv }: LaunchRequest, answer: string): Promise<void> {
+    const [made] = answer.split("\n").flatMap(parsePane);
+    if (made && made.windowIndex !== 0) {
+      await tmux.run(["move-window", "-s", made.windowId, "-t", `${exactWindow(session)}0`]);
+    }
+    await tmux.setEnvironment("launch.environment", session, sessionEnv);
+  }
+
   return {
     async launch(request) {
       const { session, sessionEnv } = request;
@@ -87,42 +117,15 @@ export function createLauncher(deps: {
       if (await tmux.hasSession(session)) throw new ServiceError("conflict", `session ${session} exists`);
 
       const made = await withScript(request, async (script) => {
-        steps.before("launch.session");
-        const answer = await tmux.run(
-          [
-            ...["new-session", "-d", "-E", "-P", "-F", PANE_FORMAT, "-s", session, "-n", "agent"],
-            ...[
-              "-x",
-              String(width),
-              "-y",
-              String(height),
-              "-c",
-              quoteFormat(request.workdir),
-              "--",
-              "/bin/sh",
-              script,
-            ],
-            // The person's own settings must not end the session, keep a dead pane, rename or resize it.
-            ...[";", "set-option", "-t", exactWindow(session), "destroy-unattached", "off"],
-            ...[";", ...windowOption(session, "remain-on-exit", "off")],
-            ...[";", ...windowOption(session, "automatic-rename", "off")],
-            ...[";", ...windowOption(session, "allow-rename", "off")],
-            ...[";", ...windowOption(session, "window-size", "manual")],
-          ],
-          { startServer: true },
-        );
-        steps.after("launch.session");
+        const answer = await newSession(request, width, height, script);
+        try {
+          await settle(request, answer);
+        } catch (error) {
+          await tmux.killSession("launch.undo", session);
+          throw error;
+        }
         return answer;
       });
-      try {
-        if (made.windowIndex !== 0) {
-          await tmux.run(["move-window", "-s", made.windowId, "-t", `${exactWindow(session)}0`]);
-        }
-        await tmux.setEnvironment("launch.environment", session, sessionEnv);
-      } catch (error) {
-        await tmux.killSession("launch.undo", session);
-        throw error;
-      }
       return { ...made, windowIndex: 0 };
     },
     respawn: (paneId, program) =>

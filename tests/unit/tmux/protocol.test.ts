@@ -1,0 +1,147 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { stripControl } from "../../../src/services/terminal/pane-door.ts";
+import {
+  type ControlItem,
+  createControlReader,
+  exactSession,
+  exactWindow,
+  quoteArgument,
+  tmuxCommand,
+} from "../../../src/services/terminal/tmux-protocol.ts";
+
+const bytes = (text: string) => Buffer.from(text, "utf8");
+
+function readAll(chunks: readonly Uint8Array[]): ControlItem[] {
+  const reader = createControlReader();
+  return chunks.flatMap((chunk) => reader.push(chunk));
+}
+
+describe("the stream of a control client", () => {
+  const cases: { id: string; given: string; want: ControlItem[] }[] = [
+    {
+      id: "a reply carries its lines and whose it is",
+      given: "%begin 1 7 1\na\n\nb\n%end 1 7 1\n%begin 1 8 0\n%end 1 8 0\n",
+      want: [
+        { kind: "reply", ours: true, ok: true, lines: ["a", "", "b"] },
+        { kind: "reply", ours: false, ok: true, lines: [] },
+      ],
+    },
+    {
+      id: "an error is a reply that is not ok",
+      given: "%begin 1 7 1\ncan't find pane: %9\n%error 1 7 1\n",
+      want: [{ kind: "reply", ours: true, ok: false, lines: ["can't find pane: %9"] }],
+    },
+    {
+      id: "only the end mark with the numbers of its begin mark ends a reply",
+      given:
+        "%begin 1 7 1\n%end 1 6 1\n%error 2 7 1\n%output %1 x\n%begin 9 9 1\n%exit\n%end 1 7 1 \n%end 1 7 1\n",
+      want: [
+        {
+          kind: "reply",
+          ours: true,
+          ok: true,
+          lines: ["%end 1 6 1", "%error 2 7 1", "%output %1 x", "%begin 9 9 1", "%exit", "%end 1 7 1 "],
+        },
+      ],
+    },
+    {
+      id: "output of a pane is told once a chunk, whatever it says and in either form",
+      given: "%output %1 a\n%output %12 \n%output %1 b\n%extended-output %3 0 : c\n",
+      want: [
+        { kind: "output", paneId: "%1" },
+        { kind: "output", paneId: "%12" },
+        { kind: "output", paneId: "%3" },
+      ],
+    },
+    {
+      id: "other notifications keep their text",
+      given: "%window-close @3\n%exit\n%exit server exited\nnoise\n\n",
+      want: [
+        { kind: "notice", name: "window-close", text: "@3" },
+        { kind: "notice", name: "exit", text: "" },
+        { kind: "notice", name: "exit", text: "server exited" },
+      ],
+    },
+  ];
+  test.each(cases)("$id", ({ given, want }) => {
+    expect(readAll([bytes(given)])).toEqual(want);
+  });
+
+  test("a line without its end is held back", () => {
+    expect(readAll([bytes("%exit"), bytes(" now")])).toEqual([]);
+    expect(readAll([bytes("%exit"), bytes(" now\n")])).toEqual([
+      { kind: "notice", name: "exit", text: "now" },
+    ]);
+  });
+
+  test("however the bytes are cut, also inside a letter, the replies are the same", () => {
+    const stream = bytes(
+      "%begin 1 1 0\n%end 1 1 0\n%session-changed $0 a\n%begin 1 2 1\n漢字 é 👩‍👩‍👧\n%end 1 1 1\n%end 1 2 1\n%output %4 \\033漢\n%begin 1 3 1\nno\n%error 1 3 1\n",
+    );
+    const whole = readAll([stream]);
+    fc.assert(
+      fc.property(fc.array(fc.nat(stream.length), { maxLength: 20 }), (cuts) => {
+        const marks = [0, ...cuts.sort((one, other) => one - other), stream.length];
+        const chunks = marks.slice(1).map((end, index) => stream.subarray(marks[index], end));
+        expect(readAll(chunks)).toEqual(whole);
+      }),
+    );
+  });
+});
+
+describe("arguments", () => {
+  test("quoting leaves nothing that tmux could read otherwise, and keeps every byte", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (given) => {
+        const quoted = quoteArgument(given);
+        expect(quoted).toMatch(/^"(?:[A-Za-z0-9 ,.:/_+=()@-]|\\[0-7]{3})*"$/);
+        const back = quoted
+          .slice(1, -1)
+          .replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+        expect(Buffer.from(back, "latin1")).toEqual(Buffer.from(given.filter((byte) => byte !== 0)));
+      }),
+    );
+  });
+
+  test("targets are exact", () => {
+    expect([exactSession("a"), exactWindow("a")]).toEqual(["=a", "=a:"]);
+  });
+
+  const sockets: { id: string; socket: string | undefined; want: string[] }[] = [
+    { id: "no socket is the person's own server", socket: undefined, want: ["tmux", "-u"] },
+    { id: "an empty socket is none", socket: "", want: ["tmux", "-u"] },
+    { id: "a name goes to -L", socket: "lab", want: ["tmux", "-u", "-L", "lab"] },
+    { id: "an absolute path goes to -S", socket: "/run/lab", want: ["tmux", "-u", "-S", "/run/lab"] },
+  ];
+  test.each(sockets)("$id", ({ socket, want }) => {
+    expect(tmuxCommand(socket)).toEqual(want);
+  });
+});
+
+describe("what of a prompt reaches a terminal", () => {
+  test.each([
+    {
+      id: "an escape that would end the paste is no escape any more",
+      given: "a\x1b[201~\rb",
+      want: "a[201~\nb",
+    },
+    { id: "CRLF and CR are line feeds", given: "a\r\nb\rc", want: "a\nb\nc" },
+    { id: "tabs and inner blank lines stay", given: "\ta\n\n b", want: "\ta\n\n b" },
+    { id: "newlines at the end go", given: "a\n\r\n\n", want: "a" },
+    { id: "DEL, NUL, BEL and the C1 controls go", given: "a\x00\x07\x7f\x80\x9bb\u00a0é", want: "ab\u00a0é" },
+    { id: "blanks at the ends stay", given: "  a  ", want: "  a  " },
+  ])("$id", ({ given, want }) => {
+    expect(stripControl(given)).toBe(want);
+  });
+
+  test("nothing but printable text, line feeds and tabs is left, and doing it twice changes nothing", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 100 }), (given) => {
+        const stripped = stripControl(given);
+        expect(stripped).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f]|\n$/);
+        expect(stripControl(stripped)).toBe(stripped);
+      }),
+    );
+  });
+});

@@ -4,7 +4,8 @@ import { createProcessIo } from "./process-io.ts";
 import { versionText } from "./version.ts";
 import { rootFlags } from "./world.ts";
 
-const root = group({
+/** All commands of `svc-mgr`. */
+export const managerCommands = group({
   name: "svc-mgr",
   description: "Launch CLI coding agents, find them, and give them work through their gateways.",
   examples: [
@@ -22,5 +23,5 @@ const root = group({
 
 /** The command line `svc-mgr`; `argv` without the program's name. Resolves with the exit code. */
 export function runManager(argv: readonly string[]): Promise<number> {
-  return runProgram(root, versionText(), argv, createProcessIo());
+  return runProgram(managerCommands, versionText(), argv, createProcessIo());
 }

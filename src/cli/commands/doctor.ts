@@ -74,7 +74,7 @@ async function checkRecords(world: World, fix: boolean): Promise<Check> {
   const { registry, clock, sessionAlive } = world;
   if (fix) {
     const cleaned = await registry.cleanUp();
-    return { name: "registry", verdict: "ok", detail: `${cleaned.length} entries cleaned up`, remedy: null };
+    return { name: "registry", verdict: "ok", detail: `cleaned up: ${cleaned.length}`, remedy: null };
   }
   const { records, ignored } = registry.list();
   const stale: string[] = [];

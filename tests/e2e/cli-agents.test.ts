@@ -1,0 +1,235 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { until } from "../support/until.ts";
+
+/** What the scripted agent itself says that it received and did. */
+function agentLog(path: string): Record<string, unknown>[] {
+  return readFileSync(path, "utf8")
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+/** A lab with the scripted agent `worker` launched through the command line. */
+async function launched() {
+  const lab = createCliLab();
+  const log = join(lab.folder, "agent.log");
+  const launch = await lab.mgr(
+    ...["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--json", "--", "--log", log],
+  );
+  if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
+  const { tmux_session_name, session_root, gateway_base_url } = launch.json() as Record<string, string>;
+  return {
+    lab,
+    session: tmux_session_name ?? "",
+    sessionRoot: session_root ?? "",
+    baseUrl: gateway_base_url ?? "",
+    launch: launch.json(),
+    heard: () =>
+      agentLog(log)
+        .filter((entry) => entry["kind"] === "submitted")
+        .map((entry) => entry["text"]),
+    worker: (...args: string[]) => lab.mgr("agents", "single", "--agent-name", "worker", ...args),
+    feed: (input: string, ...args: string[]) =>
+      lab.run("svc-mgr", ["agents", "single", "--agent-name", "worker", ...args], { input }),
+    busy: () =>
+      until("the agent to be busy", async () => {
+        const { stdout } = await lab.mgr("agents", "single", "--agent-name", "worker", "state", "--json");
+        return (JSON.parse(stdout) as { turn: { phase: string } }).turn.phase === "active";
+      }),
+    [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+  };
+}
+
+async function gatewayPid(at: { sessionRoot: string }): Promise<number> {
+  const path = join(at.sessionRoot, "gateway", "run", "current-instance.json");
+  return (JSON.parse(readFileSync(path, "utf8")) as { pid: number }).pid;
+}
+
+describe("an agent's life on the command line", () => {
+  test("it is launched, seen, prompted, interrupted and stopped, and nothing runs on", async () => {
+    await using at = await launched();
+    expect(at.launch).toMatchObject({ agent_name: "worker", tool: "demo", gateway_host: "127.0.0.1" });
+    expect(await at.lab.sessions()).toEqual([at.session]);
+
+    const list = await at.lab.mgr("agents", "list", "--json");
+    expect(list.json()).toMatchObject({
+      agents: [
+        {
+          agent_name: "worker",
+          lifecycle_state: "active",
+          availability: "available",
+          gateway_base_url: at.baseUrl,
+        },
+      ],
+      ignored: [],
+    });
+    expect((await at.lab.mgr("agents", "global", "list")).stdout).toContain("worker");
+
+    const prompted = await at.worker(
+      "prompt",
+      "--prompt",
+      "first line\nsecond line\nFAST",
+      "--wait",
+      "--json",
+    );
+    expect(prompted.exitCode).toBe(0);
+    expect(prompted.json()).toMatchObject({
+      success: true,
+      disposition: "accepted",
+      request: { state: "completed" },
+    });
+    expect(at.heard()).toEqual(["first line\nsecond line\nFAST"]);
+
+    await at.worker("prompt", "--prompt", "SLOW 60000");
+    await at.busy();
+    const interrupted = await at.worker("interrupt", "--json");
+    expect(interrupted.json()).toMatchObject({
+      success: true,
+      disposition: "accepted",
+      request_kind: "interrupt",
+    });
+    const again = await at.worker("interrupt", "--json");
+    expect(again.json()).toMatchObject({ success: true, disposition: "no_op" });
+
+    const pid = await gatewayPid(at);
+    const stopped = await at.worker("stop", "--json");
+    expect(stopped.exitCode).toBe(0);
+    expect(stopped.json()).toMatchObject({ success: true, gateway: "stopped", surviving_pids: [] });
+    expect(at.lab.alive(pid)).toBe(false);
+    expect(await at.lab.sessions()).toEqual([]);
+    expect((await at.worker("stop")).stdout).toContain("stopped already");
+    expect((await at.lab.mgr("agents", "list", "--json")).json()).toEqual({ agents: [], ignored: [] });
+    expect((await at.lab.mgr("agents", "list", "--state", "stopped", "--json")).json()).toMatchObject({
+      agents: [{ agent_name: "worker", lifecycle_state: "stopped" }],
+    });
+  }, 60_000);
+
+  test("a prompt comes from standard input as well, and requests can be looked up", async () => {
+    await using at = await launched();
+    const fed = await at.feed("from a pipe\nFAST", "prompt", "--wait", "--json");
+    const id = String(fed.json()["request_id"]);
+    expect(at.heard()).toEqual(["from a pipe\nFAST"]);
+    const shown = await at.worker("requests", "show", id, "--json");
+    expect(shown.json()).toMatchObject({ request_id: id, state: "completed" });
+    expect((await at.worker("requests", "list")).stdout).toContain(id);
+    const unknown = await at.worker("requests", "show", "gwreq-none", "--json");
+    expect(unknown.exitCode).toBe(1);
+    expect(unknown.error()).toHaveProperty("detail");
+  }, 60_000);
+
+  test("a direct prompt is sent when the agent is ready and refused with its reason when not", async () => {
+    await using at = await launched();
+    const sent = await until("a direct prompt to be admitted", async () => {
+      const run = await at.worker("gateway", "prompt", "--prompt", "SLOW 60000", "--json");
+      return run.exitCode === 0 && run;
+    });
+    expect(sent.json()).toMatchObject({ status: "ok", sent: true, admission_policy: "ready_only" });
+    await at.busy();
+    const refused = await at.worker("gateway", "prompt", "--prompt", "now", "--json");
+    expect(refused.exitCode).toBe(1);
+    expect(refused.stdout).toBe("");
+    expect(refused.error()).toMatchObject({ detail: { sent: false, error_code: "not_ready" } });
+    expect(at.heard()).toEqual(["SLOW 60000"]);
+  }, 60_000);
+
+  test("a killed gateway is attached again, a healthy one is left as it is", async () => {
+    await using at = await launched();
+    const pid = await gatewayPid(at);
+    expect((await at.worker("gateway", "attach")).stdout).toContain("already");
+    expect(await gatewayPid(at)).toBe(pid);
+    at.lab.kill(pid);
+    await until("the gateway's end", () => !at.lab.alive(pid));
+    const offline = await at.worker("gateway", "status", "--json");
+    expect(offline.json()).toMatchObject({ gateway_health: "not_attached" });
+    const unreachable = await at.worker("prompt", "--prompt", "x");
+    expect(unreachable.exitCode).toBe(3);
+    expect(unreachable.stderr).toContain("gateway attach");
+    expect((await at.worker("gateway", "attach", "--json")).json()).toMatchObject({
+      gateway_health: "healthy",
+    });
+    expect((await at.worker("prompt", "--prompt", "after\nFAST", "--wait")).exitCode).toBe(0);
+    expect(at.heard()).toEqual(["after\nFAST"]);
+  }, 60_000);
+
+  test("from inside its session the agent is `self`", async () => {
+    await using at = await launched();
+    const { run, env } = at.lab;
+    const inside = { env: { ...env, TMUX: `${at.lab.socket},1,0`, TMUX_PANE: "%0", SVC_TMUX_SOCKET: "" } };
+    const state = await run("svc-mgr", ["agents", "self", "state", "--json"], inside);
+    expect(state.json()).toMatchObject({ identity: { agent_name: "worker", tmux_session_name: at.session } });
+    const stop = await run("svc-mgr", ["agents", "self", "stop"], inside);
+    expect(stop.exitCode).toBe(2);
+    const outside = await run("svc-mgr", ["agents", "self", "state", "--json"]);
+    expect(outside.exitCode).toBe(1);
+    expect(outside.error()).toMatchObject({ error: "not_found" });
+  }, 60_000);
+
+  test("a name that runs is not launched twice", async () => {
+    await using at = await launched();
+    const again = await at.lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "worker", "--json");
+    expect(again.exitCode).toBe(1);
+    expect(again.error()).toMatchObject({ error: "conflict" });
+    expect(await at.lab.sessions()).toEqual([at.session]);
+  }, 60_000);
+});
+
+describe("a launch that cannot be", () => {
+  const cases: { id: string; args: string[]; exitCode: number; says: string }[] = [
+    {
+      id: "without a name is a misuse",
+      args: ["--tool", "demo"],
+      exitCode: 2,
+      says: "--agent-name is required",
+    },
+    {
+      id: "of an unknown tool is a misuse",
+      args: ["--tool", "nope", "--agent-name", "a"],
+      exitCode: 2,
+      says: "known are",
+    },
+    {
+      id: "under a bad name is a misuse",
+      args: ["--tool", "demo", "--agent-name", "a b"],
+      exitCode: 2,
+      says: "letters",
+    },
+    {
+      id: "of a tool that is not installed says how to get it",
+      args: ["--tool", "codex", "--agent-name", "a"],
+      exitCode: 1,
+      says: "npm install -g @openai/codex",
+    },
+    {
+      id: "in a folder that is not there is a misuse",
+      args: ["--tool", "demo", "--agent-name", "a", "--workdir", "nowhere"],
+      exitCode: 2,
+      says: "nowhere does not exist",
+    },
+    {
+      id: "with a variable that is none is a misuse",
+      args: ["--tool", "demo", "--agent-name", "a", "--env", "1X"],
+      exitCode: 2,
+      says: "NAME=VALUE",
+    },
+  ];
+  test.each(cases)("$id", async ({ args, exitCode, says }) => {
+    await using lab = createCliLab();
+    // Only what is needed is on PATH, so that no agent CLI of this machine is found.
+    const path = pathWithTmuxOnly(lab);
+    const run = await lab.run("svc-mgr", ["agents", "launch", ...args], { env: { ...lab.env, PATH: path } });
+    expect(run.exitCode).toBe(exitCode);
+    expect(run.stderr).toContain(says);
+    expect(run.stdout).toBe("");
+    expect(await lab.sessions()).toEqual([]);
+  });
+});
+
+function pathWithTmuxOnly(lab: CliLab): string {
+  const bin = join(lab.folder, "bin");
+  mkdirSync(bin);
+  symlinkSync(Bun.which("tmux") ?? "", join(bin, "tmux"));
+  return bin;
+}

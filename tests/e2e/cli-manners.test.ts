@@ -1,0 +1,150 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createProcesses } from "../../src/system/processes.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+import { createCliLab } from "../support/cli-lab.ts";
+
+const processes = createProcesses({ steps: quietSteps });
+
+describe("the programs", () => {
+  test.each(["svc-mgr", "svc-gateway", "svc-coord"] as const)(
+    "%s says its version and its help",
+    async (program) => {
+      await using lab = createCliLab();
+      const version = await lab.run(program, ["--version"]);
+      expect(version).toMatchObject({ exitCode: 0, stderr: "" });
+      expect(version.stdout).toMatch(/^\d+\.\d+\.\d+/);
+      const help = await lab.run(program, ["--help"]);
+      expect(help).toMatchObject({ exitCode: 0, stderr: "" });
+      expect(help.stdout).toContain(`Usage:\n  ${program} `);
+    },
+  );
+
+  test("one executable beside an agent is enough: `svc-gateway mgr` is the command line", async () => {
+    await using lab = createCliLab();
+    const list = await lab.run("svc-gateway", ["mgr", "agents", "list", "--json"]);
+    expect(list.json()).toEqual({ agents: [], ignored: [] });
+    expect((await lab.run("svc-coord", ["list", "--json"])).json()).toEqual({ agents: [], ignored: [] });
+  });
+
+  test("looking leaves nothing in an empty home", async () => {
+    await using lab = createCliLab();
+    await lab.mgr("agents", "list");
+    await lab.mgr("doctor");
+    const { stdout } = await processes.run(["find", join(lab.folder, "home"), "-mindepth", "1"]);
+    expect(stdout).toBe("");
+  });
+});
+
+describe("errors", () => {
+  test("of use are 2, on stderr, with the way to the help", async () => {
+    await using lab = createCliLab();
+    const run = await lab.mgr("agents", "single", "--agent-nmae", "x", "state");
+    expect(run).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(run.stderr).toBe(
+      'Error: unknown option "--agent-nmae"; did you mean "--agent-name"?\nSee: svc-mgr agents single --help\n',
+    );
+  });
+
+  test("of an unknown agent are 1, and a document with --json", async () => {
+    await using lab = createCliLab();
+    const run = await lab.mgr("agents", "single", "--agent-name", "nobody", "state", "--json");
+    expect(run).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(run.error()).toMatchObject({ error: "not_found" });
+  });
+
+  test("a relative root is named", async () => {
+    await using lab = createCliLab();
+    const run = await lab.run("svc-mgr", ["agents", "list"], {
+      env: { ...lab.env, SVC_GLOBAL_REGISTRY_DIR: "here" },
+    });
+    expect(run.exitCode).toBe(2);
+    expect(run.stderr).toContain("SVC_GLOBAL_REGISTRY_DIR must be an absolute path");
+  });
+});
+
+test("a reader that has gone is no error", async () => {
+  await using lab = createCliLab();
+  const program = lab
+    .command("svc-mgr")
+    .map((word) => `'${word}'`)
+    .join(" ");
+  const script = `{ ${program} agents launch --help; echo $? > code; } | true`;
+  const { stderr } = await processes.run(["sh", "-c", script], { env: lab.env, cwd: lab.workdir });
+  expect(stderr).toBe("");
+  expect(readFileSync(join(lab.workdir, "code"), "utf8")).toBe("0\n");
+});
+
+describe("completion", () => {
+  test.each<{ id: string; words: string[]; want: string[] }>([
+    { id: "commands", words: ["agents", "si"], want: ["single"] },
+    {
+      id: "deeper commands",
+      words: ["agents", "single", "gateway", ""],
+      want: ["attach", "status", "prompt"],
+    },
+    {
+      id: "flags of the command and of its groups",
+      words: ["agents", "single", "state", "--agent-"],
+      want: ["--agent-name", "--agent-id"],
+    },
+    { id: "the words of a closed set", words: ["agents", "list", "--state", "st"], want: ["stopped"] },
+  ])("knows $id", async ({ words, want }) => {
+    await using lab = createCliLab();
+    const { stdout } = await lab.mgr("complete", "--", ...words);
+    const offered = stdout
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith(":"))
+      .map((line) => line.split("\t")[0]);
+    expect(offered).toEqual(want);
+  });
+
+  test.each(["bash", "zsh", "fish"])("prints a script for %s", async (shell) => {
+    await using lab = createCliLab();
+    const script = await lab.mgr("complete", shell);
+    expect(script.exitCode).toBe(0);
+    expect(script.stdout).toContain("svc-mgr complete --");
+  });
+});
+
+describe("doctor", () => {
+  test("finds nothing needed missing, and tools that are not there are no fault", async () => {
+    await using lab = createCliLab();
+    const bin = join(lab.folder, "bin");
+    mkdirSync(bin);
+    await processes.run(["ln", "-s", Bun.which("tmux") ?? "", join(bin, "tmux")]);
+    const run = await lab.run("svc-mgr", ["doctor", "--json"], { env: { ...lab.env, PATH: bin } });
+    expect(run.exitCode).toBe(0);
+    const { healthy, checks } = run.json() as {
+      healthy: boolean;
+      checks: { name: string; verdict: string }[];
+    };
+    expect(healthy).toBe(true);
+    expect(checks.find((check) => check.name === "claude")).toMatchObject({
+      verdict: "absent",
+      remedy: expect.stringContaining("@anthropic-ai/claude-code"),
+    });
+  });
+
+  test("without tmux ends with 1 and says what to do", async () => {
+    await using lab = createCliLab();
+    const run = await lab.run("svc-mgr", ["doctor"], { env: { ...lab.env, PATH: join(lab.folder, "home") } });
+    expect(run.exitCode).toBe(1);
+    expect(run.stdout).toMatch(/MISSING +tmux +tmux is not installed/);
+    expect(run.stdout).toContain("tmux: install tmux 3.2 or later");
+    expect(run.stdout).toContain("Something needed is missing.");
+  });
+
+  test("an agent whose tmux is gone is shown as gone, and cleaned up only when asked", async () => {
+    await using lab = createCliLab();
+    await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "lost", "--no-gateway");
+    await processes.run(["tmux", "-S", lab.socket, "-N", "kill-server"]);
+    expect((await lab.mgr("agents", "list")).stdout).toMatch(/lost +\S+ +demo +gone +unavailable/);
+    const look = await lab.mgr("doctor");
+    expect(look.stdout).toMatch(/look +registry +lost: tmux session SVC-lost-\d+ is gone/);
+    expect((await lab.mgr("doctor", "--fix")).stdout).toContain("cleaned up: 1");
+    const after = await lab.mgr("agents", "list", "--state", "all", "--json");
+    expect(after.json()).toMatchObject({ agents: [{ agent_name: "lost", lifecycle_state: "stopped" }] });
+  }, 30_000);
+});

@@ -1,0 +1,84 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTmux } from "../../src/services/terminal/tmux-command.ts";
+import { createProcesses, type Output, type RunOptions } from "../../src/system/processes.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+
+const entries = join(import.meta.dir, "../../src/cli");
+export type Program = "svc-mgr" | "svc-gateway" | "svc-coord";
+
+export interface CliRun extends Output {
+  /** The document on stdout, for `--json`. */
+  json: () => Record<string, unknown>;
+  /** The document on stderr, for a failed `--json`. */
+  error: () => Record<string, unknown>;
+}
+
+/** Our programs as a person runs them: own processes, an empty home, a clean environment, an own tmux server. */
+export interface CliLab extends AsyncDisposable {
+  folder: string;
+  workdir: string;
+  /** The tmux server's socket, as SVC_TMUX_SOCKET. */
+  socket: string;
+  env: Record<string, string>;
+  run(program: Program, args: readonly string[], options?: RunOptions): Promise<CliRun>;
+  /** `svc-mgr` with words. */
+  mgr(...args: string[]): Promise<CliRun>;
+  /** The command line of a program, for what starts it itself. */
+  command(program: Program): string[];
+  sessions(): Promise<string[]>;
+  alive(pid: number): boolean;
+  kill(pid: number): void;
+}
+
+export function createCliLab(): CliLab {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-cli-")));
+  const workdir = join(folder, "work");
+  const home = join(folder, "home");
+  const socket = join(folder, "tmux");
+  for (const path of [workdir, home]) mkdirSync(path);
+  const env: Record<string, string> = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: home,
+    LANG: "C.UTF-8",
+    SHELL: "/bin/sh",
+    TERM: "xterm-256color",
+    SVC_TMUX_SOCKET: socket,
+    BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
+  };
+  const processes = createProcesses({ steps: quietSteps });
+  const tmux = createTmux({ processes, steps: quietSteps, socket });
+  const command = (program: Program) => [process.execPath, join(entries, `${program}.ts`)];
+  const started = new Set<string>();
+
+  const lab: CliLab = {
+    folder,
+    workdir,
+    socket,
+    env,
+    command,
+    async run(program, args, options = {}) {
+      const output = await processes.run([...command(program), ...args], {
+        env,
+        cwd: workdir,
+        timeoutMs: 30_000,
+        ...options,
+      });
+      const name = args[args.indexOf("--agent-name") + 1];
+      if (args.includes("launch") && name) started.add(name);
+      const parse = (text: string) => JSON.parse(text) as Record<string, unknown>;
+      return { ...output, json: () => parse(output.stdout), error: () => parse(output.stderr) };
+    },
+    mgr: (...args) => lab.run("svc-mgr", args),
+    sessions: async () => (await tmux.sessions()).map((session) => session.name),
+    alive: (pid) => processes.alive(pid),
+    kill: (pid) => void processes.signal(pid, "SIGKILL"),
+    async [Symbol.asyncDispose]() {
+      for (const name of started) await lab.mgr("agents", "single", "--agent-name", name, "stop");
+      await processes.run(["tmux", "-S", socket, "-N", "kill-server"]);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  return lab;
+}

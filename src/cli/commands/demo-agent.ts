@@ -108,14 +108,16 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
       }
       if (logPath !== null) files.append("demo.log", logPath, renderLogLine(effect.record));
     }
-    if (isPainting(state)) {
-      const frame = render(state, size());
-      const bytes = paint(shown, frame);
-      if (bytes !== "") stdout.write(bytes);
-      shown = frame;
-    }
+    if (isPainting(state)) show();
     const wakeMs = nextWakeMs(state);
     if (wakeMs !== null) cancelTimer = clock.after(wakeMs - atMs, () => happen({ kind: "tick" }));
+  }
+
+  function show(): void {
+    const frame = render(state, size());
+    const bytes = paint(shown, frame);
+    if (bytes !== "") stdout.write(bytes);
+    shown = frame;
   }
 
   function leave(code: number, restore: boolean): void {
@@ -125,6 +127,7 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
       end.resolve(code);
       return;
     }
+    show();
     stdin.setRawMode(false);
     stdin.pause();
     stdout.write(leaveSequence(shown), () => end.resolve(code));

@@ -11,6 +11,7 @@ export interface TurnPlan {
 
 export type TurnEnding =
   | { kind: "success" }
+  /** `text`: the row that ends the turn, behind its mark. */
   | { kind: "error"; text: string }
   | { kind: "menu"; question: string }
   | { kind: "exit" }
@@ -21,8 +22,8 @@ const FAST_MS = 30;
 const DEFAULT_QUESTION = "Go on with this?";
 
 /**
- * Reads a directive: `FAST`, `SLOW <ms>`, `SILENT <ms>`, `FAIL <text>`, `MENU [question]`, `EXIT` or `CRASH`,
- * alone on its line. Null when the line is none of them.
+ * Reads a directive: `FAST`, `SLOW <ms>`, `SILENT <ms>`, `FAIL <text>`, `LIMIT [time]`, `MENU [question]`,
+ * `EXIT` or `CRASH`, alone on its line. Null when the line is none of them.
  */
 export function parseDirective(line: string): TurnPlan | null {
   const [, word = "", rest = ""] = /^([A-Z]+)(?:\s+(.*))?$/.exec(line.trim()) ?? [];
@@ -36,7 +37,9 @@ export function parseDirective(line: string): TurnPlan | null {
     case "SILENT":
       return durationMs === null ? null : { durationMs, streams: false, ending: success };
     case "FAIL":
-      return { durationMs: DEFAULT_MS, streams: true, ending: { kind: "error", text: rest || "failed" } };
+      return failure(`error: ${rest || "failed"}`);
+    case "LIMIT":
+      return failure(`usage limit reached${rest ? ` · resets ${rest}` : ""}`);
     case "MENU":
       return menuPlan(rest);
     case "EXIT":
@@ -72,6 +75,10 @@ export function planTurn(
     if (plan) return { plan, seen: counts };
   }
   return { plan: { durationMs: DEFAULT_MS, streams: true, ending: { kind: "success" } }, seen: counts };
+}
+
+function failure(text: string): TurnPlan {
+  return { durationMs: DEFAULT_MS, streams: true, ending: { kind: "error", text } };
 }
 
 function menuPlan(question: string): TurnPlan {

@@ -49,7 +49,7 @@ export function parseInput(
     rest = rest.slice(step.length);
     pasting = step.events[0]?.kind === "paste_started";
   }
-  return { state: { carry: all.subarray(complete), open: rest, pasting }, events };
+  return { state: { carry: new Uint8Array(all.subarray(complete)), open: rest, pasting }, events };
 }
 
 /** Whether a lone ESC or a sequence without its end is waiting, so that `flushInput` will be due. */

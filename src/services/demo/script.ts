@@ -1,5 +1,6 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { parseDirective } from "./directive.ts";
 
 const milliseconds = (description: string) => Type.Integer({ minimum: 0, maximum: 3_600_000, description });
 const closed = { additionalProperties: false };
@@ -128,7 +129,7 @@ export function parseDemoScript(text: string): { script: DemoScript } | { errors
     );
     return { errors: [...new Set(errors)] };
   }
-  const errors = occasionErrors(value);
+  const errors = [...occasionErrors(value), ...directiveErrors(value)];
   return errors.length > 0 ? { errors } : { script: value };
 }
 
@@ -144,4 +145,10 @@ function occasionErrors(script: DemoScript): string[] {
     if (given >= least && given <= 1) return [];
     return [`${path}: ${least ? "exactly" : "at most"} one of every, on, probability`];
   });
+}
+
+function directiveErrors(script: DemoScript): string[] {
+  return (script.rules ?? []).flatMap(({ directive }, index) =>
+    parseDirective(directive) ? [] : [`/rules/${index}/directive: ${JSON.stringify(directive)} is none`],
+  );
 }

@@ -37,7 +37,8 @@ export const demoSignature = {
   /** A turn that ran to its end: `— done in Ns —`. */
   doneRow: /^— done in \d+s —$/,
   interruptedRow: "✗ interrupted",
-  errorPrefix: "✗ error: ",
+  /** `✗ error: text` after FAIL, `✗ usage limit reached · resets <time>` after LIMIT. */
+  failurePrefix: "✗ ",
   compactedRow: "compacted",
   /** `[Pasted #1 · 12 lines]` stands in the composer for a paste of more than 6 lines or 2000 characters. */
   pasteChip: /\[Pasted #\d+ · \d+ lines\]/,

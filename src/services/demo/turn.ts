@@ -130,7 +130,7 @@ function showEnd(work: Work, turn: Turn, result: TurnResult): void {
 function endRow(turn: Turn, result: TurnResult, nowMs: number): Cell {
   if (result === "interrupted") return { kind: "note", text: demoSignature.interruptedRow, tone: "error" };
   if (turn.ending.kind === "error") {
-    return { kind: "note", text: `${demoSignature.errorPrefix}${turn.ending.text}`, tone: "error" };
+    return { kind: "note", text: `${demoSignature.failurePrefix}${turn.ending.text}`, tone: "error" };
   }
   if (turn.number === null) return { kind: "note", text: demoSignature.compactedRow, tone: "dim" };
   const seconds = Math.floor((nowMs - turn.startedMs) / 1000);

@@ -1,0 +1,209 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
+import { createTmux } from "../support/tmux.ts";
+import { until } from "../support/until.ts";
+
+const program = join(import.meta.dir, "../../src/cli/svc-gateway.ts");
+
+type Records<K> = Extract<DemoLogRecord, { kind: K }>[];
+
+/** The scripted agent started by a shell in a tmux pane of its own; ends with the fixture. */
+async function setup(options: { script?: object; args?: string[] } = {}) {
+  const t = await createTmux();
+  const logPath = join(t.folder, "demo.jsonl");
+  const scriptPath = join(t.folder, "script.json");
+  writeFileSync(scriptPath, JSON.stringify({ schema_version: 1, ...options.script }));
+  writeFileSync(logPath, "");
+  const pane = await t.newSession("demo", ["env", "PS1=shell> ", "sh"]);
+  const args = ["demo-agent", "--log", logPath, "--script", scriptPath, ...(options.args ?? [])];
+  const keys = (...names: string[]) => t.run("send-keys", "-t", pane.paneId, ...names);
+  await keys("-l", "--", `stty -echo; ${[process.execPath, program, ...args].join(" ")}; echo "code $?"`);
+  await keys("Enter");
+
+  const lab = {
+    t,
+    keys,
+    type: (text: string) => keys("-l", "--", text),
+    async paste(text: string) {
+      const path = join(t.folder, "prompt");
+      writeFileSync(path, text);
+      await t.run("load-buffer", "-b", "prompt", path);
+      await t.run("paste-buffer", "-p", "-d", "-b", "prompt", "-t", pane.paneId);
+    },
+    prompt: async (text: string) => {
+      await lab.paste(text);
+      await keys("Enter");
+    },
+    log: <K extends DemoLogRecord["kind"]>(kind: K) =>
+      parseDemoLog(readFileSync(logPath, "utf8")).filter((record) => record.kind === kind) as Records<K>,
+    logged: (kind: DemoLogRecord["kind"], count = 1) =>
+      until(`${count} x ${kind}`, () => lab.log(kind).length >= count),
+    fact: (format: string) => t.run("display-message", "-p", "-t", pane.paneId, format),
+    shows: (pattern: RegExp) =>
+      until(`the screen shows ${pattern}`, async () => pattern.test(await lab.screen())),
+    titled: (pattern: RegExp) =>
+      until(`the title is ${pattern}`, async () => pattern.test(await lab.fact("#{pane_title}"))),
+    screen: () => t.screen(pane.paneId),
+    [Symbol.asyncDispose]: () => t[Symbol.asyncDispose](),
+  };
+  return lab;
+}
+
+/** Resolves when the agent accepts input. */
+async function ready(options: Parameters<typeof setup>[0] = {}) {
+  const lab = await setup(options);
+  await lab.shows(/▶ Type a message/);
+  return lab;
+}
+
+describe("the scripted agent in tmux", () => {
+  test("receives a pasted prompt exactly, is seen busy by its title and ends its turn", async () => {
+    await using lab = await ready();
+    const prompt = 'first line\n\tsecond: $HOME ; ü 漢 🙂 \\ "quoted"\nSLOW 400';
+    expect(await lab.fact("#{pane_title}")).toBe("demo: ready");
+    await lab.prompt(prompt);
+    await lab.titled(/^[⠀-⣿] demo: working$/);
+    await lab.shows(/Working… \(0s · esc to interrupt\)/);
+    await lab.shows(/— done in 0s —/);
+    await lab.titled(/^demo: ready$/);
+    expect(lab.log("submitted")).toMatchObject([{ text: prompt, while: "idle" }]);
+    expect(lab.log("turn_ended")).toMatchObject([{ result: "success" }]);
+  });
+
+  test("keeps the cursor on the composer's row", async () => {
+    await using lab = await ready();
+    const rowAtCursor = async () => (await lab.screen()).split("\n")[Number(await lab.fact("#{cursor_y}"))];
+    expect(await rowAtCursor()).toStartWith("▶ Type a message");
+    await lab.type("draft");
+    await lab.shows(/▶ draft/);
+    expect(await rowAtCursor()).toBe("▶ draft");
+  });
+
+  test("takes 20 KB as one chip and submits it in full", async () => {
+    await using lab = await ready();
+    const prompt = Array.from({ length: 400 }, (_, line) => `line ${line} ${"x".repeat(40)}`).join("\n");
+    await lab.paste(prompt);
+    await lab.shows(/▶ \[Pasted #1 · 400 lines\]/);
+    await lab.keys("Enter");
+    await lab.logged("submitted");
+    expect(lab.log("submitted")[0]?.text).toBe(prompt);
+  });
+
+  test("queues input while busy, and Escape starts it at once", async () => {
+    await using lab = await ready();
+    await lab.prompt("SLOW 60000");
+    await lab.logged("turn_started");
+    await lab.prompt("next\nFAST");
+    await lab.shows(/esc to interrupt\)\n {2}⧗ next…\n─/);
+    await lab.keys("Escape");
+    await lab.logged("turn_ended", 2);
+    expect(lab.log("turn_ended").map((record) => record.result)).toEqual(["interrupted", "success"]);
+    await lab.shows(/✗ interrupted/);
+  });
+
+  test("asks by a menu, loses what is pasted into it and takes the answer", async () => {
+    await using lab = await ready({ args: ["--speed", "20"] });
+    await lab.prompt("MENU remove it?");
+    await lab.titled(/^demo: action required$/);
+    await lab.shows(/remove it\?\n❯ 1\. Yes\n {2}2\. No\n {2}3\. Always/);
+    await lab.paste("lost words");
+    await lab.logged("lost_input");
+    await lab.keys("Down");
+    await lab.keys("Enter");
+    await lab.logged("menu_answered");
+    expect(lab.log("menu_answered")).toMatchObject([{ option: 2, label: "No" }]);
+    await lab.shows(/▶ Type a message/);
+  });
+
+  test("swallows the Enter that the script names, and no other", async () => {
+    await using lab = await ready({ script: { hostile: { swallow_enter: { on: [1] } } } });
+    await lab.prompt("FAST");
+    await lab.logged("enter_swallowed");
+    await lab.shows(/▶ FAST/);
+    await lab.keys("Enter");
+    await lab.logged("turn_ended");
+    expect(lab.log("submitted")).toHaveLength(1);
+  });
+
+  test("asks for trust before anything else", async () => {
+    await using lab = await setup({ script: { startup: { trust_dialog: true } } });
+    await lab.shows(/Do you trust this folder\?\n❯ 1\. Yes, continue\n {2}2\. No, exit/);
+    await lab.keys("Enter");
+    await lab.shows(/▶ Type a message/);
+  });
+
+  test("follows a change of the window's size", async () => {
+    await using lab = await ready();
+    await lab.t.run("resize-window", "-t", "demo", "-x", "60", "-y", "12");
+    await lab.logged("resize");
+    expect(lab.log("resize").at(-1)).toMatchObject({ cols: 60, rows: 12 });
+    await lab.shows(/^─{60}\n▶ Type a message\n─{60}$/m);
+  });
+});
+
+describe("the scripted agent's end", () => {
+  test("by /exit leaves a shell that works, and its last frame above it", async () => {
+    await using lab = await ready();
+    await lab.prompt("/exit");
+    await lab.shows(/▶ Type a message\n─+\nenter to send.*\ncode 0\nshell>/);
+    expect(await lab.fact("#{pane_current_command} #{pane_title}")).toBe("sh ");
+    await lab.type("echo a$((1+1))b");
+    await lab.keys("Enter");
+    await lab.shows(/a2b/);
+  });
+
+  test("by a crash has code 3, restores nothing and loses no line of its log", async () => {
+    await using lab = await ready({ script: { hostile: { crash_on_prompt: { on: [1] } } } });
+    await lab.prompt("one");
+    await lab.shows(/code 3/);
+    expect(lab.log("submitted")).toMatchObject([{ text: "one" }]);
+    expect(lab.log("exited")).toMatchObject([{ code: 3, why: "crash_on_prompt" }]);
+    expect(await lab.fact("#{pane_title}")).toBe("demo: ready");
+  });
+
+  test.each(["SIGTERM", "SIGHUP"] as const)("by %s is clean", async (signal) => {
+    await using lab = await ready();
+    process.kill(lab.log("started")[0]?.pid ?? 0, signal);
+    await lab.shows(/code 0/);
+    expect(lab.log("exited")).toMatchObject([{ code: 0, why: signal }]);
+  });
+
+  test("comes with the terminal's end", async () => {
+    await using lab = await ready();
+    const pid = lab.log("started")[0]?.pid ?? 0;
+    await lab.t.killServer();
+    await until("the agent has gone", () => !lab.t.processes.alive(pid));
+    expect(lab.log("exited")).toHaveLength(1);
+  });
+});
+
+describe("the scripted agent without what it needs", () => {
+  const run = (...args: string[]) => {
+    const { exitCode, stdout, stderr } = Bun.spawnSync([process.execPath, program, "demo-agent", ...args], {
+      stdin: "ignore",
+    });
+    return { exitCode, stdout: stdout.toString(), stderr: stderr.toString() };
+  };
+
+  test("refuses to run without a terminal", () => {
+    expect(run()).toEqual({ exitCode: 2, stdout: "", stderr: expect.stringContaining("needs a terminal") });
+  });
+
+  test.each([
+    { id: "an unknown flag", args: ["--nope"], want: "--nope" },
+    { id: "a speed of 0", args: ["--speed", "0"], want: "--speed" },
+    { id: "a script that is not there", args: ["--script", "/nonexistent.json"], want: "no such file" },
+  ])("refuses $id", ({ args, want }) => {
+    expect(run(...args)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(want) });
+  });
+
+  test("--help shows the flags", () => {
+    expect(run("--help")).toEqual({
+      exitCode: 0,
+      stdout: expect.stringContaining("--script FILE"),
+      stderr: "",
+    });
+  });
+});

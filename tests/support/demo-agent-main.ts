@@ -1,3 +1,0 @@
-import { runDemoAgent } from "../../src/cli/commands/demo-agent.ts";
-
-process.exit(await runDemoAgent(process.argv.slice(2)));

@@ -31,9 +31,9 @@ async function launched() {
       agentLog(log)
         .filter((entry) => entry["kind"] === "submitted")
         .map((entry) => entry["text"]),
-    worker: (...args: string[]) => lab.mgr("agents", "single", "--agent-name", "worker", ...args),
-    feed: (input: string, ...args: string[]) =>
-      lab.run("svc-mgr", ["agents", "single", "--agent-name", "worker", ...args], { input }),
+    /** A command line of `svc-mgr`, further words behind it. */
+    type: (line: string, ...more: string[]) => lab.mgr(...line.split(" "), ...more),
+    feed: (input: string, line: string) => lab.run("svc-mgr", line.split(" "), { input }),
     busy: () =>
       until("the agent to be busy", async () => {
         const { stdout } = await lab.mgr("agents", "single", "--agent-name", "worker", "state", "--json");
@@ -68,8 +68,8 @@ describe("an agent's life on the command line", () => {
     });
     expect((await at.lab.mgr("agents", "global", "list")).stdout).toContain("worker");
 
-    const prompted = await at.worker(
-      "prompt",
+    const prompted = await at.type(
+      "agents single --agent-name worker prompt",
       "--prompt",
       "first line\nsecond line\nFAST",
       "--wait",
@@ -83,24 +83,24 @@ describe("an agent's life on the command line", () => {
     });
     expect(at.heard()).toEqual(["first line\nsecond line\nFAST"]);
 
-    await at.worker("prompt", "--prompt", "SLOW 60000");
+    await at.type("agents single --agent-name worker prompt", "--prompt", "SLOW 60000");
     await at.busy();
-    const interrupted = await at.worker("interrupt", "--json");
+    const interrupted = await at.type("agents single --agent-name worker interrupt --json");
     expect(interrupted.json()).toMatchObject({
       success: true,
       disposition: "accepted",
       request_kind: "interrupt",
     });
-    const again = await at.worker("interrupt", "--json");
+    const again = await at.type("agents single --agent-name worker interrupt --json");
     expect(again.json()).toMatchObject({ success: true, disposition: "no_op" });
 
     const pid = await gatewayPid(at);
-    const stopped = await at.worker("stop", "--json");
+    const stopped = await at.type("agents single --agent-name worker stop --json");
     expect(stopped.exitCode).toBe(0);
     expect(stopped.json()).toMatchObject({ success: true, gateway: "stopped", surviving_pids: [] });
     expect(at.lab.alive(pid)).toBe(false);
     expect(await at.lab.sessions()).toEqual([]);
-    expect((await at.worker("stop")).stdout).toContain("stopped already");
+    expect((await at.type("agents single --agent-name worker stop")).stdout).toContain("stopped already");
     expect((await at.lab.mgr("agents", "list", "--json")).json()).toEqual({ agents: [], ignored: [] });
     expect((await at.lab.mgr("agents", "list", "--state", "stopped", "--json")).json()).toMatchObject({
       agents: [{ agent_name: "worker", lifecycle_state: "stopped" }],
@@ -109,13 +109,13 @@ describe("an agent's life on the command line", () => {
 
   test("a prompt comes from standard input as well, and requests can be looked up", async () => {
     await using at = await launched();
-    const fed = await at.feed("from a pipe\nFAST", "prompt", "--wait", "--json");
+    const fed = await at.feed("from a pipe\nFAST", "agents single --agent-name worker prompt --wait --json");
     const id = String(fed.json()["request_id"]);
     expect(at.heard()).toEqual(["from a pipe\nFAST"]);
-    const shown = await at.worker("requests", "show", id, "--json");
+    const shown = await at.type("agents single --agent-name worker requests show --json", id);
     expect(shown.json()).toMatchObject({ request_id: id, state: "completed" });
-    expect((await at.worker("requests", "list")).stdout).toContain(id);
-    const unknown = await at.worker("requests", "show", "gwreq-none", "--json");
+    expect((await at.type("agents single --agent-name worker requests list")).stdout).toContain(id);
+    const unknown = await at.type("agents single --agent-name worker requests show --json", "gwreq-none");
     expect(unknown.exitCode).toBe(1);
     expect(unknown.error()).toHaveProperty("detail");
   }, 60_000);
@@ -123,12 +123,20 @@ describe("an agent's life on the command line", () => {
   test("a direct prompt is sent when the agent is ready and refused with its reason when not", async () => {
     await using at = await launched();
     const sent = await until("a direct prompt to be admitted", async () => {
-      const run = await at.worker("gateway", "prompt", "--prompt", "SLOW 60000", "--json");
+      const run = await at.type(
+        "agents single --agent-name worker gateway prompt --json",
+        "--prompt",
+        "SLOW 60000",
+      );
       return run.exitCode === 0 && run;
     });
     expect(sent.json()).toMatchObject({ status: "ok", sent: true, admission_policy: "ready_only" });
     await at.busy();
-    const refused = await at.worker("gateway", "prompt", "--prompt", "now", "--json");
+    const refused = await at.type(
+      "agents single --agent-name worker gateway prompt --json",
+      "--prompt",
+      "now",
+    );
     expect(refused.exitCode).toBe(1);
     expect(refused.stdout).toBe("");
     expect(refused.error()).toMatchObject({ detail: { sent: false, error_code: "not_ready" } });
@@ -138,19 +146,21 @@ describe("an agent's life on the command line", () => {
   test("a killed gateway is attached again, a healthy one is left as it is", async () => {
     await using at = await launched();
     const pid = await gatewayPid(at);
-    expect((await at.worker("gateway", "attach")).stdout).toContain("already");
+    expect((await at.type("agents single --agent-name worker gateway attach")).stdout).toContain("already");
     expect(await gatewayPid(at)).toBe(pid);
     at.lab.kill(pid);
     await until("the gateway's end", () => !at.lab.alive(pid));
-    const offline = await at.worker("gateway", "status", "--json");
+    const offline = await at.type("agents single --agent-name worker gateway status --json");
     expect(offline.json()).toMatchObject({ gateway_health: "not_attached" });
-    const unreachable = await at.worker("prompt", "--prompt", "x");
+    const unreachable = await at.type("agents single --agent-name worker prompt", "--prompt", "x");
     expect(unreachable.exitCode).toBe(3);
     expect(unreachable.stderr).toContain("gateway attach");
-    expect((await at.worker("gateway", "attach", "--json")).json()).toMatchObject({
+    expect((await at.type("agents single --agent-name worker gateway attach --json")).json()).toMatchObject({
       gateway_health: "healthy",
     });
-    expect((await at.worker("prompt", "--prompt", "after\nFAST", "--wait")).exitCode).toBe(0);
+    expect(
+      (await at.type("agents single --agent-name worker prompt --wait", "--prompt", "after\nFAST")).exitCode,
+    ).toBe(0);
     expect(at.heard()).toEqual(["after\nFAST"]);
   }, 60_000);
 

@@ -20,9 +20,7 @@ export interface AgentFacts {
 }
 
 /** Who a terminal agent is (contract 2.9). Pure. */
-export function toIdentity(
-  facts: Omit<AgentFacts, "terminal" | "diagnostics" | "programPresent">,
-): AgentIdentity {
+function toIdentity(facts: Omit<AgentFacts, "terminal" | "diagnostics" | "programPresent">): AgentIdentity {
   const { manifest } = facts;
   return {
     tracked_agent_id: manifest.agent_id,

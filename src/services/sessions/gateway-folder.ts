@@ -16,7 +16,7 @@ export function gatewayIdentity(manifest: Manifest): GatewayIdentity {
 }
 
 /** attach.json of a session: bootstrap state that any gateway can rebuild from the manifest. Pure. */
-export function buildAttachContract(manifest: Manifest, manifestPath: string): AttachContract {
+function buildAttachContract(manifest: Manifest, manifestPath: string): AttachContract {
   const { session_id: sessionId, agent_def_dir: definition } = manifest.runtime;
   return {
     schema_version: 1,

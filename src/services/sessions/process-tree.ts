@@ -8,7 +8,7 @@ export interface KnownProcess {
 }
 
 /** `pid` and its descendants as they are now. Take it before ending anything: orphans leave the tree. */
-export async function collectTree(processes: Processes, pid: number): Promise<KnownProcess[]> {
+async function collectTree(processes: Processes, pid: number): Promise<KnownProcess[]> {
   const tree = await processes.tree(pid);
   return tree.flatMap((one) => {
     const startToken = processes.startToken(one.pid);
@@ -21,7 +21,7 @@ export function isSameProcess(processes: Processes, known: KnownProcess): boolea
 }
 
 /** True once none of `known` lives; false when some still do after `timeoutMs`. */
-export async function waitForEnd(
+async function waitForEnd(
   deps: { processes: Processes; clock: Clock },
   known: readonly KnownProcess[],
   timeoutMs: number,

@@ -1,4 +1,4 @@
-import { stripControl } from "../terminal/pane-door.ts";
+import { stripControl } from "../terminal/control-characters.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 
 /**

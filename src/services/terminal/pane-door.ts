@@ -1,121 +1,19 @@
-import { ServiceError } from "../../system/errors.ts";
 import { createExclusive } from "../../system/exclusive.ts";
-import type { Ids } from "../../system/ids.ts";
-import type { Steps } from "../../system/steps.ts";
-import type { KeyToken } from "./keys.ts";
-import type { ControlConnection } from "./tmux-control.ts";
-import { quoteArgument } from "./tmux-protocol.ts";
+import { createPaneWriter, type PaneWriter, type PaneWriterDeps } from "./tmux-pane-writer.ts";
 
-/** What may be done to a pane while nobody else writes to it. Valid only inside its `exclusive` task. */
-export interface PaneWriter {
-  /**
-   * Puts `stripControl(text)` in front of the program as one bracketed paste (brackets only when the program
-   * asked for them), byte for byte, and presses nothing. Blank text is `invalid_request`.
-   */
-  paste(text: string): Promise<void>;
-  /** Presses and types in the order given; text without its control characters. No Enter is implied. */
-  keys(tokens: readonly KeyToken[]): Promise<void>;
-  /** Ends copy mode and its kin, which would take the keys. Returns whether one was on. */
-  leaveMode(): Promise<boolean>;
-}
+export type { PaneWriter };
 
 /**
- * The only way to write to one pane. Tasks run one after another in the order asked. A write leaves copy mode
- * first, and throws `unavailable` for a pane that is dead, closed to input or gone, or when tmux is gone:
- * nothing was typed then. Whether the right program reads the pane is for the caller to have looked at.
- * Steps: `pane.mode`, `pane.buffer`, `pane.paste`, `pane.keys`.
+ * The only way to write to one pane: tasks run one after another in the order asked, and a task's writer is of
+ * use only while the task runs. A task that throws rejects its own caller only.
  */
 export interface PaneDoor {
   exclusive<T>(task: (pane: PaneWriter) => Promise<T>): Promise<T>;
 }
 
-/** Bytes of a prompt in one line to tmux; each becomes up to four characters. */
-const CHUNK_BYTES = 16_384;
-
-/** `paneId`: asked at each write; null when the agent has no pane. */
-export function createPaneDoor(deps: {
-  control: ControlConnection;
-  ids: Ids;
-  steps: Steps;
-  paneId: () => string | null;
-}): PaneDoor {
-  const { control, ids, steps } = deps;
+export function createPaneDoor(deps: PaneWriterDeps): PaneDoor {
   const line = createExclusive();
-
-  function pane(): string {
-    const id = deps.paneId();
-    if (id === null) throw new ServiceError("unavailable", "the agent has no pane");
-    return id;
-  }
-
-  async function step<T>(label: string, run: () => Promise<T>): Promise<T> {
-    steps.before(label);
-    const result = await run();
-    steps.after(label);
-    return result;
-  }
-
-  async function leaveMode(): Promise<boolean> {
-    const target = pane();
-    const format = `#{pane_id} ${CLOSED} #{?pane_in_mode,1,0}`;
-    const [facts = ""] = await control.command(`display-message -p -t ${target} ${quoteArgument(format)}`);
-    const [found, closed, mode] = facts.split(" ");
-    // tmux answers for a pane that is no more, too: with nothing in it.
-    if (found !== target) throw new ServiceError("unavailable", "the agent's pane is gone");
-    if (closed !== "0") throw closedPane();
-    if (mode === "0") return false;
-    // Every mode of the pane, also those that lie on top of another.
-    await step("pane.mode", () => control.command(`copy-mode -q -t ${target}`));
-    return true;
-  }
-
-  async function paste(text: string): Promise<void> {
-    const clean = stripControl(text);
-    if (clean.trim() === "") throw new ServiceError("invalid_request", "the text is blank");
-    await leaveMode();
-    const buffer = `svc-${ids.hex(8)}`;
-    try {
-      await step("pane.buffer", () => fill(buffer, Buffer.from(clean, "utf8")));
-      await step("pane.paste", () => release(buffer));
-    } catch (error) {
-      control.command(`delete-buffer -b ${buffer}`).catch(() => {});
-      throw error;
-    }
-  }
-
-  async function fill(buffer: string, bytes: Buffer): Promise<void> {
-    const parts: Promise<string[]>[] = [];
-    for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
-      const chunk = quoteArgument(bytes.subarray(at, at + CHUNK_BYTES));
-      parts.push(control.command(`set-buffer ${at > 0 ? "-a " : ""}-b ${buffer} -- ${chunk}`));
-    }
-    await Promise.all(parts);
-  }
-
-  /**
-   * tmux itself looks at the pane and pastes in one go: tmux 3.3a loses its whole server to a paste into a dead
-   * pane, so no moment may pass between the two.
-   */
-  async function release(buffer: string): Promise<void> {
-    const target = pane();
-    const write = `paste-buffer -d -p -r -b ${buffer} -t ${target}`;
-    const refuse = `display-message -p ${REFUSED}`;
-    const guarded = `if-shell -F -t ${target} "${CLOSED}" "${refuse}" "${write}"`;
-    const [answer] = await control.command(guarded, { replies: 2 });
-    if (answer === REFUSED) throw closedPane();
-  }
-
-  async function keys(tokens: readonly KeyToken[]): Promise<void> {
-    await leaveMode();
-    const target = pane();
-    for (const token of tokens) {
-      const text = token.kind === "text" ? dropControl(token.text) : "";
-      if (token.kind === "text" && text === "") continue;
-      const press = token.kind === "key" ? token.name : `-l -- ${quoteArgument(text)}`;
-      await step("pane.keys", () => control.command(`send-keys -t ${target} ${press}`));
-    }
-  }
-
+  const writer = createPaneWriter(deps);
   return {
     exclusive: (task) =>
       line.run(async () => {
@@ -127,29 +25,14 @@ export function createPaneDoor(deps: {
             return write(...given);
           };
         try {
-          return await task({ paste: inside(paste), keys: inside(keys), leaveMode: inside(leaveMode) });
+          return await task({
+            paste: inside(writer.paste),
+            keys: inside(writer.keys),
+            leaveMode: inside(writer.leaveMode),
+          });
         } finally {
           open = false;
         }
       }),
   };
-}
-
-const CLOSED = "#{?#{||:#{pane_dead},#{pane_input_off}},1,0}";
-const REFUSED = "refused";
-
-function closedPane(): ServiceError {
-  return new ServiceError("unavailable", "the pane is dead or closed to input");
-}
-
-/**
- * What of a prompt may reach a terminal: CR and CRLF become LF; every other C0 control save TAB, DEL and the
- * C1 controls are dropped, so that no escape sequence ends the paste; newlines at the end go.
- */
-export function stripControl(text: string): string {
-  return dropControl(text).replace(/\n+$/, "");
-}
-
-function dropControl(text: string): string {
-  return text.replace(/\r\n?/g, "\n").replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "");
 }

@@ -155,6 +155,24 @@ test("when the server dies all pending and later commands fail at once, and the 
   await heard;
 });
 
+test("a server that stands still is treated as lost, and found again when it goes on", async () => {
+  await using t = await createTmux();
+  await t.newSession("a", ["cat"]);
+  // Ten seconds without an answer, told in a hundred milliseconds.
+  const clock: Clock = { ...t.clock, after: (ms, run) => t.clock.after(ms === 10_000 ? 100 : ms, run) };
+  const control = createControlConnection({ ...t, clock, session: "a", log: () => {} });
+  control.start();
+  await control.whenConnected(5000);
+  const server = Number(await t.run("display-message", "-p", "#{pid}"));
+  process.kill(server, "SIGSTOP");
+  const answer = await control.command("display-message").catch((error: unknown) => error);
+  process.kill(server, "SIGCONT");
+  expect(answer).toMatchObject({ kind: "lost", message: expect.stringContaining("no answer") });
+  await control.whenConnected(5000);
+  expect(await control.command("display-message -p again")).toEqual(["again"]);
+  await control.stop();
+});
+
 test("the end of the session is told at once with tmux's notice", async () => {
   await using t = await createTmux();
   await t.newSession("a", ["cat"]);

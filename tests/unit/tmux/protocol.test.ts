@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { stripControl } from "../../../src/services/terminal/pane-door.ts";
+import { stripControl } from "../../../src/services/terminal/control-characters.ts";
 import {
   type ControlItem,
   createControlReader,

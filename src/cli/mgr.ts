@@ -1,8 +1,8 @@
 import { group } from "./command.ts";
 import { runProgram } from "./dispatch.ts";
 import { createProcessIo } from "./process-io.ts";
+import { rootFlags } from "./shared-flags.ts";
 import { versionText } from "./version.ts";
-import { rootFlags } from "./world.ts";
 
 /** All commands of `svc-mgr`. */
 export const managerCommands = group({

@@ -2,8 +2,8 @@
 import { group } from "./command.ts";
 import { runProgram } from "./dispatch.ts";
 import { createProcessIo } from "./process-io.ts";
+import { rootFlags } from "./shared-flags.ts";
 import { versionText } from "./version.ts";
-import { rootFlags } from "./world.ts";
 
 /** The one API over all agents. So far it knows who they are. */
 const root = group({

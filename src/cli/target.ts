@@ -1,15 +1,9 @@
 import { type GatewayLink, linkGateway } from "../services/fleet/gateway-link.ts";
 import { type FoundAgent, findAgent, findSelf } from "../services/sessions/find.ts";
 import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
-import { type Flags, type Invocation, UsageError } from "./command.ts";
+import { type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { openWorld, type World } from "./world.ts";
-
-/** Flags of `agents single`: which agent is meant. */
-export const targetFlags = {
-  "agent-name": { type: "string", description: "the agent's name", valueHint: "NAME" },
-  "agent-id": { type: "string", description: "the agent's id, where a name is not enough", valueHint: "ID" },
-} satisfies Flags;
 
 export interface Target {
   world: World;

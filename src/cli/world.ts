@@ -12,15 +12,9 @@ import { createTmux, type Tmux } from "../services/terminal/tmux-command.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import { createLocks, type Locks } from "../system/locks.ts";
 import { createSystem, type System } from "../system/system.ts";
-import type { CliIo, Flags } from "./command.ts";
+import type { CliIo } from "./command.ts";
 import { selfCommand } from "./self-command.ts";
 import { chooseTmuxSocket } from "./tmux-socket.ts";
-
-/** Flags of every command that touches agents. */
-export const rootFlags = {
-  "runtime-root": { type: "string", description: "folder of the sessions", valueHint: "DIR", hidden: true },
-  "registry-root": { type: "string", description: "folder of the registry", valueHint: "DIR", hidden: true },
-} satisfies Flags;
 
 /** Everything a command may need, wired once: the composition root of the command line. */
 export interface World extends LaunchDeps, AttachDeps, StopAgentDeps {

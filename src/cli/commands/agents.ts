@@ -1,5 +1,5 @@
 import { type Flags, group, type LazyCommand } from "../command.ts";
-import { targetFlags } from "../target.ts";
+import { targetFlags } from "../shared-flags.ts";
 
 const list: LazyCommand = () => import("./agents-list.ts").then((module) => module.default);
 

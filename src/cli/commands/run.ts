@@ -8,7 +8,8 @@ import { untilStopped } from "../../system/signals.ts";
 import { type CliIo, command } from "../command.ts";
 import { createGateway } from "../gateway.ts";
 import { chooseListener, listenerFlags } from "../listener-flags.ts";
-import { openWorld, readProfiles, rootFlags, type World } from "../world.ts";
+import { rootFlags } from "../shared-flags.ts";
+import { openWorld, readProfiles, type World } from "../world.ts";
 
 export default command({
   name: "run",

@@ -1,6 +1,3 @@
-import { isChosen } from "./occasion.ts";
-import type { DemoRule } from "./script.ts";
-
 /** How a turn runs. Durations are milliseconds before `--speed` divides them. */
 export interface TurnPlan {
   durationMs: number;
@@ -17,7 +14,8 @@ export type TurnEnding =
   | { kind: "exit" }
   | { kind: "crash" };
 
-const DEFAULT_MS = 1500;
+/** How long a turn runs that nothing directs. */
+export const DEFAULT_MS = 1500;
 const FAST_MS = 30;
 const DEFAULT_QUESTION = "Go on with this?";
 
@@ -51,37 +49,12 @@ export function parseDirective(line: string): TurnPlan | null {
   }
 }
 
-/**
- * The plan of a prompt. Its last line counts first, then a leading `MENU`, then the first rule that applies.
- * `seen`: how often each rule matched before, by index. The returned `seen` includes this prompt.
- */
-export function planTurn(
-  prompt: string,
-  rules: readonly DemoRule[],
-  seen: readonly number[],
-  seed: number,
-): { plan: TurnPlan; seen: number[] } {
-  const counts = rules.map((_, index) => seen[index] ?? 0);
-  const trimmed = prompt.trim();
-  const own = parseDirective(trimmed.slice(trimmed.lastIndexOf("\n") + 1));
-  if (own) return { plan: own, seen: counts };
-  const leading = /^MENU\b[^\S\n]*(.*)/.exec(trimmed);
-  if (leading) return { plan: menuPlan(leading[1] ?? ""), seen: counts };
-  for (const [index, rule] of rules.entries()) {
-    if (rule.contains !== undefined && !prompt.includes(rule.contains)) continue;
-    const ordinal = (counts[index] ?? 0) + 1;
-    counts[index] = ordinal;
-    const plan = isChosen(rule, seed, `rule ${index}`, ordinal) ? parseDirective(rule.directive) : null;
-    if (plan) return { plan, seen: counts };
-  }
-  return { plan: { durationMs: DEFAULT_MS, streams: true, ending: { kind: "success" } }, seen: counts };
-}
-
 function failure(text: string): TurnPlan {
   return { durationMs: DEFAULT_MS, streams: true, ending: { kind: "error", text } };
 }
 
-function menuPlan(question: string): TurnPlan {
+/** A turn that ends by asking `question`, or a question of its own when that is empty. */
+export function menuPlan(question: string): TurnPlan {
   const ending = { kind: "menu", question: question || DEFAULT_QUESTION } as const;
   return { durationMs: DEFAULT_MS, streams: true, ending };
 }

@@ -1,4 +1,9 @@
-import type { Occasion } from "./script.ts";
+/** When something shows: one of the three at most; none is every time. Ordinals count from 1. */
+export interface Occasion {
+  every?: number;
+  on?: number[];
+  probability?: number;
+}
 
 /**
  * Whether the `ordinal`-th (from 1) occasion of `name` is one of the chosen. Random choices depend on seed,

@@ -1,6 +1,7 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { parseDirective } from "./directive.ts";
+import type { Occasion } from "./occasion.ts";
 
 const milliseconds = (description: string) => Type.Integer({ minimum: 0, maximum: 3_600_000, description });
 const closed = { additionalProperties: false };
@@ -106,12 +107,6 @@ export type DemoScript = Static<typeof DemoScriptSchema>;
 export type DemoRule = Static<typeof RuleSchema>;
 export type Hostile = Static<typeof HostileSchema>;
 export type BehaviourName = keyof typeof hostileProperties;
-
-export interface Occasion {
-  every?: number;
-  on?: number[];
-  probability?: number;
-}
 
 export const emptyScript: DemoScript = { schema_version: 1 };
 

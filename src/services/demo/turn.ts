@@ -1,6 +1,7 @@
 import { openDialog } from "./dialog.ts";
-import { parseCommand, planTurn, type TurnPlan } from "./directive.ts";
+import { parseCommand, type TurnPlan } from "./directive.ts";
 import { fingerprint, type TurnResult } from "./log.ts";
+import { planTurn } from "./plan.ts";
 import { demoCommands, demoSignature } from "./signature.ts";
 import { type Cell, type QueuedPrompt, streamedWords, type Turn } from "./state.ts";
 import { CRASH_CODE, type Work } from "./work.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { parseCommand, parseDirective, planTurn } from "../../../src/services/demo/directive.ts";
+import { parseCommand, parseDirective } from "../../../src/services/demo/directive.ts";
 import { isChosen, randomAt } from "../../../src/services/demo/occasion.ts";
+import { planTurn } from "../../../src/services/demo/plan.ts";
 import { parseDemoScript } from "../../../src/services/demo/script.ts";
 
 const parse = (script: object) => parseDemoScript(JSON.stringify({ schema_version: 1, ...script }));

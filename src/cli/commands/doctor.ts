@@ -47,18 +47,20 @@ async function checkTmux({ tmux, processes }: World): Promise<Check> {
 
 function checkFolders({ roots, files }: World): Check[] {
   const folders = [
-    ["sessions", roots.runtimeRoot],
-    ["registry", roots.registryRoot],
-    ...(roots.mailboxRoot === null ? [] : [["mailbox", roots.mailboxRoot] as const]),
+    ["sessions", roots.runtimeRoot, "SVC_GLOBAL_RUNTIME_DIR"],
+    ["registry", roots.registryRoot, "SVC_GLOBAL_REGISTRY_DIR"],
+    ...(roots.mailboxRoot === null
+      ? []
+      : [["mailbox", roots.mailboxRoot, "SVC_GLOBAL_MAILBOX_DIR"] as const]),
   ] as const;
-  return folders.map(([name, path]) => {
+  return folders.map(([name, path, variable]) => {
     const existing = nearestFolder(files, path);
     const writable = files.writable(existing);
     return {
       name: `folder of the ${name}`,
       verdict: writable ? "ok" : "missing",
       detail: existing === path ? path : `${path} (will be made)`,
-      remedy: writable ? null : `make ${existing} writable for you, or choose another place (svc-mgr --help)`,
+      remedy: writable ? null : `make ${existing} writable for you, or name another folder with ${variable}`,
     };
   });
 }

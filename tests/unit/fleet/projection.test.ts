@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
+import { AgentState } from "../../../src/protocol/agents.ts";
+import type { TerminalState } from "../../../src/protocol/terminal.ts";
+import { type AgentFacts, toAgentState } from "../../../src/services/fleet/projection.ts";
+import { gatewayIdentity } from "../../../src/services/sessions/gateway-folder.ts";
+import { toOfflineStatus } from "../../../src/services/status/project.ts";
+import { sampleManifest } from "../../support/session-samples.ts";
+
+const manifest = sampleManifest();
+const alone: AgentFacts = {
+  manifest,
+  manifestPath: "/s/manifest.json",
+  sessionRoot: "/s",
+  lifecycleState: "active",
+  programPresent: true,
+  status: null,
+  terminal: null,
+  diagnostics: [],
+};
+
+function terminal(
+  availability: TerminalState["diagnostics"]["availability"],
+  phase: "ready" | "active",
+): TerminalState {
+  return {
+    terminal_id: "t",
+    tracked_session: {
+      tracked_session_id: "t",
+      session_name: "s",
+      tool: "demo",
+      observed_tool_version: null,
+      tmux_session_name: "s",
+      tmux_window_name: null,
+      terminal_aliases: [],
+      agent_name: null,
+      agent_id: null,
+      manifest_path: null,
+      session_root: null,
+    },
+    diagnostics: {
+      availability,
+      transport_state: "tmux_up",
+      process_state: "tui_up",
+      parse_status: "parsed",
+      probe_error: null,
+      parse_error: { kind: "parse", message: "cannot read", details: { row: "3" } },
+    },
+    probe_snapshot: null,
+    parsed_surface: null,
+    surface: { accepting_input: "yes", editing_input: "no", ready_posture: "yes", pending_input: "no" },
+    turn: { phase },
+    last_turn: {
+      result: "success",
+      source: "explicit_input",
+      updated_at_utc: "2026-11-21T04:47:00.000+00:00",
+    },
+    chat_context: "current",
+    chat_context_diagnostic: null,
+    stability: {
+      signature: "x",
+      stable: true,
+      stable_for_seconds: 1,
+      stable_since_utc: "2026-11-21T04:47:00.000+00:00",
+    },
+    recent_transitions: [],
+  };
+}
+
+test("every projection fits its schema", () => {
+  const status = {
+    ...toOfflineStatus(gatewayIdentity(manifest), 2),
+    gateway_host: "127.0.0.1",
+    gateway_port: 1,
+  };
+  for (const facts of [alone, { ...alone, status, terminal: terminal("available", "active") }]) {
+    expect([...Value.Errors(AgentState, toAgentState(facts))]).toEqual([]);
+  }
+});
+
+describe("availability", () => {
+  test.each([
+    { id: "is the gateway's error", facts: { terminal: terminal("error", "ready") }, want: "error" },
+    {
+      id: "ends with the session",
+      facts: { terminal: terminal("unavailable", "ready") },
+      want: "unavailable",
+    },
+    { id: "ends with the program", facts: { terminal: terminal("tui_down", "ready") }, want: "unavailable" },
+    {
+      id: "outlives a tool we cannot read",
+      facts: { terminal: terminal("unknown", "ready") },
+      want: "available",
+    },
+    { id: "without a gateway is the program's presence", facts: {}, want: "available" },
+    { id: "without a gateway and a program is none", facts: { programPresent: false }, want: "unavailable" },
+  ] as { id: string; facts: Partial<AgentFacts>; want: AgentState["availability"] }[])(
+    "$id",
+    ({ facts, want }) => {
+      expect(toAgentState({ ...alone, ...facts }).availability).toBe(want);
+    },
+  );
+});
+
+test("what nobody observed is unknown", () => {
+  const state = toAgentState(alone);
+  expect(state.turn).toEqual({ phase: "unknown", active_turn_id: null });
+  expect(state.last_turn.result).toBe("unknown");
+  expect(state.gateway).toBeNull();
+  expect(state.identity).toMatchObject({
+    has_gateway: false,
+    tracked_agent_id: "id-worker",
+    terminal_id: manifest.runtime.session_id,
+  });
+});
+
+test("a running turn of a terminal is named by its agent, and faults of reading are told", () => {
+  const state = toAgentState({ ...alone, terminal: terminal("available", "active") });
+  expect(state.turn).toEqual({ phase: "active", active_turn_id: "tui-anchor:id-worker" });
+  expect(state.diagnostics).toEqual([
+    { kind: "parse_baseline_error", message: "cannot read", details: { row: "3" } },
+  ]);
+});

@@ -13,6 +13,7 @@ import { createFiles, type Files } from "../../src/system/files.ts";
 import { createIds, type Ids } from "../../src/system/ids.ts";
 import { createProcesses, type Processes } from "../../src/system/processes.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
+import { until } from "./until.ts";
 
 /** A tmux server of our own: private socket, no configuration, clean environment, empty home. */
 export interface TmuxFixture extends AsyncDisposable {
@@ -107,10 +108,9 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
         LANG: "C.UTF-8",
       };
       const start = ["start-server", ";", "set-option", "-s", "exit-empty", "off"];
-      const { exitCode, stderr } = await processes.run(["tmux", "-S", socket, "-f", "/dev/null", ...start], {
-        env,
-      });
-      if (exitCode !== 0) throw new Error(`tmux does not start: ${stderr}`);
+      const command = ["tmux", "-S", socket, "-f", "/dev/null", ...start];
+      // A server that was killed a moment ago may still hold the socket.
+      await until("tmux starts", async () => (await processes.run(command, { env })).exitCode === 0);
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(connections.map((connection) => connection.stop()));

@@ -84,7 +84,14 @@ test("when the program ends the pane falls back to a shell that does not know it
   await s.t.run("set-option", "-g", "remain-on-exit", "on");
   const pane = await s.launcher.launch(s.request("SVC-a-1", "exit 7", { SECRET: "s3cret" }));
   await until("the exit is told", async () => (await s.t.screen(pane.paneId)).includes("exit status 7"));
-  await s.t.run("send-keys", "-t", pane.paneId, "-l", "--", `printf 'got:%s' "$SECRET" > ${s.out}`);
+  await s.t.run(
+    "send-keys",
+    "-t",
+    pane.paneId,
+    "-l",
+    "--",
+    `printf 'got:%s' "$SECRET" > ${s.out}.tmp; mv ${s.out}.tmp ${s.out}`,
+  );
   await s.t.run("send-keys", "-t", pane.paneId, "Enter");
   expect(await words(s.out)).toBe("got:");
   expect((await s.t.tmux.panes("SVC-a-1"))[0]).toEqual(pane);
@@ -92,7 +99,9 @@ test("when the program ends the pane falls back to a shell that does not know it
 
 test("an interrupt key during start does not end the pane", async () => {
   await using s = await setup();
-  const pane = await s.launcher.launch(s.request("SVC-a-1", 'echo up > "$1"; exec sleep 600'));
+  const pane = await s.launcher.launch(
+    s.request("SVC-a-1", 'echo up > "$1.tmp"; mv "$1.tmp" "$1"; exec sleep 600'),
+  );
   await words(s.out);
   await s.t.run("send-keys", "-t", pane.paneId, "C-c");
   await until("the exit is told", async () => (await s.t.screen(pane.paneId)).includes("exit status 130"));

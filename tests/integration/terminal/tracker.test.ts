@@ -260,7 +260,7 @@ test("a noted prompt makes the turn active at once, before anything is drawn", a
   const stop = s.tracker.subscribe((_, change) => {
     material ||= change.material;
   });
-  s.tracker.notePrompt({ baseline: null, sawActivity: false });
+  s.tracker.notePrompt({ baseline: null, sawActivity: false, command: false });
   stop();
   expect(s.tracker.state().turn.phase).toBe("active");
   expect(material).toBe(true);

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { openRequestStore } from "../db/gateway/request-store.ts";
 import type { Manifest } from "../protocol/files.ts";
 import { protocolVersion } from "../protocol/gateway.ts";
+import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
 import { createGatewayApp, type GatewayApp } from "../routes/gateway/app.ts";
 import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, maxBodyBytes } from "../routes/http/gate.ts";
@@ -34,6 +35,8 @@ export interface GatewayOptions {
   /** What callers must show, or null to let in whoever reaches the address. */
   token: string | null;
   profiles: ProfileSet;
+  /** How long a terminal must hold still before it is believed; the contract's defaults when absent. */
+  timings?: TrackingTimings;
 }
 
 export interface Gateway {
@@ -79,7 +82,16 @@ export function createGateway(options: GatewayOptions): Gateway {
     log: (message) => log.line(message),
     ...(manifest.tmux.socket === undefined ? {} : { socket: manifest.tmux.socket }),
   });
-  const tracker = createTracker({ control, processes, clock, profile, manifest, sessionRoot, log });
+  const tracker = createTracker({
+    control,
+    processes,
+    clock,
+    profile,
+    manifest,
+    sessionRoot,
+    log,
+    timings: options.timings ?? defaultTimings,
+  });
   const door = createPaneDoor({ control, ids, steps, paneId: tracker.paneId });
   const agent = createTerminalAgent({
     backend: manifest.backend,

@@ -29,8 +29,8 @@ export interface World extends LaunchDeps, AttachDeps, StopAgentDeps {
 export function openWorld(
   io: Pick<CliIo, "env" | "cwd" | "home">,
   flags: Readonly<Record<string, unknown>> = {},
+  system: System = createSystem(),
 ): World {
-  const system = createSystem();
   const { clock, files, processes, steps } = system;
   const { env } = io;
   const folder = (name: string) => {

@@ -153,6 +153,9 @@ export const ToolProfile = Strict({
     unfinished_is_busy: Type.Boolean({
       description: "no closing row after the last user cell means that the turn still runs",
     }),
+    ends_are_marked: Type.Boolean({
+      description: "every turn leaves a closing row, so a changed transcript without one has not ended",
+    }),
     success_needs_end: Type.Boolean(),
     growth_hint: Type.Boolean({ description: "a growing transcript means activity goes on" }),
   }),

@@ -7,7 +7,8 @@ import type {
   SubmitOutcome,
   SubmitPolicy,
 } from "../../src/services/agent/agent.ts";
-import type { KeyToken } from "../../src/services/terminal/keys.ts";
+import { type KeyToken, parseKeySequence } from "../../src/services/terminal/keys.ts";
+import { ServiceError } from "../../src/system/errors.ts";
 
 /** An agent whose mind the test makes up; it keeps what reached it. */
 export interface FakeAgent extends Agent {
@@ -52,7 +53,11 @@ export function createFakeAgent(): FakeAgent {
       fake.interrupts += 1;
       return fake.onInterrupt();
     },
-    keys: async (tokens) => void fake.keysSent.push([...tokens]),
+    async keys({ sequence, literal }) {
+      const parsed = parseKeySequence(sequence, literal);
+      if (!parsed.ok) throw new ServiceError("invalid_request", parsed.message);
+      fake.keysSent.push(parsed.tokens);
+    },
     terminalState: () => null,
     terminalHistory: () => null,
     notePrompt: () => null,

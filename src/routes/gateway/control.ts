@@ -56,7 +56,7 @@ export const controlRoutes = ({
       ),
       response: { 200: endpoints.terminalHistory.reply, 422: t.Union([ErrorBody, ValidationErrorBody]) },
     })
-    .post(endpoints.notePrompt.path, () => tracked(agent.notePrompt()), {
+    .post(endpoints.notePrompt.path, ({ body }) => tracked(agent.notePrompt(body.prompt)), {
       parse: "limitedJson",
       body: endpoints.notePrompt.body,
       response: { 200: endpoints.notePrompt.reply, 422: t.Union([ErrorBody, ValidationErrorBody]) },

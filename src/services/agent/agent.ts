@@ -1,6 +1,5 @@
 import type { Evidence, PromptRefusalCode, SurfaceEligibility } from "../../protocol/gateway.ts";
 import type { TerminalHistory, TerminalState } from "../../protocol/terminal.ts";
-import type { KeyToken } from "../terminal/keys.ts";
 
 /**
  * The thing we drive, whatever it is. Queue, direct prompt, reminders and notifier know only this.
@@ -23,16 +22,17 @@ export interface Agent {
   /** Ends the running turn and proves it; `no_op`, with no key sent, when nothing runs. */
   interrupt(options: { begin: () => void }): Promise<InterruptOutcome>;
   /**
-   * Presses and types exactly `tokens`, whatever the agent does at the moment. Throws ServiceError `unavailable`
-   * when its program is not there, `dispatch_failed` when tmux refused.
+   * Presses and types exactly what `sequence` says in the `<[key-name]>` grammar, whatever the agent does at the
+   * moment; `literal` takes all of it as text. Throws ServiceError: `invalid_request` for a bad token, with
+   * nothing sent; `unavailable` when the program is not there; `dispatch_failed` when the terminal refused.
    */
-  keys(tokens: readonly KeyToken[]): Promise<void>;
+  keys(input: { sequence: string; literal: boolean }): Promise<void>;
   /** The terminal state record, or null for an agent without a tracked terminal. */
   terminalState(): TerminalState | null;
   /** Recent samples, newest last, at most `limit`; null as above. */
   terminalHistory(limit: number): TerminalHistory | null;
   /** Takes note that a person or another program gave the agent a prompt (contract 4.3). */
-  notePrompt(): TerminalState | null;
+  notePrompt(prompt: string): TerminalState | null;
   /** Told after anything that may change `presence` or `readiness`. Returns the function that ends it. */
   onChange(listener: () => void): () => void;
 }

@@ -58,12 +58,18 @@ export async function dispatchText(deps: DispatchDeps, text: string): Promise<Di
       const proof = await awaitState(view, clock, taken, pauseMs);
       if (!proof) continue;
       deps.onEvidence({ step: "submitted", proof: `${describeProof(proof)} after Enter ${press + 1}` });
-      return { outcome: "submitted", note: { baseline: projectionOf(before), sawActivity } };
+      return {
+        outcome: "submitted",
+        note: { baseline: projectionOf(before), sawActivity, command: isCommand(text) },
+      };
     }
     const last = await view.look();
     if (taken(last)) {
       deps.onEvidence({ step: "submitted", proof: `${describeProof(last)} after the last Enter` });
-      return { outcome: "submitted", note: { baseline: projectionOf(before), sawActivity } };
+      return {
+        outcome: "submitted",
+        note: { baseline: projectionOf(before), sawActivity, command: isCommand(text) },
+      };
     }
     const cleared = hasDraft(last) ? await clearDraft(deps) : true;
     return {
@@ -86,7 +92,7 @@ export async function dispatchBlind(
   await sleep(deps.clock, 300);
   await deps.pane.keys([{ kind: "key", name: "Enter" }]);
   deps.onEvidence({ step: "submitted", proof: "Enter sent; this tool's screen cannot be read" });
-  return { outcome: "submitted", note: { baseline: null, sawActivity: false } };
+  return { outcome: "submitted", note: { baseline: null, sawActivity: false, command: isCommand(text) } };
 }
 
 /** Presses the tool's clearing key until the composer is empty. False when it will not be. */
@@ -99,6 +105,11 @@ export async function clearDraft(
     if (await awaitState(deps.view, deps.clock, (state) => !hasDraft(state), 150)) return true;
   }
   return false;
+}
+
+/** Whether a tool may take the text for a command of its own rather than for the model. */
+export function isCommand(text: string): boolean {
+  return /^\/\S/.test(text);
 }
 
 export function hasDraft(state: TerminalState): boolean {

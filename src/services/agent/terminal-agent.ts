@@ -3,11 +3,12 @@ import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import { parseKeySequence } from "../terminal/keys.ts";
 import type { PaneDoor, PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
 import type { Agent, InterruptOutcome, Presence, Submission, SubmitOutcome } from "./agent.ts";
-import { type DispatchOutcome, dispatchBlind, dispatchText } from "./dispatch.ts";
+import { type DispatchOutcome, dispatchBlind, dispatchText, isCommand } from "./dispatch.ts";
 import { stopTurn } from "./interrupt.ts";
 import { judgeReadiness } from "./readiness.ts";
 import { prepareText } from "./submission.ts";
@@ -118,25 +119,32 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
           return { outcome: "failed", detail: messageOf(error) };
         }
       }),
-    keys: (tokens) =>
-      door.exclusive(async (pane) => {
+    keys({ sequence, literal }) {
+      const parsed = parseKeySequence(sequence, literal);
+      if (!parsed.ok) throw new ServiceError("invalid_request", `sequence: ${parsed.message}`);
+      return door.exclusive(async (pane) => {
         const answer = judgeReadiness(await view.look(), "always", tracked);
         if (!answer.ready) throw new ServiceError("unavailable", answer.detail);
         try {
-          await pane.keys(tokens);
+          await pane.keys(parsed.tokens);
         } catch (error) {
           throw new ServiceError("dispatch_failed", messageOf(error), { cause: error });
         }
-      }),
+      });
+    },
     terminalState: () => (tracked ? view.state() : null),
     terminalHistory: (limit) => (tracked ? view.history(limit) : null),
-    notePrompt() {
+    notePrompt(prompt) {
       if (!tracked) return null;
       const { parsed_surface } = view.state();
-      view.notePrompt({ baseline: parsed_surface?.normalized_projection_text ?? null, sawActivity: false });
+      const baseline = parsed_surface?.normalized_projection_text ?? null;
+      view.notePrompt({ baseline, sawActivity: false, command: isCommand(prompt) });
       return view.state();
     },
-    onChange: (listener) => view.subscribe(listener),
+    onChange: (listener) =>
+      view.subscribe((_, change) => {
+        if (change.material) listener();
+      }),
   };
 }
 

@@ -6,8 +6,8 @@ export interface TerminalView {
   state(): TerminalState;
   /** Reads the terminal now; the state returned is no older than the call. */
   look(): Promise<TerminalState>;
-  /** Told after each new state. */
-  subscribe(listener: (state: TerminalState) => void): () => void;
+  /** Told after each new state; `material`: more than the text of the screen differs. */
+  subscribe(listener: (state: TerminalState, change: { material: boolean }) => void): () => void;
   /** Takes note that a prompt was submitted `sinceMs` ago; see the reducer. */
   notePrompt(note: PromptNote): void;
   history(limit: number): TerminalHistory;
@@ -20,6 +20,8 @@ export interface PromptNote {
   baseline: string | null;
   /** The tool was seen working since the prompt was submitted. */
   sawActivity: boolean;
+  /** The text is one of the tool's own commands, which may begin no turn. */
+  command: boolean;
 }
 
 /**

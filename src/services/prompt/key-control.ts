@@ -4,7 +4,6 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { StatusBoard } from "../status/status-board.ts";
-import { parseKeySequence } from "../terminal/keys.ts";
 
 /**
  * Raw keys: outside the queue, without a prompt note, without a look at readiness. Throws ServiceError:
@@ -30,15 +29,13 @@ export function createKeyControl(deps: {
       const presence = agent.presence();
       if (!presence.connected) throw new ServiceError("unavailable", presence.detail);
       const literal = request.escape_special_keys ?? false;
-      const parsed = parseKeySequence(request.sequence, literal);
-      if (!parsed.ok) throw new ServiceError("invalid_request", `sequence: ${parsed.message}`);
-      await agent.keys(parsed.tokens);
+      await agent.keys({ sequence: request.sequence, literal });
       events.append("control_input", {
         escape_special_keys: literal,
         sequence_preview: request.sequence.slice(0, 120),
         submitted_at_utc: timestampNow(clock),
       });
-      return { status: "ok", action: "control_input", detail: `${parsed.tokens.length} part(s) sent` };
+      return { status: "ok", action: "control_input", detail: "sent" };
     },
   };
 }

@@ -77,6 +77,7 @@ const noSignals: Omit<Signals, "surfaceReasons"> = {
   chatContextDiagnostic: null,
   toolVersion: null,
   growthCounts: false,
+  endsAreMarked: false,
   screenText: "",
   projection: "",
 };
@@ -117,6 +118,7 @@ function parseFrame(
     title,
     toolVersion: versionOf(rows, profile),
     growthCounts: profile.data.turn.growth_hint,
+    endsAreMarked: profile.data.turn.ends_are_marked,
   };
   // tmux gives every visible row, also blank ones: fewer or more rows are a part of a screen.
   if (rows.length !== pane.height) return unreadable("the screen is cropped", "cropped", known, profile);
@@ -188,7 +190,7 @@ function prompting(
   base: Omit<Signals, "surfaceReasons">,
   profile: CompiledProfile,
 ): Signals {
-  const { values, reasons } = surfaceOf(facts, composer, base.title);
+  const { values, reasons } = surfaceOf(facts, composer, base.title, profile);
   const ready = values.ready_posture === "yes";
   const successBlocked = facts.interrupted || facts.failure || facts.currentError !== null;
   const signals: Signals = {

@@ -27,9 +27,10 @@ export type TrackEvent =
   | { kind: "tmux_missing"; at: Moment }
   /**
    * A prompt was submitted. `baseline`: the transcript before it was typed, null for the present one.
-   * `sawActivity`: the tool was already seen working on it.
+   * `sawActivity`: the tool was already seen working on it. `command`: it is one of the tool's own, such as
+   * `/clear`, which may leave no closing row.
    */
-  | { kind: "prompt_noted"; at: Moment; baseline: string | null; sawActivity: boolean }
+  | { kind: "prompt_noted"; at: Moment; baseline: string | null; sawActivity: boolean; command: boolean }
   /** Time passed and nothing was read: timers may fire. */
   | { kind: "tick"; at: Moment };
 
@@ -39,6 +40,7 @@ export interface Anchor {
   sawActivity: boolean;
   /** The transcript differed from the baseline since. */
   changed: boolean;
+  command: boolean;
   /** Since when the end of the turn could be claimed without having seen it work; monotonic. */
   endSinceMs: number | null;
 }

@@ -55,7 +55,7 @@ export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings:
   }
   if (signals.awaitingDecision && now.phase === "active") return { ...now, settle: null };
   if (anchor && now.phase === "active") {
-    const waiting = awaitEnd(anchor, surface, drafting, at, timings);
+    const waiting = awaitEnd(anchor, { signals, surface, drafting }, at, timings);
     if (waiting) return { ...now, anchor: waiting, settle: null };
     if (drafting) return armByDraft({ ...now, anchor: null }, surface);
   }
@@ -130,18 +130,22 @@ function close(turn: TurnState, result: "interrupted" | "known_failure", at: Mom
 /**
  * The anchor of a prompt whose turn has not provably ended, or null when it has: it was seen working and is idle
  * again, or the transcript changed and the idle screen held. A bare idle screen right after the prompt proves
- * nothing: the tool may not have repainted yet.
+ * nothing: the tool may not have repainted yet. Nor does the prompt's own cell where turns are closed by a row:
+ * a starved claude 2.1.197 showed only that for 2.6 s.
  */
 function awaitEnd(
   anchor: Anchor,
-  surface: Surface,
-  drafting: boolean,
+  facts: { signals: Signals; surface: Surface; drafting: boolean },
   at: Moment,
   timings: TrackingTimings,
 ): Anchor | null {
-  const idle = surface.ready_posture === "yes";
+  const { signals, drafting } = facts;
+  const idle = facts.surface.ready_posture === "yes";
   if (idle && anchor.sawActivity) return null;
-  if (!(idle || drafting) || !(anchor.sawActivity || anchor.changed)) return { ...anchor, endSinceMs: null };
+  const mayEndUnmarked = !signals.endsAreMarked || anchor.command || drafting;
+  const closed =
+    anchor.changed && (mayEndUnmarked || signals.completionMarker !== null || signals.currentError);
+  if (!(idle || drafting) || !(anchor.sawActivity || closed)) return { ...anchor, endSinceMs: null };
   const endSinceMs = anchor.endSinceMs ?? at.monotonicMs;
   if (at.monotonicMs - endSinceMs >= timings.completion_stability_seconds * 1000) return null;
   return { ...anchor, endSinceMs };

@@ -160,6 +160,7 @@ function note(state: TrackState, event: Extract<TrackEvent, { kind: "prompt_note
             baseline: event.baseline ?? state.signals?.projection ?? null,
             sawActivity: event.sawActivity,
             changed: false,
+            command: event.command,
             endSinceMs: null,
           }
         : null,

@@ -50,7 +50,7 @@ export interface Tracker extends Lifecycle {
   /** Told after each sample and note, also when nothing changed. */
   subscribe(listener: (state: TerminalState, change: StateChange) => void): () => void;
   /** A prompt was submitted: `baseline` is the transcript before it was typed. */
-  notePrompt(note: { baseline: string | null; sawActivity: boolean }): void;
+  notePrompt(note: { baseline: string | null; sawActivity: boolean; command: boolean }): void;
   history(limit: number): TerminalHistory;
   explain(): TerminalExplanation;
   /** The agent's pane; null while it is not known to be there. */

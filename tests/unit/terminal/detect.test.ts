@@ -19,7 +19,11 @@ describe("the value table, in the order accepting, editing, ready, pending", () 
     { id: "a status row is busy", screen: { busySeconds: 3 }, want: "ynnn" },
     { id: "a draft while busy", screen: { busySeconds: 3, draft: ["next"] }, want: "yynn" },
     { id: "a queued row is pending", screen: { busySeconds: 3, queued: ["later"] }, want: "ynny" },
-    { id: "a queued row without a status row is pending", screen: { queued: ["later"] }, want: "ynyy" },
+    {
+      id: "a queued row without a status row is pending, and what runs is unknown",
+      screen: { queued: ["later"] },
+      want: "ynuy",
+    },
     { id: "a busy title alone vetoes ready", screen: { title: "⠙ demo: working" }, want: "ynnn" },
     { id: "an idle title adds nothing", screen: { title: "demo: ready" }, want: "ynyn" },
     { id: "a foreign title says nothing", screen: { title: "vim notes.txt" }, want: "ynyn" },

@@ -63,7 +63,7 @@ test("a prompt whose end was not seen, and a recovery, are given as reasons", ()
   );
   const noted = reduce(
     seen,
-    { kind: "prompt_noted", at: at(10), baseline: null, sawActivity: false },
+    { kind: "prompt_noted", at: at(10), baseline: null, sawActivity: false, command: false },
     defaultTimings,
   );
   expect(explainState(noted, "demo", compiled("demo")).turn).toEqual({

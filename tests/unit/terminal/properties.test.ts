@@ -112,7 +112,7 @@ describe("whatever happens in whatever order", () => {
           const at = { wallMs: now, monotonicMs: now };
           const event: TrackEvent =
             what === "note"
-              ? { kind: "prompt_noted", at, baseline: null, sawActivity: false }
+              ? { kind: "prompt_noted", at, baseline: null, sawActivity: false, command: false }
               : what === "tick" || what === "tmux_missing"
                 ? { kind: what, at }
                 : { kind: "observed", at, observation: what, signals: detect(what, compiled("codex")) };

@@ -210,6 +210,32 @@ describe("a noted prompt", () => {
   });
 });
 
+describe("a turn that is closed by a row", () => {
+  const asked = demoScreen({ transcript: ["> hi"] });
+  const answered = demoScreen({ transcript: ["> hi", "* ok", "— done in 0s —"] });
+
+  test("the prompt's own cell is not its end, however long it stands alone", () => {
+    play([
+      { at: 0, screen: idle },
+      { at: 100, note: {}, expect: { phase: "active" } },
+      { at: 200, screen: asked, expect: { phase: "active" } },
+      { at: 4000, event: "tick", expect: { phase: "active", result: "none" } },
+      { at: 4100, screen: answered, expect: { phase: "active" } },
+      { at: 5200, event: "tick", expect: { phase: "ready" } },
+      { at: 6300, event: "tick", expect: { phase: "ready", result: "success" } },
+    ]);
+  });
+
+  test("a command of the tool needs no closing row", () => {
+    play([
+      { at: 0, screen: idle },
+      { at: 100, note: { command: true }, expect: { phase: "active" } },
+      { at: 200, screen: asked, expect: { phase: "active" } },
+      { at: 1300, event: "tick", expect: { phase: "ready" } },
+    ]);
+  });
+});
+
 describe("the recoveries from a false active", () => {
   const stale = demoScreen({ transcript: asked, busySeconds: 4, title: "demo: ready" });
 

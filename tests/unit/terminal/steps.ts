@@ -15,7 +15,7 @@ import { demoScreen } from "./screens.ts";
 
 export type Step = { at: number; expect?: Record<string, unknown> } & (
   | { screen: Observation }
-  | { note: { baseline?: string | null; sawActivity?: boolean } }
+  | { note: { baseline?: string | null; sawActivity?: boolean; command?: boolean } }
   | { event: "tick" | "tmux_missing" | "probe_failed" }
 );
 
@@ -27,7 +27,9 @@ function eventOf(step: Step): TrackEvent {
     const signals = detect(step.screen, compiled("demo"));
     return { kind: "observed", at, observation: step.screen, signals };
   }
-  if ("note" in step) return { kind: "prompt_noted", at, baseline: null, sawActivity: false, ...step.note };
+  if ("note" in step) {
+    return { kind: "prompt_noted", at, baseline: null, sawActivity: false, command: false, ...step.note };
+  }
   if (step.event === "probe_failed") {
     return { kind: "probe_failed", at, error: { kind: "tmux", message: "no answer", details: {} } };
   }

@@ -15,7 +15,11 @@ function history(tool: string, version: string, options: { note: boolean }): str
   for (const frame of loadTimeline(tool, version)) {
     const at = { wallMs: frame.t * 1000, monotonicMs: frame.t * 1000 };
     if (options.note && frame.event?.kind === "submit") {
-      state = reduce(state, { kind: "prompt_noted", at, baseline: null, sawActivity: false }, defaultTimings);
+      state = reduce(
+        state,
+        { kind: "prompt_noted", at, baseline: null, sawActivity: false, command: false },
+        defaultTimings,
+      );
     }
     const observation = observationOf({ raw: frame.screen, tool: profile, title: null, cursorRow: null });
     const signals = detect(observation, profile);

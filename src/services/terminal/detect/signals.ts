@@ -42,6 +42,8 @@ export interface Signals {
   /** The newest error at the live edge as one line, or null. */
   currentError: string | null;
   successCandidate: boolean;
+  /** Every turn of this tool leaves a closing row. */
+  endsAreMarked: boolean;
   /** The transcript holds the banner and no turn yet. */
   untouched: boolean;
   successBlocked: boolean;

@@ -9,6 +9,7 @@ export function surfaceOf(
   facts: ScreenFacts,
   composer: Composer,
   title: TitleVerdict,
+  profile: CompiledProfile,
 ): { values: Surface; reasons: Record<keyof Surface, string> } {
   if (composer.mode === "shell") {
     const why = "the composer is in shell mode";
@@ -18,7 +19,7 @@ export function surfaceOf(
     };
   }
   const draft = composer.content === "draft";
-  const ready = readyPosture(facts, composer, title);
+  const ready = readyPosture(facts, composer, title, profile);
   return {
     values: {
       accepting_input: "yes",
@@ -39,12 +40,17 @@ function readyPosture(
   facts: ScreenFacts,
   composer: Composer,
   title: TitleVerdict,
+  profile: CompiledProfile,
 ): { value: Surface["ready_posture"]; why: string } {
   const { activeReasons } = facts.shared;
   if (activeReasons.length > 0) return { value: "no", why: `busy: ${activeReasons.join(", ")}` };
   if (facts.notReadyRule) return { value: "no", why: `still starting: ${facts.notReadyRule}` };
   if (composer.popupOpen) return { value: "unknown", why: "a popup is open" };
   if (composer.content === "draft") return { value: "no", why: "a draft stands in the composer" };
+  // Held input waits for a turn that must be running, seen or not; only some tools leave it after an interrupt.
+  if (facts.pendingRule && !profile.data.interrupt.leaves.includes("unanswered_queue")) {
+    return { value: "unknown", why: `input is held for a turn that is not shown: ${facts.pendingRule}` };
+  }
   if (title === "decision") return { value: "unknown", why: "the pane title asks for a decision" };
   return { value: "yes", why: "an empty composer and no busy fact" };
 }

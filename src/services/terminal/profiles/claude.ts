@@ -53,6 +53,7 @@ export const claudeProfile: ToolProfile = {
     // Random past verbs: `Cooked for 2s`, `Sautéed for 1m 4s`.
     end: ["^[·✢✳✶✻✽*] \\S+ for \\d+[smh]"],
     unfinished_is_busy: false,
+    ends_are_marked: true,
     success_needs_end: false,
     growth_hint: false,
   },
@@ -98,7 +99,7 @@ export const claudeProfile: ToolProfile = {
     enter_delay_ms_per_kib: 50,
     enter_delay_max_ms: 2000,
     enter_retry_after_ms: [500, 1000, 2000],
-    blank_before: ["!", "/"],
+    blank_before: ["!"],
     blank_after: "(?:^|\\s)@\\S*$|\\\\$",
   },
   commands: { reset: "/clear", compact: "/compact", new_session: "/clear" },

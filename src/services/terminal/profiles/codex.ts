@@ -48,6 +48,7 @@ export const codexProfile: ToolProfile = {
     user_cell: { pattern: "^› " },
     end: ["^ {2}Worked for \\S", "^■ "],
     unfinished_is_busy: true,
+    ends_are_marked: true,
     success_needs_end: false,
     growth_hint: true,
   },
@@ -135,7 +136,7 @@ export const codexProfile: ToolProfile = {
     enter_delay_ms_per_kib: 50,
     enter_delay_max_ms: 2000,
     enter_retry_after_ms: [500, 1000, 2000],
-    blank_before: ["!", "/"],
+    blank_before: ["!"],
     blank_after: "(?:^|\\s)[@$]\\S*$",
   },
   // In a git repository `/new` asks where to run; `/clear` does not ask.

@@ -13,7 +13,7 @@ interface CliPackage {
 }
 
 /** What the lab proves the product against. A new version is a change of this table and of the profiles. */
-export const cliPackages: Readonly<Record<LabTool, CliPackage>> = {
+const cliPackages: Readonly<Record<LabTool, CliPackage>> = {
   claude: { name: "@anthropic-ai/claude-code", version: "2.1.197", setup: "install.cjs" },
   codex: { name: "@openai/codex", version: "0.169.0" },
   gemini: { name: "@google/gemini-cli", version: "0.61.0" },
@@ -35,7 +35,7 @@ export function cacheRoot(env: Readonly<Record<string, string | undefined>>): st
 }
 
 /** Where a tool lies once installed. Says nothing about whether it is there. */
-export function cliLocation(root: string, tool: LabTool): InstalledCli {
+function cliLocation(root: string, tool: LabTool): InstalledCli {
   const { version } = cliPackages[tool];
   const binFolder = join(root, `${tool}-${version}`, "node_modules", ".bin");
   return { tool, version, binFolder, executable: join(binFolder, tool) };

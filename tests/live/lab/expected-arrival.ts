@@ -14,7 +14,7 @@ export function expectedArrival(tool: LabTool, prompt: string): string {
  * newlines at the end, a blank before a leading `!` of claude and codex and after a last word that would keep
  * Enter from submitting: `@name` everywhere, `$name` on codex, a backslash on claude and gemini.
  */
-export function typedText(tool: LabTool, prompt: string): string {
+function typedText(tool: LabTool, prompt: string): string {
   const text = prompt
     .replace(/\r\n?/g, "\n")
     .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f]/g, "")

@@ -7,7 +7,7 @@ import { endMarked, type MarkedProcess, processesMarked } from "./processes.ts";
 import { recipeOf } from "./recipes.ts";
 
 /** Marks every process of a sandbox. Not a variable of the product: those are kept from agents. */
-export const sandboxMark = "LAB_SANDBOX_ID";
+const sandboxMark = "LAB_SANDBOX_ID";
 
 /**
  * One agent CLI in a world of its own: temporary home with seeds, working folder (a git repository with one

@@ -1,0 +1,113 @@
+import type { ProtocolName } from "./records.ts";
+
+/** How a client of one protocol asks, and how it reads the answer. */
+interface Ask {
+  protocol: ProtocolName;
+  path: string;
+  /** The body of a streamed turn whose user texts are `texts`; `tools: false` makes it a side request. */
+  body: (
+    texts: readonly string[],
+    options?: { tools?: boolean; toolResult?: boolean; stream?: boolean },
+  ) => object;
+  /** The words of a streamed answer. */
+  words: (stream: string) => string;
+  /** What stands at the end of a whole stream. */
+  lastMark: string;
+  toolMark: string;
+}
+
+/** One sample client per protocol. */
+export const asks: readonly Ask[] = [
+  {
+    protocol: "anthropic_messages",
+    path: "/v1/messages?beta=true",
+    body: (texts, { tools = true, toolResult = false, stream = true } = {}) => ({
+      model: "m",
+      stream,
+      tools: tools ? [{ name: "Bash" }] : [],
+      messages: [
+        ...texts.map((text) => ({
+          role: "user",
+          content: [
+            { type: "text", text: "<system-reminder>a note</system-reminder>" },
+            { type: "text", text },
+          ],
+        })),
+        ...(toolResult
+          ? [{ role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: "done" }] }]
+          : []),
+      ],
+    }),
+    words: (stream) =>
+      events(stream)
+        .map((event) => event?.delta?.text ?? "")
+        .join(""),
+    lastMark: "message_stop",
+    toolMark: '"tool_use"',
+  },
+  {
+    protocol: "openai_responses",
+    path: "/v1/responses",
+    body: (texts, { tools = true, toolResult = false, stream = true } = {}) => ({
+      model: "m",
+      stream,
+      tools: tools ? [{ name: "exec_command" }] : [],
+      input: [
+        {
+          role: "user",
+          content: [{ type: "input_text", text: "<environment_context>x</environment_context>" }],
+        },
+        ...texts.map((text) => ({ role: "user", content: [{ type: "input_text", text }] })),
+        ...(toolResult ? [{ type: "function_call_output", call_id: "c", output: "done" }] : []),
+      ],
+    }),
+    words: (stream) =>
+      events(stream)
+        .map((event) => (event?.type === "response.output_text.delta" ? event.delta : ""))
+        .join(""),
+    lastMark: "response.completed",
+    toolMark: '"exec_command"',
+  },
+  {
+    protocol: "gemini",
+    path: "/v1beta/models/m:streamGenerateContent?alt=sse",
+    body: (texts, { toolResult = false } = {}) => ({
+      contents: [
+        { role: "user", parts: [{ text: "<session_context>x</session_context>" }] },
+        ...texts.map((text) => ({ role: "user", parts: [{ text }] })),
+        ...(toolResult ? [{ role: "user", parts: [{ functionResponse: { name: "t", response: {} } }] }] : []),
+      ],
+    }),
+    words: (stream) =>
+      events(stream)
+        .map((event) => event?.candidates?.[0]?.content.parts[0]?.text ?? "")
+        .join(""),
+    lastMark: '"finishReason":"STOP"',
+    toolMark: '"functionCall"',
+  },
+  {
+    protocol: "chat_completions",
+    path: "/v1/chat/completions",
+    body: (texts, { tools = true, toolResult = false, stream = true } = {}) => ({
+      model: "m",
+      stream,
+      tools: tools ? [{ type: "function", function: { name: "bash" } }] : [],
+      messages: [
+        { role: "system", content: tools ? "you are an agent" : "You are a title generator" },
+        ...texts.map((text) => ({ role: "user", content: text })),
+        ...(toolResult ? [{ role: "tool", tool_call_id: "c", content: "done" }] : []),
+      ],
+    }),
+    words: (stream) =>
+      events(stream)
+        .map((event) => event?.choices?.[0]?.delta?.content ?? "")
+        .join(""),
+    lastMark: "data: [DONE]",
+    toolMark: '"tool_calls":[',
+  },
+];
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads four foreign shapes
+function events(stream: string): any[] {
+  return [...stream.matchAll(/^data: (\{.*)$/gm)].map((match) => JSON.parse(match[1] ?? "null"));
+}

@@ -33,9 +33,12 @@ export async function stopTurn(deps: {
       await pane.keys([key]);
     }
     await view.look();
-    const stopped = await awaitState(view, clock, (state) => !isBusy(state), stopMs);
-    if (!stopped) continue;
-    if (!hasDraft(before) && hasDraft(stopped)) await clearDraft(deps);
+    if (!(await awaitState(view, clock, (state) => !isBusy(state), stopMs))) continue;
+    // An idle frame may come before a tool hands the prompt back (claude 2.1.197: up to 110 ms later), and in some
+    // tools an Enter soon after the key reads as one key with it: both want this pause.
+    const handedBack = hasDraft(before) ? null : await handBack(deps);
+    if (handedBack) await clearDraft(deps);
+    view.noteInterrupt();
     return {
       outcome: "interrupted",
       detail:
@@ -43,6 +46,18 @@ export async function stopTurn(deps: {
     };
   }
   return { outcome: "failed", detail: "the tool still works after the interrupt key" };
+}
+
+/** Waits out the pause that must follow the key; the state with a draft, if one came up in it. */
+async function handBack({
+  view,
+  clock,
+  profile,
+}: Parameters<typeof stopTurn>[0]): Promise<TerminalState | null> {
+  const untilMs = clock.monotonicMs() + profile.data.interrupt.before_enter_ms;
+  const draft = await awaitState(view, clock, hasDraft, profile.data.interrupt.before_enter_ms);
+  await sleep(clock, untilMs - clock.monotonicMs());
+  return draft;
 }
 
 function isBusy(state: TerminalState): boolean {

@@ -1,6 +1,6 @@
 import type { Evidence } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
-import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { parseKeySequence } from "../terminal/keys.ts";
@@ -98,9 +98,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       await pane.keys([{ kind: "key", name: "Escape" }]);
       return { outcome: "interrupted", detail: "Escape sent; this tool's screen cannot be read" };
     }
-    const outcome = await stopTurn({ view, clock, profile, pane });
-    await sleep(clock, outcome.outcome === "no_op" ? 0 : profile.data.interrupt.before_enter_ms);
-    return outcome;
+    return stopTurn({ view, clock, profile, pane });
   }
 
   return {

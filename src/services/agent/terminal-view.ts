@@ -10,6 +10,8 @@ export interface TerminalView {
   subscribe(listener: (state: TerminalState, change: { material: boolean }) => void): () => void;
   /** Takes note that a prompt was submitted `sinceMs` ago; see the reducer. */
   notePrompt(note: PromptNote): void;
+  /** We stopped the running turn and saw it stop; some tools leave no trace of that on the screen. */
+  noteInterrupt(): void;
   history(limit: number): TerminalHistory;
   /** Identity of this life of the agent; null while it cannot be read. */
   instanceId(): string | null;

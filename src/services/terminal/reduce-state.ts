@@ -31,6 +31,8 @@ export type TrackEvent =
    * `/clear`, which may leave no closing row.
    */
   | { kind: "prompt_noted"; at: Moment; baseline: string | null; sawActivity: boolean; command: boolean }
+  /** We stopped the running turn and saw it stop, with or without a banner on the screen. */
+  | { kind: "turn_interrupted"; at: Moment }
   /** Time passed and nothing was read: timers may fire. */
   | { kind: "tick"; at: Moment };
 

@@ -42,8 +42,8 @@ export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings:
   if (drafting && now.phase !== "active") return armByDraft(now, surface);
   // A banner that was there before the prompt speaks of an older turn.
   const bannerCounts = !anchor || anchor.sawActivity || anchor.changed;
-  if (signals.interrupted && !active && bannerCounts) return close(now, "interrupted", at);
-  if (signals.knownFailure && !active && bannerCounts) return close(now, "known_failure", at);
+  if (signals.interrupted && !active && bannerCounts) return closeTurn(now, "interrupted", at);
+  if (signals.knownFailure && !active && bannerCounts) return closeTurn(now, "known_failure", at);
   if (active) {
     return {
       ...now,
@@ -119,7 +119,8 @@ function armByDraft(turn: TurnState, surface: Surface): TurnState {
   };
 }
 
-function close(turn: TurnState, result: "interrupted" | "known_failure", at: Moment): TurnState {
+/** The turn is over with `result`; one that was closed so already keeps the time it was. */
+export function closeTurn(turn: TurnState, result: "interrupted" | "known_failure", at: Moment): TurnState {
   const known = turn.armed === null && turn.lastTurn.result === result;
   const lastTurn: LastTurn = known
     ? turn.lastTurn

@@ -12,7 +12,7 @@ import { observedFields } from "./record.ts";
 import { growthHint, sampleGrowth } from "./reduce-growth.ts";
 import { type Held, type Moment, noTurn, type TrackEvent, type TrackState } from "./reduce-state.ts";
 import { transitionBetween } from "./reduce-transition.ts";
-import { nextTurn } from "./reduce-turn.ts";
+import { closeTurn, nextTurn } from "./reduce-turn.ts";
 
 const mostTransitions = 24;
 const mostHistory = 1000;
@@ -59,6 +59,8 @@ function takeIn(state: TrackState, event: TrackEvent): TrackState {
         probe_error: null,
         parse_error: null,
       });
+    case "turn_interrupted":
+      return { ...state, turn: closeTurn(state.turn, "interrupted", state.at) };
     case "prompt_noted":
     case "tick":
       return state;

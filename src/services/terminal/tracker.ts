@@ -51,6 +51,8 @@ export interface Tracker extends Lifecycle {
   subscribe(listener: (state: TerminalState, change: StateChange) => void): () => void;
   /** A prompt was submitted: `baseline` is the transcript before it was typed. */
   notePrompt(note: { baseline: string | null; sawActivity: boolean; command: boolean }): void;
+  /** The running turn was stopped by us and was seen to stop. */
+  noteInterrupt(): void;
   history(limit: number): TerminalHistory;
   explain(): TerminalExplanation;
   /** The agent's pane; null while it is not known to be there. */
@@ -283,6 +285,10 @@ export function createTracker(options: TrackerOptions): Tracker {
     },
     notePrompt(note) {
       apply({ kind: "prompt_noted", at: moment(), ...note }, false);
+      loop.wake();
+    },
+    noteInterrupt() {
+      apply({ kind: "turn_interrupted", at: moment() }, false);
       loop.wake();
     },
     history: (limit) => toTerminalHistory(track, session, limit),

@@ -236,6 +236,17 @@ describe("a turn that is closed by a row", () => {
   });
 });
 
+test("a turn that we stopped is interrupted also when the screen keeps no trace of it", () => {
+  play([
+    { at: 0, screen: idle },
+    { at: 100, note: {}, expect: { phase: "active" } },
+    { at: 200, screen: working(0), expect: { phase: "active" } },
+    { at: 300, screen: idle, expect: { phase: "ready" } },
+    { at: 310, event: "turn_interrupted", expect: { phase: "ready", result: "interrupted" } },
+    { at: 5000, screen: idle, expect: { phase: "ready", result: "interrupted" } },
+  ]);
+});
+
 describe("the recoveries from a false active", () => {
   const stale = demoScreen({ transcript: asked, busySeconds: 4, title: "demo: ready" });
 

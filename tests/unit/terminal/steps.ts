@@ -16,7 +16,7 @@ import { demoScreen } from "./screens.ts";
 export type Step = { at: number; expect?: Record<string, unknown> } & (
   | { screen: Observation }
   | { note: { baseline?: string | null; sawActivity?: boolean; command?: boolean } }
-  | { event: "tick" | "tmux_missing" | "probe_failed" }
+  | { event: "tick" | "turn_interrupted" | "tmux_missing" | "probe_failed" }
 );
 
 export const moment = (at: number) => ({ wallMs: 1_000_000 + at, monotonicMs: at });

@@ -51,6 +51,8 @@ export interface TurnState {
   phase: TurnPhase;
   lastTurn: LastTurn;
   armed: "explicit_input" | "surface_inference" | null;
+  /** Armed by a draft alone: the transcript then; null once the tool was seen working. */
+  draftedOn: string | null;
   anchor: Anchor | null;
   /** A success that must hold: the transcript it was seen with, and since when (monotonic). */
   settle: { key: string; sinceMs: number } | null;
@@ -111,6 +113,7 @@ export function initialTrack(at: Moment): TrackState {
       phase: "unknown",
       lastTurn: noTurn,
       armed: null,
+      draftedOn: null,
       anchor: null,
       settle: null,
       settledKey: null,

@@ -39,7 +39,7 @@ export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings:
 
   const active = activeReasons.length > 0;
   const drafting = surface.editing_input === "yes" && !active;
-  if (drafting && now.phase !== "active") return armByDraft(now, surface);
+  if (drafting && now.phase !== "active") return armByDraft(now, surface, signals);
   // A banner that was there before the prompt speaks of an older turn.
   const bannerCounts = !anchor || anchor.sawActivity || anchor.changed;
   if (signals.interrupted && !active && bannerCounts) return closeTurn(now, "interrupted", at);
@@ -49,6 +49,7 @@ export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings:
       ...now,
       phase: "active",
       armed: now.armed ?? "surface_inference",
+      draftedOn: null,
       lastTurn: noTurn,
       settle: null,
     };
@@ -57,7 +58,7 @@ export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings:
   if (anchor && now.phase === "active") {
     const waiting = awaitEnd(anchor, { signals, surface, drafting }, at, timings);
     if (waiting) return { ...now, anchor: waiting, settle: null };
-    if (drafting) return armByDraft({ ...now, anchor: null }, surface);
+    if (drafting) return armByDraft({ ...now, anchor: null }, surface, signals);
   }
   return settleSuccess({ ...now, anchor: null }, signals, surface, at, timings);
 }
@@ -108,11 +109,12 @@ function recover(
   return null;
 }
 
-function armByDraft(turn: TurnState, surface: Surface): TurnState {
+function armByDraft(turn: TurnState, surface: Surface, signals: Signals): TurnState {
   return {
     ...turn,
     phase: surface.ready_posture === "yes" ? "ready" : "unknown",
     armed: "surface_inference",
+    draftedOn: turn.draftedOn ?? signals.projection,
     anchor: null,
     lastTurn: noTurn,
     settle: null,
@@ -125,7 +127,7 @@ export function closeTurn(turn: TurnState, result: "interrupted" | "known_failur
   const lastTurn: LastTurn = known
     ? turn.lastTurn
     : { result, source: turn.armed ?? "surface_inference", updated_at_utc: toTimestamp(at.wallMs) };
-  return { ...turn, phase: "ready", lastTurn, armed: null, anchor: null, settle: null };
+  return { ...turn, phase: "ready", lastTurn, armed: null, draftedOn: null, anchor: null, settle: null };
 }
 
 /**
@@ -164,6 +166,8 @@ function settleSuccess(
   const settled = turn.lastTurn.result === "success";
   // The title of codex 0.169 spins for 30 ms while it starts: where nothing was asked, nothing has succeeded.
   const inferredFromNothing = turn.armed === "surface_inference" && signals.untouched;
+  // A draft that was deleted again is no turn.
+  if (ready && turn.draftedOn === key) return { ...turn, phase: "ready", armed: null, draftedOn: null };
   if (ready && signals.successCandidate && turn.armed && !inferredFromNothing) {
     const settle = turn.settle?.key === key ? turn.settle : { key, sinceMs: at.monotonicMs };
     if (at.monotonicMs - settle.sinceMs < timings.completion_stability_seconds * 1000) {
@@ -174,6 +178,7 @@ function settleSuccess(
       phase: "ready",
       lastTurn: { result: "success", source: turn.armed, updated_at_utc: toTimestamp(at.wallMs) },
       armed: null,
+      draftedOn: null,
       settle: null,
       settledKey: key,
     };

@@ -157,6 +157,7 @@ function note(state: TrackState, event: Extract<TrackEvent, { kind: "prompt_note
       phase: usable ? "active" : "unknown",
       lastTurn: noTurn,
       armed: usable ? "explicit_input" : null,
+      draftedOn: null,
       anchor: usable
         ? {
             baseline: event.baseline ?? state.signals?.projection ?? null,

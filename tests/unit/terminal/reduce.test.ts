@@ -247,6 +247,16 @@ test("a turn that we stopped is interrupted also when the screen keeps no trace 
   ]);
 });
 
+test("a draft that is deleted again was no turn", () => {
+  const asked = ["> hi", "* ok", "— done in 0s —"];
+  play([
+    { at: 0, screen: demoScreen({ transcript: asked }) },
+    { at: 100, screen: demoScreen({ transcript: asked, draft: ["half a"] }), expect: { phase: "unknown" } },
+    { at: 200, screen: demoScreen({ transcript: asked }), expect: { phase: "ready" } },
+    { at: 3000, event: "tick", expect: { phase: "ready", result: "none" } },
+  ]);
+});
+
 describe("the recoveries from a false active", () => {
   const stale = demoScreen({ transcript: asked, busySeconds: 4, title: "demo: ready" });
 

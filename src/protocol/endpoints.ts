@@ -12,7 +12,15 @@ import {
   SendKeysRequest,
   SendKeysResult,
 } from "./gateway.ts";
-import { NotePromptRequest, TerminalHistory, TerminalState } from "./terminal.ts";
+import {
+  DecisionAnswer,
+  DecisionResult,
+  NotePromptRequest,
+  TerminalExplanation,
+  TerminalHistory,
+  TerminalState,
+  WaitResult,
+} from "./terminal.ts";
 
 /**
  * One HTTP operation, declared once: routes name its schemas, the typed client and the coordinator's table of
@@ -92,6 +100,27 @@ export const gatewayEndpoints = {
     body: NotePromptRequest,
     status: 200,
     reply: TerminalState,
+  }),
+  explain: endpoint({
+    method: "GET",
+    path: "/v1/control/tui/explain",
+    body: null,
+    status: 200,
+    reply: TerminalExplanation,
+  }),
+  wait: endpoint({
+    method: "GET",
+    path: "/v1/control/tui/wait",
+    body: null,
+    status: 200,
+    reply: WaitResult,
+  }),
+  decide: endpoint({
+    method: "POST",
+    path: "/v1/control/tui/decide",
+    body: DecisionAnswer,
+    status: 200,
+    reply: DecisionResult,
   }),
   sendKeys: endpoint({
     method: "POST",

@@ -250,3 +250,37 @@ export const NotePromptRequest = Strict({
   schema_version: Type.Optional(Type.Literal(1)),
   prompt: NonBlank("the prompt that was typed by other means"),
 });
+
+/** Answers what a person must decide (additional; ruling 17). */
+export const DecisionAnswer = Strict({
+  schema_version: Type.Optional(Type.Literal(1)),
+  option: Type.Union([Type.Integer({ minimum: 1 }), NonBlank("text of the option")], {
+    description: "index from 1, or the option's text without regard to case and blanks",
+  }),
+  question: Type.Optional(
+    NonBlank("the question that was read; another one on the screen by then is refused"),
+  ),
+});
+export type DecisionAnswer = Static<typeof DecisionAnswer>;
+
+export const DecisionResult = Strict({
+  status: Type.Literal("ok"),
+  action: Type.Literal("decide"),
+  option: Strict({ index: Type.Integer(), text: Type.String() }),
+});
+export type DecisionResult = Static<typeof DecisionResult>;
+
+export const WaitFor = Words(["ready", "busy", "decision"], {
+  description:
+    "ready: the prompt-ready predicate and no pending input; busy: a turn runs; decision: a question is asked",
+});
+export type WaitFor = Static<typeof WaitFor>;
+
+export const WaitResult = Strict({
+  schema_version: Type.Literal(1),
+  for: WaitFor,
+  satisfied: Type.Boolean({ description: "false when the time was over first" }),
+  waited_seconds: Type.Number(),
+  state: TerminalState,
+});
+export type WaitResult = Static<typeof WaitResult>;

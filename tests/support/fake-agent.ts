@@ -13,6 +13,7 @@ import { ServiceError } from "../../src/system/errors.ts";
 /** An agent whose mind the test makes up; it keeps what reached it. */
 export interface FakeAgent extends Agent {
   prompts: string[];
+  withdrawn: string[];
   interrupts: number;
   keysSent: KeyToken[][];
   setPresence(presence: Partial<Presence>): void;
@@ -36,6 +37,7 @@ export function createFakeAgent(): FakeAgent {
     tool: "fake",
     tracked: true,
     prompts: [],
+    withdrawn: [],
     interrupts: 0,
     keysSent: [],
     presence: () => presence,
@@ -48,6 +50,10 @@ export function createFakeAgent(): FakeAgent {
       if (outcome.outcome === "submitted") fake.prompts.push(submission.prompt);
       return outcome;
     },
+    async withdraw(prompt) {
+      fake.withdrawn.push(prompt);
+      return "no text of it stands in the composer";
+    },
     async interrupt({ begin }) {
       begin();
       fake.interrupts += 1;
@@ -58,6 +64,9 @@ export function createFakeAgent(): FakeAgent {
       if (!parsed.ok) throw new ServiceError("invalid_request", parsed.message);
       fake.keysSent.push(parsed.tokens);
     },
+    decide: async () => ({ index: 1, text: "Yes" }),
+    explain: () => null,
+    waitFor: async () => null,
     terminalState: () => null,
     terminalHistory: () => null,
     notePrompt: () => null,

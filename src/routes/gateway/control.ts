@@ -1,6 +1,7 @@
 import { Elysia, t } from "elysia";
 import { gatewayEndpoints } from "../../protocol/endpoints.ts";
 import { PromptRefusalBody } from "../../protocol/gateway.ts";
+import { WaitFor } from "../../protocol/terminal.ts";
 import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { jsonBody } from "../http/json-body.ts";
@@ -61,6 +62,46 @@ export const controlRoutes = ({
       body: endpoints.notePrompt.body,
       response: { 200: endpoints.notePrompt.reply, 422: t.Union([ErrorBody, ValidationErrorBody]) },
     })
+    .get(endpoints.explain.path, () => tracked(agent.explain()), {
+      response: { 200: endpoints.explain.reply, 422: ErrorBody },
+    })
+    .get(
+      endpoints.wait.path,
+      async ({ query, request }) => {
+        const outcome = await agent.waitFor(query.for, {
+          timeoutMs: query.timeout_seconds * 1000,
+          signal: request.signal,
+        });
+        const { satisfied, waitedMs, state } = tracked(outcome);
+        const waited_seconds = Math.round(waitedMs) / 1000;
+        return { schema_version: 1 as const, for: query.for, satisfied, waited_seconds, state };
+      },
+      {
+        query: t.Object(
+          { for: WaitFor, timeout_seconds: t.Numeric({ minimum: 0, maximum: 3600, default: 30 }) },
+          { additionalProperties: false },
+        ),
+        response: { 200: endpoints.wait.reply, 422: t.Union([ErrorBody, ValidationErrorBody]) },
+      },
+    )
+    .post(
+      endpoints.decide.path,
+      async ({ body }) => ({
+        status: "ok" as const,
+        action: "decide" as const,
+        option: await agent.decide(body),
+      }),
+      {
+        parse: "limitedJson",
+        body: endpoints.decide.body,
+        response: {
+          200: endpoints.decide.reply,
+          409: ErrorBody,
+          422: t.Union([ErrorBody, ValidationErrorBody]),
+          503: ErrorBody,
+        },
+      },
+    )
     .post(
       endpoints.reconcile.path,
       () => {

@@ -10,5 +10,8 @@ export interface GatewayServices {
   queue: Pick<Queue, "accept" | "record" | "list">;
   prompt: PromptControl;
   keys: KeyControl;
-  agent: Pick<Agent, "presence" | "terminalState" | "terminalHistory" | "notePrompt">;
+  agent: Pick<
+    Agent,
+    "presence" | "terminalState" | "terminalHistory" | "notePrompt" | "explain" | "waitFor" | "decide"
+  >;
 }

@@ -1,5 +1,11 @@
 import type { Evidence, PromptRefusalCode, SurfaceEligibility } from "../../protocol/gateway.ts";
-import type { TerminalHistory, TerminalState } from "../../protocol/terminal.ts";
+import type {
+  DecisionAnswer,
+  TerminalExplanation,
+  TerminalHistory,
+  TerminalState,
+  WaitFor,
+} from "../../protocol/terminal.ts";
 
 /**
  * The thing we drive, whatever it is. Queue, direct prompt, reminders and notifier know only this.
@@ -19,6 +25,12 @@ export interface Agent {
    * before the first byte. Writers of one agent take turns. Never rejects for what the agent does.
    */
   submit(submission: Submission): Promise<SubmitOutcome>;
+  /**
+   * Takes back a prompt that an earlier process began to give and could not finish: when exactly its text stands
+   * unsent in the composer, it is cleared; anything else is left alone. Resolves with what was seen and done, as a
+   * clause for people. Never rejects.
+   */
+  withdraw(prompt: string): Promise<string>;
   /** Ends the running turn and proves it; `no_op`, with no key sent, when nothing runs. */
   interrupt(options: { begin: () => void }): Promise<InterruptOutcome>;
   /**
@@ -27,6 +39,21 @@ export interface Agent {
    * nothing sent; `unavailable` when the program is not there; `dispatch_failed` when the terminal refused.
    */
   keys(input: { sequence: string; literal: boolean }): Promise<void>;
+  /**
+   * Answers what the agent asks a person. Throws ServiceError: `precondition_failed` when it asks nothing or
+   * something else, `invalid_request` when no option fits, `unavailable`, `dispatch_failed`.
+   */
+  decide(answer: DecisionAnswer): Promise<{ index: number; text: string }>;
+  /** Why the terminal state is what it is; null as below. */
+  explain(): TerminalExplanation | null;
+  /**
+   * Resolves when the terminal is as wanted, or with `satisfied` false after `timeoutMs` or when `signal` aborts;
+   * null as below.
+   */
+  waitFor(
+    wanted: WaitFor,
+    options: { timeoutMs: number; signal: AbortSignal },
+  ): Promise<{ satisfied: boolean; waitedMs: number; state: TerminalState } | null>;
   /** The terminal state record, or null for an agent without a tracked terminal. */
   terminalState(): TerminalState | null;
   /** Recent samples, newest last, at most `limit`; null as above. */

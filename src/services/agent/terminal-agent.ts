@@ -1,5 +1,5 @@
 import type { Evidence } from "../../protocol/gateway.ts";
-import type { TerminalState } from "../../protocol/terminal.ts";
+import type { TerminalState, WaitFor } from "../../protocol/terminal.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
@@ -8,8 +8,17 @@ import type { PaneDoor, PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
 import type { Agent, InterruptOutcome, Presence, Submission, SubmitOutcome } from "./agent.ts";
-import { type DispatchOutcome, dispatchBlind, dispatchText, isCommand } from "./dispatch.ts";
+import { answerDecision } from "./decision.ts";
+import {
+  clearDraft,
+  type DispatchOutcome,
+  dispatchBlind,
+  dispatchText,
+  hasDraft,
+  isCommand,
+} from "./dispatch.ts";
 import { stopTurn } from "./interrupt.ts";
+import { isDraftOf } from "./left-draft.ts";
 import { judgeReadiness } from "./readiness.ts";
 import { prepareText } from "./submission.ts";
 import { awaitState, type TerminalView } from "./terminal-view.ts";
@@ -90,6 +99,21 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     }
   }
 
+  async function withdrawIn(pane: PaneWriter, prompt: string): Promise<string> {
+    const state = await view.look();
+    const present = judgeReadiness(state, "always", tracked);
+    if (!present.ready) return present.detail;
+    if (!profile) return "this tool's screen cannot be read";
+    const draft = view.draft();
+    if (draft === null) return "the composer is not to be seen";
+    if (!hasDraft(state) || draft === "") return "no text of it stands in the composer";
+    if (!isDraftOf(draft, prepareText(prompt, profile) ?? "")) {
+      return "another draft stands in the composer and was left alone";
+    }
+    const cleared = await clearDraft({ view, clock, profile, pane });
+    return `its text stood unsent in the composer and ${cleared ? "was" : "could not be"} cleared`;
+  }
+
   async function interruptIn(pane: PaneWriter): Promise<InterruptOutcome> {
     const state = await view.look();
     const answer = judgeReadiness(state, "always", tracked);
@@ -108,6 +132,14 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     presence: () => toPresence(view.state(), view.instanceId(), tracked),
     readiness: (policy) => judgeReadiness(view.state(), policy, tracked),
     submit: (submission) => door.exclusive((pane) => submitIn(pane, submission)),
+    withdraw: (prompt) =>
+      door.exclusive(async (pane) => {
+        try {
+          return await withdrawIn(pane, prompt);
+        } catch (error) {
+          return `its text could not be looked for: ${messageOf(error)}`;
+        }
+      }),
     interrupt: ({ begin }) =>
       door.exclusive(async (pane) => {
         begin();
@@ -130,6 +162,22 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
         }
       });
     },
+    decide: (answer) =>
+      door.exclusive(async (pane) => {
+        const present = judgeReadiness(await view.look(), "always", tracked);
+        if (!present.ready) throw new ServiceError("unavailable", present.detail);
+        if (!profile) throw new ServiceError("unsupported", "this tool's screen cannot be read");
+        return answerDecision({ view, clock, profile, pane }, answer);
+      }),
+    explain: () => (tracked ? view.explain() : null),
+    async waitFor(wanted, { timeoutMs, signal }) {
+      if (!tracked) return null;
+      const holds = (state: TerminalState) => isAsWanted(state, wanted);
+      const startedMs = clock.monotonicMs();
+      const found = signal.aborted ? null : await awaitState(view, clock, holds, timeoutMs, signal);
+      const waitedMs = clock.monotonicMs() - startedMs;
+      return { satisfied: found !== null, waitedMs, state: found ?? view.state() };
+    },
     terminalState: () => (tracked ? view.state() : null),
     terminalHistory: (limit) => (tracked ? view.history(limit) : null),
     notePrompt(prompt) {
@@ -144,6 +192,17 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
         if (change.material) listener();
       }),
   };
+}
+
+function isAsWanted(state: TerminalState, wanted: WaitFor): boolean {
+  switch (wanted) {
+    case "ready":
+      return judgeReadiness(state, "turn_boundary", true).ready;
+    case "busy":
+      return state.turn.phase === "active";
+    case "decision":
+      return state.awaiting_decision !== undefined;
+  }
 }
 
 function failed(typed: boolean, detail: string): SubmitOutcome & { outcome: "failed" } {

@@ -1,4 +1,4 @@
-import type { TerminalHistory, TerminalState } from "../../protocol/terminal.ts";
+import type { TerminalExplanation, TerminalHistory, TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 
 /** What the terminal agent needs of a tracker. */
@@ -8,11 +8,16 @@ export interface TerminalView {
   look(): Promise<TerminalState>;
   /** Told after each new state; `material`: more than the text of the screen differs. */
   subscribe(listener: (state: TerminalState, change: { material: boolean }) => void): () => void;
+  /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */
+  draft(): string | null;
   /** Takes note that a prompt was submitted `sinceMs` ago; see the reducer. */
   notePrompt(note: PromptNote): void;
   /** We stopped the running turn and saw it stop; some tools leave no trace of that on the screen. */
   noteInterrupt(): void;
   history(limit: number): TerminalHistory;
+  explain(): TerminalExplanation;
+  /** Which of the profile's dialogs is on the screen; null when none is. */
+  dialogRule(): string | null;
   /** Identity of this life of the agent; null while it cannot be read. */
   instanceId(): string | null;
 }
@@ -35,6 +40,7 @@ export function awaitState(
   clock: Clock,
   wanted: (state: TerminalState) => boolean,
   timeoutMs: number,
+  signal?: AbortSignal,
 ): Promise<TerminalState | null> {
   const now = view.state();
   if (wanted(now)) return Promise.resolve(now);
@@ -43,8 +49,11 @@ export function awaitState(
     const finish = (state: TerminalState | null) => {
       unsubscribe();
       nap.abort();
+      signal?.removeEventListener("abort", giveUp);
       resolve(state);
     };
+    const giveUp = () => finish(null);
+    signal?.addEventListener("abort", giveUp, { once: true });
     const unsubscribe = view.subscribe((state) => {
       if (wanted(state)) finish(state);
     });

@@ -49,12 +49,16 @@ export interface Tracker extends Lifecycle {
   firstLook(timeoutMs: number): Promise<void>;
   /** Told after each sample and note, also when nothing changed. */
   subscribe(listener: (state: TerminalState, change: StateChange) => void): () => void;
+  /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */
+  draft(): string | null;
   /** A prompt was submitted: `baseline` is the transcript before it was typed. */
   notePrompt(note: { baseline: string | null; sawActivity: boolean; command: boolean }): void;
   /** The running turn was stopped by us and was seen to stop. */
   noteInterrupt(): void;
   history(limit: number): TerminalHistory;
   explain(): TerminalExplanation;
+  /** Which of the profile's dialogs is on the screen; null when none is. */
+  dialogRule(): string | null;
   /** The agent's pane; null while it is not known to be there. */
   paneId(): string | null;
   /** Identity of this life of the agent (see `instanceId`); null while it cannot be read. */
@@ -292,7 +296,9 @@ export function createTracker(options: TrackerOptions): Tracker {
       loop.wake();
     },
     history: (limit) => toTerminalHistory(track, session, limit),
+    draft: () => (last?.signals.promptVisible ? last.signals.promptText : null),
     explain: () => explainState(track, session.tool, profile, moment()),
+    dialogRule: () => track.signals?.awaitingRule ?? null,
     paneId: () => pane?.paneId ?? null,
     instanceId: identify,
   };

@@ -1,0 +1,86 @@
+import type { AwaitingDecision, DecisionAnswer, TerminalState } from "../../protocol/terminal.ts";
+import type { Clock } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { KeyName } from "../terminal/keys.ts";
+import type { PaneWriter } from "../terminal/pane-door.ts";
+import type { CompiledProfile } from "../terminal/profile.ts";
+import { awaitState, type TerminalView } from "./terminal-view.ts";
+
+/** How long a dialog may take to show that a key reached it. */
+const keyMs = 2000;
+
+export interface Chosen {
+  index: number;
+  text: string;
+}
+
+/**
+ * The option that an answer names. Throws ServiceError: `precondition_failed` when nothing is asked or another
+ * question than the caller saw, `invalid_request` when no option, or more than one, fits. Pure.
+ */
+export function chooseOption(decision: AwaitingDecision | undefined, answer: DecisionAnswer): Chosen {
+  if (!decision) throw new ServiceError("precondition_failed", "the agent does not ask anything now");
+  if (answer.question !== undefined && answer.question.trim() !== decision.question.trim()) {
+    throw new ServiceError("precondition_failed", "the agent asks another question now");
+  }
+  const wanted = answer.option;
+  const fits = decision.options.filter((option) =>
+    typeof wanted === "number" ? option.index === wanted : sameText(option.text, wanted),
+  );
+  const [only] = fits;
+  if (only && fits.length === 1) return { index: only.index, text: only.text };
+  const shown = decision.options.map((option) => `${option.index}. ${option.text}`).join("; ");
+  throw new ServiceError(
+    "invalid_request",
+    `option: ${fits.length === 0 ? "none" : "more than one"} of the shown options fits; shown: ${shown || "none that can be read"}`,
+  );
+}
+
+function sameText(one: string, other: string): boolean {
+  const plain = (text: string) => text.replace(/\s+/g, " ").trim().toLowerCase();
+  return plain(one) === plain(other);
+}
+
+/**
+ * Moves the dialog's mark to the option and confirms, looking after each key: the confirming key is pressed only
+ * while the mark stands on what was asked for. Resolves once the question has gone or is another.
+ */
+export async function answerDecision(
+  deps: { view: TerminalView; clock: Clock; profile: CompiledProfile; pane: PaneWriter },
+  answer: DecisionAnswer,
+): Promise<Chosen> {
+  const { view, clock, profile, pane } = deps;
+  const press = (name: string) => pane.keys([{ kind: "key", name: name as KeyName }]);
+  const first = (await view.look()).awaiting_decision;
+  const chosen = chooseOption(first, answer);
+  const rule = profile.dialogs.find((one) => one.id === view.dialogRule());
+  if (!rule) throw new ServiceError("dispatch_failed", "the question cannot be answered by keys");
+  const [back, onward] = rule.options === "inline" ? (["Left", "Right"] as const) : (["Up", "Down"] as const);
+
+  for (let moves = 0; ; moves++) {
+    const now = (await view.look()).awaiting_decision;
+    const { index } = chooseOption(now, answer);
+    const marked = now?.options.find((option) => option.selected)?.index;
+    if (marked === undefined)
+      throw new ServiceError("dispatch_failed", "no option of the question is marked");
+    if (marked === index) break;
+    if (moves > (now?.options.length ?? 0)) {
+      throw new ServiceError("dispatch_failed", "the mark did not move to the option");
+    }
+    await press(marked > index ? back : onward);
+    await awaitState(view, clock, (state) => markOf(state) !== marked, keyMs);
+  }
+  await press(rule.confirm_key);
+  await view.look();
+  const gone = await awaitState(view, clock, (state) => questionOf(state) !== first?.question, keyMs);
+  if (!gone) throw new ServiceError("dispatch_failed", "the question is still asked after the answer");
+  return chosen;
+}
+
+function markOf(state: TerminalState): number | null {
+  return state.awaiting_decision?.options.find((option) => option.selected)?.index ?? null;
+}
+
+function questionOf(state: TerminalState): string | null {
+  return state.awaiting_decision?.question ?? null;
+}

@@ -1,0 +1,79 @@
+import { resolve } from "node:path";
+import { defaultTimings, type TerminalExplanation } from "../../protocol/terminal.ts";
+import { explainRecording } from "../../services/terminal/explain.ts";
+import { allProfiles, profileFor } from "../../services/terminal/profile.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { createSystem } from "../../system/system.ts";
+import { command } from "../command.ts";
+import { renderPairs } from "../format.ts";
+import { toWholeNumber } from "../number-flag.ts";
+import { readProfiles } from "../world.ts";
+
+export default command({
+  name: "explain",
+  description: "read a recorded screen as a gateway would, and say which rules made the verdict",
+  examples: [
+    "svc-mgr tools explain --tool claude --screen recording.ansi.txt",
+    "tmux capture-pane -p -e -t =my-session: | svc-mgr tools explain --tool codex --screen - --json",
+  ],
+  args: {
+    tool: { type: "string", required: true, description: "whose screen it is", valueHint: "TOOL" },
+    screen: {
+      type: "string",
+      required: true,
+      description: "what `tmux capture-pane -p -e` printed; - reads standard input",
+      valueHint: "FILE",
+    },
+    title: { type: "string", description: "the pane's title at that moment", valueHint: "TEXT" },
+    "cursor-row": { type: "string", description: "the cursor's row, from 0 at the top", valueHint: "N" },
+  },
+  async run({ args, io }) {
+    const system = createSystem();
+    const overrides = readProfiles(system, io.env);
+    const profile = profileFor(args.tool, overrides);
+    if (!profile) {
+      const known = allProfiles(overrides).map((one) => one.tool);
+      throw new ServiceError(
+        "invalid_request",
+        `no profile describes "${args.tool}"; known are: ${known.join(", ")}`,
+      );
+    }
+    const explanation = explainRecording(
+      {
+        raw: await readScreen(args.screen),
+        tool: profile,
+        title: args.title ?? null,
+        cursorRow: toWholeNumber("cursor-row", args["cursor-row"], 0, 10_000) ?? null,
+      },
+      defaultTimings,
+    );
+    return { json: explanation, text: render(explanation) };
+
+    async function readScreen(path: string): Promise<string> {
+      if (path === "-") return io.readInput();
+      const text = system.files.read(resolve(io.cwd, path));
+      if (text === null) throw new ServiceError("invalid_request", `there is no file ${path}`);
+      return text;
+    }
+  },
+});
+
+function render(explanation: TerminalExplanation): string {
+  const { surface, turn, prompt_ready, fired_rules, awaiting_decision } = explanation;
+  const surfaces = Object.entries(surface).map(
+    ([name, { value, reason }]) => [name, `${value}  (${reason})`] as [string, string],
+  );
+  return [
+    renderPairs([
+      ...surfaces,
+      ["turn.phase", `${turn.phase}  (${turn.reason})`],
+      ["title", explanation.title],
+      ["prompt ready", prompt_ready.holds ? "yes" : `no: ${prompt_ready.failing.join(", ")}`],
+      ...(awaiting_decision ? ([["asks", awaiting_decision.question]] as [string, string][]) : []),
+    ]),
+    ...(fired_rules.length > 0 ? ["", "rules that fired:"] : []),
+    ...fired_rules.map(
+      ({ rule, row, seen }) => `  ${rule}${row === null ? "" : ` (row ${row})`}: ${seen.trim()}`,
+    ),
+  ].join("\n");
+}

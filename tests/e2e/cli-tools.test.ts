@@ -1,0 +1,79 @@
+import { afterAll, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { builtInProfiles } from "../../src/services/terminal/profiles/built-in.ts";
+import { createCliLab } from "../support/cli-lab.ts";
+
+const lab = createCliLab();
+afterAll(() => lab[Symbol.asyncDispose]());
+const screen = (tool: string, version: string, state: string) =>
+  join(import.meta.dir, "../screens", tool, version, state, "screen.ansi.txt");
+
+test("tools list names each profile and what it was proved on", async () => {
+  const listed = await lab.mgr("tools", "list", "--json");
+  const tools = listed.json()["tools"] as { tool: string; tested: boolean; proved_versions: string[] }[];
+  expect(tools.map((one) => one.tool).sort()).toEqual([
+    "claude",
+    "codex",
+    "demo",
+    "gemini",
+    "kimi",
+    "opencode",
+  ]);
+  expect(tools.filter((one) => !one.tested).map((one) => one.tool)).toEqual(["kimi"]);
+});
+
+test("tools explain reads a recording from a file and says why", async () => {
+  const file = screen("claude", "2.1.197", "busy");
+  const explained = await lab.mgr("tools", "explain", "--tool", "claude", "--screen", file, "--json");
+  expect(explained.json()).toMatchObject({
+    surface: { ready_posture: { value: "no", reason: expect.stringContaining("busy") } },
+    turn: { phase: "active" },
+    prompt_ready: { holds: false },
+  });
+});
+
+test("tools explain reads standard input, a title and a cursor", async () => {
+  const input = readFileSync(screen("claude", "2.1.197", "ready"), "utf8");
+  const explain = (title: string) =>
+    lab.run("svc-mgr", ["tools", "explain", "--tool", "claude", "--screen", "-", "--title", title], {
+      input,
+    });
+  expect((await explain("✳ work")).stdout).toContain("prompt ready     yes");
+  expect((await explain("⠂ work")).stdout).toContain("prompt ready     no");
+});
+
+test("a profile file changes how a tool is read, without a rebuild", async () => {
+  const claude = builtInProfiles.find((profile) => profile.tool === "claude");
+  const file = join(lab.folder, "profiles.json");
+  const changed = {
+    ...claude,
+    profile_version: "mine",
+    title: { idle: [], busy: ["^my busy title$"], decision: [] },
+  };
+  writeFileSync(file, JSON.stringify({ schema_version: 1, profiles: [changed] }));
+  const env = { ...lab.env, SVC_TOOL_PROFILES: file };
+  const explained = await lab.run(
+    "svc-mgr",
+    [
+      "tools",
+      "explain",
+      "--tool",
+      "claude",
+      "--title",
+      "my busy title",
+      "--json",
+      "--screen",
+      screen("claude", "2.1.197", "ready"),
+    ],
+    { env },
+  );
+  expect(explained.json()).toMatchObject({
+    profile_version: "mine",
+    title: "busy",
+    prompt_ready: { holds: false },
+  });
+  writeFileSync(file, '{"schema_version":1,"profiles":[{"tool":"x"}]}');
+  const refused = await lab.run("svc-mgr", ["tools", "list"], { env });
+  expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining("SVC_TOOL_PROFILES")]);
+});

@@ -119,7 +119,9 @@ export type AcceptedRequest = Static<typeof AcceptedRequest>;
 
 /** One rung of the ladder that a request climbs, with what proved it (additional; ruling 17). */
 export const Evidence = Strict({
-  step: Words(["accepted", "typed", "submitted", "turn_started", "turn_ended"]),
+  step: Words(["accepted", "typed", "submitted", "turn_started", "turn_ended", "settled"], {
+    description: "settled: what was seen and done after the gateway that executed it had died",
+  }),
   at_utc: Timestamp,
   proof: Type.String(),
 });

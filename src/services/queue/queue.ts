@@ -16,6 +16,7 @@ import type { Agent, InterruptOutcome, SubmitOutcome } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { type Coalesced, coalesce } from "./coalesce.ts";
+import { type End, endOf, endUnknown, unknownOutcome } from "./end.ts";
 import { planNext, policyOf } from "./plan.ts";
 import { toRecord } from "./record.ts";
 
@@ -65,6 +66,7 @@ export function createQueue(deps: QueueDeps): Queue {
   let inSlot = false;
   let waiting: Waiting | null = null;
   let started = false;
+  let left: StoredRequest | null = null;
 
   const now = () => timestampNow(clock);
 
@@ -83,24 +85,19 @@ export function createQueue(deps: QueueDeps): Queue {
     deps.onChange();
   }
 
-  /** Requests that a dead process held in the slot: what became of them cannot be known, so none is repeated. */
-  function settleInterruptedRun(): void {
-    const left = store.running();
-    if (!left) return;
-    const detail =
-      "the gateway ended while this request was being executed; whether the agent took it is unknown";
-    finish(left, {
-      to: "failed",
-      errorDetail: detail,
-      result: { outcome: "unknown", seen: left.evidence.map((one) => one.step) },
-    });
+  /**
+   * The request that a dead process held in the slot: what became of it cannot be known, so it is never repeated.
+   * Its text may still stand unsent in the composer, where it would keep the agent from ever being ready.
+   */
+  async function settle(left: StoredRequest): Promise<void> {
+    const { prompt } = left.payload;
+    const sameInstance = left.epoch === deps.epoch();
+    const seen =
+      typeof prompt === "string" && sameInstance ? await agent.withdraw(prompt) : "nothing was looked for";
+    finish(left, endUnknown(left, { step: "settled", at_utc: now(), proof: seen }));
   }
 
-  function finish(
-    request: StoredRequest,
-    end: Pick<Transition, "result" | "errorDetail"> & { to: "completed" | "failed" },
-    from: RequestState = "running",
-  ): void {
+  function finish(request: StoredRequest, end: End, from: RequestState = "running"): void {
     store.transition("sql:request-finished", [
       { requestId: request.requestId, from, finishedAtUtc: now(), ...end },
     ]);
@@ -181,6 +178,12 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   async function turn(): Promise<number | null> {
+    if (left) {
+      await settle(left);
+      left = null;
+      inSlot = false;
+      deps.onChange();
+    }
     const admission = deps.admission();
     const heads = store.heads();
     if (admission !== "open") {
@@ -224,11 +227,8 @@ export function createQueue(deps: QueueDeps): Queue {
     const held = store.running();
     if (!held) return;
     log.line("request failed unexpectedly", { request_id: held.requestId, error: messageOf(cause) });
-    finish(held, {
-      to: "failed",
-      errorDetail: "unexpected fault while executing; see the gateway's log",
-      result: { outcome: "unknown", seen: held.evidence.map((one) => one.step) },
-    });
+    const errorDetail = "unexpected fault while executing; see the gateway's log";
+    finish(held, { to: "failed", errorDetail, result: unknownOutcome(held.evidence) });
   }
 
   const loop = createLoop({
@@ -288,7 +288,8 @@ export function createQueue(deps: QueueDeps): Queue {
     start() {
       if (started) return;
       started = true;
-      settleInterruptedRun();
+      left = store.running();
+      inSlot = left !== null;
       loop.start();
     },
     async stop() {
@@ -301,28 +302,4 @@ export function createQueue(deps: QueueDeps): Queue {
 function laneOf(request: GatewayRequest): Lane {
   if (request.kind === "interrupt") return "interrupt";
   return request.payload.delivery ?? "turn_boundary";
-}
-
-/** The end of a request that held the slot (contract 3.1; spec/gateway.md 2.2). */
-function endOf(
-  request: StoredRequest,
-  outcome: SubmitOutcome | InterruptOutcome,
-  at: string,
-): Pick<Transition, "result" | "errorDetail"> & { to: "completed" | "failed" } {
-  const done = { request_kind: request.kind, completed_at_utc: at };
-  switch (outcome.outcome) {
-    case "submitted":
-      return { to: "completed", result: done };
-    case "interrupted":
-    case "no_op":
-      return { to: "completed", result: { ...done, outcome: outcome.outcome, detail: outcome.detail } };
-    case "refused":
-      return { to: "failed", errorDetail: outcome.refusal.detail };
-    case "unavailable":
-      return { to: "failed", errorDetail: outcome.detail };
-    case "failed": {
-      const typed = "typed" in outcome ? { typed: outcome.typed } : {};
-      return { to: "failed", errorDetail: outcome.detail, result: { outcome: "failed", ...typed } };
-    }
-  }
 }

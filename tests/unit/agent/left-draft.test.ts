@@ -1,0 +1,52 @@
+import { describe, expect, test } from "bun:test";
+import { isDraftOf } from "../../../src/services/agent/left-draft.ts";
+
+const long = Array.from({ length: 12 }, (_, index) => `line ${index}`).join("\n");
+const cases = [
+  { id: "one line is recognised", draft: "do it", text: "do it", want: true },
+  {
+    id: "wrapped and indented rows are the same words",
+    draft: "do\n  it now",
+    text: "do it\nnow",
+    want: true,
+  },
+  { id: "the blank that keeps a text plain is no difference", draft: "!ls", text: " !ls", want: true },
+  {
+    id: "a person's words behind it make it another draft",
+    draft: "do it please",
+    text: "do it",
+    want: false,
+  },
+  { id: "a beginning of it is not all of it", draft: "do", text: "do it", want: false },
+  { id: "an empty composer is no draft", draft: "", text: "", want: false },
+  {
+    id: "a chip of its lines is recognised as gemini shows it",
+    draft: "[Pasted Text: 12 lines]",
+    text: long,
+    want: true,
+  },
+  { id: "and as opencode shows it", draft: "[Pasted ~12 lines]", text: long, want: true },
+  { id: "and as the scripted agent shows it", draft: "[Pasted #1 · 12 lines]", text: long, want: true },
+  { id: "claude counts line breaks", draft: "[Pasted text #1 +11 lines]", text: long, want: true },
+  {
+    id: "codex counts characters",
+    draft: `[Pasted Content ${long.length} chars]`,
+    text: long,
+    want: true,
+  },
+  { id: "a chip of other lines is another paste", draft: "[Pasted ~40 lines]", text: long, want: false },
+  { id: "words beside a chip are not ours", draft: "see [Pasted ~12 lines]", text: long, want: false },
+  {
+    id: "two chips are more than one paste",
+    draft: "[Pasted ~12 lines][Pasted ~12 lines]",
+    text: long,
+    want: false,
+  },
+  { id: "one line never stands as a chip of lines", draft: "[Pasted ~1 lines]", text: "do it", want: false },
+];
+
+describe("a draft that a dead gateway left", () => {
+  test.each(cases)("$id", ({ draft, text, want }) => {
+    expect(isDraftOf(draft, text)).toBe(want);
+  });
+});

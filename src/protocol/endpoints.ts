@@ -1,4 +1,4 @@
-import type { Static, TSchema } from "@sinclair/typebox";
+import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import {
   AcceptedRequest,
   GatewayRequest,
@@ -6,9 +6,11 @@ import {
   HealthBody,
   PromptControlRequest,
   PromptControlResult,
+  PromptRefusalBody,
   ReconcileResult,
   RequestList,
   RequestRecord,
+  RequestState,
   SendKeysRequest,
   SendKeysResult,
 } from "./gateway.ts";
@@ -19,122 +21,245 @@ import {
   TerminalExplanation,
   TerminalHistory,
   TerminalState,
+  WaitFor,
   WaitResult,
 } from "./terminal.ts";
+import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
+
+/** Bodies of the refusals that an operation explains, by status. What every operation may answer is not listed. */
+export type ErrorReplies = Readonly<Record<number, TSchema>>;
 
 /**
- * One HTTP operation, declared once: routes name its schemas, the typed client and the coordinator's table of
- * forwarded routes are derived from it. `:name` in a path is a parameter.
+ * One HTTP operation, declared once: routes name its schemas, the typed client, the OpenAPI document and the
+ * coordinator's table of forwarded routes are derived from it. `:name` in a path is a parameter.
  */
 export interface Endpoint<
   Body extends TSchema | null = TSchema | null,
   Reply extends TSchema = TSchema,
   Status extends number = number,
   Path extends string = string,
+  Errors extends ErrorReplies = ErrorReplies,
+  Query extends TObject | null = TObject | null,
 > {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: Path;
+  /** One line, for lists. */
+  readonly summary: string;
+  /** What a caller must know beyond the summary and the schemas. */
+  readonly description?: string;
+  /** Numbers in it are numbers here and digits on the wire. */
+  readonly query: Query;
   readonly body: Body;
   readonly status: Status;
   readonly reply: Reply;
+  readonly errors: Errors;
 }
 
-function endpoint<
+type Declaration<
   Body extends TSchema | null,
+  Reply extends TSchema,
+  Status extends number,
+  Path extends string,
+  Errors extends ErrorReplies,
+  Query extends TObject | null,
+> = Omit<Endpoint<Body, Reply, Status, Path, Errors, Query>, "query" | "body" | "errors"> & {
+  readonly query?: Query;
+  readonly body?: Body;
+  readonly errors?: Errors;
+};
+
+function endpoint<
   Reply extends TSchema,
   const Status extends number,
   const Path extends string,
->(declaration: Endpoint<Body, Reply, Status, Path>): Endpoint<Body, Reply, Status, Path> {
-  return declaration;
+  Body extends TSchema | null = null,
+  Errors extends ErrorReplies = Record<never, TSchema>,
+  Query extends TObject | null = null,
+>(
+  declaration: Declaration<Body, Reply, Status, Path, Errors, Query>,
+): Endpoint<Body, Reply, Status, Path, Errors, Query> {
+  const { query, body, errors, ...rest } = declaration;
+  return {
+    ...rest,
+    query: (query ?? null) as Query,
+    body: (body ?? null) as Body,
+    errors: (errors ?? {}) as Errors,
+  };
 }
+
+const RefusedOrInvalid = Type.Union([ErrorBody, ValidationErrorBody]);
+const limit = Type.Integer({
+  minimum: 1,
+  maximum: 1000,
+  default: 100,
+  description: "at most this many",
+});
 
 /** The routes of one gateway (contract 4.1). */
 export const gatewayEndpoints = {
-  health: endpoint({ method: "GET", path: "/health", body: null, status: 200, reply: HealthBody }),
-  status: endpoint({ method: "GET", path: "/v1/status", body: null, status: 200, reply: GatewayStatus }),
+  health: endpoint({
+    method: "GET",
+    path: "/health",
+    summary: "Whether the gateway answers",
+    description: "Says nothing of the agent. The only route that never asks for a token.",
+    status: 200,
+    reply: HealthBody,
+  }),
+  status: endpoint({
+    method: "GET",
+    path: "/v1/status",
+    summary: "The gateway's status",
+    status: 200,
+    reply: GatewayStatus,
+  }),
   submitRequest: endpoint({
     method: "POST",
     path: "/v1/requests",
+    summary: "Queue a prompt or an interrupt",
+    description:
+      "Answered once the request is on disk, not when it was executed: follow it under its request_id. Requests are executed one at a time; a prompt waits for the end of a turn, an interrupt overtakes what waits.",
     body: GatewayRequest,
     status: 202,
     reply: AcceptedRequest,
+    errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   listRequests: endpoint({
     method: "GET",
     path: "/v1/requests",
-    body: null,
+    summary: "The newest queued and finished requests",
+    query: Strict({
+      limit,
+      state: Type.Optional({ ...RequestState, description: "only requests in this state" }),
+    }),
     status: 200,
     reply: RequestList,
+    errors: { 422: ValidationErrorBody },
   }),
   readRequest: endpoint({
     method: "GET",
     path: "/v1/requests/:request_id",
-    body: null,
+    summary: "One request and how far it got",
     status: 200,
     reply: RequestRecord,
+    errors: { 404: ErrorBody },
   }),
   controlPrompt: endpoint({
     method: "POST",
     path: "/v1/control/prompt",
+    summary: "Give the agent a prompt now or not at all",
+    description:
+      "Never queues: success means that the agent took the prompt, a refusal that nothing was typed unless its error_code is dispatch_failed. A refusal names the reason in detail.error_code.",
     body: PromptControlRequest,
     status: 200,
     reply: PromptControlResult,
+    errors: {
+      409: PromptRefusalBody,
+      422: Type.Union([PromptRefusalBody, ValidationErrorBody]),
+      501: PromptRefusalBody,
+      503: PromptRefusalBody,
+    },
   }),
   terminalState: endpoint({
     method: "GET",
     path: "/v1/control/tui/state",
-    body: null,
+    summary: "What the agent's terminal shows and what follows from it",
     status: 200,
     reply: TerminalState,
+    errors: { 422: ErrorBody },
   }),
   terminalHistory: endpoint({
     method: "GET",
     path: "/v1/control/tui/history",
-    body: null,
+    summary: "Recent samples of the terminal, newest last",
+    description: "Kept in memory, 1000 at most; lost when the gateway ends.",
+    query: Strict({ limit }),
     status: 200,
     reply: TerminalHistory,
+    errors: { 422: RefusedOrInvalid },
   }),
   notePrompt: endpoint({
     method: "POST",
     path: "/v1/control/tui/note-prompt",
+    summary: "Tell that a prompt was typed by other means",
+    description: "The next turn then counts as asked for. Changes nothing in the terminal.",
     body: NotePromptRequest,
     status: 200,
     reply: TerminalState,
+    errors: { 422: RefusedOrInvalid },
   }),
   explain: endpoint({
     method: "GET",
     path: "/v1/control/tui/explain",
-    body: null,
+    summary: "Why the terminal state is what it is",
     status: 200,
     reply: TerminalExplanation,
+    errors: { 422: ErrorBody },
   }),
   wait: endpoint({
     method: "GET",
     path: "/v1/control/tui/wait",
-    body: null,
+    summary: "Wait until the terminal is in a state",
+    description: "Answered when the state is reached or the time is over, whichever comes first.",
+    query: Strict({
+      for: WaitFor,
+      timeout_seconds: Type.Number({
+        minimum: 0,
+        maximum: 3600,
+        default: 30,
+        description: "how long to wait; 0 looks once",
+      }),
+    }),
     status: 200,
     reply: WaitResult,
+    errors: { 422: RefusedOrInvalid },
   }),
   decide: endpoint({
     method: "POST",
     path: "/v1/control/tui/decide",
+    summary: "Answer what the agent asks a person",
+    description: "The question is checked against the screen before a key is pressed.",
     body: DecisionAnswer,
     status: 200,
     reply: DecisionResult,
+    errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   sendKeys: endpoint({
     method: "POST",
     path: "/v1/control/send-keys",
+    summary: "Press keys in the agent's terminal",
+    description:
+      "Text and <[Key]> tokens in order, whatever the agent does at the moment; no Enter is added. Keys: Enter Escape Tab BSpace Up Down Left Right C-c C-d C-u C-z. Nothing is sent when one token is wrong.",
     body: SendKeysRequest,
     status: 200,
     reply: SendKeysResult,
+    errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   reconcile: endpoint({
     method: "POST",
     path: "/v1/control/reconcile",
-    body: null,
+    summary: "Let a new instance of the agent be worked with",
+    description: "Fails what was accepted for an earlier instance and reopens admission. Harmless to repeat.",
     status: 200,
     reply: ReconcileResult,
+  }),
+} as const;
+
+/** What each of our servers tells about itself, beside its own routes. */
+export const documentEndpoints = {
+  openApiDocument: endpoint({
+    method: "GET",
+    path: "/openapi.json",
+    summary: "This document",
+    status: 200,
+    reply: Type.Record(Type.String(), Type.Unknown(), { description: "OpenAPI 3.1" }),
+  }),
+  referencePage: endpoint({
+    method: "GET",
+    path: "/docs",
+    summary: "This document as a page for people",
+    description: "One page that loads nothing from elsewhere.",
+    status: 200,
+    reply: Type.String({ contentMediaType: "text/html" }),
   }),
 } as const;
 

@@ -1,9 +1,9 @@
-import { Elysia, t } from "elysia";
+import { Elysia } from "elysia";
 import { gatewayEndpoints } from "../../protocol/endpoints.ts";
-import { protocolVersion, RequestState } from "../../protocol/gateway.ts";
-import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
+import { protocolVersion } from "../../protocol/gateway.ts";
 import { refuseRequest } from "../../services/queue/admission.ts";
 import { ServiceError } from "../../system/errors.ts";
+import { numbersIn, repliesOf } from "../http/declared.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
 import { jsonBody } from "../http/json-body.ts";
@@ -15,9 +15,9 @@ const endpoints = gatewayEndpoints;
 const statusRoutes = ({ board }: Pick<GatewayServices, "board">) =>
   new Elysia({ name: "gateway-status" })
     .get(endpoints.health.path, () => ({ protocol_version: protocolVersion, status: "ok" as const }), {
-      response: { 200: endpoints.health.reply },
+      response: repliesOf(endpoints.health),
     })
-    .get(endpoints.status.path, () => board.status(), { response: { 200: endpoints.status.reply } });
+    .get(endpoints.status.path, () => board.status(), { response: repliesOf(endpoints.status) });
 
 const requestRoutes = ({ queue, board, agent }: GatewayServices) =>
   new Elysia({ name: "gateway-requests" })
@@ -37,12 +37,7 @@ const requestRoutes = ({ queue, board, agent }: GatewayServices) =>
       {
         parse: "limitedJson",
         body: endpoints.submitRequest.body,
-        response: {
-          202: endpoints.submitRequest.reply,
-          409: ErrorBody,
-          422: ValidationErrorBody,
-          503: ErrorBody,
-        },
+        response: repliesOf(endpoints.submitRequest),
       },
     )
     .get(
@@ -52,14 +47,9 @@ const requestRoutes = ({ queue, board, agent }: GatewayServices) =>
         requests: queue.list({ limit: query.limit, ...(query.state ? { state: query.state } : {}) }),
       }),
       {
-        query: t.Object(
-          {
-            limit: t.Numeric({ minimum: 1, maximum: 1000, multipleOf: 1, default: 100 }),
-            state: t.Optional(RequestState),
-          },
-          { additionalProperties: false },
-        ),
-        response: { 200: endpoints.listRequests.reply, 422: ValidationErrorBody },
+        query: endpoints.listRequests.query,
+        transform: numbersIn(endpoints.listRequests.query),
+        response: repliesOf(endpoints.listRequests),
       },
     )
     .get(
@@ -69,7 +59,7 @@ const requestRoutes = ({ queue, board, agent }: GatewayServices) =>
         if (!record) throw new ServiceError("not_found", "no request with this id");
         return record;
       },
-      { response: { 200: endpoints.readRequest.reply, 404: ErrorBody } },
+      { response: repliesOf(endpoints.readRequest) },
     );
 
 /**

@@ -1,9 +1,7 @@
-import { Elysia, t } from "elysia";
+import { Elysia } from "elysia";
 import { gatewayEndpoints } from "../../protocol/endpoints.ts";
-import { PromptRefusalBody } from "../../protocol/gateway.ts";
-import { WaitFor } from "../../protocol/terminal.ts";
-import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
 import { ServiceError } from "../../system/errors.ts";
+import { numbersIn, repliesOf } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import { refusalStatus } from "./refusals.ts";
 import type { GatewayServices } from "./services.ts";
@@ -28,42 +26,29 @@ export const controlRoutes = ({
       {
         parse: "limitedJson",
         body: endpoints.controlPrompt.body,
-        response: {
-          200: endpoints.controlPrompt.reply,
-          409: PromptRefusalBody,
-          422: t.Union([PromptRefusalBody, ValidationErrorBody]),
-          501: PromptRefusalBody,
-          503: PromptRefusalBody,
-        },
+        response: repliesOf(endpoints.controlPrompt),
       },
     )
     .post(endpoints.sendKeys.path, ({ body }) => keys.send(body), {
       parse: "limitedJson",
       body: endpoints.sendKeys.body,
-      response: {
-        200: endpoints.sendKeys.reply,
-        409: ErrorBody,
-        422: t.Union([ErrorBody, ValidationErrorBody]),
-        503: ErrorBody,
-      },
+      response: repliesOf(endpoints.sendKeys),
     })
     .get(endpoints.terminalState.path, () => tracked(agent.terminalState()), {
-      response: { 200: endpoints.terminalState.reply, 422: ErrorBody },
+      response: repliesOf(endpoints.terminalState),
     })
     .get(endpoints.terminalHistory.path, ({ query }) => tracked(agent.terminalHistory(query.limit)), {
-      query: t.Object(
-        { limit: t.Numeric({ minimum: 1, maximum: 1000, multipleOf: 1, default: 100 }) },
-        { additionalProperties: false },
-      ),
-      response: { 200: endpoints.terminalHistory.reply, 422: t.Union([ErrorBody, ValidationErrorBody]) },
+      query: endpoints.terminalHistory.query,
+      transform: numbersIn(endpoints.terminalHistory.query),
+      response: repliesOf(endpoints.terminalHistory),
     })
     .post(endpoints.notePrompt.path, ({ body }) => tracked(agent.notePrompt(body.prompt)), {
       parse: "limitedJson",
       body: endpoints.notePrompt.body,
-      response: { 200: endpoints.notePrompt.reply, 422: t.Union([ErrorBody, ValidationErrorBody]) },
+      response: repliesOf(endpoints.notePrompt),
     })
     .get(endpoints.explain.path, () => tracked(agent.explain()), {
-      response: { 200: endpoints.explain.reply, 422: ErrorBody },
+      response: repliesOf(endpoints.explain),
     })
     .get(
       endpoints.wait.path,
@@ -77,11 +62,9 @@ export const controlRoutes = ({
         return { schema_version: 1 as const, for: query.for, satisfied, waited_seconds, state };
       },
       {
-        query: t.Object(
-          { for: WaitFor, timeout_seconds: t.Numeric({ minimum: 0, maximum: 3600, default: 30 }) },
-          { additionalProperties: false },
-        ),
-        response: { 200: endpoints.wait.reply, 422: t.Union([ErrorBody, ValidationErrorBody]) },
+        query: endpoints.wait.query,
+        transform: numbersIn(endpoints.wait.query),
+        response: repliesOf(endpoints.wait),
       },
     )
     .post(
@@ -94,12 +77,7 @@ export const controlRoutes = ({
       {
         parse: "limitedJson",
         body: endpoints.decide.body,
-        response: {
-          200: endpoints.decide.reply,
-          409: ErrorBody,
-          422: t.Union([ErrorBody, ValidationErrorBody]),
-          503: ErrorBody,
-        },
+        response: repliesOf(endpoints.decide),
       },
     )
     .post(
@@ -112,7 +90,7 @@ export const controlRoutes = ({
           failed_request_ids,
         };
       },
-      { response: { 200: endpoints.reconcile.reply } },
+      { response: repliesOf(endpoints.reconcile) },
     );
 
 function tracked<T>(value: T | null): T {

@@ -1,0 +1,25 @@
+import { Kind, type TObject } from "@sinclair/typebox";
+import type { Endpoint } from "../../protocol/endpoints.ts";
+
+/** What an endpoint may answer, by status, in the form that routes take. */
+export function repliesOf<E extends Endpoint>(
+  endpoint: E,
+): { [Status in E["status"]]: E["reply"] } & E["errors"] {
+  return { [endpoint.status]: endpoint.reply, ...endpoint.errors } as never;
+}
+
+/**
+ * Reads the digits of a query string as the numbers that its schema asks for, before it is validated; what is no
+ * decimal number stays text and fails there, under its own name.
+ */
+export function numbersIn(schema: TObject): (context: { query: Record<string, unknown> }) => void {
+  const names = Object.entries(schema.properties)
+    .filter(([, property]) => property[Kind] === "Integer" || property[Kind] === "Number")
+    .map(([name]) => name);
+  return ({ query }) => {
+    for (const name of names) {
+      const text = query[name];
+      if (typeof text === "string" && /^-?\d+(\.\d+)?$/.test(text)) query[name] = Number(text);
+    }
+  };
+}

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
+import { createFaultLab, type FaultAgent, type FaultLab } from "../support/fault-lab.ts";
+import { drained, requestProblems, type Sent, send } from "../support/fault-story.ts";
+import { until } from "../support/until.ts";
+
+let lab: FaultLab;
+beforeAll(async () => {
+  lab = await createFaultLab();
+});
+afterAll(() => lab[Symbol.asyncDispose]());
+
+const first = "typed and never sent\nFAST";
+
+/** An agent whose gateway died after it had typed `first` and before it pressed Enter. */
+async function leftWithDraft(name: string) {
+  const agent = await lab.launch(name);
+  await using gateway = await agent.serve({ kill: { label: "pane.keys", when: "before", nth: 1 } });
+  if (!gateway.client) throw new Error(await gateway.complaints);
+  const sent = [
+    await send(gateway.client, { kind: "submit_prompt", payload: { prompt: first } }),
+    await send(gateway.client, { kind: "submit_prompt", payload: { prompt: "next\nFAST" } }),
+  ];
+  expect(await gateway.exited).toBe("SIGKILL");
+  expect(await agent.screen()).toContain("typed and never sent");
+  return { agent, sent };
+}
+
+const submitted = (agent: FaultAgent) =>
+  agent.log().flatMap((record) => (record.kind === "submitted" ? [record.text] : []));
+
+async function recordOf(client: GatewayClient, one: Sent | undefined) {
+  const reply = await client.call("readRequest", { params: { request_id: one?.requestId ?? "" } });
+  return reply.kind === "ok" ? reply.body : null;
+}
+
+describe("a gateway that died between typing and Enter", () => {
+  test("its draft is taken back by the next one, which says so, and the queue goes on", async () => {
+    const { agent, sent } = await leftWithDraft("alone");
+    await using gateway = await agent.serve();
+    const { client } = gateway;
+    if (!client) throw new Error(await gateway.complaints);
+    expect(await drained(client, agent)).toBeNull();
+    expect(await recordOf(client, sent[0])).toMatchObject({
+      state: "failed",
+      result_json: { outcome: "unknown" },
+      evidence: expect.arrayContaining([
+        expect.objectContaining({
+          step: "settled",
+          proof: "its text stood unsent in the composer and was cleared",
+        }),
+      ]),
+    });
+    expect(submitted(agent)).toEqual(["next\nFAST"]);
+    await gateway.stop();
+    expect(requestProblems(agent, sent)).toEqual([]);
+  }, 30_000);
+
+  test("a draft that a person went on with is left alone, and nothing is typed into it", async () => {
+    const { agent, sent } = await leftWithDraft("shared");
+    const pane = agent.manifest.tmux.primary_pane_id ?? "";
+    await lab.tmux.run("send-keys", "-t", pane, "-l", "--", " and mine");
+    await until("the person's words", async () => (await agent.screen()).includes("and mine"));
+    await using gateway = await agent.serve();
+    const { client } = gateway;
+    if (!client) throw new Error(await gateway.complaints);
+    const waiting = await until("the reason of the wait", async () => {
+      const reply = await client.call("status", {});
+      return reply.kind === "ok" && reply.body.waiting;
+    });
+    expect(waiting).toMatchObject({
+      reason: "not_ready",
+      detail: expect.stringContaining("editing_input=yes"),
+    });
+    expect(await recordOf(client, sent[0])).toMatchObject({
+      state: "failed",
+      error_detail: expect.stringContaining("another draft stands in the composer and was left alone"),
+    });
+    expect(await agent.screen()).toContain("and mine");
+    expect(submitted(agent)).toEqual([]);
+
+    await lab.tmux.run("send-keys", "-t", pane, "C-u");
+    expect(await drained(client, agent)).toBeNull();
+    expect(submitted(agent)).toEqual(["next\nFAST"]);
+    await gateway.stop();
+    expect(requestProblems(agent, sent)).toEqual([]);
+  }, 30_000);
+});

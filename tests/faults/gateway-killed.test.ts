@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DemoLogRecord } from "../../src/services/demo/log.ts";
+import { stopAgent } from "../../src/services/fleet/stop-agent.ts";
+import { createFaultLab, type FaultAgent, type FaultLab } from "../support/fault-lab.ts";
+import { countLabels, type Moment } from "../support/fault-steps.ts";
+import {
+  drained,
+  fileProblems,
+  leftoverProblems,
+  requestProblems,
+  type Sent,
+  send,
+  tellStory,
+} from "../support/fault-story.ts";
+
+/** Agents that live at once; most of a run is waiting for a terminal to hold still. */
+const lanes = 4;
+const everyOccurrence = process.env["SVC_FAULT_OCCURRENCES"] === "all";
+
+let lab: FaultLab;
+beforeAll(async () => {
+  lab = await createFaultLab();
+});
+afterAll(() => lab[Symbol.asyncDispose]());
+
+/** One whole life: the story with a gateway that may die, then a gateway that does not, then a clean stop. */
+async function life(name: string, kill?: Moment) {
+  const agent = await lab.launch(name);
+  const trace = join(lab.tmux.folder, `${name}.trace`);
+  const problems: string[] = [];
+  const sent: Sent[] = [];
+  let killed = false;
+  {
+    await using gateway = await agent.serve({ trace, ...(kill ? { kill } : {}) });
+    let alive = true;
+    void gateway.exited.then(() => {
+      alive = false;
+    });
+    if (gateway.client) problems.push(...(await tellStory(gateway.client, agent, sent, () => alive)));
+    const ended = await gateway.stop();
+    killed = ended === "SIGKILL";
+    if (!killed && ended !== 0) problems.push(`ended with ${ended}: ${await gateway.complaints}`);
+  }
+  problems.push(...fileProblems(agent.sessionRoot));
+  if (kill) problems.push(...(await recover(agent, sent)));
+  problems.push(...requestProblems(agent, sent));
+  problems.push(...fileProblems(agent.sessionRoot), ...leftoverProblems(agent.sessionRoot));
+  await stopAgent(lab.world, agent);
+  return { problems, killed, labels: countLabels(readFileSync(trace, "utf8")) };
+}
+
+/** A gateway on the same directory and agent works until the queue is empty and the agent rests. */
+async function recover(agent: FaultAgent, sent: Sent[]): Promise<string[]> {
+  await using gateway = await agent.serve();
+  const { client } = gateway;
+  if (!client) return [`does not start again: ${await gateway.complaints}`];
+  // The endless turn may run on or yet begin, and its interrupt may never have been accepted.
+  const turns = (kind: DemoLogRecord["kind"]) => agent.log().filter((one) => one.kind === kind).length;
+  const blocked = await drained(client, agent, async () => {
+    if (turns("turn_started") > turns("turn_ended")) sent.push(await send(client, { kind: "interrupt" }));
+  });
+  if (blocked) return [blocked];
+  const ended = await gateway.stop();
+  return ended === 0 ? [] : [`ended with ${ended}: ${await gateway.complaints}`];
+}
+
+/** First, second and last occurrence of each step, before and after it. */
+function moments(labels: Map<string, number>): Moment[] {
+  return [...labels].flatMap(([label, count]) => {
+    const all = Array.from({ length: count }, (_, index) => index + 1);
+    const chosen = everyOccurrence ? all : all.filter((nth) => nth <= 2 || nth === count);
+    return chosen.flatMap((nth) => [
+      { label, nth, when: "before" as const },
+      { label, nth, when: "after" as const },
+    ]);
+  });
+}
+
+describe("a gateway that is killed", () => {
+  test("loses, repeats and half-believes nothing, whatever step it dies at", async () => {
+    const whole = await life("whole");
+    expect(whole.problems).toEqual([]);
+    const plan = moments(whole.labels);
+    const pending = [...plan.entries()];
+    const found: string[] = [];
+    const missed: string[] = [];
+    const work = async () => {
+      for (let next = pending.shift(); next; next = pending.shift()) {
+        const [index, moment] = next;
+        const { problems, killed } = await life(`agent-${index}`, moment);
+        const where = `${moment.when} ${moment.label} ${moment.nth}`;
+        if (!killed) missed.push(where);
+        found.push(...problems.map((problem) => `killed ${where}: ${problem}`));
+      }
+    };
+    await Promise.all(Array.from({ length: lanes }, work));
+    console.log(`${plan.length} moments of ${whole.labels.size} steps, ${missed.length} not reached`);
+    expect(found).toEqual([]);
+    // How often a status or a line of log is written varies; that every step is reached does not.
+    expect(missed.filter((where) => where.endsWith(" 1"))).toEqual([]);
+    expect(missed.length).toBeLessThan(plan.length / 10);
+  }, 240_000);
+});

@@ -1,0 +1,137 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { openWorld, type World } from "../../src/cli/world.ts";
+import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
+import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
+import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
+import { chooseTool } from "../../src/services/sessions/launch-tools.ts";
+import { faultEnvironment, type Moment } from "./fault-steps.ts";
+import { createTmux, type TmuxFixture } from "./tmux.ts";
+
+const gatewayEntry = join(import.meta.dir, "faulty-gateway.ts");
+
+/** Scripted agents in real tmux, and gateways beside them that can be made to die. */
+export interface FaultLab extends AsyncDisposable {
+  tmux: TmuxFixture;
+  world: World;
+  /** What every process of the lab sees of a person. */
+  env: Record<string, string>;
+  launch(name: string): Promise<FaultAgent>;
+}
+
+export interface FaultAgent extends LaunchedSession {
+  /** What the scripted agent says that it received and did, from its start on. */
+  log(): DemoLogRecord[];
+  screen(): Promise<string>;
+  /** One gateway at a time. */
+  serve(options?: ServeOptions): Promise<GatewayProcess>;
+}
+
+export interface ServeOptions {
+  /** Dies there. */
+  kill?: Moment;
+  /** File that gets every label that was passed. */
+  trace?: string;
+  /** Another program that serves the session root given as its last argument and prints `ready <base url>`. */
+  command?: readonly string[];
+}
+
+export interface GatewayProcess extends AsyncDisposable {
+  pid: number;
+  /** Null for a gateway that died before it served. */
+  client: GatewayClient | null;
+  /** The exit code, or the signal that ended it. */
+  exited: Promise<number | string>;
+  /** TERM, and the end. */
+  stop(): Promise<number | string>;
+  kill(): Promise<void>;
+  /** What it wrote to its standard error. */
+  complaints: Promise<string>;
+}
+
+export async function createFaultLab(): Promise<FaultLab> {
+  const tmux = await createTmux();
+  const { folder, clock } = tmux;
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: join(folder, "home"),
+    LANG: "C.UTF-8",
+    SHELL: "/bin/sh",
+    TERM: "xterm-256color",
+    XDG_STATE_HOME: join(folder, "state"),
+    SVC_TMUX_SOCKET: tmux.socket,
+  };
+  const world = openWorld({ env, cwd: folder, home: env.HOME });
+
+  async function serve(sessionRoot: string, options: ServeOptions): Promise<GatewayProcess> {
+    const { kill, trace, command = [process.execPath, gatewayEntry] } = options;
+    const child = Bun.spawn([...command, sessionRoot], {
+      env: {
+        ...env,
+        ...(trace === undefined ? {} : { [faultEnvironment.trace]: trace }),
+        ...(kill === undefined ? {} : { [faultEnvironment.kill]: JSON.stringify(kill) }),
+      },
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const complaints = new Response(child.stderr).text();
+    const exited = child.exited.then(() => child.signalCode ?? child.exitCode ?? "unknown");
+    const baseUrl = await readyUrl(child.stdout);
+    return {
+      pid: child.pid,
+      client:
+        baseUrl === null
+          ? null
+          : createGatewayClient({ clock, baseUrl, token: null, respectProxyEnvironment: false }),
+      exited,
+      complaints,
+      async stop() {
+        child.kill("SIGTERM");
+        return exited;
+      },
+      async kill() {
+        child.kill("SIGKILL");
+        await exited;
+      },
+      async [Symbol.asyncDispose]() {
+        child.kill("SIGKILL");
+        await exited;
+      },
+    };
+  }
+
+  return {
+    tmux,
+    world,
+    env,
+    async launch(name) {
+      const logPath = join(folder, `${name}.jsonl`);
+      const session = await launchAgent(world, {
+        tool: chooseTool(world.tools, "demo"),
+        agentName: name,
+        workdir: folder,
+        args: ["--log", logPath],
+      });
+      return {
+        ...session,
+        log: () => (existsSync(logPath) ? parseDemoLog(readFileSync(logPath, "utf8")) : []),
+        screen: () => tmux.screen(session.manifest.tmux.primary_pane_id ?? ""),
+        serve: (options = {}) => serve(session.sessionRoot, options),
+      };
+    },
+    [Symbol.asyncDispose]: () => tmux[Symbol.asyncDispose](),
+  };
+}
+
+/** The address on the line `ready <base url>`; null when the process ended without it. */
+async function readyUrl(output: ReadableStream<Uint8Array>): Promise<string | null> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of output) {
+    text += decoder.decode(bytes, { stream: true });
+    const found = /^ready (\S+)\n/m.exec(text);
+    if (found) return found[1] ?? null;
+  }
+  return null;
+}

@@ -8,7 +8,7 @@ import type {
   RequestState,
   Waiting,
 } from "../../protocol/gateway.ts";
-import { type Clock, timestampNow } from "../../system/clock.ts";
+import { afterThisTurn, type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { type Ids, idStamp } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
@@ -66,9 +66,32 @@ export function createQueue(deps: QueueDeps): Queue {
   let inSlot = false;
   let waiting: Waiting | null = null;
   let started = false;
+  /** On disk, and not yet in the event log. */
+  let untold: AcceptedRequest[] = [];
   let left: StoredRequest | null = null;
 
   const now = () => timestampNow(clock);
+
+  /** What follows an acceptance is done after its answer, once for all of one moment. */
+  function tellLater(accepted: AcceptedRequest): void {
+    if (untold.push(accepted) > 1) return;
+    afterThisTurn(() => {
+      if (!tellAccepted()) return;
+      deps.onChange();
+      loop.wake();
+    });
+  }
+
+  /** False when there was nothing to tell. */
+  function tellAccepted(): boolean {
+    const accepted = untold;
+    untold = [];
+    for (const { request_id, request_kind, accepted_at_utc } of accepted) {
+      events.append("accepted", { request_id, request_kind, accepted_at_utc });
+      log.line("accepted request", { request_id, kind: request_kind });
+    }
+    return accepted.length > 0;
+  }
 
   function changed(): void {
     depth = store.depth();
@@ -178,6 +201,8 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   async function turn(): Promise<number | null> {
+    // Nothing is told of a request before its acceptance.
+    tellAccepted();
     if (left) {
       await settle(left);
       left = null;
@@ -252,15 +277,7 @@ export function createQueue(deps: QueueDeps): Queue {
         evidence: [{ step: "accepted", at_utc: acceptedAtUtc, proof: "committed to queue.sqlite" }],
       });
       depth += 1;
-      events.append("accepted", {
-        request_id: requestId,
-        request_kind: request.kind,
-        accepted_at_utc: acceptedAtUtc,
-      });
-      log.line("accepted request", { request_id: requestId, kind: request.kind });
-      deps.onChange();
-      loop.wake();
-      return {
+      const accepted: AcceptedRequest = {
         request_id: requestId,
         request_kind: request.kind,
         state: "accepted",
@@ -268,6 +285,8 @@ export function createQueue(deps: QueueDeps): Queue {
         queue_depth: depth,
         managed_agent_instance_epoch: epoch,
       };
+      tellLater(accepted);
+      return accepted;
     },
     record(requestId) {
       const stored = store.get(requestId);
@@ -295,6 +314,7 @@ export function createQueue(deps: QueueDeps): Queue {
     async stop() {
       started = false;
       await loop.stop();
+      tellAccepted();
     },
   };
 }

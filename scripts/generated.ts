@@ -27,6 +27,12 @@ const generated: Generated[] = [
         `--out=${folder}`,
       ),
   },
+  {
+    folder: "docs",
+    source: "scripts/docs.ts",
+    refresh: "bun run docs",
+    command: (folder) => [process.execPath, "scripts/docs.ts", folder],
+  },
 ];
 
 /**

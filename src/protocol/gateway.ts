@@ -156,7 +156,7 @@ export const AdmissionPolicy = Words(["ready_only", "if_no_pending", "always"]);
 export type AdmissionPolicy = Static<typeof AdmissionPolicy>;
 
 export const PromptControlRequest = Strict({
-  schema_version: Type.Literal(2),
+  schema_version: Type.Optional(Type.Literal(2, { description: "version of this shape" })),
   prompt: NonBlank("the text to submit at once"),
   admission_policy: Type.Optional(AdmissionPolicy),
   execution: Type.Optional(Execution),

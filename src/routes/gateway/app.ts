@@ -7,7 +7,9 @@ import { numbersIn, repliesOf } from "../http/declared.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
 import { jsonBody } from "../http/json-body.ts";
+import { openApiRoutes } from "../openapi/routes.ts";
 import { controlRoutes } from "./control.ts";
+import { gatewayOpenApi } from "./openapi.ts";
 import type { GatewayServices } from "./services.ts";
 
 const endpoints = gatewayEndpoints;
@@ -78,7 +80,8 @@ export function createGatewayApp(options: {
     .use(httpGate(options.gate))
     .use(statusRoutes(services))
     .use(requestRoutes(services))
-    .use(controlRoutes(services));
+    .use(controlRoutes(services))
+    .use(openApiRoutes(gatewayOpenApi));
 }
 
 export type GatewayApp = ReturnType<typeof createGatewayApp>;

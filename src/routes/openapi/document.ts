@@ -1,0 +1,181 @@
+import type { TObject, TSchema } from "@sinclair/typebox";
+import type { Endpoint } from "../../protocol/endpoints.ts";
+import { createSchemaWriter, type JsonSchema, type SchemaWriter } from "./json-schema.ts";
+
+/** What a document is made from. Everything in it comes from the declarations that the routes obey. */
+export interface ApiDeclaration {
+  title: string;
+  description: string;
+  version: string;
+  /** By operation id. */
+  endpoints: Readonly<Record<string, Endpoint>>;
+  /** Schemas that are told once, by name. */
+  schemas: Readonly<Record<string, TSchema>>;
+  /** Answers that any operation may give, because they are decided before the operation is looked at. */
+  refusals: readonly Refusal[];
+}
+
+export interface Refusal {
+  status: number;
+  description: string;
+  schema: TSchema;
+  appliesTo: (endpoint: Endpoint) => boolean;
+}
+
+export interface Operation {
+  operationId: string;
+  summary: string;
+  description?: string;
+  tags: string[];
+  security?: Record<string, string[]>[];
+  parameters?: Parameter[];
+  requestBody?: { required: boolean; content: Content };
+  responses: Record<string, { description: string; content: Content } | { $ref: string }>;
+}
+
+export interface Parameter {
+  name: string;
+  in: "query" | "path";
+  required: boolean;
+  description?: string;
+  schema: JsonSchema;
+}
+
+type Content = Record<string, { schema: JsonSchema }>;
+
+export interface OpenApiDocument {
+  openapi: "3.1.1";
+  info: { title: string; version: string; description: string };
+  servers: { url: string }[];
+  security: Record<string, string[]>[];
+  tags: { name: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: {
+    securitySchemes: Record<string, Record<string, string>>;
+    responses: Record<string, { description: string; content: Content }>;
+    schemas: Record<string, JsonSchema>;
+  };
+}
+
+/** The OpenAPI 3.1 document of an API. Pure; the same declarations give the same document, byte for byte. */
+export function buildOpenApi(api: ApiDeclaration): OpenApiDocument {
+  const writer = createSchemaWriter(api.schemas);
+  const paths: OpenApiDocument["paths"] = {};
+  for (const [id, endpoint] of Object.entries(api.endpoints)) {
+    const path = endpoint.path.replace(/:([a-z_]+)/g, "{$1}");
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: toOperation(api, id, endpoint, writer) };
+  }
+  const responses = Object.fromEntries(
+    api.refusals.map(({ status, description, schema }) => [
+      `Refused${status}`,
+      { description, content: json(writer.write(schema)) },
+    ]),
+  );
+  const tags = new Set(Object.values(api.endpoints).map((endpoint) => tagOf(endpoint.path)));
+  return {
+    openapi: "3.1.1",
+    info: { title: api.title, version: api.version, description: api.description },
+    servers: [{ url: "/" }],
+    // A token is asked for only where the operator set one.
+    security: [{ bearer: [] }, {}],
+    tags: [...tags].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "the operator's token; asked for always off loopback, on loopback only where one is set",
+        },
+      },
+      responses,
+      schemas: writer.components(),
+    },
+  };
+}
+
+function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer: SchemaWriter): Operation {
+  const { body, description } = endpoint;
+  const parameters = [...pathParameters(endpoint.path), ...queryParameters(endpoint.query, writer)];
+  const refusals = api.refusals.filter(
+    (refusal) => refusal.appliesTo(endpoint) && !(refusal.status in endpoint.errors),
+  );
+  return {
+    operationId: id,
+    summary: endpoint.summary,
+    ...(description === undefined ? {} : { description }),
+    tags: [tagOf(endpoint.path)],
+    ...(refusals.some(({ status }) => status === 401) ? {} : { security: [] }),
+    ...(parameters.length > 0 ? { parameters } : {}),
+    ...(body === null ? {} : { requestBody: { required: true, content: json(writer.write(body)) } }),
+    responses: {
+      [endpoint.status]: {
+        description: describe(endpoint.reply, "Done"),
+        content: content(endpoint.reply, writer),
+      },
+      ...Object.fromEntries(
+        Object.entries(endpoint.errors).map(([status, schema]) => [
+          status,
+          { description: describe(schema, meanings[status] ?? "Refused"), content: content(schema, writer) },
+        ]),
+      ),
+      ...Object.fromEntries(
+        refusals.map(({ status }) => [status, { $ref: `#/components/responses/Refused${status}` }]),
+      ),
+    },
+  };
+}
+
+const meanings: Record<string, string> = {
+  404: "There is nothing of this name",
+  409: "Not now: the state of the agent or the gateway forbids it",
+  422: "The request is not valid, or this agent cannot do it",
+  501: "This kind of agent cannot do it",
+  502: "The system behind it failed",
+  503: "The agent cannot be reached",
+};
+
+function pathParameters(path: string): Parameter[] {
+  return [...path.matchAll(/:([a-z_]+)/g)].map(([, name = ""]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string" },
+  }));
+}
+
+function queryParameters(query: TObject | null, writer: SchemaWriter): Parameter[] {
+  const required = new Set((query?.required as string[] | undefined) ?? []);
+  return Object.entries(query?.properties ?? {}).map(([name, schema]) => {
+    const { description, ...shape } = writer.write(schema);
+    return {
+      name,
+      in: "query",
+      required: required.has(name) && schema["default"] === undefined,
+      ...(description === undefined ? {} : { description: String(description) }),
+      schema: shape,
+    };
+  });
+}
+
+/** `/v1/control/tui/state` belongs to `control`, `/health` to `gateway`. */
+function tagOf(path: string): string {
+  return /^\/v1\/([a-z-]+)/.exec(path)?.[1] ?? "server";
+}
+
+function content(schema: TSchema, writer: SchemaWriter): Content {
+  const mediaType = schema["contentMediaType"];
+  return typeof mediaType === "string"
+    ? { [mediaType]: { schema: { type: "string" } } }
+    : json(writer.write(schema));
+}
+
+function json(schema: JsonSchema): Content {
+  return { "application/json": { schema } };
+}
+
+function describe(schema: TSchema, otherwise: string): string {
+  const text = schema.description ?? otherwise;
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

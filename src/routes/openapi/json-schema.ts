@@ -1,0 +1,80 @@
+import type { TSchema } from "@sinclair/typebox";
+
+export type JsonSchema = Record<string, unknown>;
+
+/** Writes TypeBox schemas as the JSON Schema of OpenAPI 3.1 and keeps what they refer to. */
+export interface SchemaWriter {
+  write(schema: TSchema): JsonSchema;
+  /** The named schemas that were referred to so far, themselves written, by name. */
+  components(): Record<string, JsonSchema>;
+}
+
+/**
+ * `named`: schemas that become components wherever one of the same shape occurs, a described variation included.
+ * Only objects and choices are worth a name; of two of one shape the first gives it.
+ */
+export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): SchemaWriter {
+  const nameOf = new Map<string, string>();
+  for (const [name, schema] of Object.entries(named)) {
+    const shape = shapeOf(schema);
+    if ((schema["anyOf"] || schema["properties"]) && !nameOf.has(shape)) nameOf.set(shape, name);
+  }
+  const used = new Map<string, JsonSchema>();
+
+  function write(schema: JsonSchema): JsonSchema {
+    const name = nameOf.get(shapeOf(schema));
+    if (name === undefined) return writeParts(schema);
+    const own = named[name] ?? schema;
+    if (!used.has(name)) {
+      // Entered before its parts are written: a part may refer to the whole.
+      used.set(name, {});
+      used.set(name, writeParts(own));
+    }
+    const description = schema["description"];
+    return {
+      $ref: `#/components/schemas/${name}`,
+      ...(description === undefined || description === own["description"] ? {} : { description }),
+    };
+  }
+
+  function writeParts(schema: JsonSchema): JsonSchema {
+    const { anyOf, properties, items, additionalProperties, patternProperties, ...rest } = schema;
+    const choices = Array.isArray(anyOf) ? (anyOf as JsonSchema[]) : null;
+    const words = choices?.every((choice) => typeof choice["const"] === "string" && !choice["description"]);
+    const values: JsonSchema | undefined = patternProperties
+      ? Object.values(patternProperties as Record<string, JsonSchema>)[0]
+      : undefined;
+    return {
+      // Without TypeBox's own marks, which are symbols.
+      ...Object.fromEntries(Object.entries(rest)),
+      ...(choices && words ? { type: "string", enum: choices.map((choice) => choice["const"]) } : {}),
+      ...(choices && !words ? { anyOf: choices.map(write) } : {}),
+      ...(properties ? { properties: writeEach(properties as Record<string, JsonSchema>) } : {}),
+      ...(items ? { items: write(items as JsonSchema) } : {}),
+      ...(additionalProperties === undefined
+        ? {}
+        : {
+            additionalProperties:
+              typeof additionalProperties === "object"
+                ? write(additionalProperties as JsonSchema)
+                : additionalProperties,
+          }),
+      // A record: whatever its keys are, its values have this shape.
+      ...(values ? { additionalProperties: write(values) } : {}),
+    };
+  }
+
+  const writeEach = (properties: Record<string, JsonSchema>) =>
+    Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, write(part)]));
+
+  return {
+    write,
+    components: () => Object.fromEntries([...used].sort(([left], [right]) => (left < right ? -1 : 1))),
+  };
+}
+
+/** Equal for schemas that accept the same and differ in their description only. */
+function shapeOf(schema: JsonSchema): string {
+  const { description: _description, ...shape } = schema;
+  return JSON.stringify(shape);
+}

@@ -1,0 +1,141 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { Type } from "@sinclair/typebox";
+import Ajv from "ajv/dist/2020.js";
+import { documentEndpoints, type Endpoint, gatewayEndpoints } from "../../src/protocol/endpoints.ts";
+import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
+import { createSchemaWriter } from "../../src/routes/openapi/json-schema.ts";
+import { renderReference } from "../../src/routes/openapi/page.ts";
+import { createGatewayBundle } from "../support/gateway-bundle.ts";
+import { inProcess } from "../support/http-surface.ts";
+
+const document = gatewayOpenApi();
+const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+
+describe("the gateway's OpenAPI document", () => {
+  test("is valid OpenAPI 3.1", async () => {
+    const validator = new Validator();
+    const result = await validator.validate(structuredClone(document) as object as Record<string, unknown>);
+    expect([result.valid, result.errors, validator.version]).toEqual([true, undefined, "3.1"]);
+  });
+
+  test("each of its schemas compiles as JSON Schema 2020-12 and each of its references leads somewhere", () => {
+    const ajv = new Ajv({ strict: true });
+    ajv.addVocabulary(["components"]);
+    ajv.addSchema({ $id: "document", components: document.components }, "document");
+    for (const name of Object.keys(document.components.schemas)) {
+      expect(ajv.getSchema(`document#/components/schemas/${name}`), name).toBeFunction();
+    }
+    const references = [...JSON.stringify(document).matchAll(/"#\/components\/(\w+)\/(\w+)"/g)];
+    expect(references.length).toBeGreaterThan(100);
+    for (const [reference, section, name] of references) {
+      const found = document.components[section as "schemas"]?.[name ?? ""];
+      expect(found, reference).toBeDefined();
+    }
+  });
+
+  test("a schema of it accepts and refuses what the route accepts and refuses", () => {
+    const ajv = new Ajv({ strict: false });
+    const check = ajv.compile({ ...document, $ref: "#/components/schemas/GatewayRequest" });
+    const submit = (payload: object) => ({ schema_version: 1, kind: "submit_prompt", payload });
+    expect(check(submit({ prompt: "x", delivery: "immediate" }))).toBe(true);
+    expect(check({ kind: "interrupt" })).toBe(true);
+    for (const wrong of [submit({ prompt: " " }), submit({ prompt: 5 }), submit({ prompt: "x", more: 1 })]) {
+      expect(check(wrong)).toBe(false);
+    }
+  });
+
+  test("holds every declared operation under its name, with a summary, its statuses and its body", () => {
+    const declared: Record<string, Endpoint> = { ...gatewayEndpoints, ...documentEndpoints };
+    expect(operations.map(({ operationId }) => operationId).sort()).toEqual(Object.keys(declared).sort());
+    for (const operation of operations) {
+      const endpoint = declared[operation.operationId];
+      const statuses = [endpoint?.status, ...Object.keys(endpoint?.errors ?? {})].map(String);
+      expect(Object.keys(operation.responses)).toEqual(
+        expect.arrayContaining([...statuses, "403", "421", "500"]),
+      );
+      expect(operation.summary).not.toBe("");
+      expect(operation.requestBody !== undefined).toBe(endpoint?.body !== null);
+    }
+  });
+
+  test("asks for a bearer token everywhere but on /health", () => {
+    const open = operations.filter(({ security }) => security?.length === 0);
+    expect(open.map(({ operationId }) => operationId)).toEqual(["health"]);
+    expect(document.security).toEqual([{ bearer: [] }, {}]);
+    expect(document.components.securitySchemes["bearer"]).toMatchObject({ type: "http", scheme: "bearer" });
+  });
+
+  test("is what GET /openapi.json answers and what docs/ holds", async () => {
+    await using bundle = createGatewayBundle();
+    const reply = await inProcess((request) => bundle.app.fetch(request)).request("/openapi.json");
+    const kept = readFileSync(join(import.meta.dir, "../../docs/openapi.gateway.json"), "utf8");
+    expect(await reply.json()).toEqual(JSON.parse(kept) as never);
+  });
+});
+
+describe("the page at /docs", () => {
+  test("loads nothing from elsewhere and runs nothing", async () => {
+    await using bundle = createGatewayBundle();
+    const reply = await inProcess((request) => bundle.app.fetch(request)).request("/docs");
+    const html = await reply.text();
+    expect(html).not.toMatch(/\b(?:https?:)?\/\/[a-z0-9]/i);
+    expect(html).not.toMatch(
+      /<(?:script|link(?! rel="icon" href="data:,")|img|iframe|object|embed)\b|@import|url\(/i,
+    );
+    expect(reply.headers.get("content-security-policy")).toStartWith("default-src 'none'");
+  });
+
+  test("has a place for every operation and schema, and every link of it leads to one", () => {
+    const html = renderReference(document);
+    const places = new Set([...html.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]));
+    const links = [...html.matchAll(/ href="#([^"]+)"/g)].map((match) => match[1]);
+    for (const { operationId } of operations) expect(places).toContain(operationId);
+    expect(links.filter((link) => !places.has(link))).toEqual([]);
+    expect(links.length).toBeGreaterThan(100);
+  });
+
+  test("shows text of the document as text", () => {
+    const { info, ...rest } = document;
+    const html = renderReference({ ...rest, info: { ...info, description: '<b onclick="x">&' } });
+    expect(html).toContain("&lt;b onclick=&quot;x&quot;&gt;&amp;");
+  });
+});
+
+describe("a schema is written", () => {
+  const Color = Type.Union([Type.Literal("red"), Type.Literal("blue")], { description: "a colour" });
+  const Tree = Type.Object({ color: Color, other: Type.Optional(Color) });
+  const writer = () => createSchemaWriter({ Color, Tree });
+
+  test("once, under its name, also where it is optional or described otherwise", () => {
+    const one = writer();
+    expect(one.write(Type.Object({ tree: Tree, mine: { ...Color, description: "mine" } }))).toMatchObject({
+      properties: {
+        tree: { $ref: "#/components/schemas/Tree" },
+        mine: { $ref: "#/components/schemas/Color", description: "mine" },
+      },
+    });
+    expect(one.components()["Tree"]).toMatchObject({
+      properties: {
+        color: { $ref: "#/components/schemas/Color" },
+        other: { $ref: "#/components/schemas/Color" },
+      },
+    });
+  });
+
+  test("a closed set of words is an enum, a record tells the shape of its values", () => {
+    const one = writer();
+    one.write(Color);
+    expect(one.components()["Color"]).toEqual({
+      type: "string",
+      enum: ["red", "blue"],
+      description: "a colour",
+    });
+    expect(one.write(Type.Record(Type.String(), Type.Integer()))).toEqual({
+      type: "object",
+      additionalProperties: { type: "integer" },
+    });
+  });
+});

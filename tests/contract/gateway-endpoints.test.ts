@@ -1,0 +1,200 @@
+import { describe, expect, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
+import { documentEndpoints, type Endpoint, gatewayEndpoints } from "../../src/protocol/endpoints.ts";
+import { giveTerminal } from "../support/fake-terminal.ts";
+import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";
+import { json, surfaces } from "../support/http-surface.ts";
+
+const declared = { ...gatewayEndpoints, ...documentEndpoints };
+type Name = keyof typeof declared;
+
+interface Call {
+  /** Path and query; the endpoint's own path when absent. */
+  url?: (bundle: GatewayBundle) => Promise<string>;
+  body?: object;
+}
+
+/** One good call of every operation: a declaration without one does not compile. */
+const calls: Record<Name, Call> = {
+  health: {},
+  status: {},
+  submitRequest: { body: { kind: "submit_prompt", payload: { prompt: "hello", delivery: "immediate" } } },
+  listRequests: { url: async () => "/v1/requests?limit=5" },
+  readRequest: {
+    url: async ({ queue }) => {
+      const { request_id } = await queue.accept({ kind: "submit_prompt", payload: { prompt: "x" } });
+      return `/v1/requests/${request_id}`;
+    },
+  },
+  controlPrompt: { body: { schema_version: 2, prompt: "hello" } },
+  terminalState: {},
+  terminalHistory: {},
+  notePrompt: { body: { prompt: "typed by hand" } },
+  explain: {},
+  wait: { url: async () => "/v1/control/tui/wait?for=ready&timeout_seconds=0.5" },
+  decide: { body: { option: 1 } },
+  sendKeys: { body: { sequence: "y<[Enter]>" } },
+  reconcile: {},
+  openApiDocument: {},
+  referencePage: {},
+};
+const names = Object.keys(calls) as Name[];
+
+test("every route of the app is declared once, and every declaration has a route", async () => {
+  await using bundle = createGatewayBundle();
+  const told = (routes: readonly { method: string; path: string }[]) =>
+    routes.map(({ method, path }) => `${method} ${path}`).sort();
+  expect(told(bundle.app.routes)).toEqual(told(Object.values(declared)));
+});
+
+describe.each(surfaces)("every operation $surface", ({ open }) => {
+  async function call(name: Name, change: (init: RequestInit) => RequestInit = (init) => init) {
+    await using bundle = createGatewayBundle();
+    giveTerminal(bundle.agent);
+    await using http = open((request) => bundle.app.fetch(request));
+    const { url, body } = calls[name];
+    const endpoint: Endpoint = declared[name];
+    const init = body ? json(body, endpoint.method) : { method: endpoint.method };
+    const reply = await http.request((await url?.(bundle)) ?? endpoint.path, change(init));
+    return { endpoint, reply, text: await reply.text() };
+  }
+
+  test.each(names)("%s answers with its declared status and body", async (name) => {
+    const { endpoint, reply, text } = await call(name);
+    const type = endpoint.reply["contentMediaType"] ?? "application/json";
+    expect([reply.status, reply.headers.get("content-type")]).toEqual([
+      endpoint.status,
+      expect.stringContaining(type),
+    ]);
+    const body: unknown = type === "application/json" ? JSON.parse(text) : text;
+    expect([...Value.Errors(endpoint.reply, body)]).toEqual([]);
+  });
+
+  test.each(names.filter((name) => declared[name].method === "GET"))(
+    "HEAD of %s answers like GET, without a body",
+    async (name) => {
+      const { endpoint, reply, text } = await call(name, () => ({ method: "HEAD" }));
+      expect([reply.status, text]).toEqual([endpoint.status, ""]);
+    },
+  );
+
+  const withBody = names.filter((name) => declared[name].body !== null);
+  test.each(withBody)("%s takes its schema_version or none, and no other", async (name) => {
+    const version = name === "controlPrompt" ? 2 : 1;
+    const answered = async (change: (body: Record<string, unknown>) => void) => {
+      const body: Record<string, unknown> = { ...calls[name].body };
+      change(body);
+      const { reply, text } = await call(name, (init) => ({ ...init, body: JSON.stringify(body) }));
+      return { status: reply.status, detail: (JSON.parse(text) as { detail?: unknown }).detail };
+    };
+    const good = declared[name].status;
+    expect(
+      (
+        await answered((body) => {
+          delete body["schema_version"];
+        })
+      ).status,
+    ).toBe(good);
+    expect(
+      (
+        await answered((body) => {
+          body["schema_version"] = version;
+        })
+      ).status,
+    ).toBe(good);
+    for (const wrong of [3 - version, 0, String(version), null, version + 0.5]) {
+      const answer = await answered((body) => {
+        body["schema_version"] = wrong;
+      });
+      expect([wrong, answer.status, answer.detail]).toEqual([
+        wrong,
+        422,
+        [expect.objectContaining({ type: "literal_error", loc: ["body", "schema_version"] })],
+      ]);
+    }
+  });
+
+  test.each(withBody)("%s refuses an unknown key, bad JSON, an empty body and another type", async (name) => {
+    const status = async (init: RequestInit) =>
+      (await call(name, (good) => ({ ...good, ...init }))).reply.status;
+    expect(await status({ body: JSON.stringify({ ...calls[name].body, surprise: 1 }) })).toBe(422);
+    for (const body of ["{", "", "[]", "5", "null", '"text"']) expect(await status({ body })).toBe(422);
+    expect(await status({ body: "x", headers: { "content-type": "text/plain" } })).toBe(415);
+  });
+
+  test.each(names)("%s refuses another method with 405 and tells which one it takes", async (name) => {
+    const { endpoint, reply } = await call(name, () => ({ method: "PATCH" }));
+    expect([reply.status, reply.headers.get("allow")]).toEqual([
+      405,
+      expect.stringContaining(endpoint.method),
+    ]);
+  });
+
+  const queries = [
+    { id: "a limit of 0", url: "/v1/requests?limit=0", field: "limit" },
+    { id: "a negative limit", url: "/v1/requests?limit=-1", field: "limit" },
+    { id: "a limit over 1000", url: "/v1/requests?limit=1001", field: "limit" },
+    { id: "a limit that is no number", url: "/v1/requests?limit=abc", field: "limit" },
+    { id: "an empty limit", url: "/v1/requests?limit=", field: "limit" },
+    { id: "half a request", url: "/v1/requests?limit=1.5", field: "limit" },
+    { id: "a limit in another notation", url: "/v1/requests?limit=1e2", field: "limit" },
+    { id: "an unknown state", url: "/v1/requests?state=lost", field: "state" },
+    { id: "an unknown parameter", url: "/v1/requests?offset=1", field: "offset" },
+    { id: "a history of 0", url: "/v1/control/tui/history?limit=0", field: "limit" },
+    { id: "a history over 1000", url: "/v1/control/tui/history?limit=1001", field: "limit" },
+    { id: "a history of abc", url: "/v1/control/tui/history?limit=abc", field: "limit" },
+    { id: "a wait for nothing", url: "/v1/control/tui/wait", field: "for" },
+    {
+      id: "a wait of more than an hour",
+      url: "/v1/control/tui/wait?for=ready&timeout_seconds=3601",
+      field: "timeout_seconds",
+    },
+  ];
+  test.each(queries)("$id is 422 and says where", async ({ url, field }) => {
+    await using bundle = createGatewayBundle();
+    const terminal = giveTerminal(bundle.agent);
+    await using http = open((request) => bundle.app.fetch(request));
+    const reply = await http.request(url);
+    const { detail } = (await reply.json()) as { detail: { loc: unknown[] }[] };
+    expect([reply.status, detail[0]?.loc]).toEqual([422, ["query", field]]);
+    expect([terminal.limits, terminal.waited]).toEqual([[], []]);
+  });
+
+  test("the history's limit is 100 unless told otherwise, and reaches the terminal as a number", async () => {
+    await using bundle = createGatewayBundle();
+    const terminal = giveTerminal(bundle.agent);
+    await using http = open((request) => bundle.app.fetch(request));
+    for (const query of ["", "?limit=1", "?limit=1000"]) {
+      expect((await http.request(`/v1/control/tui/history${query}`)).status).toBe(200);
+    }
+    expect(terminal.limits).toEqual([100, 1, 1000]);
+  });
+
+  test("a noted prompt reaches the terminal and is answered with its state", async () => {
+    await using bundle = createGatewayBundle();
+    const terminal = giveTerminal(bundle.agent);
+    await using http = open((request) => bundle.app.fetch(request));
+    const note = (body: object) => http.request("/v1/control/tui/note-prompt", json(body));
+    const reply = await note({ prompt: "typed by hand" });
+    expect([reply.status, await reply.json(), terminal.noted]).toEqual([
+      200,
+      JSON.parse(JSON.stringify(terminal.state)),
+      ["typed by hand"],
+    ]);
+    expect((await note({ prompt: " " })).status).toBe(422);
+    expect(terminal.noted).toHaveLength(1);
+  });
+
+  test.each(["state", "history", "explain", "wait?for=ready"])(
+    "/v1/control/tui/%s is 422 for an agent without a tracked terminal",
+    async (what) => {
+      await using bundle = createGatewayBundle();
+      await using http = open((request) => bundle.app.fetch(request));
+      const reply = await http.request(`/v1/control/tui/${what}`);
+      expect([reply.status, await reply.json()]).toEqual([
+        422,
+        { detail: "this backend has no tracked terminal" },
+      ]);
+    },
+  );
+});

@@ -10,7 +10,7 @@ import type {
 } from "../../protocol/gateway.ts";
 import { afterThisTurn, type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
-import { type Ids, idStamp } from "../../system/ids.ts";
+import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Agent, InterruptOutcome, SubmitOutcome } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
@@ -19,6 +19,7 @@ import { type Coalesced, coalesce } from "./coalesce.ts";
 import { type End, endOf, endUnknown, unknownOutcome } from "./end.ts";
 import { planNext, policyOf } from "./plan.ts";
 import { toRecord } from "./record.ts";
+import { createRequestIds } from "./request-ids.ts";
 
 /**
  * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
@@ -62,6 +63,7 @@ const coalesceWindow = 64;
 
 export function createQueue(deps: QueueDeps): Queue {
   const { store, agent, clock, ids, events, log } = deps;
+  const newRequestId = createRequestIds({ clock, ids });
   let depth = store.depth();
   let inSlot = false;
   let waiting: Waiting | null = null;
@@ -265,7 +267,7 @@ export function createQueue(deps: QueueDeps): Queue {
   return {
     async accept(request) {
       const acceptedAtUtc = now();
-      const requestId = `gwreq-${idStamp(clock.nowMs())}-${ids.hex(4)}`;
+      const requestId = newRequestId();
       const epoch = deps.epoch();
       await store.insertAccepted({
         requestId,

@@ -108,12 +108,13 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
     .orderBy(asc(requests.seq))
     .limit(sql.placeholder("limit"))
     .prepare();
-  const headOfLane = db
+  const oldestOf = (lane: Lane) =>
+    sql`(SELECT min(seq) FROM ${requests} WHERE state = 'accepted' AND lane = ${lane})`;
+  const headOfEachLane = db
     .select()
     .from(requests)
-    .where(and(sql`state = 'accepted'`, eq(requests.lane, sql.placeholder("lane"))))
+    .where(sql`seq IN (${sql.join(lanes.map(oldestOf), sql`, `)})`)
     .orderBy(asc(requests.seq))
-    .limit(1)
     .prepare();
   const theRunning = db.select().from(requests).where(sql`state = 'running'`).prepare();
   const countAccepted = db
@@ -192,10 +193,7 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
       });
     },
     get: read,
-    heads: () =>
-      lanes
-        .flatMap((lane) => headOfLane.all({ lane }).map(toStored))
-        .sort((left, right) => left.seq - right.seq),
+    heads: () => headOfEachLane.all().map(toStored),
     acceptedFrom: (seq, limit) => acceptedInOrder.all({ seq, limit }).map(toStored),
     running: () => {
       const row = theRunning.get();

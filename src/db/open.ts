@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import { type Clock, timestampNow } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
+import { createPrivately } from "../system/private-file.ts";
 import type { Steps } from "../system/steps.ts";
 import type { Migration } from "./migrations.ts";
 
@@ -19,8 +20,7 @@ export interface Store<S extends Record<string, unknown>> {
 }
 
 /**
- * Opens (and creates) a database file, 0600 through the folder's 0700, and brings it to the newest migration.
- * `:memory:` is allowed. Refuses a file that a newer version wrote, or whose applied migrations differ from ours.
+ * Opens (and creates, 0600) a database file and brings it to the newest migration. `:memory:` is allowed. Refuses a file that a newer version wrote, or whose applied migrations differ from ours.
  */
 export function openStore<S extends Record<string, unknown>>(options: {
   path: string;
@@ -30,6 +30,7 @@ export function openStore<S extends Record<string, unknown>>(options: {
   steps: Steps;
 }): Store<S> {
   const { path, schema, migrations, clock, steps } = options;
+  if (path !== ":memory:") createPrivately(path);
   const client = new Database(path, { create: true, readwrite: true, strict: true });
   try {
     for (const pragma of ["busy_timeout=5000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"]) {

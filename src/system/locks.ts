@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
-import { closeSync, openSync } from "node:fs";
 import { type Clock, sleep } from "./clock.ts";
+import { createPrivately } from "./private-file.ts";
 
 /**
  * Mutual exclusion between processes. The lock belongs to the operating system: it ends with its owner, also
@@ -56,17 +56,5 @@ function tryBegin(database: Database): boolean {
   } catch (error) {
     if ((error as { code?: string }).code === "SQLITE_BUSY") return false;
     throw error;
-  }
-}
-
-/**
- * Mode 0600 from the first moment. An existing file is left unopened: closing any handle on it would drop a
- * POSIX lock that this process holds.
- */
-function createPrivately(path: string): void {
-  try {
-    closeSync(openSync(path, "wx", 0o600));
-  } catch (error) {
-    if ((error as { code?: string }).code !== "EEXIST") throw error;
   }
 }

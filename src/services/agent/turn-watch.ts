@@ -16,10 +16,15 @@ export interface TurnNews {
 /**
  * What `state` proves about a prompt that was submitted before it. A turn has started when the tool shows that it
  * works; it has ended when the tracker, which holds `active` from the submission on, calls the terminal ready
- * again or records a result. A turn too quick to be seen working starts and ends at once. Pure.
+ * again or records a result. A turn too quick to be seen working starts and ends at once. A program that has ended
+ * took its turn with it; a program that cannot be looked at proves nothing. Pure.
  */
 export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
   if (watch.ended) return { watch, evidence: [] };
+  if (state.diagnostics.process_state === "tui_down") {
+    const proof = "the agent's program has ended";
+    return { watch: { ...watch, ended: true }, evidence: [{ step: "turn_ended", proof }] };
+  }
   const evidence: TurnNews["evidence"] = [];
   const reasons = state.active_reasons ?? [];
   let { started } = watch;

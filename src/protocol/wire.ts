@@ -43,8 +43,12 @@ export const Timestamp = Type.String({
 
 export const SchemaVersion1 = Type.Literal(1, { description: "version of this shape" });
 
-/** Text with at least one character that is not blank. */
-export const NonBlank = (description: string) => Type.String({ minLength: 1, pattern: "\\S", description });
+/** A character to see: neither blank nor a control character, which no terminal is given. */
+export const visiblePattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]";
+
+/** Text with at least one character to see. */
+export const NonBlank = (description: string) =>
+  Type.String({ minLength: 1, pattern: visiblePattern, description });
 
 /** One finding of the validation of a request. Never echoes the input (ruling 9). */
 export const ValidationIssue = Strict({

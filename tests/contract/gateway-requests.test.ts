@@ -97,6 +97,12 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
     },
     { id: "a blank prompt", body: submit("  "), loc: ["body", "payload", "prompt"], type: "value_error" },
     {
+      id: "a prompt of control characters, of which nothing would be typed,",
+      body: submit("\x1b\x07\x9b\n"),
+      loc: ["body", "payload", "prompt"],
+      type: "value_error",
+    },
+    {
       id: "a missing prompt",
       body: { kind: "submit_prompt", payload: {} },
       loc: ["body", "payload", "prompt"],

@@ -1,5 +1,5 @@
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
-import type { ValidationIssue } from "../../protocol/wire.ts";
+import { type ValidationIssue, visiblePattern } from "../../protocol/wire.ts";
 
 interface ValidationFault {
   /** `body`, `query`, `params`, ... */
@@ -92,7 +92,9 @@ function messageOf(error: ValueError): string {
     case ValueErrorType.ObjectAdditionalProperties:
       return "is not a known field";
     case ValueErrorType.StringPattern:
-      return error.schema["pattern"] === "\\S" ? "must not be blank" : "does not have the expected form";
+      return error.schema["pattern"] === visiblePattern
+        ? "must not be blank"
+        : "does not have the expected form";
     default:
       return error.message.charAt(0).toLowerCase() + error.message.slice(1);
   }

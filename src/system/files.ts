@@ -10,9 +10,11 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
+  truncateSync,
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
@@ -27,6 +29,8 @@ export interface Files {
   /** The whole file as text, or null when it does not exist. Other failures throw. */
   read(path: string): string | null;
   exists(path: string): boolean;
+  /** Bytes `start` to before `end` (both from 0), fewer where the file ends, none when it does not exist. */
+  readPart(path: string, start: number, end: number): Uint8Array;
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
   stat(path: string): { size: number; modifiedMs: number; directory: boolean } | null;
   /** Whether this user may make files in the folder at `path`. */
@@ -43,6 +47,8 @@ export interface Files {
   write(label: string, path: string, text: string, options?: { durable?: boolean; mode?: number }): void;
   /** Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. */
   append(label: string, path: string, text: string): void;
+  /** Cuts the file off after `size` bytes. */
+  truncate(label: string, path: string, size: number): void;
   rename(label: string, from: string, to: string): void;
   /** Removes a file or an empty-or-not folder; absent is fine. Never follows a link at `path` itself. */
   remove(label: string, path: string): void;
@@ -59,6 +65,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
   return {
     read: readOrNull,
     exists: (path) => statOrNull(path) !== null,
+    readPart,
     stat: (path) => {
       const found = statOrNull(path);
       return found && { size: found.size, modifiedMs: found.mtimeMs, directory: found.isDirectory() };
@@ -87,6 +94,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     write: (label, path, text, options = {}) =>
       step(label, () => replaceFile(path, text, ids, options.durable ?? true, options.mode ?? 0o600)),
     append: (label, path, text) => step(label, () => appendFileSync(path, text, { mode: 0o600 })),
+    truncate: (label, path, size) => step(label, () => truncateSync(path, size)),
     rename: (label, from, to) => step(label, () => renameSync(from, to)),
     remove: (label, path) => step(label, () => rmSync(path, { recursive: true, force: true })),
   };
@@ -127,6 +135,28 @@ function readOrNull(path: string): string | null {
   } catch (error) {
     if (isAbsent(error)) return null;
     throw error;
+  }
+}
+
+function readPart(path: string, start: number, end: number): Uint8Array {
+  let handle: number;
+  try {
+    handle = openSync(path, "r");
+  } catch (error) {
+    if (isAbsent(error)) return new Uint8Array();
+    throw error;
+  }
+  try {
+    const bytes = new Uint8Array(Math.max(0, end - start));
+    let filled = 0;
+    while (filled < bytes.length) {
+      const read = readSync(handle, bytes, filled, bytes.length - filled, start + filled);
+      if (read === 0) break;
+      filled += read;
+    }
+    return bytes.subarray(0, filled);
+  } finally {
+    closeSync(handle);
   }
 }
 

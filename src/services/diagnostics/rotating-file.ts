@@ -1,0 +1,54 @@
+import { basename, dirname } from "node:path";
+import type { Files } from "../../system/files.ts";
+
+export interface RotatingFile {
+  /** Appends whole lines. What is larger than the limit by itself is dropped. Throws what the file system throws. */
+  append(text: string): void;
+}
+
+/**
+ * A file that never grows beyond `maxBytes`: before an append that would, it becomes `<path>.1`, `.1` becomes `.2`
+ * and so on up to `backups`; the oldest goes. With no backups it starts anew. The size is asked for each time:
+ * a process started by us may have its streams appended to the same file.
+ */
+export function createRotatingFile(options: {
+  files: Files;
+  label: string;
+  path: string;
+  maxBytes: number;
+  backups: number;
+}): RotatingFile {
+  const { files, label, path, maxBytes, backups } = options;
+
+  function rotate(): void {
+    for (const old of keptSuffixes().filter((suffix) => suffix >= backups)) {
+      files.remove(`${label}-rotate`, `${path}.${old}`);
+    }
+    for (const suffix of keptSuffixes().reverse()) {
+      files.rename(`${label}-rotate`, `${path}.${suffix}`, `${path}.${suffix + 1}`);
+    }
+    if (backups > 0) files.rename(`${label}-rotate`, path, `${path}.1`);
+    else files.remove(`${label}-rotate`, path);
+  }
+
+  /** Ascending. */
+  function keptSuffixes(): number[] {
+    const prefix = `${basename(path)}.`;
+    return files
+      .list(dirname(path))
+      .filter((name) => name.startsWith(prefix) && /^[1-9]\d*$/.test(name.slice(prefix.length)))
+      .map((name) => Number(name.slice(prefix.length)))
+      .sort((left, right) => left - right);
+  }
+
+  return {
+    append(text) {
+      const bytes = Buffer.byteLength(text);
+      if (bytes > maxBytes) return;
+      const size = files.stat(path)?.size ?? 0;
+      if (size + bytes > maxBytes) rotate();
+      files.ensureDirectory(`${label}-folder`, dirname(path));
+      files.append(label, path, text);
+    },
+  };
+}

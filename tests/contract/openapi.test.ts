@@ -5,6 +5,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { Type } from "@sinclair/typebox";
 import Ajv from "ajv/dist/2020.js";
 import { documentEndpoints, type Endpoint, gatewayEndpoints } from "../../src/protocol/endpoints.ts";
+import { renderJson } from "../../src/protocol/json.ts";
 import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
 import { createSchemaWriter } from "../../src/routes/openapi/json-schema.ts";
 import { renderReference } from "../../src/routes/openapi/page.ts";
@@ -68,11 +69,15 @@ describe("the gateway's OpenAPI document", () => {
     expect(document.components.securitySchemes["bearer"]).toMatchObject({ type: "http", scheme: "bearer" });
   });
 
-  test("is what GET /openapi.json answers and what docs/ holds", async () => {
+  test("is what GET /openapi.json answers", async () => {
     await using bundle = createGatewayBundle();
     const reply = await inProcess((request) => bundle.app.fetch(request)).request("/openapi.json");
+    expect(await reply.json()).toEqual(JSON.parse(JSON.stringify(document)) as never);
+  });
+
+  test("is what docs/ holds; otherwise run `bun run docs`", () => {
     const kept = readFileSync(join(import.meta.dir, "../../docs/openapi.gateway.json"), "utf8");
-    expect(await reply.json()).toEqual(JSON.parse(kept) as never);
+    expect(kept === renderJson(document)).toBe(true);
   });
 });
 

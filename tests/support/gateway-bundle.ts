@@ -2,6 +2,7 @@ import { openRequestStore, type RequestStore } from "../../src/db/gateway/reques
 import type { GatewayEvent } from "../../src/protocol/events.ts";
 import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
+import type { HttpObservation } from "../../src/routes/http/observe.ts";
 import { createKeyControl } from "../../src/services/prompt/key-control.ts";
 import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
@@ -25,7 +26,14 @@ export interface GatewayBundle extends AsyncDisposable {
 
 /** The services and routes of a gateway over a fake agent, a fake clock and a real SQLite database. */
 export function createGatewayBundle(
-  options: { path?: string; steps?: Steps; agent?: FakeAgent; start?: boolean; token?: string } = {},
+  options: {
+    path?: string;
+    steps?: Steps;
+    agent?: FakeAgent;
+    start?: boolean;
+    token?: string;
+    observation?: HttpObservation;
+  } = {},
 ): GatewayBundle {
   const clock = createFakeClock();
   const agent = options.agent ?? createFakeAgent();
@@ -36,7 +44,7 @@ export function createGatewayBundle(
   const faults: unknown[] = [];
   const eventLog = {
     append: (kind: string, fields = {}) => {
-      events.push({ ...fields, kind, at_utc: toTimestamp(clock.nowMs()) });
+      events.push({ ...fields, seq: events.length + 1, kind, at_utc: toTimestamp(clock.nowMs()) });
     },
     subscribe: () => () => {},
   };
@@ -83,6 +91,7 @@ export function createGatewayBundle(
       agent,
     },
     gate: { allowsHost: hostRule("127.0.0.1"), allowedOrigins: [], token: options.token ?? null },
+    ...(options.observation ? { observation: options.observation } : {}),
     faults: { report: (error) => `fault-${faults.push(error)}` },
   });
   agent.onChange(() => {

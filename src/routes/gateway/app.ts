@@ -7,6 +7,7 @@ import { numbersIn, repliesOf } from "../http/declared.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
 import { jsonBody } from "../http/json-body.ts";
+import type { HttpObservation } from "../http/observe.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
 import { controlRoutes } from "./control.ts";
 import { gatewayOpenApi } from "./openapi.ts";
@@ -72,9 +73,11 @@ export function createGatewayApp(options: {
   services: GatewayServices;
   gate: GateOptions;
   faults: FaultReporter;
+  observation?: HttpObservation;
 }) {
   const { services } = options;
   const app = new Elysia({ name: "gateway", normalize: false });
+  if (options.observation) app.use(options.observation.plugin);
   return app
     .use(httpErrors({ faults: options.faults, routes: () => app.routes }))
     .use(httpGate(options.gate))

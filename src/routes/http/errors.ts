@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { ErrorBody } from "../../protocol/wire.ts";
 import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
 import { toIssues } from "./issues.ts";
+import { type Route, routesAt } from "./routes-at.ts";
 
 /** The one place where a reason becomes a status (ruling 9). */
 const statusOf: Record<ServiceErrorCode, number> = {
@@ -29,10 +30,7 @@ export interface FaultReporter {
  * list for validation, 405 for a known path with another method, 500 with an id for anything unforeseen, whose
  * message stays in the log. `routes` is asked late because routes are added after this.
  */
-export function httpErrors(deps: {
-  faults: FaultReporter;
-  routes: () => readonly { method: string; path: string }[];
-}) {
+export function httpErrors(deps: { faults: FaultReporter; routes: () => readonly Route[] }) {
   return new Elysia({ name: "http-errors" }).onError({ as: "global" }, ({ code, error, path, set }) => {
     const reply = (status: number, body: unknown) => {
       set.status = status;
@@ -54,7 +52,7 @@ export function httpErrors(deps: {
       });
     }
     if (code === "NOT_FOUND") {
-      const allowed = methodsAt(deps.routes(), path);
+      const allowed = [...new Set(routesAt(deps.routes(), path).map((route) => route.method))].sort();
       if (allowed.length === 0) return reply(404, { detail: "no such route" });
       set.headers["allow"] = allowed.join(", ");
       return reply(405, { detail: `method not allowed here; use ${allowed.join(" or ")}` });
@@ -64,22 +62,10 @@ export function httpErrors(deps: {
 }
 
 /** A refusal thrown while a body was read arrives wrapped as the cause of a parse error. */
-function serviceErrorOf(error: unknown): ServiceError | null {
+export function serviceErrorOf(error: unknown): ServiceError | null {
   if (error instanceof ServiceError) return error;
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof ServiceError ? cause : null;
-}
-
-function methodsAt(routes: readonly { method: string; path: string }[], path: string): string[] {
-  const wanted = path.split("/");
-  const matches = (pattern: string) => {
-    const parts = pattern.split("/");
-    return (
-      parts.length === wanted.length &&
-      parts.every((part, index) => part.startsWith(":") || part === wanted[index])
-    );
-  };
-  return [...new Set(routes.filter((route) => matches(route.path)).map((route) => route.method))].sort();
 }
 
 /** What the log keeps of a fault: its message on one line and its stack. */

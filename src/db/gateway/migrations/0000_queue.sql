@@ -20,9 +20,9 @@ CREATE TABLE `gateway_requests` (
 	`error_detail` text,
 	`result_json` text,
 	`evidence_json` text DEFAULT '[]' NOT NULL,
-	CONSTRAINT "request_kind_known" CHECK("gateway_requests"."request_kind" IN ('submit_prompt','interrupt','mail_notifier_prompt')),
-	CONSTRAINT "lane_known" CHECK("gateway_requests"."lane" IN ('interrupt','immediate','turn_boundary')),
-	CONSTRAINT "state_known" CHECK("gateway_requests"."state" IN ('accepted','running','completed','failed','coalesced'))
+	CONSTRAINT "request_kind_known" CHECK("gateway_requests"."request_kind" = 'submit_prompt' OR "gateway_requests"."request_kind" = 'interrupt' OR "gateway_requests"."request_kind" = 'mail_notifier_prompt'),
+	CONSTRAINT "lane_known" CHECK("gateway_requests"."lane" = 'interrupt' OR "gateway_requests"."lane" = 'immediate' OR "gateway_requests"."lane" = 'turn_boundary'),
+	CONSTRAINT "state_known" CHECK("gateway_requests"."state" = 'accepted' OR "gateway_requests"."state" = 'running' OR "gateway_requests"."state" = 'completed' OR "gateway_requests"."state" = 'failed' OR "gateway_requests"."state" = 'coalesced')
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `gateway_requests_request_id_unique` ON `gateway_requests` (`request_id`);--> statement-breakpoint

@@ -1,10 +1,12 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { openWorld, type World } from "../../src/cli/world.ts";
 import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
+import { readCurrentInstance } from "../../src/services/fleet/gateway-link.ts";
 import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
 import { chooseTool } from "../../src/services/sessions/launch-tools.ts";
+import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { faultEnvironment, type Moment } from "./fault-steps.ts";
 import { createTmux, type TmuxFixture } from "./tmux.ts";
 
@@ -30,6 +32,8 @@ export interface FaultAgent extends LaunchedSession {
 export interface ServeOptions {
   /** Dies there. */
   kill?: Moment;
+  /** Dies so many milliseconds after its process was started. */
+  killAfterMs?: number;
   /** File that gets every label that was passed. */
   trace?: string;
   /** Another program that serves the session root given as its last argument and prints `ready <base url>`. */
@@ -63,8 +67,10 @@ export async function createFaultLab(): Promise<FaultLab> {
   };
   const world = openWorld({ env, cwd: folder, home: env.HOME });
 
+  const started = new Set<{ kill(signal: "SIGKILL"): void; exited: Promise<unknown> }>();
+
   async function serve(sessionRoot: string, options: ServeOptions): Promise<GatewayProcess> {
-    const { kill, trace, command = [process.execPath, gatewayEntry] } = options;
+    const { kill, killAfterMs, trace, command = [process.execPath, gatewayEntry] } = options;
     const child = Bun.spawn([...command, sessionRoot], {
       env: {
         ...env,
@@ -75,6 +81,8 @@ export async function createFaultLab(): Promise<FaultLab> {
       stdout: "pipe",
       stderr: "pipe",
     });
+    started.add(child);
+    if (killAfterMs !== undefined) setTimeout(() => child.kill("SIGKILL"), killAfterMs);
     const complaints = new Response(child.stderr).text();
     const exited = child.exited.then(() => child.signalCode ?? child.exitCode ?? "unknown");
     const baseUrl = await readyUrl(child.stdout);
@@ -87,7 +95,10 @@ export async function createFaultLab(): Promise<FaultLab> {
       exited,
       complaints,
       async stop() {
-        child.kill("SIGTERM");
+        // Under a tracer the child is not the gateway itself.
+        const pid = readCurrentInstance(tmux.files, sessionPaths(sessionRoot).currentInstance)?.pid;
+        if (pid !== undefined) tmux.processes.signal(pid, "SIGTERM");
+        else child.kill("SIGTERM");
         return exited;
       },
       async kill() {
@@ -120,8 +131,29 @@ export async function createFaultLab(): Promise<FaultLab> {
         serve: (options = {}) => serve(session.sessionRoot, options),
       };
     },
-    [Symbol.asyncDispose]: () => tmux[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      for (const child of started) child.kill("SIGKILL");
+      await Promise.all([...started].map((child) => child.exited));
+      await tmux[Symbol.asyncDispose]();
+      endStuckClients(tmux.socket);
+    },
   };
+}
+
+/**
+ * tmux 3.3a: a control client whose reader was killed with output unread never leaves, and holds its server, which
+ * waits for it. Both are known by the private socket in their arguments.
+ */
+function endStuckClients(socket: string): void {
+  for (const name of existsSync("/proc") ? readdirSync("/proc") : []) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const argv = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
+      if (argv[0] === "tmux" && argv.includes(socket)) process.kill(Number(name), "SIGKILL");
+    } catch {
+      // It ended meanwhile.
+    }
+  }
 }
 
 /** The address on the line `ready <base url>`; null when the process ended without it. */

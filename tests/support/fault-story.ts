@@ -17,7 +17,7 @@ export interface Sent {
   requestId: string | null;
 }
 
-export interface Row {
+interface Row {
   request_id: string;
   request_kind: string;
   state: string;
@@ -46,8 +46,9 @@ export async function drained(
   client: GatewayClient,
   agent: FaultAgent,
   meanwhile: () => Promise<void> = async () => {},
+  withinMs = 15_000,
 ): Promise<string | null> {
-  const deadline = performance.now() + 15_000;
+  const deadline = performance.now() + withinMs;
   for (;;) {
     await meanwhile();
     const reply = await client.call("status", {});
@@ -84,7 +85,7 @@ export async function tellStory(
 }
 
 /** The stored requests, oldest first; the gateway must not run. */
-export function storedRequests(sessionRoot: string): Row[] {
+function storedRequests(sessionRoot: string): Row[] {
   const path = sessionPaths(sessionRoot).queue;
   if (!existsSync(path)) return [];
   const database = new Database(path, { readonly: true });
@@ -95,49 +96,60 @@ export function storedRequests(sessionRoot: string): Row[] {
   }
 }
 
-const unfinished = new Set(["accepted", "running"]);
-
 /**
- * What is wrong with the requests of a session whose queue has been drained after at most one crash: `sent` against
- * queue.sqlite and against what the agent says it was given. Empty when nothing is.
+ * What is wrong with the requests of a session whose queue has been drained after at most `crashes` crashes: `sent`
+ * against queue.sqlite and against what the agent says it was given. Empty when nothing is.
  */
-export function requestProblems(agent: FaultAgent, sent: readonly Sent[]): string[] {
-  const problems: string[] = [];
-  const rows = storedRequests(agent.sessionRoot);
+export function requestProblems(agent: FaultAgent, sent: readonly Sent[], crashes = 1): string[] {
+  const rows = storedRequests(agent.sessionRoot).map(toFacts);
   const submitted = agent.log().flatMap((record) => (record.kind === "submitted" ? [record.text] : []));
-  const times = (prompt: string) => submitted.filter((text) => text === prompt).length;
+  const stored = new Set(rows.map((row) => row.requestId));
+  const lost = sent.filter(({ requestId }) => requestId !== null && !stored.has(requestId));
+  const unknown = rows.filter((row) => row.unknown);
+  return [
+    ...lost.map(
+      (one) => `lost: ${one.kind} ${JSON.stringify(one.prompt)} was answered 202 and is not stored`,
+    ),
+    ...rows
+      .filter((row) => row.state === "accepted" || row.state === "running")
+      .map((row) => `stuck: ${row.name} is ${row.state}`),
+    ...rows
+      .filter((row) => row.state === "failed" && !row.unknown)
+      .map((row) => `failed without being unknown: ${row.name}: ${row.why}`),
+    ...(unknown.length > crashes ? [`${unknown.length} unknown outcomes after ${crashes} crashes`] : []),
+    ...executionProblems(rows, sent, submitted),
+  ];
+}
 
-  for (const { requestId, prompt, kind } of sent) {
-    if (requestId !== null && !rows.some((row) => row.request_id === requestId)) {
-      problems.push(`lost: ${kind} ${JSON.stringify(prompt)} was answered 202 and is not stored`);
-    }
-  }
-  const sentPrompts = new Set(sent.map((one) => one.prompt));
-  for (const text of new Set(submitted)) {
-    if (!sentPrompts.has(text)) problems.push(`merged: nobody sent ${JSON.stringify(text)}`);
-    if (times(text) > 1)
-      problems.push(`repeated: ${JSON.stringify(text)} was submitted ${times(text)} times`);
-  }
-  let unknown = 0;
-  for (const row of rows) {
-    const { prompt } = JSON.parse(row.payload_json) as { prompt?: string };
-    const name = `${row.request_kind} ${JSON.stringify(prompt ?? null)}`;
-    if (unfinished.has(row.state)) problems.push(`stuck: ${name} is ${row.state}`);
-    const result = JSON.parse(row.result_json ?? "{}") as { outcome?: string; seen?: unknown };
-    if (row.state === "failed") {
-      unknown += 1;
-      if (result.outcome !== "unknown" || !Array.isArray(result.seen)) {
-        problems.push(`failed without being unknown: ${name}: ${row.error_detail} ${row.result_json}`);
-      }
-    }
-    if (prompt === undefined) continue;
-    if (row.state === "completed" && times(prompt) !== 1) {
-      problems.push(`not executed: ${name} is completed and was submitted ${times(prompt)} times`);
-    }
-    if (row.state === "coalesced" && times(prompt) !== 0) problems.push(`executed: ${name} is coalesced`);
-  }
-  if (unknown > 1) problems.push(`${unknown} requests have an unknown outcome; only one held the slot`);
-  return problems;
+/** Every completed prompt was submitted, every unknown one at most once, and nothing else ever. */
+function executionProblems(rows: RowFacts[], sent: readonly Sent[], submitted: readonly string[]): string[] {
+  const prompts = new Set([...submitted, ...rows.flatMap((row) => row.prompt ?? [])]);
+  const offered = new Set(sent.map((one) => one.prompt));
+  return [...prompts].flatMap((prompt) => {
+    const name = JSON.stringify(prompt);
+    if (!offered.has(prompt)) return [`merged: nobody sent ${name}`];
+    const mine = rows.filter((row) => row.prompt === prompt);
+    const completed = mine.filter((row) => row.state === "completed").length;
+    const most = completed + mine.filter((row) => row.unknown).length;
+    const times = submitted.filter((text) => text === prompt).length;
+    if (times < completed) return [`not executed: ${name} is completed and was submitted ${times} times`];
+    return times > most ? [`repeated: ${name} may be submitted ${most} times and was ${times} times`] : [];
+  });
+}
+
+type RowFacts = ReturnType<typeof toFacts>;
+
+function toFacts(row: Row) {
+  const { prompt } = JSON.parse(row.payload_json) as { prompt?: string };
+  const result = JSON.parse(row.result_json ?? "{}") as { outcome?: string; seen?: unknown };
+  return {
+    requestId: row.request_id,
+    prompt,
+    name: `${row.request_kind} ${JSON.stringify(prompt ?? null)}`,
+    state: row.state,
+    why: `${row.error_detail} ${row.result_json}`,
+    unknown: row.state === "failed" && result.outcome === "unknown" && Array.isArray(result.seen),
+  };
 }
 
 /** Files of a gateway that are there and not whole. */

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createFaultLab, type FaultLab } from "../support/fault-lab.ts";
+
+const entry = join(import.meta.dir, "../support/faulty-gateway.ts");
+const systemCalls = "trace=fsync,fdatasync,pwrite64,write,writev,sendto,sendmsg";
+
+let lab: FaultLab;
+beforeAll(async () => {
+  if (Bun.which("strace") === null) await installStrace();
+  lab = await createFaultLab();
+});
+afterAll(() => lab?.[Symbol.asyncDispose]());
+
+/** Without strace nothing is proved, so its absence is a failure that says what to do. */
+async function installStrace(): Promise<void> {
+  if (process.platform !== "linux") throw new Error("this proof needs strace and so Linux");
+  const install = "apt-get -qq update && apt-get -qq install -y --no-install-recommends strace";
+  const root = process.getuid?.() === 0 && Bun.which("apt-get") !== null;
+  const done = root && (await Bun.spawn(["sh", "-c", install], { stdout: "ignore" }).exited) === 0;
+  if (!done) throw new Error("strace is missing; install the package `strace` and run again");
+}
+
+type Act = "wal written" | "wal synced" | "202 sent";
+
+/** What a trace shows of the queue's write-ahead log and of answers, in order. */
+function acts(trace: string): Act[] {
+  return trace.split("\n").flatMap((line): Act[] => {
+    if (/pwrite64\(\d+<[^>]*queue\.sqlite-wal>/.test(line)) return ["wal written"];
+    if (/(fsync|fdatasync)\(\d+<[^>]*queue\.sqlite-wal>\)\s+= 0$/.test(line)) return ["wal synced"];
+    return line.includes('"HTTP/1.1 202') ? ["202 sent"] : [];
+  });
+}
+
+/** The last three kinds of act before each answer, repeats counted once. */
+function beforeEachAnswer(all: readonly Act[]): Act[][] {
+  const kinds = all.filter((act, index) => act !== all[index - 1]);
+  return kinds.flatMap((act, index) => (act === "202 sent" ? [kinds.slice(index - 2, index + 1)] : []));
+}
+
+describe("a 202", () => {
+  test("leaves only after its row was written to the log and the log was synced", async () => {
+    const agent = await lab.launch("worker");
+    const out = join(lab.tmux.folder, "strace");
+    await using gateway = await agent.serve({
+      command: ["strace", "-f", "-y", "-s", "32", "-e", systemCalls, "-o", out, process.execPath, entry],
+    });
+    const { client } = gateway;
+    if (!client) throw new Error(await gateway.complaints);
+    const already = acts(readFileSync(out, "utf8")).length;
+    for (const prompt of ["SLOW 60000", "second", "third"]) {
+      const reply = await client.call("submitRequest", {
+        body: { kind: "submit_prompt", payload: { prompt } },
+      });
+      expect(reply.kind).toBe("ok");
+    }
+    await gateway.stop();
+    const seen = beforeEachAnswer(acts(readFileSync(out, "utf8")).slice(already));
+    expect(seen).toEqual(Array(3).fill(["wal written", "wal synced", "202 sent"]));
+  }, 60_000);
+});

@@ -42,9 +42,12 @@ export interface Files {
   ensureDirectory(label: string, path: string): void;
   /**
    * Replaces the file durably: temporary file in the same folder, fsync, rename, fsync of the folder. After a
-   * crash a reader sees the old content or the new, never a part. `durable: false` skips both syncs.
+   * crash a reader sees the old content or the new, never a part. `durable: false` skips both syncs. The rename is
+   * a step of its own, `<label>.rename`.
    */
   write(label: string, path: string, text: string, options?: { durable?: boolean; mode?: number }): void;
+  /** Removes the temporary files in a folder (not below it) that processes which are no more began to write. */
+  sweep(label: string, folder: string): void;
   /** Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. */
   append(label: string, path: string, text: string): void;
   /** Cuts the file off after `size` bytes. */
@@ -79,20 +82,31 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
       }
     },
     isLink: (path) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false,
-    list: (path) => {
-      try {
-        return readdirSync(path).sort();
-      } catch (error) {
-        if (isAbsent(error)) return [];
-        throw error;
-      }
-    },
+    list: namesIn,
     ensureDirectory: (label, path) => {
       if (statOrNull(path)?.isDirectory()) return;
       step(label, () => mkdirSync(path, { recursive: true, mode: 0o700 }));
     },
-    write: (label, path, text, options = {}) =>
-      step(label, () => replaceFile(path, text, ids, options.durable ?? true, options.mode ?? 0o600)),
+    write(label, path, text, { durable = true, mode = 0o600 } = {}) {
+      step(label, () => {
+        const temporary = join(dirname(path), `.${process.pid}-${ids.hex(6)}.tmp`);
+        writeWhole(temporary, text, { durable, mode });
+        try {
+          step(`${label}.rename`, () => renameSync(temporary, path));
+        } catch (error) {
+          rmSync(temporary, { force: true });
+          throw error;
+        }
+        if (durable) syncFolder(dirname(path));
+      });
+    },
+    sweep(label, folder) {
+      for (const name of namesIn(folder)) {
+        const writer = TEMPORARY.exec(name)?.[1];
+        if (writer === undefined || isAlive(Number(writer))) continue;
+        step(label, () => rmSync(join(folder, name), { force: true }));
+      }
+    },
     append: (label, path, text) => step(label, () => appendFileSync(path, text, { mode: 0o600 })),
     truncate: (label, path, size) => step(label, () => truncateSync(path, size)),
     rename: (label, from, to) => step(label, () => renameSync(from, to)),
@@ -100,24 +114,32 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
   };
 }
 
-function replaceFile(path: string, text: string, ids: Ids, durable: boolean, mode: number): void {
-  const folder = dirname(path);
-  const temporary = join(folder, `.${ids.hex(6)}.tmp`);
-  const handle = openSync(temporary, "wx", mode);
+/** A file of ours that is not yet under its name; the number is the process that writes it. */
+const TEMPORARY = /^\.(\d+)-[0-9a-f]{12}\.tmp$/;
+
+function writeWhole(path: string, text: string, { durable, mode }: { durable: boolean; mode: number }): void {
+  const handle = openSync(path, "wx", mode);
   try {
     const bytes = Buffer.from(text, "utf8");
     for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
     if (durable) fsyncSync(handle);
   } catch (error) {
     closeSync(handle);
-    rmSync(temporary, { force: true });
+    rmSync(path, { force: true });
     throw error;
   }
   closeSync(handle);
   // The umask may have taken bits away; the mode is part of the promise.
-  chmodSync(temporary, mode);
-  renameSync(temporary, path);
-  if (durable) syncFolder(folder);
+  chmodSync(path, mode);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code === "EPERM";
+  }
 }
 
 function syncFolder(folder: string): void {
@@ -157,6 +179,15 @@ function readPart(path: string, start: number, end: number): Uint8Array {
     return bytes.subarray(0, filled);
   } finally {
     closeSync(handle);
+  }
+}
+
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path).sort();
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
   }
 }
 

@@ -1,0 +1,36 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { createScratch } from "../../support/scratch.ts";
+
+/** A process id that nobody has: beyond the largest that Linux gives out. */
+const nobody = 4_194_305;
+
+describe("a file that is written", () => {
+  test("is whole under its name or not there, and its steps say when", () => {
+    using at = createScratch();
+    at.files.write("file:x", at.path("x"), "one");
+    at.beforeStep = (label) => {
+      if (label === "file:x.rename") throw new Error("no further");
+    };
+    expect(() => at.files.write("file:x", at.path("x"), "two")).toThrow("no further");
+    expect(at.files.read(at.path("x"))).toBe("one");
+    expect(readdirSync(at.folder)).toEqual(["x"]);
+    expect(at.labels).toEqual(["file:x.rename", "file:x"]);
+    expect(statSync(at.path("x")).mode & 0o777).toBe(0o600);
+  });
+
+  test("was begun by a process that is no more: what it left is swept away, what lives is not", () => {
+    using at = createScratch();
+    const names = [
+      `.${nobody}-0123456789ab.tmp`,
+      `.${process.pid}-0123456789ab.tmp`,
+      ".mine.tmp",
+      "state.json",
+    ];
+    for (const name of names) writeFileSync(at.path(name), "");
+    at.files.sweep("file:sweep", at.folder);
+    expect(readdirSync(at.folder).sort()).toEqual(names.slice(1).sort());
+    expect(at.labels).toEqual(["file:sweep"]);
+    at.files.sweep("file:sweep", at.path("nowhere"));
+  });
+});

@@ -68,6 +68,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
   const lock = createLocks({ clock }).tryTake(join(paths.runRoot, "gateway.lock"));
   if (!lock) throw new ServiceError("conflict", "another gateway already serves this session");
+  for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot]) files.sweep("file:sweep", at);
 
   const log = createFileLog({ files, clock, path: paths.gatewayLog });
   const onError = (what: string) => (error: unknown) => log.line(what, { error: messageOf(error) });

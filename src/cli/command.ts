@@ -55,6 +55,9 @@ export interface CliIo {
   cwd: string;
   home: string;
   stdoutIsTty: boolean;
+  /** Width of the terminal on stdout; 80 where it is none. */
+  columns: number;
+  stderrIsTty: boolean;
   stdinIsTty: boolean;
   /** Resolves once written; rejects when the reader has gone. */
   writeOut(text: string): Promise<void>;

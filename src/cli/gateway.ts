@@ -6,20 +6,26 @@ import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
 import { createGatewayApp, type GatewayApp } from "../routes/gateway/app.ts";
 import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, maxBodyBytes } from "../routes/http/gate.ts";
+import { observeHttp } from "../routes/http/observe.ts";
+import { backendFacts } from "../services/agent/backends.ts";
 import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
-import { createEventLog } from "../services/diagnostics/event-log.ts";
-import { createFileLog } from "../services/diagnostics/gateway-log.ts";
+import { diagnosticSettings } from "../services/diagnostics/diagnostic-log.ts";
+import { openGatewayRecords } from "../services/diagnostics/records.ts";
 import { createKeyControl } from "../services/prompt/key-control.ts";
 import { createPromptControl } from "../services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../services/queue/queue.ts";
+import { createAnnouncement } from "../services/sessions/announcement.ts";
+import { readDesiredConfig } from "../services/sessions/desired-config.ts";
 import { gatewayIdentity, seedGatewayFolder } from "../services/sessions/gateway-folder.ts";
 import { createLiveFiles } from "../services/sessions/live-files.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
+import type { Registry } from "../services/sessions/registry.ts";
 import { sessionPaths } from "../services/sessions/roots.ts";
-import { toOfflineStatus } from "../services/status/project.ts";
+import type { GatewayExecution } from "../services/status/project.ts";
 import { createStatusBoard } from "../services/status/status-board.ts";
 import { createPaneDoor } from "../services/terminal/pane-door.ts";
 import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
+import { createTmux } from "../services/terminal/tmux-command.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
 import { createTracker } from "../services/terminal/tracker.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
@@ -35,8 +41,16 @@ export interface GatewayOptions {
   /** What callers must show, or null to let in whoever reaches the address. */
   token: string | null;
   profiles: ProfileSet;
-  /** How long a terminal must hold still before it is believed; the contract's defaults when absent. */
-  timings?: TrackingTimings;
+  /** Before what the session's desired-config.json and the contract's defaults say. */
+  timings?: Partial<TrackingTimings>;
+  /** Default: a process of its own. */
+  execution?: GatewayExecution;
+  /** Where the gateway is to be found by the registry's readers; nobody is told without it. */
+  registry?: Pick<Registry, "setGateway" | "read">;
+  /** The operator's word that the agent's present instance may be worked with (ruling 5). */
+  reconcile?: boolean;
+  /** Gets each line of the log, for a window that shows it. */
+  echo?: (line: string) => void;
 }
 
 export interface Gateway {
@@ -61,18 +75,28 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { clock, ids, files, processes, steps } = system;
   const paths = sessionPaths(sessionRoot);
   const manifest = readManifest(files, paths.manifest);
-  const identity = gatewayIdentity(manifest);
-
-  if (!files.exists(paths.gatewayRoot)) {
-    seedGatewayFolder(files, { manifest, manifestPath: paths.manifest, sessionRoot });
+  const { refusal } = backendFacts(manifest.backend);
+  if (refusal !== null) {
+    throw new ServiceError("unsupported", `no gateway serves the backend ${manifest.backend}: ${refusal}`);
   }
+  const identity = gatewayIdentity(manifest, options.execution);
+  const folder = { manifest, sessionRoot };
+  const desired = readDesiredConfig(files, sessionRoot);
+  files.ensureDirectory("file:gateway-folder", paths.runRoot);
   const lock = createLocks({ clock }).tryTake(join(paths.runRoot, "gateway.lock"));
   if (!lock) throw new ServiceError("conflict", "another gateway already serves this session");
   for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot]) files.sweep("file:sweep", at);
 
-  const log = createFileLog({ files, clock, path: paths.gatewayLog });
+  seedGatewayFolder(files, folder);
+  const records = openGatewayRecords({
+    files,
+    clock,
+    paths,
+    diagnostics: diagnosticSettings(desired),
+    echo: options.echo,
+  });
+  const { log, events } = records;
   const onError = (what: string) => (error: unknown) => log.line(what, { error: messageOf(error) });
-  const events = createEventLog({ files, clock, path: paths.events, onError: onError("event not written") });
   const store = openRequestStore({ path: paths.queue, clock, steps });
 
   const profile: CompiledProfile | null = profileFor(manifest.tool, options.profiles);
@@ -91,7 +115,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     manifest,
     sessionRoot,
     log,
-    timings: options.timings ?? defaultTimings,
+    timings: { ...defaultTimings, ...desired.desired_tui_tracking_timings, ...options.timings },
   });
   const door = createPaneDoor({ control, ids, steps, paneId: tracker.paneId });
   const agent = createTerminalAgent({
@@ -126,7 +150,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const prompt = createPromptControl({ agent, queue, board, events, log });
   const keys = createKeyControl({ agent, board, events, clock });
+  const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
   const app = createGatewayApp({
+    ...(observation ? { observation } : {}),
     services: { board, queue, prompt, keys, agent },
     gate: { allowsHost: hostRule(options.host), allowedOrigins: [], token: options.token },
     faults: {
@@ -138,7 +164,14 @@ export function createGateway(options: GatewayOptions): Gateway {
       },
     },
   });
-  const live = createLiveFiles({ files, clock, sessionRoot, onError: onError("state not written") });
+  const live = createLiveFiles({ files, clock, folder, onError: onError("state not written") });
+  const announcement = createAnnouncement({
+    tmux: createTmux({ processes, steps, socket: manifest.tmux.socket }),
+    registry: options.registry ?? { read: () => null, setGateway: async () => false },
+    manifest,
+    sessionRoot,
+    onError: (what, error) => onError(what)(error),
+  });
   let server: HttpServer | null = null;
 
   async function start() {
@@ -146,8 +179,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     tracker.start();
     await tracker.firstLook(firstLookMs);
     board.refresh();
+    if (options.reconcile) board.reconcile();
     server = listen({
-      fetch: (request) => app.fetch(request),
+      fetch: observation ? observation.around(app) : app.fetch,
       host: options.host,
       port: options.port,
       // Our own refusal of a large body comes first and says why.
@@ -157,6 +191,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     board.setListener({ host: server.host, port: server.port });
     const { instanceId } = agent.presence();
     live.publishToken(options.token);
+    await announcement.publish({
+      host: server.host,
+      port: server.port,
+      hasToken: options.token !== null,
+    });
+    const { auxiliaryWindow: window } = identity;
     live.publish({
       schema_version: 1,
       protocol_version: protocolVersion,
@@ -166,6 +206,11 @@ export function createGateway(options: GatewayOptions): Gateway {
       execution_mode: identity.executionMode,
       managed_agent_instance_epoch: board.epoch(),
       ...(instanceId === null ? {} : { managed_agent_instance_id: instanceId }),
+      ...(window && {
+        tmux_window_id: window.windowId,
+        tmux_window_index: window.windowIndex,
+        tmux_pane_id: window.paneId,
+      }),
     });
     live.saveStatus(board.status());
     board.onChange(live.saveStatus);
@@ -188,6 +233,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       } catch (error) {
         await tracker.stop();
         await control.stop();
+        records.close();
         store.close();
         lock.release();
         throw error;
@@ -199,8 +245,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       await server?.stop(stopGraceMs);
       await tracker.stop();
       await control.stop();
-      live.retire(toOfflineStatus(identity, board.epoch()));
+      await announcement.withdraw();
+      live.retire(board.epoch());
       events.append("gateway_stopped");
+      records.close();
       store.close();
       lock.release();
     },

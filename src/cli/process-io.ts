@@ -8,6 +8,8 @@ export function createProcessIo(): CliIo {
     cwd: process.cwd(),
     home: process.env["HOME"] || homedir(),
     stdoutIsTty: process.stdout.isTTY === true,
+    columns: process.stdout.columns || 80,
+    stderrIsTty: process.stderr.isTTY === true,
     stdinIsTty: process.stdin.isTTY === true,
     writeOut: (text) => write(process.stdout, text),
     writeError: (text) => write(process.stderr, text),

@@ -20,10 +20,18 @@ const root = group({
   },
 });
 
-/** One executable beside an agent is enough: under the name `svc-mgr`, or as `svc-gateway mgr`, it is the CLI. */
+/**
+ * One executable beside an agent is enough: under the name `svc-mgr`, or as `svc-gateway mgr`, it is the CLI. The
+ * first word `gateway` makes it the gateway under any name: so it starts itself, also as a copy named `svc-mgr`.
+ */
 async function main(argv: string[]): Promise<number> {
   const [first, ...rest] = argv;
-  if (basename(process.argv0) === "svc-mgr") return manage(argv);
+  if (first === "gateway") return serve(rest);
+  return basename(process.argv0) === "svc-mgr" ? manage(argv) : serve(argv);
+}
+
+async function serve(argv: string[]): Promise<number> {
+  const [first, ...rest] = argv;
   if (first === "mgr") return manage(rest);
   if (first === "demo-agent") {
     const { runDemoAgent } = await import("./commands/demo-agent.ts");

@@ -23,14 +23,22 @@ export interface World extends LaunchDeps, AttachDeps, StopAgentDeps {
   roots: Roots;
   tmux: Tmux;
   tools: readonly LaunchTool[];
+  /** How this very program is started as `svc-mgr`. */
+  managerCommand: readonly string[];
 }
 
+/** The part of it that a gateway needs too: where things are and who is registered. */
+export type Places = Pick<
+  World,
+  "system" | "locks" | "roots" | "tmuxFor" | "sessionAlive" | "registry" | keyof System
+>;
+
 /** `flags`: values of `rootFlags`; relative folders count from the working directory. */
-export function openWorld(
+export function openPlaces(
   io: Pick<CliIo, "env" | "cwd" | "home">,
-  flags: Readonly<Record<string, unknown>> = {},
-  system: System = createSystem(),
-): World {
+  flags: Readonly<Record<string, unknown>>,
+  system: System,
+): Places {
   const { clock, files, processes, steps } = system;
   const { env } = io;
   const folder = (name: string) => {
@@ -46,25 +54,43 @@ export function openWorld(
   const locks = createLocks({ clock });
   const tmuxFor = (socket: string | undefined) => createTmux({ processes, steps, socket });
   const sessionAlive = createSessionAlive(tmuxFor);
-  const self = selfCommand();
-  const demoCommand: [string, ...string[]] = [...self, "demo-agent"];
   return {
     ...system,
     system,
-    env,
     locks,
     roots,
-    tmux: tmuxFor(chooseTmuxSocket(env)),
     tmuxFor,
     sessionAlive,
     registry: createRegistry({ files, locks, clock, root: roots.registryRoot, sessionAlive }),
+  };
+}
+
+/** As `openPlaces`, with everything else. */
+export function openWorld(
+  io: Pick<CliIo, "env" | "cwd" | "home">,
+  flags: Readonly<Record<string, unknown>> = {},
+  system: System = createSystem(),
+): World {
+  const places = openPlaces(io, flags, system);
+  const { env } = io;
+  const { files, locks, roots, tmuxFor } = places;
+  const self = selfCommand();
+  const demoCommand: [string, ...string[]] = [...self, "demo-agent"];
+  return {
+    ...places,
+    env,
+    tmux: tmuxFor(chooseTmuxSocket(env)),
     manifests: createManifestStore({ files, locks }),
     runtimeRoot: roots.runtimeRoot,
     personEnvironment: env,
     tools: allProfiles(readProfiles(system, env)).map((profile) =>
       toLaunchTool(compileProfile(profile), demoCommand),
     ),
-    serveCommand: [...self, "serve"],
+    serveCommand: [...self, "serve", "--registry-root", roots.registryRoot],
+    managerCommand: [
+      ...[...self, "mgr"],
+      ...["--runtime-root", roots.runtimeRoot, "--registry-root", roots.registryRoot],
+    ],
   };
 }
 

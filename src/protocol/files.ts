@@ -55,6 +55,23 @@ export const AttachContract = Strict({
 });
 export type AttachContract = Static<typeof AttachContract>;
 
+/**
+ * gateway_manifest.json: what is told outward of the gateway of a session, derived and never the authority. The
+ * five live fields are there together or not at all; the three tmux handles only for a live auxiliary window.
+ */
+export const GatewayManifest = Strict({
+  ...AttachContract.properties,
+  gateway_pid: Type.Optional(Type.Integer()),
+  gateway_host: Type.Optional(Type.String()),
+  gateway_port: Type.Optional(Type.Integer()),
+  gateway_protocol_version: Type.Optional(Type.Literal(protocolVersion)),
+  gateway_execution_mode: Type.Optional(ExecutionMode),
+  gateway_tmux_window_id: Type.Optional(Type.String()),
+  gateway_tmux_window_index: Type.Optional(Type.String()),
+  gateway_tmux_pane_id: Type.Optional(Type.String()),
+});
+export type GatewayManifest = Static<typeof GatewayManifest>;
+
 const open = { additionalProperties: true } as const;
 
 /** Mailbox binding of a session (contract 2.8, `payload.launch_plan.mailbox`). */

@@ -1,52 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { launched } from "../support/cli-agent.ts";
 import { type CliLab, createCliLab } from "../support/cli-lab.ts";
 import { until } from "../support/until.ts";
-
-/** What the scripted agent itself says that it received and did. */
-function agentLog(path: string): Record<string, unknown>[] {
-  return readFileSync(path, "utf8")
-    .trimEnd()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
-}
-
-/** A lab with the scripted agent `worker` launched through the command line. */
-async function launched() {
-  const lab = createCliLab();
-  const log = join(lab.folder, "agent.log");
-  const launch = await lab.mgr(
-    ...["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--json", "--", "--log", log],
-  );
-  if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
-  const { tmux_session_name, session_root, gateway_base_url } = launch.json() as Record<string, string>;
-  return {
-    lab,
-    session: tmux_session_name ?? "",
-    sessionRoot: session_root ?? "",
-    baseUrl: gateway_base_url ?? "",
-    launch: launch.json(),
-    heard: () =>
-      agentLog(log)
-        .filter((entry) => entry["kind"] === "submitted")
-        .map((entry) => entry["text"]),
-    /** A command line of `svc-mgr`, further words behind it. */
-    type: (line: string, ...more: string[]) => lab.mgr(...line.split(" "), ...more),
-    feed: (input: string, line: string) => lab.run("svc-mgr", line.split(" "), { input }),
-    busy: () =>
-      until("the agent to be busy", async () => {
-        const { stdout } = await lab.mgr("agents", "single", "--agent-name", "worker", "state", "--json");
-        return (JSON.parse(stdout) as { turn: { phase: string } }).turn.phase === "active";
-      }),
-    [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
-  };
-}
-
-async function gatewayPid(at: { sessionRoot: string }): Promise<number> {
-  const path = join(at.sessionRoot, "gateway", "run", "current-instance.json");
-  return (JSON.parse(readFileSync(path, "utf8")) as { pid: number }).pid;
-}
 
 describe("an agent's life on the command line", () => {
   test("it is launched, seen, prompted, interrupted and stopped, and nothing runs on", async () => {
@@ -94,7 +51,7 @@ describe("an agent's life on the command line", () => {
     const again = await at.type("agents single --agent-name worker interrupt --json");
     expect(again.json()).toMatchObject({ success: true, disposition: "no_op" });
 
-    const pid = await gatewayPid(at);
+    const pid = await at.gatewayPid();
     const stopped = await at.type("agents single --agent-name worker stop --json");
     expect(stopped.exitCode).toBe(0);
     expect(stopped.json()).toMatchObject({ success: true, gateway: "stopped", surviving_pids: [] });
@@ -145,9 +102,9 @@ describe("an agent's life on the command line", () => {
 
   test("a killed gateway is attached again, a healthy one is left as it is", async () => {
     await using at = await launched();
-    const pid = await gatewayPid(at);
+    const pid = await at.gatewayPid();
     expect((await at.type("agents single --agent-name worker gateway attach")).stdout).toContain("already");
-    expect(await gatewayPid(at)).toBe(pid);
+    expect(await at.gatewayPid()).toBe(pid);
     at.lab.kill(pid);
     await until("the gateway's end", () => !at.lab.alive(pid));
     const offline = await at.type("agents single --agent-name worker gateway status --json");

@@ -82,7 +82,7 @@ describe("completion", () => {
     {
       id: "deeper commands",
       words: ["agents", "single", "gateway", ""],
-      want: ["attach", "status", "prompt"],
+      want: [...["attach", "detach", "status", "prompt", "send-keys", "interrupt", "reconcile", "tui"]],
     },
     {
       id: "flags of the command and of its groups",

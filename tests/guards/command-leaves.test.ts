@@ -11,16 +11,21 @@ const programs = [
 const tests = readTree("tests").filter(({ path }) => !path.startsWith("tests/guards/"));
 
 describe("every command is called by a test", () => {
-  test.each(programs)("$name", async (program) => {
-    const leaves = await listLeaves(program);
-    expect(leaves).not.toEqual([program.name]);
-    expect(
-      findUntestedLeaves(
-        leaves,
-        tests.map(({ source }) => source),
-      ),
-    ).toEqual([]);
-  });
+  test.each(programs)(
+    "$name",
+    async (program) => {
+      const leaves = await listLeaves(program);
+      expect(leaves).not.toEqual([program.name]);
+      expect(
+        findUntestedLeaves(
+          leaves,
+          tests.map(({ source }) => source),
+        ),
+      ).toEqual([]);
+      // One process for the help of each command.
+    },
+    60_000,
+  );
 });
 
 describe("a planted violation is seen", () => {

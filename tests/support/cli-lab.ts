@@ -28,6 +28,8 @@ export interface CliLab extends AsyncDisposable {
   /** The command line of a program, for what starts it itself. */
   command(program: Program): string[];
   sessions(): Promise<string[]>;
+  /** One command of the lab's tmux server; its output without the last newline. Throws when tmux refuses. */
+  tmux(...args: string[]): Promise<string>;
   alive(pid: number): boolean;
   kill(pid: number): void;
 }
@@ -71,6 +73,7 @@ export function createCliLab(): CliLab {
       return { ...output, json: () => parse(output.stdout), error: () => parse(output.stderr) };
     },
     mgr: (...args) => lab.run("svc-mgr", args),
+    tmux: async (...args) => (await tmux.run(args)).replace(/\n$/, ""),
     sessions: async () => (await tmux.sessions()).map((session) => session.name),
     alive: (pid) => processes.alive(pid),
     kill: (pid) => void processes.signal(pid, "SIGKILL"),

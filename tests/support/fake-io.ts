@@ -14,6 +14,8 @@ export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): F
     cwd: "/",
     home: "/nonexistent",
     stdoutIsTty: false,
+    columns: 80,
+    stderrIsTty: false,
     stdinIsTty: given.input === undefined,
     writeOut: async (text) => {
       io.out += text;

@@ -4,6 +4,7 @@
  * `deaf` listens and never answers.
  */
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { parseExecutionVariables } from "../../src/services/sessions/execution.ts";
 import { gatewayIdentity } from "../../src/services/sessions/gateway-folder.ts";
 import { readManifest } from "../../src/services/sessions/manifest.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
@@ -20,7 +21,7 @@ if (mode === "fail") {
   process.exit(4);
 }
 
-const identity = gatewayIdentity(manifest);
+const identity = gatewayIdentity(manifest, parseExecutionVariables(process.env));
 if (mode === "other") identity.attachIdentity = "another-session";
 const token = files.read(paths.token)?.trim();
 
@@ -48,7 +49,12 @@ writeFileSync(
     pid: process.pid,
     host: "127.0.0.1",
     port: server.port,
-    execution_mode: "detached_process",
+    execution_mode: identity.executionMode,
+    ...(identity.auxiliaryWindow && {
+      tmux_window_id: identity.auxiliaryWindow.windowId,
+      tmux_window_index: identity.auxiliaryWindow.windowIndex,
+      tmux_pane_id: identity.auxiliaryWindow.paneId,
+    }),
     managed_agent_instance_epoch: 3,
   }),
 );

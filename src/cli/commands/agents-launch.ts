@@ -5,6 +5,7 @@ import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { messageOf } from "../../system/errors.ts";
 import { type Answer, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
+import { narrate, warn } from "../narrate.ts";
 import { toWholeNumber } from "../number-flag.ts";
 import { tmuxAttachLine } from "../tmux-socket.ts";
 import { openWorld } from "../world.ts";
@@ -31,6 +32,10 @@ export default command({
     env: { type: "string", multiple: true, description: "a variable for the agent", valueHint: "NAME=VALUE" },
     unattended: { type: "boolean", description: "add the flags that skip permissions and sandboxes" },
     "gateway-port": { type: "string", description: "port of its gateway; 0 takes a free one", default: "0" },
+    "gateway-background": {
+      type: "boolean",
+      description: "run the gateway as a process of its own, not in a window of the agent's session",
+    },
     "no-gateway": { type: "boolean", description: "start no gateway" },
   },
   async run({ args, rest, inherited, io }) {
@@ -39,6 +44,7 @@ export default command({
     const world = openWorld(io, inherited);
     const tool = chooseTool(world.tools, args.tool);
     const signal = io.interrupted();
+    await narrate(io, `launching ${args["agent-name"]}`);
     const session = await launchAgent(world, {
       tool,
       agentName: args["agent-name"],
@@ -53,11 +59,12 @@ export default command({
       if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
       throw error;
     });
-    if (args.unattended)
-      await io.writeError(`Note: unattended, with ${(tool.unattendedArgs ?? []).join(" ")}\n`);
+    if (args.unattended) await warn(io, `unattended, with ${(tool.unattendedArgs ?? []).join(" ")}`);
     if (args["no-gateway"]) return toAnswer(session, null, null);
     try {
-      return toAnswer(session, await attachGateway(world, session, { port }), null);
+      await narrate(io, "starting its gateway");
+      const executionMode = args["gateway-background"] ? "detached_process" : "tmux_auxiliary_window";
+      return toAnswer(session, await attachGateway(world, session, { port, executionMode }), null);
     } catch (error) {
       return toAnswer(session, null, messageOf(error));
     }

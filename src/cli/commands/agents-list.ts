@@ -5,6 +5,7 @@ import { type FoundAgent, openRecord } from "../../services/sessions/find.ts";
 import { messageOf } from "../../system/errors.ts";
 import { command } from "../command.ts";
 import { renderTable } from "../format.ts";
+import { warn } from "../narrate.ts";
 import { openWorld, type World } from "../world.ts";
 
 /** `gone`: recorded as running, but its tmux session is no more. */
@@ -32,7 +33,7 @@ export default command({
     const { records, ignored } = world.registry.list();
     const wanted = records.filter(({ lifecycle }) => args.state === "all" || lifecycle.state === args.state);
     const rows = await Promise.all(wanted.map((record) => look(world, record)));
-    for (const { path, problem } of ignored) await io.writeError(`Warning: ignored ${path}: ${problem}\n`);
+    for (const { path, problem } of ignored) await warn(io, `ignored ${path}: ${problem}`);
     return { json: { agents: rows.map(toJson), ignored }, text: toText(rows, args.state) };
   },
 });

@@ -3,6 +3,19 @@ import { targetFlags } from "../shared-flags.ts";
 
 const list: LazyCommand = () => import("./agents-list.ts").then((module) => module.default);
 
+const terminal: LazyCommand = async () =>
+  group({
+    name: "tui",
+    description: "the agent's terminal as the gateway tracks it",
+    examples: ["svc-mgr agents single --agent-name worker gateway tui state"],
+    subCommands: {
+      state: () => import("./agent/tui-state.ts").then((module) => module.default),
+      history: () => import("./agent/tui-history.ts").then((module) => module.default),
+      "note-prompt": () => import("./agent/tui-note-prompt.ts").then((module) => module.default),
+      watch: () => import("./agent/tui-watch.ts").then((module) => module.default),
+    },
+  });
+
 /** What can be done to one agent, however it was named. */
 const ofOneAgent: Record<string, LazyCommand> = {
   state: () => import("./agent/state.ts").then((module) => module.default),
@@ -25,8 +38,13 @@ const ofOneAgent: Record<string, LazyCommand> = {
       examples: ["svc-mgr agents single --agent-name worker gateway status"],
       subCommands: {
         attach: () => import("./agent/gateway-attach.ts").then((module) => module.default),
+        detach: () => import("./agent/gateway-detach.ts").then((module) => module.default),
         status: () => import("./agent/gateway-status.ts").then((module) => module.default),
         prompt: () => import("./agent/gateway-prompt.ts").then((module) => module.default),
+        "send-keys": () => import("./agent/gateway-send-keys.ts").then((module) => module.default),
+        interrupt: () => import("./agent/gateway-interrupt.ts").then((module) => module.default),
+        reconcile: () => import("./agent/gateway-reconcile.ts").then((module) => module.default),
+        tui: terminal,
       },
     }),
 };

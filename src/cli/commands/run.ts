@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { findAgent } from "../../services/sessions/find.ts";
 import { launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
@@ -7,7 +8,8 @@ import { ServiceError } from "../../system/errors.ts";
 import { untilStopped } from "../../system/signals.ts";
 import { type CliIo, command } from "../command.ts";
 import { createGateway } from "../gateway.ts";
-import { chooseListener, listenerFlags } from "../listener-flags.ts";
+import { chooseListener, listenerFlags, readListenerWish } from "../listener-flags.ts";
+import { warn } from "../narrate.ts";
 import { rootFlags } from "../shared-flags.ts";
 import { openWorld, readProfiles, type World } from "../world.ts";
 
@@ -39,10 +41,14 @@ export default command({
     ...rootFlags,
   },
   async run({ args, rest, io, inherited }) {
-    const { token, warning, ...listener } = chooseListener(args, io.env["SVC_GATEWAY_TOKEN"]);
-    if (warning) await io.writeError(`Warning: ${warning}\n`);
     const world = openWorld(io, args);
     const running = await findRunning(world, args["agent-name"], args.tool);
+    const { token, warning, ...listener } = chooseListener(
+      readListenerWish(args, io.env),
+      running && readDesiredConfig(world.files, running.sessionRoot),
+      { token: io.env["SVC_GATEWAY_TOKEN"], allowUnauthenticated: args["allow-unauthenticated"] },
+    );
+    if (warning) await warn(io, warning);
     const session =
       running ??
       (await launchAgent(world, {
@@ -60,6 +66,7 @@ export default command({
       ...listener,
       token,
       profiles: readProfiles(world.system, io.env),
+      registry: world.registry,
     });
     const stopped = untilStopped(() => gateway.stop());
     const { baseUrl } = await gateway.start();

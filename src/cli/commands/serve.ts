@@ -1,15 +1,20 @@
 import { resolve } from "node:path";
+import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
+import { parseExecutionVariables } from "../../services/sessions/execution.ts";
 import { untilStopped } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
 import { command } from "../command.ts";
 import { createGateway } from "../gateway.ts";
-import { chooseListener, listenerFlags } from "../listener-flags.ts";
-import { readProfiles } from "../world.ts";
+import { chooseListener, listenerFlags, readListenerWish } from "../listener-flags.ts";
+import { warn } from "../narrate.ts";
+import { rootFlags } from "../shared-flags.ts";
+import { readTimings, serveTimingFlags } from "../timing-flags.ts";
+import { openPlaces, readProfiles } from "../world.ts";
 
 export default command({
   name: "serve",
   description: "Serve the gateway of a session whose agent runs already, until stopped",
-  examples: ["svc-gateway serve --session-root ~/.local/state/svc/sessions/local_interactive/ID"],
+  examples: ["svc-gateway serve --session-root ~/.local/state/svc/runtime/sessions/local_interactive/ID"],
   args: {
     "session-root": {
       type: "string",
@@ -18,17 +23,37 @@ export default command({
       description: "folder of the session, as `agents list --json` tells it",
     },
     ...listenerFlags,
+    ...serveTimingFlags,
+    reconcile: {
+      type: "boolean",
+      description: "work with the agent's present instance; what an earlier one was asked for fails",
+    },
+    ...rootFlags,
   },
   async run({ args, io }) {
-    const { token, warning, ...listener } = chooseListener(args, io.env["SVC_GATEWAY_TOKEN"]);
-    if (warning) await io.writeError(`Warning: ${warning}\n`);
-    const system = createSystem();
+    const sessionRoot = resolve(io.cwd, args["session-root"]);
+    const { system, files, registry } = openPlaces(io, args, createSystem());
+    const { token, warning, ...listener } = chooseListener(
+      readListenerWish(args, io.env),
+      readDesiredConfig(files, sessionRoot),
+      { token: io.env["SVC_GATEWAY_TOKEN"], allowUnauthenticated: args["allow-unauthenticated"] },
+    );
+    const execution = parseExecutionVariables(io.env);
+    if (warning) await warn(io, warning);
     const gateway = createGateway({
       system,
-      sessionRoot: resolve(io.cwd, args["session-root"]),
+      sessionRoot,
       ...listener,
       token,
       profiles: readProfiles(system, io.env),
+      timings: readTimings("tui-", args),
+      execution,
+      registry,
+      reconcile: args.reconcile,
+      // A window that has closed takes no more lines; the log file has them all.
+      ...(execution.auxiliaryWindow
+        ? { echo: (line: string) => void io.writeOut(line).catch(() => {}) }
+        : {}),
     });
     const stopped = untilStopped(() => gateway.stop());
     await gateway.start();

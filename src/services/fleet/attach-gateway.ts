@@ -1,99 +1,127 @@
 import { join } from "node:path";
+import type { ExecutionMode } from "../../protocol/gateway.ts";
+import type { TrackingTimings } from "../../protocol/terminal.ts";
 import { sleep } from "../../system/clock.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { ServiceError } from "../../system/errors.ts";
 import type { Locks } from "../../system/locks.ts";
-import type { Processes } from "../../system/processes.ts";
+import { backendFacts } from "../agent/backends.ts";
+import { readDesiredConfig, saveWish } from "../sessions/desired-config.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { sessionPaths } from "../sessions/roots.ts";
-import { type GatewayLink, type GatewayLinkDeps, linkGateway } from "./gateway-link.ts";
+import { type GatewayLink, linkGateway } from "./gateway-link.ts";
+import { type ClaimDeps, clearClaims, settleClaims } from "./live-claims.ts";
+import { type StartDeps, type StartedGateway, startGateway } from "./start-gateway.ts";
 
-export interface AttachDeps extends GatewayLinkDeps {
+export interface AttachDeps extends ClaimDeps, StartDeps {
   locks: Locks;
-  processes: Processes;
-  /** How this very program is started as a gateway; the session root and listener are appended. */
+  /** How this very program is started as a gateway; the session root and what is asked for are appended. */
   serveCommand: readonly string[];
+}
+
+/** What the gateway is asked to be; what is left out is as the session's desired-config.json has it. */
+export interface AttachWish {
+  host?: string | undefined;
+  port?: number | undefined;
+  allowUnauthenticated?: boolean | undefined;
+  executionMode?: ExecutionMode | undefined;
+  timings?: Partial<TrackingTimings> | undefined;
+  /** Work with the agent's present instance (ruling 5). */
+  reconcile?: boolean | undefined;
 }
 
 export interface Attached {
   link: Extract<GatewayLink, { state: "healthy" }>;
-  /** False when a healthy gateway was there already. */
+  /** False when a healthy gateway was there already; the wishes were then not applied, except to reconcile. */
   started: boolean;
 }
+
+type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
 
 const readyWithinMs = 10_000;
 const lookEveryMs = 20;
 const logRows = 15;
 
 /**
- * Makes sure that a healthy gateway serves this agent: one that is healthy is left as it is, otherwise a
- * process of its own is started that outlives us. Idempotent, also when called twice at once. Throws
- * `unavailable` with what the gateway said when it ends or is not healthy within 10 s; it is then gone again.
+ * Makes sure that a healthy gateway serves this agent: one that is healthy is left as it is, otherwise one is
+ * started that outlives us, and what was asked of it is kept for later starts. Idempotent, also when called twice at
+ * once. Throws `unsupported` for a backend that no gateway serves, and `unavailable` with what the gateway said when
+ * it ends or is not healthy within 10 s; it is then gone again. Source: contract 4.4 rule 7.
  */
-export async function attachGateway(
-  deps: AttachDeps,
-  agent: Pick<FoundAgent, "manifest" | "sessionRoot">,
-  listener: { host?: string | undefined; port?: number | undefined },
-): Promise<Attached> {
+export async function attachGateway(deps: AttachDeps, agent: Session, wish: AttachWish): Promise<Attached> {
   const { manifest, sessionRoot } = agent;
-  const session = { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity };
+  const { refusal } = backendFacts(manifest.backend);
+  if (refusal !== null) {
+    throw new ServiceError(
+      "unsupported",
+      `no gateway attaches to "${manifest.agent_name}" (${manifest.backend}): ${refusal}`,
+    );
+  }
+  const { gatewayRoot } = sessionPaths(sessionRoot);
+  deps.files.ensureDirectory("file:gateway-folder", gatewayRoot);
   return deps.locks.hold(
-    join(sessionPaths(sessionRoot).gatewayRoot, "attach.lock"),
+    join(gatewayRoot, "attach.lock"),
     async () => {
-      const link = await linkGateway(deps, session);
-      if (link.state === "healthy") return { link, started: false };
-      return { link: await startGateway(deps, agent, session, listener), started: true };
+      const link = await linkOf(deps, agent);
+      await settleClaims(deps, agent, link);
+      if (link.state === "healthy") {
+        if (wish.reconcile) await link.client.call("reconcile", {});
+        return { link, started: false };
+      }
+      return { link: await start(deps, agent, wish), started: true };
     },
     { timeoutMs: 2 * readyWithinMs },
   );
 }
 
-async function startGateway(
-  deps: AttachDeps,
-  agent: Pick<FoundAgent, "manifest" | "sessionRoot">,
-  session: { sessionRoot: string; attachIdentity: string },
-  listener: { host?: string | undefined; port?: number | undefined },
-): Promise<Attached["link"]> {
-  const { clock, files, processes } = deps;
-  const { gatewayLog, logRoot } = sessionPaths(session.sessionRoot);
-  files.ensureDirectory("file:gateway-folder", logRoot);
-  const before = files.read(gatewayLog)?.length ?? 0;
-  const command = [
-    ...deps.serveCommand,
-    ...["--session-root", session.sessionRoot],
-    ...(listener.host === undefined ? [] : ["--host", listener.host]),
-    ...(listener.port === undefined ? [] : ["--port", String(listener.port)]),
-  ];
-  const child = processes.detach("process:gateway", command, {
-    env: gatewayEnvironment(deps.env, agent.manifest.tmux.socket),
-    cwd: session.sessionRoot,
-    logPath: gatewayLog,
-  });
-  let exitCode: number | null | undefined;
-  void child.exited.then((code) => {
-    exitCode = code;
-  });
+const linkOf = (deps: AttachDeps, { manifest, sessionRoot }: Session) =>
+  linkGateway(deps, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
 
-  const deadlineMs = clock.monotonicMs() + readyWithinMs;
-  let why = "";
-  while (exitCode === undefined && clock.monotonicMs() < deadlineMs) {
-    const link = await linkGateway(deps, session);
-    if (link.state === "healthy") return link;
-    why = link.why;
-    await sleep(clock, lookEveryMs);
+async function start(deps: AttachDeps, agent: Session, wish: AttachWish): Promise<Attached["link"]> {
+  const { files } = deps;
+  const { gatewayLog } = sessionPaths(agent.sessionRoot);
+  const executionMode =
+    wish.executionMode ?? readDesiredConfig(files, agent.sessionRoot).desired_execution_mode;
+  const before = files.read(gatewayLog)?.length ?? 0;
+  const command = [...deps.serveCommand, "--session-root", agent.sessionRoot, ...toArguments(wish)];
+  const gateway = await startGateway(deps, agent, executionMode, command);
+  const outcome = await becomesHealthy(deps, agent, gateway);
+  if (typeof outcome !== "string") {
+    saveWish(files, agent.sessionRoot, { ...wish, executionMode });
+    return outcome;
   }
-  const ended = exitCode !== undefined;
-  if (!ended) processes.signal(child.pid, "SIGTERM");
+  if (gateway.ended() === null) await gateway.abandon();
+  await clearClaims(deps, agent, gateway.pid);
   const said = (files.read(gatewayLog) ?? "").slice(before).trimEnd().split("\n").slice(-logRows).join("\n");
-  const what = ended ? `ended with exit code ${exitCode}` : `was not healthy within 10 s (${messageOf(why)})`;
-  throw new ServiceError("unavailable", `the gateway ${what}${said ? `:\n${said}` : ""}`);
+  throw new ServiceError("unavailable", `the gateway ${outcome}${said ? `:\n${said}` : ""}`);
 }
 
-/** What a gateway inherits: everything but the pane we happen to run in, and the tmux server of its agent. */
-function gatewayEnvironment(env: GatewayLinkDeps["env"], socket: string | undefined): Record<string, string> {
-  const ofThisPane = new Set(["TMUX", "TMUX_PANE", "SVC_MANIFEST_PATH", "SVC_AGENT_ID", "SVC_TMUX_SOCKET"]);
-  const kept = Object.entries(env).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined && !ofThisPane.has(entry[0]),
-  );
-  return { ...Object.fromEntries(kept), ...(socket === undefined ? {} : { SVC_TMUX_SOCKET: socket }) };
+/** What the gateway's own flags say; everything else it reads in the session itself. */
+function toArguments(wish: AttachWish): string[] {
+  const timings = Object.entries(wish.timings ?? {});
+  return [
+    ...(wish.host === undefined ? [] : ["--host", wish.host]),
+    ...(wish.port === undefined ? [] : ["--port", String(wish.port)]),
+    ...(wish.allowUnauthenticated ? ["--allow-unauthenticated"] : []),
+    ...timings.flatMap(([timing, value]) => [`--tui-${timing.replaceAll("_", "-")}`, String(value)]),
+    ...(wish.reconcile ? ["--reconcile"] : []),
+  ];
+}
+
+/** The link once the started process answers, or a clause that says why it never did. */
+async function becomesHealthy(
+  deps: AttachDeps,
+  agent: Session,
+  gateway: StartedGateway,
+): Promise<Attached["link"] | string> {
+  const { clock } = deps;
+  const deadlineMs = clock.monotonicMs() + readyWithinMs;
+  for (;;) {
+    const link = await linkOf(deps, agent);
+    if (link.state === "healthy") return link;
+    const ended = gateway.ended();
+    if (ended !== null) return ended;
+    if (clock.monotonicMs() >= deadlineMs) return `was not healthy within 10 s (${link.why})`;
+    await sleep(clock, lookEveryMs);
+  }
 }

@@ -2,12 +2,13 @@ import type { SendKeysRequest, SendKeysResult } from "../../protocol/gateway.ts"
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Agent } from "../agent/agent.ts";
+import { backendFacts } from "../agent/backends.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { StatusBoard } from "../status/status-board.ts";
 
 /**
  * Raw keys: outside the queue, without a prompt note, without a look at readiness. Throws ServiceError:
- * `blocked_reconciliation`, `unavailable`, `invalid_request` for a bad token with nothing sent, `dispatch_failed`.
+ * `blocked_reconciliation`, `unavailable`, `unsupported` for a backend that has no keys, `invalid_request` for a bad token with nothing sent, `dispatch_failed`.
  * Source: contract 4.1, 4.3; spec/gateway.md 4.3.
  */
 export interface KeyControl {
@@ -28,6 +29,9 @@ export function createKeyControl(deps: {
       }
       const presence = agent.presence();
       if (!presence.connected) throw new ServiceError("unavailable", presence.detail);
+      if (!backendFacts(agent.backend).exactKeys) {
+        throw new ServiceError("unsupported", `keys do not arrive exactly at a ${agent.backend} session`);
+      }
       const literal = request.escape_special_keys ?? false;
       await agent.keys({ sequence: request.sequence, literal });
       events.append("control_input", {

@@ -6,6 +6,7 @@ import type {
   PromptRefusalCode,
 } from "../../protocol/gateway.ts";
 import type { Agent } from "../agent/agent.ts";
+import { backendFacts } from "../agent/backends.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Queue } from "../queue/queue.ts";
@@ -63,7 +64,7 @@ export function createPromptControl(deps: {
       const decision = decidePromptControl({
         request,
         policy,
-        supported: true,
+        supported: backendFacts(agent.backend).directPrompt,
         reconciliationRequired: board.reconciliationRequired(),
         connected: presence.connected,
         tracked: agent.tracked,

@@ -1,22 +1,37 @@
-import type { AttachContract, DesiredConfig, Manifest } from "../../protocol/files.ts";
-import { type GatewayStatus, protocolVersion } from "../../protocol/gateway.ts";
+import type { AttachContract, CurrentInstance, GatewayManifest, Manifest } from "../../protocol/files.ts";
+import { protocolVersion } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
-import { type GatewayIdentity, toOfflineStatus } from "../status/project.ts";
+import { type GatewayExecution, type GatewayIdentity, toOfflineStatus } from "../status/project.ts";
+import { desiredExecutionMode, saveWish } from "./desired-config.ts";
 import { sessionPaths } from "./roots.ts";
 
+/** A session as far as its gateway folder is concerned. */
+export interface GatewayFolder {
+  manifest: Manifest;
+  sessionRoot: string;
+}
+
 /** How a gateway of this session names itself: the runtime session id (spec/gateway.md 2.7). Pure. */
-export function gatewayIdentity(manifest: Manifest): GatewayIdentity {
+export function gatewayIdentity(
+  manifest: Manifest,
+  execution: GatewayExecution = { executionMode: "detached_process" },
+): GatewayIdentity {
   return {
     attachIdentity: manifest.runtime.session_id,
     backend: manifest.backend,
     tmuxSessionName: manifest.tmux_session_name,
-    executionMode: "detached_process",
+    ...execution,
   };
 }
 
+/** The same of a session whose gateway does not run: it carries the mode that the next one is wanted in. */
+export function offlineIdentity(files: Files, { manifest, sessionRoot }: GatewayFolder): GatewayIdentity {
+  return gatewayIdentity(manifest, { executionMode: desiredExecutionMode(files, sessionRoot) });
+}
+
 /** attach.json of a session: bootstrap state that any gateway can rebuild from the manifest. Pure. */
-function buildAttachContract(manifest: Manifest, manifestPath: string): AttachContract {
+function buildAttachContract({ manifest, sessionRoot }: GatewayFolder): AttachContract {
   const { session_id: sessionId, agent_def_dir: definition } = manifest.runtime;
   return {
     schema_version: 1,
@@ -25,32 +40,62 @@ function buildAttachContract(manifest: Manifest, manifestPath: string): AttachCo
     tmux_session_name: manifest.tmux_session_name,
     working_directory: manifest.working_directory,
     backend_metadata: { session_id: sessionId, tool: manifest.tool },
-    manifest_path: manifestPath,
+    manifest_path: sessionPaths(sessionRoot).manifest,
     ...(definition === null ? {} : { agent_def_dir: definition }),
     runtime_session_id: sessionId,
   };
 }
 
-/**
- * Makes the gateway folder of a session that has never had a gateway, so that its status can be read before
- * the first attach: the version marker, attach.json, desired-config.json and the offline state.json with epoch
- * 0 (contract 2.1, 2.8). What a person or an earlier attach wished for is kept.
- */
-export function seedGatewayFolder(
+/** gateway_manifest.json: derived bookkeeping with the live process in it, or without one (contract 2.8). Pure. */
+export function buildGatewayManifest(
+  folder: GatewayFolder,
+  instance: CurrentInstance | null,
+): GatewayManifest {
+  return {
+    ...buildAttachContract(folder),
+    ...(instance && {
+      gateway_pid: instance.pid,
+      gateway_host: instance.host,
+      gateway_port: instance.port,
+      gateway_protocol_version: instance.protocol_version,
+      gateway_execution_mode: instance.execution_mode,
+    }),
+    ...(instance?.tmux_window_id === undefined ? {} : { gateway_tmux_window_id: instance.tmux_window_id }),
+    ...(instance?.tmux_window_index === undefined
+      ? {}
+      : { gateway_tmux_window_index: instance.tmux_window_index }),
+    ...(instance?.tmux_pane_id === undefined ? {} : { gateway_tmux_pane_id: instance.tmux_pane_id }),
+  };
+}
+
+export function writeGatewayManifest(
   files: Files,
-  facts: { manifest: Manifest; manifestPath: string; sessionRoot: string },
+  folder: GatewayFolder,
+  instance: CurrentInstance | null,
 ): void {
-  const { manifest, manifestPath } = facts;
-  const paths = sessionPaths(facts.sessionRoot);
-  const offline: GatewayStatus = toOfflineStatus(gatewayIdentity(manifest), 0);
-  const desired: DesiredConfig = { schema_version: 1, desired_execution_mode: "detached_process" };
-  for (const folder of [paths.gatewayRoot, paths.logRoot, paths.runRoot]) {
-    files.ensureDirectory("file:gateway-folder", folder);
+  const text = renderJson(buildGatewayManifest(folder, instance));
+  files.write("file:gateway-manifest", sessionPaths(folder.sessionRoot).gatewayManifest, text, {
+    durable: false,
+  });
+}
+
+/**
+ * Makes the gateway folder of a session, so that its status can be read before the first attach: the version
+ * marker, attach.json, gateway_manifest.json, desired-config.json and the offline state.json with epoch 0 (contract
+ * 2.1, 2.8). What follows from the manifest is written anew each time; what a person or an earlier gateway left
+ * is kept.
+ */
+export function seedGatewayFolder(files: Files, folder: GatewayFolder): void {
+  const paths = sessionPaths(folder.sessionRoot);
+  for (const path of [paths.gatewayRoot, paths.logRoot, paths.runRoot]) {
+    files.ensureDirectory("file:gateway-folder", path);
   }
-  files.write("file:protocol-version", paths.protocolVersion, `${protocolVersion}\n`);
-  files.write("file:attach", paths.attach, renderJson(buildAttachContract(manifest, manifestPath)));
-  if (!files.exists(paths.desiredConfig)) {
-    files.write("file:desired-config", paths.desiredConfig, renderJson(desired));
+  files.write("file:protocol-version", paths.protocolVersion, `${protocolVersion}\n`, { durable: false });
+  files.write("file:attach", paths.attach, renderJson(buildAttachContract(folder)), { durable: false });
+  if (!files.exists(paths.gatewayManifest)) writeGatewayManifest(files, folder, null);
+  if (!files.exists(paths.desiredConfig)) saveWish(files, folder.sessionRoot, {});
+  if (!files.exists(paths.state)) {
+    const offline = toOfflineStatus(offlineIdentity(files, folder), 0);
+    files.write("file:state", paths.state, renderJson(offline));
   }
-  files.write("file:state", paths.state, renderJson(offline));
 }

@@ -3,11 +3,13 @@ import type { GatewayStatus } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
+import { toOfflineStatus } from "../status/project.ts";
+import { type GatewayFolder, offlineIdentity, writeGatewayManifest } from "./gateway-folder.ts";
 import { sessionPaths } from "./roots.ts";
 
 /**
  * What a running gateway keeps on disk about itself: the current-instance record and pid, by which others find
- * it, and state.json, the last status. Source: contract 2.7, 2.8.
+ * it, gateway_manifest.json, and state.json, the last status. Source: contract 2.7, 2.8.
  */
 export interface LiveFiles {
   publish(instance: CurrentInstance): void;
@@ -15,8 +17,18 @@ export interface LiveFiles {
   publishToken(token: string | null): void;
   /** Written at most every 100 ms, the last one always; not synced, since every part of it is derived. */
   saveStatus(status: GatewayStatus): void;
-  /** Leaves `offline` as the status and removes the live records. Later saves are ignored. */
-  retire(offline: GatewayStatus): void;
+  /** As `retireLiveFiles`. Later saves are ignored. */
+  retire(epoch: number): void;
+}
+
+/** Removes the records of a gateway that has ended and leaves the offline status, which keeps the epoch. */
+export function retireLiveFiles(files: Files, folder: GatewayFolder, epoch: number): void {
+  const paths = sessionPaths(folder.sessionRoot);
+  files.remove("file:current-instance", paths.currentInstance);
+  files.remove("file:pid", paths.pidFile);
+  files.remove("file:token", paths.token);
+  files.write("file:state", paths.state, renderJson(toOfflineStatus(offlineIdentity(files, folder), epoch)));
+  writeGatewayManifest(files, folder, null);
 }
 
 const saveEveryMs = 100;
@@ -24,11 +36,11 @@ const saveEveryMs = 100;
 export function createLiveFiles(deps: {
   files: Files;
   clock: Clock;
-  sessionRoot: string;
+  folder: GatewayFolder;
   onError: (error: unknown) => void;
 }): LiveFiles {
-  const { files, clock, onError } = deps;
-  const paths = sessionPaths(deps.sessionRoot);
+  const { files, clock, folder, onError } = deps;
+  const paths = sessionPaths(folder.sessionRoot);
   let latest: GatewayStatus | null = null;
   let armed = false;
   let retired = false;
@@ -48,6 +60,7 @@ export function createLiveFiles(deps: {
     publish(instance) {
       files.write("file:current-instance", paths.currentInstance, renderJson(instance));
       files.write("file:pid", paths.pidFile, `${instance.pid}\n`);
+      writeGatewayManifest(files, folder, instance);
     },
     publishToken(token) {
       if (token === null) files.remove("file:token", paths.token);
@@ -63,12 +76,9 @@ export function createLiveFiles(deps: {
         flush();
       });
     },
-    retire(offline) {
+    retire(epoch) {
       retired = true;
-      files.remove("file:current-instance", paths.currentInstance);
-      files.remove("file:pid", paths.pidFile);
-      files.remove("file:token", paths.token);
-      files.write("file:state", paths.state, renderJson(offline));
+      retireLiveFiles(files, folder, epoch);
     },
   };
 }

@@ -90,6 +90,7 @@ export function sessionPaths(sessionRoot: string) {
     manifest: join(sessionRoot, "manifest.json"),
     gatewayRoot,
     attach: join(gatewayRoot, "attach.json"),
+    gatewayManifest: join(gatewayRoot, "gateway_manifest.json"),
     desiredConfig: join(gatewayRoot, "desired-config.json"),
     protocolVersion: join(gatewayRoot, "protocol-version.txt"),
     state: join(gatewayRoot, "state.json"),

@@ -10,13 +10,18 @@ import {
 import type { Presence } from "../agent/agent.ts";
 import { needsReconciliation } from "./instance.ts";
 
+/** Where a gateway runs: as a process of its own, or in a window beside the agent. */
+export interface GatewayExecution {
+  executionMode: ExecutionMode;
+  /** Exactly with `tmux_auxiliary_window`, and only of a live gateway. */
+  auxiliaryWindow?: { windowId: string; windowIndex: string; paneId: string };
+}
+
 /** What never changes while a gateway runs. */
-export interface GatewayIdentity {
+export interface GatewayIdentity extends GatewayExecution {
   attachIdentity: string;
   backend: string;
   tmuxSessionName: string;
-  executionMode: ExecutionMode;
-  auxiliaryWindow?: { windowId: string; windowIndex: string; paneId: string };
 }
 
 export interface StatusFacts {

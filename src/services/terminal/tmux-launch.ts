@@ -188,6 +188,7 @@ function quoteFormat(text: string): string {
   return text.replaceAll("#", "##").replace(/;$/, "\\;");
 }
 
-function quoteShell(text: string): string {
+/** One word of a POSIX shell command, exactly. Pure. */
+export function quoteShell(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

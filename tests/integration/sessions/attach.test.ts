@@ -68,10 +68,15 @@ describe("attaching a gateway", () => {
     await using lab = await createSessionLab();
     await using session = await launched(lab);
     writeFileSync(sessionPaths(session.sessionRoot).gatewayLog, "an older failure\n");
-    const attach = attachGateway(attachDeps(lab, { STAND_IN_MODE: "fail" }), session, {});
-    await expect(attach).rejects.toMatchObject({
+    const attach = (executionMode: "detached_process" | "tmux_auxiliary_window") =>
+      attachGateway(attachDeps(lab, { STAND_IN_MODE: "fail" }), session, { executionMode });
+    await expect(attach("detached_process")).rejects.toMatchObject({
       reason: "unavailable",
       message: "the gateway ended with exit code 4:\ncannot open the queue",
+    });
+    await expect(attach("tmux_auxiliary_window")).rejects.toMatchObject({
+      reason: "unavailable",
+      message: "the gateway ended:\ncannot open the queue",
     });
   });
 });

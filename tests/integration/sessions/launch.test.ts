@@ -85,7 +85,7 @@ describe("a launch", () => {
       request_admission: "blocked_unavailable",
       terminal_surface_eligibility: "unknown",
       active_execution: "idle",
-      execution_mode: "detached_process",
+      execution_mode: "tmux_auxiliary_window",
       queue_depth: 0,
       managed_agent_instance_epoch: 0,
     });
@@ -93,7 +93,7 @@ describe("a launch", () => {
       schema_version: 1,
       attach_identity: manifest.runtime.session_id,
     });
-    expect(json(paths.desiredConfig)).toMatchObject({ desired_execution_mode: "detached_process" });
+    expect(json(paths.desiredConfig)).toMatchObject({ desired_execution_mode: "tmux_auxiliary_window" });
   });
 
   test("keeps everything to this user, and no launch script or secret behind", async () => {

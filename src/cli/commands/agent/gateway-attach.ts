@@ -1,21 +1,53 @@
 import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
-import { command } from "../../command.ts";
-import { toWholeNumber } from "../../number-flag.ts";
+import { command, UsageError } from "../../command.ts";
+import { listenerFlags, readListenerWish } from "../../listener-flags.ts";
+import { narrate, warn } from "../../narrate.ts";
 import { openTarget } from "../../target.ts";
+import { attachTimingFlags, readTimings } from "../../timing-flags.ts";
 
 export default command({
   name: "attach",
   description: "start a gateway for the agent unless a healthy one serves it",
-  examples: ["svc-mgr agents single --agent-name worker gateway attach"],
+  examples: [
+    "svc-mgr agents single --agent-name worker gateway attach",
+    "svc-mgr agents single --agent-name worker gateway attach --background --port 4100",
+  ],
   args: {
-    host: { type: "string", description: "address to listen on", default: "127.0.0.1" },
-    port: { type: "string", description: "port to listen on; 0 takes a free one", default: "0" },
+    ...listenerFlags,
+    window: {
+      type: "boolean",
+      description:
+        "run it in a window `gateway` of the agent's tmux session (what is done unless asked otherwise)",
+    },
+    background: { type: "boolean", description: "run it as a process of its own, without a window" },
+    reconcile: {
+      type: "boolean",
+      description: "work with the agent's present instance; what an earlier one was asked for fails",
+    },
+    ...attachTimingFlags,
   },
   async run(invocation) {
-    const port = toWholeNumber("port", invocation.args.port, 0, 65_535);
+    const { args, io } = invocation;
+    if (args.window && args.background) throw new UsageError("give --window or --background, not both");
+    const wish = {
+      ...readListenerWish(args, io.env),
+      allowUnauthenticated: args["allow-unauthenticated"],
+      timings: readTimings("gateway-tui-", args),
+      reconcile: args.reconcile,
+      executionMode: args.background
+        ? ("detached_process" as const)
+        : args.window
+          ? ("tmux_auxiliary_window" as const)
+          : undefined,
+    };
     const { world, agent } = await openTarget(invocation);
-    const { link, started } = await attachGateway(world, agent, { host: invocation.args.host, port });
+    await narrate(io, `starting a gateway for ${agent.manifest.agent_name}`);
+    const { link, started } = await attachGateway(world, agent, wish);
     const { client, status } = link;
+    const asked = [args.host, args.port, wish.executionMode, ...Object.values(wish.timings)];
+    if (!started && asked.some((one) => one !== undefined)) {
+      await warn(io, "the gateway that runs was left as it is; detach it first to start one that differs");
+    }
     return {
       json: status,
       text: started ? `gateway started: ${client.baseUrl}` : `a gateway already serves it: ${client.baseUrl}`,

@@ -1,10 +1,7 @@
 import type { AgentSubmission } from "../../../protocol/agents.ts";
 import { command } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
+import { interruptThrough } from "../../interrupt-request.ts";
 import { openLiveTarget } from "../../target.ts";
-import { waitForRequest } from "../../wait-for-request.ts";
-
-const timeoutSeconds = 15;
 
 export default command({
   name: "interrupt",
@@ -12,15 +9,7 @@ export default command({
   examples: ["svc-mgr agents single --agent-name worker interrupt"],
   async run(invocation) {
     const { world, agent, link } = await openLiveTarget(invocation);
-    const accepted = bodyOf(
-      await link.client.call("submitRequest", {
-        body: { schema_version: 1, kind: "interrupt", payload: {} },
-      }),
-    );
-    const record = await waitForRequest(world.clock, link.client, accepted.request_id, {
-      until: "finished",
-      timeoutSeconds,
-    });
+    const record = await interruptThrough(world.clock, link.client);
     const noOp = record.result_json?.["outcome"] === "no_op";
     const failed = record.state === "failed";
     const detail = record.error_detail ?? (noOp ? "nothing was running" : "interrupted");

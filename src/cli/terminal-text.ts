@@ -1,0 +1,45 @@
+import type { TerminalHistoryEntry, TerminalState } from "../protocol/terminal.ts";
+import { renderPairs } from "./format.ts";
+
+type Observed = TerminalState | TerminalHistoryEntry;
+
+/** What a person wants to know of a terminal, one fact a line. Pure. */
+export function renderTerminal(state: TerminalState): string {
+  const { surface, last_turn: last, stability } = state;
+  return renderPairs([
+    ["turn", state.turn.phase],
+    ["busy because", state.active_reasons?.join(", ") || null],
+    ["last turn", last.result === "none" ? null : `${last.result} at ${last.updated_at_utc ?? "?"}`],
+    ["waits for", decisionOf(state)],
+    ["parked until", state.parked_until === undefined ? null : (state.parked_until ?? "it does not say")],
+    ["accepts input", surface.accepting_input],
+    ["editing input", surface.editing_input],
+    ["ready posture", surface.ready_posture],
+    ["pending input", surface.pending_input],
+    ["stable", stability.stable ? `for ${stability.stable_for_seconds} s` : "no"],
+    ["context", state.chat_context],
+    ["terminal", `${state.diagnostics.availability}, ${state.diagnostics.process_state}`],
+    ["trouble", state.diagnostics.probe_error?.message ?? state.diagnostics.parse_error?.message],
+  ]);
+}
+
+/** The same in one line, for a list or a live view. Pure. */
+export function renderTerminalLine(state: Observed): string {
+  const { surface, last_turn: last } = state;
+  const parts = [
+    state.turn.phase,
+    state.active_reasons && state.active_reasons.length > 0 ? `(${state.active_reasons.join(", ")})` : "",
+    `input=${surface.accepting_input}`,
+    `editing=${surface.editing_input}`,
+    `pending=${surface.pending_input}`,
+    state.stability.stable ? "stable" : "moving",
+    last.result === "none" ? "" : `last=${last.result}`,
+    decisionOf(state) ?? "",
+  ];
+  return parts.filter((part) => part !== "").join(" ");
+}
+
+function decisionOf({ awaiting_decision: decision }: Observed): string | null {
+  if (!decision) return null;
+  return `a decision: ${decision.question} [${decision.options.map((one) => one.text).join(" | ")}]`;
+}

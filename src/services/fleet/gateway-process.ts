@@ -1,0 +1,29 @@
+import type { CurrentInstance, Manifest } from "../../protocol/files.ts";
+import type { Processes } from "../../system/processes.ts";
+import type { Tmux } from "../terminal/tmux-command.ts";
+import { findWindow, type WindowHandles } from "../terminal/tmux-window.ts";
+
+/** The window that a gateway's record names; null for one that runs as a process of its own. Pure. */
+export function windowOf(instance: CurrentInstance): WindowHandles | null {
+  const { tmux_window_id: windowId, tmux_window_index: windowIndex, tmux_pane_id: paneId } = instance;
+  if (windowId === undefined || windowIndex === undefined || paneId === undefined) return null;
+  return { windowId, windowIndex, paneId };
+}
+
+/**
+ * Whether the process with the recorded id is this session's gateway although it does not answer: it was started for
+ * exactly this session root, or it is the process of the recorded window. A process id alone proves nothing.
+ */
+export async function isGatewayProcess(
+  deps: { processes: Processes; tmux: Tmux },
+  session: { sessionRoot: string; manifest: Manifest },
+  instance: CurrentInstance,
+): Promise<boolean> {
+  if (!deps.processes.alive(instance.pid)) return false;
+  const [self] = await deps.processes.tree(instance.pid);
+  if (self?.argv.includes(session.sessionRoot)) return true;
+  const window = windowOf(instance);
+  if (window === null) return false;
+  const pane = await findWindow(deps.tmux, session.manifest.tmux_session_name, window);
+  return pane?.panePid === instance.pid;
+}

@@ -1,0 +1,58 @@
+import type { Manifest } from "../../protocol/files.ts";
+import type { Processes } from "../../system/processes.ts";
+import { createAnnouncement } from "../sessions/announcement.ts";
+import { retireLiveFiles } from "../sessions/live-files.ts";
+import type { Registry } from "../sessions/registry.ts";
+import { sessionPaths } from "../sessions/roots.ts";
+import type { Tmux } from "../terminal/tmux-command.ts";
+import { type GatewayLink, type GatewayLinkDeps, readCurrentInstance } from "./gateway-link.ts";
+import { isGatewayProcess } from "./gateway-process.ts";
+
+export interface ClaimDeps extends GatewayLinkDeps {
+  processes: Processes;
+  registry: Registry;
+  tmuxFor: (socket: string | undefined) => Tmux;
+}
+
+interface Session {
+  manifest: Manifest;
+  sessionRoot: string;
+}
+
+function announcementOf(deps: ClaimDeps, session: Session) {
+  const { manifest } = session;
+  const tmux = deps.tmuxFor(manifest.tmux.socket);
+  // Whoever asks wants to know of the gateway: what cannot be told to others now is told the next time.
+  return createAnnouncement({ ...session, tmux, registry: deps.registry, onError: () => {} });
+}
+
+/**
+ * Makes what is said of a session's gateway agree with what was found of it (contract 5.4): a healthy one is
+ * announced again where it no longer is; what a dead one left (live variables, registry locator, run files, a
+ * `healthy` state.json) is cleared, its epoch kept. One that lives and only does not answer is left alone.
+ */
+export async function settleClaims(deps: ClaimDeps, session: Session, link: GatewayLink): Promise<void> {
+  const announcement = announcementOf(deps, session);
+  if (link.state === "healthy") {
+    const { host, port } = link.instance;
+    const hasToken = deps.files.exists(sessionPaths(session.sessionRoot).token);
+    return announcement.publish({ host, port, hasToken });
+  }
+  if (link.state === "stale") {
+    const tmux = deps.tmuxFor(session.manifest.tmux.socket);
+    if (await isGatewayProcess({ ...deps, tmux }, session, link.instance)) return;
+  }
+  await clearClaims(deps, session, link.state === "stale" ? link.instance.pid : null);
+}
+
+/**
+ * The same of a gateway that is known to have ended: `pid`, or null when there was none. Another one that began
+ * meanwhile is not touched.
+ */
+export async function clearClaims(deps: ClaimDeps, session: Session, pid: number | null): Promise<void> {
+  const { files } = deps;
+  const instance = readCurrentInstance(files, sessionPaths(session.sessionRoot).currentInstance);
+  if (instance && instance.pid !== pid) return;
+  await announcementOf(deps, session).withdraw();
+  if (instance) retireLiveFiles(files, session, instance.managed_agent_instance_epoch);
+}

@@ -1,0 +1,69 @@
+import { Value } from "@sinclair/typebox/value";
+import { DesiredConfig } from "../../protocol/files.ts";
+import type { ExecutionMode } from "../../protocol/gateway.ts";
+import { renderJson } from "../../protocol/json.ts";
+import type { TrackingTimings } from "../../protocol/terminal.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import { sessionPaths } from "./roots.ts";
+
+/** What stands in a session that nobody has wished anything for: attach opens a window beside the agent. */
+const unasked: DesiredConfig = { schema_version: 1, desired_execution_mode: "tmux_auxiliary_window" };
+
+/** What an operator asked of the gateway of a session; what is left out keeps what was asked before. */
+export interface GatewayWish {
+  host?: string | undefined;
+  /** Never a port that the system chose: it may be another's by the next start. */
+  port?: number | undefined;
+  executionMode?: ExecutionMode | undefined;
+  timings?: Partial<TrackingTimings> | undefined;
+}
+
+/** Throws `precondition_failed` with the place when the file is there and does not fit. */
+export function readDesiredConfig(files: Files, sessionRoot: string): DesiredConfig {
+  const path = sessionPaths(sessionRoot).desiredConfig;
+  const text = files.read(path);
+  if (text === null) return unasked;
+  const fail = (problem: string) => new ServiceError("precondition_failed", `${path}: ${problem}`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw fail("not valid JSON");
+  }
+  if (Value.Check(DesiredConfig, value)) return value;
+  const first = Value.Errors(DesiredConfig, value).First();
+  throw fail(`${first?.path || "/"}: ${first?.message ?? "does not fit the schema"}`);
+}
+
+/** The execution mode that a status without a gateway carries; a file that cannot be read wishes nothing. */
+export function desiredExecutionMode(files: Files, sessionRoot: string): ExecutionMode {
+  try {
+    return readDesiredConfig(files, sessionRoot).desired_execution_mode;
+  } catch {
+    return unasked.desired_execution_mode;
+  }
+}
+
+/** Pure. Port 0 means "any" and takes back an earlier wish. */
+export function mergeWish(before: DesiredConfig, wish: GatewayWish): DesiredConfig {
+  const { desired_port: earlier, ...rest } = before;
+  const port = wish.port ?? earlier;
+  const timings = { ...before.desired_tui_tracking_timings, ...wish.timings };
+  return {
+    ...rest,
+    ...(wish.host === undefined ? {} : { desired_host: wish.host }),
+    ...(port ? { desired_port: port } : {}),
+    desired_execution_mode: wish.executionMode ?? before.desired_execution_mode,
+    ...(Object.keys(timings).length > 0 ? { desired_tui_tracking_timings: timings } : {}),
+  };
+}
+
+/** Keeps the wish for every later start. Throws as `readDesiredConfig`. */
+export function saveWish(files: Files, sessionRoot: string, wish: GatewayWish): void {
+  const before = readDesiredConfig(files, sessionRoot);
+  const after = mergeWish(before, wish);
+  const { desiredConfig } = sessionPaths(sessionRoot);
+  if (files.exists(desiredConfig) && Bun.deepEquals(before, after)) return;
+  files.write("file:desired-config", desiredConfig, renderJson(after));
+}

@@ -1,0 +1,274 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type CliAgent, launched } from "../support/cli-agent.ts";
+import { until } from "../support/until.ts";
+
+const gateway = "agents single --agent-name worker gateway";
+
+/** The live variables of the agent's tmux session. */
+async function liveVariables(at: CliAgent): Promise<Record<string, string>> {
+  const lines = (await at.tmux("show-environment", "-t", `=${at.session}`)).split("\n");
+  const pairs = lines.filter((line) => /^SVC_(AGENT_)?GATEWAY_/.test(line)).map((line) => line.split("="));
+  return Object.fromEntries(pairs) as Record<string, string>;
+}
+
+async function windows(at: CliAgent): Promise<string[]> {
+  const format = "#{window_index} #{window_name} #{window_id} #{pane_id} #{pane_pid}";
+  return (await at.tmux("list-panes", "-s", "-t", `=${at.session}:`, "-F", format)).split("\n");
+}
+
+function record(at: CliAgent): Record<string, unknown> {
+  const path = join(
+    at.lab.folder,
+    "home/.local/state/svc/registry/live_agents",
+    String(at.launch["agent_id"]),
+  );
+  return JSON.parse(readFileSync(join(path, "record.json"), "utf8")) as Record<string, unknown>;
+}
+
+describe("a gateway in a window beside its agent", () => {
+  test("carries its three handles everywhere, shows its log, and leaves window 0 alone", async () => {
+    await using at = await launched();
+    const [agent = "", own = ""] = await windows(at);
+    expect(agent).toMatch(/^0 agent /);
+    const [index = "", name, windowId = "", paneId = "", pid] = own.split(" ");
+    expect(name).toBe("gateway");
+    expect(Number(index)).toBeGreaterThan(0);
+    const handles = { tmux_window_id: windowId, tmux_window_index: index, tmux_pane_id: paneId };
+    const current = at.file("gateway", "run", "current-instance.json");
+    expect(current).toMatchObject({ ...handles, pid: Number(pid), execution_mode: "tmux_auxiliary_window" });
+    const told = Object.fromEntries(Object.entries(handles).map(([key, value]) => [`gateway_${key}`, value]));
+    const status = await at.type(`${gateway} status --json`);
+    expect(status.json()).toMatchObject({ ...told, gateway_health: "healthy" });
+    expect(at.file("gateway", "gateway_manifest.json")).toMatchObject({
+      ...told,
+      gateway_pid: Number(pid),
+      gateway_execution_mode: "tmux_auxiliary_window",
+    });
+    const log = readFileSync(join(at.sessionRoot, "gateway", "logs", "gateway.log"), "utf8");
+    expect(log.match(/gateway started/g)).toHaveLength(1);
+    expect(await at.tmux("capture-pane", "-p", "-t", paneId)).toContain("gateway started");
+    expect((await at.type(`${gateway} attach`)).stdout).toContain("already");
+    expect(await windows(at)).toEqual([agent, own]);
+  }, 60_000);
+
+  test("ends with its window when it is detached, twice is once, and the agent goes on", async () => {
+    await using at = await launched();
+    const pid = at.gatewayPid();
+    const [agent] = await windows(at);
+    const detached = await at.type(`${gateway} detach --json`);
+    expect(detached.exitCode).toBe(0);
+    expect(detached.json()).toMatchObject({
+      gateway_health: "not_attached",
+      execution_mode: "tmux_auxiliary_window",
+      managed_agent_instance_epoch: 1,
+    });
+    expect(at.lab.alive(pid)).toBe(false);
+    expect(await windows(at)).toEqual([agent ?? ""]);
+    const saved = at.file("gateway", "state.json");
+    expect(saved).toEqual(detached.json());
+    expect(at.file("gateway", "gateway_manifest.json")).not.toHaveProperty("gateway_pid");
+    expect(existsSync(join(at.sessionRoot, "gateway", "run", "current-instance.json"))).toBe(false);
+    const again = await at.type(`${gateway} detach`);
+    expect(again).toMatchObject({ exitCode: 0, stdout: "no gateway was running\n" });
+  }, 60_000);
+});
+
+describe("a gateway as a process of its own", () => {
+  test("omits the handles, stays in this mode, and is detached", async () => {
+    await using at = await launched("--gateway-background");
+    expect(await windows(at)).toHaveLength(1);
+    const current = at.file("gateway", "run", "current-instance.json");
+    expect(current["execution_mode"]).toBe("detached_process");
+    expect(Object.keys(current).filter((key) => key.startsWith("tmux_"))).toEqual([]);
+    const pid = at.gatewayPid();
+    expect((await at.type(`${gateway} detach`)).stdout).toBe("the gateway has ended\n");
+    expect(at.lab.alive(pid)).toBe(false);
+    await at.type(`${gateway} attach`);
+    expect(await windows(at)).toHaveLength(1);
+    await at.type(`${gateway} detach`);
+    await at.type(`${gateway} attach --window`);
+    expect(await windows(at)).toHaveLength(2);
+  }, 60_000);
+});
+
+describe("what an attach asks for is kept", () => {
+  test("a port only when it was asked for, and timings reach the gateway", async () => {
+    await using at = await launched();
+    expect(at.file("gateway", "desired-config.json")).toEqual({
+      schema_version: 1,
+      desired_execution_mode: "tmux_auxiliary_window",
+    });
+    const port = Number(new URL(at.baseUrl).port);
+    await at.type(`${gateway} detach`);
+    const timing = "--gateway-tui-stability-threshold-seconds 0.25";
+    const attached = await at.type(`${gateway} attach --background --port ${port} ${timing} --json`);
+    expect(attached.json()).toMatchObject({ gateway_port: port, execution_mode: "detached_process" });
+    expect(at.file("gateway", "desired-config.json")).toEqual({
+      schema_version: 1,
+      desired_port: port,
+      desired_execution_mode: "detached_process",
+      desired_tui_tracking_timings: { stability_threshold_seconds: 0.25 },
+    });
+    await at.type(`${gateway} detach`);
+    const again = await at.type(`${gateway} attach --json`);
+    expect(again.json()).toMatchObject({ gateway_port: port, execution_mode: "detached_process" });
+    const other = await at.type(`${gateway} attach --port 0`);
+    expect(other).toMatchObject({ exitCode: 0 });
+    expect(other.stderr).toContain("left as it is");
+    const wrong = await at.type(`${gateway} attach --gateway-tui-stability-threshold-seconds 0`);
+    expect(wrong.exitCode).toBe(2);
+  }, 60_000);
+
+  test("a caller's wish in the environment counts, another gateway's live bindings do not", async () => {
+    await using at = await launched("--no-gateway");
+    const words = [...gateway.split(" "), "attach", "--json"];
+    const env = { ...at.lab.env, SVC_AGENT_GATEWAY_HOST: "localhost", SVC_AGENT_GATEWAY_PORT: "0" };
+    const asked = await at.lab.run("svc-mgr", words, { env });
+    expect(asked.json()).toMatchObject({ gateway_host: "localhost" });
+    await at.type(`${gateway} detach`);
+    await at.type(`${gateway} attach --host 127.0.0.1`);
+    await at.type(`${gateway} detach`);
+    const live = { ...env, SVC_AGENT_GATEWAY_PORT: "1", SVC_GATEWAY_STATE_PATH: "/other/state.json" };
+    const ignored = await at.lab.run("svc-mgr", words, { env: live });
+    expect(ignored.json()).toMatchObject({ gateway_host: "127.0.0.1", gateway_health: "healthy" });
+  }, 60_000);
+});
+
+describe("where an agent finds its gateway", () => {
+  test("live variables and the registry say so while one runs, the token only by its file", async () => {
+    await using at = await launched("--no-gateway");
+    expect(await liveVariables(at)).toEqual({});
+    const env = { ...at.lab.env, SVC_GATEWAY_TOKEN: "a-secret-of-ours" };
+    const attached = await at.lab.run("svc-mgr", [...gateway.split(" "), "attach", "--json"], { env });
+    expect(attached.exitCode).toBe(0);
+    const port = String(attached.json()["gateway_port"]);
+    const run = join(at.sessionRoot, "gateway");
+    expect(await liveVariables(at)).toEqual({
+      SVC_AGENT_GATEWAY_HOST: "127.0.0.1",
+      SVC_AGENT_GATEWAY_PORT: port,
+      SVC_GATEWAY_STATE_PATH: join(run, "state.json"),
+      SVC_GATEWAY_PROTOCOL_VERSION: "v1",
+      SVC_GATEWAY_TOKEN_FILE: join(run, "run", "token"),
+    });
+    expect(readFileSync(join(run, "run", "token"), "utf8")).toBe("a-secret-of-ours\n");
+    expect(record(at)["gateway"]).toMatchObject({ port: Number(port), protocol_version: "v1" });
+    expect(await at.tmux("show-environment", "-t", `=${at.session}`)).not.toContain("a-secret-of-ours");
+    expect((await at.type("agents single --agent-name worker requests list")).exitCode).toBe(0);
+    await at.type(`${gateway} detach`);
+    expect(await liveVariables(at)).toEqual({});
+    expect(record(at)).not.toHaveProperty("gateway");
+    expect(existsSync(join(run, "run", "token"))).toBe(false);
+  }, 60_000);
+
+  test.each(["status", "attach"])(
+    "what a killed one left is cleared by %s",
+    async (verb) => {
+      await using at = await launched();
+      const pid = at.gatewayPid();
+      const before = await liveVariables(at);
+      at.lab.kill(pid);
+      await until("the gateway's end", () => !at.lab.alive(pid));
+      expect(await liveVariables(at)).toEqual(before);
+      const run = await at.type(`${gateway} ${verb} --json`);
+      if (verb === "status") {
+        expect(run.json()).toMatchObject({ gateway_health: "not_attached", managed_agent_instance_epoch: 1 });
+        expect(await liveVariables(at)).toEqual({});
+        expect(record(at)).not.toHaveProperty("gateway");
+        expect(at.file("gateway", "state.json")).toMatchObject({ gateway_health: "not_attached" });
+      } else {
+        const port = String(run.json()["gateway_port"]);
+        expect(await liveVariables(at)).toMatchObject({ SVC_AGENT_GATEWAY_PORT: port });
+      }
+    },
+    60_000,
+  );
+
+  test("a healthy one is announced again where somebody unset it", async () => {
+    await using at = await launched();
+    const before = await liveVariables(at);
+    await at.tmux("set-environment", "-u", "-t", `=${at.session}`, "SVC_AGENT_GATEWAY_PORT");
+    await at.type(`${gateway} status`);
+    expect(await liveVariables(at)).toEqual(before);
+  }, 60_000);
+});
+
+describe("through the gateway on the command line", () => {
+  test("keys are pressed, and all of it is text when asked so", async () => {
+    await using at = await launched();
+    await at.ready();
+    const keys = [...`${gateway} send-keys --json`.split(" "), "--sequence"];
+    const typed = await at.lab.mgr(...keys, "hello<[Enter]>");
+    expect(typed.json()).toEqual({ status: "ok", action: "control_input", detail: "sent" });
+    await until("the agent to hear it", () => at.heard().length === 1);
+    await at.ready();
+    await at.lab.mgr(...keys, "a <[Enter]> in it", "--escape-special-keys");
+    await at.lab.mgr(...keys, "<[Enter]>");
+    await until("the agent to hear it", () => at.heard().length === 2);
+    expect(at.heard()).toEqual(["hello", "a <[Enter]> in it"]);
+    const wrong = await at.lab.mgr(...keys, "<[F13]>");
+    expect(wrong.exitCode).toBe(1);
+    expect(wrong.error()).toMatchObject({ detail: expect.stringContaining("Escape") });
+    expect((await at.lab.mgr(...keys, "  ")).exitCode).toBe(2);
+  }, 60_000);
+
+  test("a turn is interrupted, and an idle agent is left in peace", async () => {
+    await using at = await launched();
+    await at.type("agents single --agent-name worker prompt", "--prompt", "SLOW 60000");
+    await at.busy();
+    const run = await at.type(`${gateway} interrupt --json`);
+    expect(run.json()).toMatchObject({ request_kind: "interrupt", state: "completed" });
+    const again = await at.type(`${gateway} interrupt --json`);
+    expect(again.json()).toMatchObject({ state: "completed", result_json: { outcome: "no_op" } });
+  }, 60_000);
+
+  test("the terminal is shown, remembered, noted and watched", async () => {
+    await using at = await launched();
+    await at.ready();
+    const state = await at.type(`${gateway} tui state --json`);
+    expect(state.json()).toMatchObject({ turn: { phase: "ready" }, surface: { accepting_input: "yes" } });
+    expect((await at.type(`${gateway} tui state`)).stdout).toMatch(/^turn +ready\n/);
+    const history = await at.type(`${gateway} tui history --limit 2 --json`);
+    expect((history.json()["entries"] as unknown[]).length).toBeLessThanOrEqual(2);
+    expect((await at.type(`${gateway} tui history`)).stdout).toStartWith("AT ");
+    expect((await at.type(`${gateway} tui history --limit 0`)).exitCode).toBe(2);
+    const noted = await at.type(`${gateway} tui note-prompt --json`, "--prompt", "typed by hand");
+    expect(noted.json()).toHaveProperty("surface");
+    const watch = [...at.lab.command("svc-mgr"), ...`${gateway} tui watch --interval-seconds 0.1`.split(" ")];
+    const child = Bun.spawn(watch, { env: at.lab.env, stdout: "pipe", stderr: "inherit" });
+    let text = "";
+    for await (const bytes of child.stdout) {
+      text += new TextDecoder().decode(bytes);
+      if (text.split("\n").length > 3) child.kill("SIGINT");
+    }
+    expect(await child.exited).toBe(0);
+    for (const line of text.trimEnd().split("\n")) {
+      expect(JSON.parse(line)).toMatchObject({ turn: { phase: expect.any(String) } });
+    }
+  }, 60_000);
+
+  test("another instance of the agent is worked with only after a reconciliation", async () => {
+    await using at = await launched();
+    await at.ready();
+    const [agent = ""] = await windows(at);
+    const pane = agent.split(" ")[3] ?? "";
+    const command = await at.tmux("display-message", "-p", "-t", pane, "#{pane_start_command}");
+    expect(command).not.toBe("");
+    const program = (at.file("manifest.json")["launch_plan"] as { executable: string; args: string[] }) ?? {};
+    await at.tmux("respawn-pane", "-k", "-t", pane, "--", program.executable, ...program.args);
+    await until("the gateway to see it", async () => {
+      const status = await at.type(`${gateway} status --json`);
+      return status.json()["request_admission"] === "blocked_reconciliation";
+    });
+    const refused = await at.type("agents single --agent-name worker prompt --json", "--prompt", "x");
+    expect(refused.exitCode).toBe(1);
+    const reconciled = await at.type(`${gateway} reconcile --json`);
+    expect(reconciled.json()).toEqual({
+      schema_version: 1,
+      managed_agent_instance_epoch: 2,
+      failed_request_ids: [],
+    });
+    expect((await at.type(`${gateway} status --json`)).json()).toMatchObject({ request_admission: "open" });
+  }, 60_000);
+});

@@ -33,7 +33,10 @@ export async function stopTurn(deps: {
       await pane.keys([key]);
     }
     await view.look();
-    if (!(await awaitState(view, clock, (state) => !isBusy(state), stopMs))) continue;
+    const after = (await awaitState(view, clock, (state) => !isBusy(state), stopMs)) ?? view.state();
+    if (isWorking(after) || after.awaiting_decision) continue;
+    // Held active by the prompt's note alone, with nothing to see of a turn: a further key would open a modal.
+    if (isBusy(after) && after.surface.accepting_input !== "yes") break;
     // An idle frame may come before a tool hands the prompt back (claude 2.1.197: up to 110 ms later), and in some
     // tools an Enter soon after the key reads as one key with it: both want this pause.
     const handedBack = hasDraft(before) ? null : await handBack(deps);
@@ -45,7 +48,7 @@ export async function stopTurn(deps: {
         turn === 1 ? "the turn was stopped" : `${turn} turns were stopped, with the input the tool held`,
     };
   }
-  return { outcome: "failed", detail: "the tool still works after the interrupt key" };
+  return { outcome: "failed", detail: "the turn was not seen to stop after the interrupt key" };
 }
 
 /** Waits out the pause that must follow the key; the state with a draft, if one came up in it. */

@@ -1,0 +1,97 @@
+import { describe, expect, test } from "bun:test";
+import type { TerminalState } from "../../../src/protocol/terminal.ts";
+import { stopTurn } from "../../../src/services/agent/interrupt.ts";
+import type { TerminalView } from "../../../src/services/agent/terminal-view.ts";
+import { createFakeAgent } from "../../support/fake-agent.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { giveTerminal } from "../../support/fake-terminal.ts";
+import { compiled } from "../terminal/corpus.ts";
+
+const { state: unseen } = giveTerminal(createFakeAgent());
+const idle: TerminalState = {
+  ...unseen,
+  surface: { accepting_input: "yes", editing_input: "no", ready_posture: "yes", pending_input: "no" },
+  turn: { phase: "ready" },
+};
+const working: TerminalState = { ...idle, turn: { phase: "active" }, active_reasons: ["status_row"] };
+/** Active by the prompt's note alone. */
+const noted: TerminalState = { ...idle, turn: { phase: "active" } };
+const unreadable: TerminalState = { ...noted, surface: unseen.surface };
+const asking: TerminalState = {
+  ...noted,
+  surface: { ...unseen.surface, accepting_input: "no" },
+  awaiting_decision: {
+    kind: "selection_menu",
+    question: "Where?",
+    options: [{ index: 1, text: "here", selected: true }],
+  },
+};
+
+/** Presses on a tool that shows `states` in turn, the next one after each key. */
+async function stop(states: TerminalState[]) {
+  const clock = createFakeClock();
+  const keys: unknown[] = [];
+  let noticed = 0;
+  const state = () => states[Math.min(keys.length, states.length - 1)] ?? idle;
+  const view = {
+    state,
+    look: async () => state(),
+    subscribe: () => () => {},
+    noteInterrupt: () => {
+      noticed += 1;
+    },
+  } as unknown as TerminalView;
+  const pane = {
+    leaveMode: async () => false,
+    paste: () => Promise.reject(new Error("nothing is pasted")),
+    keys: async (tokens: unknown) => {
+      keys.push(tokens);
+    },
+  };
+  const stopping = stopTurn({ view, clock, profile: compiled("codex"), pane });
+  await clock.advance(60_000);
+  return { ...(await stopping), keys: keys.length, noticed };
+}
+
+describe("which keys stop a turn", () => {
+  const cases: { id: string; states: TerminalState[]; want: Awaited<ReturnType<typeof stop>> }[] = [
+    {
+      id: "none where nothing runs",
+      states: [idle],
+      want: { outcome: "no_op", detail: "no turn is running", keys: 0, noticed: 0 },
+    },
+    {
+      id: "one for a turn that stops",
+      states: [working, idle],
+      want: { outcome: "interrupted", detail: "the turn was stopped", keys: 1, noticed: 1 },
+    },
+    {
+      id: "another for the input that starts where the turn stopped",
+      states: [working, working, idle],
+      want: {
+        outcome: "interrupted",
+        detail: "2 turns were stopped, with the input the tool held",
+        keys: 2,
+        noticed: 1,
+      },
+    },
+    {
+      id: "one for a menu, and none more for the idle composer under it",
+      states: [asking, noted],
+      want: { outcome: "interrupted", detail: "the turn was stopped", keys: 1, noticed: 1 },
+    },
+    {
+      id: "none more into a screen that cannot be read",
+      states: [noted, unreadable],
+      want: {
+        outcome: "failed",
+        detail: "the turn was not seen to stop after the interrupt key",
+        keys: 1,
+        noticed: 0,
+      },
+    },
+  ];
+  test.each(cases)("$id", async ({ states, want }) => {
+    expect(await stop(states)).toEqual(want);
+  });
+});

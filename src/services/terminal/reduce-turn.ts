@@ -43,7 +43,11 @@ export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings:
   // A banner that was there before the prompt speaks of an older turn.
   const bannerCounts = !anchor || anchor.sawActivity || anchor.changed;
   if (signals.interrupted && !active && bannerCounts) return closeTurn(now, "interrupted", at);
-  if (signals.knownFailure && !active && bannerCounts) return closeTurn(now, "known_failure", at);
+  // Nor does one that comes back into sight where claude takes an interrupted prompt out of its transcript.
+  const stopped = now.armed === null && now.lastTurn.result === "interrupted";
+  if (signals.knownFailure && !active && bannerCounts && !stopped) {
+    return closeTurn(now, "known_failure", at);
+  }
   if (active) {
     return {
       ...now,

@@ -247,6 +247,18 @@ test("a turn that we stopped is interrupted also when the screen keeps no trace 
   ]);
 });
 
+test("a turn that we stopped stays interrupted when an older failure comes back into sight", () => {
+  play([
+    { at: 0, screen: failed, expect: { result: "known_failure" } },
+    { at: 100, note: {}, expect: { phase: "active", result: "none" } },
+    { at: 200, screen: working(0), expect: { phase: "active" } },
+    { at: 300, screen: failed },
+    { at: 310, event: "turn_interrupted", expect: { phase: "ready", result: "interrupted" } },
+    { at: 400, screen: failed, expect: { phase: "ready", result: "interrupted" } },
+    { at: 5000, event: "tick", expect: { phase: "ready", result: "interrupted" } },
+  ]);
+});
+
 test("a draft that is deleted again was no turn", () => {
   const asked = ["> hi", "* ok", "— done in 0s —"];
   play([

@@ -140,7 +140,7 @@ export const codexProfile: ToolProfile = {
     blank_after: "(?:^|\\s)[@$]\\S*$",
   },
   // In a git repository `/new` asks where to run; `/clear` does not ask.
-  commands: { reset: "/new", compact: "/compact", new_session: "/clear" },
+  commands: { reset: "/clear", compact: "/compact", new_session: "/clear" },
   interrupt: {
     key: "Escape",
     presses: 1,

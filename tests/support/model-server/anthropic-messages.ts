@@ -25,7 +25,8 @@ export const anthropicMessages: Protocol = {
       streamed: member(body, "stream") === true,
       headless: headlessOf(headers.get("user-agent") ?? ""),
       userTexts,
-      toolAnswered: blocksOf(messages.at(-1)).some((block) => member(block, "type") === "tool_result"),
+      // A prompt after a tool that was refused travels behind the refusal, in the same message.
+      toolAnswered: endsInToolResult(messages.at(-1) ?? null),
     };
   },
   sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
@@ -106,8 +107,15 @@ function personTexts(message: Json): string[] {
   const content = member(message, "content");
   const texts =
     typeof content === "string" ? [content] : blocksOf(message).map((block) => textOf(member(block, "text")));
-  return texts.filter((text) => text !== "" && !notes.some((note) => text.startsWith(note)));
+  return texts.filter((text) => text !== "" && !isNote(text));
 }
+
+function endsInToolResult(message: Json): boolean {
+  const said = blocksOf(message).filter((block) => !isNote(textOf(member(block, "text"))));
+  return member(said.at(-1), "type") === "tool_result";
+}
+
+const isNote = (text: string) => notes.some((note) => text.startsWith(note));
 
 /** What Claude Code itself says in the user's role. */
 const notes = ["<system-reminder>", "[Image: source: "];

@@ -3,12 +3,15 @@ import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
+import { personsWords } from "./left-draft.ts";
 import { enterDelayMs } from "./submission.ts";
 import { awaitState, type PromptNote, type TerminalView } from "./terminal-view.ts";
 
 export type DispatchOutcome =
-  | { outcome: "submitted"; note: PromptNote }
-  | { outcome: "failed"; typed: boolean; detail: string };
+  /** `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered. */
+  | { outcome: "submitted"; note: PromptNote; asked: boolean }
+  /** `disturbed`: only because a person typed at that moment; their words stand again, the text is gone. */
+  | { outcome: "failed"; typed: boolean; detail: string; disturbed?: true };
 
 /** How long the composer may take to show what was pasted. Not fatal: some tools repaint late. */
 const echoMs = 2000;
@@ -28,19 +31,15 @@ export interface DispatchDeps {
 /**
  * Types `text` into a composer that was just found fit for it, presses Enter, and proves that the tool took it:
  * the draft is gone from the composer, or work, a queue or a question showed up. A swallowed Enter is pressed
- * again, only while the draft still stands there and nothing asks a question. The text is never pasted twice; a
- * draft that will not go is cleared. Source: spec/terminal.md 6.
+ * again, only while the draft still stands there and nothing asks a question. Text that met a person's first letters
+ * is taken back before any Enter. The text is never pasted twice; a draft that will not go is cleared. Source: spec/terminal.md 6.
  */
 export async function dispatchText(deps: DispatchDeps, text: string): Promise<DispatchOutcome> {
   const { view, clock, profile, pane } = deps;
   const before = view.state();
-  const wasActive = isWorking(before);
-  let sawActivity = false;
-  const unsubscribe = view.subscribe((state) => {
-    sawActivity ||= !wasActive && isWorking(state);
-  });
+  const pastedAtMs = clock.monotonicMs();
+  const activity = watchActivity(view, before);
   try {
-    const pastedAtMs = clock.monotonicMs();
     await pane.paste(text);
     const echo = await awaitState(view, clock, hasDraft, echoMs);
     deps.onEvidence({
@@ -48,38 +47,80 @@ export async function dispatchText(deps: DispatchDeps, text: string): Promise<Di
       proof: echo ? "the composer shows the text" : "handed to the terminal; no echo seen",
     });
     await sleep(clock, pastedAtMs + enterDelayMs(text, profile) - clock.monotonicMs());
-
-    const taken = (state: TerminalState) => wasTaken({ before, echo: echo !== null, state });
-    const pauses = [...profile.data.submit.enter_retry_after_ms, lastChanceMs];
-    for (const [press, pauseMs] of pauses.entries()) {
-      if (press > 0 && !mayPressAgain(await view.look())) break;
-      await pane.keys([{ kind: "key", name: "Enter" }]);
-      await view.look();
-      const proof = await awaitState(view, clock, taken, pauseMs);
-      if (!proof) continue;
-      deps.onEvidence({ step: "submitted", proof: `${describeProof(proof)} after Enter ${press + 1}` });
-      return {
-        outcome: "submitted",
-        note: { baseline: projectionOf(before), sawActivity, command: isCommand(text) },
-      };
-    }
-    const last = await view.look();
-    if (taken(last)) {
-      deps.onEvidence({ step: "submitted", proof: `${describeProof(last)} after the last Enter` });
-      return {
-        outcome: "submitted",
-        note: { baseline: projectionOf(before), sawActivity, command: isCommand(text) },
-      };
-    }
-    const cleared = hasDraft(last) ? await clearDraft(deps) : true;
-    return {
-      outcome: "failed",
-      typed: !cleared,
-      detail: `Enter was not taken${cleared ? "; the text was cleared from the composer" : "; the text still stands in the composer"}`,
-    };
+    await view.look();
+    const words = hasDraft(before) || isCommand(text) ? null : personsWords(view.draft() ?? "", text);
+    if (words !== null) return await takeBack(deps, words);
+    return await submitDraft(deps, { text, before, echo: echo !== null, sawActivity: activity.seen });
   } finally {
-    unsubscribe();
+    activity.end();
   }
+}
+
+/**
+ * Presses Enter for `text`, which stands in the composer, until the tool is seen to take it. `before`: the state
+ * that the proof is measured against. `echo`: the text was seen in the composer.
+ */
+export async function submitDraft(
+  deps: DispatchDeps,
+  facts: { text: string; before: TerminalState; echo: boolean; sawActivity: () => boolean },
+): Promise<DispatchOutcome> {
+  const { view, clock, profile, pane } = deps;
+  const { text, before, echo } = facts;
+  const taken = (state: TerminalState) => wasTaken({ before, echo, state });
+  const submitted = (proof: TerminalState, enter: string): DispatchOutcome => {
+    deps.onEvidence({ step: "submitted", proof: `${describeProof(proof)} after ${enter}` });
+    return {
+      outcome: "submitted",
+      note: {
+        baseline: projectionOf(before),
+        sawActivity: facts.sawActivity(),
+        command: isCommand(text),
+      },
+      asked: proof.awaiting_decision !== undefined && !isWorking(proof),
+    };
+  };
+  const pauses = [...profile.data.submit.enter_retry_after_ms, lastChanceMs];
+  for (const [press, pauseMs] of pauses.entries()) {
+    if (press > 0 && !mayPressAgain(await view.look())) break;
+    await pane.keys([{ kind: "key", name: "Enter" }]);
+    await view.look();
+    const proof = await awaitState(view, clock, taken, pauseMs);
+    if (proof) return submitted(proof, `Enter ${press + 1}`);
+  }
+  const last = await view.look();
+  if (taken(last)) return submitted(last, "the last Enter");
+  const cleared = hasDraft(last) ? await clearDraft(deps) : true;
+  return {
+    outcome: "failed",
+    typed: !cleared,
+    detail: `Enter was not taken${cleared ? "; the text was cleared from the composer" : "; the text still stands in the composer"}`,
+  };
+}
+
+/** Takes the text out of a composer in which a person had begun to type, and leaves their words there. */
+async function takeBack(deps: DispatchDeps, words: string): Promise<DispatchOutcome> {
+  const detail = "a person was typing at the same moment";
+  if (!(await clearDraft(deps))) {
+    return { outcome: "failed", typed: true, detail: `${detail}; the text still stands in the composer` };
+  }
+  await deps.pane.keys([{ kind: "text", text: words }]);
+  await deps.view.look();
+  return {
+    outcome: "failed",
+    typed: false,
+    detail: `${detail}; the text was taken out of the composer`,
+    disturbed: true,
+  };
+}
+
+/** Whether the tool, idle before, was seen to work at any moment since. */
+function watchActivity(view: TerminalView, before: TerminalState) {
+  const wasActive = isWorking(before);
+  let saw = false;
+  const end = view.subscribe((state) => {
+    saw ||= !wasActive && isWorking(state);
+  });
+  return { seen: () => saw, end };
 }
 
 /** Types without being able to read the tool's screen: nothing is proved beyond the bytes. */
@@ -92,7 +133,8 @@ export async function dispatchBlind(
   await sleep(deps.clock, 300);
   await deps.pane.keys([{ kind: "key", name: "Enter" }]);
   deps.onEvidence({ step: "submitted", proof: "Enter sent; this tool's screen cannot be read" });
-  return { outcome: "submitted", note: { baseline: null, sawActivity: false, command: isCommand(text) } };
+  const note = { baseline: null, sawActivity: false, command: isCommand(text) };
+  return { outcome: "submitted", note, asked: false };
 }
 
 /** Presses the tool's clearing key until the composer is empty. False when it will not be. */

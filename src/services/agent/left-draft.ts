@@ -5,15 +5,48 @@
  * (codex 0.169.0), `[Pasted Text: 201 lines]` (gemini 0.61.0), `[Pasted ~4 lines]` (opencode 1.18.33). Pure.
  */
 export function isDraftOf(draft: string, text: string): boolean {
-  const chip = /^\[Pasted\b[^\]]*?(\d+) (lines|chars)\]$/.exec(draft.trim());
-  if (chip) {
-    const count = Number(chip[1]);
-    if (chip[2] === "chars") return count === text.length || count === [...text].length;
-    const lines = text.split("\n").length;
-    return lines > 1 && (count === lines || count === lines - 1);
+  const found = findText(draft, text);
+  return found !== null && squeeze(found.before + found.behind) === "";
+}
+
+/**
+ * What a person has typed, as one line, when it begins a draft that holds the whole of `text`: both wrote at the
+ * same moment. Null when nothing stands before `text`; words only behind it may be a hint of the tool's own, and a
+ * `text` that is not to be seen whole proves nothing. Pure.
+ */
+export function personsWords(draft: string, text: string): string | null {
+  const found = findText(draft, text);
+  return found === null || squeeze(found.before) === ""
+    ? null
+    : `${found.before}${found.behind}`.replace(/\s*\n\s*/g, " ");
+}
+
+function findText(draft: string, text: string): { before: string; behind: string } | null {
+  const chip = /\[Pasted\b[^\]]*?(\d+) (lines|chars)\]/.exec(draft);
+  if (chip && standsFor({ count: Number(chip[1]), unit: chip[2] ?? "" }, text)) {
+    return { before: draft.slice(0, chip.index), behind: draft.slice(chip.index + chip[0].length) };
   }
-  const words = squeeze(draft);
-  return words !== "" && words === squeeze(text);
+  const wanted = squeeze(text);
+  const start = wanted === "" ? -1 : squeeze(draft).indexOf(wanted);
+  if (start < 0) return null;
+  const end = rawIndex(draft, start + wanted.length);
+  return { before: draft.slice(0, rawIndex(draft, start)), behind: draft.slice(end) };
+}
+
+function standsFor({ count, unit }: { count: number; unit: string }, text: string): boolean {
+  if (unit === "chars") return count === text.length || count === [...text].length;
+  const lines = text.split("\n").length;
+  return lines > 1 && (count === lines || count === lines - 1);
+}
+
+/** Where in `text` its first `count` characters that are not blank have passed. */
+function rawIndex(text: string, count: number): number {
+  let passed = 0;
+  for (let index = 0; index < text.length; index++) {
+    if (passed === count) return index;
+    if (/\S/.test(text[index] ?? "")) passed++;
+  }
+  return text.length;
 }
 
 function squeeze(text: string): string {

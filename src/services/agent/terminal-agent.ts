@@ -17,6 +17,7 @@ import {
   hasDraft,
   isCommand,
 } from "./dispatch.ts";
+import { type Asked, mayBeHandedBack, mostQuestions, notTaken, submitAgain } from "./handed-back.ts";
 import { stopTurn } from "./interrupt.ts";
 import { isDraftOf } from "./left-draft.ts";
 import { judgeReadiness } from "./readiness.ts";
@@ -38,11 +39,23 @@ export interface TerminalAgentDeps {
   log: Log;
 }
 
+/** How long a person's own typing may hold a prompt up once it has begun, and how often. */
+const personMs = 20_000;
+const mostAttempts = 3;
+
+/** A submitted prompt whose turn is followed. */
+interface Followed {
+  watch: TurnWatch;
+  /** Null once the prompt was seen to be taken, or given up. */
+  asked: Asked | null;
+  busy: boolean;
+}
+
 /** An agent CLI in a tmux pane. */
 export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   const { profile, view, door, clock, log } = deps;
   const tracked = profile !== null;
-  const watches = new Map<{ watch: TurnWatch }, Submission["onEvidence"]>();
+  const watches = new Map<Followed, Submission["onEvidence"]>();
 
   const stamp = (evidence: Omit<Evidence, "at_utc">): Evidence => ({
     ...evidence,
@@ -53,9 +66,39 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     for (const [held, tell] of watches) {
       const news = followTurn(held.watch, state);
       held.watch = news.watch;
+      if (news.watch.started || news.watch.ended) held.asked = null;
       if (news.watch.ended) watches.delete(held);
       for (const evidence of news.evidence) tell(stamp(evidence));
+      if (held.asked && mayBeHandedBack(state)) void takeUpAgain(held, tell);
     }
+  }
+
+  /** One at a time for each prompt; a later state looks again when this one found nothing to do. */
+  async function takeUpAgain(held: Followed, tell: Submission["onEvidence"]): Promise<void> {
+    if (held.busy || !profile) return;
+    held.busy = true;
+    try {
+      await door.exclusive(async (pane) => {
+        if (!held.asked) return;
+        const onEvidence = (evidence: Omit<Evidence, "at_utc">) => tell(stamp(evidence));
+        const { text, left } = held.asked;
+        const outcome = await submitAgain({ view, clock, profile, pane, onEvidence }, held.asked);
+        if (!outcome) return;
+        held.asked = null;
+        if (outcome.outcome === "failed") {
+          watches.delete(held);
+          onEvidence(notTaken(outcome.detail));
+          return;
+        }
+        view.notePrompt(outcome.note);
+        if (outcome.asked && left > 1) held.asked = { text, left: left - 1 };
+      });
+    } catch (error) {
+      log.line("dispatch fault", { error: messageOf(error) });
+    } finally {
+      held.busy = false;
+    }
+    if (watches.has(held)) follow(view.state());
   }
   view.subscribe(follow);
 
@@ -63,6 +106,21 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     const onEvidence = (evidence: Omit<Evidence, "at_utc">) => submission.onEvidence(stamp(evidence));
     if (!profile) return dispatchBlind({ clock, pane, onEvidence }, text);
     return dispatchText({ view, clock, profile, pane, onEvidence }, text);
+  }
+
+  /** Lets a person who began to type at the same moment finish, and tries again. */
+  async function typeUndisturbed(
+    pane: PaneWriter,
+    text: string,
+    submission: Submission,
+  ): Promise<DispatchOutcome> {
+    const fit = (state: TerminalState) => judgeReadiness(state, submission.policy, tracked).ready;
+    for (let attempt = 1; ; attempt++) {
+      const outcome = await type(pane, text, submission);
+      const disturbed = outcome.outcome === "failed" && outcome.disturbed === true;
+      if (!disturbed || attempt === mostAttempts) return outcome;
+      if (!(await awaitState(view, clock, fit, personMs))) return outcome;
+    }
   }
 
   /** Resets the conversation and waits until the agent can begin a turn. Null when it did. */
@@ -87,10 +145,11 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     try {
       const stopped = submission.newChat ? await reset(pane, submission) : null;
       if (stopped) return stopped;
-      const outcome = await type(pane, text, submission);
+      const outcome = await typeUndisturbed(pane, text, submission);
       if (outcome.outcome === "failed") return outcome;
       view.notePrompt(outcome.note);
-      watches.set({ watch: { started: false, ended: false } }, submission.onEvidence);
+      const asked = outcome.asked && !outcome.note.command ? { text, left: mostQuestions } : null;
+      watches.set({ watch: { started: false, ended: false }, asked, busy: false }, submission.onEvidence);
       follow(view.state());
       return { outcome: "submitted" };
     } catch (error) {
@@ -143,6 +202,8 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     interrupt: ({ begin }) =>
       door.exclusive(async (pane) => {
         begin();
+        // Whoever stops the agent does not want a prompt pressed on it once its question has gone.
+        for (const held of watches.keys()) held.asked = null;
         try {
           return await interruptIn(pane);
         } catch (error) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isDraftOf } from "../../../src/services/agent/left-draft.ts";
+import { isDraftOf, personsWords } from "../../../src/services/agent/left-draft.ts";
 
 const long = Array.from({ length: 12 }, (_, index) => `line ${index}`).join("\n");
 const cases = [
@@ -48,5 +48,30 @@ const cases = [
 describe("a draft that a dead gateway left", () => {
   test.each(cases)("$id", ({ draft, text, want }) => {
     expect(isDraftOf(draft, text)).toBe(want);
+  });
+});
+
+describe("a person's words before ours", () => {
+  const cases = [
+    { id: "nothing of a person's", draft: "do it", text: "do it", want: null },
+    { id: "one letter", draft: "pdo it", text: "do it", want: "p" },
+    {
+      id: "words around it stand as one line",
+      draft: "please do\n it now",
+      text: "do it",
+      want: "please now",
+    },
+    {
+      id: "words only behind it may be a hint of the tool",
+      draft: "do it [optional]",
+      text: "do it",
+      want: null,
+    },
+    { id: "a text that is not seen whole proves nothing", draft: "please do", text: "do it", want: null },
+    { id: "a letter before a chip", draft: "p[Pasted #1 · 12 lines]", text: long, want: "p" },
+    { id: "a chip of another paste proves nothing", draft: "p[Pasted #1 · 3 lines]", text: long, want: null },
+  ];
+  test.each(cases)("$id", ({ draft, text, want }) => {
+    expect(personsWords(draft, text)).toBe(want);
   });
 });

@@ -4,8 +4,6 @@ import { join } from "node:path";
 import { type CliAgent, launched } from "../support/cli-agent.ts";
 import { until } from "../support/until.ts";
 
-const gateway = "agents single --agent-name worker gateway";
-
 /** The live variables of the agent's tmux session. */
 async function liveVariables(at: CliAgent): Promise<Record<string, string>> {
   const lines = (await at.tmux("show-environment", "-t", `=${at.session}`)).split("\n");
@@ -39,7 +37,7 @@ describe("a gateway in a window beside its agent", () => {
     const current = at.file("gateway", "run", "current-instance.json");
     expect(current).toMatchObject({ ...handles, pid: Number(pid), execution_mode: "tmux_auxiliary_window" });
     const told = Object.fromEntries(Object.entries(handles).map(([key, value]) => [`gateway_${key}`, value]));
-    const status = await at.type(`${gateway} status --json`);
+    const status = await at.type("agents single --agent-name worker gateway status --json");
     expect(status.json()).toMatchObject({ ...told, gateway_health: "healthy" });
     expect(at.file("gateway", "gateway_manifest.json")).toMatchObject({
       ...told,
@@ -49,7 +47,7 @@ describe("a gateway in a window beside its agent", () => {
     const log = readFileSync(join(at.sessionRoot, "gateway", "logs", "gateway.log"), "utf8");
     expect(log.match(/gateway started/g)).toHaveLength(1);
     expect(await at.tmux("capture-pane", "-p", "-t", paneId)).toContain("gateway started");
-    expect((await at.type(`${gateway} attach`)).stdout).toContain("already");
+    expect((await at.type("agents single --agent-name worker gateway attach")).stdout).toContain("already");
     expect(await windows(at)).toEqual([agent, own]);
   }, 60_000);
 
@@ -57,7 +55,7 @@ describe("a gateway in a window beside its agent", () => {
     await using at = await launched();
     const pid = at.gatewayPid();
     const [agent] = await windows(at);
-    const detached = await at.type(`${gateway} detach --json`);
+    const detached = await at.type("agents single --agent-name worker gateway detach --json");
     expect(detached.exitCode).toBe(0);
     expect(detached.json()).toMatchObject({
       gateway_health: "not_attached",
@@ -70,7 +68,7 @@ describe("a gateway in a window beside its agent", () => {
     expect(saved).toEqual(detached.json());
     expect(at.file("gateway", "gateway_manifest.json")).not.toHaveProperty("gateway_pid");
     expect(existsSync(join(at.sessionRoot, "gateway", "run", "current-instance.json"))).toBe(false);
-    const again = await at.type(`${gateway} detach`);
+    const again = await at.type("agents single --agent-name worker gateway detach");
     expect(again).toMatchObject({ exitCode: 0, stdout: "no gateway was running\n" });
   }, 60_000);
 });
@@ -83,12 +81,14 @@ describe("a gateway as a process of its own", () => {
     expect(current["execution_mode"]).toBe("detached_process");
     expect(Object.keys(current).filter((key) => key.startsWith("tmux_"))).toEqual([]);
     const pid = at.gatewayPid();
-    expect((await at.type(`${gateway} detach`)).stdout).toBe("the gateway has ended\n");
+    expect((await at.type("agents single --agent-name worker gateway detach")).stdout).toBe(
+      "the gateway has ended\n",
+    );
     expect(at.lab.alive(pid)).toBe(false);
-    await at.type(`${gateway} attach`);
+    await at.type("agents single --agent-name worker gateway attach");
     expect(await windows(at)).toHaveLength(1);
-    await at.type(`${gateway} detach`);
-    await at.type(`${gateway} attach --window`);
+    await at.type("agents single --agent-name worker gateway detach");
+    await at.type("agents single --agent-name worker gateway attach --window");
     expect(await windows(at)).toHaveLength(2);
   }, 60_000);
 });
@@ -101,9 +101,11 @@ describe("what an attach asks for is kept", () => {
       desired_execution_mode: "tmux_auxiliary_window",
     });
     const port = Number(new URL(at.baseUrl).port);
-    await at.type(`${gateway} detach`);
+    await at.type("agents single --agent-name worker gateway detach");
     const timing = "--gateway-tui-stability-threshold-seconds 0.25";
-    const attached = await at.type(`${gateway} attach --background --port ${port} ${timing} --json`);
+    const attached = await at.type(
+      `agents single --agent-name worker gateway attach --background --port ${port} ${timing} --json`,
+    );
     expect(attached.json()).toMatchObject({ gateway_port: port, execution_mode: "detached_process" });
     expect(at.file("gateway", "desired-config.json")).toEqual({
       schema_version: 1,
@@ -111,25 +113,27 @@ describe("what an attach asks for is kept", () => {
       desired_execution_mode: "detached_process",
       desired_tui_tracking_timings: { stability_threshold_seconds: 0.25 },
     });
-    await at.type(`${gateway} detach`);
-    const again = await at.type(`${gateway} attach --json`);
+    await at.type("agents single --agent-name worker gateway detach");
+    const again = await at.type("agents single --agent-name worker gateway attach --json");
     expect(again.json()).toMatchObject({ gateway_port: port, execution_mode: "detached_process" });
-    const other = await at.type(`${gateway} attach --port 0`);
+    const other = await at.type("agents single --agent-name worker gateway attach --port 0");
     expect(other).toMatchObject({ exitCode: 0 });
     expect(other.stderr).toContain("left as it is");
-    const wrong = await at.type(`${gateway} attach --gateway-tui-stability-threshold-seconds 0`);
+    const wrong = await at.type(
+      "agents single --agent-name worker gateway attach --gateway-tui-stability-threshold-seconds 0",
+    );
     expect(wrong.exitCode).toBe(2);
   }, 60_000);
 
   test("a caller's wish in the environment counts, another gateway's live bindings do not", async () => {
     await using at = await launched("--no-gateway");
-    const words = [...gateway.split(" "), "attach", "--json"];
+    const words = ["agents", "single", "--agent-name", "worker", "gateway", "attach", "--json"];
     const env = { ...at.lab.env, SVC_AGENT_GATEWAY_HOST: "localhost", SVC_AGENT_GATEWAY_PORT: "0" };
     const asked = await at.lab.run("svc-mgr", words, { env });
     expect(asked.json()).toMatchObject({ gateway_host: "localhost" });
-    await at.type(`${gateway} detach`);
-    await at.type(`${gateway} attach --host 127.0.0.1`);
-    await at.type(`${gateway} detach`);
+    await at.type("agents single --agent-name worker gateway detach");
+    await at.type("agents single --agent-name worker gateway attach --host 127.0.0.1");
+    await at.type("agents single --agent-name worker gateway detach");
     const live = { ...env, SVC_AGENT_GATEWAY_PORT: "1", SVC_GATEWAY_STATE_PATH: "/other/state.json" };
     const ignored = await at.lab.run("svc-mgr", words, { env: live });
     expect(ignored.json()).toMatchObject({ gateway_host: "127.0.0.1", gateway_health: "healthy" });
@@ -141,7 +145,11 @@ describe("where an agent finds its gateway", () => {
     await using at = await launched("--no-gateway");
     expect(await liveVariables(at)).toEqual({});
     const env = { ...at.lab.env, SVC_GATEWAY_TOKEN: "a-secret-of-ours" };
-    const attached = await at.lab.run("svc-mgr", [...gateway.split(" "), "attach", "--json"], { env });
+    const attached = await at.lab.run(
+      "svc-mgr",
+      ["agents", "single", "--agent-name", "worker", "gateway", "attach", "--json"],
+      { env },
+    );
     expect(attached.exitCode).toBe(0);
     const port = String(attached.json()["gateway_port"]);
     const run = join(at.sessionRoot, "gateway");
@@ -156,7 +164,7 @@ describe("where an agent finds its gateway", () => {
     expect(record(at)["gateway"]).toMatchObject({ port: Number(port), protocol_version: "v1" });
     expect(await at.tmux("show-environment", "-t", `=${at.session}`)).not.toContain("a-secret-of-ours");
     expect((await at.type("agents single --agent-name worker requests list")).exitCode).toBe(0);
-    await at.type(`${gateway} detach`);
+    await at.type("agents single --agent-name worker gateway detach");
     expect(await liveVariables(at)).toEqual({});
     expect(record(at)).not.toHaveProperty("gateway");
     expect(existsSync(join(run, "run", "token"))).toBe(false);
@@ -171,7 +179,7 @@ describe("where an agent finds its gateway", () => {
       at.lab.kill(pid);
       await until("the gateway's end", () => !at.lab.alive(pid));
       expect(await liveVariables(at)).toEqual(before);
-      const run = await at.type(`${gateway} ${verb} --json`);
+      const run = await at.type(`agents single --agent-name worker gateway ${verb} --json`);
       if (verb === "status") {
         expect(run.json()).toMatchObject({ gateway_health: "not_attached", managed_agent_instance_epoch: 1 });
         expect(await liveVariables(at)).toEqual({});
@@ -189,7 +197,7 @@ describe("where an agent finds its gateway", () => {
     await using at = await launched();
     const before = await liveVariables(at);
     await at.tmux("set-environment", "-u", "-t", `=${at.session}`, "SVC_AGENT_GATEWAY_PORT");
-    await at.type(`${gateway} status`);
+    await at.type("agents single --agent-name worker gateway status");
     expect(await liveVariables(at)).toEqual(before);
   }, 60_000);
 });
@@ -198,7 +206,7 @@ describe("through the gateway on the command line", () => {
   test("keys are pressed, and all of it is text when asked so", async () => {
     await using at = await launched();
     await at.ready();
-    const keys = [...`${gateway} send-keys --json`.split(" "), "--sequence"];
+    const keys = [..."agents single --agent-name worker gateway send-keys --json".split(" "), "--sequence"];
     const typed = await at.lab.mgr(...keys, "hello<[Enter]>");
     expect(typed.json()).toEqual({ status: "ok", action: "control_input", detail: "sent" });
     await until("the agent to hear it", () => at.heard().length === 1);
@@ -217,25 +225,38 @@ describe("through the gateway on the command line", () => {
     await using at = await launched();
     await at.type("agents single --agent-name worker prompt", "--prompt", "SLOW 60000");
     await at.busy();
-    const run = await at.type(`${gateway} interrupt --json`);
+    const run = await at.type("agents single --agent-name worker gateway interrupt --json");
     expect(run.json()).toMatchObject({ request_kind: "interrupt", state: "completed" });
-    const again = await at.type(`${gateway} interrupt --json`);
+    const again = await at.type("agents single --agent-name worker gateway interrupt --json");
     expect(again.json()).toMatchObject({ state: "completed", result_json: { outcome: "no_op" } });
   }, 60_000);
 
   test("the terminal is shown, remembered, noted and watched", async () => {
     await using at = await launched();
     await at.ready();
-    const state = await at.type(`${gateway} tui state --json`);
+    const state = await at.type("agents single --agent-name worker gateway tui state --json");
     expect(state.json()).toMatchObject({ turn: { phase: "ready" }, surface: { accepting_input: "yes" } });
-    expect((await at.type(`${gateway} tui state`)).stdout).toMatch(/^turn +ready\n/);
-    const history = await at.type(`${gateway} tui history --limit 2 --json`);
+    expect((await at.type("agents single --agent-name worker gateway tui state")).stdout).toMatch(
+      /^turn +ready\n/,
+    );
+    const history = await at.type("agents single --agent-name worker gateway tui history --limit 2 --json");
     expect((history.json()["entries"] as unknown[]).length).toBeLessThanOrEqual(2);
-    expect((await at.type(`${gateway} tui history`)).stdout).toStartWith("AT ");
-    expect((await at.type(`${gateway} tui history --limit 0`)).exitCode).toBe(2);
-    const noted = await at.type(`${gateway} tui note-prompt --json`, "--prompt", "typed by hand");
+    expect((await at.type("agents single --agent-name worker gateway tui history")).stdout).toStartWith(
+      "AT ",
+    );
+    expect((await at.type("agents single --agent-name worker gateway tui history --limit 0")).exitCode).toBe(
+      2,
+    );
+    const noted = await at.type(
+      "agents single --agent-name worker gateway tui note-prompt --json",
+      "--prompt",
+      "typed by hand",
+    );
     expect(noted.json()).toHaveProperty("surface");
-    const watch = [...at.lab.command("svc-mgr"), ...`${gateway} tui watch --interval-seconds 0.1`.split(" ")];
+    const watch = [
+      ...at.lab.command("svc-mgr"),
+      ..."agents single --agent-name worker gateway tui watch --interval-seconds 0.1".split(" "),
+    ];
     const child = Bun.spawn(watch, { env: at.lab.env, stdout: "pipe", stderr: "inherit" });
     let text = "";
     for await (const bytes of child.stdout) {
@@ -258,17 +279,19 @@ describe("through the gateway on the command line", () => {
     const program = (at.file("manifest.json")["launch_plan"] as { executable: string; args: string[] }) ?? {};
     await at.tmux("respawn-pane", "-k", "-t", pane, "--", program.executable, ...program.args);
     await until("the gateway to see it", async () => {
-      const status = await at.type(`${gateway} status --json`);
+      const status = await at.type("agents single --agent-name worker gateway status --json");
       return status.json()["request_admission"] === "blocked_reconciliation";
     });
     const refused = await at.type("agents single --agent-name worker prompt --json", "--prompt", "x");
     expect(refused.exitCode).toBe(1);
-    const reconciled = await at.type(`${gateway} reconcile --json`);
+    const reconciled = await at.type("agents single --agent-name worker gateway reconcile --json");
     expect(reconciled.json()).toEqual({
       schema_version: 1,
       managed_agent_instance_epoch: 2,
       failed_request_ids: [],
     });
-    expect((await at.type(`${gateway} status --json`)).json()).toMatchObject({ request_admission: "open" });
+    expect((await at.type("agents single --agent-name worker gateway status --json")).json()).toMatchObject({
+      request_admission: "open",
+    });
   }, 60_000);
 });

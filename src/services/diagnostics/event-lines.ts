@@ -9,7 +9,7 @@ const firstChunkBytes = 64 * 1024;
 const scanChunkBytes = 256 * 1024;
 
 /** The event on a line, or null when the line holds none. */
-export function parseEvent(line: string): GatewayEvent | null {
+function parseEvent(line: string): GatewayEvent | null {
   try {
     const value: unknown = JSON.parse(line);
     return Value.Check(GatewayEvent, value) ? value : null;

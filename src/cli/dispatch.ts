@@ -48,7 +48,7 @@ async function perform(parsed: Parsed, version: string, io: CliIo): Promise<numb
       await io.writeOut(await renderHelp(parsed.chain));
       return exitCodes.done;
     case "version":
-      await io.writeOut(`${version}\n`);
+      await io.writeOut(parsed.json ? renderJson({ version }) : `${version}\n`);
       return exitCodes.done;
     case "run": {
       const leaf = parsed.chain.at(-1)?.command;

@@ -14,7 +14,7 @@ export type FlagValues = Record<string, string | boolean | string[] | undefined>
 
 export type Parsed =
   | { kind: "help"; chain: Station[] }
-  | { kind: "version" }
+  | { kind: "version"; json: boolean }
   | { kind: "run"; chain: Station[]; own: FlagValues; inherited: FlagValues; rest: string[] };
 
 /** Flags that every command has. */
@@ -61,7 +61,7 @@ export async function parseCommandLine(root: Command, argv: readonly string[]): 
   }
 
   if (given.has("help")) return { kind: "help", chain };
-  if (given.has("version")) return { kind: "version" };
+  if (given.has("version")) return { kind: "version", json: given.has("json") };
   return settle(chain, given, words, rest);
 }
 

@@ -83,6 +83,11 @@ describe("exit codes and where words go", () => {
       },
     },
     { id: "the version", argv: ["--version"], want: { code: 0, out: "1.2.3\n", err: "" } },
+    {
+      id: "the version as a document",
+      argv: ["--version", "--json"],
+      want: { code: 0, out: '{\n  "version": "1.2.3"\n}\n', err: "" },
+    },
   ])("$id", async ({ argv, want }) => {
     expect(await run(argv)).toEqual(want);
   });

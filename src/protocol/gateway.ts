@@ -203,7 +203,7 @@ export const PromptRefusalBody = Strict({ detail: PromptRefusal });
 
 export const SendKeysRequest = Strict({
   schema_version: Type.Optional(SchemaVersion1),
-  sequence: Type.String({ minLength: 1, pattern: "\\S", description: "text and <[Key]> tokens" }),
+  sequence: NonBlank("text and <[Key]> tokens"),
   escape_special_keys: Type.Optional(Type.Boolean()),
 });
 export type SendKeysRequest = Static<typeof SendKeysRequest>;

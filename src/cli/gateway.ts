@@ -10,6 +10,7 @@ import { observeHttp } from "../routes/http/observe.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
 import { diagnosticSettings } from "../services/diagnostics/diagnostic-log.ts";
+import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
 import { createKeyControl } from "../services/prompt/key-control.ts";
 import { createPromptControl } from "../services/prompt/prompt-control.ts";
@@ -28,6 +29,7 @@ import { type CompiledProfile, type ProfileSet, profileFor } from "../services/t
 import { createTmux } from "../services/terminal/tmux-command.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
 import { createTracker } from "../services/terminal/tracker.ts";
+import { newTransitions } from "../services/terminal/transition-events.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import { type HttpServer, listen } from "../system/http-server.ts";
 import { createLocks } from "../system/locks.ts";
@@ -149,11 +151,16 @@ export function createGateway(options: GatewayOptions): Gateway {
     onChange: () => board.refresh(),
   });
   const prompt = createPromptControl({ agent, queue, board, events, log });
+  const stream = createEventStream({ events, clock });
+  tracker.subscribe((state, { before, material }) => {
+    if (!material) return;
+    for (const transition of newTransitions(before, state)) events.append("terminal_state", transition);
+  });
   const keys = createKeyControl({ agent, board, events, clock });
   const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
   const app = createGatewayApp({
     ...(observation ? { observation } : {}),
-    services: { board, queue, prompt, keys, agent },
+    services: { board, queue, prompt, keys, agent, stream },
     gate: { allowsHost: hostRule(options.host), allowedOrigins: [], token: options.token },
     faults: {
       report(error) {
@@ -242,6 +249,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     async stop() {
       log.line("gateway stopping");
       await queue.stop();
+      stream.close();
       await server?.stop(stopGraceMs);
       await tracker.stop();
       await control.stop();

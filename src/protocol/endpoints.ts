@@ -244,6 +244,25 @@ export const gatewayEndpoints = {
   }),
 } as const;
 
+/** Answers that do not end by themselves; not part of the typed client. */
+export const streamEndpoints = {
+  events: endpoint({
+    method: "GET",
+    path: "/v1/events",
+    summary: "Follow what happens, as server-sent events",
+    description:
+      "State transitions (terminal_state), request transitions and lifecycle, each with its position as `id`. Resume with Last-Event-ID or `after`; without either only what is to come is told. A comment every 15 s of silence keeps the connection.",
+    query: Strict({
+      after: Type.Optional(
+        Type.Integer({ minimum: 0, description: "tell what follows this position; 0 tells all" }),
+      ),
+    }),
+    status: 200,
+    reply: Type.String({ contentMediaType: "text/event-stream" }),
+    errors: { 422: ValidationErrorBody },
+  }),
+} as const;
+
 /** What each of our servers tells about itself, beside its own routes. */
 export const documentEndpoints = {
   openApiDocument: endpoint({

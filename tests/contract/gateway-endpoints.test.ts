@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { documentEndpoints, type Endpoint, gatewayEndpoints } from "../../src/protocol/endpoints.ts";
+import {
+  documentEndpoints,
+  type Endpoint,
+  gatewayEndpoints,
+  streamEndpoints,
+} from "../../src/protocol/endpoints.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";
@@ -44,7 +49,8 @@ test("every route of the app is declared once, and every declaration has a route
   await using bundle = createGatewayBundle();
   const told = (routes: readonly { method: string; path: string }[]) =>
     routes.map(({ method, path }) => `${method} ${path}`).sort();
-  expect(told(bundle.app.routes)).toEqual(told(Object.values(declared)));
+  const all = { ...declared, ...streamEndpoints };
+  expect(told(bundle.app.routes)).toEqual(told(Object.values(all)));
 });
 
 describe.each(surfaces)("every operation $surface", ({ open }) => {

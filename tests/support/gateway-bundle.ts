@@ -3,6 +3,7 @@ import type { GatewayEvent } from "../../src/protocol/events.ts";
 import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
 import type { HttpObservation } from "../../src/routes/http/observe.ts";
+import { createEventStream } from "../../src/services/diagnostics/event-stream.ts";
 import { createKeyControl } from "../../src/services/prompt/key-control.ts";
 import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
@@ -20,6 +21,8 @@ export interface GatewayBundle extends AsyncDisposable {
   board: StatusBoard;
   app: GatewayApp;
   events: GatewayEvent[];
+  /** How many follow the events now. */
+  followers(): number;
   logged: string[];
   faults: unknown[];
 }
@@ -42,12 +45,24 @@ export function createGatewayBundle(
   const events: GatewayEvent[] = [];
   const logged: string[] = [];
   const faults: unknown[] = [];
+  const listeners = new Set<(event: GatewayEvent) => void>();
   const eventLog = {
     append: (kind: string, fields = {}) => {
-      events.push({ ...fields, seq: events.length + 1, kind, at_utc: toTimestamp(clock.nowMs()) });
+      const event = { ...fields, seq: events.length + 1, kind, at_utc: toTimestamp(clock.nowMs()) };
+      events.push(event);
+      for (const listener of listeners) listener(event);
     },
-    subscribe: () => () => {},
+    subscribe(listener: (event: GatewayEvent) => void) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    readEvents: ({ afterSeq, limit }: { afterSeq: number; limit: number }) => ({
+      events: events.filter((event) => event.seq > afterSeq).slice(0, limit),
+      firstSeq: events[0]?.seq ?? 0,
+      lastSeq: events.length,
+    }),
   };
+  const stream = createEventStream({ events: eventLog, clock });
   const log = { line: (text: string) => void logged.push(text) };
   let counter = 0;
   const ids = {
@@ -89,6 +104,7 @@ export function createGatewayBundle(
       prompt,
       keys: createKeyControl({ agent, board, events: eventLog, clock }),
       agent,
+      stream,
     },
     gate: { allowsHost: hostRule("127.0.0.1"), allowedOrigins: [], token: options.token ?? null },
     ...(options.observation ? { observation: options.observation } : {}),
@@ -108,9 +124,11 @@ export function createGatewayBundle(
     board,
     app,
     events,
+    followers: () => listeners.size,
     logged,
     faults,
     async [Symbol.asyncDispose]() {
+      stream.close();
       await queue.stop();
       store.close();
     },

@@ -10,6 +10,7 @@ import { jsonBody } from "../http/json-body.ts";
 import type { HttpObservation } from "../http/observe.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
 import { controlRoutes } from "./control.ts";
+import { eventRoutes } from "./events.ts";
 import { gatewayOpenApi } from "./openapi.ts";
 import type { GatewayServices } from "./services.ts";
 
@@ -84,6 +85,7 @@ export function createGatewayApp(options: {
     .use(statusRoutes(services))
     .use(requestRoutes(services))
     .use(controlRoutes(services))
+    .use(eventRoutes(services))
     .use(openApiRoutes(gatewayOpenApi));
 }
 

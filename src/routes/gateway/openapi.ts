@@ -1,5 +1,5 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
-import { documentEndpoints, gatewayEndpoints } from "../../protocol/endpoints.ts";
+import { documentEndpoints, gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
 import * as terminalSchemas from "../../protocol/terminal.ts";
 import * as wireSchemas from "../../protocol/wire.ts";
@@ -16,7 +16,7 @@ const declaration: ApiDeclaration = {
   description:
     "One gateway beside one coding agent: a durable queue of prompts, direct control, and what the agent's terminal shows. Unknown keys of a request are refused. Times are UTC.",
   version: gatewaySchemas.protocolVersion,
-  endpoints: { ...gatewayEndpoints, ...documentEndpoints },
+  endpoints: { ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints },
   schemas: Object.fromEntries([gatewaySchemas, terminalSchemas, wireSchemas].flatMap(named)),
   refusals: [
     {

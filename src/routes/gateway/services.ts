@@ -1,4 +1,5 @@
 import type { Agent } from "../../services/agent/agent.ts";
+import type { EventStream } from "../../services/diagnostics/event-stream.ts";
 import type { KeyControl } from "../../services/prompt/key-control.ts";
 import type { PromptControl } from "../../services/prompt/prompt-control.ts";
 import type { Queue } from "../../services/queue/queue.ts";
@@ -10,6 +11,7 @@ export interface GatewayServices {
   queue: Pick<Queue, "accept" | "record" | "list">;
   prompt: PromptControl;
   keys: KeyControl;
+  stream: Pick<EventStream, "follow">;
   agent: Pick<
     Agent,
     "presence" | "terminalState" | "terminalHistory" | "notePrompt" | "explain" | "waitFor" | "decide"

@@ -1,0 +1,65 @@
+import type { GatewayEvent } from "../../protocol/events.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import type { StoredEventLog } from "./event-log.ts";
+
+export type StreamItem = { item: "event"; event: GatewayEvent } | { item: "heartbeat" };
+
+export interface EventStream {
+  /**
+   * Every event after `afterSeq` (null: only those to come), oldest first, and a heartbeat in each silent span of
+   * `heartbeatMs`, until `signal` aborts. The reader sets the pace: one that stops reading costs nothing, since
+   * what it has missed is read from the file.
+   */
+  follow(options: { afterSeq: number | null; signal: AbortSignal }): AsyncGenerator<StreamItem>;
+  /** Ends every stream, so that a stopping server need not wait for its readers. */
+  close(): void;
+}
+
+const pageSize = 200;
+
+export function createEventStream(deps: {
+  events: Pick<StoredEventLog, "readEvents" | "subscribe">;
+  clock: Clock;
+  heartbeatMs?: number;
+}): EventStream {
+  const { events, clock, heartbeatMs = 15_000 } = deps;
+  const closed = new AbortController();
+
+  async function* follow(options: {
+    afterSeq: number | null;
+    signal: AbortSignal;
+  }): AsyncGenerator<StreamItem> {
+    const signal = AbortSignal.any([options.signal, closed.signal]);
+    let at = options.afterSeq ?? events.readEvents({ afterSeq: 0, limit: 0 }).lastSeq;
+    let wake = () => {};
+    let missed = false;
+    const unsubscribe = events.subscribe(() => {
+      missed = true;
+      wake();
+    });
+    try {
+      while (!signal.aborted) {
+        missed = false;
+        const page = events.readEvents({ afterSeq: at, limit: pageSize });
+        for (const event of page.events) {
+          if (signal.aborted) return;
+          at = event.seq;
+          yield { item: "event", event };
+        }
+        if (page.events.length > 0 || missed) continue;
+        const nap = new AbortController();
+        const woken = new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        const silent = sleep(clock, heartbeatMs, AbortSignal.any([nap.signal, signal]));
+        await Promise.race([woken, silent]);
+        nap.abort();
+        if (!missed && !signal.aborted) yield { item: "heartbeat" };
+      }
+    } finally {
+      unsubscribe();
+    }
+  }
+
+  return { follow, close: () => closed.abort() };
+}

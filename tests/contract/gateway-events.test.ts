@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+import { settle } from "../support/fake-clock.ts";
+import { createGatewayBundle } from "../support/gateway-bundle.ts";
+import { surfaces } from "../support/http-surface.ts";
+
+describe.each(surfaces)("GET /v1/events $surface", ({ open }) => {
+  async function setup() {
+    const bundle = createGatewayBundle();
+    const http = open((request) => bundle.app.fetch(request));
+    return {
+      ...bundle,
+      http,
+      async [Symbol.asyncDispose]() {
+        await bundle[Symbol.asyncDispose]();
+        await http[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  /** A stream's text, taken piece by piece. */
+  async function follow(gateway: Awaited<ReturnType<typeof setup>>, path: string, headers: HeadersInit = {}) {
+    const reply = await gateway.http.request(path, { headers });
+    expect(reply.headers.get("content-type")).toContain("text/event-stream");
+    const reader = (reply.body as ReadableStream<Uint8Array>).getReader();
+    const decoder = new TextDecoder();
+    let rest = "";
+    /** All up to and with `end`. */
+    const until = async (end: string): Promise<string> => {
+      for (let done = false; !rest.includes(end) && !done; ) {
+        const piece = await reader.read();
+        done = piece.done;
+        rest += decoder.decode(piece.value, { stream: true });
+      }
+      const at = rest.indexOf(end) + end.length;
+      const taken = rest.slice(0, at);
+      rest = rest.slice(at);
+      return taken;
+    };
+    await until(": connected\n\n");
+    return { until, cancel: () => reader.cancel() };
+  }
+
+  const accept = (gateway: Awaited<ReturnType<typeof setup>>, prompt: string) =>
+    gateway.queue.accept({ kind: "submit_prompt", payload: { prompt } });
+
+  test("tells what is to come, with position, kind and the whole event", async () => {
+    await using gateway = await setup();
+    await accept(gateway, "before");
+    await settle();
+    const reader = await follow(gateway, "/v1/events");
+    const next = reader.until("event: completed");
+    await settle();
+    const { request_id } = await accept(gateway, "now");
+    const text = await next;
+    expect(text).toContain(
+      `id: ${gateway.events.findIndex((one) => (one as Record<string, unknown>)["request_id"] === request_id) + 1}\n`,
+    );
+    expect(text).toStartWith("id: ");
+    expect(text).toContain(`"request_id":"${request_id}"`);
+    expect(text).not.toContain('"seq":1,');
+    await reader.cancel();
+  });
+
+  test.each([
+    { id: "by Last-Event-ID", path: "/v1/events", headers: { "last-event-id": "1" } },
+    { id: "by the query", path: "/v1/events?after=1", headers: {} },
+  ])("resumes $id without a gap", async ({ path, headers }) => {
+    await using gateway = await setup();
+    await accept(gateway, "x");
+    await settle();
+    const reader = await follow(gateway, path, headers as HeadersInit);
+    const text = await reader.until("event: completed");
+    const ids = [...text.matchAll(/^id: (\d+)$/gm)].map((match) => Number(match[1]));
+    expect(ids).toEqual(gateway.events.slice(1).map((event) => event.seq));
+    await reader.cancel();
+  });
+
+  test("a silent stream gets heartbeats, and one that is cancelled is let go", async () => {
+    await using gateway = await setup();
+    const reader = await follow(gateway, "/v1/events");
+    const beat = reader.until(": heartbeat\n\n");
+    await settle();
+    await gateway.clock.advance(15_000);
+    expect(await beat).toContain(": heartbeat");
+    expect(gateway.followers()).toBe(1);
+    await reader.cancel();
+    // The server learns of it when it next has something to say.
+    for (let round = 0; round < 50 && gateway.followers() > 0; round++) {
+      await gateway.clock.advance(15_000);
+    }
+    expect(gateway.followers()).toBe(0);
+  });
+
+  test("a bad position is 422", async () => {
+    await using gateway = await setup();
+    expect((await gateway.http.request("/v1/events?after=-1")).status).toBe(422);
+    expect((await gateway.http.request("/v1/events?since=1")).status).toBe(422);
+  });
+});

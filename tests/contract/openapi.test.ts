@@ -4,7 +4,12 @@ import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Type } from "@sinclair/typebox";
 import Ajv from "ajv/dist/2020.js";
-import { documentEndpoints, type Endpoint, gatewayEndpoints } from "../../src/protocol/endpoints.ts";
+import {
+  documentEndpoints,
+  type Endpoint,
+  gatewayEndpoints,
+  streamEndpoints,
+} from "../../src/protocol/endpoints.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
 import { createSchemaWriter } from "../../src/routes/openapi/json-schema.ts";
@@ -49,7 +54,11 @@ describe("the gateway's OpenAPI document", () => {
   });
 
   test("holds every declared operation under its name, with a summary, its statuses and its body", () => {
-    const declared: Record<string, Endpoint> = { ...gatewayEndpoints, ...documentEndpoints };
+    const declared: Record<string, Endpoint> = {
+      ...gatewayEndpoints,
+      ...streamEndpoints,
+      ...documentEndpoints,
+    };
     expect(operations.map(({ operationId }) => operationId).sort()).toEqual(Object.keys(declared).sort());
     for (const operation of operations) {
       const endpoint = declared[operation.operationId];

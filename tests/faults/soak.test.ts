@@ -13,7 +13,9 @@ import {
 
 const cycles = Number(process.env["SVC_SOAK_CYCLES"] ?? 50);
 const seed = Number(process.env["SVC_SOAK_SEED"] ?? Date.now() % 2 ** 31);
-const longestLifeMs = 1200;
+/** A third of the gateways die so soon after their process began, the others so soon after they serve. */
+const longestStartMs = 400;
+const longestServiceMs = 800;
 /** Prompts that a cycle may add; each takes about half a second to be delivered. */
 const promptsEach = 2;
 
@@ -57,12 +59,14 @@ async function load(
 }
 
 async function cycle(agent: FaultAgent, number: number, sent: Sent[], random: () => number): Promise<void> {
-  await using gateway = await agent.serve({ killAfterMs: random() * longestLifeMs });
+  const early = random() < 1 / 3;
+  await using gateway = await agent.serve(early ? { killAfterMs: random() * longestStartMs } : {});
   let alive = true;
   void gateway.exited.then(() => {
     alive = false;
   });
   const { client } = gateway;
+  if (!early) setTimeout(() => void gateway.kill(), random() * longestServiceMs);
   if (client) await load({ client, sent, name: `cycle ${number}`, random }, () => alive);
   expect(await gateway.exited, await gateway.complaints).toBe("SIGKILL");
 }

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { stopAgent } from "../../src/services/fleet/stop-agent.ts";
 import { createFaultLab, type FaultAgent, type FaultLab } from "../support/fault-lab.ts";
+import { load, randomFrom } from "../support/fault-load.ts";
 import {
   drained,
   fileProblems,
   leftoverProblems,
   requestProblems,
   type Sent,
-  send,
 } from "../support/fault-story.ts";
 
 const cycles = Number(process.env["SVC_SOAK_CYCLES"] ?? 50);
@@ -16,47 +15,12 @@ const seed = Number(process.env["SVC_SOAK_SEED"] ?? Date.now() % 2 ** 31);
 /** A third of the gateways die so soon after their process began, the others so soon after they serve. */
 const longestStartMs = 400;
 const longestServiceMs = 800;
-/** Prompts that a cycle may add; each takes about half a second to be delivered. */
-const promptsEach = 2;
 
 let lab: FaultLab;
 beforeAll(async () => {
   lab = await createFaultLab();
 });
 afterAll(() => lab[Symbol.asyncDispose]());
-
-/** The same numbers from 0 to 1 for the same seed. */
-function randomFrom(start: number): () => number {
-  let state = start >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-/** Prompts, context commands and interrupts for as long as the gateway lives. */
-async function load(
-  at: { client: GatewayClient; sent: Sent[]; name: string; random: () => number },
-  alive: () => boolean,
-) {
-  const { client, sent, name, random } = at;
-  for (let prompts = 0; alive(); ) {
-    const dice = random();
-    if (dice < 0.4 && prompts < promptsEach) {
-      prompts += 1;
-      const prompt = `${name} prompt ${prompts}\nFAST`;
-      sent.push(await send(client, { kind: "submit_prompt", payload: { prompt } }));
-    } else if (dice < 0.7) {
-      const prompt = dice < 0.6 ? "/clear" : "/new";
-      sent.push(await send(client, { kind: "submit_prompt", payload: { prompt } }));
-    } else {
-      sent.push(await send(client, { kind: "interrupt" }));
-    }
-    await Bun.sleep(random() * 200);
-  }
-}
 
 async function cycle(agent: FaultAgent, number: number, sent: Sent[], random: () => number): Promise<void> {
   const early = random() < 1 / 3;

@@ -47,9 +47,6 @@ export async function dispatchText(deps: DispatchDeps, text: string): Promise<Di
       proof: echo ? "the composer shows the text" : "handed to the terminal; no echo seen",
     });
     await sleep(clock, pastedAtMs + enterDelayMs(text, profile) - clock.monotonicMs());
-    await view.look();
-    const words = hasDraft(before) || isCommand(text) ? null : personsWords(view.draft() ?? "", text);
-    if (words !== null) return await takeBack(deps, words);
     return await submitDraft(deps, { text, before, echo: echo !== null, sawActivity: activity.seen });
   } finally {
     activity.end();
@@ -81,7 +78,12 @@ export async function submitDraft(
   };
   const pauses = [...profile.data.submit.enter_retry_after_ms, lastChanceMs];
   for (const [press, pauseMs] of pauses.entries()) {
-    if (press > 0 && !mayPressAgain(await view.look())) break;
+    const state = await view.look();
+    if (press > 0 && !mayPressAgain(state)) break;
+    // A draft that stood there before was the caller's to judge; a command may be followed by a hint of the tool's.
+    const judged = !hasDraft(before) && !isCommand(text);
+    const words = judged ? personsWords(view.draft() ?? "", text) : null;
+    if (words !== null) return takeBack(deps, words);
     await pane.keys([{ kind: "key", name: "Enter" }]);
     await view.look();
     const proof = await awaitState(view, clock, taken, pauseMs);

@@ -21,6 +21,9 @@ export function personsWords(draft: string, text: string): string | null {
     : `${found.before}${found.behind}`.replace(/\s*\n\s*/g, " ");
 }
 
+/** A line shorter than this stands as itself in every tool we know; opencode has the lowest limit. */
+const longLine = 150;
+
 function findText(draft: string, text: string): { before: string; behind: string } | null {
   const chip = /\[Pasted\b[^\]]*?(\d+) (lines|chars)\]/.exec(draft);
   if (chip && standsFor({ count: Number(chip[1]), unit: chip[2] ?? "" }, text)) {
@@ -36,7 +39,8 @@ function findText(draft: string, text: string): { before: string; behind: string
 function standsFor({ count, unit }: { count: number; unit: string }, text: string): boolean {
   if (unit === "chars") return count === text.length || count === [...text].length;
   const lines = text.split("\n").length;
-  return lines > 1 && (count === lines || count === lines - 1);
+  if (lines === 1) return count === 1 && text.length > longLine;
+  return count === lines || count === lines - 1;
 }
 
 /** Where in `text` its first `count` characters that are not blank have passed. */

@@ -42,7 +42,8 @@ const cases = [
     text: long,
     want: false,
   },
-  { id: "one line never stands as a chip of lines", draft: "[Pasted ~1 lines]", text: "do it", want: false },
+  { id: "one short line never stands as a chip", draft: "[Pasted ~1 lines]", text: "do it", want: false },
+  { id: "one long line may", draft: "[Pasted ~1 lines]", text: "do it ".repeat(50), want: true },
 ];
 
 describe("a draft that a dead gateway left", () => {

@@ -28,6 +28,7 @@ import { createPaneDoor } from "../services/terminal/pane-door.ts";
 import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
 import { createTmux } from "../services/terminal/tmux-command.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
+import { endStrayClients } from "../services/terminal/tmux-strays.ts";
 import { createTracker } from "../services/terminal/tracker.ts";
 import { newTransitions } from "../services/terminal/transition-events.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
@@ -172,8 +173,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
   });
   const live = createLiveFiles({ files, clock, folder, onError: onError("state not written") });
+  const tmux = createTmux({ processes, steps, socket: manifest.tmux.socket });
   const announcement = createAnnouncement({
-    tmux: createTmux({ processes, steps, socket: manifest.tmux.socket }),
+    tmux,
     registry: options.registry ?? { read: () => null, setGateway: async () => false },
     manifest,
     sessionRoot,
@@ -181,7 +183,15 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   let server: HttpServer | null = null;
 
+  /** A clean stop takes the record away: one that is still there was left by a process that died. */
+  async function clearUpAfterDeath(): Promise<void> {
+    if (!files.exists(paths.currentInstance)) return;
+    const ended = await endStrayClients({ tmux, processes }, manifest.tmux_session_name);
+    if (ended.length > 0) log.line("ended the tmux clients of a dead gateway", { count: ended.length });
+  }
+
   async function start() {
+    await clearUpAfterDeath();
     control.start();
     tracker.start();
     await tracker.firstLook(firstLookMs);

@@ -93,6 +93,17 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
     },
     screen: (paneId) => tmux.run(["capture-pane", "-p", "-t", paneId]),
     async killServer() {
+      // tmux 3.3a keeps a control client, and its server with it, when nobody reads the client's output any more.
+      const clients = await processes.run([
+        "tmux",
+        "-S",
+        socket,
+        "-N",
+        "list-clients",
+        "-F",
+        "#{client_pid}",
+      ]);
+      for (const pid of clients.stdout.split("\n").map(Number)) if (pid > 1) processes.signal(pid, "SIGKILL");
       await processes.run(["tmux", "-S", socket, "-N", "kill-server"]);
     },
     async startServer() {

@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { cpus, release } from "node:os";
 import { join } from "node:path";
 import type { Bench, Row } from "../tests/bench/bench.ts";
@@ -25,6 +25,7 @@ if (unknown.length > 0) {
 
 const build = await runStep({ name: "build", command: [process.execPath, "scripts/build.ts"] });
 if (!build.ok) console.error(`the executables could not be built:\n${build.output}`);
+const executable = existsSync(join(repositoryRoot, "dist", "svc-gateway"));
 const machine = describeMachine();
 if (!json) console.log(Object.values(machine).join(", "));
 
@@ -50,6 +51,7 @@ function describeMachine() {
     os: `${process.platform} ${/^\d+\.\d+/.exec(release())?.[0] ?? ""} ${process.arch}`,
     bun: `bun ${Bun.version}`,
     tmux,
+    gateway: `gateway ${executable ? "compiled" : "from source"}`,
   };
 }
 

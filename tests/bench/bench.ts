@@ -61,6 +61,12 @@ export function durationRows(subject: string, samples: readonly number[], limit?
   });
 }
 
-function withLimit(row: Row, limit: number): Row {
+/** The row beside its limit, which is in the same unit. */
+export function withLimit(row: Row, limit: number): Row {
   return { ...row, limit, ratio: row.value / limit };
+}
+
+/** Wall-clock milliseconds with fraction: one clock for all processes of the machine. */
+export function wallMs(): number {
+  return performance.timeOrigin + performance.now();
 }

@@ -1,25 +1,60 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Bench, durationRows, takeTurns } from "./bench.ts";
+import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import { bareServer, compileBare } from "./bare.ts";
+import { type Bench, percentile, type Row, takeTurns, withLimit } from "./bench.ts";
+import { createBenchLab, freePort, gatewayKind } from "./lab.ts";
+import { answers } from "./probe.ts";
 
 const executable = join(import.meta.dir, "..", "..", "dist", "svc-mgr");
 
-/** From the start of the compiled executable to its end, beside a compiled program that does nothing. */
+/**
+ * From the start of the gateway to its first 200 on /health, on an empty queue: migrations done, tmux connected.
+ * Beside it a compiled Bun.serve; and the command line's `--version` beside a compiled program that does nothing.
+ */
 const bench: Bench = {
   name: "startup",
   async run() {
+    await using lab = await createBenchLab();
     const folder = mkdtempSync(join(tmpdir(), "svc-bench-"));
     try {
-      const bare = compileBare(folder);
-      const durations = await takeTurns(
+      const server = compileBare(folder, "server", bareServer);
+      const nothing = compileBare(folder, "nothing", 'console.log("0.0.0");\n');
+      const agent = await lab.launch("starting");
+      const { queue } = sessionPaths(agent.sessionRoot);
+      const durations = { gateway: [] as number[], bare: [] as number[] };
+      for (let round = -2; round < 15; round++) {
+        for (const file of [queue, `${queue}-wal`, `${queue}-shm`]) rmSync(file, { force: true });
+        const port = await freePort();
+        const startedMs = performance.now();
+        const gateway = agent.start(port);
+        await answers(port);
+        if (round >= 0) durations.gateway.push(performance.now() - startedMs);
+        await gateway.stop();
+        const bareMs = await timeBare(server);
+        if (round >= 0) durations.bare.push(bareMs);
+      }
+      const rows: Row[] = [0.5, 0.99].map((share) =>
+        withLimit(
+          {
+            metric: share === 0.5 ? "healthy_ms" : "healthy_p99_ms",
+            value: percentile(durations.gateway, share),
+            unit: "ms",
+          },
+          percentile(durations.bare, share),
+        ),
+      );
+      if (gatewayKind === "from source") return rows;
+      const version = await takeTurns(
         [
           { name: "ours", run: () => runToEnd([executable, "--version"]) },
-          { name: "bare", run: () => runToEnd([bare]) },
+          { name: "bare", run: () => runToEnd([nothing]) },
         ],
-        { rounds: 40, warmUp: 3 },
+        { rounds: 20, warmUp: 2 },
       );
-      return durationRows("version", durations["ours"] ?? [], durations["bare"] ?? []);
+      const p50 = (name: string) => percentile(version[name] ?? [], 0.5);
+      return [...rows, withLimit({ metric: "version_p50_ms", value: p50("ours"), unit: "ms" }, p50("bare"))];
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -28,14 +63,15 @@ const bench: Bench = {
 
 export default bench;
 
-function compileBare(folder: string): string {
-  const entry = join(folder, "bare.ts");
-  const outfile = join(folder, "bare");
-  writeFileSync(entry, 'console.log("0.0.0");\n');
-  const flags = ["--compile", "--production", "--minify", "--bytecode", "--format=esm"];
-  const built = Bun.spawnSync([process.execPath, "build", ...flags, entry, `--outfile=${outfile}`]);
-  if (!built.success) throw new Error(built.stderr.toString());
-  return outfile;
+async function timeBare(program: string): Promise<number> {
+  const port = await freePort();
+  const startedMs = performance.now();
+  const child = Bun.spawn([program, String(port)], { stdio: ["ignore", "ignore", "inherit"] });
+  await answers(port);
+  const durationMs = performance.now() - startedMs;
+  child.kill();
+  await child.exited;
+  return durationMs;
 }
 
 async function runToEnd(command: string[]): Promise<void> {

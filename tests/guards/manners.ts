@@ -44,10 +44,13 @@ export function findSilencedTests(files: SourceFile[]): Violation[] {
   return files.flatMap((file) => matchesInCode(file, silenced, "a test that may not run"));
 }
 
-/** Tests wait for events and conditions; the bounded poll that does so stands in tests/support or the live lab. */
+/**
+ * Tests wait for events and conditions; the bounded poll that does so stands in tests/support or the live lab. A
+ * bench lets time pass because time is what it measures.
+ */
 export function findSleepingTests(files: SourceFile[]): Violation[] {
   const sleeping = /\bBun\.sleep(?:Sync)?\b|\bsetTimeout\s*\(\s*(?:resolve|done|r)\b|\bAtomics\.wait\b/g;
   return files
-    .filter(({ path }) => !/^tests\/(?:support|live\/lab)\//.test(path))
+    .filter(({ path }) => !/^tests\/(?:support|bench|live\/lab)\//.test(path))
     .flatMap((file) => matchesInCode(file, sleeping, "a sleep instead of a wait"));
 }

@@ -1,0 +1,161 @@
+import { dlopen, ptr } from "bun:ffi";
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { openWorld } from "../../src/cli/world.ts";
+import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
+import { chooseTool } from "../../src/services/sessions/launch-tools.ts";
+import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import { createTmux, type TmuxFixture } from "../support/tmux.ts";
+import { until } from "../support/until.ts";
+
+const libc = dlopen("libc.so.6", { clock_gettime: { args: ["i32", "ptr"], returns: "i32" } });
+
+const repositoryRoot = join(import.meta.dir, "..", "..");
+const compiled = join(repositoryRoot, "dist", "svc-gateway");
+
+/** The gateway that is measured: the executable where it was built, otherwise the source. */
+export const gatewayKind = existsSync(compiled) ? "compiled" : "from source";
+const gatewayCommand =
+  gatewayKind === "compiled"
+    ? [compiled]
+    : [process.execPath, join(repositoryRoot, "src/cli/svc-gateway.ts")];
+
+/** Scripted agents in a tmux server of their own, and gateway processes beside them. */
+export interface BenchLab extends AsyncDisposable {
+  tmux: TmuxFixture;
+  launch(name: string): Promise<BenchAgent>;
+}
+
+export interface BenchAgent extends LaunchedSession {
+  paneId: string;
+  /** The gateway process, started; it may not yet answer. */
+  start(port: number): ServedGateway;
+  /** The same, answering, and with a first look at the agent behind it. */
+  serve(): Promise<ServedGateway>;
+}
+
+export interface ServedGateway {
+  pid: number;
+  baseUrl: string;
+  status(): Promise<Record<string, unknown>>;
+  submit(prompt: string): Promise<void>;
+  /** Resolves when the agent may begin a turn and nothing is queued. */
+  whenReady(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function createBenchLab(): Promise<BenchLab> {
+  const tmux = await createTmux();
+  const { folder } = tmux;
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: join(folder, "home"),
+    LANG: "C.UTF-8",
+    SHELL: "/bin/sh",
+    TERM: "xterm-256color",
+    XDG_STATE_HOME: join(folder, "state"),
+    SVC_TMUX_SOCKET: tmux.socket,
+  };
+  const world = openWorld({ env, cwd: folder, home: env.HOME });
+  const gateways = new Set<ServedGateway>();
+
+  function start(sessionRoot: string, port: number): ServedGateway {
+    const command = [...gatewayCommand, "serve", "--session-root", sessionRoot, "--port", String(port)];
+    const child = Bun.spawn(command, { env, stdin: "ignore", stdout: "ignore", stderr: "inherit" });
+    const baseUrl = `http://127.0.0.1:${port}`;
+    const gateway: ServedGateway = {
+      pid: child.pid,
+      baseUrl,
+      status: async () => (await direct(`${baseUrl}/v1/status`)).json() as Promise<Record<string, unknown>>,
+      async submit(prompt) {
+        const reply = await direct(`${baseUrl}/v1/requests`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ kind: "submit_prompt", payload: { prompt } }),
+        });
+        if (reply.status !== 202) throw new Error(`${reply.status} ${await reply.text()}`);
+      },
+      whenReady: async () => {
+        await until("the agent is ready", async () => {
+          const status = await gateway.status();
+          return status["terminal_surface_eligibility"] === "ready" && status["queue_depth"] === 0;
+        });
+      },
+      async stop() {
+        gateways.delete(gateway);
+        child.kill("SIGTERM");
+        await child.exited;
+      },
+    };
+    gateways.add(gateway);
+    return gateway;
+  }
+
+  return {
+    tmux,
+    async launch(name) {
+      const session = await launchAgent(world, {
+        tool: chooseTool(world.tools, "demo"),
+        agentName: name,
+        workdir: folder,
+        args: [],
+      });
+      const { sessionRoot } = session;
+      return {
+        ...session,
+        paneId: session.manifest.tmux.primary_pane_id ?? "",
+        start: (port) => start(sessionRoot, port),
+        async serve() {
+          const gateway = start(sessionRoot, await freePort());
+          await until("the gateway serves", () => existsSync(sessionPaths(sessionRoot).currentInstance));
+          await until("the agent is seen", async () => {
+            return (await gateway.status())["managed_agent_connectivity"] === "connected";
+          });
+          return gateway;
+        },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([...gateways].map((gateway) => gateway.stop()));
+      await tmux[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A request that no proxy variable diverts. */
+function direct(url: string, init: RequestInit = {}): Promise<Response> {
+  return fetch(url, { ...init, proxy: false } as RequestInit);
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+/**
+ * Processor time of a process, all its threads, also those that ended; nanoseconds. The ticks of /proc are 10 ms,
+ * a twentieth of a percent of 20 s, so the process's own clock is asked.
+ */
+export function cpuNanoseconds(pid: number): number {
+  const time = new BigInt64Array(2);
+  const clockOfProcess = (~pid << 3) | 2;
+  if (libc.symbols.clock_gettime(clockOfProcess, ptr(time)) !== 0) throw new Error(`no process ${pid}`);
+  const [seconds = 0n, nanoseconds = 0n] = time;
+  return Number(seconds * 1_000_000_000n + nanoseconds);
+}
+
+/**
+ * Memory of a process, megabytes. `pss`: its pages, each divided by the number of processes that share it.
+ * `anonymous`: what no other process can share; the rest is the executable.
+ */
+export function memoryMegabytes(pid: number): { pss: number; anonymous: number } {
+  const text = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+  const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1]) / 1024;
+  return { pss: field("Pss"), anonymous: field("Anonymous") };
+}

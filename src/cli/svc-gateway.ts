@@ -11,10 +11,12 @@ const root = group({
     "The sidecar of one CLI coding agent: durable prompts, live state, mail. Also the scripted agent.",
   examples: [
     "svc-gateway run --tool claude --agent-name alice",
+    "svc-gateway join --tmux-session work",
     "svc-gateway mgr agents list",
     "svc-gateway demo-agent --help",
   ],
   subCommands: {
+    join: () => import("./commands/join.ts").then((module) => module.default),
     run: () => import("./commands/run.ts").then((module) => module.default),
     serve: () => import("./commands/serve.ts").then((module) => module.default),
   },

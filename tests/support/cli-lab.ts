@@ -30,6 +30,8 @@ export interface CliLab extends AsyncDisposable {
   sessions(): Promise<string[]>;
   /** One command of the lab's tmux server; its output without the last newline. Throws when tmux refuses. */
   tmux(...args: string[]): Promise<string>;
+  /** A tmux session of 120 x 36 as a person makes one, its first window running `command`. */
+  startSession(name: string, command: readonly string[]): Promise<void>;
   alive(pid: number): boolean;
   kill(pid: number): void;
 }
@@ -68,13 +70,22 @@ export function createCliLab(): CliLab {
         ...options,
       });
       const name = args[args.indexOf("--agent-name") + 1];
-      if (args.includes("launch") && name) started.add(name);
+      if ((args.includes("launch") || args.includes("join")) && name) started.add(name);
       const parse = (text: string) => JSON.parse(text) as Record<string, unknown>;
       return { ...output, json: () => parse(output.stdout), error: () => parse(output.stderr) };
     },
     mgr: (...args) => lab.run("svc-mgr", args),
     tmux: async (...args) => (await tmux.run(args)).replace(/\n$/, ""),
     sessions: async () => (await tmux.sessions()).map((session) => session.name),
+    async startSession(name, words) {
+      const size = ["-x", "120", "-y", "36"];
+      const start = ["new-session", "-d", "-s", name, ...size, "--", ...words];
+      const run = await processes.run(["tmux", "-S", socket, "-f", "/dev/null", ...start], {
+        env,
+        cwd: workdir,
+      });
+      if (run.exitCode !== 0) throw new Error(run.stderr);
+    },
     alive: (pid) => processes.alive(pid),
     kill: (pid) => void processes.signal(pid, "SIGKILL"),
     async [Symbol.asyncDispose]() {

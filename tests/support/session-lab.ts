@@ -63,6 +63,7 @@ export async function createSessionLab(): Promise<SessionLab> {
       registry: createRegistry({ files, locks, clock, root: join(folder, "registry"), sessionAlive }),
       manifests: createManifestStore({ files, locks }),
       runtimeRoot: join(folder, "runtime"),
+      tools: [tool],
       personEnvironment: person,
     },
     request: (changes = {}) => ({ tool, agentName: "worker", workdir: folder, args: [], ...changes }),

@@ -1,13 +1,13 @@
 import { resolve } from "node:path";
-import { type Attached, attachGateway } from "../../services/fleet/attach-gateway.ts";
-import { type LaunchedSession, launchAgent } from "../../services/sessions/launch.ts";
+import { attachGateway } from "../../services/fleet/attach-gateway.ts";
+import { launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { messageOf } from "../../system/errors.ts";
-import { type Answer, command, UsageError } from "../command.ts";
+import { command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
+import { toLaunchAnswer } from "../launch-answer.ts";
 import { narrate, warn } from "../narrate.ts";
 import { toWholeNumber } from "../number-flag.ts";
-import { tmuxAttachLine } from "../tmux-socket.ts";
 import { openWorld } from "../world.ts";
 
 export default command({
@@ -60,13 +60,13 @@ export default command({
       throw error;
     });
     if (args.unattended) await warn(io, `unattended, with ${(tool.unattendedArgs ?? []).join(" ")}`);
-    if (args["no-gateway"]) return toAnswer(session, null, null);
+    if (args["no-gateway"]) return toLaunchAnswer(session, null, null);
     try {
       await narrate(io, "starting its gateway");
       const executionMode = args["gateway-background"] ? "detached_process" : "tmux_auxiliary_window";
-      return toAnswer(session, await attachGateway(world, session, { port, executionMode }), null);
+      return toLaunchAnswer(session, await attachGateway(world, session, { port, executionMode }), null);
     } catch (error) {
-      return toAnswer(session, null, messageOf(error));
+      return toLaunchAnswer(session, null, messageOf(error));
     }
   },
 });
@@ -79,36 +79,4 @@ function toVariables(pairs: readonly string[]): Record<string, string> {
       return [match[1] ?? "", match[2] ?? ""];
     }),
   );
-}
-
-/** Exit 2 when the agent runs but its gateway does not (spec/coordination.md 4.5). */
-function toAnswer(session: LaunchedSession, attached: Attached | null, attachError: string | null): Answer {
-  const { manifest, manifestPath, sessionRoot } = session;
-  const name = manifest.agent_name;
-  const target = `svc-mgr agents single --agent-name ${name}`;
-  const status = attached?.link.status;
-  const lines = [
-    `${name} runs ${manifest.tool} in tmux session ${manifest.tmux_session_name}`,
-    ...(attached ? [`its gateway serves ${attached.link.client.baseUrl}`] : []),
-    ...(attachError ? [`its gateway did not start: ${attachError}`] : []),
-    `  watch it:   ${tmuxAttachLine(manifest.tmux)}`,
-    `  prompt it:  ${target} prompt --prompt "..."`,
-    `  end it:     ${target} stop`,
-  ];
-  return {
-    json: {
-      agent_name: name,
-      agent_id: manifest.agent_id,
-      tool: manifest.tool,
-      tmux_session_name: manifest.tmux_session_name,
-      manifest_path: manifestPath,
-      session_root: sessionRoot,
-      gateway_host: status?.gateway_host ?? null,
-      gateway_port: status?.gateway_port ?? null,
-      gateway_base_url: attached?.link.client.baseUrl ?? null,
-      ...(attachError ? { gateway_auto_attach_error: attachError } : {}),
-    },
-    text: lines.join("\n"),
-    exitCode: attachError ? exitCodes.usage : exitCodes.done,
-  };
 }

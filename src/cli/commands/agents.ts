@@ -21,6 +21,7 @@ const ofOneAgent: Record<string, LazyCommand> = {
   state: () => import("./agent/state.ts").then((module) => module.default),
   prompt: () => import("./agent/prompt.ts").then((module) => module.default),
   interrupt: () => import("./agent/interrupt.ts").then((module) => module.default),
+  relaunch: () => import("./agent/relaunch.ts").then((module) => module.default),
   requests: async () =>
     group({
       name: "requests",
@@ -75,7 +76,10 @@ export default group({
         name: "self",
         description: "the agent in whose session this runs",
         examples: ["svc-mgr agents self state"],
-        subCommands: ofOneAgent,
+        subCommands: {
+          ...ofOneAgent,
+          join: () => import("./agent/self-join.ts").then((module) => module.default),
+        },
       }),
     global: async () =>
       group({

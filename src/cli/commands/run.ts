@@ -5,13 +5,12 @@ import { launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { isFresh } from "../../services/sessions/record.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { untilStopped } from "../../system/signals.ts";
-import { type CliIo, command } from "../command.ts";
-import { createGateway } from "../gateway.ts";
+import { command } from "../command.ts";
 import { chooseListener, listenerFlags, readListenerWish } from "../listener-flags.ts";
 import { warn } from "../narrate.ts";
+import { serveBeside } from "../serve-beside.ts";
 import { rootFlags } from "../shared-flags.ts";
-import { openWorld, readProfiles, type World } from "../world.ts";
+import { openWorld, type World } from "../world.ts";
 
 export default command({
   name: "run",
@@ -60,26 +59,15 @@ export default command({
         home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
         unattended: args.unattended,
       }));
-    const gateway = createGateway({
-      system: world.system,
-      sessionRoot: session.sessionRoot,
-      ...listener,
+    return serveBeside({
+      io,
+      world,
+      session,
+      listener,
       token,
-      profiles: readProfiles(world.system, io.env),
-      registry: world.registry,
-    });
-    const stopped = untilStopped(() => gateway.stop());
-    const { baseUrl } = await gateway.start();
-    await announce(io, inherited["json"] === true, {
-      event: "ready",
-      base_url: baseUrl,
-      session_root: session.sessionRoot,
-      tmux_session_name: session.manifest.tmux_session_name,
-      agent_name: session.manifest.agent_name,
-      agent_id: session.manifest.agent_id,
       launched: running === null,
+      json: inherited["json"] === true,
     });
-    return stopped;
   },
 });
 
@@ -97,29 +85,4 @@ async function findRunning(world: World, agentName: string, tool: string) {
     if (error instanceof ServiceError && error.reason === "not_found") return null;
     throw error;
   }
-}
-
-interface Ready {
-  event: "ready";
-  base_url: string;
-  session_root: string;
-  tmux_session_name: string;
-  agent_name: string;
-  agent_id: string;
-  launched: boolean;
-}
-
-/** With `--json` one line, so that a supervisor can wait for it. */
-async function announce(io: CliIo, json: boolean, ready: Ready): Promise<void> {
-  if (json) return io.writeOut(`${JSON.stringify(ready)}\n`);
-  await io.writeOut(
-    [
-      `${ready.agent_name} ${ready.launched ? "runs" : "was running already"}; its gateway serves ${ready.base_url}`,
-      `  watch it:   tmux attach -t =${ready.tmux_session_name}`,
-      `  prompt it:  svc-mgr agents single --agent-name ${ready.agent_name} prompt --prompt "..."`,
-      `  end it:     svc-mgr agents single --agent-name ${ready.agent_name} stop`,
-      "Ctrl-C ends the gateway; the agent lives on.",
-      "",
-    ].join("\n"),
-  );
 }

@@ -1,5 +1,7 @@
 import type { Manifest } from "../../protocol/files.ts";
 import type { FoundAgent } from "../sessions/find.ts";
+import { forgetSession } from "../sessions/join.ts";
+import type { LaunchTool } from "../sessions/launch-tools.ts";
 import { endTree } from "../sessions/process-tree.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
@@ -18,6 +20,7 @@ export interface AgentStop {
 
 export interface StopAgentDeps extends StopGatewayDeps {
   registry: Registry;
+  tools: readonly LaunchTool[];
   tmuxFor: (socket: string | undefined) => Tmux;
 }
 
@@ -27,22 +30,34 @@ const agentGraceMs = 3000;
 /**
  * Ends an agent: its gateway first, so that nothing types any more; then every process of its pane, by id,
  * since some outlive their terminal (spec/terminal.md 10); then exactly its tmux session; last the record
- * says `stopped` by the operator. Idempotent; touches nothing that is not this agent's.
+ * says `stopped` by the operator. Of an agent that was joined only its own program is ended: pane, window and
+ * session were the person's before us (ruling 20). Idempotent; touches nothing that is not this agent's.
  */
 export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise<AgentStop> {
   const { manifest, sessionRoot } = agent;
   const gateway = await stopGateway(deps, { sessionRoot, manifest });
-  const ended = await endTerminal(deps, manifest);
+  const joined = manifest.agent_launch_authority.session_origin === "joined_tmux";
+  const ended = joined ? await endProgram(deps, manifest) : await endTerminal(deps, manifest);
   const recordStopped =
     agent.record?.lifecycle.state !== "stopped" &&
     (await deps.registry.markStopped(manifest.agent_id, manifest.registry_generation_id, "operator_stop"));
   return { gateway, ...ended, recordStopped };
 }
 
-async function endTerminal(
-  deps: StopAgentDeps,
-  manifest: Manifest,
-): Promise<Pick<AgentStop, "endedProcesses" | "survivingPids" | "sessionEnded">> {
+type Ended = Pick<AgentStop, "endedProcesses" | "survivingPids" | "sessionEnded">;
+
+/** Ends the tool's processes in the pane of a joined agent, and what its session published of it. */
+async function endProgram(deps: StopAgentDeps, manifest: Manifest): Promise<Ended> {
+  const tmux = deps.tmuxFor(manifest.tmux.socket);
+  const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
+  const tool = deps.tools.find((one) => one.tool === manifest.tool);
+  const program = pane && (await deps.processes.tree(pane.panePid)).find((one) => tool?.occupies(one));
+  const tree = program ? await endTree(deps, program.pid, agentGraceMs) : { ended: 0, surviving: [] };
+  await forgetSession(tmux, manifest);
+  return { endedProcesses: tree.ended, survivingPids: tree.surviving, sessionEnded: false };
+}
+
+async function endTerminal(deps: StopAgentDeps, manifest: Manifest): Promise<Ended> {
   const tmux = deps.tmuxFor(manifest.tmux.socket);
   const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
   const tree = pane ? await endTree(deps, pane.panePid, agentGraceMs) : { ended: 0, surviving: [] };

@@ -40,7 +40,10 @@ export async function stopGateway(
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = await linkGateway(deps, { sessionRoot, attachIdentity });
   if (link.state !== "healthy" && !(await isGatewayProcess({ processes, tmux }, session, instance))) {
-    if (!isSameProcess(processes, gateway)) return { outcome: "not_running" };
+    if (!isSameProcess(processes, gateway)) {
+      await clearClaims(deps, session, instance.pid);
+      return { outcome: "not_running" };
+    }
     return { outcome: "unproven", pid: instance.pid, why: link.why };
   }
   await endProcesses(deps, [gateway], graceMs);

@@ -1,13 +1,12 @@
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
-import { type Clock, sleep, toTimestamp } from "../../system/clock.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { type Clock, toTimestamp } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
-import type { Processes, ProcessFacts } from "../../system/processes.ts";
+import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher } from "../terminal/tmux-launch.ts";
-import { paneTail } from "../terminal/tmux-screen.ts";
 import { planEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import type { LaunchTool } from "./launch-tools.ts";
@@ -20,11 +19,13 @@ import {
   newSessionId,
   newTmuxSessionName,
 } from "./names.ts";
+import { awaitOccupied } from "./occupied.ts";
 import { endTree } from "./process-tree.ts";
-import { buildRecord, isFresh } from "./record.ts";
+import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { type Environment, sessionPaths, sessionRootOf } from "./roots.ts";
 import type { SessionAlive } from "./session-alive.ts";
+import { refuseTakenName } from "./taken.ts";
 
 export interface LaunchRequest {
   tool: LaunchTool;
@@ -68,11 +69,7 @@ export interface LaunchDeps {
   personEnvironment: Environment;
 }
 
-/** How long the tool's program may take to occupy the pane. */
-const occupyMs = 10_000;
-const lookEveryMs = 25;
 const endGraceMs = 2000;
-const tailRows = 20;
 
 /**
  * Starts an agent in a tmux session of its own and makes it findable: program seen in the pane, manifest,
@@ -98,7 +95,7 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
       env: plan.environment,
     });
     undo.push(() => endSession(deps, plan.tmuxSessionName, pane));
-    const agent = await occupied(deps, request, pane);
+    const agent = await awaitOccupied(deps, request.tool, pane, request.signal);
 
     const manifest = buildManifest({
       createdAtUtc: toTimestamp(clock.nowMs()),
@@ -208,48 +205,8 @@ function plannedHome(request: LaunchRequest): { envVar: string; path: string } |
   return { envVar, path: request.home };
 }
 
-async function refuseTakenName(deps: LaunchDeps, agentName: string, agentId: string): Promise<void> {
-  const rivals = deps.registry
-    .list()
-    .records.filter((one) => one.agent_name === agentName || one.agent_id === agentId)
-    .filter((one) => isFresh(one, deps.clock.nowMs()));
-  for (const rival of rivals) {
-    if (!(await deps.sessionAlive(rival))) continue;
-    const session = rival.terminal.current_session_name;
-    throw new ServiceError(
-      "conflict",
-      `agent "${rival.agent_name}" already runs in tmux session ${session}. Look at it with \`tmux attach -t =${session}\` or end it with \`svc-mgr agents single --agent-name ${rival.agent_name} stop\``,
-      { data: { agent_ids: [rival.agent_id] } },
-    );
-  }
-}
-
-/** The tool's process once it is in the pane. Throws with the end of the screen when it ended or never came. */
-async function occupied(deps: LaunchDeps, request: LaunchRequest, pane: TmuxPane): Promise<ProcessFacts> {
-  const { clock, processes } = deps;
-  const { tool, signal } = request;
-  const deadlineMs = clock.monotonicMs() + occupyMs;
-  for (;;) {
-    if (signal?.aborted) throw new ServiceError("dispatch_failed", "the launch was interrupted and undone");
-    const tree = await processes.tree(pane.panePid);
-    const found = tree.find(tool.occupies);
-    if (found) return found;
-    const ended = tree[0] === undefined || isLoginShell(tree[0]);
-    if (ended || clock.monotonicMs() >= deadlineMs) {
-      const tail = await paneTail(deps.tmux, pane.paneId, tailRows).catch(messageOf);
-      const what = ended ? "ended at once" : `was not seen within ${occupyMs / 1000} s`;
-      throw new ServiceError("dispatch_failed", `${tool.tool} ${what}. Its screen ended with:\n${tail}`);
-    }
-    await sleep(clock, lookEveryMs);
-  }
-}
-
-/** What the launch script of the terminal becomes when the program has ended. */
-function isLoginShell({ argv }: ProcessFacts): boolean {
-  return argv.length === 2 && argv[1] === "-l";
-}
-
-async function endSession(deps: LaunchDeps, session: string, pane: TmuxPane): Promise<void> {
+/** Undoes a launch: the processes of its pane, then its session. */
+export async function endSession(deps: LaunchDeps, session: string, pane: TmuxPane): Promise<void> {
   await endTree(deps, pane.panePid, endGraceMs);
   await deps.tmux.killSession("launch.undo", session);
 }

@@ -23,25 +23,31 @@ export interface ManifestFacts {
   envVarNames: readonly string[];
   /** Set when flags that skip permissions or sandboxes were added on request: the flags (ruling 19). */
   unattendedArgs: readonly string[] | null;
-  tmux: { sessionName: string; windowName: string; windowId: string; paneId: string; socket: string | null };
+  tmux: ManifestTerminal;
   agentPid: number | null;
+  /** Set for an agent that we did not start: whether we know how to start it again (posture). */
+  joined?: { posture: "tui_launch_options" | "unavailable" };
+}
+
+/** Where the agent's pane is. */
+export interface ManifestTerminal {
+  sessionName: string;
+  windowName: string;
+  windowId: string;
+  paneId: string;
+  /** Null for the person's own tmux server. */
+  socket: string | null;
 }
 
 /**
- * The manifest, version 4, of a session that `launch` started. Pure. `tmux.socket` is additional: the value of
+ * The manifest, version 4, of a session that `launch` started or `join` adopted. Pure. `tmux.socket` is additional: the value of
  * SVC_TMUX_SOCKET, absent for the person's own server, so that the session is found from anywhere.
  * Source: spec/coordination.md "Manifest, roots, env"; rulings 16, 19, 20.
  */
 export function buildManifest(facts: ManifestFacts): Manifest {
   const { tool, sessionId, generationId, workdir, tmux } = facts;
   const backend = "local_interactive";
-  const primary = {
-    primary_window_index: "0" as const,
-    primary_window_role: "managed_agent_surface" as const,
-    primary_window_name: tmux.windowName,
-    primary_window_id: tmux.windowId,
-    primary_pane_id: tmux.paneId,
-  };
+  const primary = primaryHandles(tmux);
   const progress = { turn_index: 0, working_directory: workdir, role_bootstrap_applied: false };
   return {
     schema_version: 4,
@@ -92,12 +98,50 @@ export function buildManifest(facts: ManifestFacts): Manifest {
       ...primary,
       working_directory: workdir,
       session_id: sessionId,
-      posture_kind: "runtime_launch_plan",
+      ...(facts.joined ? { session_origin: "joined_tmux" as const } : {}),
+      posture_kind: facts.joined?.posture ?? "runtime_launch_plan",
       launch_args: [...facts.args],
       launch_env: [...facts.envVarNames].sort().map((name) => ({ mode: "inherit", name })),
     },
     gateway_authority: { attach: {}, control: { terminal_id: sessionId } },
     local_interactive: progress,
+  };
+}
+
+function primaryHandles(tmux: ManifestTerminal) {
+  return {
+    primary_window_index: "0" as const,
+    primary_window_role: "managed_agent_surface" as const,
+    primary_window_name: tmux.windowName,
+    primary_window_id: tmux.windowId,
+    primary_pane_id: tmux.paneId,
+  };
+}
+
+/**
+ * The manifest of an agent that was launched again. In another session than before it is a new generation, and ours
+ * even if the former one was joined. Pure.
+ */
+export function toRelaunched(
+  manifest: Manifest,
+  facts: { tmux: ManifestTerminal; agentPid: number | null; generationId: string },
+): Manifest {
+  const { tmux, agentPid, generationId } = facts;
+  const primary = primaryHandles(tmux);
+  const { session_origin: origin, ...authority } = manifest.agent_launch_authority;
+  const moved = tmux.sessionName !== manifest.tmux_session_name;
+  return {
+    ...manifest,
+    tmux_session_name: tmux.sessionName,
+    registry_generation_id: generationId,
+    runtime: { ...manifest.runtime, agent_pid: agentPid, registry_generation_id: generationId },
+    tmux: { ...manifest.tmux, session_name: tmux.sessionName, ...primary },
+    agent_launch_authority: {
+      ...authority,
+      ...(origin && !moved ? { session_origin: origin } : {}),
+      tmux_session_name: tmux.sessionName,
+      ...primary,
+    },
   };
 }
 

@@ -8,7 +8,7 @@ export interface KnownProcess {
 }
 
 /** `pid` and its descendants as they are now. Take it before ending anything: orphans leave the tree. */
-async function collectTree(processes: Processes, pid: number): Promise<KnownProcess[]> {
+export async function knownTree(processes: Processes, pid: number): Promise<KnownProcess[]> {
   const tree = await processes.tree(pid);
   return tree.flatMap((one) => {
     const startToken = processes.startToken(one.pid);
@@ -64,7 +64,7 @@ export async function endTree(
   graceMs: number,
 ): Promise<{ ended: number; surviving: number[] }> {
   const { processes } = deps;
-  const [root, ...below] = await collectTree(processes, rootPid);
+  const [root, ...below] = await knownTree(processes, rootPid);
   if (!root) return { ended: 0, surviving: [] };
   const surviving = await endProcesses(deps, below, graceMs);
   if (isSameProcess(processes, root)) processes.signal(root.pid, "SIGTERM");

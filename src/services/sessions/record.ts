@@ -23,7 +23,7 @@ export function buildRecord(facts: {
     agent_name: manifest.agent_name,
     agent_id: manifest.agent_id,
     generation_id: manifest.registry_generation_id,
-    lifecycle: { state: "active", relaunchable: true, state_updated_at: now },
+    lifecycle: { state: "active", relaunchable: isRelaunchable(manifest), state_updated_at: now },
     identity: { backend: manifest.backend, tool: manifest.tool },
     runtime: {
       manifest_path: facts.manifestPath,
@@ -39,6 +39,11 @@ export function buildRecord(facts: {
     liveness: { published_at: now, lease_expires_at: toTimestamp(nowMs + leaseMs) },
     ...(binding ? { mailbox: binding } : {}),
   };
+}
+
+/** Whether we know how the agent is started: not of one that was joined and never told us. Pure. */
+export function isRelaunchable(manifest: Manifest): boolean {
+  return manifest.agent_launch_authority.posture_kind !== "unavailable";
 }
 
 /** The record of a session that ended and whose evidence is kept: no liveness, no gateway. Pure. */

@@ -14,3 +14,8 @@ export async function paneTail(tmux: Tmux, paneId: string, rows: number): Promis
 export async function sessionOfPane(tmux: Tmux, paneId: string): Promise<string> {
   return (await tmux.run(["display-message", "-p", "-t", paneId, "#{session_name}"])).trim();
 }
+
+/** The folder in which a pane's program works now, absolute. Throws TmuxError when there is no such pane. */
+export async function folderOfPane(tmux: Tmux, paneId: string): Promise<string> {
+  return (await tmux.run(["display-message", "-p", "-t", paneId, "#{pane_current_path}"])).replace(/\n$/, "");
+}

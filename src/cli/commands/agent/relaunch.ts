@@ -1,0 +1,116 @@
+import { join } from "node:path";
+import { relaunchAgent } from "../../../services/fleet/relaunch-agent.ts";
+import { parseResume } from "../../../services/sessions/resume.ts";
+import { sessionPaths } from "../../../services/sessions/roots.ts";
+import { agentPane } from "../../../services/terminal/tmux-command.ts";
+import { sleep } from "../../../system/clock.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import { type Answer, command } from "../../command.ts";
+import { toLaunchAnswer } from "../../launch-answer.ts";
+import { narrate, warn } from "../../narrate.ts";
+import { openTarget, type Target } from "../../target.ts";
+
+const modes = ["new", "tool_last_or_new", "exact"] as const;
+
+export default command({
+  name: "relaunch",
+  description:
+    "start the agent's program again: in its pane while it runs, in a new tmux session when stopped",
+  examples: [
+    "svc-mgr agents single --agent-name worker relaunch",
+    "svc-mgr agents single --agent-name worker relaunch --chat-session-mode tool_last_or_new --reconcile",
+  ],
+  args: {
+    "chat-session-mode": {
+      type: "enum",
+      options: [...modes],
+      description: "which of the tool's conversations it goes on with",
+      default: "new",
+    },
+    "chat-session-id": { type: "string", description: "the conversation, for mode exact", valueHint: "ID" },
+    reconcile: {
+      type: "boolean",
+      description: "work with the new instance at once; what the old one was asked for and did not do fails",
+    },
+    "no-gateway": { type: "boolean", description: "start no gateway for an agent that was stopped" },
+    "after-caller": { type: "boolean", hidden: true, description: "first wait until who called us has left" },
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const resume = parseResume(args["chat-session-mode"] as (typeof modes)[number], args["chat-session-id"]);
+    const target = await openTarget(invocation);
+    if (await runsInside(target)) {
+      if (!args["after-caller"]) return leaveToAnother(target, args);
+      await callerLeft(target);
+    }
+    await narrate(io, `launching ${target.agent.manifest.agent_name} again`);
+    const relaunched = await relaunchAgent(target.world, target.agent, {
+      resume,
+      reconcile: args.reconcile,
+      gateway: !args["no-gateway"],
+    });
+    if (relaunched.missingVariables.length > 0) {
+      await warn(io, `started without a value for: ${relaunched.missingVariables.join(", ")}`);
+    }
+    const answer = toLaunchAnswer(relaunched.session, relaunched.attached, null);
+    const { inPlace, missingVariables } = relaunched;
+    return {
+      ...answer,
+      json: { ...(answer.json as object), in_place: inPlace, missing_variables: missingVariables },
+    };
+  },
+});
+
+/** Whether we would end ourselves by ending what runs in the agent's pane. */
+async function runsInside({ world, agent }: Target): Promise<boolean> {
+  const { tmux, tmux_session_name: session } = agent.manifest;
+  const pane = agentPane(await world.tmuxFor(tmux.socket).panes(session), tmux.primary_pane_id ?? null);
+  const tree = pane ? await world.processes.tree(pane.panePid) : [];
+  return tree.some(({ pid }) => pid === world.processes.selfPid());
+}
+
+/** Hands the work to a process of its own, which outlives the agent that called us. */
+function leaveToAnother(
+  { world, agent }: Target,
+  args: { "chat-session-mode": string; "chat-session-id": string | undefined; reconcile: boolean },
+): Answer {
+  const { logRoot } = sessionPaths(agent.sessionRoot);
+  const logPath = join(logRoot, "relaunch.log");
+  world.files.ensureDirectory("file:gateway-folder", logRoot);
+  const env = Object.entries(world.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const id = args["chat-session-id"];
+  world.processes.detach(
+    "process:relaunch",
+    [
+      ...world.managerCommand,
+      ...["agents", "single", "--agent-id", agent.manifest.agent_id, "relaunch", "--after-caller"],
+      ...["--chat-session-mode", args["chat-session-mode"]],
+      ...(id === undefined ? [] : ["--chat-session-id", id]),
+      ...(args.reconcile ? ["--reconcile"] : []),
+    ],
+    { env: Object.fromEntries(env), cwd: agent.sessionRoot, logPath },
+  );
+  return {
+    json: {
+      agent_name: agent.manifest.agent_name,
+      agent_id: agent.manifest.agent_id,
+      handed_over: true,
+      log: logPath,
+    },
+    text: `the relaunch goes on without this process; see ${logPath}`,
+  };
+}
+
+const leaveWithinMs = 10_000;
+const lookEveryMs = 50;
+
+async function callerLeft(target: Target): Promise<void> {
+  const { clock } = target.world;
+  const deadlineMs = clock.monotonicMs() + leaveWithinMs;
+  while (await runsInside(target)) {
+    if (clock.monotonicMs() >= deadlineMs) {
+      throw new ServiceError("conflict", "whoever called for the relaunch does not leave");
+    }
+    await sleep(clock, lookEveryMs);
+  }
+}

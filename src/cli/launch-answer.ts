@@ -1,0 +1,41 @@
+import type { Attached } from "../services/fleet/attach-gateway.ts";
+import type { FoundAgent } from "../services/sessions/find.ts";
+import type { Answer } from "./command.ts";
+import { exitCodes } from "./dispatch.ts";
+import { tmuxAttachLine } from "./tmux-socket.ts";
+
+/** Exit 2 when the agent runs but its gateway does not (spec/coordination.md 4.5). */
+export function toLaunchAnswer(
+  session: FoundAgent,
+  attached: Attached | null,
+  attachError: string | null,
+): Answer {
+  const { manifest, manifestPath, sessionRoot } = session;
+  const name = manifest.agent_name;
+  const target = `svc-mgr agents single --agent-name ${name}`;
+  const status = attached?.link.status;
+  const lines = [
+    `${name} runs ${manifest.tool} in tmux session ${manifest.tmux_session_name}`,
+    ...(attached ? [`its gateway serves ${attached.link.client.baseUrl}`] : []),
+    ...(attachError ? [`its gateway did not start: ${attachError}`] : []),
+    `  watch it:   ${tmuxAttachLine(manifest.tmux)}`,
+    `  prompt it:  ${target} prompt --prompt "..."`,
+    `  end it:     ${target} stop`,
+  ];
+  return {
+    json: {
+      agent_name: name,
+      agent_id: manifest.agent_id,
+      tool: manifest.tool,
+      tmux_session_name: manifest.tmux_session_name,
+      manifest_path: manifestPath,
+      session_root: sessionRoot,
+      gateway_host: status?.gateway_host ?? null,
+      gateway_port: status?.gateway_port ?? null,
+      gateway_base_url: attached?.link.client.baseUrl ?? null,
+      ...(attachError ? { gateway_auto_attach_error: attachError } : {}),
+    },
+    text: lines.join("\n"),
+    exitCode: attachError ? exitCodes.usage : exitCodes.done,
+  };
+}

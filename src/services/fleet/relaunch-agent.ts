@@ -1,0 +1,78 @@
+import { sleep } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { FoundAgent } from "../sessions/find.ts";
+import { gatewayIdentity } from "../sessions/gateway-folder.ts";
+import type { LaunchedSession } from "../sessions/launch.ts";
+import { planRelaunch, type RelaunchDeps, relaunchSession } from "../sessions/relaunch.ts";
+import type { Resume } from "../sessions/resume.ts";
+import { instanceId, type TmuxPane } from "../terminal/tmux-command.ts";
+import { type AttachDeps, type Attached, attachGateway } from "./attach-gateway.ts";
+import { linkGateway } from "./gateway-link.ts";
+import { stopGateway } from "./stop-gateway.ts";
+
+export interface Relaunched {
+  session: LaunchedSession;
+  /** False for an agent that got a new tmux session. */
+  inPlace: boolean;
+  /** Null when none runs. */
+  attached: Attached | null;
+  missingVariables: string[];
+}
+
+const seenWithinMs = 10_000;
+const lookEveryMs = 50;
+
+/**
+ * Starts a stopped or running agent again (see `planRelaunch`, `relaunchSession`). A running one keeps its gateway,
+ * a stopped one gets one when `gateway`. It is a new instance: what was accepted before waits for an operator, and
+ * `reconcile` is the operator's word, for which a gateway is started when none runs (ruling 5). Throws as these do,
+ * `conflict` when a former gateway cannot be ended, `unavailable` when the gateway does not see the new instance.
+ */
+export async function relaunchAgent(
+  deps: RelaunchDeps & AttachDeps,
+  agent: FoundAgent,
+  wish: { resume: Resume; reconcile: boolean; gateway: boolean },
+): Promise<Relaunched> {
+  const plan = await planRelaunch(deps, agent, wish.resume);
+  const { missingVariables } = plan;
+  const inPlace = plan.pane !== null;
+  if (!inPlace) await clearRemains(deps, agent);
+  const { session, pane } = await relaunchSession(deps, agent, plan);
+  const done = { session, inPlace, missingVariables };
+  const serves = inPlace && (await isServed(deps, session));
+  if (!serves && !(wish.reconcile || (wish.gateway && !inPlace))) return { ...done, attached: null };
+  if (serves) await awaitSeen(deps, session, pane);
+  return { ...done, attached: await attachGateway(deps, session, { reconcile: wish.reconcile }) };
+}
+
+/** A gateway knows its session by name, and one of an earlier life holds the queue; a session of ours may be empty. */
+async function clearRemains(deps: RelaunchDeps & AttachDeps, agent: FoundAgent): Promise<void> {
+  const { manifest } = agent;
+  const stop = await stopGateway(deps, agent);
+  if (stop.outcome === "unproven") {
+    throw new ServiceError("conflict", `process ${stop.pid} may still be its gateway: ${stop.why}`);
+  }
+  if (manifest.agent_launch_authority.session_origin === "joined_tmux") return;
+  await deps.tmuxFor(manifest.tmux.socket).killSession("relaunch.remains", manifest.tmux_session_name);
+}
+
+const linkOf = (deps: AttachDeps, { manifest, sessionRoot }: LaunchedSession) =>
+  linkGateway(deps, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
+
+async function isServed(deps: AttachDeps, session: LaunchedSession): Promise<boolean> {
+  return (await linkOf(deps, session)).state === "healthy";
+}
+
+/** Reconciling before the gateway has seen the new instance would agree to the old one. */
+async function awaitSeen(deps: AttachDeps, session: LaunchedSession, pane: TmuxPane): Promise<void> {
+  const deadlineMs = deps.clock.monotonicMs() + seenWithinMs;
+  for (;;) {
+    const link = await linkOf(deps, session);
+    if (link.state === "healthy" && link.status.managed_agent_instance_id === instanceId(pane)) return;
+    if (deps.clock.monotonicMs() >= deadlineMs) {
+      const why = link.state === "healthy" ? "it still knows the old one" : link.why;
+      throw new ServiceError("unavailable", `the gateway does not see the new instance: ${why}`);
+    }
+    await sleep(deps.clock, lookEveryMs);
+  }
+}

@@ -1,0 +1,195 @@
+import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
+import { type Clock, toTimestamp } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { Ids } from "../../system/ids.ts";
+import type { Processes, ProcessFacts } from "../../system/processes.ts";
+import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
+import { folderOfPane } from "../terminal/tmux-screen.ts";
+import { seedGatewayFolder } from "./gateway-folder.ts";
+import type { LaunchedSession } from "./launch.ts";
+import type { LaunchTool } from "./launch-tools.ts";
+import { buildManifest, type ManifestStore } from "./manifest.ts";
+import { checkedAgentId, checkedName, defaultAgentId, localInteractive, newSessionId } from "./names.ts";
+import { buildRecord } from "./record.ts";
+import type { Registry } from "./registry.ts";
+import { sessionPaths, sessionRootOf } from "./roots.ts";
+import type { SessionAlive } from "./session-alive.ts";
+import { refuseTakenName, runningAgents } from "./taken.ts";
+
+export interface JoinRequest {
+  /** The tmux session whose window 0, pane 0 the agent runs in. */
+  tmuxSession: string;
+  agentName: string;
+  /** Default: the MD5 of the name. */
+  agentId?: string | undefined;
+  /** Only when the agent is this tool; default: whichever is found. */
+  tool?: string | undefined;
+  /** The arguments that the agent was started with; without them it can be stopped and not launched again. */
+  launchArgs?: readonly string[] | undefined;
+  /** Absolute. Default: where its pane works. */
+  workdir?: string | undefined;
+}
+
+export interface JoinDeps {
+  files: Files;
+  ids: Ids;
+  clock: Clock;
+  processes: Processes;
+  /** The tmux server of the session. */
+  tmux: Tmux;
+  tools: readonly LaunchTool[];
+  registry: Registry;
+  sessionAlive: SessionAlive;
+  manifests: ManifestStore;
+  runtimeRoot: string;
+}
+
+/**
+ * Adopts an agent that already runs, without touching its window: manifest, gateway folder, what its tmux session
+ * publishes, registry record, in this order. All or nothing. Throws ServiceError: `invalid_request` for a bad name
+ * or tool, `not_found` when there is no such session or window 0, `conflict` when the name or the session is taken,
+ * `precondition_failed` when no known tool or more than one runs there.
+ */
+export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<LaunchedSession> {
+  const { files, ids, clock, tmux, registry, manifests } = deps;
+  const agentName = checkedName(request.agentName);
+  const agentId = checkedAgentId(request.agentId ?? defaultAgentId(agentName));
+  const pane = await findPane(tmux, request.tmuxSession);
+  await refuseTakenName(deps, agentName, agentId);
+  await refuseManaged(deps, request.tmuxSession);
+  const { tool, process } = chooseAgent(
+    await deps.processes.tree(pane.panePid),
+    deps.tools,
+    request.tool ?? null,
+    request.tmuxSession,
+  );
+  const sessionId = newSessionId(localInteractive, clock.nowMs(), ids);
+  const sessionRoot = sessionRootOf(deps.runtimeRoot, localInteractive, sessionId);
+  const manifestPath = sessionPaths(sessionRoot).manifest;
+  const [program, ...first] = tool.command;
+  const manifest: Manifest = buildManifest({
+    createdAtUtc: toTimestamp(clock.nowMs()),
+    tool: tool.tool,
+    agentName,
+    agentId,
+    sessionId,
+    generationId: ids.uuid(),
+    workdir: request.workdir ?? (await folderOfPane(tmux, pane.paneId)),
+    executable: deps.processes.which(program) ?? program,
+    args: [...first, ...(request.launchArgs ?? [])],
+    home: null,
+    envVarNames: [],
+    unattendedArgs: null,
+    tmux: {
+      sessionName: request.tmuxSession,
+      windowName: pane.windowName,
+      windowId: pane.windowId,
+      paneId: pane.paneId,
+      socket: tmux.socket ?? null,
+    },
+    agentPid: process.pid,
+    joined: { posture: request.launchArgs === undefined ? "unavailable" : "tui_launch_options" },
+  });
+  const session = { manifest, manifestPath, sessionRoot };
+  try {
+    files.ensureDirectory("file:session-folder", sessionRoot);
+    await manifests.write(manifestPath, manifest);
+    seedGatewayFolder(files, session);
+    await tmux.setEnvironment("join.environment", request.tmuxSession, {
+      SVC_MANIFEST_PATH: manifestPath,
+      SVC_AGENT_ID: agentId,
+    });
+    const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
+    return { ...session, record };
+  } catch (error) {
+    files.remove("file:session-remove", sessionRoot);
+    await forgetSession(tmux, manifest).catch(() => {});
+    throw error;
+  }
+}
+
+/** Takes back what adopting an agent made its tmux session publish. */
+export async function forgetSession(tmux: Tmux, manifest: Manifest): Promise<void> {
+  const session = manifest.tmux_session_name;
+  if (!(await tmux.hasSession(session))) return;
+  await tmux.setEnvironment("join.forget", session, { SVC_MANIFEST_PATH: null, SVC_AGENT_ID: null });
+}
+
+async function findPane(tmux: Tmux, session: string): Promise<TmuxPane> {
+  const panes = await tmux.panes(session);
+  const pane = agentPane(panes, null);
+  if (pane) return pane;
+  const [first] = panes;
+  if (!first) throw new ServiceError("not_found", `there is no tmux session ${session}`);
+  throw new ServiceError(
+    "not_found",
+    `session ${session} has no window 0, where an agent must run. Move its window there with: tmux move-window -s '=${session}:${first.windowIndex}' -t '=${session}:0'`,
+  );
+}
+
+/**
+ * The record of the running agent of a tmux session, or null. The same server may be named in two ways; then what
+ * the session itself publishes tells.
+ */
+export async function managedIn(
+  deps: Pick<JoinDeps, "registry" | "sessionAlive" | "clock" | "tmux">,
+  session: string,
+): Promise<RegistryRecord | null> {
+  const published = (await deps.tmux.environment(session))?.["SVC_AGENT_ID"];
+  const [record] = await runningAgents(
+    deps,
+    ({ terminal, agent_id: agentId }) =>
+      terminal.current_session_name === session &&
+      (terminal.socket === deps.tmux.socket || agentId === published),
+  );
+  return record ?? null;
+}
+
+async function refuseManaged(deps: JoinDeps, session: string): Promise<void> {
+  const other = await managedIn(deps, session);
+  if (!other) return;
+  throw new ServiceError(
+    "conflict",
+    `the agent in tmux session ${session} is "${other.agent_name}" already; \`svc-mgr agents single --agent-name ${other.agent_name} gateway attach\` gives it a gateway`,
+    { data: { agent_ids: [other.agent_id] } },
+  );
+}
+
+/**
+ * The tool that runs among the processes of a pane, and the topmost process of it. Pure. Throws `precondition_failed`
+ * when it is none or not one, `invalid_request` for a tool that nobody knows.
+ */
+export function chooseAgent(
+  tree: readonly ProcessFacts[],
+  tools: readonly LaunchTool[],
+  wanted: string | null,
+  session: string,
+): { tool: LaunchTool; process: ProcessFacts } {
+  const found = tools.flatMap((tool) => {
+    const process = tree.find(tool.occupies);
+    return process ? [{ tool, process }] : [];
+  });
+  const names = found.map(({ tool }) => tool.tool);
+  if (wanted !== null && !tools.some(({ tool }) => tool === wanted)) {
+    const known = tools.map(({ tool }) => tool).join(", ");
+    throw new ServiceError("invalid_request", `unknown tool "${wanted}"; known are: ${known}`);
+  }
+  const matching = wanted === null ? found : found.filter(({ tool }) => tool.tool === wanted);
+  const [only] = matching;
+  if (only && matching.length === 1) return only;
+  const where = `window 0 of tmux session ${session}`;
+  if (matching.length > 1) {
+    throw new ServiceError(
+      "precondition_failed",
+      `more than one agent runs in ${where}: ${names.join(", ")}. Say which with --tool`,
+    );
+  }
+  const running = tree.map(({ command }) => command).join(", ") || "nothing";
+  throw new ServiceError(
+    "precondition_failed",
+    wanted === null
+      ? `no known agent runs in ${where}; there is: ${running}`
+      : `${wanted} does not run in ${where}; there is: ${names.length > 0 ? names.join(", ") : running}`,
+  );
+}

@@ -1,0 +1,162 @@
+import { ServiceError } from "../../system/errors.ts";
+import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
+import { createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
+import { planEnvironment } from "./environment.ts";
+import type { FoundAgent } from "./find.ts";
+import { endSession, type LaunchDeps, type LaunchedSession } from "./launch.ts";
+import type { LaunchTool } from "./launch-tools.ts";
+import { toRelaunched } from "./manifest.ts";
+import { newTmuxSessionName } from "./names.ts";
+import { awaitOccupied } from "./occupied.ts";
+import { endProcesses, knownTree } from "./process-tree.ts";
+import { buildRecord, isRelaunchable } from "./record.ts";
+import { type Resume, resumeArguments } from "./resume.ts";
+
+export interface RelaunchDeps extends LaunchDeps {
+  tools: readonly LaunchTool[];
+  tmuxFor: (socket: string | undefined) => Tmux;
+}
+
+/** A relaunch that nothing speaks against. */
+export interface RelaunchPlan {
+  tool: LaunchTool;
+  program: PaneProgram;
+  published: Record<string, string>;
+  /** The agent's pane, in which the program is started again; null when it needs a new tmux session. */
+  pane: TmuxPane | null;
+  /** Variables that the launch set and that nobody has a value for now. */
+  missingVariables: string[];
+}
+
+/** An agent that saves its session on TERM gets this long. */
+const graceMs = 3000;
+
+/**
+ * Everything that can be refused is refused here, before anything was changed: `precondition_failed` for an agent
+ * that was joined without its launch arguments, for a program or folder that is gone, `unsupported` for a tool that
+ * we cannot start or that cannot resume.
+ */
+export async function planRelaunch(
+  deps: RelaunchDeps,
+  agent: FoundAgent,
+  resume: Resume,
+): Promise<RelaunchPlan> {
+  const { manifest, manifestPath } = agent;
+  const { launch_plan: plan, agent_name: name } = manifest;
+  const fail = (why: string) =>
+    new ServiceError("precondition_failed", `"${name}" cannot be launched again: ${why}`);
+  if (!isRelaunchable(manifest)) {
+    throw fail("it was joined without the arguments it was started with (join it with --launch-args)");
+  }
+  if (agent.record?.lifecycle.relaunchable === false) throw fail("its record says so");
+  const tool = deps.tools.find((one) => one.tool === manifest.tool);
+  if (!tool) throw new ServiceError("unsupported", `no profile describes the tool ${manifest.tool}`);
+  const executable = deps.processes.which(plan.executable);
+  if (executable === null) throw fail(`${plan.executable} is gone. ${tool.installHint}`);
+  if (!deps.files.stat(plan.working_directory)?.directory) throw fail(`${plan.working_directory} is gone`);
+
+  const { env_var: homeVariable, home_path: home } = plan.home_selector;
+  const given = deps.personEnvironment;
+  const names = plan.env_var_names.filter((one) => one !== homeVariable);
+  const published = { SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: manifest.agent_id };
+  const panes = await deps.tmuxFor(manifest.tmux.socket).panes(manifest.tmux_session_name);
+  const pane = agentPane(panes, manifest.tmux.primary_pane_id ?? null);
+  return {
+    tool,
+    program: {
+      command: [executable, ...plan.args, ...resumeArguments(manifest.tool, resume)],
+      workdir: plan.working_directory,
+      env: planEnvironment({
+        person: given,
+        extra: {
+          ...Object.fromEntries(
+            names.flatMap((one) => (given[one] === undefined ? [] : [[one, given[one]]])),
+          ),
+          ...(homeVariable !== null && home !== null ? { [homeVariable]: home } : {}),
+        },
+        published,
+      }),
+    },
+    published,
+    pane: pane?.dead === false ? pane : null,
+    missingVariables: names.filter((one) => given[one] === undefined),
+  };
+}
+
+/**
+ * Starts the agent of a plan again. In place: its processes end, the program starts in the same pane, the record
+ * says `relaunching` meanwhile; when it does not stay, pane and record are the agent's still. Otherwise: a new tmux
+ * session and generation with the same session root; when it does not stay, session, manifest and record are as
+ * they were. Throws `dispatch_failed` with the end of the screen.
+ */
+export async function relaunchSession(
+  deps: RelaunchDeps,
+  agent: FoundAgent,
+  plan: RelaunchPlan,
+): Promise<{ session: LaunchedSession; pane: TmuxPane }> {
+  const tmux = deps.tmuxFor(agent.manifest.tmux.socket);
+  const launcher = createLauncher({ ...deps, tmux, folder: agent.sessionRoot });
+  return plan.pane
+    ? relaunchInPlace({ ...deps, tmux }, agent, plan, plan.pane, launcher)
+    : relaunchElsewhere({ ...deps, tmux }, agent, plan, launcher);
+}
+
+type Launcher = ReturnType<typeof createLauncher>;
+
+async function relaunchInPlace(
+  deps: RelaunchDeps,
+  agent: FoundAgent,
+  plan: RelaunchPlan,
+  pane: TmuxPane,
+  launcher: Launcher,
+): Promise<{ session: LaunchedSession; pane: TmuxPane }> {
+  const { registry, clock, manifests } = deps;
+  const { manifest, manifestPath, sessionRoot } = agent;
+  const fresh = buildRecord({ manifest, manifestPath, sessionRoot, nowMs: clock.nowMs() });
+  const record = { ...fresh, ...(agent.record?.gateway ? { gateway: agent.record.gateway } : {}) };
+  await registry.publish({ ...record, lifecycle: { ...record.lifecycle, state: "relaunching" } });
+  try {
+    // Some outlive their terminal; and a program that is told so first saves its work.
+    const [, ...below] = await knownTree(deps.processes, pane.panePid);
+    await endProcesses(deps, below, graceMs);
+    const started = await launcher.respawn(pane.paneId, plan.program);
+    const program = await awaitOccupied(deps, plan.tool, started);
+    const changed = await manifests.update(manifestPath, (now) => ({
+      ...now,
+      runtime: { ...now.runtime, agent_pid: program.pid },
+    }));
+    return { session: { manifest: changed, manifestPath, sessionRoot, record }, pane: started };
+  } finally {
+    await registry.publish(record);
+  }
+}
+
+async function relaunchElsewhere(
+  deps: RelaunchDeps,
+  agent: FoundAgent,
+  plan: RelaunchPlan,
+  launcher: Launcher,
+): Promise<{ session: LaunchedSession; pane: TmuxPane }> {
+  const { registry, clock, manifests, ids, tmux } = deps;
+  const { manifest: before, manifestPath, sessionRoot } = agent;
+  const sessionName = newTmuxSessionName(before.agent_name, clock.nowMs());
+  const pane = await launcher.launch({ ...plan.program, session: sessionName, sessionEnv: plan.published });
+  try {
+    const program = await awaitOccupied(deps, plan.tool, pane);
+    const { windowName, windowId, paneId } = pane;
+    const manifest = await manifests.update(manifestPath, (now) =>
+      toRelaunched(now, {
+        tmux: { sessionName, windowName, windowId, paneId, socket: tmux.socket ?? null },
+        agentPid: program.pid,
+        generationId: ids.uuid(),
+      }),
+    );
+    const session = { manifest, manifestPath, sessionRoot };
+    const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
+    return { session: { ...session, record }, pane };
+  } catch (error) {
+    await endSession(deps, sessionName, pane).catch(() => {});
+    await manifests.write(manifestPath, before);
+    throw error;
+  }
+}

@@ -1,0 +1,165 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { until } from "../support/until.ts";
+
+const demo = (lab: CliLab, ...args: string[]) => [...lab.command("svc-gateway"), "demo-agent", ...args];
+
+/** What a pane's program sees: the words of a command line typed in the session `work`. */
+async function inside(lab: CliLab) {
+  const pane = await lab.tmux("display-message", "-p", "-t", "=work:0.0", "#{pane_id}");
+  return { env: { ...lab.env, TMUX: `${lab.socket},1,0`, TMUX_PANE: pane, SVC_TMUX_SOCKET: "" } };
+}
+
+const windowZero = (lab: CliLab) =>
+  lab.tmux(
+    "list-panes",
+    "-t",
+    "=work:0",
+    "-F",
+    "#{window_id} #{window_name} #{pane_id} #{pane_pid} #{pane_width}",
+  );
+
+describe("an agent that runs already", () => {
+  test("is adopted where it is, prompted, and stopped without its session", async () => {
+    await using lab = createCliLab();
+    const log = join(lab.folder, "agent.log");
+    await lab.startSession("work", ["sh", "-c", `${demo(lab, "--log", log).join(" ")}; exec sleep 600`]);
+    await lab.tmux("new-window", "-d", "-t", "=work:", "--", "sleep", "600");
+    await until("the agent to be there", () => existsSync(log));
+    const before = await windowZero(lab);
+    const words = ["agents", "self", "join", "--agent-name", "joined", "--json"];
+    const joined = await lab.run("svc-mgr", words, await inside(lab));
+    expect(joined.stderr).toBe("");
+    expect(joined.json()).toMatchObject({ agent_name: "joined", tool: "demo", tmux_session_name: "work" });
+    expect(await windowZero(lab)).toBe(before);
+    const manifest = JSON.parse(readFileSync(String(joined.json()["manifest_path"]), "utf8"));
+    expect(manifest).toMatchObject({
+      backend: "local_interactive",
+      working_directory: lab.workdir,
+      agent_launch_authority: { session_origin: "joined_tmux", posture_kind: "unavailable" },
+    });
+    const prompt = await lab.mgr(
+      ...["agents", "single", "--agent-name", "joined", "prompt", "--wait", "--prompt", "hello\nFAST"],
+    );
+    expect(prompt.exitCode).toBe(0);
+    expect(readFileSync(log, "utf8")).toContain("hello\\nFAST");
+    const again = await lab.run("svc-mgr", words, await inside(lab));
+    expect(again.exitCode).toBe(1);
+    expect(again.error()).toMatchObject({ error: "conflict" });
+    const relaunch = await lab.mgr("agents", "single", "--agent-name", "joined", "relaunch", "--json");
+    expect(relaunch.exitCode).toBe(1);
+    expect(relaunch.error()).toMatchObject({ error: "precondition_failed" });
+
+    const stopped = await lab.mgr("agents", "single", "--agent-name", "joined", "stop", "--json");
+    expect(stopped.json()).toMatchObject({ success: true, gateway: "stopped", surviving_pids: [] });
+    expect(await lab.sessions()).toEqual(["work"]);
+    expect(await windowZero(lab)).toBe(before);
+    expect((await lab.tmux("list-windows", "-t", "=work")).split("\n")).toHaveLength(2);
+    const environment = await lab.tmux("show-environment", "-t", "=work");
+    expect(environment).not.toMatch(/^SVC_(MANIFEST|AGENT|GATEWAY)/m);
+  }, 60_000);
+
+  test("with its arguments told can be launched again in its pane", async () => {
+    await using lab = createCliLab();
+    const log = join(lab.folder, "agent.log");
+    await lab.startSession("work", demo(lab, "--log", log));
+    await until("the agent to be there", () => existsSync(log));
+    const joined = await lab.run(
+      "svc-mgr",
+      ["agents", "self", "join", "--agent-name", "joined", "--launch-args=--log", `--launch-args=${log}`],
+      await inside(lab),
+    );
+    expect(joined.exitCode).toBe(0);
+    const [, , pane, pid] = (await windowZero(lab)).split(" ");
+    const words = ["agents", "single", "--agent-name", "joined", "relaunch", "--reconcile", "--json"];
+    expect((await lab.mgr(...words)).json()).toMatchObject({ in_place: true, tmux_session_name: "work" });
+    const [, , samePane, otherPid] = (await windowZero(lab)).split(" ");
+    expect(samePane).toBe(pane ?? "");
+    expect(otherPid).not.toBe(pid ?? "");
+  }, 60_000);
+
+  test("is served in the foreground by `svc-gateway join`, and again after that", async () => {
+    await using lab = createCliLab();
+    await lab.startSession("work", demo(lab));
+    const serve = async () => {
+      const words = ["join", "--tmux-session", "work", "--agent-name", "joined", "--json"];
+      const child = Bun.spawn([...lab.command("svc-gateway"), ...words], {
+        env: lab.env,
+        cwd: lab.workdir,
+        stdout: "pipe",
+        stderr: "inherit",
+      });
+      const reader = child.stdout.getReader();
+      const ready = JSON.parse(new TextDecoder().decode((await reader.read()).value)) as Record<
+        string,
+        unknown
+      >;
+      const status = await lab.mgr(
+        "agents",
+        "single",
+        "--agent-name",
+        "joined",
+        "gateway",
+        "status",
+        "--json",
+      );
+      child.kill("SIGTERM");
+      expect(await child.exited).toBe(0);
+      return { ready, status: status.json() };
+    };
+    const first = await until("the demo agent to be found", () => serve().catch(() => null));
+    expect(first.ready).toMatchObject({ event: "ready", agent_name: "joined", launched: true });
+    expect(first.status).toMatchObject({ gateway_health: "healthy", execution_mode: "detached_process" });
+    const second = await serve();
+    expect(second.ready).toMatchObject({ launched: false, session_root: first.ready["session_root"] });
+    await lab.mgr("agents", "single", "--agent-name", "joined", "stop");
+  }, 60_000);
+});
+
+describe("nothing is adopted", () => {
+  const cases: { id: string; program: string[]; flags: string[]; says: string; exitCode: number }[] = [
+    { id: "where no agent runs", program: ["sleep", "60"], flags: [], says: "there is: sleep", exitCode: 1 },
+    {
+      id: "of a tool that is not the one that was named",
+      program: ["sleep", "60"],
+      flags: ["--tool", "claude"],
+      says: "claude does not run",
+      exitCode: 1,
+    },
+    {
+      id: "of a tool that nobody knows",
+      program: ["sleep", "60"],
+      flags: ["--tool", "nope"],
+      says: "known are",
+      exitCode: 2,
+    },
+  ];
+  test.each(cases)("$id", async ({ program, flags, says, exitCode }) => {
+    await using lab = createCliLab();
+    await lab.startSession("work", program);
+    const words = ["agents", "self", "join", "--agent-name", "joined", ...flags];
+    const run = await lab.run("svc-mgr", words, await inside(lab));
+    expect(run.exitCode).toBe(exitCode);
+    expect(run.stderr).toContain(says);
+    expect((await lab.mgr("agents", "list", "--json")).json()).toEqual({ agents: [], ignored: [] });
+    expect(existsSync(join(lab.folder, "home/.local/state/svc/runtime"))).toBe(false);
+  });
+
+  test("in a session without a window 0, and the way there is told", async () => {
+    await using lab = createCliLab();
+    await lab.startSession("work", ["sleep", "60"]);
+    await lab.tmux("move-window", "-s", "=work:0", "-t", "=work:3");
+    const run = await lab.run("svc-gateway", ["join", "--tmux-session", "work"]);
+    expect(run.exitCode).toBe(1);
+    expect(run.stderr).toContain("tmux move-window -s '=work:3' -t '=work:0'");
+  });
+
+  test("outside of tmux", async () => {
+    await using lab = createCliLab();
+    const run = await lab.mgr("agents", "self", "join", "--agent-name", "joined");
+    expect(run.exitCode).toBe(1);
+    expect(run.stderr).toContain("TMUX_PANE");
+  });
+});

@@ -16,6 +16,8 @@ export interface FakeAgent extends Agent {
   withdrawn: string[];
   interrupts: number;
   keysSent: KeyToken[][];
+  /** Turns taken over from an earlier process. */
+  followed: Parameters<Agent["followTurn"]>[0][];
   setPresence(presence: Partial<Presence>): void;
   setReadiness(readiness: Readiness, policy?: SubmitPolicy): void;
   /** What the next submissions come to; default `submitted`. A function may await what it likes. */
@@ -40,6 +42,8 @@ export function createFakeAgent(): FakeAgent {
     withdrawn: [],
     interrupts: 0,
     keysSent: [],
+    followed: [],
+    followTurn: (turn) => void fake.followed.push(turn),
     presence: () => presence,
     readiness: (policy) => readiness.get(policy) ?? { ready: true },
     async submit(submission) {

@@ -8,6 +8,7 @@ import { quietSteps } from "../../src/system/steps.ts";
 import { notReady } from "../support/fake-agent.ts";
 import { createFakeClock, settle } from "../support/fake-clock.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
+import { createScratch } from "../support/scratch.ts";
 
 const prompt = (text: string, delivery?: "immediate") =>
   ({ kind: "submit_prompt", payload: { prompt: text, ...(delivery ? { delivery } : {}) } }) as const;
@@ -160,6 +161,27 @@ describe("the durable queue", () => {
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
+  });
+
+  test("the turn that a dead gateway began is followed to its end by the next one", async () => {
+    using scratch = createScratch();
+    const path = scratch.path("queue.sqlite");
+    const step = (name: "submitted" | "turn_ended") => ({ step: name, at_utc: "t", proof: "seen" });
+    const first = createGatewayBundle({ path });
+    first.agent.onSubmit = ({ onEvidence }) => {
+      onEvidence(step("submitted"));
+      return { outcome: "submitted" };
+    };
+    const { request_id } = await first.queue.accept(prompt("long"));
+    await settle();
+    await first[Symbol.asyncDispose]();
+
+    await using second = createGatewayBundle({ path });
+    expect(second.agent.followed.map(({ started }) => started)).toEqual([false]);
+    second.agent.followed[0]?.onEvidence(step("turn_ended"));
+    expect(second.queue.record(request_id)?.evidence.at(-1)).toEqual(step("turn_ended"));
+    await using third = createGatewayBundle({ path });
+    expect(third.agent.followed).toEqual([]);
   });
 
   test("an unavailable agent holds the queue and another instance blocks it until reconciled", async () => {

@@ -31,6 +31,8 @@ export interface Agent {
    * clause for people. Never rejects.
    */
   withdraw(prompt: string): Promise<string>;
+  /** Follows the turn of a prompt that an earlier process submitted; `started`: it was seen to run. */
+  followTurn(turn: { started: boolean; onEvidence: (evidence: Evidence) => void }): void;
   /** Ends the running turn and proves it; `no_op`, with no key sent, when nothing runs. */
   interrupt(options: { begin: () => void }): Promise<InterruptOutcome>;
   /**

@@ -1,13 +1,12 @@
-import type { Evidence } from "../../protocol/gateway.ts";
-import type { TerminalState, WaitFor } from "../../protocol/terminal.ts";
-import { type Clock, timestampNow } from "../../system/clock.ts";
+import type { TerminalState } from "../../protocol/terminal.ts";
+import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { parseKeySequence } from "../terminal/keys.ts";
 import type { PaneDoor, PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
-import type { Agent, InterruptOutcome, Presence, Submission, SubmitOutcome } from "./agent.ts";
+import type { Agent, InterruptOutcome, Submission, SubmitOutcome } from "./agent.ts";
 import { answerDecision } from "./decision.ts";
 import {
   clearDraft,
@@ -17,13 +16,14 @@ import {
   hasDraft,
   isCommand,
 } from "./dispatch.ts";
-import { type Asked, mayBeHandedBack, mostQuestions, notTaken, submitAgain } from "./handed-back.ts";
+import { createFollowedTurns, stampedBy } from "./followed-turns.ts";
+import { mostQuestions } from "./handed-back.ts";
 import { stopTurn } from "./interrupt.ts";
 import { isDraftOf } from "./left-draft.ts";
+import { isAsWanted, toPresence } from "./presence.ts";
 import { judgeReadiness } from "./readiness.ts";
 import { prepareText } from "./submission.ts";
 import { awaitState, type TerminalView } from "./terminal-view.ts";
-import { followTurn, type TurnWatch } from "./turn-watch.ts";
 
 /** How long a conversation may take to be reset before the prompt that wanted it is given up. */
 const resetMs = 15_000;
@@ -43,67 +43,14 @@ export interface TerminalAgentDeps {
 const personMs = 20_000;
 const mostAttempts = 3;
 
-/** A submitted prompt whose turn is followed. */
-interface Followed {
-  watch: TurnWatch;
-  /** Null once the prompt was seen to be taken, or given up. */
-  asked: Asked | null;
-  busy: boolean;
-}
-
 /** An agent CLI in a tmux pane. */
 export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   const { profile, view, door, clock, log } = deps;
   const tracked = profile !== null;
-  const watches = new Map<Followed, Submission["onEvidence"]>();
-
-  const stamp = (evidence: Omit<Evidence, "at_utc">): Evidence => ({
-    ...evidence,
-    at_utc: timestampNow(clock),
-  });
-
-  function follow(state: TerminalState): void {
-    for (const [held, tell] of watches) {
-      const news = followTurn(held.watch, state);
-      held.watch = news.watch;
-      if (news.watch.started || news.watch.ended) held.asked = null;
-      if (news.watch.ended) watches.delete(held);
-      for (const evidence of news.evidence) tell(stamp(evidence));
-      if (held.asked && mayBeHandedBack(state)) void takeUpAgain(held, tell);
-    }
-  }
-
-  /** One at a time for each prompt; a later state looks again when this one found nothing to do. */
-  async function takeUpAgain(held: Followed, tell: Submission["onEvidence"]): Promise<void> {
-    if (held.busy || !profile) return;
-    held.busy = true;
-    try {
-      await door.exclusive(async (pane) => {
-        if (!held.asked) return;
-        const onEvidence = (evidence: Omit<Evidence, "at_utc">) => tell(stamp(evidence));
-        const { text, left } = held.asked;
-        const outcome = await submitAgain({ view, clock, profile, pane, onEvidence }, held.asked);
-        if (!outcome) return;
-        held.asked = null;
-        if (outcome.outcome === "failed") {
-          watches.delete(held);
-          onEvidence(notTaken(outcome.detail));
-          return;
-        }
-        view.notePrompt(outcome.note);
-        if (outcome.asked && left > 1) held.asked = { text, left: left - 1 };
-      });
-    } catch (error) {
-      log.line("dispatch fault", { error: messageOf(error) });
-    } finally {
-      held.busy = false;
-    }
-    if (watches.has(held)) follow(view.state());
-  }
-  view.subscribe(follow);
+  const turns = createFollowedTurns({ view, door, clock, log, profile });
 
   async function type(pane: PaneWriter, text: string, submission: Submission): Promise<DispatchOutcome> {
-    const onEvidence = (evidence: Omit<Evidence, "at_utc">) => submission.onEvidence(stamp(evidence));
+    const onEvidence = stampedBy(clock, submission.onEvidence);
     if (!profile) return dispatchBlind({ clock, pane, onEvidence }, text);
     return dispatchText({ view, clock, profile, pane, onEvidence }, text);
   }
@@ -149,8 +96,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       if (outcome.outcome === "failed") return outcome;
       view.notePrompt(outcome.note);
       const asked = outcome.asked && !outcome.note.command ? { text, left: mostQuestions } : null;
-      watches.set({ watch: { started: false, ended: false }, asked, busy: false }, submission.onEvidence);
-      follow(view.state());
+      turns.follow({ started: false, asked, onEvidence: submission.onEvidence });
       return { outcome: "submitted" };
     } catch (error) {
       log.line("dispatch fault", { error: messageOf(error) });
@@ -199,11 +145,12 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
           return `its text could not be looked for: ${messageOf(error)}`;
         }
       }),
+    followTurn: ({ started, onEvidence }) => turns.follow({ started, asked: null, onEvidence }),
     interrupt: ({ begin }) =>
       door.exclusive(async (pane) => {
         begin();
         // Whoever stops the agent does not want a prompt pressed on it once its question has gone.
-        for (const held of watches.keys()) held.asked = null;
+        turns.giveUpQuestions();
         try {
           return await interruptIn(pane);
         } catch (error) {
@@ -255,32 +202,6 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   };
 }
 
-function isAsWanted(state: TerminalState, wanted: WaitFor): boolean {
-  switch (wanted) {
-    case "ready":
-      return judgeReadiness(state, "turn_boundary", true).ready;
-    case "busy":
-      return state.turn.phase === "active";
-    case "decision":
-      return state.awaiting_decision !== undefined;
-  }
-}
-
 function failed(typed: boolean, detail: string): SubmitOutcome & { outcome: "failed" } {
   return { outcome: "failed", typed, detail };
-}
-
-function toPresence(state: TerminalState, instanceId: string | null, tracked: boolean): Presence {
-  const present = judgeReadiness(state, "always", tracked);
-  if (!present.ready) {
-    return { connected: false, detail: present.detail, instanceId, eligibility: "unknown" };
-  }
-  const ready = judgeReadiness(state, "turn_boundary", tracked);
-  const readable = Object.values(state.surface).some((value) => value !== "unknown");
-  return {
-    connected: true,
-    detail: "connected",
-    instanceId,
-    eligibility: !tracked || !readable ? "unknown" : ready.ready ? "ready" : "not_ready",
-  };
 }

@@ -90,7 +90,15 @@ export function createQueue(deps: QueueDeps): Queue {
     untold = [];
     for (const { request_id, request_kind, accepted_at_utc } of accepted) {
       events.append("accepted", { request_id, request_kind, accepted_at_utc });
-      log.line("accepted request", { request_id, kind: request_kind });
+    }
+    const [first] = accepted;
+    const others = accepted.length - 1;
+    if (first) {
+      log.line("accepted request", {
+        request_id: first.request_id,
+        kind: first.request_kind,
+        ...(others > 0 ? { and_others: others } : {}),
+      });
     }
     return accepted.length > 0;
   }
@@ -120,6 +128,18 @@ export function createQueue(deps: QueueDeps): Queue {
     const seen =
       typeof prompt === "string" && sameInstance ? await agent.withdraw(prompt) : "nothing was looked for";
     finish(left, endUnknown(left, { step: "settled", at_utc: now(), proof: seen }));
+  }
+
+  /** The turn of the newest prompt that was delivered may outlive the process that delivered it. */
+  function followLast(): void {
+    const last = store.list({ limit: 8, state: "completed" }).find((one) => one.kind !== "interrupt");
+    const steps = last?.evidence.map((one) => one.step) ?? [];
+    if (!last || last.epoch !== deps.epoch() || !steps.includes("submitted")) return;
+    if (steps.includes("turn_ended")) return;
+    agent.followTurn({
+      started: steps.includes("turn_started"),
+      onEvidence: (evidence) => addEvidence(last.requestId, evidence),
+    });
   }
 
   function finish(request: StoredRequest, end: End, from: RequestState = "running"): void {
@@ -311,6 +331,7 @@ export function createQueue(deps: QueueDeps): Queue {
       started = true;
       left = store.running();
       inSlot = left !== null;
+      followLast();
       loop.start();
     },
     async stop() {

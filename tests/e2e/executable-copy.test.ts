@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { createProcesses } from "../../src/system/processes.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+import { createCliLab } from "../support/cli-lab.ts";
+
+const built = join(import.meta.dir, "../../dist/svc-gateway");
+
+test("a copy of the executable named svc-mgr launches an agent and its gateway all by itself", async () => {
+  await using lab = createCliLab();
+  const processes = createProcesses({ steps: quietSteps });
+  const copy = join(lab.folder, "svc-mgr");
+  copyFileSync(built, copy);
+  const mgr = (...words: string[]) =>
+    processes.run([copy, ...words, "--json"], { env: lab.env, cwd: lab.workdir, timeoutMs: 30_000 });
+  const launch = await mgr("agents", "launch", "--tool", "demo", "--agent-name", "worker");
+  expect(launch.stderr).toBe("");
+  expect(JSON.parse(launch.stdout)).toMatchObject({ tool: "demo", gateway_port: expect.any(Number) });
+  const stop = await mgr("agents", "single", "--agent-name", "worker", "stop");
+  expect(JSON.parse(stop.stdout)).toMatchObject({ success: true, gateway: "stopped" });
+  expect(await lab.sessions()).toEqual([]);
+}, 60_000);

@@ -73,6 +73,16 @@ function nearestFolder(files: Files, path: string): string {
 }
 
 async function checkRecords(world: World, fix: boolean): Promise<Check> {
+  try {
+    return await judgeRecords(world, fix);
+  } catch (error) {
+    // Without tmux nobody can say which agents live: nothing is called stale then, and nothing is cleaned up.
+    const detail = `cannot tell which agents live: ${messageOf(error)}`;
+    return { name: "registry", verdict: "warning", detail, remedy: null };
+  }
+}
+
+async function judgeRecords(world: World, fix: boolean): Promise<Check> {
   const { registry, clock, sessionAlive } = world;
   if (fix) {
     const cleaned = await registry.cleanUp();

@@ -1,0 +1,28 @@
+import { afterAll, expect, test } from "bun:test";
+import { createCliLab } from "../support/cli-lab.ts";
+
+const lab = createCliLab();
+afterAll(() => lab[Symbol.asyncDispose]());
+
+test("where tmux is not on PATH no living agent is called gone, and nothing is cleaned up", async () => {
+  expect(
+    (await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "alive", "--json")).exitCode,
+  ).toBe(0);
+  const blind = { env: { ...lab.env, PATH: "/nonexistent" } };
+
+  const doctor = await lab.run("svc-mgr", ["doctor", "--fix", "--json"], blind);
+  const checks = doctor.json()["checks"] as { name: string; verdict: string; detail: string }[];
+  expect(checks.find((check) => check.name === "registry")).toMatchObject({
+    verdict: "warning",
+    detail: expect.stringContaining("cannot tell which agents live"),
+  });
+  const listed = (await lab.run("svc-mgr", ["agents", "list", "--json"], blind)).json();
+  expect(listed["agents"]).toMatchObject([
+    { agent_name: "alive", lifecycle_state: "active", session_gone: false },
+  ]);
+
+  const seen = (await lab.mgr("agents", "list", "--json")).json();
+  expect(seen["agents"]).toMatchObject([
+    { agent_name: "alive", lifecycle_state: "active", availability: "available" },
+  ]);
+});

@@ -18,6 +18,7 @@ import type { Log } from "../diagnostics/gateway-log.ts";
 import { type Coalesced, coalesce } from "./coalesce.ts";
 import { type End, endOf, endUnknown, unknownOutcome } from "./end.ts";
 import { planNext, policyOf } from "./plan.ts";
+import { promotionOf } from "./promotion.ts";
 import { toRecord } from "./record.ts";
 import { createRequestIds } from "./request-ids.ts";
 
@@ -70,6 +71,8 @@ export function createQueue(deps: QueueDeps): Queue {
   let started = false;
   /** On disk, and not yet in the event log. */
   let untold: AcceptedRequest[] = [];
+  /** Lanes whose oldest request was seen by the last turn: what comes behind it in its lane changes nothing. */
+  let headed: ReadonlySet<Lane> = new Set();
   let left: StoredRequest | null = null;
 
   const now = () => timestampNow(clock);
@@ -78,9 +81,7 @@ export function createQueue(deps: QueueDeps): Queue {
   function tellLater(accepted: AcceptedRequest): void {
     if (untold.push(accepted) > 1) return;
     afterThisTurn(() => {
-      if (!tellAccepted()) return;
-      deps.onChange();
-      loop.wake();
+      if (tellAccepted()) deps.onChange();
     });
   }
 
@@ -156,37 +157,13 @@ export function createQueue(deps: QueueDeps): Queue {
     changed();
   }
 
-  function promote(request: StoredRequest, coalesced: Coalesced | null): void {
-    const at = now();
-    const superseded = coalesced?.superseded ?? [];
-    store.transition("sql:request-promoted", [
-      ...superseded.map(
-        (one): Transition => ({
-          requestId: one.request.requestId,
-          from: "accepted",
-          to: "coalesced",
-          finishedAtUtc: at,
-          result: {
-            coalesced_at_utc: at,
-            coalesced_into_request_id: one.into.requestId,
-            coalesced_reason: "superseded_control_intent",
-            effective_actions: coalesced?.effectiveActions ?? [],
-            original_action: one.originalAction,
-          },
-        }),
-      ),
-      { requestId: request.requestId, from: "accepted", to: "running", startedAtUtc: at },
-    ]);
+  function promote(request: StoredRequest, collapsed: Coalesced | null): void {
+    const { transitions, coalesced } = promotionOf(request, collapsed, now());
+    store.transition("sql:request-promoted", transitions);
     inSlot = true;
-    if (coalesced && superseded.length > 0) {
-      events.append("coalesced", {
-        coalesced_at_utc: at,
-        coalesced_request_ids: superseded.map((one) => one.request.requestId),
-        effective_request_ids: coalesced.effectiveIds.toSorted(),
-        effective_actions: coalesced.effectiveActions,
-        next_request_id: request.requestId,
-      });
-      log.line("coalesced requests", { count: superseded.length, next: request.requestId });
+    if (coalesced) {
+      events.append("coalesced", coalesced);
+      log.line("coalesced requests", { count: transitions.length - 1, next: request.requestId });
     }
     events.append("executing", { request_id: request.requestId, request_kind: request.kind });
     log.line("executing request", { request_id: request.requestId, kind: request.kind });
@@ -233,6 +210,7 @@ export function createQueue(deps: QueueDeps): Queue {
     }
     const admission = deps.admission();
     const heads = store.heads();
+    headed = new Set(heads.map((head) => head.lane));
     if (admission !== "open") {
       const head = heads[0];
       setWaiting(head ? { reason: admission, detail: agent.presence().detail } : null, head);
@@ -289,10 +267,11 @@ export function createQueue(deps: QueueDeps): Queue {
       const acceptedAtUtc = now();
       const requestId = newRequestId();
       const epoch = deps.epoch();
+      const lane = laneOf(request);
       await store.insertAccepted({
         requestId,
         kind: request.kind,
-        lane: laneOf(request),
+        lane,
         payload: request.kind === "submit_prompt" ? request.payload : {},
         acceptedAtUtc,
         epoch,
@@ -308,6 +287,7 @@ export function createQueue(deps: QueueDeps): Queue {
         managed_agent_instance_epoch: epoch,
       };
       tellLater(accepted);
+      if (!headed.has(lane)) loop.wake();
       return accepted;
     },
     record(requestId) {

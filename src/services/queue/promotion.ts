@@ -1,0 +1,45 @@
+import type { StoredRequest, Transition } from "../../db/gateway/request-store.ts";
+import type { Coalesced } from "./coalesce.ts";
+
+/**
+ * The changes that put `request` into the slot at `at`, in one transaction: first the requests it stands for, then
+ * itself. `coalesced`: fields of the event that tells of the former; null when there are none. Source: contract 3.1.
+ */
+export function promotionOf(
+  request: StoredRequest,
+  collapsed: Coalesced | null,
+  at: string,
+): { transitions: Transition[]; coalesced: Record<string, unknown> | null } {
+  const superseded = collapsed?.superseded ?? [];
+  const transitions = superseded.map(
+    (one): Transition => ({
+      requestId: one.request.requestId,
+      from: "accepted",
+      to: "coalesced",
+      finishedAtUtc: at,
+      result: {
+        coalesced_at_utc: at,
+        coalesced_into_request_id: one.into.requestId,
+        coalesced_reason: "superseded_control_intent",
+        effective_actions: collapsed?.effectiveActions ?? [],
+        original_action: one.originalAction,
+      },
+    }),
+  );
+  return {
+    transitions: [
+      ...transitions,
+      { requestId: request.requestId, from: "accepted", to: "running", startedAtUtc: at },
+    ],
+    coalesced:
+      collapsed && superseded.length > 0
+        ? {
+            coalesced_at_utc: at,
+            coalesced_request_ids: superseded.map((one) => one.request.requestId),
+            effective_request_ids: collapsed.effectiveIds.toSorted(),
+            effective_actions: collapsed.effectiveActions,
+            next_request_id: request.requestId,
+          }
+        : null,
+  };
+}

@@ -18,7 +18,7 @@ const windowZero = (lab: CliLab) =>
     "-t",
     "=work:0",
     "-F",
-    "#{window_id} #{window_name} #{pane_id} #{pane_pid} #{pane_width}",
+    "#{window_id} #{window_index} #{pane_id} #{pane_pid} #{pane_width}",
   );
 
 describe("an agent that runs already", () => {

@@ -124,7 +124,7 @@ const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
  * The script of the window's pane. The program takes its place, so that the pane's process is the program's, and
  * inherits nothing from tmux. Its environment travels in here: `ps` shows the arguments of tmux.
  */
-export function windowScript(path: string, program: WindowProgram): string {
+function windowScript(path: string, program: WindowProgram): string {
   const exports = Object.entries(program.env)
     .filter(([name]) => VARIABLE.test(name))
     .map(([name, value]) => `export ${name}=${quoteShell(value)}`);

@@ -7,7 +7,7 @@ import { type Bench, percentile, type Row, takeTurns, withLimit } from "./bench.
 import { createBenchLab, freePort, gatewayKind } from "./lab.ts";
 import { answers } from "./probe.ts";
 
-const executable = join(import.meta.dir, "..", "..", "dist", "svc-mgr");
+const executable = join(import.meta.dir, "..", "..", "dist", "svc-gateway");
 
 /**
  * From the start of the gateway to its first 200 on /health, on an empty queue: migrations done, tmux connected.

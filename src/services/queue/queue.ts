@@ -1,4 +1,4 @@
-import type { Lane, RequestStore, StoredRequest, Transition } from "../../db/gateway/request-store.ts";
+import type { Lane, RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
 import type {
   AcceptedRequest,
   Evidence,

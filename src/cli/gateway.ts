@@ -238,7 +238,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     queue.start();
     log.line("gateway started", { host: server.host, port: server.port, pid: processes.selfPid() });
     events.append("gateway_started", { managed_agent_instance_epoch: board.epoch() });
-    return { baseUrl: `http://${server.host}:${server.port}`, host: server.host, port: server.port };
+    const name = server.host.includes(":") ? `[${server.host}]` : server.host;
+    return { baseUrl: `http://${name}:${server.port}`, host: server.host, port: server.port };
   }
 
   return {

@@ -124,6 +124,9 @@ export const Evidence = Strict({
   }),
   at_utc: Timestamp,
   proof: Type.String(),
+  agent_ended: Type.Optional(
+    Type.Literal(true, { description: "the agent's program ended, and the turn with it" }),
+  ),
 });
 export type Evidence = Static<typeof Evidence>;
 

@@ -37,4 +37,5 @@ test("waiting for a turn ends when the agent's program does", async () => {
   const { runs, heard } = await story({}, ["one\nFAST", "end\nEXIT"]);
   expect(heard).toEqual(["one\nFAST", "end\nEXIT"]);
   expect(runs[1]?.stdout).toContain("the agent's program has ended");
+  expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 1]);
 }, 30_000);

@@ -23,7 +23,7 @@ export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
   if (watch.ended) return { watch, evidence: [] };
   if (state.diagnostics.process_state === "tui_down") {
     const proof = "the agent's program has ended";
-    return { watch: { ...watch, ended: true }, evidence: [{ step: "turn_ended", proof }] };
+    return { watch: { ...watch, ended: true }, evidence: [{ step: "turn_ended", proof, agent_ended: true }] };
   }
   const evidence: TurnNews["evidence"] = [];
   const reasons = state.active_reasons ?? [];

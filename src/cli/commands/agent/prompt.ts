@@ -86,9 +86,15 @@ function execution(model: string | undefined, level: number | undefined): Pick<P
 }
 
 function outcome(record: RequestRecord): Pick<AgentSubmission, "success" | "detail"> {
-  return { success: record.state !== "failed", detail: record.error_detail ?? record.state };
+  const ended = record.evidence.find((one) => one.agent_ended === true);
+  return { success: isDone(record), detail: record.error_detail ?? ended?.proof ?? record.state };
 }
 
 function exit(record: RequestRecord): { exitCode?: number } {
-  return record.state === "failed" ? { exitCode: 1 } : {};
+  return isDone(record) ? {} : { exitCode: 1 };
+}
+
+/** Delivered, and the agent lived to the end of the turn. */
+function isDone(record: RequestRecord): boolean {
+  return record.state !== "failed" && !record.evidence.some((one) => one.agent_ended === true);
 }

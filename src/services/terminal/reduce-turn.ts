@@ -150,8 +150,10 @@ function awaitEnd(
   const idle = facts.surface.ready_posture === "yes";
   if (idle && anchor.sawActivity) return null;
   const mayEndUnmarked = !signals.endsAreMarked || anchor.command || drafting;
-  const closed =
-    anchor.changed && (mayEndUnmarked || signals.completionMarker !== null || signals.currentError);
+  const marked = signals.completionMarker !== null || signals.currentError;
+  // A command that begins a new conversation leaves an untouched screen as it was.
+  const emptied = anchor.command && signals.untouched;
+  const closed = emptied || (anchor.changed && (mayEndUnmarked || marked));
   if (!(idle || drafting) || !(anchor.sawActivity || closed)) return { ...anchor, endSinceMs: null };
   const endSinceMs = anchor.endSinceMs ?? at.monotonicMs;
   if (at.monotonicMs - endSinceMs >= timings.completion_stability_seconds * 1000) return null;

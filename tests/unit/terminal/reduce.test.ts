@@ -226,6 +226,15 @@ describe("a turn that is closed by a row", () => {
     ]);
   });
 
+  test("a command that leaves a fresh conversation as it was has ended", () => {
+    play([
+      { at: 0, screen: idle },
+      { at: 100, note: { command: true }, expect: { phase: "active" } },
+      { at: 200, screen: idle, expect: { phase: "active" } },
+      { at: 1300, event: "tick", expect: { phase: "ready", result: "none" } },
+    ]);
+  });
+
   test("a command of the tool needs no closing row", () => {
     play([
       { at: 0, screen: idle },

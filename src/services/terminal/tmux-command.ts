@@ -63,10 +63,16 @@ export function createTmux(deps: { processes: Processes; steps: Steps; socket?: 
     }
   }
 
+  /**
+   * A server whose last session has just ended may still take a connection and then leave without having done
+   * anything: who may start a server asks the next one.
+   */
   async function run(args: readonly string[], options: { startServer?: boolean; input?: string } = {}) {
-    const output = await attempt(args, options);
-    if (output.exitCode !== 0) throw refused(output);
-    return output.stdout;
+    for (let left = options.startServer ? mostLeavingServers : 0; ; left--) {
+      const output = await attempt(args, options);
+      if (output.exitCode === 0) return output.stdout;
+      if (left === 0 || !LEAVING.test(output.stderr)) throw refused(output);
+    }
   }
 
   /** Null when tmux says that the thing, or the whole server, is not there. */
@@ -190,6 +196,9 @@ export function parsePane(line: string): TmuxPane[] {
     },
   ];
 }
+
+const LEAVING = /server exited unexpectedly|lost server/;
+const mostLeavingServers = 3;
 
 /** The words of tmux 3.3a for a thing, any session, or a server that is not there. */
 const ABSENT =

@@ -45,10 +45,14 @@ const documents = listed.map((path) => ({
   blocks: shellBlocks(path, readFileSync(join(root, path), "utf8")),
 }));
 
-test.each(documents)("the commands of $path run", async ({ blocks }) => {
-  const { exitCode, output } = await runBlocks(blocks);
-  expect(exitCode, output).toBe(0);
-});
+test.each(documents)(
+  "the commands of $path run",
+  async ({ blocks }) => {
+    const { exitCode, output } = await runBlocks(blocks);
+    expect(exitCode, output).toBe(0);
+  },
+  120_000,
+);
 
 test("a documented command that fails is seen", async () => {
   const fence = "```";

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
+import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
 import { launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { messageOf } from "../../system/errors.ts";
@@ -45,6 +46,7 @@ export default command({
     const tool = chooseTool(world.tools, args.tool);
     const signal = io.interrupted();
     await narrate(io, `launching ${args["agent-name"]}`);
+    await endDeadNamesakes(world, args["agent-name"]);
     const session = await launchAgent(world, {
       tool,
       agentName: args["agent-name"],

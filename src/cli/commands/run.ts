@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { findAgent } from "../../services/sessions/find.ts";
 import { launchAgent } from "../../services/sessions/launch.ts";
@@ -41,6 +42,7 @@ export default command({
   },
   async run({ args, rest, io, inherited }) {
     const world = openWorld(io, args);
+    await endDeadNamesakes(world, args["agent-name"]);
     const running = await findRunning(world, args["agent-name"], args.tool);
     const { token, warning, ...listener } = chooseListener(
       readListenerWish(args, io.env),

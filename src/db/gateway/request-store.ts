@@ -1,16 +1,16 @@
-import { and, asc, desc, eq, gte, lt, sql } from "drizzle-orm";
+import { and, desc, eq, lt, sql } from "drizzle-orm";
 import type { Evidence, RequestState, StoredRequestKind } from "../../protocol/gateway.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Steps } from "../../system/steps.ts";
 import { createGroupCommit } from "../group-commit.ts";
 import { openStore, type Store } from "../open.ts";
 import { gatewayMigrations } from "./migrations.ts";
+import { requestStatements } from "./request-statements.ts";
 import * as schema from "./schema.ts";
 
 const { requests, instance } = schema;
 
 export type Lane = "interrupt" | "immediate" | "turn_boundary";
-export const lanes: readonly Lane[] = ["interrupt", "immediate", "turn_boundary"];
 
 /** A stored request. `payload` and `result` are parsed JSON objects. */
 export interface StoredRequest {
@@ -83,55 +83,12 @@ export interface RequestStore {
 export function openRequestStore(options: { path: string; clock: Clock; steps: Steps }): RequestStore {
   const store: Store<typeof schema> = openStore({ ...options, schema, migrations: gatewayMigrations });
   const { db } = store;
-  const insert = db
-    .insert(requests)
-    .values({
-      requestId: sql.placeholder("requestId"),
-      requestKind: sql.placeholder("kind"),
-      lane: sql.placeholder("lane"),
-      payloadJson: sql.placeholder("payload"),
-      state: "accepted",
-      acceptedAtUtc: sql.placeholder("acceptedAtUtc"),
-      epoch: sql.placeholder("epoch"),
-      evidenceJson: sql.placeholder("evidence"),
-    })
-    .prepare();
-  const byId = db
-    .select()
-    .from(requests)
-    .where(eq(requests.requestId, sql.placeholder("id")))
-    .prepare();
-  const acceptedInOrder = db
-    .select()
-    .from(requests)
-    .where(and(sql`state = 'accepted'`, gte(requests.seq, sql.placeholder("seq"))))
-    .orderBy(asc(requests.seq))
-    .limit(sql.placeholder("limit"))
-    .prepare();
-  const oldestOf = (lane: Lane) =>
-    sql`(SELECT min(seq) FROM ${requests} WHERE state = 'accepted' AND lane = ${lane})`;
-  const headOfEachLane = db
-    .select()
-    .from(requests)
-    .where(sql`seq IN (${sql.join(lanes.map(oldestOf), sql`, `)})`)
-    .orderBy(asc(requests.seq))
-    .prepare();
-  const theRunning = db.select().from(requests).where(sql`state = 'running'`).prepare();
-  const countAccepted = db
-    .select({ n: sql<number>`count(*)` })
-    .from(requests)
-    .where(sql`state = 'accepted'`)
-    .prepare();
-  const countRunning = db
-    .select({ n: sql<number>`count(*)` })
-    .from(requests)
-    .where(sql`state = 'running'`)
-    .prepare();
+  const prepared = requestStatements(db);
 
   const accepting = createGroupCommit<NewRequest, void>((rows) => {
     store.write("sql:request-accepted", () => {
       for (const row of rows) {
-        insert.run({
+        prepared.insert().run({
           ...row,
           payload: JSON.stringify(row.payload),
           evidence: JSON.stringify(row.evidence),
@@ -142,7 +99,7 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
   });
 
   const read = (requestId: string): StoredRequest | null => {
-    const row = byId.get({ id: requestId });
+    const row = prepared.byId().get({ id: requestId });
     return row ? toStored(row) : null;
   };
 
@@ -193,10 +150,10 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
       });
     },
     get: read,
-    heads: () => headOfEachLane.all().map(toStored),
-    acceptedFrom: (seq, limit) => acceptedInOrder.all({ seq, limit }).map(toStored),
+    heads: () => prepared.heads().all().map(toStored),
+    acceptedFrom: (seq, limit) => prepared.acceptedFrom().all({ seq, limit }).map(toStored),
     running: () => {
-      const row = theRunning.get();
+      const row = prepared.running().get();
       return row ? toStored(row) : null;
     },
     list: ({ limit, state, beforeSeq }) =>
@@ -213,7 +170,7 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
         .limit(limit)
         .all()
         .map(toStored),
-    depth: () => (countAccepted.get()?.n ?? 0) + (countRunning.get()?.n ?? 0),
+    depth: () => (prepared.countAccepted().get()?.n ?? 0) + (prepared.countRunning().get()?.n ?? 0),
     instance() {
       const row = db.select().from(instance).get();
       return row

@@ -39,7 +39,9 @@ export async function stopTurn(deps: {
     if (isBusy(after) && after.surface.accepting_input !== "yes") break;
     // An idle frame may come before a tool hands the prompt back (claude 2.1.197: up to 110 ms later), and in some
     // tools an Enter soon after the key reads as one key with it: both want this pause.
+    // So may one before held input begins (gemini 0.61.0: 40 ms).
     const handedBack = hasDraft(before) ? null : await handBack(deps);
+    if (isWorking(view.state())) continue;
     if (handedBack) await clearDraft(deps);
     view.noteInterrupt();
     return {

@@ -27,12 +27,20 @@ const asking: TerminalState = {
   },
 };
 
+type Shown = TerminalState | ((sinceKeyMs: number) => TerminalState);
+/** The idle frame of a tool that is about to begin with the input it held. */
+const betweenTurns: Shown = (sinceKeyMs) => (sinceKeyMs < 40 ? idle : working);
+
 /** Presses on a tool that shows `states` in turn, the next one after each key. */
-async function stop(states: TerminalState[]) {
+async function stop(states: Shown[]) {
   const clock = createFakeClock();
   const keys: unknown[] = [];
   let noticed = 0;
-  const state = () => states[Math.min(keys.length, states.length - 1)] ?? idle;
+  let pressedMs = 0;
+  const state = () => {
+    const shown = states[Math.min(keys.length, states.length - 1)] ?? idle;
+    return typeof shown === "function" ? shown(clock.monotonicMs() - pressedMs) : shown;
+  };
   const view = {
     state,
     look: async () => state(),
@@ -46,6 +54,7 @@ async function stop(states: TerminalState[]) {
     paste: () => Promise.reject(new Error("nothing is pasted")),
     keys: async (tokens: unknown) => {
       keys.push(tokens);
+      pressedMs = clock.monotonicMs();
     },
   };
   const stopping = stopTurn({ view, clock, profile: compiled("codex"), pane });
@@ -54,7 +63,7 @@ async function stop(states: TerminalState[]) {
 }
 
 describe("which keys stop a turn", () => {
-  const cases: { id: string; states: TerminalState[]; want: Awaited<ReturnType<typeof stop>> }[] = [
+  const cases: { id: string; states: Shown[]; want: Awaited<ReturnType<typeof stop>> }[] = [
     {
       id: "none where nothing runs",
       states: [idle],
@@ -68,6 +77,16 @@ describe("which keys stop a turn", () => {
     {
       id: "another for the input that starts where the turn stopped",
       states: [working, working, idle],
+      want: {
+        outcome: "interrupted",
+        detail: "2 turns were stopped, with the input the tool held",
+        keys: 2,
+        noticed: 1,
+      },
+    },
+    {
+      id: "another for the input that starts a moment after the turn stopped",
+      states: [working, betweenTurns, idle],
       want: {
         outcome: "interrupted",
         detail: "2 turns were stopped, with the input the tool held",

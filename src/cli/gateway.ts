@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { openRequestStore } from "../db/gateway/request-store.ts";
+import { gatewayEndpoints } from "../protocol/endpoints.ts";
 import type { Manifest } from "../protocol/files.ts";
 import { protocolVersion } from "../protocol/gateway.ts";
 import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
@@ -194,6 +195,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     await clearUpAfterDeath();
     control.start();
     tracker.start();
+    // While tmux attaches: the first request of a process takes several milliseconds longer than the second.
+    await app.fetch(new Request(`http://127.0.0.1${gatewayEndpoints.health.path}`));
     await tracker.firstLook(firstLookMs);
     board.refresh();
     if (options.reconcile) board.reconcile();

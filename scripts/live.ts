@@ -1,25 +1,28 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { cacheRoot, installCli, type LabTool, labTools } from "../tests/live/lab/cli-cache.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { endLeftovers } from "./leftovers.ts";
 import { runStep } from "./steps.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
 
-// Runs the real agent CLIs against a scripted model on loopback: `bun run live [tool...]`. The last line counts
+// Runs the real agent CLIs against a scripted model on loopback: `bun run live [all | tool...]`. The last line counts
 // what really ran.
 
 /** What runs when no tool is named. */
 const everyday: readonly LabTool[] = ["claude", "codex"];
 
-const asked = process.argv.slice(2);
+const words = process.argv.slice(2);
+const asked: readonly string[] = words.includes("all") ? labTools : words;
 const unknown = asked.filter((name) => !labTools.some((tool) => tool === name));
 if (unknown.length > 0) {
-  console.error(`unknown tool: ${unknown.join(", ")}. The lab knows ${labTools.join(", ")}.`);
+  console.error(`unknown tool: ${unknown.join(", ")}. The lab knows ${labTools.join(", ")} and all.`);
   process.exit(2);
 }
 const tools = asked.length === 0 ? everyday : labTools.filter((tool) => asked.includes(tool));
+
+const recordings = process.env["SVC_LAB_RECORDINGS"];
 
 await bootstrap({ tmux: true });
 
@@ -61,6 +64,7 @@ async function runLab(tool: LabTool): Promise<void> {
       HOME: playground,
       CI: "true",
       SVC_LAB_CACHE: cacheRoot(process.env),
+      ...(recordings === undefined ? {} : { SVC_LAB_RECORDINGS: resolve(recordings) }),
       [mark.name]: mark.value,
     },
     live: true,

@@ -6,7 +6,7 @@ import type {
   PromptControlRequest,
   RequestRecord,
 } from "../../../src/protocol/gateway.ts";
-import type { TerminalState } from "../../../src/protocol/terminal.ts";
+import type { DecisionAnswer, TerminalHistory, TerminalState } from "../../../src/protocol/terminal.ts";
 import type { InstalledCli } from "./cli-cache.ts";
 import type { Sandbox } from "./sandbox.ts";
 
@@ -36,7 +36,13 @@ export interface LabGateway {
   requests(): Promise<{ requests: RequestRecord[] }>;
   /** The reply of a direct prompt, whatever its status. */
   direct(body: PromptControlRequest): Promise<Reply<unknown>>;
+  /** Answers the question on the screen; the reply, whatever its status. */
+  decide(answer: DecisionAnswer): Promise<Reply<unknown>>;
+  /** Presses `<[Key]>` tokens and types text; the reply, whatever its status. */
+  keys(sequence: string): Promise<Reply<unknown>>;
   state(): Promise<TerminalState>;
+  /** The newest samples, newest last. */
+  history(limit: number): Promise<TerminalHistory>;
   status(): Promise<GatewayStatus>;
   /** What the agent's terminal shows now, and its title: for the account of a failure. */
   screen(): string;
@@ -83,7 +89,10 @@ export async function startLabGateway(cli: InstalledCli, box: Sandbox): Promise<
     request: (requestId) => read(`/v1/requests/${requestId}`),
     requests: () => read("/v1/requests"),
     direct: (body) => call("POST", "/v1/control/prompt", body),
+    decide: (answer) => call("POST", "/v1/control/tui/decide", answer),
+    keys: (sequence) => call("POST", "/v1/control/send-keys", { sequence }),
     state: () => read("/v1/control/tui/state"),
+    history: (limit) => read(`/v1/control/tui/history?limit=${limit}`),
     status: () => read("/v1/status"),
     screen() {
       const target = ["-t", `=${ready.tmux_session_name}:0`];

@@ -1,12 +1,14 @@
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
-import type { RequestRecord } from "../../../src/protocol/gateway.ts";
+import type { PromptPayload, RequestRecord } from "../../../src/protocol/gateway.ts";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import type { ReceivedRequest } from "../../support/model-server/records.ts";
 import { type ModelServer, startModelServer } from "../../support/model-server/server.ts";
 import { until } from "../../support/until.ts";
-import { cacheRoot, installCli, type LabTool } from "./cli-cache.ts";
+import type { Labels } from "../../unit/terminal/corpus.ts";
+import type { InstalledCli, LabTool } from "./cli-cache.ts";
 import { currentInstanceFile, type LabGateway, startLabGateway } from "./lab-gateway.ts";
+import type { Recorder } from "./recorder.ts";
 import { createSandbox, type Sandbox } from "./sandbox.ts";
 
 /** One running agent with its gateway and its scripted model. */
@@ -16,7 +18,7 @@ export interface LabSession {
   box: Sandbox;
   gateway: LabGateway;
   /** Submits a prompt to the queue and returns its id; anything but 202 fails. */
-  queue(prompt: string): Promise<string>;
+  queue(prompt: string, delivery?: NonNullable<PromptPayload["delivery"]>): Promise<string>;
   interrupt(): Promise<string>;
   /** The first turn that reached the model after the first `seen` requests. */
   nextTurn(seen: number, timeoutMs?: number): Promise<ReceivedRequest>;
@@ -35,16 +37,26 @@ export interface LabSession {
     timeoutMs?: number,
   ): Promise<RequestRecord>;
   isReady(): Promise<TerminalState>;
+  /** Records the agent's screen as `name` and fails when it reads differently than `labels` say. */
+  shows(name: string, labels: Labels): Promise<void>;
   /** All that helps to understand a failure, as text. */
   account(): Promise<string>;
   /** Stops gateway, agent and model, and asserts that nothing of them remains. */
   end(): Promise<void>;
 }
 
-export async function openLabSession(tool: LabTool): Promise<LabSession> {
-  const cli = await installCli(cacheRoot(process.env), tool, (line) => process.stderr.write(`${line}\n`));
+export interface SessionSettings {
+  /** The tool knows the working folder already and asks nothing about it. */
+  trusted: boolean;
+}
+
+export async function openLabSession(
+  cli: InstalledCli,
+  recorder: Recorder,
+  settings: SessionSettings,
+): Promise<LabSession> {
   const model = startModelServer();
-  const box = createSandbox(cli, model.url);
+  const box = createSandbox(cli, model.url, settings);
   const gateway = await startLabGateway(cli, box).catch(async (error) => {
     await box[Symbol.asyncDispose]();
     await model.stop();
@@ -57,11 +69,12 @@ export async function openLabSession(tool: LabTool): Promise<LabSession> {
   };
   const isTurn = (request: ReceivedRequest) => request.purpose === "turn" && !request.tool_answered;
   const session: LabSession = {
-    tool,
+    tool: cli.tool,
     model,
     box,
     gateway,
-    queue: (prompt) => submit({ schema_version: 1, kind: "submit_prompt", payload: { prompt } }),
+    queue: (prompt, delivery = "turn_boundary") =>
+      submit({ schema_version: 1, kind: "submit_prompt", payload: { prompt, delivery } }),
     interrupt: () => submit({ schema_version: 1, kind: "interrupt", payload: {} }),
     nextTurn: (seen, timeoutMs = 20_000) =>
       model.next((request) => request.sequence > seen && isTurn(request), timeoutMs),
@@ -72,6 +85,7 @@ export async function openLabSession(tool: LabTool): Promise<LabSession> {
       until(`request: ${what}`, () => look(() => gateway.request(requestId), holds), timeoutMs),
     isReady: () =>
       session.stateWhen("ready", (state) => state.surface.ready_posture === "yes" && isIdle(state)),
+    shows: (name, labels) => recorder.record({ box, session: gateway.ready.tmux_session_name, name, labels }),
     account: () => accountOf(session),
     end: () => endSession(session),
   };

@@ -15,6 +15,8 @@ export interface RecipeFacts {
   modelUrl: string;
   /** Absolute, with links resolved: the tools compare it with their own idea of the working folder. */
   workFolder: string;
+  /** False leaves the working folder unknown to the tool, which then asks about it where it knows how. */
+  trusted: boolean;
 }
 
 const dummyKey = "lab-dummy-key-0123456789abcdef";
@@ -25,7 +27,7 @@ export function recipeOf(tool: LabTool, facts: RecipeFacts): Recipe {
 }
 
 const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
-  claude: ({ modelUrl, workFolder }) => ({
+  claude: ({ modelUrl, workFolder, trusted }) => ({
     env: {
       ANTHROPIC_BASE_URL: modelUrl,
       ANTHROPIC_API_KEY: dummyKey,
@@ -42,24 +44,26 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
         numStartups: 1,
         // The tool stores the last 20 characters of a key that a person approved.
         customApiKeyResponses: { approved: [dummyKey.slice(-20)], rejected: [] },
-        projects: {
-          [workFolder]: {
-            hasTrustDialogAccepted: true,
-            hasCompletedProjectOnboarding: true,
-            allowedTools: [],
-          },
-        },
+        projects: trusted
+          ? {
+              [workFolder]: {
+                hasTrustDialogAccepted: true,
+                hasCompletedProjectOnboarding: true,
+                allowedTools: [],
+              },
+            }
+          : {},
       }),
       ".claude/settings.json": "{}",
     },
   }),
-  codex: ({ modelUrl, workFolder }) => ({
+  codex: (facts) => ({
     env: { MOCK_API_KEY: dummyKey },
     // Without --no-daemon a background server outlives the session; without --no-alt-screen it hides its history.
     args: ["--no-daemon", "--no-alt-screen"],
-    files: { ".codex/config.toml": codexConfig(modelUrl, workFolder) },
+    files: { ".codex/config.toml": codexConfig(facts) },
   }),
-  gemini: ({ modelUrl, workFolder }) => ({
+  gemini: ({ modelUrl, workFolder, trusted }) => ({
     env: {
       GEMINI_API_KEY: dummyKey,
       GOOGLE_GEMINI_BASE_URL: modelUrl,
@@ -73,7 +77,7 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
         privacy: { usageStatisticsEnabled: false },
         telemetry: { enabled: false },
       }),
-      ".gemini/trustedFolders.json": JSON.stringify({ [workFolder]: "TRUST_FOLDER" }),
+      ".gemini/trustedFolders.json": JSON.stringify(trusted ? { [workFolder]: "TRUST_FOLDER" } : {}),
     },
   }),
   opencode: ({ modelUrl }) => ({
@@ -88,13 +92,13 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
   }),
 };
 
-function codexConfig(modelUrl: string, workFolder: string): string {
+function codexConfig({ modelUrl, workFolder, trusted }: RecipeFacts): string {
   return `model = "mock-model"
 model_provider = "mock"
 model_context_window = 200000
 check_for_update_on_startup = false
-approval_policy = "never"
-sandbox_mode = "danger-full-access"
+approval_policy = "on-request"
+sandbox_mode = "workspace-write"
 
 [model_providers.mock]
 name = "mock"
@@ -102,11 +106,10 @@ base_url = "${modelUrl}/v1"
 env_key = "MOCK_API_KEY"
 wire_api = "responses"
 supports_websockets = false
-request_max_retries = 2
-stream_max_retries = 3
+request_max_retries = 1
+stream_max_retries = 1
 
-[projects."${workFolder}"]
-trust_level = "trusted"
+${trusted ? `[projects."${workFolder}"]\ntrust_level = "trusted"` : ""}
 
 [tui]
 animations = true

@@ -29,7 +29,12 @@ export interface Sandbox extends AsyncDisposable {
   processes(): MarkedProcess[];
 }
 
-export function createSandbox(cli: InstalledCli, modelUrl: string): Sandbox {
+/** `trusted`: the tool knows the working folder already. */
+export function createSandbox(
+  cli: InstalledCli,
+  modelUrl: string,
+  { trusted }: { trusted: boolean },
+): Sandbox {
   const id = randomBytes(6).toString("hex");
   const root = realpathSync(mkdtempSync(join(tmpdir(), `svc-lab-${cli.tool}-`)));
   const home = join(root, "home");
@@ -37,7 +42,7 @@ export function createSandbox(cli: InstalledCli, modelUrl: string): Sandbox {
   const temporary = join(root, "tmp");
   const tmuxSocket = join(root, "tmux.sock");
   for (const folder of [work, temporary]) mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const recipe = recipeOf(cli.tool, { modelUrl, workFolder: work });
+  const recipe = recipeOf(cli.tool, { modelUrl, workFolder: work, trusted });
   const env = {
     PATH: searchPath(cli),
     HOME: home,

@@ -6,6 +6,7 @@
  * | (none) | 0.4 s of silence, then about 50 words over 2 s |
  * | FAST | `ok` at once |
  * | SLOWTURN | words over 12 s |
+ * | MEDIUMTURN | 100 words over 5 s |
  * | LONGTURN | 640 words over 9 s |
  * | SILENT | 9 s before the first word |
  * | FAIL400, FAIL401, FAIL429, FAIL500, FAIL529 | that HTTP status |
@@ -41,6 +42,7 @@ export function planReply(newestUserText: string, toolAnswered: boolean): Reply 
   const command = says("RUNTOOL") ? shellCommand(says("SLEEPTOOL"), says("ESCALATE")) : null;
   if (says("FAST")) return { ...sayAtOnce("ok"), command };
   if (says("SLOWTURN")) return { ...speak({ count: 60, overMs: 12_000 }), command };
+  if (says("MEDIUMTURN")) return { ...speak({ count: 100, overMs: 5000 }), command };
   if (says("LONGTURN")) return { ...speak({ count: 640, overMs: 9000 }), command };
   if (says("SILENT")) return { ...speak({ count: 20, overMs: 500, silentMs: 9000 }), command };
   if (says("CUTSTREAM")) return { ...speak({ count: 40, overMs: 1000 }), cutAfterWords: 15, command };

@@ -12,7 +12,7 @@ import { reduce } from "../../../src/services/terminal/reduce.ts";
 import { initialTrack } from "../../../src/services/terminal/reduce-state.ts";
 
 /** What a person who looks at the recorded screen says of it. */
-interface Labels extends Surface {
+export interface Labels extends Surface {
   phase: TerminalState["turn"]["phase"];
   /** Null when nothing is parsed. */
   business_state: string | null;

@@ -1,0 +1,82 @@
+import { expect } from "bun:test";
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { LabSession } from "../lab-session.ts";
+import { reads } from "../screen-labels.ts";
+import { toolFacts } from "../tool-facts.ts";
+import { directly, refusal, startTurn, turnSucceeded } from "./lab-step.ts";
+import { arrived } from "./prompt-steps.ts";
+
+/** While the question stands nothing is typed and all waits; answered by text, the command runs and the turn ends. */
+export async function approvalAllowed(session: LabSession): Promise<void> {
+  const { allow, options } = toolFacts[session.tool].approval;
+  const { turn, file, question } = await asksForApproval(session);
+  const screen = screenOf(session);
+  expect(await directly(session)).toEqual(refusal("awaiting_decision"));
+  const prompt = "After the question FAST";
+  const seen = session.model.received().length;
+  const waiting = await session.queue(prompt);
+  const held = await session.requestWhen(waiting, "waits", (record) => record.waiting !== undefined);
+  expect(held.waiting).toMatchObject({ reason: "awaiting_decision" });
+  expect((await session.gateway.decide({ option: "Perhaps" })).status).toBe(422);
+  expect((await session.gateway.decide({ option: 1, question: "Another question?" })).status).toBe(409);
+  expect({ screen: screenOf(session), exists: existsSync(file) }).toEqual({ screen, exists: false });
+
+  const option = options[allow - 1] ?? "";
+  const reply = await session.gateway.decide({ option: option.toUpperCase(), question });
+  expect(reply).toEqual({
+    status: 200,
+    body: expect.objectContaining({ option: { index: allow, text: option } }),
+  });
+  await session.model.next((request) => request.sequence > turn.sequence && request.tool_answered, 10_000);
+  expect(existsSync(file)).toBe(true);
+  await arrived(session, { requestId: waiting, seen, prompt });
+}
+
+/** Answered by index, the command does not run and the agent is ready for more. */
+export async function approvalRefused(session: LabSession): Promise<void> {
+  const { refuse, options, result } = toolFacts[session.tool].approval;
+  const { file } = await asksForApproval(session);
+  const reply = await session.gateway.decide({ option: refuse });
+  expect(reply).toEqual({
+    status: 200,
+    body: expect.objectContaining({ option: { index: refuse, text: options[refuse - 1] } }),
+  });
+  const state = await session.isReady();
+  expect({ last: state.last_turn.result, exists: existsSync(file) }).toEqual({ last: result, exists: false });
+  await session.shows("refused", reads.ready(result));
+}
+
+async function asksForApproval(session: LabSession) {
+  const { kind, question, options, allow } = toolFacts[session.tool].approval;
+  const file = join(session.box.work, "tool-out.txt");
+  rmSync(file, { force: true });
+  await session.isReady();
+  const turn = await startTurn(session, "Work RUNTOOL ESCALATE FAST");
+  const state = await session.stateWhen("a question", (now) => now.awaiting_decision !== undefined);
+  expect(state.surface).toMatchObject({ accepting_input: "no", ready_posture: "unknown" });
+  await session.shows("approval", reads.asking({ kind, question, options, selected: allow }));
+  return { turn, file, question };
+}
+
+/** Codex blinks in its title while it asks. */
+const screenOf = (session: LabSession) => session.gateway.screen().split("\n").slice(1).join("\n");
+
+/** A folder that the tool does not know yet: a prompt given meanwhile waits for the answer. */
+export async function trustIsAsked(session: LabSession): Promise<void> {
+  const { trust } = toolFacts[session.tool];
+  if (!trust) throw new Error(`${session.tool} asks nothing about a folder`);
+  const state = await session.stateWhen("a question", (now) => now.awaiting_decision !== undefined);
+  expect(state.awaiting_decision?.kind).toBe(trust.kind);
+  const { kind, question, options, allow } = trust;
+  await session.shows("trust", reads.asking({ kind, question, options, selected: allow }));
+  expect(await directly(session)).toEqual(refusal("awaiting_decision"));
+  const prompt = "In a trusted folder FAST";
+  const requestId = await session.queue(prompt);
+  const held = await session.requestWhen(requestId, "waits", (record) => record.waiting !== undefined);
+  expect(held.waiting).toMatchObject({ reason: "awaiting_decision" });
+  const reply = await session.gateway.decide({ option: options[allow - 1] ?? "" });
+  expect(reply.status).toBe(200);
+  await arrived(session, { requestId, seen: 0, prompt });
+  await turnSucceeded(session);
+}

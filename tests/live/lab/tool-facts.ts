@@ -1,0 +1,132 @@
+import type { LabTool } from "./cli-cache.ts";
+
+/** How one tool, at its pinned version, goes about what all of them do. Measured here. */
+export interface ToolFacts {
+  /** Its command that compacts the conversation. */
+  compact: string;
+  /** What becomes of a prompt given while the model speaks. */
+  whileSpeaking: "held" | "steered";
+  /** A prompt given while a shell command runs is held though one is not while the model speaks. */
+  holdsBehindCommand: boolean;
+  /** What the newest turn reads as once the tool has given up on an answer with this status. */
+  failures: readonly { status: number; result: "known_failure" | "none" }[];
+  /** Statuses after which it tries again until it is interrupted. */
+  retried: readonly number[];
+  approval: Question & { result: "interrupted" | "none" };
+  /** How a person leaves it: a prompt, or keys. */
+  exit: { prompt: string } | { keys: readonly string[] };
+  /** What it asks about a folder it does not know; null where it asks nothing. */
+  trust: Question | null;
+}
+
+interface Question {
+  kind: string;
+  question: string;
+  options: string[];
+  /** Index of the option that allows once, and of the one that refuses. */
+  allow: number;
+  refuse: number;
+}
+
+export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
+  claude: {
+    compact: "/compact",
+    whileSpeaking: "held",
+    holdsBehindCommand: false,
+    failures: [
+      { status: 400, result: "known_failure" },
+      { status: 529, result: "known_failure" },
+    ],
+    retried: [429, 500],
+    approval: {
+      kind: "approval_dialog",
+      question: "Do you want to proceed?",
+      options: ["Yes", "Yes, and always allow access to work/ from this project", "No"],
+      allow: 1,
+      refuse: 3,
+      result: "interrupted",
+    },
+    exit: { prompt: "/exit" },
+    trust: {
+      kind: "trust_prompt",
+      question:
+        "Quick safety check: Is this a project you created or one you trust? (Like your own code, a well-known open source",
+      options: ["Yes, I trust this folder", "No, exit"],
+      allow: 1,
+      refuse: 2,
+    },
+  },
+  codex: {
+    compact: "/compact",
+    whileSpeaking: "steered",
+    holdsBehindCommand: true,
+    failures: [
+      { status: 400, result: "none" },
+      { status: 429, result: "none" },
+      { status: 500, result: "known_failure" },
+      { status: 529, result: "none" },
+    ],
+    retried: [],
+    approval: {
+      kind: "approval_dialog",
+      question: "Would you like to run the following command?",
+      options: [
+        "Yes, proceed (y)",
+        "Yes, and don't ask again for commands that start with `touch tool-out.txt` (p)",
+        "No, and tell Codex what to do differently (esc)",
+      ],
+      allow: 1,
+      refuse: 3,
+      result: "interrupted",
+    },
+    exit: { keys: ["<[C-c]>"] },
+    trust: {
+      kind: "trust_prompt",
+      question:
+        "Trust this folder? Codex can read, edit, and run files here, subject to your permission settings. Folder settings",
+      options: ["Trust and continue", "Back to Agent Command Center"],
+      allow: 1,
+      refuse: 2,
+    },
+  },
+  gemini: {
+    compact: "/compress",
+    whileSpeaking: "held",
+    holdsBehindCommand: false,
+    failures: [{ status: 400, result: "known_failure" }],
+    retried: [429, 500, 529],
+    approval: {
+      kind: "approval_dialog",
+      question: "Allow execution of [Shell]?",
+      options: ["Allow once", "Allow for this session", "No, suggest changes (esc)"],
+      allow: 1,
+      refuse: 3,
+      result: "interrupted",
+    },
+    exit: { keys: ["<[C-c]>", "<[C-c]>"] },
+    trust: {
+      kind: "trust_prompt",
+      question: "Do you trust the files in this folder?",
+      options: ["Trust folder (work)", "Trust parent folder (home)", "Don't trust"],
+      allow: 1,
+      refuse: 3,
+    },
+  },
+  opencode: {
+    compact: "/compact",
+    whileSpeaking: "held",
+    holdsBehindCommand: false,
+    failures: [{ status: 400, result: "known_failure" }],
+    retried: [429, 500],
+    approval: {
+      kind: "approval_dialog",
+      question: "△ Permission required",
+      options: ["Allow once", "Allow always", "Reject"],
+      allow: 1,
+      refuse: 3,
+      result: "none",
+    },
+    exit: { prompt: "/exit" },
+    trust: null,
+  },
+};

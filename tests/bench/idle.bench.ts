@@ -5,7 +5,7 @@ import { bareServer, compileBare } from "./bare.ts";
 import { type Bench, withLimit } from "./bench.ts";
 import { cpuNanoseconds, createBenchLab, freePort, memoryMegabytes } from "./lab.ts";
 
-const settleMs = 5000;
+const settleMs = 10_000;
 const watchMs = 20_000;
 
 /** A gateway and its tmux client beside an idle agent, and a compiled bare Bun.serve, over the same 20 s. */

@@ -15,12 +15,19 @@ export interface LabStep {
   run(session: LabSession): Promise<void>;
 }
 
-/** The phases since the prompt of `record` began to run, each once per stay: one turn is active, then ready. */
+/**
+ * The phases of the turn of `record`, each once per stay: active, then ready. A turn may be seen to begin, and a
+ * quick one to end, before its prompt is noted as submitted; from the note on it is active in any case.
+ */
 export function turnPhases(state: TerminalState, record: RequestRecord): string[] {
-  const typedUtc = record.evidence.find(({ step }) => step === "typed")?.at_utc ?? "";
-  const phases = state.recent_transitions
-    .filter((transition) => transition.recorded_at_utc > typedUtc)
-    .map((transition) => transition.turn_phase);
+  const phasesSince = (step: "typed" | "submitted") => {
+    const sinceUtc = record.evidence.find((evidence) => evidence.step === step)?.at_utc ?? "";
+    return state.recent_transitions
+      .filter((transition) => transition.recorded_at_utc > sinceUtc)
+      .map((transition) => transition.turn_phase);
+  };
+  const noted = phasesSince("submitted");
+  const phases = noted.includes("active") ? noted : phasesSince("typed");
   return phases
     .slice(phases.indexOf("active"))
     .filter((phase, index, stays) => index === 0 || phase !== stays[index - 1]);

@@ -62,7 +62,11 @@ export async function createBenchLab(): Promise<BenchLab> {
 
   function start(sessionRoot: string, port: number): ServedGateway {
     const command = [...gatewayCommand, "serve", "--session-root", sessionRoot, "--port", String(port)];
-    const child = Bun.spawn(command, { env, stdin: "ignore", stdout: "ignore", stderr: "inherit" });
+    const child = Bun.spawn(command, {
+      // As an attach starts it.
+      env: { ...env, BUN_GC_TIMER_DISABLE: "1" },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
     const baseUrl = `http://127.0.0.1:${port}`;
     const gateway: ServedGateway = {
       pid: child.pid,

@@ -110,5 +110,10 @@ function gatewayEnvironment(env: Environment, socket: string | undefined): Recor
   const kept = Object.entries(env).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && !ofThisPane.has(entry[0]),
   );
-  return { ...Object.fromEntries(kept), ...(socket === undefined ? {} : { SVC_TMUX_SOCKET: socket }) };
+  return {
+    ...Object.fromEntries(kept),
+    ...(socket === undefined ? {} : { SVC_TMUX_SOCKET: socket }),
+    // Without it Bun's collector wakes an idle process every second; memory that grows is still collected.
+    BUN_GC_TIMER_DISABLE: "1",
+  };
 }

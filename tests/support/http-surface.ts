@@ -19,7 +19,7 @@ export function inProcess(fetch: Fetch): HttpSurface {
 }
 
 /** The app behind a real listener. */
-export function overListener(fetch: Fetch): HttpSurface {
+function overListener(fetch: Fetch): HttpSurface {
   const server = listen({
     fetch,
     host: "127.0.0.1",

@@ -27,18 +27,18 @@ describe("where things live", () => {
     },
     {
       id: "in a project overlay, save the registry, which all projects share",
-      facts: { ...bare, overlay: "/work/.svc" },
+      facts: { ...bare, overlay: "/project/.svc" },
       want: {
-        runtimeRoot: "/work/.svc/runtime",
+        runtimeRoot: "/project/.svc/runtime",
         registryRoot: "/home/ann/.local/state/svc/registry",
-        mailboxRoot: "/work/.svc/mailbox",
+        mailboxRoot: "/project/.svc/mailbox",
       },
     },
     {
       id: "where the environment says, before an overlay",
       facts: {
         ...bare,
-        overlay: "/work/.svc",
+        overlay: "/project/.svc",
         env: {
           SVC_GLOBAL_RUNTIME_DIR: "/r",
           SVC_GLOBAL_REGISTRY_DIR: "/g",

@@ -183,6 +183,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     onError: (what, error) => onError(what)(error),
   });
   let server: HttpServer | null = null;
+  let started: Promise<boolean> | null = null;
 
   /** A clean stop takes the record away: one that is still there was left by a process that died. */
   async function clearUpAfterDeath(): Promise<void> {
@@ -249,18 +250,25 @@ export function createGateway(options: GatewayOptions): Gateway {
     app,
     manifest,
     async start() {
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      started = promise;
       try {
-        return await start();
+        const listening = await start();
+        resolve(true);
+        return listening;
       } catch (error) {
         await tracker.stop();
         await control.stop();
         records.close();
         store.close();
         lock.release();
+        resolve(false);
         throw error;
       }
     },
     async stop() {
+      // A signal may come while the start is under way: what that still opens must be closed after it.
+      if (started && !(await started)) return;
       log.line("gateway stopping");
       await queue.stop();
       stream.close();

@@ -1,4 +1,4 @@
-import type { Endpoint } from "../protocol/endpoints.ts";
+import type { Endpoint } from "../protocol/endpoint.ts";
 import type { Reply } from "../services/fleet/gateway-client.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 

@@ -1,11 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import {
-  documentEndpoints,
-  type Endpoint,
-  gatewayEndpoints,
-  streamEndpoints,
-} from "../../src/protocol/endpoints.ts";
+import type { Endpoint } from "../../src/protocol/endpoint.ts";
+import { documentEndpoints, gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";

@@ -4,12 +4,8 @@ import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Type } from "@sinclair/typebox";
 import Ajv from "ajv/dist/2020.js";
-import {
-  documentEndpoints,
-  type Endpoint,
-  gatewayEndpoints,
-  streamEndpoints,
-} from "../../src/protocol/endpoints.ts";
+import type { Endpoint } from "../../src/protocol/endpoint.ts";
+import { documentEndpoints, gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
 import { createSchemaWriter } from "../../src/routes/openapi/json-schema.ts";

@@ -1,5 +1,5 @@
 import { Kind, type TObject } from "@sinclair/typebox";
-import type { Endpoint } from "../../protocol/endpoints.ts";
+import type { Endpoint } from "../../protocol/endpoint.ts";
 
 /** What an endpoint may answer, by status, in the form that routes take. */
 export function repliesOf<E extends Endpoint>(

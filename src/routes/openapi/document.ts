@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
-import type { Endpoint } from "../../protocol/endpoints.ts";
+import type { Endpoint } from "../../protocol/endpoint.ts";
 import { createSchemaWriter, type JsonSchema, type SchemaWriter } from "./json-schema.ts";
 
 /** What a document is made from. Everything in it comes from the declarations that the routes obey. */

@@ -1,11 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
-import {
-  type BodyOf,
-  type Endpoint,
-  type GatewayEndpoints,
-  gatewayEndpoints,
-  type ReplyOf,
-} from "../../protocol/endpoints.ts";
+import type { BodyOf, Endpoint, ReplyOf } from "../../protocol/endpoint.ts";
+import { type GatewayEndpoints, gatewayEndpoints } from "../../protocol/endpoints.ts";
 import { PromptRefusalBody } from "../../protocol/gateway.ts";
 import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";

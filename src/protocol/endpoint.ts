@@ -1,0 +1,76 @@
+import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { ErrorBody, ValidationErrorBody } from "./wire.ts";
+
+/** Bodies of the refusals that an operation explains, by status. What every operation may answer is not listed. */
+export type ErrorReplies = Readonly<Record<number, TSchema>>;
+
+/**
+ * One HTTP operation, declared once: routes name its schemas, the typed client, the OpenAPI document and the
+ * coordinator's table of forwarded routes are derived from it. `:name` in a path is a parameter.
+ */
+export interface Endpoint<
+  Body extends TSchema | null = TSchema | null,
+  Reply extends TSchema = TSchema,
+  Status extends number = number,
+  Path extends string = string,
+  Errors extends ErrorReplies = ErrorReplies,
+  Query extends TObject | null = TObject | null,
+> {
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  readonly path: Path;
+  /** One line, for lists. */
+  readonly summary: string;
+  /** What a caller must know beyond the summary and the schemas. */
+  readonly description?: string;
+  /** Numbers in it are numbers here and digits on the wire. */
+  readonly query: Query;
+  readonly body: Body;
+  readonly status: Status;
+  readonly reply: Reply;
+  readonly errors: Errors;
+}
+
+type Declaration<
+  Body extends TSchema | null,
+  Reply extends TSchema,
+  Status extends number,
+  Path extends string,
+  Errors extends ErrorReplies,
+  Query extends TObject | null,
+> = Omit<Endpoint<Body, Reply, Status, Path, Errors, Query>, "query" | "body" | "errors"> & {
+  readonly query?: Query;
+  readonly body?: Body;
+  readonly errors?: Errors;
+};
+
+export function endpoint<
+  Reply extends TSchema,
+  const Status extends number,
+  const Path extends string,
+  Body extends TSchema | null = null,
+  Errors extends ErrorReplies = Record<never, TSchema>,
+  Query extends TObject | null = null,
+>(
+  declaration: Declaration<Body, Reply, Status, Path, Errors, Query>,
+): Endpoint<Body, Reply, Status, Path, Errors, Query> {
+  const { query, body, errors, ...rest } = declaration;
+  return {
+    ...rest,
+    query: (query ?? null) as Query,
+    body: (body ?? null) as Body,
+    errors: (errors ?? {}) as Errors,
+  };
+}
+
+/** A refusal of the service, or findings of the validation. */
+export const RefusedOrInvalid = Type.Union([ErrorBody, ValidationErrorBody]);
+/** How many of a list; for queries. */
+export const limit = Type.Integer({
+  minimum: 1,
+  maximum: 1000,
+  default: 100,
+  description: "at most this many",
+});
+
+export type BodyOf<E extends Endpoint> = E["body"] extends TSchema ? Static<E["body"]> : undefined;
+export type ReplyOf<E extends Endpoint> = Static<E["reply"]>;

@@ -29,6 +29,8 @@ import { createRequestIds } from "./request-ids.ts";
 export interface Queue extends Lifecycle {
   /** On disk when it resolves; rejects when it could not be stored. The caller has checked admission. */
   accept(request: GatewayRequest): Promise<AcceptedRequest>;
+  /** The same for the notifier's wake-up prompt, which is no public kind; it waits for a turn boundary. */
+  acceptNotice(prompt: string): Promise<{ request_id: string }>;
   record(requestId: string): RequestRecord | null;
   /** Newest first. */
   list(options: { limit: number; state?: RequestState }): RequestRecord[];
@@ -62,6 +64,8 @@ const refusedAgainMs = 250;
 /** A control-intent run longer than this is collapsed in steps. */
 const coalesceWindow = 64;
 
+type Told = Pick<AcceptedRequest, "request_id" | "accepted_at_utc"> & { request_kind: StoredRequest["kind"] };
+
 export function createQueue(deps: QueueDeps): Queue {
   const { store, agent, clock, ids, events, log } = deps;
   const newRequestId = createRequestIds({ clock, ids });
@@ -70,7 +74,7 @@ export function createQueue(deps: QueueDeps): Queue {
   let waiting: Waiting | null = null;
   let started = false;
   /** On disk, and not yet in the event log. */
-  let untold: AcceptedRequest[] = [];
+  let untold: Told[] = [];
   /** Lanes whose oldest request was seen by the last turn: what comes behind it in its lane changes nothing. */
   let headed: ReadonlySet<Lane> = new Set();
   let left: StoredRequest | null = null;
@@ -78,7 +82,7 @@ export function createQueue(deps: QueueDeps): Queue {
   const now = () => timestampNow(clock);
 
   /** What follows an acceptance is done after its answer, once for all of one moment. */
-  function tellLater(accepted: AcceptedRequest): void {
+  function tellLater(accepted: Told): void {
     if (untold.push(accepted) > 1) return;
     afterThisTurn(() => {
       if (tellAccepted()) deps.onChange();
@@ -90,7 +94,8 @@ export function createQueue(deps: QueueDeps): Queue {
     const accepted = untold;
     untold = [];
     for (const { request_id, request_kind, accepted_at_utc } of accepted) {
-      events.append("accepted", { request_id, request_kind, accepted_at_utc });
+      const kind = request_kind === "mail_notifier_prompt" ? "accepted_internal" : "accepted";
+      events.append(kind, { request_id, request_kind, accepted_at_utc });
     }
     const [first] = accepted;
     const others = accepted.length - 1;
@@ -256,6 +261,23 @@ export function createQueue(deps: QueueDeps): Queue {
     finish(held, { to: "failed", errorDetail, result: unknownOutcome(held.evidence) });
   }
 
+  async function take(request: Pick<StoredRequest, "kind" | "lane" | "payload">) {
+    const accepted_at_utc = now();
+    const request_id = newRequestId();
+    const epoch = deps.epoch();
+    await store.insertAccepted({
+      ...request,
+      requestId: request_id,
+      acceptedAtUtc: accepted_at_utc,
+      epoch,
+      evidence: [{ step: "accepted", at_utc: accepted_at_utc, proof: "committed to queue.sqlite" }],
+    });
+    depth += 1;
+    tellLater({ request_id, request_kind: request.kind, accepted_at_utc });
+    if (!headed.has(request.lane)) loop.wake();
+    return { request_id, accepted_at_utc, epoch };
+  }
+
   const loop = createLoop({
     clock,
     turn,
@@ -264,31 +286,27 @@ export function createQueue(deps: QueueDeps): Queue {
 
   return {
     async accept(request) {
-      const acceptedAtUtc = now();
-      const requestId = newRequestId();
-      const epoch = deps.epoch();
-      const lane = laneOf(request);
-      await store.insertAccepted({
-        requestId,
+      const { request_id, accepted_at_utc, epoch } = await take({
         kind: request.kind,
-        lane,
+        lane: laneOf(request),
         payload: request.kind === "submit_prompt" ? request.payload : {},
-        acceptedAtUtc,
-        epoch,
-        evidence: [{ step: "accepted", at_utc: acceptedAtUtc, proof: "committed to queue.sqlite" }],
       });
-      depth += 1;
-      const accepted: AcceptedRequest = {
-        request_id: requestId,
+      return {
+        request_id,
         request_kind: request.kind,
         state: "accepted",
-        accepted_at_utc: acceptedAtUtc,
+        accepted_at_utc,
         queue_depth: depth,
         managed_agent_instance_epoch: epoch,
       };
-      tellLater(accepted);
-      if (!headed.has(lane)) loop.wake();
-      return accepted;
+    },
+    async acceptNotice(prompt) {
+      const { request_id } = await take({
+        kind: "mail_notifier_prompt",
+        lane: "turn_boundary",
+        payload: { prompt },
+      });
+      return { request_id };
     },
     record(requestId) {
       const stored = store.get(requestId);

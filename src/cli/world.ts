@@ -17,7 +17,7 @@ import { selfCommand } from "./self-command.ts";
 import { chooseTmuxSocket } from "./tmux-socket.ts";
 
 /** Everything a command may need, wired once: the composition root of the command line. */
-export interface World extends LaunchDeps, AttachDeps, StopAgentDeps {
+export interface World extends LaunchDeps, AttachDeps, StopAgentDeps, System {
   system: System;
   locks: Locks;
   roots: Roots;

@@ -3,6 +3,7 @@ import { createFiles, type Files } from "./files.ts";
 import { createIds, type Ids } from "./ids.ts";
 import { createProcesses, type Processes } from "./processes.ts";
 import { quietSteps, type Steps } from "./steps.ts";
+import { createFolderWatch, type FolderWatch } from "./watch.ts";
 
 /** All doors to the outside world, as a composition root hands them on. */
 export interface System {
@@ -11,6 +12,7 @@ export interface System {
   files: Files;
   processes: Processes;
   steps: Steps;
+  watch: FolderWatch;
 }
 
 export function createSystem(steps: Steps = quietSteps): System {
@@ -21,5 +23,6 @@ export function createSystem(steps: Steps = quietSteps): System {
     files: createFiles({ ids, steps }),
     processes: createProcesses({ steps }),
     steps,
+    watch: createFolderWatch(),
   };
 }

@@ -1,0 +1,217 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, visiblePattern, Words } from "./wire.ts";
+
+/** Mail on the wire. Source: contract 2.5, 4.1 (mail rows and rules); spec/mailbox-agui.md A1-A4, A9. */
+
+const schemaVersion = Type.Optional(SchemaVersion1);
+
+/** Longest text of a notice; a longer one is cut to this, the last character an ellipsis (contract 8). */
+export const noticeMaxChars = 512;
+
+const Address = Type.String({ minLength: 1, maxLength: 320, description: "LOCAL@DOMAIN, the full address" });
+
+export const MailParticipant = Strict({
+  address: Type.String(),
+  display_name: Nullable(Type.String()),
+  principal_id: Nullable(Type.String({ description: "null where the transport knows no principals" })),
+});
+export type MailParticipant = Static<typeof MailParticipant>;
+
+export const MailAttachment = Strict({
+  attachment_id: Type.String(),
+  kind: Words(["path_ref", "managed_copy", "transport_owned"]),
+  media_type: Type.String(),
+  locator: Nullable(Type.String({ description: "a path, or blob:<id> where the transport keeps it" })),
+  size_bytes: Nullable(Type.Integer({ minimum: 0 })),
+  sha256: Nullable(Type.String()),
+  label: Nullable(Type.String({ description: "the file's name unless the sender gave another" })),
+});
+export type MailAttachment = Static<typeof MailAttachment>;
+
+export const NotifyBlock = Strict(
+  {
+    text: Type.String({ description: `rendered into the wake-up prompt, cut at ${noticeMaxChars}` }),
+    placement: Words(["append", "prepend"]),
+  },
+  { description: "short text for the recipient's wake-up prompt (contract 2.5)" },
+);
+export type NotifyBlock = Static<typeof NotifyBlock>;
+
+/** As callers write it: `placement` defaults to append. */
+export const NotifyBlockInput = Strict({
+  text: Type.String({ minLength: 1, pattern: visiblePattern }),
+  placement: Type.Optional(Words(["append", "prepend"])),
+});
+export type NotifyBlockInput = Static<typeof NotifyBlockInput>;
+
+export const NotifyAuth = Strict({
+  scheme: Words(["none", "shared-token", "hmac-sha256", "jws"]),
+  token: Type.Optional(NonBlank("what a verifier of shared tokens compares")),
+  iss: Type.Optional(NonBlank("issuer")),
+  iat: Type.Optional(NonBlank("issued at")),
+  exp: Type.Optional(NonBlank("expires at")),
+});
+export type NotifyAuth = Static<typeof NotifyAuth>;
+
+/** One message as its reader sees it; the same shape wherever a message is told. */
+export const MailMessage = Strict(
+  {
+    message_ref: Type.String({ description: "opaque, stable" }),
+    thread_ref: Nullable(Type.String({ description: "opaque, stable" })),
+    created_at_utc: Timestamp,
+    subject: Type.String(),
+    read: Type.Boolean(),
+    answered: Type.Boolean(),
+    archived: Type.Boolean(),
+    box: Type.String(),
+    unread: Type.Boolean(),
+    body_preview: Type.String({ description: "one line, at most 240 characters" }),
+    body_text: Nullable(Type.String()),
+    sender: MailParticipant,
+    to: Type.Array(MailParticipant),
+    cc: Type.Array(MailParticipant),
+    reply_to: Type.Array(MailParticipant),
+    attachments: Type.Array(MailAttachment),
+    notify_block: Nullable(NotifyBlock),
+    notify_auth: Nullable(
+      Strict({ scheme: NotifyAuth.properties.scheme }, { description: "a token is never shown" }),
+    ),
+  },
+  { description: "one mail message (spec/mailbox-agui.md A9)" },
+);
+export type MailMessage = Static<typeof MailMessage>;
+
+const Box = Type.String({ minLength: 1, maxLength: 255, description: "inbox, sent, archive, drafts, ..." });
+const MessageRef = NonBlank("message_ref of a listed message");
+
+export const MailListRequest = Strict({
+  schema_version: schemaVersion,
+  box: Type.Optional(Box),
+  read_state: Type.Optional(Words(["any", "read", "unread"])),
+  answered_state: Type.Optional(Words(["any", "answered", "unanswered"])),
+  archived: Type.Optional(Nullable(Type.Boolean())),
+  limit: Type.Optional(Nullable(Type.Integer({ minimum: 1, description: "null or absent: all" }))),
+  since: Type.Optional(Nullable(Type.String({ description: "RFC 3339, inclusive lower bound" }))),
+  include_body: Type.Optional(Type.Boolean()),
+  cursor: Type.Optional(
+    Nullable(Type.String({ description: "additional: `next_cursor` of the page before" })),
+  ),
+  query: Type.Optional(
+    Nullable(Type.String({ description: "additional: words to find in subject, sender and body" })),
+  ),
+});
+export type MailListRequest = Static<typeof MailListRequest>;
+
+export const MailRefRequest = Strict({
+  schema_version: schemaVersion,
+  message_ref: MessageRef,
+  box: Type.Optional(Nullable(Box)),
+});
+export type MailRefRequest = Static<typeof MailRefRequest>;
+
+export const AttachmentInput = Strict({
+  path: NonBlank("a regular file on the gateway's machine, absolute"),
+  label: Type.Optional(Nullable(NonBlank("name to show"))),
+});
+export type AttachmentInput = Static<typeof AttachmentInput>;
+
+const content = {
+  subject: NonBlank("one line"),
+  body_content: Type.String({ description: "Markdown; may be empty" }),
+  attachments: Type.Optional(Type.Array(AttachmentInput)),
+};
+const notify = {
+  notify_block: Type.Optional(Nullable(NotifyBlockInput)),
+  notify_auth: Type.Optional(Nullable(NotifyAuth)),
+};
+
+export const MailSendRequest = Strict({
+  schema_version: schemaVersion,
+  to: Type.Array(Address, { minItems: 1 }),
+  cc: Type.Optional(Type.Array(Address)),
+  ...content,
+  ...notify,
+});
+export type MailSendRequest = Static<typeof MailSendRequest>;
+
+export const ReplyPolicy = Words(["operator_mailbox", "none"]);
+export type ReplyPolicy = Static<typeof ReplyPolicy>;
+
+export const MailPostRequest = Strict({
+  schema_version: schemaVersion,
+  ...content,
+  reply_policy: Type.Optional(ReplyPolicy),
+  ...notify,
+});
+export type MailPostRequest = Static<typeof MailPostRequest>;
+
+export const MailReplyRequest = Strict({
+  schema_version: schemaVersion,
+  message_ref: MessageRef,
+  body_content: content.body_content,
+  attachments: content.attachments,
+  ...notify,
+});
+export type MailReplyRequest = Static<typeof MailReplyRequest>;
+
+const MessageRefs = Type.Array(MessageRef, { minItems: 1, uniqueItems: true });
+
+/** At least one of `read`, `answered`, `archived`. */
+export const MailMarkRequest = Strict({
+  schema_version: schemaVersion,
+  message_refs: MessageRefs,
+  read: Type.Optional(Type.Boolean()),
+  answered: Type.Optional(Type.Boolean()),
+  archived: Type.Optional(Type.Boolean()),
+});
+export type MailMarkRequest = Static<typeof MailMarkRequest>;
+
+export const MailMoveRequest = Strict({
+  schema_version: schemaVersion,
+  message_refs: MessageRefs,
+  destination_box: Box,
+});
+export type MailMoveRequest = Static<typeof MailMoveRequest>;
+
+export const MailArchiveRequest = Strict({ schema_version: schemaVersion, message_refs: MessageRefs });
+export type MailArchiveRequest = Static<typeof MailArchiveRequest>;
+
+export const MailTransport = Words(["filesystem", "jmap"]);
+export type MailTransport = Static<typeof MailTransport>;
+
+const identity = {
+  schema_version: SchemaVersion1,
+  transport: MailTransport,
+  principal_id: Type.String(),
+  address: Type.String(),
+};
+
+export const MailStatus = Strict({ ...identity, bindings_version: Type.String() });
+export type MailStatus = Static<typeof MailStatus>;
+
+export const MailList = Strict({
+  ...identity,
+  box: Type.String(),
+  message_count: Type.Integer({ description: "of the messages returned, as are the other two" }),
+  open_count: Type.Integer({ description: "not archived" }),
+  unread_count: Type.Integer(),
+  messages: Type.Array(MailMessage),
+  next_cursor: Type.Optional(
+    Nullable(Type.String({ description: "additional: asks for what follows; null at the end" })),
+  ),
+});
+export type MailList = Static<typeof MailList>;
+
+export const MailOperation = Words(["peek", "read", "send", "post", "reply", "mark", "move", "archive"]);
+export type MailOperation = Static<typeof MailOperation>;
+
+export const MailResult = Strict({ ...identity, operation: MailOperation, message: MailMessage });
+export type MailResult = Static<typeof MailResult>;
+
+export const MailLifecycleResult = Strict({
+  ...identity,
+  operation: MailOperation,
+  message_count: Type.Integer(),
+  messages: Type.Array(MailMessage),
+});
+export type MailLifecycleResult = Static<typeof MailLifecycleResult>;

@@ -39,6 +39,10 @@ async function serve(argv: string[]): Promise<number> {
     const { runDemoAgent } = await import("./commands/demo-agent.ts");
     return runDemoAgent(rest);
   }
+  if (first === "turn-bridge") {
+    const { runTurnBridge } = await import("./commands/turn-bridge.ts");
+    return runTurnBridge(rest);
+  }
   return runProgram(root, versionText(), argv, createProcessIo());
 }
 

@@ -50,11 +50,20 @@ export interface Files {
   sweep(label: string, folder: string): void;
   /** Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. */
   append(label: string, path: string, text: string): void;
+  /** Opens a file to add bytes to, for streams: each write is on its way to the disk when it returns, unsynced. */
+  openAppend(label: string, path: string): Appender;
   /** Cuts the file off after `size` bytes. */
   truncate(label: string, path: string, size: number): void;
   rename(label: string, from: string, to: string): void;
   /** Removes a file or an empty-or-not folder; absent is fine. Never follows a link at `path` itself. */
   remove(label: string, path: string): void;
+}
+
+export interface Appender {
+  /** All of `bytes`, in order. */
+  write(bytes: Uint8Array): void;
+  /** Closing twice is safe; nothing may be written afterwards. */
+  close(): void;
 }
 
 export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
@@ -108,9 +117,23 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
       }
     },
     append: (label, path, text) => step(label, () => appendFileSync(path, text, { mode: 0o600 })),
+    openAppend: (label, path) => openAppender(step(label, () => openSync(path, "a", 0o600))),
     truncate: (label, path, size) => step(label, () => truncateSync(path, size)),
     rename: (label, from, to) => step(label, () => renameSync(from, to)),
     remove: (label, path) => step(label, () => rmSync(path, { recursive: true, force: true })),
+  };
+}
+
+function openAppender(handle: number): Appender {
+  let open = true;
+  return {
+    write(bytes) {
+      for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
+    },
+    close() {
+      if (open) closeSync(handle);
+      open = false;
+    },
   };
 }
 

@@ -28,6 +28,17 @@ export interface PipedProcess {
   kill(): void;
 }
 
+/** A child in a session of its own, which neither a terminal's keys nor its end reach. */
+export interface StreamedProcess {
+  pid: number;
+  /** Hands over all of its standard input, or nothing, and closes it. Call once. A child that has gone takes none. */
+  give(input: string | null): void;
+  stdout: AsyncIterable<Uint8Array>;
+  stderr: AsyncIterable<Uint8Array>;
+  /** How it ended: exactly one of the two. */
+  exited: Promise<{ exitCode: number | null; signal: string | null }>;
+}
+
 export interface RunOptions {
   input?: string;
   env?: Record<string, string>;
@@ -44,6 +55,12 @@ export interface Processes {
   /** Runs to the end and collects the output. Rejects only when the executable cannot be started. */
   run(command: readonly string[], options?: RunOptions): Promise<Output>;
   pipe(command: readonly string[], options?: { env?: Record<string, string>; cwd?: string }): PipedProcess;
+  /** Throws when the executable cannot be started. */
+  stream(
+    label: string,
+    command: readonly string[],
+    options: { env: Record<string, string>; cwd: string },
+  ): StreamedProcess;
   /**
    * Starts a child in a session of its own that outlives us, streams appended to `logPath`. Returns its pid and
    * `exited`, which resolves if it ends while we still live.
@@ -111,6 +128,30 @@ export function createProcesses(deps: { steps: Steps }): Processes {
         stdout: child.stdout,
         exited,
         kill: () => child.kill("SIGKILL"),
+      };
+    },
+    stream(label, command, { env, cwd }) {
+      deps.steps.before(label);
+      const child = Bun.spawn([...command], {
+        ...{ env, cwd, detached: true },
+        ...{ stdin: "pipe", stdout: "pipe", stderr: "pipe" },
+      } as const);
+      deps.steps.after(label);
+      const ignore = (outcome: unknown) => {
+        if (outcome instanceof Promise) outcome.catch(() => {});
+      };
+      return {
+        pid: child.pid,
+        give(input) {
+          if (input !== null) ignore(child.stdin.write(input));
+          ignore(child.stdin.end());
+        },
+        stdout: child.stdout,
+        stderr: child.stderr,
+        exited: child.exited.then(() => ({
+          exitCode: child.exitCode,
+          signal: child.signalCode === null ? null : String(child.signalCode),
+        })),
       };
     },
     detach(label, command, { env, cwd, logPath }) {

@@ -20,3 +20,18 @@ export function untilStopped(stop: (signal: string) => Promise<void>): Promise<n
     }
   });
 }
+
+/**
+ * For a process that must outlive its terminal: SIGHUP is ignored, and the first SIGINT or SIGTERM calls `wish`
+ * instead of ending the process; further ones do nothing.
+ */
+export function outliveTerminal(wish: (signal: "SIGINT" | "SIGTERM") => void): void {
+  let wished = false;
+  process.on("SIGHUP", () => {});
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.on(signal, () => {
+      if (!wished) wish(signal);
+      wished = true;
+    });
+  }
+}

@@ -1,0 +1,38 @@
+import { resolve } from "node:path";
+import { createBridge } from "../../services/headless/bridge.ts";
+import { headlessProvider } from "../../services/headless/providers.ts";
+import { messageOf } from "../../system/errors.ts";
+import { createLocks } from "../../system/locks.ts";
+import { outliveTerminal } from "../../system/signals.ts";
+import { createSystem } from "../../system/system.ts";
+
+/**
+ * Runs the turn of one turn directory beside its provider, for a gateway that started us in the agent's pane. Exit
+ * code 0 when the turn was run, whatever it came to, 1 when it had been begun or settled before, 2 for a wrong call.
+ */
+export async function runTurnBridge(argv: readonly string[]): Promise<number> {
+  const [folder, ...more] = argv;
+  if (folder === undefined || more.length > 0) {
+    process.stderr.write("turn-bridge: give the folder of one turn\n");
+    return 2;
+  }
+  // A pane that is gone takes no text; the turn goes on.
+  process.stdout.on("error", () => {});
+  const system = createSystem();
+  const bridge = createBridge({
+    ...system,
+    locks: createLocks(system),
+    providerOf: headlessProvider,
+    env: Object.fromEntries(
+      Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    ),
+    show: (text) => void process.stdout.write(text),
+  });
+  outliveTerminal(() => bridge.interrupt("pane"));
+  try {
+    return (await bridge.run(resolve(folder))) === "ran" ? 0 : 1;
+  } catch (error) {
+    process.stderr.write(`turn-bridge: ${messageOf(error)}\n`);
+    return 1;
+  }
+}

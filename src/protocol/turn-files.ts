@@ -1,0 +1,70 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { DisplayDetail, DisplayStyle, TurnId } from "./turns.ts";
+import { Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+
+/** The JSON files of a turn directory, the only record of a headless turn. Source: spec/coordination.md; ruling 23. */
+
+export const TurnSession = Type.Union([
+  Strict({ mode: Words(["new", "tool_last_or_new"]) }),
+  Strict({ mode: Type.Literal("exact"), id: Type.String() }),
+]);
+export type TurnSession = Static<typeof TurnSession>;
+
+export const TurnModel = Strict({
+  name: Nullable(Type.String()),
+  level: Nullable(Type.Integer({ minimum: 0 })),
+});
+export type TurnModel = Static<typeof TurnModel>;
+
+/** request.json: all that the bridge needs; written before anything runs. */
+export const TurnRequest = Strict({
+  schema_version: SchemaVersion1,
+  turn_id: TurnId,
+  turn_index: Type.Integer({ minimum: 0 }),
+  tracked_agent_id: Type.String(),
+  request_id: Nullable(Type.String({ description: "row of the queue; null for a direct prompt" })),
+  requested_at_utc: Timestamp,
+  tool: Type.String(),
+  executable: Type.String(),
+  args: Type.Array(Type.String()),
+  working_directory: Type.String(),
+  role_prompt: Nullable(Type.String()),
+  prompt: Type.String(),
+  session: TurnSession,
+  model: Nullable(TurnModel),
+  display_style: DisplayStyle,
+  display_detail: DisplayDetail,
+});
+export type TurnRequest = Static<typeof TurnRequest>;
+
+/** process.json: who runs the turn. Once it is there the turn is never begun again. */
+export const TurnProcess = Strict({
+  runner_pid: Type.Integer(),
+  runner_start: Nullable(Type.String({ description: "tells the runner from a later process of its id" })),
+  child_pid: Nullable(Type.Integer({ description: "the tool; null until it was started" })),
+  child_start: Nullable(Type.String()),
+  launched_at_utc: Timestamp,
+});
+export type TurnProcess = Static<typeof TurnProcess>;
+
+/** interrupt.json: written before the first signal. */
+export const TurnInterrupt = Strict({
+  requested_at_utc: Timestamp,
+  requested_by: Words(["gateway", "pane", "stop"]),
+});
+export type TurnInterrupt = Static<typeof TurnInterrupt>;
+
+/** result.json: the one final state of the turn; never changed. */
+export const TurnResult = Strict({
+  schema_version: SchemaVersion1,
+  status: Words(["completed", "failed", "interrupted"]),
+  completed_at_utc: Timestamp,
+  returncode: Nullable(Type.Integer()),
+  signal: Nullable(Type.String()),
+  completion_source: Type.String(),
+  session_id: Nullable(Type.String({ description: "the tool's own id of the conversation" })),
+  history_summary: Nullable(Type.String()),
+  error: Nullable(Type.String()),
+  usage: Nullable(Type.Record(Type.String(), Nullable(Type.Number()))),
+});
+export type TurnResult = Static<typeof TurnResult>;

@@ -1,0 +1,149 @@
+import { basename, join } from "node:path";
+import type { Static, TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { renderJson } from "../../protocol/json.ts";
+import { TurnInterrupt, TurnProcess, TurnRequest, TurnResult } from "../../protocol/turn-files.ts";
+import type { TurnStatusRecord } from "../../protocol/turns.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+
+/** The paths of one turn. */
+export function turnPaths(folder: string) {
+  return {
+    folder,
+    request: join(folder, "request.json"),
+    lock: join(folder, "turn.lock"),
+    process: join(folder, "process.json"),
+    stdout: join(folder, "stdout.jsonl"),
+    stderr: join(folder, "stderr.log"),
+    events: join(folder, "canonical-events.jsonl"),
+    interrupt: join(folder, "interrupt.json"),
+    result: join(folder, "result.json"),
+    exitCode: join(folder, "exitcode"),
+  };
+}
+
+/** The record of one turn on disk; what is not there yet, or not whole, is null. */
+export interface TurnDirectory {
+  turnId: string;
+  paths: ReturnType<typeof turnPaths>;
+  request(): TurnRequest | null;
+  process(): TurnProcess | null;
+  interrupt(): TurnInterrupt | null;
+  result(): TurnResult | null;
+  /** Durable: a claim to run the turn outlives whoever makes it. */
+  saveProcess(process: TurnProcess): void;
+  /** The first request stands; later ones change nothing. */
+  saveInterrupt(interrupt: TurnInterrupt): void;
+  /** The final state, then the exit code as the last file of all. Only under the turn's lock, only once. */
+  saveResult(result: TurnResult): void;
+}
+
+export function openTurn(files: Files, folder: string): TurnDirectory {
+  const paths = turnPaths(folder);
+  const load = <S extends TSchema>(schema: S, path: string): Static<S> | null => {
+    const text = files.read(path);
+    if (text === null) return null;
+    try {
+      const value: unknown = JSON.parse(text);
+      return Value.Check(schema, value) ? value : null;
+    } catch {
+      return null;
+    }
+  };
+  return {
+    turnId: basename(folder),
+    paths,
+    request: () => load(TurnRequest, paths.request),
+    process: () => load(TurnProcess, paths.process),
+    interrupt: () => load(TurnInterrupt, paths.interrupt),
+    result: () => load(TurnResult, paths.result),
+    saveProcess: (process) => files.write("file:turn-process", paths.process, renderJson(process)),
+    saveInterrupt(interrupt) {
+      if (files.exists(paths.interrupt)) return;
+      files.write("file:turn-interrupt", paths.interrupt, renderJson(interrupt));
+    },
+    saveResult(result) {
+      files.write("file:turn-result", paths.result, renderJson(result));
+      const code = result.returncode === null ? (result.signal ?? "unknown") : String(result.returncode);
+      files.write("file:turn-exitcode", paths.exitCode, `${code}\n`, { durable: false });
+    },
+  };
+}
+
+/** All turns of one session. */
+export interface TurnDirectories {
+  /** `manifest.turn-artifacts` of the session. */
+  root: string;
+  /** Null when there is no such turn; an id that is none of ours names no folder. */
+  find(turnId: string): TurnDirectory | null;
+  /** Makes the directory with its request.json. Throws `conflict` when the turn exists. */
+  create(request: TurnRequest): TurnDirectory;
+  /** In no particular order. */
+  all(): TurnDirectory[];
+  /** Newest first, by index. */
+  list(limit: number): TurnDirectory[];
+}
+
+const turnIdPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
+
+export function createTurnDirectories(deps: { files: Files; sessionRoot: string }): TurnDirectories {
+  const { files } = deps;
+  const root = join(deps.sessionRoot, "manifest.turn-artifacts");
+  const folderOf = (turnId: string) => {
+    if (!turnIdPattern.test(turnId)) throw new ServiceError("invalid_request", "turn_id: not a turn id");
+    return join(root, turnId);
+  };
+  const all = () =>
+    files
+      .list(root)
+      .filter((name) => turnIdPattern.test(name))
+      .map((name) => openTurn(files, join(root, name)));
+  return {
+    root,
+    find(turnId) {
+      if (!turnIdPattern.test(turnId)) return null;
+      const folder = join(root, turnId);
+      return files.exists(turnPaths(folder).request) ? openTurn(files, folder) : null;
+    },
+    create(request) {
+      const folder = folderOf(request.turn_id);
+      if (files.exists(folder)) throw new ServiceError("conflict", `turn ${request.turn_id} exists already`);
+      files.ensureDirectory("file:turn-folder", folder);
+      const turn = openTurn(files, folder);
+      files.write("file:turn-request", turn.paths.request, renderJson(request));
+      return turn;
+    },
+    all,
+    list: (limit) =>
+      all()
+        .map((turn) => ({ turn, index: turn.request()?.turn_index ?? -1 }))
+        .filter(({ index }) => index >= 0)
+        .sort((left, right) => right.index - left.index)
+        .slice(0, limit)
+        .map(({ turn }) => turn),
+  };
+}
+
+/** The public record of a turn; `active` until it has its final state. Null for a directory without a request. */
+export function toTurnStatus(files: Files, turn: TurnDirectory): TurnStatusRecord | null {
+  const request = turn.request();
+  if (!request) return null;
+  const result = turn.result();
+  const present = (path: string) => (files.exists(path) ? path : null);
+  return {
+    tracked_agent_id: request.tracked_agent_id,
+    turn_id: request.turn_id,
+    turn_index: request.turn_index,
+    status: result?.status ?? "active",
+    started_at_utc: turn.process()?.launched_at_utc ?? request.requested_at_utc,
+    completed_at_utc: result?.completed_at_utc ?? null,
+    returncode: result?.returncode ?? null,
+    completion_source: result?.completion_source ?? null,
+    stdout_path: present(turn.paths.stdout),
+    stderr_path: present(turn.paths.stderr),
+    status_path: present(turn.paths.exitCode),
+    history_summary: result?.history_summary ?? null,
+    error: result?.error ?? null,
+  };
+}

@@ -1,0 +1,60 @@
+/** A moment as a calendar and a clock on a wall show it. `month` from 1; a `day` beyond its month runs on. */
+export interface WallTime {
+  year: number;
+  month: number;
+  day: number;
+  hour: number;
+  minute: number;
+}
+
+/** What a wall in `zone` (IANA name, or null for this host's) shows; null when there is no such zone. */
+export function wallTimeAt(epochMs: number, zone: string | null): WallTime | null {
+  const offset = offsetMsAt(epochMs, zone);
+  if (offset === null) return null;
+  const date = new Date(epochMs + offset);
+  return {
+    year: date.getUTCFullYear(),
+    month: date.getUTCMonth() + 1,
+    day: date.getUTCDate(),
+    hour: date.getUTCHours(),
+    minute: date.getUTCMinutes(),
+  };
+}
+
+/**
+ * When a wall in `zone` shows `wall`, milliseconds since the epoch; null when there is no such zone. An hour that a
+ * clock change leaves out is the one after it.
+ */
+export function epochOfWallTime(wall: WallTime, zone: string | null): number | null {
+  const asUtc = Date.UTC(wall.year, wall.month - 1, wall.day, wall.hour, wall.minute);
+  const first = offsetMsAt(asUtc, zone);
+  if (first === null) return null;
+  // The offset that holds at the moment itself, not at the same digits in UTC.
+  const second = offsetMsAt(asUtc - first, zone) ?? first;
+  return asUtc - second;
+}
+
+function offsetMsAt(epochMs: number, zone: string | null): number | null {
+  if (zone === null) return -new Date(epochMs).getTimezoneOffset() * 60_000;
+  try {
+    const format = new Intl.DateTimeFormat("en-US", {
+      timeZone: zone,
+      hourCycle: "h23",
+      ...{ year: "numeric", month: "numeric", day: "numeric" },
+      ...{ hour: "numeric", minute: "numeric", second: "numeric" },
+    });
+    const parts = Object.fromEntries(format.formatToParts(epochMs).map(({ type, value }) => [type, value]));
+    const part = (name: Intl.DateTimeFormatPartTypes) => Number(parts[name]);
+    const shown = Date.UTC(
+      part("year"),
+      part("month") - 1,
+      part("day"),
+      part("hour"),
+      part("minute"),
+      part("second"),
+    );
+    return shown - Math.floor(epochMs / 1000) * 1000;
+  } catch {
+    return null;
+  }
+}

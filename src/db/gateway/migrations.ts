@@ -1,5 +1,9 @@
 import type { Migration } from "../migrations.ts";
 import queue from "./migrations/0000_queue.sql" with { type: "text" };
+import notifier from "./migrations/0001_notifier.sql" with { type: "text" };
 
 /** Oldest first. Written by drizzle-kit from `schema.ts`; an applied one is never edited. */
-export const gatewayMigrations: readonly Migration[] = [{ tag: "0000_queue", sql: queue }];
+export const gatewayMigrations: readonly Migration[] = [
+  { tag: "0000_queue", sql: queue },
+  { tag: "0001_notifier", sql: notifier },
+];

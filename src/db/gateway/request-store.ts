@@ -80,8 +80,19 @@ export interface RequestStore {
   close(): void;
 }
 
+/** queue.sqlite, for the stores that share it. */
+export type GatewayDatabase = Store<typeof schema>;
+
+export function openGatewayDatabase(options: { path: string; clock: Clock; steps: Steps }): GatewayDatabase {
+  return openStore({ ...options, schema, migrations: gatewayMigrations });
+}
+
 export function openRequestStore(options: { path: string; clock: Clock; steps: Steps }): RequestStore {
-  const store: Store<typeof schema> = openStore({ ...options, schema, migrations: gatewayMigrations });
+  return requestStoreOn(openGatewayDatabase(options));
+}
+
+/** `close` closes the database. */
+export function requestStoreOn(store: GatewayDatabase): RequestStore {
   const { db } = store;
   const prepared = requestStatements(db);
 

@@ -58,6 +58,48 @@ export const instance = sqliteTable(
   (table) => [check("only_one_instance", sql`${table.singleton} = 1`)],
 );
 
+/** One row: how the mail notifier is set up, and what it last did. Lists as JSON text. Source: contract 2.6. */
+export const mailNotifier = sqliteTable(
+  "gateway_mail_notifier",
+  {
+    singleton: integer().primaryKey(),
+    /** The fields of `NotifierConfig`, as JSON: one document that a PUT replaces whole. */
+    configJson: text("config_json").notNull(),
+    lastPollAtUtc: text("last_poll_at_utc"),
+    lastNotificationAtUtc: text("last_notification_at_utc"),
+    lastError: text("last_error"),
+    /** What the last wake-up told of: the digest of its references, and how often it was told again since. */
+    lastNotifiedDigest: text("last_notified_digest"),
+    lastNotifiedRepeats: integer("last_notified_repeats").notNull().default(0),
+    updatedAtUtc: text("updated_at_utc").notNull(),
+  },
+  (table) => [check("only_one_notifier", sql`${table.singleton} = 1`)],
+);
+
+/** One row a poll: what was found, what was decided and why. Source: contract 2.6; ruling 13. */
+export const notifierAudit = sqliteTable("gateway_notifier_audit", {
+  auditId: integer("audit_id").primaryKey({ autoIncrement: true }),
+  pollTimeUtc: text("poll_time_utc").notNull(),
+  trigger: text({ enum: ["interval", "doorbell"] }).notNull(),
+  outcome: text().notNull(),
+  detail: text(),
+  unreadCount: integer("unread_count"),
+  unreadDigest: text("unread_digest"),
+  unreadSummaryJson: text("unread_summary_json").notNull().default("[]"),
+  requestAdmission: text("request_admission"),
+  activeExecution: text("active_execution"),
+  queueDepth: integer("queue_depth"),
+  enqueuedRequestId: text("enqueued_request_id"),
+  contextErrorPolicy: text("context_error_policy").notNull(),
+  preNotificationContextAction: text("pre_notification_context_action").notNull(),
+  contextActionOutcome: text("context_action_outcome"),
+  degradedToolName: text("degraded_tool_name"),
+  degradedErrorType: text("degraded_error_type"),
+  renderedBlockEntriesJson: text("rendered_block_entries_json").notNull().default("[]"),
+  /** Characters of the prompt that was enqueued; 0 when none was. */
+  promptChars: integer("prompt_chars").notNull().default(0),
+});
+
 /** One of the column's words. Compared one by one: for `IN` SQLite builds a table anew for every row written. */
 function oneOf(column: SQLiteColumn): SQL {
   const comparisons = (column.enumValues ?? []).map((word) => sql`${column} = ${sql.raw(`'${word}'`)}`);

@@ -1,0 +1,133 @@
+import { desc, lt, sql } from "drizzle-orm";
+import type { NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
+import type { GatewayDatabase } from "./request-store.ts";
+import { mailNotifier, notifierAudit } from "./schema.ts";
+
+/** What the notifier remembers between cycles and restarts. Times are RFC 3339 text. */
+export interface NotifierMemory {
+  lastPollAtUtc: string | null;
+  lastNotificationAtUtc: string | null;
+  lastError: string | null;
+  /** Digest of the references that the last wake-up told of, and how often they were told again since. */
+  lastNotifiedDigest: string | null;
+  lastNotifiedRepeats: number;
+}
+
+export type NewAuditRow = Omit<NotifierAuditRow, "audit_id">;
+
+/** The notifier's part of queue.sqlite. What changes something is on disk when it returns. */
+export interface NotifierStore {
+  read(): { config: NotifierConfig; memory: NotifierMemory } | null;
+  saveConfig(config: NotifierConfig, updatedAtUtc: string): void;
+  /** One poll: its audit row and what the notifier remembers of it, in one transaction. Returns the row's id. */
+  recordPoll(row: NewAuditRow, memory: NotifierMemory): number;
+  /** Newest first; `before` pages on. */
+  audit(options: { limit: number; before?: number }): NotifierAuditRow[];
+}
+
+/** So many audit rows are kept; older ones go a batch at a time. */
+const keptRows = 20_000;
+const pruneEvery = 256;
+
+const noMemory: NotifierMemory = {
+  lastPollAtUtc: null,
+  lastNotificationAtUtc: null,
+  lastError: null,
+  lastNotifiedDigest: null,
+  lastNotifiedRepeats: 0,
+};
+
+export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
+  const { db } = store;
+  return {
+    read() {
+      const row = db.select().from(mailNotifier).get();
+      if (!row) return null;
+      const { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats } =
+        row;
+      return {
+        config: JSON.parse(row.configJson) as NotifierConfig,
+        memory: { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats },
+      };
+    },
+    saveConfig(config, updatedAtUtc) {
+      const set = { configJson: JSON.stringify(config), updatedAtUtc, lastError: null };
+      store.write("sql:notifier-config", () => {
+        db.insert(mailNotifier)
+          .values({ singleton: 1, ...noMemory, ...set })
+          .onConflictDoUpdate({ target: mailNotifier.singleton, set })
+          .run();
+      });
+    },
+    recordPoll: (row, memory) =>
+      store.write("sql:notifier-poll", () => {
+        const { auditId } = db.insert(notifierAudit).values(toColumns(row)).returning().get();
+        db.update(mailNotifier).set(memory).run();
+        if (auditId % pruneEvery === 0) {
+          db.delete(notifierAudit)
+            .where(lt(notifierAudit.auditId, auditId - keptRows))
+            .run();
+        }
+        return auditId;
+      }),
+    audit: ({ limit, before }) =>
+      db
+        .select()
+        .from(notifierAudit)
+        .where(before === undefined ? sql`true` : lt(notifierAudit.auditId, before))
+        .orderBy(desc(notifierAudit.auditId))
+        .limit(limit)
+        .all()
+        .map(toRow),
+  };
+}
+
+function toColumns(row: NewAuditRow) {
+  return {
+    pollTimeUtc: row.poll_time_utc,
+    trigger: row.trigger,
+    outcome: row.outcome,
+    detail: row.detail,
+    unreadCount: row.unread_count,
+    unreadDigest: row.unread_digest,
+    unreadSummaryJson: JSON.stringify(row.unread_summary),
+    requestAdmission: row.request_admission,
+    activeExecution: row.active_execution,
+    queueDepth: row.queue_depth,
+    enqueuedRequestId: row.enqueued_request_id,
+    contextErrorPolicy: row.context_error_policy,
+    preNotificationContextAction: row.pre_notification_context_action,
+    contextActionOutcome: row.context_action_outcome,
+    degradedToolName: row.degraded_tool_name,
+    degradedErrorType: row.degraded_error_type,
+    renderedBlockEntriesJson: JSON.stringify(row.rendered_block_entries),
+    promptChars: row.prompt_chars,
+  };
+}
+
+function toRow(row: typeof notifierAudit.$inferSelect): NotifierAuditRow {
+  return {
+    audit_id: row.auditId,
+    poll_time_utc: row.pollTimeUtc,
+    trigger: row.trigger,
+    outcome: row.outcome as NotifierAuditRow["outcome"],
+    detail: row.detail,
+    unread_count: row.unreadCount,
+    unread_digest: row.unreadDigest,
+    unread_summary: JSON.parse(row.unreadSummaryJson) as NotifierAuditRow["unread_summary"],
+    request_admission: row.requestAdmission,
+    active_execution: row.activeExecution,
+    queue_depth: row.queueDepth,
+    enqueued_request_id: row.enqueuedRequestId,
+    context_error_policy: row.contextErrorPolicy as NotifierAuditRow["context_error_policy"],
+    pre_notification_context_action:
+      row.preNotificationContextAction as NotifierAuditRow["pre_notification_context_action"],
+    context_action_outcome: row.contextActionOutcome,
+    degraded_tool_name: row.degradedToolName,
+    degraded_error_type: row.degradedErrorType,
+    rendered_block_entries: JSON.parse(
+      row.renderedBlockEntriesJson,
+    ) as NotifierAuditRow["rendered_block_entries"],
+    prompt_chars: row.promptChars,
+  };
+}

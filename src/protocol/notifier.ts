@@ -1,0 +1,202 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { noticeMaxChars } from "./mail.ts";
+import { ErrorBody, NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+
+/** The mail notifier. Source: contract 2.6, 4.1 (notifier rules); rulings 3, 13, 17. */
+
+export const NotifierMode = Words(["any_inbox", "unread_only"]);
+export const ContextErrorPolicy = Words(["continue_current", "clear_context"]);
+export const ContextAction = Words(["none", "compact"]);
+export const WakePolicy = Words(["every_poll", "on_change"], {
+  description:
+    "additional: every_poll wakes on each poll that finds eligible mail; on_change only when the eligible mail is not what was last told, and again after a growing pause while it stays",
+});
+
+const timeOfDay = (description: string) =>
+  Type.String({ pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$", description });
+
+export const QuietHours = Strict(
+  {
+    start: timeOfDay("HH:MM; no wake-up from then on"),
+    end: timeOfDay("HH:MM; before `start` it is of the next day"),
+    time_zone: NonBlank("IANA name, such as Europe/Berlin or UTC"),
+  },
+  { description: "additional: daily hours in which the agent is not woken" },
+);
+export type QuietHours = Static<typeof QuietHours>;
+
+const seconds = (minimum: number) => Type.Number({ minimum, maximum: 86_400 });
+const perMessageChars = Type.Integer({ minimum: 1, maximum: noticeMaxChars });
+const totalChars = Type.Integer({ minimum: 0, maximum: 65_536 });
+const Tokens = Type.Array(NonBlank("a shared token"), { maxItems: 64 });
+
+const config = {
+  mode: NotifierMode,
+  appendix_text: Type.String({ description: "guidance for the round, rendered word for word" }),
+  context_error_policy: ContextErrorPolicy,
+  pre_notification_context_action: ContextAction,
+  notify_block_render: Words(["enabled", "disabled"]),
+  notify_block_auth_mode: Words(["permissive-log", "required"]),
+  notify_block_auth_verifier: Words(["none", "shared-token"]),
+  notify_block_shared_tokens: Tokens,
+  notify_block_per_message_chars: perMessageChars,
+  notify_block_total_chars: totalChars,
+  wake_policy: WakePolicy,
+  min_gap_seconds: Type.Number({
+    minimum: 0,
+    maximum: 86_400,
+    description: "additional: least time between two wake-ups; 0 is none",
+  }),
+  quiet_hours: Nullable(QuietHours),
+};
+
+/** As stored: everything but what the last cycles did. */
+export const NotifierConfig = Strict({
+  enabled: Type.Boolean(),
+  interval_seconds: Nullable(seconds(1)),
+  ...config,
+});
+export type NotifierConfig = Static<typeof NotifierConfig>;
+
+/** Whatever is omitted, or null for a notify field, stays as it is. */
+export const NotifierUpdate = Strict({
+  schema_version: Type.Optional(SchemaVersion1),
+  enabled: Type.Optional(Type.Literal(true, { description: "DELETE disables" })),
+  interval_seconds: Type.Optional(seconds(1)),
+  mode: Type.Optional(NotifierMode),
+  appendix_text: Type.Optional(Type.String({ maxLength: 65_536, description: '"" clears it' })),
+  context_error_policy: Type.Optional(ContextErrorPolicy),
+  pre_notification_context_action: Type.Optional(ContextAction),
+  notify_block_render: Type.Optional(Nullable(config.notify_block_render)),
+  notify_block_auth_mode: Type.Optional(Nullable(config.notify_block_auth_mode)),
+  notify_block_auth_verifier: Type.Optional(Nullable(config.notify_block_auth_verifier)),
+  notify_block_shared_tokens: Type.Optional(Nullable(Tokens)),
+  notify_block_per_message_chars: Type.Optional(Nullable(perMessageChars)),
+  notify_block_total_chars: Type.Optional(Nullable(totalChars)),
+  wake_policy: Type.Optional(WakePolicy),
+  min_gap_seconds: Type.Optional(config.min_gap_seconds),
+  quiet_hours: Type.Optional(config.quiet_hours),
+});
+export type NotifierUpdate = Static<typeof NotifierUpdate>;
+
+export const NotifierStatus = Strict({
+  schema_version: SchemaVersion1,
+  ...NotifierConfig.properties,
+  notify_block_shared_tokens: Type.Array(Type.String(), { description: "masked, one entry a token" }),
+  supported: Type.Boolean(),
+  support_error: Nullable(Type.String()),
+  last_poll_at_utc: Nullable(Timestamp),
+  last_notification_at_utc: Nullable(Timestamp),
+  last_error: Nullable(Type.String()),
+});
+export type NotifierStatus = Static<typeof NotifierStatus>;
+
+export const NotifierOutcome = Words(
+  [
+    "enqueued",
+    "empty",
+    "busy_skip",
+    "wake_held",
+    "poll_error",
+    "pre_notification_context_error",
+    "context_recovery_error",
+  ],
+  { description: "wake_held (additional): wake_policy, min_gap_seconds or quiet_hours held it back" },
+);
+export type NotifierOutcome = Static<typeof NotifierOutcome>;
+
+export const RenderedBlockEntry = Strict({
+  message_ref: Type.String(),
+  rendered: Type.Boolean(),
+  auth_scheme: Type.String(),
+  auth_outcome: Words(["skipped", "passed", "failed"]),
+  auth_detail: Nullable(Type.String()),
+  block_chars: Type.Integer(),
+  block_truncated: Type.Boolean(),
+});
+export type RenderedBlockEntry = Static<typeof RenderedBlockEntry>;
+
+export const MailSummaryEntry = Strict({
+  message_ref: Type.String(),
+  thread_ref: Nullable(Type.String()),
+  created_at_utc: Timestamp,
+  subject: Type.String(),
+});
+export type MailSummaryEntry = Static<typeof MailSummaryEntry>;
+
+export const NotifierTrigger = Words(["interval", "doorbell"]);
+export type NotifierTrigger = Static<typeof NotifierTrigger>;
+
+export const NotifierAuditRow = Strict({
+  audit_id: Type.Integer(),
+  poll_time_utc: Timestamp,
+  trigger: NotifierTrigger,
+  outcome: NotifierOutcome,
+  detail: Nullable(Type.String()),
+  unread_count: Nullable(Type.Integer({ description: "eligible messages" })),
+  unread_digest: Nullable(Type.String({ description: "sha256 of the sorted references" })),
+  unread_summary: Type.Array(MailSummaryEntry, { description: "the oldest ones; the count tells of all" }),
+  request_admission: Nullable(Type.String()),
+  active_execution: Nullable(Type.String()),
+  queue_depth: Nullable(Type.Integer()),
+  enqueued_request_id: Nullable(Type.String()),
+  context_error_policy: ContextErrorPolicy,
+  pre_notification_context_action: ContextAction,
+  context_action_outcome: Nullable(Type.String()),
+  degraded_tool_name: Nullable(Type.String()),
+  degraded_error_type: Nullable(Type.String()),
+  rendered_block_entries: Type.Array(RenderedBlockEntry),
+  prompt_chars: Type.Integer({ description: "additional: characters of the prompt, the cost of waking" }),
+});
+export type NotifierAuditRow = Static<typeof NotifierAuditRow>;
+
+export const NotifierAudit = Strict({
+  schema_version: SchemaVersion1,
+  rows: Type.Array(NotifierAuditRow, { description: "newest first" }),
+  next_before: Nullable(Type.Integer({ description: "`before` of the next page; null at the end" })),
+});
+export type NotifierAudit = Static<typeof NotifierAudit>;
+
+export const notifierEndpoints = {
+  readNotifier: endpoint({
+    method: "GET",
+    path: "/v1/mail-notifier",
+    summary: "How the mail notifier is set up and what it last did",
+    status: 200,
+    reply: NotifierStatus,
+  }),
+  updateNotifier: endpoint({
+    method: "PUT",
+    path: "/v1/mail-notifier",
+    summary: "Enable the mail notifier or change it",
+    description:
+      "Enables it. Keeps every field that is omitted. Refused, with nothing changed, when the session has no usable mailbox.",
+    body: NotifierUpdate,
+    status: 200,
+    reply: NotifierStatus,
+    errors: { 422: RefusedOrInvalid, 503: ErrorBody },
+  }),
+  disableNotifier: endpoint({
+    method: "DELETE",
+    path: "/v1/mail-notifier",
+    summary: "Disable the mail notifier",
+    description:
+      "Keeps its settings, the guidance text included; the interval is forgotten. Harmless to repeat.",
+    status: 200,
+    reply: NotifierStatus,
+  }),
+  notifierAudit: endpoint({
+    method: "GET",
+    path: "/v1/mail-notifier/audit",
+    summary: "What each poll found and decided, newest first",
+    description: "One row a poll. The newest 20,000 are kept.",
+    query: Strict({
+      limit: Type.Integer({ minimum: 1, maximum: 1000, default: 50, description: "at most this many" }),
+      before: Type.Optional(Type.Integer({ minimum: 1, description: "only rows before this audit_id" })),
+    }),
+    status: 200,
+    reply: NotifierAudit,
+    errors: { 422: RefusedOrInvalid },
+  }),
+} as const;

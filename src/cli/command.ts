@@ -63,6 +63,8 @@ export interface CliIo {
   writeOut(text: string): Promise<void>;
   writeError(text: string): Promise<void>;
   readInput(): Promise<string>;
+  /** One line of stdin without its end, for an answer typed at a terminal; null at the end of the input. */
+  readLine(): Promise<string | null>;
   /** Aborts on SIGINT and SIGTERM, so that a command can undo what it began. */
   interrupted(): AbortSignal;
 }

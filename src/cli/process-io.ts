@@ -1,4 +1,5 @@
 import { homedir } from "node:os";
+import { createInterface } from "node:readline";
 import type { CliIo } from "./command.ts";
 
 /** The streams, environment and signals of this process. */
@@ -14,6 +15,7 @@ export function createProcessIo(): CliIo {
     writeOut: (text) => write(process.stdout, text),
     writeError: (text) => write(process.stderr, text),
     readInput: () => new Response(Bun.stdin.stream()).text(),
+    readLine,
     interrupted() {
       const abort = new AbortController();
       for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => abort.abort());
@@ -31,5 +33,16 @@ function write(stream: NodeJS.WriteStream, text: string): Promise<void> {
       if (error) reject(error);
       else resolve();
     });
+  });
+}
+
+function readLine(): Promise<string | null> {
+  const reader = createInterface({ input: process.stdin });
+  return new Promise((resolve) => {
+    reader.once("line", (line) => {
+      resolve(line);
+      reader.close();
+    });
+    reader.once("close", () => resolve(null));
   });
 }

@@ -24,6 +24,7 @@ export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): F
       io.err += text;
     },
     readInput: async () => given.input ?? "",
+    readLine: async () => given.input?.split("\n")[0] ?? null,
     interrupted: () => new AbortController().signal,
     ...given,
   };

@@ -1,0 +1,302 @@
+import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+
+/** Answers of `svc-mgr mailbox`. Source: spec/mailbox-agui.md A7, A8, A11. */
+
+/** What every answer begins with: the root that was meant, and what named it. */
+const root = {
+  schema_version: SchemaVersion1,
+  mailbox_root: Type.String({ description: "absolute" }),
+  mailbox_root_detail: Type.String({ description: "what named this root, one sentence" }),
+};
+const Answer = <P extends TProperties>(properties: P) => Strict({ ...root, ...properties });
+const Count = Type.Integer({ minimum: 0 });
+const Details = Type.Record(Type.String(), Type.Unknown());
+
+export const MailboxInitAnswer = Answer({
+  bootstrapped: Type.Boolean({ description: "the root is complete" }),
+  supported: Type.Boolean({ description: "this version reads and writes it" }),
+  protocol_version: Type.Integer(),
+  sqlite_path: Type.String({ description: "the shared catalog" }),
+  rules_dir: Type.String(),
+  mailboxes_dir: Type.String(),
+  status: Type.Literal("ready"),
+});
+export type MailboxInitAnswer = Static<typeof MailboxInitAnswer>;
+
+export const MailboxStatusAnswer = Answer({
+  exists: Type.Boolean(),
+  bootstrapped: Type.Boolean(),
+  supported: Type.Boolean(),
+  protocol_version: Nullable(Type.Integer()),
+  registration_counts: Strict({ active: Count, inactive: Count, stashed: Count }),
+  error: Nullable(Type.String({ description: "why the root cannot be used as it is" })),
+});
+export type MailboxStatusAnswer = Static<typeof MailboxStatusAnswer>;
+
+export const RegistrationMode = Words(["safe", "force", "stash"]);
+export type RegistrationMode = Static<typeof RegistrationMode>;
+
+export const MailboxRegisterAnswer = Answer({
+  ok: Type.Literal(true),
+  mode: RegistrationMode,
+  address: Type.String(),
+  active_registration_id: Type.String(),
+  owner_principal_id: Type.String(),
+  status: Type.Literal("active"),
+  reused_existing: Type.Optional(Type.Boolean()),
+  replaced_registration_id: Type.Optional(Type.String()),
+  stashed_registration_id: Type.Optional(Type.String()),
+  stashed_mailbox_path: Type.Optional(Type.String()),
+});
+export type MailboxRegisterAnswer = Static<typeof MailboxRegisterAnswer>;
+
+export const DeregistrationMode = Words(["deactivate", "purge"]);
+export type DeregistrationMode = Static<typeof DeregistrationMode>;
+
+export const MailboxUnregisterAnswer = Answer({
+  ok: Type.Literal(true),
+  mode: DeregistrationMode,
+  address: Type.String(),
+  target_registration_id: Type.String(),
+  resulting_status: Words(["inactive", "purged"]),
+  deactivated_registration_id: Type.Optional(Type.String()),
+  purged_registration_id: Type.Optional(Type.String()),
+});
+export type MailboxUnregisterAnswer = Static<typeof MailboxUnregisterAnswer>;
+
+/** Something a repair found and could not mend, or put out of the way. */
+export const RepairFinding = Strict({
+  path: Type.String({ description: "relative to the root" }),
+  problem: Type.String(),
+  moved_to: Nullable(Type.String({ description: "relative to the root; null: it was left where it is" })),
+});
+export type RepairFinding = Static<typeof RepairFinding>;
+
+const repairResult = {
+  ok: Type.Literal(true),
+  message_count: Count,
+  projection_count: Count,
+  registration_count: Count,
+  restored_state_count: Type.Integer({ description: "rows of view state that could be read and were kept" }),
+  defaulted_state_count: Type.Integer({ description: "rows of view state that had to begin anew" }),
+  staging_action: Words(["quarantine", "remove"]),
+  staging_artifact_count: Count,
+  staging_artifact_paths: Type.Array(
+    Type.String({ description: "relative to the root, as they were found" }),
+  ),
+  backed_up_index_path: Nullable(
+    Type.String({ description: "a catalog that could not be opened; absolute" }),
+  ),
+  index_rebuilt: Words(["in_place", "fresh"], { description: "additional: whether the old catalog opened" }),
+  restored_registration_count: Type.Integer({ description: "additional: found by their folder alone" }),
+  findings: Type.Array(RepairFinding, { description: "additional: what needs a person's look" }),
+};
+export const RepairResult = Strict(repairResult);
+export type RepairResult = Static<typeof RepairResult>;
+export const MailboxRepairAnswer = Answer(repairResult);
+export type MailboxRepairAnswer = Static<typeof MailboxRepairAnswer>;
+
+export const MaintenanceAction = Strict({
+  artifact_kind: Words([
+    "registration",
+    "mailbox_entry",
+    "mailbox_directory",
+    "mailbox_state",
+    "canonical_message",
+    "projection",
+    "managed_attachment",
+  ]),
+  path: Type.String({ description: "absolute; of a record, the file that holds it" }),
+  proposed_action: Words(["remove", "preserve"]),
+  reason: Type.String(),
+  details: Details,
+});
+export type MaintenanceAction = Static<typeof MaintenanceAction>;
+
+const actions = Type.Array(MaintenanceAction);
+const maintenanceResult = {
+  dry_run: Type.Boolean(),
+  scope: Type.Composite([
+    Strict({ kind: Words(["mailbox_cleanup", "mailbox_messages", "account_messages"]) }),
+    Type.Partial(
+      Strict({
+        address: Type.String(),
+        inactive_older_than_seconds: Type.Integer(),
+        stashed_older_than_seconds: Type.Integer(),
+      }),
+    ),
+  ]),
+  resolution: Strict({ mailbox_root: Type.String(), mailbox_root_detail: Type.String() }),
+  planned_actions: Type.Array(MaintenanceAction, {
+    description: "removals proposed; done only without dry_run",
+  }),
+  applied_actions: actions,
+  blocked_actions: Type.Array(MaintenanceAction, {
+    description: "removals refused or failed; see their reason",
+  }),
+  preserved_actions: actions,
+  summary: Strict({
+    planned_count: Count,
+    applied_count: Count,
+    blocked_count: Count,
+    preserved_count: Count,
+  }),
+};
+export const MailboxMaintenanceAnswer = Answer(maintenanceResult);
+export type MailboxMaintenanceAnswer = Static<typeof MailboxMaintenanceAnswer>;
+
+export const SymlinkMode = Words(["materialize", "preserve"]);
+export type SymlinkMode = Static<typeof SymlinkMode>;
+
+/** One artifact of an export; `reason` says why it was skipped or blocked, or what it is. */
+export const ExportedArtifact = Strict({
+  artifact_kind: Words([
+    "account",
+    "mailbox_state",
+    "canonical_message",
+    "projection",
+    "managed_attachment",
+    "path_attachment",
+  ]),
+  source_path: Type.String({ description: "absolute" }),
+  archive_path: Nullable(Type.String({ description: "relative to the archive; null: not in it" })),
+  reason: Nullable(Type.String()),
+});
+export type ExportedArtifact = Static<typeof ExportedArtifact>;
+
+const artifactLists = {
+  copied_artifacts: Type.Array(ExportedArtifact, { description: "as they are" }),
+  materialized_artifacts: Type.Array(ExportedArtifact, { description: "links that became files" }),
+  skipped_artifacts: Type.Array(ExportedArtifact),
+  blocked_artifacts: Type.Array(ExportedArtifact, { description: "outside the root or unreadable" }),
+};
+
+const exportResult = {
+  output_dir: Type.String(),
+  manifest_path: Type.String(),
+  symlink_mode: SymlinkMode,
+  selected_addresses: Type.Array(Type.String()),
+  account_count: Count,
+  message_count: Count,
+  attachment_count: Count,
+  ...artifactLists,
+};
+export const ExportResult = Strict(exportResult);
+export type ExportResult = Static<typeof ExportResult>;
+export const MailboxExportAnswer = Answer(exportResult);
+export type MailboxExportAnswer = Static<typeof MailboxExportAnswer>;
+
+/** A mailbox as the catalog knows it; there may be several of one address, at most one of them active. */
+export const MailboxAccount = Strict({
+  registration_id: Type.String(),
+  address: Type.String(),
+  owner_principal_id: Type.String(),
+  status: Words(["active", "inactive", "stashed"]),
+  mailbox_kind: Words(["in_root", "symlink"]),
+  mailbox_path: Type.String({ description: "absolute: where the mailbox really is" }),
+  mailbox_entry_path: Type.String({ description: "absolute: its entry under mailboxes/" }),
+  display_name: Nullable(Type.String()),
+  manifest_path_hint: Nullable(Type.String()),
+  role: Nullable(Type.String()),
+  created_at_utc: Timestamp,
+  deactivated_at_utc: Nullable(Timestamp),
+  replaced_by_registration_id: Nullable(Type.String()),
+  message_count: Type.Integer({ description: "messages projected into its boxes" }),
+});
+export type MailboxAccount = Static<typeof MailboxAccount>;
+
+export const AccountsListAnswer = Answer({ account_count: Count, accounts: Type.Array(MailboxAccount) });
+export type AccountsListAnswer = Static<typeof AccountsListAnswer>;
+
+export const AccountsGetAnswer = Answer({
+  account: MailboxAccount,
+  boxes: Type.Array(Strict({ box: Type.String(), message_count: Count })),
+  other_registrations: Type.Array(MailboxAccount, { description: "earlier ones of the same address" }),
+});
+export type AccountsGetAnswer = Static<typeof AccountsGetAnswer>;
+
+/** A message by its place, without view state: who has read what is the mailbox's own business. */
+const stored = {
+  message_id: Type.String(),
+  thread_id: Type.String(),
+  created_at_utc: Timestamp,
+  subject: Type.String(),
+  sender: Strict({ address: Type.String(), principal_id: Type.String() }),
+  folder: Type.String(),
+  projection_path: Type.String({ description: "absolute" }),
+  canonical_path: Type.String({ description: "absolute" }),
+};
+export const StoredMessage = Strict(stored);
+export type StoredMessage = Static<typeof StoredMessage>;
+
+export const MessagesListAnswer = Answer({
+  address: Type.String(),
+  message_count: Count,
+  messages: Type.Array(StoredMessage),
+});
+export type MessagesListAnswer = Static<typeof MessagesListAnswer>;
+
+const Json: TSchema = Type.Unknown();
+export const MessagesGetAnswer = Answer({
+  address: Type.String(),
+  message: Strict({
+    ...stored,
+    recipients: Type.Array(
+      Strict({ kind: Words(["to", "cc"]), address: Type.String(), principal_id: Type.String() }),
+    ),
+    attachments: Type.Array(
+      Strict({
+        attachment_id: Type.String(),
+        kind: Words(["path_ref", "managed_copy"]),
+        path: Type.String(),
+        media_type: Type.String(),
+        sha256: Nullable(Type.String()),
+        size_bytes: Nullable(Type.Integer()),
+        label: Nullable(Type.String()),
+      }),
+    ),
+    headers: Type.Record(Type.String(), Json),
+    body: Type.String(),
+  }),
+});
+export type MessagesGetAnswer = Static<typeof MessagesGetAnswer>;
+
+/** One account of an archive, with what it holds. */
+const ArchivedAccount = Strict({
+  registration_id: Type.String(),
+  address: Type.String(),
+  status: Words(["active", "inactive", "stashed"]),
+  archive_path: Type.String(),
+});
+
+/** `manifest.json` of an export. */
+export const ExportManifest = Strict({
+  schema_version: SchemaVersion1,
+  source_mailbox_root: Type.String(),
+  protocol_version: Type.Integer(),
+  exported_at_utc: Timestamp,
+  symlink_mode: SymlinkMode,
+  selection: Strict({ all_accounts: Type.Boolean(), addresses: Type.Array(Type.String()) }),
+  accounts: Type.Array(ArchivedAccount),
+  messages: Type.Array(Strict({ message_id: Type.String(), archive_path: Type.String() })),
+  projections: Type.Array(
+    Strict({
+      registration_id: Type.String(),
+      message_id: Type.String(),
+      folder: Type.String(),
+      archive_path: Type.String(),
+    }),
+  ),
+  attachments: Type.Array(
+    Strict({
+      attachment_id: Type.String(),
+      message_id: Type.String(),
+      kind: Words(["path_ref", "managed_copy"]),
+      source_path: Type.String(),
+      archive_path: Nullable(Type.String()),
+    }),
+  ),
+  ...artifactLists,
+});
+export type ExportManifest = Static<typeof ExportManifest>;

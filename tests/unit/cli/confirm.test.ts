@@ -1,0 +1,29 @@
+import { describe, expect, test } from "bun:test";
+import { confirmed } from "../../../src/cli/confirm.ts";
+import { createFakeIo } from "../../support/fake-io.ts";
+
+const terminal = { stdinIsTty: true, stderrIsTty: true };
+
+describe("what cannot be undone is confirmed", () => {
+  test.each(["y\n", "Yes\n", " YES \n"])("%j is a yes", async (input) => {
+    const io = createFakeIo({ ...terminal, input });
+    await confirmed(io, "Remove it?", false);
+    expect(io.err).toBe("Remove it? [y/N] ");
+  });
+
+  test.each(["\n", "n\n", "yess\n", ""])("%j is a no", async (input) => {
+    const io = createFakeIo({ ...terminal, input });
+    expect(confirmed(io, "Remove it?", false)).rejects.toThrow("nothing was done");
+  });
+
+  test("--yes asks nobody", async () => {
+    const io = createFakeIo(terminal);
+    await confirmed(io, "Remove it?", true);
+    expect(io.err).toBe("");
+  });
+
+  test("where nobody can be asked, only --yes is a yes", async () => {
+    const io = createFakeIo({ input: "y\n", stdinIsTty: false });
+    expect(confirmed(io, "Remove it?", false)).rejects.toThrow("Remove it? Say so with --yes.");
+  });
+});

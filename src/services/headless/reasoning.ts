@@ -30,3 +30,13 @@ export function refuseModel(
   const choice = saturate(model.level, provider.ladder(model.name));
   return choice.ok ? null : choice.reason;
 }
+
+/** The tool's own word for the level that a turn asks for; null when it asks for none or there is none. */
+export function presetOf(
+  provider: Pick<HeadlessProvider, "ladder">,
+  model: { name: string | null; level: number | null } | null,
+): string | null {
+  if (model === null || model.level === null) return null;
+  const choice = saturate(model.level, provider.ladder(model.name));
+  return choice.ok ? choice.preset : null;
+}

@@ -1,0 +1,87 @@
+import { type Fields, textOf } from "../json-fields.ts";
+import type { HeadlessProvider } from "../provider.ts";
+import { presetOf } from "../reasoning.ts";
+import {
+  createStreamParser,
+  passThrough,
+  type StreamReader,
+  type TurnWriter,
+  usageOf,
+} from "../stream-parser.ts";
+import { modelFlags, programOf, promptWithRole, sessionFlags } from "./command-parts.ts";
+
+/** The scripted agent without a terminal; its stream is described in services/demo/headless-turn.ts. */
+export const demo: HeadlessProvider = {
+  tool: "demo",
+  ladder: () => ({ levels: ["low", "medium", "high"], off: "none" }),
+  command(turn) {
+    const preset = presetOf(demo, turn.model);
+    return {
+      argv: [
+        ...programOf(turn),
+        "--headless",
+        ...modelFlags(turn),
+        ...(preset === null ? [] : ["--effort", preset]),
+        ...sessionFlags(turn, { exact: "--resume", last: ["--continue"] }),
+      ],
+      stdin: promptWithRole(turn),
+      env: {},
+      promptInArguments: false,
+    };
+  },
+  parser: ({ turnIndex }) =>
+    createStreamParser({ provider: "demo", turnIndex, writesTerminal: true }, createReader()),
+};
+
+function createReader(): StreamReader {
+  return {
+    read(record, turn) {
+      const type = textOf(record["type"]) ?? "";
+      const text = textOf(record["text"]) ?? "";
+      switch (type) {
+        case "session":
+          turn.emit("session", type, `session ${turn.sessionId() ?? "without id"}`, {
+            session_id: turn.sessionId(),
+            model: textOf(record["model"]),
+          });
+          return;
+        case "piece":
+          turn.piece(type, text);
+          return;
+        case "answer":
+          turn.answer(type, text);
+          return;
+        case "thought":
+          turn.emit("reasoning", type, text, { text });
+          return;
+        case "action":
+        case "action_done":
+          return readAction(type, record, turn);
+        case "end":
+          return readEnd(record, turn);
+        default:
+          passThrough(record, turn);
+      }
+    },
+  };
+}
+
+function readAction(type: string, record: Fields, turn: TurnWriter): void {
+  const id = textOf(record["action_id"]);
+  if (type === "action") {
+    const name = textOf(record["name"]) ?? "action";
+    turn.request(type, { id, kind: "tool", name, arguments: record["arguments"] ?? {} });
+    return;
+  }
+  const status = textOf(record["status"]) ?? "unknown";
+  turn.result(type, { id, kind: "tool", status, output: textOf(record["output"]) ?? "" });
+}
+
+function readEnd(record: Fields, turn: TurnWriter): void {
+  const usage = usageOf(record["usage"], { input_tokens: "input_tokens", output_tokens: "output_tokens" });
+  if (record["status"] === "success") {
+    turn.complete("end", { status: "success", resultText: null, usage });
+    return;
+  }
+  turn.complete("end", { status: "error", errorText: textOf(record["error"]) ?? "failed", usage });
+}

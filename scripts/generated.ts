@@ -13,20 +13,22 @@ interface Generated {
   command(folder: string): string[];
 }
 
+const schemas = [
+  { folder: "src/db/gateway", config: "drizzle.config.ts" },
+  { folder: "src/db/mailbox/catalog", config: "drizzle.mailbox-catalog.config.ts" },
+  { folder: "src/db/mailbox/state", config: "drizzle.mailbox-state.config.ts" },
+];
+
 const generated: Generated[] = [
-  {
-    folder: "src/db/gateway/migrations",
-    source: "src/db/gateway/schema.ts",
-    refresh: "bunx drizzle-kit generate",
-    command: (folder) =>
-      tool(
-        "drizzle-kit",
-        "generate",
-        "--dialect=sqlite",
-        "--schema=src/db/gateway/schema.ts",
-        `--out=${folder}`,
-      ),
-  },
+  ...schemas.map(
+    ({ folder, config }): Generated => ({
+      folder: `${folder}/migrations`,
+      source: `${folder}/schema.ts`,
+      refresh: `bunx drizzle-kit generate --config=${config}`,
+      command: (fresh) =>
+        tool("drizzle-kit", "generate", "--dialect=sqlite", `--schema=${folder}/schema.ts`, `--out=${fresh}`),
+    }),
+  ),
   {
     folder: "docs",
     source: "scripts/docs.ts",

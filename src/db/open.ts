@@ -14,8 +14,9 @@ export interface Store<S extends Record<string, unknown>> {
   /**
    * Runs `change` in one immediate transaction that is on disk when this returns (WAL, synchronous FULL). A
    * throw rolls back. `change` must be synchronous: an async callback would commit before it finished.
+   * `durable: false` leaves the sync to a later write: after a loss of power this one may be undone, whole.
    */
-  write<T>(label: string, change: (db: BunSQLiteDatabase<S>) => Sync<T>): T;
+  write<T>(label: string, change: (db: BunSQLiteDatabase<S>) => Sync<T>, options?: { durable?: boolean }): T;
   close(): void;
 }
 
@@ -44,12 +45,21 @@ export function openStore<S extends Record<string, unknown>>(options: {
   const db = drizzle({ client, schema });
   return {
     db,
-    write<T>(label: string, change: (db: BunSQLiteDatabase<S>) => Sync<T>): T {
+    write<T>(
+      label: string,
+      change: (db: BunSQLiteDatabase<S>) => Sync<T>,
+      { durable = true }: { durable?: boolean } = {},
+    ): T {
       steps.before(label);
-      // The driver's transaction holds one connection, so prepared statements made on `db` take part in it.
-      const result = client.transaction(() => change(db)).immediate() as T;
-      steps.after(label);
-      return result;
+      if (!durable) client.run("PRAGMA synchronous=NORMAL");
+      try {
+        // The driver's transaction holds one connection, so prepared statements made on `db` take part in it.
+        const result = client.transaction(() => change(db)).immediate() as T;
+        steps.after(label);
+        return result;
+      } finally {
+        if (!durable) client.run("PRAGMA synchronous=FULL");
+      }
     },
     close: () => client.close(),
   };

@@ -1,4 +1,10 @@
-import type { Evidence, PromptRefusalCode, SurfaceEligibility } from "../../protocol/gateway.ts";
+import type {
+  ChatSession,
+  Evidence,
+  Execution,
+  PromptRefusalCode,
+  SurfaceEligibility,
+} from "../../protocol/gateway.ts";
 import type {
   DecisionAnswer,
   TerminalExplanation,
@@ -6,6 +12,7 @@ import type {
   TerminalState,
   WaitFor,
 } from "../../protocol/terminal.ts";
+import type { AgentTurns, RunningTurn } from "./turns.ts";
 
 /**
  * The thing we drive, whatever it is. Queue, direct prompt, reminders and notifier know only this.
@@ -15,6 +22,8 @@ export interface Agent {
   readonly tool: string;
   /** Its screen can be read; otherwise only the presence of its process is known. */
   readonly tracked: boolean;
+  /** Set where each turn is a process of its own, which an interrupt may pre-empt; absent for a terminal. */
+  readonly turns?: AgentTurns;
   /** What is known at this moment, without I/O. */
   presence(): Presence;
   /** Whether a prompt could be given now under `policy`, by the latest knowledge; `submit` proves it afresh. */
@@ -104,6 +113,11 @@ export interface Submission {
   policy: SubmitPolicy;
   /** First reset the agent's conversation with its own command and wait until it is ready again. */
   newChat?: boolean;
+  /** Headless agents only, all of these. A queued request has an id, a direct prompt none. */
+  requestId?: string;
+  turnId?: string;
+  chatSession?: ChatSession;
+  execution?: Execution;
   begin: () => void;
   /** Told of each rung of the ladder as it is proved, also after `submit` resolved (turn started, turn ended). */
   onEvidence: (evidence: Evidence) => void;
@@ -111,7 +125,8 @@ export interface Submission {
 
 export type SubmitOutcome =
   | { outcome: "refused"; refusal: Refusal }
-  | { outcome: "submitted" }
+  /** `turn`: it was begun, and runs until it ends by itself. */
+  | { outcome: "submitted"; turn?: RunningTurn }
   /** `typed`: something of the prompt may stand in the agent's composer. */
   | { outcome: "failed"; typed: boolean; detail: string };
 

@@ -14,6 +14,8 @@ export interface PaneProgram {
   workdir: string;
   /** Added to the pane's environment for the program only; the shell after it does not see them. */
   env: Record<string, string>;
+  /** What the pane does once the program has ended: default, a line that says so and the person's login shell. */
+  afterwards?: "shell" | "wait";
 }
 
 export interface LaunchRequest extends PaneProgram {
@@ -176,12 +178,22 @@ export function launchScript(path: string, program: PaneProgram): string {
     ...exports,
     `  exec ${program.command.map(quoteShell).join(" ")}`,
     ")",
-    `printf '\\n[the agent ended with exit status %s]\\n' "$?"`,
-    // tmux sets SHELL in every pane.
-    'exec "$SHELL" -l',
+    ...(program.afterwards === "wait" ? waiting : fallingBack),
     "",
   ].join("\n");
 }
+
+const fallingBack = [
+  `printf '\\n[the agent ended with exit status %s]\\n' "$?"`,
+  // tmux sets SHELL in every pane.
+  'exec "$SHELL" -l',
+];
+
+/**
+ * Nothing of a person's is begun in such a pane, since the next program takes it without asking; and no key of
+ * theirs ends it.
+ */
+const waiting = ["trap '' INT QUIT", "printf '[waiting for the next turn]\\n'", "exec sleep 2147483647"];
 
 /** An argument that tmux expands as a format; a `;` at its end would be eaten as a separator. */
 function quoteFormat(text: string): string {

@@ -1,0 +1,115 @@
+import { Value } from "@sinclair/typebox/value";
+import type { TurnProcess, TurnResult } from "../../protocol/turn-files.ts";
+import { CanonicalEvent } from "../../protocol/turns.ts";
+import { messageOf } from "../../system/errors.ts";
+import { createLoop } from "../../system/lifecycle.ts";
+import type { Watcher } from "../../system/watcher.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import { createLineSplitter } from "./line-splitter.ts";
+import { isRunnerAlive, type SettleDeps, settleTurn } from "./settle-turn.ts";
+import type { TurnDirectory } from "./turn-directory.ts";
+
+export interface FollowDeps extends SettleDeps {
+  watcher: Watcher;
+  log: Log;
+}
+
+export interface TurnNews {
+  /** The tool was started. */
+  onStarted: (process: TurnProcess) => void;
+  /** In order, each once. `old`: it was there before we began to follow. */
+  onEvent: (event: CanonicalEvent, facts: { old: boolean }) => void;
+  /** Once, after all events. */
+  onEnd: (result: TurnResult) => void;
+}
+
+export interface FollowedTurn {
+  /** Looks no more; the turn goes on. */
+  stop(): Promise<void>;
+}
+
+/** Notices may be lost on some file systems; nothing waits longer than this to be seen. */
+const lookEveryMs = 500;
+const partBytes = 256 * 1024;
+
+/**
+ * Follows a turn through its directory until its final state, which it gives it itself when the runner is gone.
+ * `claimWithinMs`: a turn that no runner has claimed by then never will be run.
+ */
+export function followTurn(
+  deps: FollowDeps,
+  turn: TurnDirectory,
+  options: { claimWithinMs: number; news: TurnNews },
+): FollowedTurn {
+  const { files, clock, processes, news } = { ...deps, ...options };
+  const deadlineMs = clock.monotonicMs() + options.claimWithinMs;
+  const splitter = createLineSplitter();
+  const oldBytes = files.stat(turn.paths.events)?.size ?? 0;
+  let offset = 0;
+  let told = false;
+  let ended = false;
+
+  function readEvents(): void {
+    for (;;) {
+      const part = files.readPart(turn.paths.events, offset, offset + partBytes);
+      if (part.length === 0) return;
+      offset += part.length;
+      for (const line of splitter.push(part)) {
+        const event = line.truncated ? null : toEvent(line.text);
+        if (event) news.onEvent(event, { old: offset <= oldBytes });
+      }
+    }
+  }
+
+  function tellStarted(): void {
+    const process = told ? null : turn.process();
+    if (process?.child_pid == null) return;
+    told = true;
+    news.onStarted(process);
+  }
+
+  async function look(): Promise<number | null> {
+    if (ended) return null;
+    tellStarted();
+    // The final state is written after the last event: in this order none is missed.
+    const result = turn.result() ?? (await settleIfGone());
+    tellStarted();
+    readEvents();
+    if (!result) return lookEveryMs;
+    ended = true;
+    unwatch();
+    news.onEnd(result);
+    return null;
+  }
+
+  async function settleIfGone(): Promise<TurnResult | null> {
+    if (isRunnerAlive(processes, turn)) return null;
+    if (turn.process()) return settleTurn(deps, turn);
+    if (clock.monotonicMs() < deadlineMs) return null;
+    return settleTurn(deps, turn, { unbegun: "its runner was never started" });
+  }
+
+  const loop = createLoop({
+    clock,
+    turn: look,
+    onError: (error) => deps.log.line("following a turn failed", { error: messageOf(error) }),
+  });
+  const unwatch = deps.watcher.watch(turn.paths.folder, loop.wake);
+  loop.start();
+  return {
+    async stop() {
+      unwatch();
+      await loop.stop();
+    },
+  };
+}
+
+/** Null for a line that is no event of ours. */
+export function toEvent(text: string): CanonicalEvent | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Value.Check(CanonicalEvent, value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,186 @@
+import type { Evidence, Execution } from "../../protocol/gateway.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { Lifecycle } from "../../system/lifecycle.ts";
+import type {
+  Agent,
+  InterruptOutcome,
+  Presence,
+  Readiness,
+  Refusal,
+  Submission,
+  SubmitOutcome,
+} from "../agent/agent.ts";
+import type { RunningTurn } from "../agent/turns.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import { resolveChatSession, toChatSession } from "./chat-session.ts";
+import type { HeadlessPresence } from "./presence.ts";
+import type { HeadlessProvider } from "./provider.ts";
+import { refuseModel } from "./reasoning.ts";
+import { interruptTurn, type StopDeps } from "./stop-turn.ts";
+import type { TurnDirectories } from "./turn-directory.ts";
+import { createTurnReader } from "./turn-reader.ts";
+import { toModel } from "./turn-request.ts";
+import type { TurnRunner } from "./turn-runner.ts";
+
+export interface HeadlessAgentDeps extends StopDeps {
+  backend: string;
+  tool: string;
+  provider: HeadlessProvider;
+  presence: HeadlessPresence;
+  turns: TurnDirectories;
+  runner: TurnRunner;
+  clock: Clock;
+  files: Files;
+  log: Log;
+}
+
+/** An agent whose every turn is a process of its own, run by a bridge that outlives us. */
+export interface HeadlessAgent extends Agent, Lifecycle {
+  /** Looks for the agent, and takes over the turns that an earlier process began. */
+  firstLook(): Promise<void>;
+}
+
+export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
+  const { presence, runner, turns, provider, clock, log } = deps;
+  const listeners = new Set<() => void>();
+  let override = false;
+  /** A prompt is on its way into a turn: two must not both find the agent idle. */
+  let beginning = false;
+
+  const changed = () => {
+    for (const tell of [...listeners]) tell();
+  };
+
+  function chatSession() {
+    const { manifest } = presence.state();
+    if (!manifest) throw new ServiceError("unavailable", "the session's manifest cannot be read");
+    return toChatSession(runner.latest(manifest), override);
+  }
+
+  function readiness(): Readiness {
+    const state = presence.state();
+    if (!state.connected) return refuse("unavailable", state.detail);
+    const active = runner.active();
+    if (active) return refuse("not_ready", `turn ${active.turnId} is running`);
+    return beginning ? refuse("not_ready", "a turn is being begun") : { ready: true };
+  }
+
+  function toPresence(): Presence {
+    const state = presence.state();
+    if (!state.connected) {
+      return { connected: false, detail: state.detail, instanceId: null, eligibility: "unknown" };
+    }
+    const eligibility = readiness().ready ? "ready" : "not_ready";
+    return { connected: true, detail: "connected", instanceId: state.instanceId, eligibility };
+  }
+
+  function refuseExecution(execution: Execution | undefined): string | null {
+    const { manifest } = presence.state();
+    if (!manifest) return null;
+    const model = toModel(manifest, execution);
+    return model && refuseModel(provider, model);
+  }
+
+  async function submit(submission: Submission): Promise<SubmitOutcome> {
+    await presence.look();
+    const answer = readiness();
+    if (!answer.ready) return { outcome: "refused", refusal: answer };
+    const state = presence.state();
+    if (!state.connected) return { outcome: "refused", refusal: refuse("unavailable", state.detail) };
+    beginning = true;
+    try {
+      submission.begin();
+      const direct = submission.requestId === undefined;
+      const choice = resolveChatSession({ wanted: submission.chatSession, direct, state: chatSession() });
+      if (!choice.ok) return failed(`missing_current_chat_session: ${choice.detail}`);
+      const problem = refuseExecution(submission.execution);
+      if (problem) return failed(`invalid_execution: ${problem}`);
+      const { pane, manifest } = state;
+      const turn = await runner.begin({ submission, session: choice.session, pane, manifest });
+      if (choice.consumesOverride) override = false;
+      return { outcome: "submitted", turn };
+    } catch (error) {
+      log.line("a turn could not be begun", { error: messageOf(error) });
+      return failed(messageOf(error));
+    } finally {
+      beginning = false;
+      changed();
+    }
+  }
+
+  async function interrupt(): Promise<InterruptOutcome> {
+    const active = runner.active();
+    const turn = active && turns.find(active.turnId);
+    if (!turn) return { outcome: "no_op", detail: "no turn is running" };
+    try {
+      return await interruptTurn(deps, turn, "gateway");
+    } catch (error) {
+      return { outcome: "failed", detail: messageOf(error) };
+    }
+  }
+
+  const noKeys = async (): Promise<never> => {
+    throw new ServiceError("unsupported", "a headless agent has no terminal that takes keys");
+  };
+
+  return {
+    backend: deps.backend,
+    tool: deps.tool,
+    tracked: false,
+    turns: {
+      active: runner.active,
+      resume: (requestId, onEvidence: (evidence: Evidence) => void): RunningTurn | null =>
+        runner.resume(requestId, onEvidence),
+      refuseExecution,
+      chatSession,
+      overrideNextPrompt() {
+        override = true;
+      },
+      ...createTurnReader({ files: deps.files, turns }),
+    },
+    presence: toPresence,
+    readiness,
+    submit,
+    withdraw: async () => "no turn was begun for it",
+    followTurn: () => {},
+    interrupt: ({ begin }) => {
+      begin();
+      return interrupt();
+    },
+    keys: noKeys,
+    decide: noKeys,
+    explain: () => null,
+    waitFor: async () => null,
+    terminalState: () => null,
+    terminalHistory: () => null,
+    notePrompt: () => null,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    async firstLook() {
+      const state = await presence.look();
+      await runner.takeOver(state.manifest);
+      log.line("headless agent", { connected: state.connected, at: timestampNow(clock) });
+    },
+    start() {
+      presence.onChange(changed);
+      runner.onChange(changed);
+      presence.start();
+    },
+    async stop() {
+      await presence.stop();
+      await runner.stop();
+    },
+  };
+}
+
+function failed(detail: string): SubmitOutcome & { outcome: "failed" } {
+  return { outcome: "failed", typed: false, detail };
+}
+
+function refuse(code: Refusal["code"], detail: string): Refusal {
+  return { ready: false, code, detail };
+}

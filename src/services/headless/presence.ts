@@ -1,0 +1,97 @@
+import type { Manifest } from "../../protocol/files.ts";
+import type { Clock } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
+import { headlessOf } from "./chat-session.ts";
+
+/** Whether a headless agent is there: its tmux session with its own pane, and a manifest that can be read. */
+export interface HeadlessPresence extends Lifecycle {
+  /** By the latest look. */
+  state(): PresenceState;
+  /** Looks now. Never rejects. */
+  look(): Promise<PresenceState>;
+  /** Something may have changed: look soon. */
+  wake(): void;
+  onChange(listener: () => void): () => void;
+}
+
+export type PresenceState =
+  | { connected: true; pane: TmuxPane; manifest: Manifest; instanceId: string }
+  | { connected: false; detail: string; manifest: Manifest | null };
+
+const resyncMs = 30_000;
+
+export function createHeadlessPresence(deps: {
+  clock: Clock;
+  tmux: Tmux;
+  readManifest: () => Manifest;
+}): HeadlessPresence {
+  const listeners = new Set<() => void>();
+  let state: PresenceState = { connected: false, detail: "the agent was not looked for yet", manifest: null };
+
+  async function observe(): Promise<PresenceState> {
+    let manifest: Manifest | null = null;
+    const absent = (detail: string): PresenceState => ({ connected: false, detail, manifest });
+    try {
+      manifest = deps.readManifest();
+      const { tmux_session_name: session, tmux } = manifest;
+      const panes = await deps.tmux.panes(session);
+      const pane = agentPane(panes, tmux.primary_pane_id ?? null);
+      if (!pane || pane.dead) {
+        return absent(
+          panes.length === 0
+            ? `tmux session ${session} is gone`
+            : "the agent's window is gone from its tmux session",
+        );
+      }
+      return { connected: true, pane, manifest, instanceId: instanceIdOf(pane, manifest) };
+    } catch (error) {
+      return absent(messageOf(error));
+    }
+  }
+
+  async function look(): Promise<PresenceState> {
+    const before = state;
+    state = await observe();
+    if (before.connected !== state.connected || instanceOf(before) !== instanceOf(state)) {
+      for (const tell of [...listeners]) tell();
+    }
+    return state;
+  }
+
+  const loop = createLoop({
+    clock: deps.clock,
+    async turn() {
+      await look();
+      return resyncMs;
+    },
+    onError: () => {},
+  });
+
+  return {
+    state: () => state,
+    look,
+    wake: loop.wake,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    start: loop.start,
+    stop: loop.stop,
+  };
+}
+
+/**
+ * This life of the agent. Its pane has another process with each turn, so what a relaunch changes is the mark that
+ * the manifest bears (ruling 5).
+ */
+function instanceIdOf(pane: TmuxPane, manifest: Manifest): string {
+  const { life } = headlessOf(manifest);
+  const mark = typeof life === "string" ? life : manifest.registry_generation_id;
+  return `tmux-${pane.sessionCreated}-${pane.sessionId}-${pane.paneId}-${mark}`;
+}
+
+function instanceOf(state: PresenceState): string | null {
+  return state.connected ? state.instanceId : null;
+}

@@ -1,0 +1,126 @@
+import type { TurnResult } from "../../protocol/turn-files.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
+import type { Files } from "../../system/files.ts";
+import type { Locks } from "../../system/locks.ts";
+import type { Processes } from "../../system/processes.ts";
+import { endProvider } from "./end-provider.ts";
+import { createLineSplitter } from "./line-splitter.ts";
+import type { HeadlessProvider, TurnSummary } from "./provider.ts";
+import type { TurnDirectory } from "./turn-directory.ts";
+import { decideVerdict } from "./verdict.ts";
+
+export interface SettleDeps {
+  files: Files;
+  clock: Clock;
+  locks: Locks;
+  processes: Processes;
+  providerOf: (tool: string) => HeadlessProvider | null;
+}
+
+/** Whether the process that runs the turn lives; false also before there is one. */
+export function isRunnerAlive(processes: Processes, turn: TurnDirectory): boolean {
+  const facts = turn.process();
+  if (!facts || !processes.alive(facts.runner_pid)) return false;
+  return facts.runner_start === null || processes.startToken(facts.runner_pid) === facts.runner_start;
+}
+
+/**
+ * Gives a turn whose runner is gone its final state, with what its output still proves, and ends what the runner
+ * left of the tool. Does nothing while a runner holds the turn. `unbegun`: also a turn that no runner has claimed,
+ * which none can run afterwards. Resolves with the final state, or null when the turn is not ours to settle.
+ */
+export async function settleTurn(
+  deps: SettleDeps,
+  turn: TurnDirectory,
+  options: { unbegun?: string } = {},
+): Promise<TurnResult | null> {
+  const { locks, processes } = deps;
+  const before = turn.result();
+  if (before) return before;
+  if (isRunnerAlive(processes, turn)) return null;
+  if (!turn.process() && options.unbegun === undefined) return null;
+  return locks.hold(turn.paths.lock, async () => {
+    const settled = turn.result();
+    if (settled) return settled;
+    const facts = turn.process();
+    if (!facts && options.unbegun === undefined) return null;
+    if (facts?.child_pid && facts.child_start) {
+      await endProvider(deps, { pid: facts.child_pid, startToken: facts.child_start });
+    }
+    const result = facts ? judgeDead(deps, turn) : judgeUnbegun(deps, turn, options.unbegun ?? "");
+    turn.saveResult(result);
+    return result;
+  });
+}
+
+const nothing = { returncode: null, signal: null, session_id: null, history_summary: null, usage: null };
+
+function judgeUnbegun(deps: SettleDeps, turn: TurnDirectory, why: string): TurnResult {
+  return {
+    ...nothing,
+    schema_version: 1,
+    status: turn.interrupt() ? "interrupted" : "failed",
+    completed_at_utc: timestampNow(deps.clock),
+    completion_source: "not_started",
+    error: why,
+  };
+}
+
+function judgeDead(deps: SettleDeps, turn: TurnDirectory): TurnResult {
+  const summary = summarize(deps, turn) ?? silent;
+  const verdict = decideVerdict({
+    ...{ summary, exitCode: null, signal: null, exited: false },
+    interruptRequested: turn.interrupt() !== null,
+  });
+  return {
+    ...nothing,
+    schema_version: 1,
+    status: verdict.status,
+    completed_at_utc: timestampNow(deps.clock),
+    completion_source: verdict.completionSource,
+    session_id: summary.sessionId,
+    history_summary: summary.historySummary,
+    error: verdict.error,
+    usage: summary.usage ? { ...summary.usage } : null,
+  };
+}
+
+const silent: TurnSummary = {
+  ...{ sessionId: null, terminal: null, errorText: null, resultText: null, historySummary: null },
+  ...{ usage: null, writesTerminal: false },
+};
+
+const partBytes = 1024 * 1024;
+
+/** Reads the stored output once more. */
+function summarize(deps: SettleDeps, turn: TurnDirectory): TurnSummary | null {
+  const request = turn.request();
+  const provider = request && deps.providerOf(request.tool);
+  if (!provider) return null;
+  const parser = provider.parser({ turnIndex: request.turn_index });
+  const splitter = createLineSplitter();
+  const atUtc = timestampNow(deps.clock);
+  for (const part of partsOf(deps.files, turn.paths.stdout, 0, Number.POSITIVE_INFINITY)) {
+    for (const line of splitter.push(part)) if (!line.truncated) parser.line(line.text, atUtc);
+  }
+  for (const line of splitter.end()) if (!line.truncated) parser.line(line.text, atUtc);
+  parser.end(atUtc);
+  return parser.summary();
+}
+
+/** A file in pieces from `offset`, at most `maxBytes` in all; what is written meanwhile is read too. */
+export function* partsOf(
+  files: Files,
+  path: string,
+  offset: number,
+  maxBytes: number,
+): Generator<Uint8Array> {
+  let at = offset;
+  const end = offset + maxBytes;
+  while (at < end) {
+    const part = files.readPart(path, at, Math.min(end, at + partBytes));
+    if (part.length === 0) return;
+    at += part.length;
+    yield part;
+  }
+}

@@ -1,0 +1,219 @@
+import type { Manifest } from "../../protocol/files.ts";
+import type { Evidence } from "../../protocol/gateway.ts";
+import type { TurnRequest, TurnResult, TurnSession } from "../../protocol/turn-files.ts";
+import { timestampNow } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Ids } from "../../system/ids.ts";
+import type { Submission } from "../agent/agent.ts";
+import type { RunningTurn, TurnEnd } from "../agent/turns.ts";
+import type { EventLog } from "../diagnostics/event-log.ts";
+import type { ManifestStore } from "../sessions/manifest.ts";
+import type { TmuxPane } from "../terminal/tmux-command.ts";
+import { headlessOf, turnIndexOf } from "./chat-session.ts";
+import { type FollowDeps, type FollowedTurn, followTurn } from "./follow-turn.ts";
+import { settleTurn } from "./settle-turn.ts";
+import type { TurnDirectories, TurnDirectory } from "./turn-directory.ts";
+import type { TurnPane } from "./turn-pane.ts";
+import { toTurnRequest } from "./turn-request.ts";
+
+/** Begins turns, one at a time, and follows them to their end. */
+export interface TurnRunner {
+  active(): { turnId: string; turnIndex: number } | null;
+  /** The manifest with what turns have written since `manifest` was read. */
+  latest(manifest: Manifest): Manifest;
+  /** Writes the turn down and hands it to a bridge. Throws when it could not be begun; it then never runs. */
+  begin(wish: {
+    submission: Submission;
+    session: TurnSession;
+    pane: TmuxPane;
+    manifest: Manifest;
+  }): Promise<RunningTurn>;
+  /** See `AgentTurns.resume`. */
+  resume(requestId: string, onEvidence: (evidence: Evidence) => void): RunningTurn | null;
+  /** Follows what an earlier process began and did not see the end of. */
+  takeOver(manifest: Manifest | null): Promise<void>;
+  onChange(listener: () => void): void;
+  /** Turns that run go on. */
+  stop(): Promise<void>;
+}
+
+export interface TurnRunnerDeps extends FollowDeps {
+  ids: Ids;
+  turns: TurnDirectories;
+  pane: TurnPane;
+  manifests: ManifestStore;
+  manifestPath: string;
+  events: EventLog;
+}
+
+/** How long a bridge that was just put into the pane may take to claim its turn, and one of an earlier gateway. */
+const claimMs = { fresh: 30_000, left: 3000 };
+
+interface Current extends RunningTurn {
+  requestId: string | null;
+  followed: FollowedTurn | null;
+  /** Kept for whoever asks for the turn later. */
+  evidence: Evidence[];
+  onEvidence: (evidence: Evidence) => void;
+}
+
+export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
+  const { clock, files, ids, turns, manifests, manifestPath, events, log } = deps;
+  const listeners: (() => void)[] = [];
+  let current: Current | null = null;
+  let written: Manifest | null = null;
+
+  const changed = () => {
+    for (const tell of listeners) tell();
+  };
+
+  const latest = (manifest: Manifest): Manifest =>
+    written && headlessOf(written).life === headlessOf(manifest).life ? written : manifest;
+
+  /** `left`: by an earlier process, which has told of the events so far. */
+  function follow(turn: TurnDirectory, request: TurnRequest, left: boolean): Current {
+    const { turn_id: turnId, turn_index: turnIndex, request_id: requestId } = request;
+    const ended = Promise.withResolvers<TurnEnd>();
+    const following: Current = {
+      ...{ turnId, turnIndex, requestId, followed: null, evidence: [] },
+      ended: ended.promise,
+      onEvidence: () => {},
+    };
+    let seq = 0;
+
+    function tell(step: Evidence["step"], proof: string): void {
+      const evidence = { step, at_utc: timestampNow(clock), proof };
+      following.evidence.push(evidence);
+      following.onEvidence(evidence);
+    }
+
+    async function finish(result: TurnResult): Promise<void> {
+      await pin(turnIndex, result);
+      tell("turn_ended", `${result.status}, decided by ${result.completion_source}`);
+      events.append("turn_finished", { turn_id: turnId, turn_index: turnIndex, status: result.status });
+      if (current === following) current = null;
+      ended.resolve(toEnd(result));
+      changed();
+    }
+
+    current = following;
+    following.followed = followTurn(deps, turn, {
+      claimWithinMs: left ? claimMs.left : claimMs.fresh,
+      news: {
+        onStarted: (process) => tell("submitted", `the tool was started as process ${process.child_pid}`),
+        onEvent(event, { old }) {
+          seq += 1;
+          if (seq === 1) tell("turn_started", `the tool wrote its first event: ${event.kind}`);
+          if (old && left) return;
+          events.append("turn_event", {
+            turn_id: turnId,
+            turn_index: turnIndex,
+            turn_seq: seq,
+            event_kind: event.kind,
+            provider_event_type: event.provider_event_type,
+            message: event.message,
+          });
+        },
+        onEnd: (result) => void finish(result),
+      },
+    });
+    return following;
+  }
+
+  /** The conversation of a turn that was completed is the session's from now on (contract 3.5). */
+  async function pin(turnIndex: number, result: TurnResult): Promise<void> {
+    const { session_id: sessionId } = result;
+    if (result.status !== "completed" || sessionId === null) return;
+    try {
+      written = await manifests.update(manifestPath, (now) => {
+        const { pin_after_turn_index: after } = headlessOf(now);
+        if (typeof after === "number" && turnIndex <= after) return now;
+        return { ...now, headless: { ...now.headless, session_id: sessionId, role_bootstrap_applied: true } };
+      });
+    } catch (error) {
+      log.line("the conversation could not be pinned", { error: messageOf(error) });
+    }
+  }
+
+  /** The index of a turn that could not be begun is not given again. */
+  async function nextIndex(): Promise<number> {
+    written = await manifests.update(manifestPath, (now) => ({
+      ...now,
+      headless: { ...now.headless, turn_index: turnIndexOf(now) + 1 },
+    }));
+    return turnIndexOf(written);
+  }
+
+  return {
+    active: () => current && { turnId: current.turnId, turnIndex: current.turnIndex },
+    latest,
+    async begin({ submission, session, pane, manifest }) {
+      const { working_directory: workdir } = manifest.launch_plan;
+      if (!files.stat(workdir)?.directory) {
+        throw new ServiceError("precondition_failed", `the working directory ${workdir} is gone`);
+      }
+      const turnIndex = await nextIndex();
+      const request = toTurnRequest({
+        manifest,
+        turnId: submission.turnId ?? `turn-${ids.hex(6)}`,
+        turnIndex,
+        requestId: submission.requestId ?? null,
+        session,
+        requestedAtUtc: timestampNow(clock),
+        prompt: submission.prompt,
+        execution: submission.execution,
+      });
+      const turn = turns.create(request);
+      const following = follow(turn, request, false);
+      following.onEvidence = submission.onEvidence;
+      changed();
+      try {
+        await deps.pane.begin(turn.paths.folder, { pane, manifest });
+      } catch (error) {
+        const detail = messageOf(error);
+        await settleTurn(deps, turn, { unbegun: `its runner could not be started: ${detail}` });
+        throw new ServiceError("dispatch_failed", detail, { cause: error });
+      }
+      submission.onEvidence({
+        step: "typed",
+        at_utc: timestampNow(clock),
+        proof: `turn ${turn.turnId} was handed to its bridge`,
+      });
+      return following;
+    },
+    resume(requestId, onEvidence) {
+      if (current?.requestId === requestId) {
+        for (const evidence of current.evidence) onEvidence(evidence);
+        current.onEvidence = onEvidence;
+        return current;
+      }
+      const turn = turns.all().find((one) => one.request()?.request_id === requestId);
+      const result = turn?.result();
+      if (!turn || !result) return null;
+      const turnIndex = turn.request()?.turn_index ?? 0;
+      return { turnId: turn.turnId, turnIndex, ended: Promise.resolve(toEnd(result)) };
+    },
+    async takeOver(manifest) {
+      if (!manifest) return;
+      const [newest] = turns.list(1);
+      for (const turn of turns.all()) {
+        if (turn.result()) continue;
+        const request = turn.request();
+        // Written whole before anything could be begun: without it, nothing was.
+        if (!request) continue;
+        if (turn.turnId === newest?.turnId) follow(turn, request, true);
+        else await settleTurn(deps, turn, { unbegun: "its runner was never started" });
+      }
+      const result = newest?.result();
+      if (newest && result) await pin(newest.request()?.turn_index ?? 0, result);
+    },
+    onChange: (listener) => void listeners.push(listener),
+    async stop() {
+      await current?.followed?.stop();
+    },
+  };
+}
+
+function toEnd(result: TurnResult): TurnEnd {
+  return { status: result.status, detail: result.error ?? result.history_summary };
+}

@@ -1,0 +1,61 @@
+import { ServiceError } from "../../system/errors.ts";
+
+/** Mailbox addresses. Case counts. Source: contract 2.5; spec/mailbox-agui.md A2, E 4. Pure. */
+
+export const mailDomain = "svc.localhost";
+
+/** The mailbox from which notes of the operator come; every root has it. */
+export const operator = {
+  address: `SVC-operator@${mailDomain}`,
+  principalId: "SVC-operator",
+  role: "system_operator",
+} as const;
+
+const reservedPrefix = "SVC-";
+const local = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
+const domain = /^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/;
+/** How a stashed mailbox is named: such an address would be taken for one. */
+const stashed = /--[0-9a-f]{32}$/i;
+/** A folder may be named so, with what marks it as stashed behind. */
+const maxLength = 200;
+
+/** The address without the space around it. Throws `invalid_request` for what cannot name a mailbox. */
+export function parseAddress(text: string): string {
+  const address = text.trim();
+  const at = address.indexOf("@");
+  const valid =
+    at > 0 &&
+    address.length <= maxLength &&
+    local.test(address.slice(0, at)) &&
+    domain.test(address.slice(at + 1)) &&
+    !address.includes("..") &&
+    !stashed.test(address);
+  if (!valid) throw new ServiceError("invalid_request", `not a mailbox address: ${shown(text)}`);
+  return address;
+}
+
+/** Whether only the system may have this address. `address`: as `parseAddress` gives it. */
+export function isReserved(address: string): boolean {
+  return address.startsWith(reservedPrefix) && address.endsWith(`@${mailDomain}`);
+}
+
+/** The mailbox of an agent that was given no other. Throws `invalid_request` when the name leaves no letter over. */
+export function defaultMailbox(agentName: string): { address: string; principalId: string } {
+  const name = agentName.startsWith(reservedPrefix) ? agentName.slice(reservedPrefix.length) : agentName;
+  const word = name
+    .replace(/[^A-Za-z0-9_-]+/g, "-")
+    .replace(/-{2,}/g, "-")
+    .replace(/^[-_]+|-+$/g, "");
+  if (word === "") {
+    throw new ServiceError(
+      "invalid_request",
+      `no mailbox address can be made of the name ${shown(agentName)}`,
+    );
+  }
+  return { address: parseAddress(`${word}@${mailDomain}`), principalId: `${reservedPrefix}${word}` };
+}
+
+/** What someone typed, for a message: on one line, quoted, cut. */
+export function shown(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text);
+}

@@ -1,0 +1,47 @@
+/** Attachments. Source: spec/mailbox-agui.md A1. Pure. */
+
+export const maxAttachments = 50;
+export const maxAttachmentBytes = 25 * 1024 * 1024;
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  csv: "text/csv",
+  diff: "text/x-diff",
+  gif: "image/gif",
+  gz: "application/gzip",
+  html: "text/html",
+  jpeg: "image/jpeg",
+  jpg: "image/jpeg",
+  js: "text/javascript",
+  json: "application/json",
+  jsonl: "application/jsonl",
+  log: "text/plain",
+  md: "text/markdown",
+  mp4: "video/mp4",
+  patch: "text/x-diff",
+  pdf: "application/pdf",
+  png: "image/png",
+  py: "text/x-python",
+  sh: "application/x-sh",
+  svg: "image/svg+xml",
+  tar: "application/x-tar",
+  toml: "application/toml",
+  ts: "text/x-typescript",
+  txt: "text/plain",
+  webp: "image/webp",
+  xml: "application/xml",
+  yaml: "application/yaml",
+  yml: "application/yaml",
+  zip: "application/zip",
+};
+
+/** By the ending of the name; what no ending tells is application/octet-stream. */
+export function mediaTypeOf(fileName: string): string {
+  const ending = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase();
+  return (ending === undefined ? undefined : mediaTypes[ending]) ?? "application/octet-stream";
+}
+
+/** The last part of a path as a name that one line can show. */
+export function fileNameOf(path: string): string {
+  const name = path.split("/").findLast((part) => part !== "") ?? "";
+  return name.replace(/[\x00-\x1f\x7f-\x9f]/g, "_");
+}

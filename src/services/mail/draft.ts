@@ -1,0 +1,47 @@
+import { ServiceError } from "../../system/errors.ts";
+
+/** What a caller wrote, checked and made whole. All throw `invalid_request`. Pure. */
+
+export const maxRecipients = 256;
+export const maxBodyBytes = 8 * 1024 * 1024;
+const maxSubjectChars = 998;
+
+/** One line with something to see. */
+export function parseSubject(text: string): string {
+  const subject = text.toWellFormed().trim();
+  if (subject === "") throw new ServiceError("invalid_request", "the subject is blank");
+  if (/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(subject)) {
+    throw new ServiceError(
+      "invalid_request",
+      "the subject is not one line of text without control characters",
+    );
+  }
+  if (subject.length > maxSubjectChars) {
+    throw new ServiceError("invalid_request", `the subject is longer than ${maxSubjectChars} characters`);
+  }
+  return subject;
+}
+
+/** May be empty. */
+export function parseBody(text: string): string {
+  if (text.includes("\0")) throw new ServiceError("invalid_request", "the body contains a NUL character");
+  const body = text.toWellFormed();
+  if (new TextEncoder().encode(body).length > maxBodyBytes) {
+    throw new ServiceError("invalid_request", `the body is larger than ${maxBodyBytes / 1024 / 1024} MiB`);
+  }
+  return body;
+}
+
+/** Each recipient once: who is in `to` is not in `cc` too. Addresses are parsed by `parse`. */
+export function planRecipients(
+  draft: { to: readonly string[]; cc: readonly string[] },
+  parse: (address: string) => string,
+): { to: string[]; cc: string[] } {
+  if (draft.to.length === 0) throw new ServiceError("invalid_request", "a message needs a recipient");
+  if (draft.to.length + draft.cc.length > maxRecipients) {
+    throw new ServiceError("invalid_request", `a message has at most ${maxRecipients} recipients`);
+  }
+  const to = new Set(draft.to.map(parse));
+  const cc = new Set(draft.cc.map(parse));
+  return { to: [...to], cc: [...cc].filter((address) => !to.has(address)) };
+}

@@ -1,0 +1,78 @@
+import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { MailQuery } from "./mailbox.ts";
+import { isArchived } from "./view-state.ts";
+
+/** What to select, newest first. */
+export interface ListPlan {
+  box: string;
+  read: boolean | null;
+  answered: boolean | null;
+  /** Inclusive, as times are stored. */
+  sinceUtc: string | null;
+  /** Words that all must occur, each as the beginning of a word; never empty. */
+  words: readonly string[] | null;
+  /** What follows this message. */
+  after: Position | null;
+  limit: number | null;
+}
+
+/** Where a message stands in the order of a list. */
+export interface Position {
+  createdAtUtc: string;
+  messageId: string;
+}
+
+/**
+ * The selection that a query means, or null when nothing can meet it. Throws `invalid_request` for a time or cursor
+ * that is none. Source: spec/mailbox-agui.md A9. Pure.
+ */
+export function planList(query: MailQuery): ListPlan | null {
+  const after = query.cursor === null ? null : parseCursor(query.cursor);
+  const sinceMs = query.since === null ? null : parseTimestamp(query.since);
+  if (sinceMs === null && query.since !== null) {
+    throw new ServiceError("invalid_request", "since is not an RFC 3339 time");
+  }
+  if (query.limit !== null && !(Number.isInteger(query.limit) && query.limit > 0)) {
+    throw new ServiceError("invalid_request", "limit is not a positive whole number");
+  }
+  const words = query.query === null ? null : wordsOf(query.query);
+  // What is archived lies in the archive, and nothing else does.
+  if (query.archived !== null && query.archived !== isArchived(query.box)) return null;
+  if (words?.length === 0) return null;
+  return {
+    box: query.box,
+    read: query.readState === "any" ? null : query.readState === "read",
+    answered: query.answeredState === "any" ? null : query.answeredState === "answered",
+    sinceUtc: sinceMs === null ? null : storedTime(sinceMs),
+    words,
+    after,
+    limit: query.limit,
+  };
+}
+
+/** Milliseconds since the epoch as mail is stamped: such texts sort as their times do. */
+export function storedTime(epochMs: number): string {
+  return toTimestamp(epochMs).replace("+00:00", "Z");
+}
+
+export function toCursor(position: Position): string {
+  return Buffer.from(`${position.createdAtUtc} ${position.messageId}`).toString("base64url");
+}
+
+function parseCursor(cursor: string): Position {
+  const [createdAtUtc = "", messageId, ...more] = Buffer.from(cursor, "base64url").toString().split(" ");
+  if (messageId === undefined || more.length > 0 || parseTimestamp(createdAtUtc) === null) {
+    throw new ServiceError("invalid_request", "cursor is not the next_cursor of a list");
+  }
+  return { createdAtUtc, messageId };
+}
+
+/** At most 32 words; what holds no letter and no digit is no word. */
+function wordsOf(text: string): string[] {
+  return text
+    .replaceAll("\0", " ")
+    .split(/\s+/)
+    .filter((word) => /[\p{L}\p{N}]/u.test(word))
+    .slice(0, 32);
+}

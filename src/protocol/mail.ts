@@ -115,10 +115,20 @@ export const AttachmentInput = Strict({
 });
 export type AttachmentInput = Static<typeof AttachmentInput>;
 
+/** More would be a bulk mailing, which no agent writes by hand. */
+const maxRecipients = 1000;
+const maxAttachments = 100;
+
+const Recipients = (options: { minItems?: number }) =>
+  Type.Array(Address, { ...options, maxItems: maxRecipients });
+
 const content = {
-  subject: NonBlank("one line"),
-  body_content: Type.String({ description: "Markdown; may be empty" }),
-  attachments: Type.Optional(Type.Array(AttachmentInput)),
+  subject: Type.String({ minLength: 1, maxLength: 998, pattern: visiblePattern, description: "one line" }),
+  body_content: Type.String({
+    description:
+      "Markdown; may be empty. The first fence svc-notify in it becomes the notice unless notify_block is given",
+  }),
+  attachments: Type.Optional(Type.Array(AttachmentInput, { maxItems: maxAttachments })),
 };
 const notify = {
   notify_block: Type.Optional(Nullable(NotifyBlockInput)),
@@ -127,8 +137,8 @@ const notify = {
 
 export const MailSendRequest = Strict({
   schema_version: schemaVersion,
-  to: Type.Array(Address, { minItems: 1 }),
-  cc: Type.Optional(Type.Array(Address)),
+  to: Recipients({ minItems: 1 }),
+  cc: Type.Optional(Recipients({})),
   ...content,
   ...notify,
 });
@@ -156,13 +166,15 @@ export type MailReplyRequest = Static<typeof MailReplyRequest>;
 
 const MessageRefs = Type.Array(MessageRef, { minItems: 1, uniqueItems: true });
 
+const Flag = Type.Optional(Nullable(Type.Boolean({ description: "null or absent: left as it is" })));
+
 /** At least one of `read`, `answered`, `archived`. */
 export const MailMarkRequest = Strict({
   schema_version: schemaVersion,
   message_refs: MessageRefs,
-  read: Type.Optional(Type.Boolean()),
-  answered: Type.Optional(Type.Boolean()),
-  archived: Type.Optional(Type.Boolean()),
+  read: Flag,
+  answered: Flag,
+  archived: Flag,
 });
 export type MailMarkRequest = Static<typeof MailMarkRequest>;
 
@@ -215,3 +227,49 @@ export const MailLifecycleResult = Strict({
   messages: Type.Array(MailMessage),
 });
 export type MailLifecycleResult = Static<typeof MailLifecycleResult>;
+
+/** Where a mailbox is, beyond what every transport tells. */
+const FilesystemPlace = Strict({
+  root: Type.String(),
+  mailbox_kind: Words(["in_root", "symlink"]),
+  mailbox_path: Type.String(),
+  inbox_path: Type.String(),
+  sqlite_path: Type.String({ description: "catalog of the whole root" }),
+  local_sqlite_path: Type.String({ description: "flags of this mailbox" }),
+});
+const JmapPlace = Strict({
+  jmap_url: Nullable(Type.String()),
+  management_url: Nullable(Type.String()),
+  login_identity: Nullable(Type.String()),
+  credential_ref: Nullable(Type.String({ description: "names a secret; never the secret" })),
+  credential_file: Nullable(Type.String()),
+});
+
+const bindingIdentity = {
+  transport: MailTransport,
+  principal_id: Type.String(),
+  address: Type.String(),
+  bindings_version: Type.String({ description: "new at each registration" }),
+};
+
+/** An agent's mailbox and the gateway that serves it (spec/mailbox-agui.md A10). */
+export const MailResolveLive = Strict({
+  source: Type.Literal("manifest_binding"),
+  ...bindingIdentity,
+  mailbox: Strict({
+    ...bindingIdentity,
+    filesystem: Type.Optional(FilesystemPlace),
+    jmap: Type.Optional(JmapPlace),
+  }),
+  gateway: Nullable(
+    Strict({
+      source: Type.Literal("current_instance_record"),
+      host: Type.String(),
+      port: Type.Integer(),
+      base_url: Type.String({ description: "where a process of this machine reaches it" }),
+      protocol_version: Type.String(),
+      state_path: Type.String(),
+    }),
+  ),
+});
+export type MailResolveLive = Static<typeof MailResolveLive>;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { RegistryRecord } from "../../protocol/files.ts";
+import type { MailboxBinding, RegistryRecord } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -36,6 +36,8 @@ export interface Registry {
   markStopped(agentId: string, generationId: string, reason: string): Promise<boolean>;
   /** Null clears the locator. False as for `markStopped`, and for a record that is not running. */
   setGateway(agentId: string, generationId: string, gateway: GatewayLocator | null): Promise<boolean>;
+  /** Null takes it away. False as for `markStopped`. */
+  setMailbox(agentId: string, generationId: string, mailbox: MailboxBinding | null): Promise<boolean>;
   /** False when the record is absent or of another generation. */
   remove(agentId: string, generationId: string): Promise<boolean>;
   /** Records whose agent is gone are marked stopped (`session_gone`); unusable entries are removed. Idempotent. */
@@ -160,6 +162,10 @@ export function createRegistry(deps: RegistryDeps): Registry {
         const { gateway: _previous, ...rest } = record;
         return gateway === null ? rest : { ...rest, gateway };
       }),
+    setMailbox: (agentId, generationId, mailbox) =>
+      change(agentId, generationId, ({ mailbox: _previous, ...rest }) =>
+        mailbox === null ? rest : { ...rest, mailbox },
+      ),
     remove: (agentId, generationId) => change(agentId, generationId, () => "remove"),
     async cleanUp() {
       const cleaned: IgnoredEntry[] = [];

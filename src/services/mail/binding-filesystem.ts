@@ -1,0 +1,44 @@
+import type { MailboxBinding } from "../../protocol/files.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { MailboxOpener } from "./binding.ts";
+import type { MailRoot } from "./filesystem/root.ts";
+
+/**
+ * Opens the mailboxes below roots of the filesystem transport. Each root is opened once and kept until `close`. A
+ * binding can be acted on while its address is registered for its principal and the mailbox is there.
+ */
+export function createFilesystemOpener(deps: {
+  files: Pick<Files, "exists">;
+  openRoot: (root: string) => MailRoot;
+}): MailboxOpener {
+  const roots = new Map<string, MailRoot>();
+
+  function rootOf({ filesystem_root: path }: MailboxBinding): MailRoot {
+    if (path === undefined) throw new ServiceError("unsupported", "the binding names no filesystem_root");
+    const found = roots.get(path) ?? deps.openRoot(path);
+    roots.set(path, found);
+    return found;
+  }
+
+  return {
+    open: (binding) =>
+      rootOf(binding).openMailbox({ address: binding.address, principalId: binding.principal_id }),
+    obstacle(binding) {
+      try {
+        const { address, principal_id: principal } = binding;
+        const active = rootOf(binding).registrations.active(address);
+        if (!active) return `${address} is not registered any more; \`mailbox register\` does it again`;
+        if (active.owner_principal_id !== principal)
+          return `${address} belongs to ${active.owner_principal_id} now`;
+        return deps.files.exists(active.mailbox_path) ? null : `the folder of ${address} is not there`;
+      } catch (error) {
+        return messageOf(error);
+      }
+    },
+    close() {
+      for (const root of roots.values()) root.close();
+      roots.clear();
+    },
+  };
+}

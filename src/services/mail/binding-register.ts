@@ -1,0 +1,112 @@
+import type { MailboxBinding, Manifest } from "../../protocol/files.ts";
+import { type Clock, toTimestamp } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { FoundAgent } from "../sessions/find.ts";
+import type { ManifestStore } from "../sessions/manifest.ts";
+import type { Registry } from "../sessions/registry.ts";
+import { bindingOf } from "./binding.ts";
+import type { DeregisterResult, RegisterResult, Registrations } from "./filesystem/registrations.ts";
+
+/** Domain of the addresses of agents that were given none (spec/mailbox-agui.md A2). */
+const mailDomain = "svc.localhost";
+
+export interface RegisterDeps {
+  clock: Clock;
+  manifests: ManifestStore;
+  registry: Pick<Registry, "setMailbox">;
+}
+
+/** An open root of the filesystem transport. */
+export interface OpenRoot {
+  readonly root: string;
+  readonly registrations: Registrations;
+}
+
+export interface RegisterWish {
+  address?: string | undefined;
+  principalId?: string | undefined;
+  mode: "safe" | "force" | "stash";
+}
+
+/**
+ * Gives an agent a mailbox, also one that runs: registered below the root, then in the manifest, which a running
+ * gateway reads at its next call, then in the registry. Throws as `Registrations.register`. Source: contract 4.5;
+ * spec/mailbox-agui.md A2, A7, A10.
+ */
+export async function registerMailbox(
+  deps: RegisterDeps,
+  agent: Pick<FoundAgent, "manifest" | "manifestPath">,
+  at: OpenRoot,
+  wish: RegisterWish,
+): Promise<{ manifest: Manifest; binding: MailboxBinding; shared: RegisterResult }> {
+  const { agent_name: name } = agent.manifest;
+  const address = wish.address ?? `${name}@${mailDomain}`;
+  const principalId = wish.principalId ?? `SVC-${name}`;
+  const shared = at.registrations.register({
+    address,
+    principalId,
+    mode: wish.mode,
+    displayName: name,
+    manifestPathHint: agent.manifestPath,
+  });
+  const active = at.registrations.active(address);
+  if (!active) throw new ServiceError("conflict", `${address} was deregistered while it was being bound`);
+  const binding: MailboxBinding = {
+    transport: "filesystem",
+    principal_id: principalId,
+    address,
+    bindings_version: newBindingsVersion(deps.clock),
+    filesystem_root: at.root,
+    mailbox_kind: active.mailbox_kind,
+    mailbox_path: active.mailbox_path,
+  };
+  const manifest = await rebind(deps, agent, binding);
+  return { manifest, binding, shared };
+}
+
+/**
+ * Takes an agent's mailbox from it: `deactivate` keeps its mail for a later registration, `purge` does not. Throws
+ * `unsupported` for an agent without one, else as `Registrations.deregister`.
+ */
+export async function unregisterMailbox(
+  deps: RegisterDeps,
+  agent: Pick<FoundAgent, "manifest" | "manifestPath">,
+  openRoot: (root: string) => OpenRoot,
+  mode: "deactivate" | "purge",
+): Promise<{ manifest: Manifest; binding: MailboxBinding; shared: DeregisterResult | null }> {
+  const binding = bindingOf(() => agent.manifest);
+  if (binding.transport !== "filesystem" || binding.filesystem_root === undefined) {
+    throw new ServiceError(
+      "unsupported",
+      `a mailbox of the transport "${binding.transport}" is not registered here`,
+    );
+  }
+  const { registrations } = openRoot(binding.filesystem_root);
+  // Somebody may have deregistered the address already; the agent must be rid of it all the same.
+  const owned = registrations.active(binding.address)?.owner_principal_id === binding.principal_id;
+  const shared = owned ? registrations.deregister({ address: binding.address, mode }) : null;
+  const manifest = await rebind(deps, agent, null);
+  return { manifest, binding, shared };
+}
+
+async function rebind(
+  deps: RegisterDeps,
+  { manifest: { agent_id: agentId }, manifestPath }: Pick<FoundAgent, "manifest" | "manifestPath">,
+  binding: MailboxBinding | null,
+): Promise<Manifest> {
+  const written = await deps.manifests.update(manifestPath, (manifest) => withMailbox(manifest, binding));
+  await deps.registry.setMailbox(agentId, written.registry_generation_id, binding);
+  return written;
+}
+
+/** Pure. */
+function withMailbox(manifest: Manifest, binding: MailboxBinding | null): Manifest {
+  const { mailbox: _previous, ...plan } = manifest.launch_plan;
+  return { ...manifest, launch_plan: binding ? { ...plan, mailbox: binding } : plan };
+}
+
+/** A timestamp with microseconds, so that registrations in quick succession differ. */
+function newBindingsVersion(clock: Clock): string {
+  const micros = Math.floor((clock.monotonicMs() % 1) * 1000);
+  return toTimestamp(clock.nowMs()).replace("+00:00", `${String(micros).padStart(3, "0")}+00:00`);
+}

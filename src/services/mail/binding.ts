@@ -1,0 +1,136 @@
+import type { MailboxBinding, Manifest } from "../../protocol/files.ts";
+import type { Clock } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Mailbox } from "./mailbox.ts";
+
+/** Opens mailboxes of one transport. Makes nothing that is not there. */
+export interface MailboxOpener {
+  /** Throws ServiceError when the binding's fields do not name a mailbox that can be opened. */
+  open(binding: MailboxBinding): Mailbox;
+  /** Why the binding cannot be acted on now (its registration is not active, ...), or null. Asked at every call. */
+  obstacle(binding: MailboxBinding): string | null;
+  close(): void;
+}
+
+/** By the word that stands in a binding's `transport`. */
+export type MailboxOpeners = Readonly<Record<string, MailboxOpener>>;
+
+export interface BoundMailbox {
+  mailbox: Mailbox;
+  bindingsVersion: string;
+}
+
+/**
+ * The mailbox that a session's manifest names at this moment. The manifest is read at every call, so that an agent
+ * registered late has mail at once; the open mailbox is kept as long as `bindings_version` stays. Source: contract
+ * 4.1 mail rule 3; spec/mailbox-agui.md A9, A10.
+ */
+export interface MailBinding {
+  /**
+   * Throws ServiceError `unsupported` for a session without a usable binding: no readable manifest, no mailbox in
+   * its launch plan, a transport that is not known here, or a mailbox that cannot be acted on.
+   */
+  bound(): BoundMailbox;
+  /** The same, only the mailbox. */
+  current(): Mailbox;
+  /** Whether `bound` would resolve, and if not why. Never throws. */
+  supported(): { supported: boolean; error: string | null };
+  /** Told after mail may have come to the bound mailbox; a hint. Returns the function that ends it. */
+  onArrival(listener: () => void): () => void;
+  /** Closes its openers too. */
+  close(): void;
+}
+
+/** What is under way in a mailbox that was replaced by a new registration may still end there. */
+const retireMs = 60_000;
+
+export function createMailBinding(deps: {
+  readManifest: () => Manifest;
+  openers: MailboxOpeners;
+  clock: Clock;
+}): MailBinding {
+  const { openers, clock } = deps;
+  const listeners = new Set<() => void>();
+  const retired = new Map<Mailbox, () => void>();
+  let kept: { key: string; mailbox: Mailbox; bindingsVersion: string } | null = null;
+
+  function retire(): void {
+    if (!kept) return;
+    const { mailbox } = kept;
+    kept = null;
+    const cancel = clock.after(retireMs, () => {
+      retired.delete(mailbox);
+      mailbox.close();
+    });
+    retired.set(mailbox, cancel);
+  }
+
+  function open(opener: MailboxOpener, binding: MailboxBinding): Mailbox {
+    try {
+      const mailbox = opener.open(binding);
+      mailbox.onArrival(() => {
+        for (const listener of [...listeners]) listener();
+      });
+      return mailbox;
+    } catch (error) {
+      throw unusable(`its mailbox ${binding.address} cannot be opened: ${messageOf(error)}`, error);
+    }
+  }
+
+  function bound(): BoundMailbox {
+    const binding = bindingOf(deps.readManifest);
+    const opener = Object.hasOwn(openers, binding.transport) ? openers[binding.transport] : undefined;
+    if (!opener) throw unusable(`no mailbox of the transport "${binding.transport}" can be opened here`);
+    const obstacle = opener.obstacle(binding);
+    if (obstacle !== null) throw unusable(obstacle);
+    const key = JSON.stringify(binding);
+    if (kept?.key === key) return kept;
+    retire();
+    kept = { key, mailbox: open(opener, binding), bindingsVersion: binding.bindings_version };
+    return kept;
+  }
+
+  return {
+    bound,
+    current: () => bound().mailbox,
+    supported() {
+      try {
+        bound();
+        return { supported: true, error: null };
+      } catch (error) {
+        return { supported: false, error: messageOf(error) };
+      }
+    },
+    onArrival(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    close() {
+      retire();
+      for (const [mailbox, cancel] of retired) {
+        cancel();
+        mailbox.close();
+      }
+      retired.clear();
+      for (const opener of Object.values(openers)) opener.close();
+    },
+  };
+}
+
+/** The binding in a manifest. Throws `unsupported` when it cannot be read or has none; says what to do then. */
+export function bindingOf(readManifest: () => Manifest): MailboxBinding {
+  let manifest: Manifest;
+  try {
+    manifest = readManifest();
+  } catch (error) {
+    throw unusable(`its manifest cannot be read: ${messageOf(error)}`, error);
+  }
+  const binding = manifest.launch_plan.mailbox;
+  if (binding) return binding;
+  const command = `svc-mgr agents single --agent-name ${manifest.agent_name} mailbox register`;
+  throw unusable(`it has none. Give it one with: ${command}`);
+}
+
+function unusable(why: string, cause?: unknown): ServiceError {
+  return new ServiceError("unsupported", `this session has no usable mailbox: ${why}`, { cause });
+}

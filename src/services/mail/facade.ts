@@ -1,0 +1,157 @@
+import type {
+  MailArchiveRequest,
+  MailLifecycleResult,
+  MailList,
+  MailListRequest,
+  MailMarkRequest,
+  MailMessage,
+  MailMoveRequest,
+  MailOperation,
+  MailPostRequest,
+  MailRefRequest,
+  MailReplyRequest,
+  MailResult,
+  MailSendRequest,
+  MailStatus,
+} from "../../protocol/mail.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { BoundMailbox } from "./binding.ts";
+import { fitCarrier, toFlagChange, toMailDraft, toPostDraft, toQuery, toReplyDraft } from "./compose.ts";
+import type { Mail, Mailbox } from "./mailbox.ts";
+
+/**
+ * One agent's mail in the contract's words, whatever carries it. Refuses, in this order: what is wrong with the
+ * request itself, `unavailable` where mail is not served, what is wrong with the binding, `unsupported` for what the
+ * carrier cannot do, then what the mailbox says (see `Mailbox`). Never uses the terminal. Source: contract 4.1 mail
+ * rules; spec/mailbox-agui.md A9; spec/gateway.md 2.5.
+ */
+export interface MailFacade {
+  status(): Promise<MailStatus>;
+  list(request: MailListRequest): Promise<MailList>;
+  peek(request: MailRefRequest): Promise<MailResult>;
+  read(request: MailRefRequest): Promise<MailResult>;
+  send(request: MailSendRequest): Promise<MailResult>;
+  post(request: MailPostRequest): Promise<MailResult>;
+  reply(request: MailReplyRequest): Promise<MailResult>;
+  mark(request: MailMarkRequest): Promise<MailLifecycleResult>;
+  move(request: MailMoveRequest): Promise<MailLifecycleResult>;
+  archive(request: MailArchiveRequest): Promise<MailLifecycleResult>;
+}
+
+export function createMailFacade(deps: {
+  /** Asked at every call. Throws what the caller is told when there is no usable mailbox. */
+  bound: () => BoundMailbox;
+  /** Mail is served here at all: a gateway serves it on loopback only (contract 4.1 mail rule 2). */
+  served: boolean;
+}): MailFacade {
+  function open(): BoundMailbox {
+    if (deps.served) return deps.bound();
+    throw new ServiceError(
+      "unavailable",
+      "mail is served on a loopback listener only; this one is open to others",
+    );
+  }
+
+  async function told(
+    { mailbox }: BoundMailbox,
+    operation: MailOperation,
+    result: Promise<Mail>,
+  ): Promise<MailResult> {
+    const message = toWire(await result);
+    return { ...identityOf(mailbox), operation, message };
+  }
+
+  async function changed(
+    { mailbox }: BoundMailbox,
+    operation: MailOperation,
+    result: Promise<Mail[]>,
+  ): Promise<MailLifecycleResult> {
+    const messages = (await result).map(toWire);
+    return { ...identityOf(mailbox), operation, message_count: messages.length, messages };
+  }
+
+  const inBox = ({ box }: MailRefRequest) => (box == null ? {} : { box });
+
+  return {
+    async status() {
+      const { mailbox, bindingsVersion } = open();
+      return { ...identityOf(mailbox), bindings_version: bindingsVersion };
+    },
+    async list(request) {
+      const query = toQuery(request);
+      const { mailbox } = open();
+      if (query.query !== null && !mailbox.capabilities.search) {
+        throw new ServiceError("unsupported", "this mailbox's transport cannot search: leave out `query`");
+      }
+      const page = await mailbox.list(query);
+      const messages = page.messages.map(toWire);
+      return {
+        ...identityOf(mailbox),
+        box: query.box,
+        message_count: messages.length,
+        open_count: messages.filter(({ archived }) => !archived).length,
+        unread_count: messages.filter(({ unread }) => unread).length,
+        messages: query.includeBody ? messages : messages.map((one) => ({ ...one, body_text: null })),
+        next_cursor: page.nextCursor,
+      };
+    },
+    async peek(request) {
+      const bound = open();
+      return told(bound, "peek", bound.mailbox.peek(request.message_ref, inBox(request)));
+    },
+    async read(request) {
+      const bound = open();
+      return told(bound, "read", bound.mailbox.read(request.message_ref, inBox(request)));
+    },
+    async send(request) {
+      const draft = toMailDraft(request);
+      const bound = open();
+      const { mailbox } = bound;
+      return told(bound, "send", mailbox.send(fitCarrier(draft, request, mailbox.capabilities)));
+    },
+    async post(request) {
+      const draft = toPostDraft(request);
+      const bound = open();
+      const { mailbox } = bound;
+      if (!mailbox.capabilities.post) {
+        throw new ServiceError(
+          "unsupported",
+          "the operator can post to a mailbox of the filesystem transport only",
+        );
+      }
+      return told(bound, "post", mailbox.post(fitCarrier(draft, request, mailbox.capabilities)));
+    },
+    async reply(request) {
+      const draft = toReplyDraft(request);
+      const bound = open();
+      const { mailbox } = bound;
+      return told(
+        bound,
+        "reply",
+        mailbox.reply(request.message_ref, fitCarrier(draft, request, mailbox.capabilities)),
+      );
+    },
+    async mark(request) {
+      const change = toFlagChange(request);
+      const bound = open();
+      return changed(bound, "mark", bound.mailbox.mark(request.message_refs, change));
+    },
+    async move(request) {
+      const bound = open();
+      return changed(bound, "move", bound.mailbox.move(request.message_refs, request.destination_box));
+    },
+    async archive(request) {
+      const bound = open();
+      return changed(bound, "archive", bound.mailbox.archive(request.message_refs));
+    },
+  };
+}
+
+function identityOf({ transport, principalId, address }: Mailbox) {
+  return { schema_version: 1 as const, transport, principal_id: principalId, address };
+}
+
+/** A message as callers may see it: how a notice is authenticated, never with what. Pure. */
+export function toWire({ notify_auth: auth, ...message }: Mail): MailMessage {
+  return { ...message, notify_auth: auth && { scheme: auth.scheme } };
+}

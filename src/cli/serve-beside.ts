@@ -23,6 +23,7 @@ export async function serveBeside(facts: {
     ...facts.listener,
     token: facts.token,
     profiles: readProfiles(world.system, io.env),
+    env: io.env,
     registry: world.registry,
   });
   const stopped = untilStopped(() => gateway.stop());

@@ -15,6 +15,7 @@ const gateway = createGateway({
   port: 0,
   token: null,
   profiles: [],
+  env: process.env,
   timings: { ...defaultTimings, stability_threshold_seconds: 0.15, completion_stability_seconds: 0.15 },
 });
 const stopped = untilStopped(() => gateway.stop());

@@ -46,6 +46,7 @@ export default command({
       ...listener,
       token,
       profiles: readProfiles(system, io.env),
+      env: io.env,
       timings: readTimings("tui-", args),
       execution,
       registry,

@@ -1,6 +1,7 @@
 import type { StoredRequest, Transition } from "../../db/gateway/request-store.ts";
 import type { Evidence } from "../../protocol/gateway.ts";
 import type { InterruptOutcome, SubmitOutcome } from "../agent/agent.ts";
+import type { RunningTurn, TurnEnd } from "../agent/turns.ts";
 
 /** How a request left the execution slot, or never got into it. */
 export type End = Pick<Transition, "result" | "errorDetail" | "evidence"> & { to: "completed" | "failed" };
@@ -23,6 +24,15 @@ export function endOf(request: StoredRequest, outcome: SubmitOutcome | Interrupt
       return { to: "failed", errorDetail: outcome.detail, result: { outcome: "failed", ...typed } };
     }
   }
+}
+
+/** The end of a prompt whose turn held the slot until it ended; only a completed turn completes it. */
+export function endOfTurn(request: StoredRequest, turn: RunningTurn, ended: TurnEnd, at: string): End {
+  const result = { outcome: ended.status, turn_id: turn.turnId, turn_index: turn.turnIndex };
+  if (ended.status === "completed") {
+    return { to: "completed", result: { request_kind: request.kind, completed_at_utc: at, ...result } };
+  }
+  return { to: "failed", errorDetail: ended.detail ?? `the turn was ${ended.status}`, result };
 }
 
 /** The end of a request whose gateway died while it held the slot; `settled` is what was found of it (ruling 7). */

@@ -1,15 +1,29 @@
 import type { StoredRequest, Transition } from "../../db/gateway/request-store.ts";
 import type { Coalesced } from "./coalesce.ts";
 
+export interface Superseding {
+  transitions: Transition[];
+  /** Fields of the event that tells of the requests which `transitions` coalesce; null when there are none. */
+  coalesced: Record<string, unknown> | null;
+}
+
 /**
  * The changes that put `request` into the slot at `at`, in one transaction: first the requests it stands for, then
- * itself. `coalesced`: fields of the event that tells of the former; null when there are none. Source: contract 3.1.
+ * itself. Source: contract 3.1.
  */
-export function promotionOf(
-  request: StoredRequest,
-  collapsed: Coalesced | null,
-  at: string,
-): { transitions: Transition[]; coalesced: Record<string, unknown> | null } {
+export function promotionOf(request: StoredRequest, collapsed: Coalesced | null, at: string): Superseding {
+  const { transitions, coalesced } = supersededBy(request, collapsed, at);
+  return {
+    transitions: [
+      ...transitions,
+      { requestId: request.requestId, from: "accepted", to: "running", startedAtUtc: at },
+    ],
+    coalesced,
+  };
+}
+
+/** The changes of the requests that `request` stands for. */
+export function supersededBy(request: StoredRequest, collapsed: Coalesced | null, at: string): Superseding {
   const superseded = collapsed?.superseded ?? [];
   const transitions = superseded.map(
     (one): Transition => ({
@@ -27,10 +41,7 @@ export function promotionOf(
     }),
   );
   return {
-    transitions: [
-      ...transitions,
-      { requestId: request.requestId, from: "accepted", to: "running", startedAtUtc: at },
-    ],
+    transitions,
     coalesced:
       collapsed && superseded.length > 0
         ? {

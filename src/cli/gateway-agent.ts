@@ -1,0 +1,141 @@
+import type { Manifest } from "../protocol/files.ts";
+import type { TrackingTimings } from "../protocol/terminal.ts";
+import type { Agent } from "../services/agent/agent.ts";
+import { backendFacts } from "../services/agent/backends.ts";
+import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
+import type { EventLog } from "../services/diagnostics/event-log.ts";
+import type { Log } from "../services/diagnostics/gateway-log.ts";
+import { createHeadlessAgent } from "../services/headless/headless-agent.ts";
+import { createHeadlessPresence } from "../services/headless/presence.ts";
+import { headlessProvider } from "../services/headless/providers.ts";
+import { createTurnDirectories } from "../services/headless/turn-directory.ts";
+import { createTurnPane } from "../services/headless/turn-pane.ts";
+import { createTurnRunner } from "../services/headless/turn-runner.ts";
+import { createManifestStore } from "../services/sessions/manifest.ts";
+import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
+import { createPaneDoor } from "../services/terminal/pane-door.ts";
+import type { CompiledProfile } from "../services/terminal/profile.ts";
+import { createTmux } from "../services/terminal/tmux-command.ts";
+import { createControlConnection } from "../services/terminal/tmux-control.ts";
+import { createTracker } from "../services/terminal/tracker.ts";
+import { newTransitions } from "../services/terminal/transition-events.ts";
+import { ServiceError } from "../system/errors.ts";
+import { createLocks } from "../system/locks.ts";
+import type { System } from "../system/system.ts";
+import { createWatcher } from "../system/watcher.ts";
+
+export interface GatewayAgentOptions {
+  system: System;
+  manifest: Manifest;
+  sessionRoot: string;
+  /** Null for a tool that no profile describes. */
+  profile: CompiledProfile | null;
+  timings: TrackingTimings;
+  log: Log;
+  events: EventLog;
+  /** What the turns of a headless agent are started with. */
+  env: Environment;
+  bridgeCommand: readonly string[];
+}
+
+/** The agent of a gateway with everything that watches it. */
+export interface GatewayAgent {
+  agent: Agent;
+  start(): void;
+  /** Resolves when something is known of the agent, or after `timeoutMs`. */
+  firstLook(timeoutMs: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Wires the agent of a session by its backend. Throws `unsupported` for a tool that has no headless form. */
+export function createGatewayAgent(options: GatewayAgentOptions): GatewayAgent {
+  return backendFacts(options.manifest.backend).headless ? headless(options) : terminal(options);
+}
+
+function controlOf({ system, manifest, log }: GatewayAgentOptions) {
+  return createControlConnection({
+    processes: system.processes,
+    clock: system.clock,
+    session: manifest.tmux_session_name,
+    log: (message) => log.line(message),
+    ...(manifest.tmux.socket === undefined ? {} : { socket: manifest.tmux.socket }),
+  });
+}
+
+function terminal(options: GatewayAgentOptions): GatewayAgent {
+  const { system, manifest, profile, log, events } = options;
+  const { clock, ids, steps } = system;
+  const control = controlOf(options);
+  const tracker = createTracker({ ...options, control, processes: system.processes, clock });
+  tracker.subscribe((state, { before, material }) => {
+    if (!material) return;
+    for (const transition of newTransitions(before, state)) events.append("terminal_state", transition);
+  });
+  return {
+    agent: createTerminalAgent({
+      backend: manifest.backend,
+      tool: manifest.tool,
+      profile,
+      view: tracker,
+      door: createPaneDoor({ control, ids, steps, paneId: tracker.paneId }),
+      clock,
+      log,
+    }),
+    start() {
+      control.start();
+      tracker.start();
+    },
+    firstLook: (timeoutMs) => tracker.firstLook(timeoutMs),
+    async stop() {
+      await tracker.stop();
+      await control.stop();
+    },
+  };
+}
+
+function headless(options: GatewayAgentOptions): GatewayAgent {
+  const { system, manifest, sessionRoot, log, events } = options;
+  const { clock, files, processes } = system;
+  const provider = headlessProvider(manifest.tool);
+  if (!provider) throw new ServiceError("unsupported", `${manifest.tool} has no headless form that we drive`);
+  const control = controlOf(options);
+  const tmux = createTmux({ processes, steps: system.steps, socket: manifest.tmux.socket });
+  const locks = createLocks({ clock });
+  const watcher = createWatcher();
+  const manifests = createManifestStore({ files, locks });
+  const manifestPath = sessionPaths(sessionRoot).manifest;
+  const turns = createTurnDirectories({ files, sessionRoot });
+  const presence = createHeadlessPresence({ clock, tmux, readManifest: () => manifests.read(manifestPath) });
+  const settling = { clock, files, processes, locks, providerOf: headlessProvider };
+  const pane = createTurnPane({
+    ...system,
+    tmux,
+    sessionRoot,
+    bridgeCommand: options.bridgeCommand,
+    personEnvironment: options.env,
+  });
+  const runner = createTurnRunner({
+    ...settling,
+    ...{ ids: system.ids, watcher, log, turns, pane, manifests, manifestPath, events },
+  });
+  const agent = createHeadlessAgent({
+    ...settling,
+    ...{ backend: manifest.backend, tool: manifest.tool, provider, presence, turns, runner, log },
+  });
+  let ends: (() => void)[] = [];
+  return {
+    agent,
+    start() {
+      ends = [control.onEvent(presence.wake), watcher.watch(sessionRoot, presence.wake)];
+      control.start();
+      agent.start();
+    },
+    // The first look is at tmux itself and needs no limit of its own: each of its commands has one.
+    firstLook: () => agent.firstLook(),
+    async stop() {
+      for (const end of ends) end();
+      await agent.stop();
+      await control.stop();
+    },
+  };
+}

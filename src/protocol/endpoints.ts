@@ -15,6 +15,7 @@ import {
   SendKeysRequest,
   SendKeysResult,
 } from "./gateway.ts";
+import { reminderEndpoints } from "./reminders.ts";
 import {
   DecisionAnswer,
   DecisionResult,
@@ -174,6 +175,7 @@ export const gatewayEndpoints = {
     status: 200,
     reply: ReconcileResult,
   }),
+  ...reminderEndpoints,
 } as const;
 
 /** Answers that do not end by themselves; not part of the typed client. */

@@ -25,6 +25,13 @@ export const Waiting = Strict({
 });
 export type Waiting = Static<typeof Waiting>;
 
+/** Reminders that ended with the gateway before this one (additional; ruling 17). */
+export const RemindersLost = Strict({
+  count: Type.Integer({ minimum: 1, description: "each is told by an event reminder_lost_on_restart" }),
+  at_utc: Timestamp,
+});
+export type RemindersLost = Static<typeof RemindersLost>;
+
 export const GatewayStatus = Strict(
   {
     schema_version: SchemaVersion1,
@@ -48,6 +55,7 @@ export const GatewayStatus = Strict(
     managed_agent_instance_epoch: Type.Integer({ minimum: 0 }),
     managed_agent_instance_id: Type.Optional(Type.String()),
     waiting: Type.Optional(Waiting),
+    reminders_lost: Type.Optional(RemindersLost),
   },
   { description: "one gateway's status (contract 2.1), also kept as state.json" },
 );

@@ -15,6 +15,16 @@ interface Call {
   body?: object;
 }
 
+const reminder = {
+  mode: "one_off",
+  title: "look again",
+  prompt: "Look again",
+  ranking: 0,
+  start_after_seconds: 60,
+} as const;
+const oneReminder = async ({ reminders }: GatewayBundle) =>
+  `/v1/reminders/${reminders.create([reminder]).reminders[0]?.reminder_id}`;
+
 /** One good call of every operation: a declaration without one does not compile. */
 const calls: Record<Name, Call> = {
   health: {},
@@ -36,6 +46,11 @@ const calls: Record<Name, Call> = {
   decide: { body: { option: 1 } },
   sendKeys: { body: { sequence: "y<[Enter]>" } },
   reconcile: {},
+  createReminders: { body: { reminders: [reminder] } },
+  listReminders: {},
+  readReminder: { url: oneReminder },
+  updateReminder: { url: oneReminder, body: reminder },
+  deleteReminder: { url: oneReminder },
   openApiDocument: {},
   referencePage: {},
 };

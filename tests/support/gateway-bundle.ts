@@ -7,6 +7,8 @@ import { createEventStream } from "../../src/services/diagnostics/event-stream.t
 import { createKeyControl } from "../../src/services/prompt/key-control.ts";
 import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
+import type { Ledger } from "../../src/services/reminders/ledger.ts";
+import { createReminders, type Reminders } from "../../src/services/reminders/reminders.ts";
 import { createStatusBoard, type StatusBoard } from "../../src/services/status/status-board.ts";
 import { toTimestamp } from "../../src/system/clock.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
@@ -19,6 +21,7 @@ export interface GatewayBundle extends AsyncDisposable {
   store: RequestStore;
   queue: Queue;
   board: StatusBoard;
+  reminders: Reminders;
   app: GatewayApp;
   events: GatewayEvent[];
   /** How many follow the events now. */
@@ -36,6 +39,7 @@ export function createGatewayBundle(
     start?: boolean;
     token?: string;
     observation?: HttpObservation;
+    ledger?: Ledger;
   } = {},
 ): GatewayBundle {
   const clock = createFakeClock();
@@ -84,6 +88,7 @@ export function createGatewayBundle(
     clock,
     onReconciled: () => queue.reload(),
     queue: queueFacts,
+    reminders: () => ({ executing: reminders.executing(), lost: reminders.lost() }),
   });
   const queue: Queue = createQueue({
     store,
@@ -94,15 +99,40 @@ export function createGatewayBundle(
     log,
     admission: board.admission,
     epoch: board.epoch,
-    onChange: board.refresh,
+    slotTaken: () => reminders.slotTaken(),
+    onChange: () => {
+      board.refresh();
+      reminders.wake();
+    },
   });
-  const prompt = createPromptControl({ agent, queue, board, events: eventLog, log });
+  const reminders: Reminders = createReminders({
+    agent,
+    clock,
+    ids,
+    events: eventLog,
+    log,
+    ledger: options.ledger ?? { takeOver: () => null, keep: () => {} },
+    admission: board.admission,
+    queue: queueFacts,
+    onChange: () => {
+      board.refresh();
+      queue.wake();
+    },
+  });
+  const prompt = createPromptControl({
+    agent,
+    queue: { depth: queue.depth, running: () => queue.running() || reminders.executing() },
+    board,
+    events: eventLog,
+    log,
+  });
   const app = createGatewayApp({
     services: {
       board,
       queue,
       prompt,
       keys: createKeyControl({ agent, board, events: eventLog, clock }),
+      reminders,
       agent,
       stream,
     },
@@ -113,15 +143,20 @@ export function createGatewayBundle(
   agent.onChange(() => {
     board.refresh();
     queue.wake();
+    reminders.wake();
   });
   board.refresh();
-  if (options.start ?? true) queue.start();
+  if (options.start ?? true) {
+    queue.start();
+    reminders.start();
+  }
   return {
     clock,
     agent,
     store,
     queue,
     board,
+    reminders,
     app,
     events,
     followers: () => listeners.size,
@@ -130,6 +165,7 @@ export function createGatewayBundle(
     async [Symbol.asyncDispose]() {
       stream.close();
       await queue.stop();
+      await reminders.stop();
       store.close();
     },
   };

@@ -12,6 +12,7 @@ import { openApiRoutes } from "../openapi/routes.ts";
 import { controlRoutes } from "./control.ts";
 import { eventRoutes } from "./events.ts";
 import { gatewayOpenApi } from "./openapi.ts";
+import { reminderRoutes } from "./reminders.ts";
 import type { GatewayServices } from "./services.ts";
 
 const endpoints = gatewayEndpoints;
@@ -85,6 +86,7 @@ export function createGatewayApp(options: {
     .use(statusRoutes(services))
     .use(requestRoutes(services))
     .use(controlRoutes(services))
+    .use(reminderRoutes(services))
     .use(eventRoutes(services))
     .use(openApiRoutes(gatewayOpenApi));
 }

@@ -3,6 +3,7 @@ import type { EventStream } from "../../services/diagnostics/event-stream.ts";
 import type { KeyControl } from "../../services/prompt/key-control.ts";
 import type { PromptControl } from "../../services/prompt/prompt-control.ts";
 import type { Queue } from "../../services/queue/queue.ts";
+import type { Reminders } from "../../services/reminders/reminders.ts";
 import type { StatusBoard } from "../../services/status/status-board.ts";
 
 /** What the gateway's routes call. */
@@ -11,6 +12,7 @@ export interface GatewayServices {
   queue: Pick<Queue, "accept" | "record" | "list">;
   prompt: PromptControl;
   keys: KeyControl;
+  reminders: Pick<Reminders, "create" | "list" | "get" | "update" | "remove">;
   stream: Pick<EventStream, "follow">;
   agent: Pick<
     Agent,

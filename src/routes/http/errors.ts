@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import type { ErrorBody } from "../../protocol/wire.ts";
+import type { ErrorBody, ValidationIssue } from "../../protocol/wire.ts";
 import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
 import { toIssues } from "./issues.ts";
 import { type Route, routesAt } from "./routes-at.ts";
@@ -38,6 +38,8 @@ export function httpErrors(deps: { faults: FaultReporter; routes: () => readonly
     };
     const refusal = serviceErrorOf(error);
     if (refusal) {
+      const issues = refusal.data?.["issues"];
+      if (Array.isArray(issues)) return reply(statusOf[refusal.reason], { detail: inBody(issues) });
       const candidates = refusal.data?.["agent_ids"];
       const body: ErrorBody = {
         detail: refusal.message,
@@ -59,6 +61,11 @@ export function httpErrors(deps: { faults: FaultReporter; routes: () => readonly
     }
     return reply(500, { detail: "internal error", error_id: deps.faults.report(error) });
   });
+}
+
+/** Findings of a service about a body, each `loc` from there down. */
+function inBody(issues: ValidationIssue[]): ValidationIssue[] {
+  return issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] }));
 }
 
 /** A refusal thrown while a body was read arrives wrapped as the cause of a parse error. */

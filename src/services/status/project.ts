@@ -4,6 +4,7 @@ import {
   type ExecutionMode,
   type GatewayStatus,
   protocolVersion,
+  type RemindersLost,
   type RequestAdmission,
   type Waiting,
 } from "../../protocol/gateway.ts";
@@ -32,6 +33,7 @@ export interface StatusFacts {
   activeExecution: ActiveExecution;
   queueDepth: number;
   waiting: Waiting | null;
+  remindersLost: RemindersLost | null;
 }
 
 /** Whether new work is let in. Unavailability comes before reconciliation (spec/gateway.md 2.1). */
@@ -74,6 +76,7 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
     managed_agent_instance_epoch: instance.epoch,
     ...(instance.instanceId === null ? {} : { managed_agent_instance_id: instance.instanceId }),
     ...(facts.waiting ? { waiting: facts.waiting } : {}),
+    ...(facts.remindersLost ? { reminders_lost: facts.remindersLost } : {}),
   };
 }
 

@@ -1,5 +1,11 @@
 import type { InstanceRow, RequestStore } from "../../db/gateway/request-store.ts";
-import type { ActiveExecution, GatewayStatus, RequestAdmission, Waiting } from "../../protocol/gateway.ts";
+import type {
+  ActiveExecution,
+  GatewayStatus,
+  RemindersLost,
+  RequestAdmission,
+  Waiting,
+} from "../../protocol/gateway.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
@@ -35,11 +41,13 @@ export interface StatusBoardDeps {
   agent: Agent;
   events: EventLog;
   log: Log;
-  /** The queue's side of the status; read on every refresh. */
   clock: Clock;
   /** Requests have been failed and admission may be open again. */
   onReconciled: () => void;
+  /** The queue's side of the status; read on every refresh. */
   queue: () => { depth: number; running: boolean; waiting: Waiting | null };
+  /** The reminders' side: whether one is being delivered, and what the former process took with it. */
+  reminders: () => { executing: boolean; lost: RemindersLost | null };
 }
 
 export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
@@ -66,7 +74,8 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
 
   function status(): GatewayStatus {
     const { depth, running, waiting } = deps.queue();
-    const activeExecution: ActiveExecution = running ? "running" : "idle";
+    const { executing, lost } = deps.reminders();
+    const activeExecution: ActiveExecution = running || executing ? "running" : "idle";
     return toStatus({
       identity,
       listener,
@@ -75,6 +84,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       activeExecution,
       queueDepth: depth,
       waiting,
+      remindersLost: lost,
     });
   }
 

@@ -49,10 +49,12 @@ export function parseKeySequence(sequence: string, escapeSpecialKeys = false): K
   return { ok: true, tokens };
 }
 
-/** The same tokens with exactly one Enter at the end (contract 4.1, `ensure_enter` of reminders). */
-export function ensureEnter(tokens: readonly KeyToken[]): KeyToken[] {
-  const last = tokens.findLastIndex((token) => token.kind === "text" || token.name !== "Enter");
-  return [...tokens.slice(0, last + 1), { kind: "key", name: "Enter" }];
+/** The same sequence with exactly one `<[Enter]>` at its end (contract 4.3, `ensure_enter` of reminders). Pure. */
+export function withOneEnter(sequence: string): string {
+  const enter = "<[Enter]>";
+  let end = sequence.length;
+  while (sequence.endsWith(enter, end)) end -= enter.length;
+  return sequence.slice(0, end) + enter;
 }
 
 function isKeyName(name: string): name is KeyName {

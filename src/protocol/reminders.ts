@@ -1,0 +1,187 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { endpoint } from "./endpoint.ts";
+import { Waiting } from "./gateway.ts";
+import {
+  ErrorBody,
+  NonBlank,
+  Nullable,
+  SchemaVersion1,
+  Strict,
+  Timestamp,
+  ValidationErrorBody,
+  Words,
+} from "./wire.ts";
+
+/** Reminders of one gateway: kept in its memory, gone when it stops. Source: contract 2.3, 3.3, 4.3. */
+
+const seconds = (description: string) => Type.Number({ exclusiveMinimum: 0, description });
+const orNull = <T extends Parameters<typeof Nullable>[0]>(schema: T) => Type.Optional(Nullable(schema));
+
+const ReminderMode = Words(["one_off", "repeat"]);
+
+const definition = {
+  mode: ReminderMode,
+  title: NonBlank("for people; never given to the agent"),
+  prompt: orNull(NonBlank("the text to submit; exactly one of prompt and send_keys")),
+  send_keys: orNull(
+    Strict(
+      {
+        sequence: NonBlank("text and <[Key]> tokens as for /v1/control/send-keys"),
+        ensure_enter: Type.Optional(
+          Type.Boolean({
+            default: true,
+            description: "true: exactly one <[Enter]> ends what is pressed; false: exactly the sequence",
+          }),
+        ),
+      },
+      { description: "keys to press; exactly one of prompt and send_keys" },
+    ),
+  ),
+  ranking: Type.Integer({ description: "the smallest is effective and blocks all others; may be negative" }),
+  paused: Type.Optional(Type.Boolean({ default: false, description: "delivers nothing and still blocks" })),
+  start_after_seconds: orNull(
+    seconds("due so long after this request; exactly one of start_after_seconds and deliver_at_utc"),
+  ),
+  deliver_at_utc: orNull(
+    Type.String({
+      description:
+        "due at this moment, RFC 3339, UTC without an offset; one that is past is due at once; exactly one of start_after_seconds and deliver_at_utc",
+      examples: ["2026-11-21T04:47:00+00:00"],
+    }),
+  ),
+  interval_seconds: orNull(seconds("with mode repeat, and only then: from one due time to the next")),
+} as const;
+
+/** What a caller says of a reminder. Rules across fields are checked by the service. */
+export const ReminderDefinition = Strict(definition);
+export type ReminderDefinition = Static<typeof ReminderDefinition>;
+
+export const ReminderCreateRequest = Strict({
+  schema_version: Type.Optional(SchemaVersion1),
+  reminders: Type.Array(ReminderDefinition, {
+    minItems: 1,
+    description: "all of them are created or none",
+  }),
+});
+
+export const ReminderUpdateRequest = Strict({
+  schema_version: Type.Optional(SchemaVersion1),
+  ...definition,
+});
+
+export const ReminderRecord = Strict(
+  {
+    schema_version: SchemaVersion1,
+    reminder_id: Type.String(),
+    mode: ReminderMode,
+    delivery_kind: Words(["prompt", "send_keys"]),
+    title: Type.String(),
+    prompt: Nullable(Type.String()),
+    send_keys: Nullable(Strict({ sequence: Type.String(), ensure_enter: Type.Boolean() })),
+    ranking: Type.Integer(),
+    paused: Type.Boolean(),
+    selection_state: Words(["effective", "blocked"], {
+      description: "only the effective reminder is delivered",
+    }),
+    delivery_state: Words(["scheduled", "overdue", "executing"], {
+      description: "overdue by the clock alone, also while paused or blocked",
+    }),
+    created_at_utc: Timestamp,
+    next_due_at_utc: Timestamp,
+    interval_seconds: Nullable(Type.Number()),
+    last_started_at_utc: Nullable(Timestamp),
+    blocked_by_reminder_id: Nullable(Type.String({ description: "the effective reminder" })),
+    waiting: Type.Optional({ ...Waiting, description: "why the effective reminder is overdue" }),
+  },
+  { description: "one reminder of the live gateway (contract 2.3)" },
+);
+export type ReminderRecord = Static<typeof ReminderRecord>;
+
+export const ReminderList = Strict({
+  schema_version: SchemaVersion1,
+  effective_reminder_id: Nullable(Type.String({ description: "null when there is no reminder" })),
+  reminders: Type.Array(ReminderRecord),
+});
+export type ReminderList = Static<typeof ReminderList>;
+
+export const ReminderDeleted = Strict({
+  schema_version: SchemaVersion1,
+  status: Type.Literal("ok"),
+  action: Type.Literal("delete_reminder"),
+  reminder_id: Type.String(),
+  deleted: Type.Literal(true),
+  detail: Type.String(),
+});
+export type ReminderDeleted = Static<typeof ReminderDeleted>;
+
+/** run/reminders.json: what would be lost if the gateway ended now, or was lost when it stopped. No texts. */
+export const ReminderLedger = Strict({
+  schema_version: SchemaVersion1,
+  lost_at_utc: Nullable(Timestamp),
+  reminders: Type.Array(
+    Type.Pick(ReminderRecord, [
+      "reminder_id",
+      "mode",
+      "delivery_kind",
+      "ranking",
+      "paused",
+      "selection_state",
+      "next_due_at_utc",
+    ]),
+    { description: "in the order of their ranking" },
+  ),
+});
+export type ReminderLedger = Static<typeof ReminderLedger>;
+
+const path = "/v1/reminders/:reminder_id";
+
+/** The routes of reminders (contract 4.1). */
+export const reminderEndpoints = {
+  createReminders: endpoint({
+    method: "POST",
+    path: "/v1/reminders",
+    summary: "Create reminders",
+    description:
+      "Answers with the created ones, in their order. They live in the gateway's memory and make no queue rows: the effective one (smallest ranking, then oldest) is delivered when it is due, the queue is empty and, for a prompt, the agent can begin a turn.",
+    body: ReminderCreateRequest,
+    status: 200,
+    reply: ReminderList,
+    errors: { 422: ValidationErrorBody, 503: ErrorBody },
+  }),
+  listReminders: endpoint({
+    method: "GET",
+    path: "/v1/reminders",
+    summary: "The reminders of the live gateway",
+    description: "In the order in which they become effective.",
+    status: 200,
+    reply: ReminderList,
+  }),
+  readReminder: endpoint({
+    method: "GET",
+    path,
+    summary: "One reminder",
+    status: 200,
+    reply: ReminderRecord,
+    errors: { 404: ErrorBody },
+  }),
+  updateReminder: endpoint({
+    method: "PUT",
+    path,
+    summary: "Define a reminder anew",
+    description:
+      "The whole definition, not a part of it; the due time counts from this request. Refused with 409 while the reminder is being delivered.",
+    body: ReminderUpdateRequest,
+    status: 200,
+    reply: ReminderRecord,
+    errors: { 404: ErrorBody, 409: ErrorBody, 422: ValidationErrorBody },
+  }),
+  deleteReminder: endpoint({
+    method: "DELETE",
+    path,
+    summary: "Delete a reminder",
+    description: "A delivery under way goes on to its end; nothing follows it.",
+    status: 200,
+    reply: ReminderDeleted,
+    errors: { 404: ErrorBody },
+  }),
+} as const;

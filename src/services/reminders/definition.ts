@@ -1,0 +1,120 @@
+import type { ReminderDefinition } from "../../protocol/reminders.ts";
+import type { ValidationIssue } from "../../protocol/wire.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { parseKeySequence } from "../terminal/keys.ts";
+import type { Reminder } from "./reminder.ts";
+import { isTellable, parseDeliverAt } from "./schedule.ts";
+
+export interface DefinitionFacts {
+  nowMs: number;
+  /** Keys arrive at this agent exactly as they were sent. */
+  exactKeys: boolean;
+}
+
+/** The part of a reminder that its definition decides. */
+export type Defined = Omit<Reminder, "reminder_id" | "order" | "created_at_utc" | "last_started_at_utc">;
+
+/**
+ * All definitions of one request as reminders. Throws ServiceError `invalid_request` with what is wrong in
+ * `data.issues` (at most 20), each `loc` from the request's body down; `at` says where the nth definition stands.
+ */
+export function readDefinitions(
+  definitions: readonly ReminderDefinition[],
+  facts: DefinitionFacts,
+  at: (nth: number) => ValidationIssue["loc"],
+): Defined[] {
+  const read = definitions.map((definition) => readDefinition(definition, facts));
+  const issues = read.flatMap((one, nth) =>
+    "issues" in one ? one.issues.map((found) => ({ ...found, loc: [...at(nth), ...found.loc] })) : [],
+  );
+  if (issues.length > 0) {
+    throw new ServiceError("invalid_request", "the reminder is not valid", {
+      data: { issues: issues.slice(0, 20) },
+    });
+  }
+  return read.flatMap((one) => ("defined" in one ? [one.defined] : []));
+}
+
+/**
+ * A definition that fits its schema as a reminder, or what is wrong with it across its fields, each `loc` from the
+ * definition down. Pure. Source: contract 4.3; spec/gateway.md 2.3.
+ */
+export function readDefinition(
+  definition: ReminderDefinition,
+  facts: DefinitionFacts,
+): { defined: Defined } | { issues: ValidationIssue[] } {
+  const issues = [
+    ...onlyOne(definition, "prompt", "send_keys"),
+    ...onlyOne(definition, "start_after_seconds", "deliver_at_utc"),
+    ...faultsOfInterval(definition),
+    ...faultsOfKeys(definition, facts.exactKeys),
+  ];
+  const dueMs = dueOf(definition, facts.nowMs);
+  const whens = ["start_after_seconds", "deliver_at_utc"] as const;
+  const when = whens.find((key) => isGiven(definition[key])) ?? "deliver_at_utc";
+  if (dueMs === null) {
+    issues.push(issue(["deliver_at_utc"], "must be a time like 2026-11-21T04:47:00+00:00"));
+  } else if (!isTellable(dueMs)) {
+    issues.push(issue([when], "must lie between the years 1970 and 9999"));
+  } else if (!isTellable(dueMs + (definition.interval_seconds ?? 0) * 1000)) {
+    issues.push(issue(["interval_seconds"], "must leave the next due time before the year 10000"));
+  }
+  if (issues.length > 0) return { issues };
+  const { mode, title, ranking, paused = false, send_keys: keys } = definition;
+  return {
+    defined: {
+      mode,
+      delivery_kind: keys ? "send_keys" : "prompt",
+      title,
+      prompt: definition.prompt ?? null,
+      send_keys: keys ? { sequence: keys.sequence, ensure_enter: keys.ensure_enter ?? true } : null,
+      ranking,
+      paused,
+      interval_seconds: definition.interval_seconds ?? null,
+      dueMs: dueMs ?? facts.nowMs,
+    },
+  };
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function issue(loc: ValidationIssue["loc"], msg: string, type = "value_error"): ValidationIssue {
+  return { type, loc, msg };
+}
+
+function onlyOne(
+  definition: ReminderDefinition,
+  first: keyof ReminderDefinition,
+  second: keyof ReminderDefinition,
+): ValidationIssue[] {
+  const given = [first, second].filter((key) => isGiven(definition[key]));
+  if (given.length === 1) return [];
+  const msg = `exactly one of ${first} and ${second} must be given`;
+  return given.length === 0 ? [issue([first], msg, "missing")] : [issue([second], msg)];
+}
+
+function faultsOfInterval({ mode, interval_seconds }: ReminderDefinition): ValidationIssue[] {
+  if (mode === "repeat" && !isGiven(interval_seconds)) {
+    return [issue(["interval_seconds"], "is required with mode repeat", "missing")];
+  }
+  if (mode === "one_off" && isGiven(interval_seconds)) {
+    return [issue(["interval_seconds"], "is for mode repeat only")];
+  }
+  return [];
+}
+
+function faultsOfKeys({ send_keys: keys }: ReminderDefinition, exactKeys: boolean): ValidationIssue[] {
+  if (!keys) return [];
+  if (!exactKeys) return [issue(["send_keys"], "keys do not arrive exactly at this kind of session")];
+  const parsed = parseKeySequence(keys.sequence);
+  return parsed.ok ? [] : [issue(["send_keys", "sequence"], parsed.message)];
+}
+
+/** Null for a `deliver_at_utc` that is no time; the present where neither is given. */
+function dueOf(definition: ReminderDefinition, nowMs: number): number | null {
+  const { deliver_at_utc: at, start_after_seconds: after } = definition;
+  if (typeof at === "string") return parseDeliverAt(at);
+  return nowMs + (after ?? 0) * 1000;
+}

@@ -1,0 +1,113 @@
+import type { Evidence } from "../../protocol/gateway.ts";
+import type { ReminderLedger } from "../../protocol/reminders.ts";
+import { type Clock, parseTimestamp, timestampNow, toTimestamp } from "../../system/clock.ts";
+import type { EventLog } from "../diagnostics/event-log.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import type { Reminder } from "./reminder.ts";
+
+type Fields = Record<string, unknown>;
+
+/**
+ * Tells the events and the log of what became of reminders (spec/gateway.md 6). Texts are cut to 120 characters in
+ * events and never stand in the log.
+ */
+export interface ReminderHistory {
+  registered(reminder: Reminder): void;
+  updated(reminder: Reminder): void;
+  started(reminder: Reminder): void;
+  evidence(reminderId: string, evidence: Evidence): void;
+  deferred(reminder: Reminder, why: { reason: string; detail: string }): void;
+  /** `errorDetail` null: delivered. `nextDueMs` null: it was the last time. */
+  ended(reminderId: string, end: { errorDetail: string | null; nextDueMs: number | null }): void;
+  deleted(reminderId: string, how: { executing: boolean; detail: string }): void;
+  lost(entries: ReminderLedger["reminders"]): void;
+}
+
+const previewLength = 120;
+
+export function createReminderHistory(deps: { events: EventLog; log: Log; clock: Clock }): ReminderHistory {
+  const { events, log, clock } = deps;
+  return {
+    registered(reminder) {
+      events.append("reminder_registered", definitionFields(reminder));
+      log.line("registered reminder", { reminder_id: reminder.reminder_id });
+    },
+    updated(reminder) {
+      events.append("reminder_updated", definitionFields(reminder));
+      log.line("updated reminder", { reminder_id: reminder.reminder_id });
+    },
+    started(reminder) {
+      events.append("reminder_started", {
+        ...identityFields(reminder),
+        paused: reminder.paused,
+        ...keyFields(reminder),
+        started_at_utc: reminder.last_started_at_utc,
+        delete_requested: false,
+      });
+      log.line("executing reminder", { reminder_id: reminder.reminder_id, kind: reminder.delivery_kind });
+    },
+    evidence(reminderId, evidence) {
+      events.append("reminder_evidence", { reminder_id: reminderId, ...evidence });
+    },
+    deferred(reminder, { reason, detail }) {
+      const next_due_at_utc = toTimestamp(reminder.dueMs);
+      events.append("reminder_deferred", { ...identityFields(reminder), detail, next_due_at_utc });
+      log.line("deferred reminder", { reminder_id: reminder.reminder_id, reason });
+    },
+    ended(reminderId, { errorDetail, nextDueMs }) {
+      const verb = errorDetail === null ? "completed" : "failed";
+      events.append(`reminder_${verb}`, {
+        reminder_id: reminderId,
+        finished_at_utc: timestampNow(clock),
+        ...(nextDueMs === null ? {} : { next_due_at_utc: toTimestamp(nextDueMs) }),
+        ...(errorDetail === null ? {} : { error_detail: errorDetail }),
+      });
+      log.line(`${verb} reminder`, { reminder_id: reminderId, error: errorDetail });
+    },
+    deleted(reminderId, { executing, detail }) {
+      events.append("reminder_deleted", {
+        reminder_id: reminderId,
+        executing,
+        delete_requested: true,
+        detail,
+      });
+      log.line("deleted reminder", { reminder_id: reminderId });
+    },
+    lost(entries) {
+      for (const entry of entries) {
+        const overdue = (parseTimestamp(entry.next_due_at_utc) ?? 0) <= clock.nowMs();
+        const delivery_state = overdue ? "overdue" : "scheduled";
+        events.append("reminder_lost_on_restart", { ...entry, delivery_state });
+      }
+      log.line("lost reminders", { count: entries.length });
+    },
+  };
+}
+
+function identityFields(reminder: Reminder): Fields {
+  const { reminder_id, mode, delivery_kind, ranking } = reminder;
+  return { reminder_id, mode, delivery_kind, ranking };
+}
+
+function definitionFields(reminder: Reminder): Fields {
+  const { interval_seconds, prompt, created_at_utc } = reminder;
+  return {
+    ...identityFields(reminder),
+    title: preview(reminder.title),
+    paused: reminder.paused,
+    ...(prompt === null ? {} : { prompt_preview: preview(prompt) }),
+    ...keyFields(reminder),
+    next_due_at_utc: toTimestamp(reminder.dueMs),
+    ...(interval_seconds === null ? {} : { interval_seconds }),
+    created_at_utc,
+  };
+}
+
+function keyFields({ send_keys: keys }: Reminder): Fields {
+  return keys ? { sequence_preview: preview(keys.sequence), ensure_enter: keys.ensure_enter } : {};
+}
+
+/** By characters, so that none is cut in two. */
+function preview(text: string): string {
+  return [...text.slice(0, 2 * previewLength)].slice(0, previewLength).join("");
+}

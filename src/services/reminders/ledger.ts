@@ -1,0 +1,54 @@
+import { Value } from "@sinclair/typebox/value";
+import { renderJson } from "../../protocol/json.ts";
+import { ReminderLedger } from "../../protocol/reminders.ts";
+import type { Files } from "../../system/files.ts";
+
+/**
+ * What a process would take with it. Reminders themselves are memory only (contract 8); this keeps just enough for
+ * the next process to tell which were lost, also when this one has no time to say so.
+ */
+export interface Ledger {
+  /** What the former process left; the next call finds nothing. Null when nothing was lost or it cannot be read. */
+  takeOver(): ReminderLedger | null;
+  /** Replaces what is kept; writes only when it differs. */
+  keep(ledger: Pick<ReminderLedger, "lost_at_utc" | "reminders">): void;
+}
+
+/** Keeps it at `path`, unsynced: after a loss of power only the telling is lost. A failed write is reported. */
+export function createLedger(deps: {
+  files: Files;
+  path: string;
+  onError: (error: unknown) => void;
+}): Ledger {
+  const { files, path, onError } = deps;
+  let written = "";
+
+  function attempt<T>(task: () => T): T | null {
+    try {
+      return task();
+    } catch (error) {
+      onError(error);
+      return null;
+    }
+  }
+
+  return {
+    takeOver: () =>
+      attempt(() => {
+        const text = files.read(path);
+        if (text === null) return null;
+        files.remove("file:reminders", path);
+        const ledger: unknown = JSON.parse(text);
+        return Value.Check(ReminderLedger, ledger) && ledger.reminders.length > 0 ? ledger : null;
+      }),
+    keep({ lost_at_utc, reminders }) {
+      const text = reminders.length === 0 ? "" : renderJson({ schema_version: 1, lost_at_utc, reminders });
+      if (text === written) return;
+      attempt(() => {
+        if (text === "") files.remove("file:reminders", path);
+        else files.write("file:reminders", path, text, { durable: false });
+        written = text;
+      });
+    },
+  };
+}

@@ -1,0 +1,320 @@
+import type { RemindersLost, RequestAdmission, Waiting } from "../../protocol/gateway.ts";
+import type {
+  ReminderDefinition,
+  ReminderDeleted,
+  ReminderLedger,
+  ReminderList,
+  ReminderRecord,
+} from "../../protocol/reminders.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Ids } from "../../system/ids.ts";
+import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import type { Agent, Readiness } from "../agent/agent.ts";
+import { backendFacts } from "../agent/backends.ts";
+import type { EventLog } from "../diagnostics/event-log.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import { decideReminder, type ReminderDecision } from "./decide.ts";
+import { readDefinitions } from "./definition.ts";
+import { deliver } from "./delivery.ts";
+import { createReminderHistory } from "./history.ts";
+import type { Ledger } from "./ledger.ts";
+import { effectiveOf, inRanking, type Reminder, toRecord } from "./reminder.ts";
+import { nextDue } from "./schedule.ts";
+
+/**
+ * The reminders of one live gateway, in its memory. `start` tells what the former process took with it, then works
+ * until `stop`, which lets a delivery end and tells what is lost. Unknown ids throw ServiceError `not_found`, faulty
+ * definitions `invalid_request` with `data.issues`. Source: contract 2.3, 3.3, 4.3.
+ */
+export interface Reminders extends Lifecycle {
+  /** All or none. The created ones, in their order. Throws `unavailable` once the gateway stops. */
+  create(definitions: readonly ReminderDefinition[]): ReminderList;
+  /** In the order in which they become effective. */
+  list(): ReminderList;
+  get(reminderId: string): ReminderRecord;
+  /** The whole definition anew; its due time counts from now. Throws `conflict` while it is being delivered. */
+  update(reminderId: string, definition: ReminderDefinition): ReminderRecord;
+  /** A delivery under way goes on to its end. */
+  remove(reminderId: string): ReminderDeleted;
+  /** True while a delivery is under way. */
+  executing(): boolean;
+  /** A clause for people while a delivery is under way or about to begin, else null. */
+  slotTaken(): string | null;
+  /** What ended with the former process; null when nothing did. */
+  lost(): RemindersLost | null;
+  /** Look again: the agent, the admission or the queue may have changed. */
+  wake(): void;
+}
+
+export interface RemindersDeps {
+  agent: Agent;
+  clock: Clock;
+  ids: Ids;
+  events: EventLog;
+  log: Log;
+  ledger: Ledger;
+  admission: () => RequestAdmission;
+  queue: () => { depth: number; running: boolean };
+  /** A delivery began or ended, the slot is free again, or something is known to be lost. */
+  onChange: () => void;
+}
+
+/** After a refusal that contradicts what we knew, look again this soon even if nothing is reported. */
+const refusedAgainMs = 250;
+/** The wall clock may be set, and the machine may sleep, while a due time is waited for. */
+const longestNapMs = 60_000;
+
+/** Why a due reminder has not been delivered, and the reasons that an event has told. */
+interface Deferral {
+  of: Reminder;
+  waiting: Waiting;
+  told: Set<string>;
+}
+
+export function createReminders(deps: RemindersDeps): Reminders {
+  const { agent, clock, ids, log, ledger } = deps;
+  const history = createReminderHistory(deps);
+  const all = new Map<string, Reminder>();
+  let created = 0;
+  /** `attempt`: the agent is looked at, nothing is typed yet. */
+  let slot: { phase: "attempt" | "execution"; reminderId: string } | null = null;
+  let deferral: Deferral | null = null;
+  let lost: RemindersLost | null = null;
+  let state: "new" | "started" | "stopped" = "new";
+
+  const now = () => timestampNow(clock);
+  const effective = () => effectiveOf(all.values());
+  const executes = (reminderId: string) => slot?.phase === "execution" && slot.reminderId === reminderId;
+
+  function recordsOf(reminders: readonly Reminder[]): ReminderRecord[] {
+    const first = effective();
+    return reminders.map((reminder) =>
+      toRecord(reminder, {
+        nowMs: clock.nowMs(),
+        effective: first,
+        executing: executes(reminder.reminder_id),
+        waiting: reminder === first && deferral?.of === reminder ? deferral.waiting : null,
+      }),
+    );
+  }
+
+  function recordOf(reminderId: string): ReminderRecord {
+    const [record] = recordsOf([find(reminderId)]);
+    if (!record) throw new Error("one reminder has one record");
+    return record;
+  }
+
+  function listOf(reminders: readonly Reminder[]): ReminderList {
+    return {
+      schema_version: 1,
+      effective_reminder_id: effective()?.reminder_id ?? null,
+      reminders: recordsOf(reminders),
+    };
+  }
+
+  function find(reminderId: string): Reminder {
+    const reminder = all.get(reminderId);
+    if (!reminder) throw new ServiceError("not_found", "no reminder with this id lives in this gateway");
+    return reminder;
+  }
+
+  function read(definitions: readonly ReminderDefinition[], at: (nth: number) => (string | number)[]) {
+    const { exactKeys } = backendFacts(agent.backend);
+    return readDefinitions(definitions, { nowMs: clock.nowMs(), exactKeys }, at);
+  }
+
+  function entries(): ReminderLedger["reminders"] {
+    return recordsOf(inRanking(all.values())).map(
+      ({ reminder_id, mode, delivery_kind, ranking, paused, selection_state, next_due_at_utc }) => ({
+        reminder_id,
+        mode,
+        delivery_kind,
+        ranking,
+        paused,
+        selection_state,
+        next_due_at_utc,
+      }),
+    );
+  }
+
+  function changed(): void {
+    ledger.keep({ lost_at_utc: null, reminders: entries() });
+    loop.wake();
+  }
+
+  function decide(readiness: Readiness): ReminderDecision {
+    const { depth, running } = deps.queue();
+    return decideReminder({
+      nowMs: clock.nowMs(),
+      effective: effective(),
+      admission: deps.admission(),
+      running,
+      queueDepth: depth,
+      readiness,
+    });
+  }
+
+  function defer(reminder: Reminder, reason: string, detail: string): void {
+    const before = deferral?.of === reminder ? deferral : null;
+    const since_utc = before?.waiting.reason === reason ? before.waiting.since_utc : now();
+    const told = before?.told ?? new Set();
+    deferral = { of: reminder, waiting: { reason, detail, since_utc }, told };
+    if (told.has(reason)) return;
+    told.add(reason);
+    history.deferred(reminder, { reason, detail });
+  }
+
+  /** False, with nothing changed, when it is no longer this reminder's turn. */
+  function begin(reminder: Reminder): boolean {
+    // A fresh look has just proved that the agent is fit; what was known before it does not count.
+    const wanted = effective() === reminder && decide({ ready: true }).do === "deliver";
+    if (!wanted) return false;
+    const started = { ...reminder, last_started_at_utc: now() };
+    all.set(reminder.reminder_id, started);
+    slot = { phase: "execution", reminderId: reminder.reminder_id };
+    history.started(started);
+    deps.onChange();
+    return true;
+  }
+
+  function finish(reminderId: string, errorDetail: string | null): void {
+    // Absent when it was deleted meanwhile.
+    const left = all.get(reminderId);
+    let nextDueMs: number | null = null;
+    if (left && left.interval_seconds !== null) {
+      const { dueMs, interval_seconds: intervalSeconds } = left;
+      nextDueMs = nextDue({ dueMs, intervalSeconds, endedMs: clock.nowMs() });
+      all.set(reminderId, { ...left, dueMs: nextDueMs });
+    } else {
+      all.delete(reminderId);
+    }
+    history.ended(reminderId, { errorDetail, nextDueMs });
+    changed();
+  }
+
+  /** Returns how long to rest afterwards, milliseconds. */
+  async function attempt(reminder: Reminder): Promise<number> {
+    const { reminder_id } = reminder;
+    slot = { phase: "attempt", reminderId: reminder_id };
+    try {
+      const delivery = await deliver(agent, reminder, {
+        begin: () => begin(reminder),
+        onEvidence: (evidence) => history.evidence(reminder_id, evidence),
+      });
+      switch (delivery.outcome) {
+        case "withdrawn":
+          return 0;
+        case "refused":
+          if (effective() === reminder) defer(reminder, delivery.refusal.code, delivery.refusal.detail);
+          return refusedAgainMs;
+        case "delivered":
+          finish(reminder_id, null);
+          return 0;
+        case "failed":
+          finish(reminder_id, delivery.detail);
+          return 0;
+      }
+    } finally {
+      slot = null;
+      deps.onChange();
+    }
+  }
+
+  async function turn(): Promise<number | null> {
+    const reminder = effective();
+    if (!reminder) return null;
+    const decision = decide(agent.readiness("turn_boundary"));
+    switch (decision.do) {
+      case "rest":
+        return null;
+      case "sleep":
+        return Math.min(decision.delayMs, longestNapMs);
+      case "defer":
+        defer(reminder, decision.reason, decision.detail);
+        return null;
+      case "deliver":
+        return attempt(reminder);
+    }
+  }
+
+  const loop = createLoop({
+    clock,
+    turn,
+    onError: (error) => log.line("reminder worker fault", { error: messageOf(error) }),
+  });
+
+  return {
+    create(definitions) {
+      if (state === "stopped") throw new ServiceError("unavailable", "the gateway is stopping");
+      const defined = read(definitions, (nth) => ["reminders", nth]);
+      const reminders = defined.map((one): Reminder => {
+        const reminder_id = `greminder-${ids.hex(6)}`;
+        const born = { reminder_id, created_at_utc: now(), last_started_at_utc: null };
+        return { ...one, ...born, order: created++ };
+      });
+      for (const reminder of reminders) {
+        all.set(reminder.reminder_id, reminder);
+        history.registered(reminder);
+      }
+      changed();
+      return listOf(reminders);
+    },
+    list: () => listOf(inRanking(all.values())),
+    get: recordOf,
+    update(reminderId, definition) {
+      const before = find(reminderId);
+      const [defined] = read([definition], () => []);
+      if (executes(reminderId)) {
+        throw new ServiceError("conflict", "the reminder is being delivered; update it afterwards");
+      }
+      const reminder = { ...before, ...defined };
+      all.set(reminderId, reminder);
+      history.updated(reminder);
+      changed();
+      return recordOf(reminderId);
+    },
+    remove(reminderId) {
+      find(reminderId);
+      const executing = executes(reminderId);
+      all.delete(reminderId);
+      const detail = executing ? "the delivery under way goes on; nothing follows it" : "deleted";
+      history.deleted(reminderId, { executing, detail });
+      changed();
+      return {
+        schema_version: 1,
+        status: "ok",
+        action: "delete_reminder",
+        reminder_id: reminderId,
+        deleted: true,
+        detail,
+      };
+    },
+    executing: () => slot?.phase === "execution",
+    slotTaken: () => (slot === null ? null : "a reminder is being delivered"),
+    lost: () => lost,
+    wake() {
+      if (all.size > 0) loop.wake();
+    },
+    start() {
+      if (state === "started") return;
+      state = "started";
+      const former = ledger.takeOver();
+      if (former) {
+        // A process that stopped in good order has told of them itself.
+        if (former.lost_at_utc === null) history.lost(former.reminders);
+        lost = { count: former.reminders.length, at_utc: former.lost_at_utc ?? now() };
+        deps.onChange();
+      }
+      loop.start();
+    },
+    async stop() {
+      state = "stopped";
+      await loop.stop();
+      if (all.size === 0) return;
+      ledger.keep({ lost_at_utc: now(), reminders: entries() });
+      history.lost(entries());
+      all.clear();
+    },
+  };
+}

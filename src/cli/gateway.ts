@@ -9,7 +9,6 @@ import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, maxBodyBytes } from "../routes/http/gate.ts";
 import { observeHttp } from "../routes/http/observe.ts";
 import { backendFacts } from "../services/agent/backends.ts";
-import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
 import { diagnosticSettings } from "../services/diagnostics/diagnostic-log.ts";
 import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
@@ -24,20 +23,18 @@ import { gatewayIdentity, seedGatewayFolder } from "../services/sessions/gateway
 import { createLiveFiles } from "../services/sessions/live-files.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
 import type { Registry } from "../services/sessions/registry.ts";
-import { sessionPaths } from "../services/sessions/roots.ts";
+import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import type { GatewayExecution } from "../services/status/project.ts";
 import { createStatusBoard } from "../services/status/status-board.ts";
-import { createPaneDoor } from "../services/terminal/pane-door.ts";
 import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
 import { createTmux } from "../services/terminal/tmux-command.ts";
-import { createControlConnection } from "../services/terminal/tmux-control.ts";
 import { endStrayClients } from "../services/terminal/tmux-strays.ts";
-import { createTracker } from "../services/terminal/tracker.ts";
-import { newTransitions } from "../services/terminal/transition-events.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import { type HttpServer, listen } from "../system/http-server.ts";
 import { createLocks } from "../system/locks.ts";
 import type { System } from "../system/system.ts";
+import { createGatewayAgent } from "./gateway-agent.ts";
+import { selfCommand } from "./self-command.ts";
 
 export interface GatewayOptions {
   system: System;
@@ -47,6 +44,8 @@ export interface GatewayOptions {
   /** What callers must show, or null to let in whoever reaches the address. */
   token: string | null;
   profiles: ProfileSet;
+  /** What the turns of a headless agent are started with. */
+  env: Environment;
   /** Before what the session's desired-config.json and the contract's defaults say. */
   timings?: Partial<TrackingTimings>;
   /** Default: a process of its own. */
@@ -106,33 +105,13 @@ export function createGateway(options: GatewayOptions): Gateway {
   const store = openRequestStore({ path: paths.queue, clock, steps });
 
   const profile: CompiledProfile | null = profileFor(manifest.tool, options.profiles);
-  const control = createControlConnection({
-    processes,
-    clock,
-    session: manifest.tmux_session_name,
-    log: (message) => log.line(message),
-    ...(manifest.tmux.socket === undefined ? {} : { socket: manifest.tmux.socket }),
-  });
-  const tracker = createTracker({
-    control,
-    processes,
-    clock,
-    profile,
-    manifest,
-    sessionRoot,
-    log,
+  const driven = createGatewayAgent({
+    ...{ system, manifest, sessionRoot, profile, log, events },
     timings: { ...defaultTimings, ...desired.desired_tui_tracking_timings, ...options.timings },
+    env: options.env,
+    bridgeCommand: [...selfCommand(), "turn-bridge"],
   });
-  const door = createPaneDoor({ control, ids, steps, paneId: tracker.paneId });
-  const agent = createTerminalAgent({
-    backend: manifest.backend,
-    tool: manifest.tool,
-    profile,
-    view: tracker,
-    door,
-    clock,
-    log,
-  });
+  const { agent } = driven;
   const board = createStatusBoard({
     identity,
     store,
@@ -141,7 +120,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     log,
     clock,
     onReconciled: () => queue.reload(),
-    queue: () => ({ depth: queue.depth(), running: queue.running(), waiting: queue.waiting() }),
+    queue: () => ({
+      depth: queue.depth(),
+      running: queue.running() || agent.turns?.active() != null,
+      waiting: queue.waiting(),
+    }),
     reminders: () => ({ executing: reminders.executing(), lost: reminders.lost() }),
   });
   const queue: Queue = createQueue({
@@ -181,10 +164,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     log,
   });
   const stream = createEventStream({ events, clock });
-  tracker.subscribe((state, { before, material }) => {
-    if (!material) return;
-    for (const transition of newTransitions(before, state)) events.append("terminal_state", transition);
-  });
   const keys = createKeyControl({ agent, board, events, clock });
   const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
   const app = createGatewayApp({
@@ -221,11 +200,10 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   async function start() {
     await clearUpAfterDeath();
-    control.start();
-    tracker.start();
+    driven.start();
     // While tmux attaches: the first request of a process takes several milliseconds longer than the second.
     await app.fetch(new Request(`http://127.0.0.1${gatewayEndpoints.health.path}`));
-    await tracker.firstLook(firstLookMs);
+    await driven.firstLook(firstLookMs);
     board.refresh();
     if (options.reconcile) board.reconcile();
     reminders.start();
@@ -286,8 +264,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         resolve(true);
         return listening;
       } catch (error) {
-        await tracker.stop();
-        await control.stop();
+        await driven.stop();
         records.close();
         store.close();
         lock.release();
@@ -303,8 +280,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       await reminders.stop();
       stream.close();
       await server?.stop(stopGraceMs);
-      await tracker.stop();
-      await control.stop();
+      await driven.stop();
       await announcement.withdraw();
       live.retire(board.epoch());
       events.append("gateway_stopped");

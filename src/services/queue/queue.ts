@@ -8,23 +8,28 @@ import type {
   RequestState,
   Waiting,
 } from "../../protocol/gateway.ts";
-import { afterThisTurn, type Clock, timestampNow } from "../../system/clock.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Agent, InterruptOutcome, SubmitOutcome } from "../agent/agent.ts";
+import type { RunningTurn } from "../agent/turns.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import { createAcceptance } from "./acceptance.ts";
 import { type Coalesced, coalesce } from "./coalesce.ts";
-import { type End, endOf, endUnknown, unknownOutcome } from "./end.ts";
-import { planNext, policyOf } from "./plan.ts";
+import { type End, endOf, endOfTurn, endUnknown, unknownOutcome } from "./end.ts";
+import { orAborted } from "./or-aborted.ts";
+import { planNext } from "./plan.ts";
+import { createPreemption } from "./preemption.ts";
 import { promotionOf } from "./promotion.ts";
 import { toRecord } from "./record.ts";
-import { createRequestIds } from "./request-ids.ts";
+import { toSubmission } from "./submission.ts";
 
 /**
  * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
- * until `stop`, which lets the request in the slot finish. Source: contract 2.2, 3.1, 4.3.
+ * until `stop`, which lets the request in the slot finish; only a turn that is a process of its own is left running,
+ * for the next start to find. Source: contract 2.2, 3.1, 4.3.
  */
 export interface Queue extends Lifecycle {
   /** On disk when it resolves; rejects when it could not be stored. The caller has checked admission. */
@@ -36,6 +41,8 @@ export interface Queue extends Lifecycle {
   list(options: { limit: number; state?: RequestState }): RequestRecord[];
   /** Requests accepted or running. */
   depth(): number;
+  /** Whether a request that waits or runs names this headless turn. */
+  claimsTurn(turnId: string): boolean;
   /** True while a request holds the execution slot. */
   running(): boolean;
   /** Why the oldest request has not started, or null when nothing waits. */
@@ -65,51 +72,23 @@ export interface QueueDeps {
 const refusedAgainMs = 250;
 /** A control-intent run longer than this is collapsed in steps. */
 const coalesceWindow = 64;
-
-type Told = Pick<AcceptedRequest, "request_id" | "accepted_at_utc"> & { request_kind: StoredRequest["kind"] };
+/** More requests than this do not wait at once. */
+const mostClaims = 100_000;
 
 export function createQueue(deps: QueueDeps): Queue {
-  const { store, agent, clock, ids, events, log } = deps;
-  const newRequestId = createRequestIds({ clock, ids });
+  const { store, agent, clock, events, log } = deps;
+  const acceptance = createAcceptance({ ...deps, onTold: deps.onChange });
   let depth = store.depth();
   let inSlot = false;
   let waiting: Waiting | null = null;
   let started = false;
-  /** On disk, and not yet in the event log. */
-  let untold: Told[] = [];
   /** Lanes whose oldest request was seen by the last turn: what comes behind it in its lane changes nothing. */
   let headed: ReadonlySet<Lane> = new Set();
   let left: StoredRequest | null = null;
+  /** The turn that holds the slot, where an interrupt may end it from outside. */
+  let turnInSlot: RunningTurn | null = null;
 
   const now = () => timestampNow(clock);
-
-  /** What follows an acceptance is done after its answer, once for all of one moment. */
-  function tellLater(accepted: Told): void {
-    if (untold.push(accepted) > 1) return;
-    afterThisTurn(() => {
-      if (tellAccepted()) deps.onChange();
-    });
-  }
-
-  /** False when there was nothing to tell. */
-  function tellAccepted(): boolean {
-    const accepted = untold;
-    untold = [];
-    for (const { request_id, request_kind, accepted_at_utc } of accepted) {
-      const kind = request_kind === "mail_notifier_prompt" ? "accepted_internal" : "accepted";
-      events.append(kind, { request_id, request_kind, accepted_at_utc });
-    }
-    const [first] = accepted;
-    const others = accepted.length - 1;
-    if (first) {
-      log.line("accepted request", {
-        request_id: first.request_id,
-        kind: first.request_kind,
-        ...(others > 0 ? { and_others: others } : {}),
-      });
-    }
-    return accepted.length > 0;
-  }
 
   function changed(): void {
     depth = store.depth();
@@ -128,9 +107,33 @@ export function createQueue(deps: QueueDeps): Queue {
 
   /**
    * The request that a dead process held in the slot: what became of it cannot be known, so it is never repeated.
-   * Its text may still stand unsent in the composer, where it would keep the agent from ever being ready.
+   * Its text may still stand unsent in the composer, where it would keep the agent from ever being ready. A turn that
+   * is a process of its own is found again and followed to its end.
    */
-  async function settle(left: StoredRequest): Promise<void> {
+  async function settle(left: StoredRequest, signal: AbortSignal): Promise<void> {
+    const seen = new Set(left.evidence.map((one) => one.step));
+    const turn = agent.turns?.resume(left.requestId, (evidence) => {
+      if (!seen.has(evidence.step)) addEvidence(left.requestId, evidence);
+      seen.add(evidence.step);
+    });
+    if (turn) return holdSlot(left, turn, signal);
+    await settleUnknown(left);
+  }
+
+  /** Keeps the slot until the turn has ended, or leaves the request `running` when we are stopped before. */
+  async function holdSlot(request: StoredRequest, turn: RunningTurn, signal: AbortSignal): Promise<void> {
+    turnInSlot = turn;
+    preemption.look();
+    try {
+      const ended = await orAborted(turn.ended, signal);
+      if (ended) finish(request, endOfTurn(request, turn, ended, now()));
+      else log.line("the turn goes on without this gateway", { turn_id: turn.turnId });
+    } finally {
+      turnInSlot = null;
+    }
+  }
+
+  async function settleUnknown(left: StoredRequest): Promise<void> {
     const { prompt } = left.payload;
     const sameInstance = left.epoch === deps.epoch();
     const seen =
@@ -154,6 +157,10 @@ export function createQueue(deps: QueueDeps): Queue {
     store.transition("sql:request-finished", [
       { requestId: request.requestId, from, finishedAtUtc: now(), ...end },
     ]);
+    tellEnd(request, end);
+  }
+
+  function tellEnd(request: StoredRequest, end: End): void {
     events.append(end.to, {
       request_id: request.requestId,
       request_kind: request.kind,
@@ -189,28 +196,30 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   /** Returns the refusal when the agent, looked at afresh, did not admit the prompt. */
-  async function execute(request: StoredRequest): Promise<SubmitOutcome | InterruptOutcome> {
+  async function execute(
+    request: StoredRequest,
+    signal: AbortSignal,
+  ): Promise<SubmitOutcome | InterruptOutcome> {
     const coalesced = coalesce(store.acceptedFrom(request.seq, coalesceWindow));
     const chosen = coalesced?.next ?? request;
     const begin = () => promote(chosen, coalesced);
+    const onEvidence = (evidence: Evidence) => addEvidence(chosen.requestId, evidence);
     const outcome =
       chosen.kind === "interrupt"
         ? await agent.interrupt({ begin })
-        : await agent.submit({
-            prompt: String(chosen.payload["prompt"]),
-            policy: policyOf(chosen),
-            begin,
-            onEvidence: (evidence) => addEvidence(chosen.requestId, evidence),
-          });
-    if (inSlot) finish(chosen, endOf(chosen, outcome, now()));
+        : await agent.submit({ ...toSubmission(chosen), begin, onEvidence });
+    if (outcome.outcome === "submitted" && outcome.turn) await holdSlot(chosen, outcome.turn, signal);
+    else if (inSlot) finish(chosen, endOf(chosen, outcome, now()));
     return outcome;
   }
 
-  async function turn(): Promise<number | null> {
+  async function turn(signal: AbortSignal): Promise<number | null> {
     // Nothing is told of a request before its acceptance.
-    tellAccepted();
+    acceptance.tell();
+    // One that is being executed still counts as waiting.
+    await preemption.settled();
     if (left) {
-      await settle(left);
+      await settle(left, signal);
       left = null;
       inSlot = false;
       deps.onChange();
@@ -244,7 +253,7 @@ export function createQueue(deps: QueueDeps): Queue {
         return null;
       case "run": {
         try {
-          const outcome = await execute(plan.request);
+          const outcome = await execute(plan.request, signal);
           if (outcome.outcome !== "refused") return inSlot ? 0 : refusedAgainMs;
           const { code, detail } = outcome.refusal;
           setWaiting({ reason: code, detail }, plan.request);
@@ -270,21 +279,19 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   async function take(request: Pick<StoredRequest, "kind" | "lane" | "payload">) {
-    const accepted_at_utc = now();
-    const request_id = newRequestId();
-    const epoch = deps.epoch();
-    await store.insertAccepted({
-      ...request,
-      requestId: request_id,
-      acceptedAtUtc: accepted_at_utc,
-      epoch,
-      evidence: [{ step: "accepted", at_utc: accepted_at_utc, proof: "committed to queue.sqlite" }],
-    });
+    const taken = await acceptance.take(request);
     depth += 1;
-    tellLater({ request_id, request_kind: request.kind, accepted_at_utc });
     if (!headed.has(request.lane)) loop.wake();
-    return { request_id, accepted_at_utc, epoch };
+    if (request.kind === "interrupt") preemption.look();
+    return taken;
   }
+
+  const preemption = createPreemption({
+    ...{ store, agent, clock, events, log },
+    holds: () => turnInSlot !== null && deps.admission() === "open",
+    epoch: deps.epoch,
+    onEnd: tellEnd,
+  });
 
   const loop = createLoop({
     clock,
@@ -325,6 +332,10 @@ export function createQueue(deps: QueueDeps): Queue {
       return store.list(options).map((stored) => toRecord(stored, { head, waiting }));
     },
     depth: () => depth,
+    claimsTurn: (turnId) =>
+      (["accepted", "running"] as const)
+        .flatMap((state) => store.list({ limit: mostClaims, state }))
+        .some((one) => one.payload["turn_id"] === turnId),
     running: () => inSlot,
     waiting: () => waiting,
     wake: () => loop.wake(),
@@ -343,7 +354,8 @@ export function createQueue(deps: QueueDeps): Queue {
     async stop() {
       started = false;
       await loop.stop();
-      tellAccepted();
+      await preemption.settled();
+      acceptance.tell();
     },
   };
 }

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { AttachDeps } from "../services/fleet/attach-gateway.ts";
 import type { StopAgentDeps } from "../services/fleet/stop-agent.ts";
+import { headlessProvider } from "../services/headless/providers.ts";
 import type { LaunchDeps } from "../services/sessions/launch.ts";
 import { type LaunchTool, toLaunchTool } from "../services/sessions/launch-tools.ts";
 import { createManifestStore } from "../services/sessions/manifest.ts";
@@ -84,7 +85,7 @@ export function openWorld(
     runtimeRoot: roots.runtimeRoot,
     personEnvironment: env,
     tools: allProfiles(readProfiles(system, env)).map((profile) =>
-      toLaunchTool(compileProfile(profile), demoCommand),
+      toLaunchTool(compileProfile(profile), demoCommand, (tool) => headlessProvider(tool) !== null),
     ),
     serveCommand: [...self, "serve", "--registry-root", roots.registryRoot],
     managerCommand: [

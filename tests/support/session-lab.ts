@@ -52,6 +52,7 @@ export async function createSessionLab(): Promise<SessionLab> {
     occupies: ({ argv }) => argv.includes(standInAgent),
     homeVariable: "STAND_IN_HOME",
     unattendedArgs: ["--unattended"],
+    headless: false,
   };
   return {
     tmux,

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
 import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
-import { launchAgent } from "../../services/sessions/launch.ts";
+import { type HeadlessWish, launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { messageOf } from "../../system/errors.ts";
 import { command, UsageError } from "../command.ts";
@@ -17,6 +17,7 @@ export default command({
   examples: [
     "svc-mgr agents launch --tool demo --agent-name first",
     "svc-mgr agents launch --tool claude --agent-name worker --workdir ~/project -- --model sonnet",
+    "svc-mgr agents launch --tool codex --agent-name batch --headless --reasoning-level 2",
   ],
   rest: "TOOL_ARGUMENTS",
   args: {
@@ -32,6 +33,26 @@ export default command({
     home: { type: "string", description: "another home of the tool", valueHint: "DIR" },
     env: { type: "string", multiple: true, description: "a variable for the agent", valueHint: "NAME=VALUE" },
     unattended: { type: "boolean", description: "add the flags that skip permissions and sandboxes" },
+    headless: {
+      type: "boolean",
+      description: "without a terminal program: each turn is a process of its own",
+    },
+    model: { type: "string", description: "model of its turns (with --headless)" },
+    "reasoning-level": {
+      type: "string",
+      description: "reasoning preset of its turns (with --headless)",
+      valueHint: "N",
+    },
+    "headless-display-style": {
+      type: "enum",
+      options: ["plain", "json", "fancy"],
+      description: "how its pane shows a turn (with --headless); default: plain",
+    },
+    "headless-display-detail": {
+      type: "enum",
+      options: ["concise", "detail"],
+      description: "how much of it (with --headless); default: concise",
+    },
     "gateway-port": { type: "string", description: "port of its gateway; 0 takes a free one", default: "0" },
     "gateway-background": {
       type: "boolean",
@@ -42,6 +63,7 @@ export default command({
   async run({ args, rest, inherited, io }) {
     const port = toWholeNumber("gateway-port", args["gateway-port"], 0, 65_535);
     const env = toVariables(args.env);
+    const headless = toHeadlessWish(args);
     const world = openWorld(io, inherited);
     const tool = chooseTool(world.tools, args.tool);
     const signal = io.interrupted();
@@ -56,6 +78,7 @@ export default command({
       env,
       home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
       unattended: args.unattended,
+      headless,
       signal,
     }).catch((error: unknown) => {
       if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
@@ -72,6 +95,29 @@ export default command({
     }
   },
 });
+
+/** Undefined for a terminal agent, which takes none of the flags that say how turns are run. */
+function toHeadlessWish(args: {
+  headless: boolean;
+  model: string | undefined;
+  "reasoning-level": string | undefined;
+  "headless-display-style": string | undefined;
+  "headless-display-detail": string | undefined;
+}): HeadlessWish | undefined {
+  const { headless, model } = args;
+  const reasoningLevel = toWholeNumber("reasoning-level", args["reasoning-level"], 0, 1000);
+  const style = args["headless-display-style"];
+  const detail = args["headless-display-detail"];
+  if (headless) {
+    return { displayStyle: style ?? "plain", displayDetail: detail ?? "concise", model, reasoningLevel };
+  }
+  if ([model, reasoningLevel, style, detail].some((one) => one !== undefined)) {
+    throw new UsageError(
+      "--model, --reasoning-level and --headless-display-* need --headless; a terminal agent takes its tool's own flags after --",
+    );
+  }
+  return undefined;
+}
 
 function toVariables(pairs: readonly string[]): Record<string, string> {
   return Object.fromEntries(

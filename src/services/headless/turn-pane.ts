@@ -3,10 +3,10 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
 import { planEnvironment } from "../sessions/environment.ts";
+import { readLaunchEnvironment } from "../sessions/launch-environment.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher } from "../terminal/tmux-launch.ts";
-import { readLaunchEnvironment } from "./launch-environment.ts";
 
 /** Puts the bridge of a turn into the agent's pane. */
 export interface TurnPane {

@@ -16,6 +16,8 @@ export interface LaunchTool {
   homeVariable: string | null;
   /** Flags that skip permissions or sandboxes; null when the tool has none to add. */
   unattendedArgs: readonly string[] | null;
+  /** A turn can be run without a terminal. */
+  headless: boolean;
 }
 
 interface LaunchFacts {
@@ -54,6 +56,7 @@ const knownTools: Readonly<Record<string, LaunchFacts>> = {
 export function toLaunchTool(
   profile: CompiledProfile,
   demoCommand: readonly [string, ...string[]],
+  hasHeadlessForm: (tool: string) => boolean,
 ): LaunchTool {
   const { tool, executable } = profile.data;
   const facts = knownTools[tool] ?? unknownTool;
@@ -66,6 +69,7 @@ export function toLaunchTool(
     occupies: (process) => matchProcesses([process], profile).length > 0,
     homeVariable: facts.homeVariable,
     unattendedArgs: facts.unattendedArgs,
+    headless: hasHeadlessForm(tool),
   };
 }
 

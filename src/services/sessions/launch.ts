@@ -9,12 +9,14 @@ import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher } from "../terminal/tmux-launch.ts";
 import { planEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
+import { saveLaunchEnvironment } from "./launch-environment.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore } from "./manifest.ts";
 import {
   checkedAgentId,
   checkedName,
   defaultAgentId,
+  headlessBackend,
   localInteractive,
   newSessionId,
   newTmuxSessionName,
@@ -42,8 +44,18 @@ export interface LaunchRequest {
   home?: string | undefined;
   /** Adds the tool's flags that skip permissions or sandboxes (ruling 19). */
   unattended?: boolean | undefined;
+  /** No terminal program: each turn is a process of its own, started by the gateway. */
+  headless?: HeadlessWish | undefined;
   /** Gives the launch up; what was begun is undone. */
   signal?: AbortSignal | undefined;
+}
+
+/** How the turns of a headless agent are run unless a request says otherwise. */
+export interface HeadlessWish {
+  displayStyle: string;
+  displayDetail: string;
+  model: string | undefined;
+  reasoningLevel: number | undefined;
 }
 
 export interface LaunchedSession {
@@ -90,12 +102,13 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
     const pane = await launcher.launch({
       session: plan.tmuxSessionName,
       sessionEnv: plan.published,
-      command: plan.command,
+      ...(request.headless
+        ? { command: waitingProgram, env: {}, afterwards: "wait" as const }
+        : { command: plan.command, env: plan.environment }),
       workdir: request.workdir,
-      env: plan.environment,
     });
     undo.push(() => endSession(deps, plan.tmuxSessionName, pane));
-    const agent = await awaitOccupied(deps, request.tool, pane, request.signal);
+    const agent = request.headless ? null : await awaitOccupied(deps, request.tool, pane, request.signal);
 
     const manifest = buildManifest({
       createdAtUtc: toTimestamp(clock.nowMs()),
@@ -109,6 +122,9 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
       args: plan.command.slice(1),
       home: plan.home,
       envVarNames: [...Object.keys(request.env ?? {}), ...(plan.home ? [plan.home.envVar] : [])],
+      ...(request.headless
+        ? { headless: { ...request.headless, backend: plan.backend, life: ids.uuid() } }
+        : {}),
       unattendedArgs: request.unattended ? request.tool.unattendedArgs : null,
       tmux: {
         sessionName: plan.tmuxSessionName,
@@ -117,9 +133,10 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
         paneId: pane.paneId,
         socket: tmux.socket ?? null,
       },
-      agentPid: agent.pid,
+      agentPid: agent?.pid ?? null,
     });
     const session = { manifest, manifestPath: plan.manifestPath, sessionRoot: plan.sessionRoot };
+    if (request.headless) saveLaunchEnvironment(files, plan.sessionRoot, request.env ?? {});
     await manifests.write(plan.manifestPath, manifest);
     seedGatewayFolder(files, session);
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
@@ -130,7 +147,11 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
   }
 }
 
+/** What the pane of a headless agent shows until its first turn. */
+const waitingProgram = ["printf", "%s\\n", "[a headless agent: its turns are shown here]"];
+
 interface LaunchPlan {
+  backend: string;
   agentName: string;
   agentId: string;
   sessionId: string;
@@ -166,6 +187,9 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
       `${tool.tool}: "${program}" is not on PATH. ${tool.installHint}`,
     );
   }
+  if (request.headless && !tool.headless) {
+    throw new ServiceError("unsupported", `${tool.tool} has no headless form that we drive`);
+  }
   if (request.unattended && tool.unattendedArgs === null) {
     throw new ServiceError("unsupported", `${tool.tool} has no flags for unattended work`);
   }
@@ -173,12 +197,14 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
   await refuseTakenName(deps, agentName, agentId);
 
   const nowMs = clock.nowMs();
-  const sessionId = newSessionId(localInteractive, nowMs, ids);
-  const sessionRoot = sessionRootOf(deps.runtimeRoot, localInteractive, sessionId);
+  const backend = request.headless ? headlessBackend(tool.tool) : localInteractive;
+  const sessionId = newSessionId(backend, nowMs, ids);
+  const sessionRoot = sessionRootOf(deps.runtimeRoot, backend, sessionId);
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const published = { SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: agentId };
   const unattended = request.unattended ? (tool.unattendedArgs ?? []) : [];
   return {
+    backend,
     agentName,
     agentId,
     sessionId,

@@ -4,6 +4,7 @@ import { renderJson } from "../../protocol/json.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
+import { localInteractive } from "./names.ts";
 
 /** What is known of a fresh interactive session when its manifest is built. */
 export interface ManifestFacts {
@@ -25,6 +26,15 @@ export interface ManifestFacts {
   unattendedArgs: readonly string[] | null;
   tmux: ManifestTerminal;
   agentPid: number | null;
+  /** Set for a session without a terminal program. `life` marks this life of the agent. */
+  headless?: {
+    backend: string;
+    life: string;
+    displayStyle: string;
+    displayDetail: string;
+    model: string | undefined;
+    reasoningLevel: number | undefined;
+  };
   /** Set for an agent that we did not start: whether we know how to start it again (posture). */
   joined?: { posture: "tui_launch_options" | "unavailable" };
 }
@@ -45,8 +55,8 @@ export interface ManifestTerminal {
  * Source: spec/coordination.md "Manifest, roots, env"; rulings 16, 19, 20.
  */
 export function buildManifest(facts: ManifestFacts): Manifest {
-  const { tool, sessionId, generationId, workdir, tmux } = facts;
-  const backend = "local_interactive";
+  const { tool, sessionId, generationId, workdir, tmux, headless } = facts;
+  const backend = headless?.backend ?? localInteractive;
   const primary = primaryHandles(tmux);
   const progress = { turn_index: 0, working_directory: workdir, role_bootstrap_applied: false };
   return {
@@ -71,7 +81,17 @@ export function buildManifest(facts: ManifestFacts): Manifest {
       home_selector: { env_var: facts.home?.envVar ?? null, home_path: facts.home?.path ?? null },
       env_var_names: [...facts.envVarNames].sort(),
       role_injection: { method: null, role_name: null },
-      metadata: {},
+      metadata: headless
+        ? {
+            headless_output_format: "stream",
+            headless_display_style: headless.displayStyle,
+            headless_display_detail: headless.displayDetail,
+            ...(headless.model === undefined ? {} : { headless_model: headless.model }),
+            ...(headless.reasoningLevel === undefined
+              ? {}
+              : { headless_reasoning_level: headless.reasoningLevel }),
+          }
+        : {},
     },
     launch_policy_provenance: {
       operator_prompt_mode: facts.unattendedArgs ? "unattended" : "as_is",
@@ -90,7 +110,9 @@ export function buildManifest(facts: ManifestFacts): Manifest {
       ...primary,
       ...(tmux.socket === null ? {} : { socket: tmux.socket }),
     },
-    interactive: { ...progress, terminal_id: sessionId, tmux_window_name: tmux.windowName },
+    ...(headless
+      ? {}
+      : { interactive: { ...progress, terminal_id: sessionId, tmux_window_name: tmux.windowName } }),
     agent_launch_authority: {
       backend,
       tool,
@@ -103,8 +125,10 @@ export function buildManifest(facts: ManifestFacts): Manifest {
       launch_args: [...facts.args],
       launch_env: [...facts.envVarNames].sort().map((name) => ({ mode: "inherit", name })),
     },
-    gateway_authority: { attach: {}, control: { terminal_id: sessionId } },
-    local_interactive: progress,
+    gateway_authority: { attach: {}, control: headless ? {} : { terminal_id: sessionId } },
+    ...(headless
+      ? { headless: { ...progress, resume_selection_kind: "none", life: headless.life } }
+      : { local_interactive: progress }),
   };
 }
 

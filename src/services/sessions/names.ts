@@ -5,6 +5,11 @@ import { type Ids, idStamp } from "../../system/ids.ts";
 /** Backend of a session whose agent is an interactive terminal program. */
 export const localInteractive = "local_interactive";
 
+/** Backend of a session whose turns are processes of the tool. */
+export function headlessBackend(tool: string): string {
+  return `${tool}_headless`;
+}
+
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
 /** `svc` and a separator is the prefix of our own things: `SVC-operator`, `SVC-<name>-<ms>`. */
 const reservedPattern = /^svc[-_]/i;

@@ -3,7 +3,7 @@ import { chooseAgent } from "../../../src/services/sessions/join.ts";
 import { toLaunchTool } from "../../../src/services/sessions/launch-tools.ts";
 import { allProfiles, compileProfile } from "../../../src/services/terminal/profile.ts";
 
-const tools = allProfiles().map((profile) => toLaunchTool(compileProfile(profile), ["demo"]));
+const tools = allProfiles().map((profile) => toLaunchTool(compileProfile(profile), ["demo"], () => false));
 const shell = { pid: 1, parentPid: 0, command: "bash", argv: ["-bash"] };
 const codex = { pid: 2, parentPid: 1, command: "codex", argv: ["codex"] };
 const claude = { pid: 3, parentPid: 1, command: "node", argv: ["node", "/opt/bin/claude", "--model", "x"] };

@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { chooseTool, toLaunchTool } from "../../../src/services/sessions/launch-tools.ts";
 import { allProfiles, compileProfile } from "../../../src/services/terminal/profile.ts";
 
-const tools = allProfiles().map((profile) => toLaunchTool(compileProfile(profile), ["/self", "demo-agent"]));
+const tools = allProfiles().map((profile) =>
+  toLaunchTool(compileProfile(profile), ["/self", "demo-agent"], () => false),
+);
 const process = (command: string, ...argv: string[]) => ({ pid: 1, parentPid: 0, command, argv });
 
 describe("how a tool is launched", () => {

@@ -13,16 +13,24 @@ import { createIds } from "../../system/ids.ts";
 import { quietSteps } from "../../system/steps.ts";
 
 const usage = `Usage: svc-gateway demo-agent [--script FILE] [--log FILE] [--speed F]
+       svc-gateway demo-agent --headless [--state DIR] [--log FILE] [--speed F]
+                              [--resume ID | --continue] [--model NAME] [--effort WORD]
 
 The scripted agent: behaves like a coding agent in a terminal, without a model.
+With --headless it takes one turn: prompt on standard input, JSON lines on standard output.
 
   --script FILE  JSON file that makes it misbehave in a repeatable way
   --log FILE     append what it really received and did, one JSON object per line
   --speed F      divide the durations of turns by F (default 1)
+  --state DIR    folder of its headless conversations (default: in the state folder)
+  --resume ID    go on with a conversation; --continue: with the last one, or begin one
   --help         show this text
 
 The last line of a prompt directs its turn: FAST, SLOW <ms>, SILENT <ms>, FAIL <text>,
 LIMIT [time], MENU [question], EXIT or CRASH. /help lists the slash commands.
+Headless, the last lines may be FAST, SLOW <ms>, SILENT <ms>, THINK [text], TOOL [name],
+STDERR [text], BIG <bytes>, INVALID, USAGE <in> <out>, CHILD [STUBBORN], ERROR [text],
+EXIT [code], CRASH, KILL, CUT or HANG [SIGINT] [SIGTERM].
 `;
 
 interface Options {
@@ -37,6 +45,10 @@ interface Options {
  * script or a prompt asked for. The terminal is restored except after a crash.
  */
 export async function runDemoAgent(argv: string[]): Promise<number> {
+  if (argv.includes("--headless") && !argv.includes("--help")) {
+    const { runHeadlessDemoAgent } = await import("./demo-agent-headless.ts");
+    return runHeadlessDemoAgent(argv);
+  }
   const files = createFiles({ ids: createIds(), steps: quietSteps });
   let options: Options | "help";
   try {

@@ -1,0 +1,175 @@
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import {
+  type HeadlessSession,
+  type HeadlessStep,
+  planHeadlessTurn,
+} from "../../services/demo/headless-turn.ts";
+import { planRoots } from "../../services/sessions/roots.ts";
+import { type Clock, createClock, sleep } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import { createFiles, type Files } from "../../system/files.ts";
+import { createIds, type Ids } from "../../system/ids.ts";
+import { createProcesses } from "../../system/processes.ts";
+import { quietSteps } from "../../system/steps.ts";
+import type { CliIo } from "../command.ts";
+import { createProcessIo } from "../process-io.ts";
+
+interface Options {
+  stateFolder: string;
+  logPath: string | null;
+  speed: number;
+  model: string | null;
+  effort: string | null;
+  resume: { mode: "new" } | { mode: "last" } | { mode: "exact"; id: string };
+}
+
+interface Parts {
+  files: Files;
+  ids: Ids;
+  clock: Clock;
+  io: CliIo;
+}
+
+/**
+ * One turn of the scripted agent without a terminal: reads the prompt from standard input, writes its stream as JSON
+ * lines and keeps its conversations as files in the state folder. Resolves to the exit code: 2 for wrong arguments, 1
+ * for a conversation that does not exist and for a turn that was asked to fail.
+ */
+export async function runHeadlessDemoAgent(argv: string[]): Promise<number> {
+  const ids = createIds();
+  const io = createProcessIo();
+  const parts = { ids, io, clock: createClock(), files: createFiles({ ids, steps: quietSteps }) };
+  try {
+    return await takeTurn(parseOptions(argv, io), parts);
+  } catch (error) {
+    await io.writeError(`demo-agent: ${messageOf(error)}\n`).catch(() => {});
+    return 2;
+  }
+}
+
+function parseOptions(argv: string[], { env, home }: CliIo): Options {
+  const text = { type: "string" } as const;
+  const flag = { type: "boolean", default: false } as const;
+  const { values } = parseArgs({
+    args: argv,
+    strict: true,
+    options: {
+      ...{ headless: flag, state: text, log: text, speed: { ...text, default: "1" } },
+      ...{ model: text, effort: text, resume: text, continue: flag },
+    },
+  });
+  const speed = Number(values.speed);
+  if (!(speed > 0 && speed <= 1000)) throw new Error("--speed must be a number above 0, at most 1000");
+  return {
+    stateFolder: values.state === undefined ? defaultFolder(env, home) : resolve(values.state),
+    logPath: values.log === undefined ? null : resolve(values.log),
+    speed,
+    model: values.model ?? null,
+    effort: values.effort ?? null,
+    resume:
+      values.resume !== undefined
+        ? { mode: "exact", id: values.resume }
+        : { mode: values.continue ? "last" : "new" },
+  };
+}
+
+/** Beside the sessions of the user, as a tool's own home would be. */
+function defaultFolder(env: CliIo["env"], home: string): string {
+  return join(planRoots({ flags: {}, env, home, overlay: null }).runtimeRoot, "demo-agent");
+}
+
+async function takeTurn(options: Options, parts: Parts): Promise<number> {
+  const { stateFolder, logPath, model, effort, speed, resume } = options;
+  const { files, io } = parts;
+  const prompt = await io.readInput();
+  files.ensureDirectory("demo.state", stateFolder);
+  const found = openSession(options, parts);
+  if (found === null) {
+    await io.writeError("demo-agent: no such conversation\n");
+    return 1;
+  }
+  const session = { ...found, turns: found.turns + 1 };
+  saveSession(files, stateFolder, session);
+  if (logPath !== null) {
+    const { session_id, turns } = session;
+    const run = { pid: process.pid, session_id, turn: turns, resume: resume.mode, model, effort, prompt };
+    files.append("demo.log", logPath, `${JSON.stringify(run)}\n`);
+  }
+  const plan = planHeadlessTurn({ prompt, session, model, effort });
+  for (const name of plan.ignores) process.on(name, () => {});
+  for (const step of plan.steps) await perform(step, { ...parts, stateFolder, speed });
+  return plan.exitCode;
+}
+
+async function perform(
+  step: HeadlessStep,
+  parts: Parts & { stateFolder: string; speed: number },
+): Promise<void> {
+  const { io, clock, files, stateFolder, speed } = parts;
+  switch (step.kind) {
+    case "record":
+      return io.writeOut(`${JSON.stringify(step.record)}\n`);
+    case "wait":
+      return sleep(clock, step.ms / speed);
+    case "bytes":
+      return writeBytes(step.bytes);
+    case "big":
+      return writeBig(step.bytes, io);
+    case "warning":
+      return io.writeError(`${step.text}\n`);
+    case "child":
+      return startChild(step.stubborn);
+    case "save":
+      return saveSession(files, stateFolder, step.session);
+    case "kill":
+      process.kill(process.pid, "SIGKILL");
+      return hang(clock);
+    case "hang":
+      return hang(clock);
+  }
+}
+
+/** The conversation to go on with, or a new one; null when the one that was named does not exist. */
+function openSession({ resume, stateFolder }: Options, { files, ids }: Parts): HeadlessSession | null {
+  const id =
+    resume.mode === "exact" ? resume.id : resume.mode === "last" ? files.read(lastPath(stateFolder)) : null;
+  if (id === null) return { session_id: ids.uuid(), turns: 0, remembered: [] };
+  const text = /^[0-9a-f-]{36}$/.test(id) ? files.read(sessionPath(stateFolder, id)) : null;
+  return text === null ? null : (JSON.parse(text) as HeadlessSession);
+}
+
+function saveSession(files: Files, folder: string, session: HeadlessSession): void {
+  const plain = { durable: false };
+  files.write("demo.session", sessionPath(folder, session.session_id), JSON.stringify(session), plain);
+  files.write("demo.last", lastPath(folder), session.session_id, plain);
+}
+
+const sessionPath = (folder: string, id: string) => join(folder, `${id}.json`);
+const lastPath = (folder: string) => join(folder, "last");
+
+const pieceBytes = 65_536;
+
+async function writeBig(bytes: number, io: CliIo): Promise<void> {
+  const piece = "x".repeat(pieceBytes);
+  await io.writeOut('{"type":"answer","text":"');
+  for (let left = bytes; left > 0; left -= pieceBytes)
+    await io.writeOut(piece.slice(0, Math.min(left, pieceBytes)));
+  await io.writeOut('"}\n');
+}
+
+function writeBytes(bytes: Uint8Array): Promise<void> {
+  return new Promise((done, failed) => {
+    process.stdout.write(bytes, (error) => (error ? failed(error) : done()));
+  });
+}
+
+/** Left behind on purpose, in our process group: whoever ends the turn must end it too. */
+function startChild(stubborn: boolean): void {
+  const script = stubborn ? "trap '' INT TERM; while :; do sleep 600; done" : "sleep 600";
+  createProcesses({ steps: quietSteps }).pipe(["/bin/sh", "-c", script]);
+}
+
+async function hang(clock: Clock): Promise<void> {
+  for (;;) await sleep(clock, 3_600_000);
+}

@@ -33,10 +33,16 @@ export function toCanonicalEvent({ provider, turnIndex }: EventContext, parts: E
   };
 }
 
+/** Colours and cursor moves, which some tools write even into a pipe. */
+const terminalSequence = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])/g;
+
 /** Text on one line of at most 160 characters, without control characters. */
 export function toSummary(text: string, limit = 160): string {
   const head = text.length > limit * 16 ? text.slice(0, limit * 16) : text;
-  const line = head.replace(/[\s\x00-\x1f\x7f-\x9f]+/g, " ").trim();
+  const line = head
+    .replace(terminalSequence, "")
+    .replace(/[\s\x00-\x1f\x7f-\x9f]+/g, " ")
+    .trim();
   const characters = [...line];
   return characters.length <= limit ? line : `${characters.slice(0, limit - 1).join("")}…`;
 }

@@ -1,3 +1,4 @@
+import { toSummary } from "./canonical.ts";
 import type { TurnSummary } from "./provider.ts";
 
 export interface VerdictFacts {
@@ -8,6 +9,8 @@ export interface VerdictFacts {
   interruptRequested: boolean;
   /** False: the process is gone and nothing tells how it ended. */
   exited: boolean;
+  /** The last line of standard error: some tools say only there why they did not begin. */
+  lastStderr?: string | null;
 }
 
 export interface Verdict {
@@ -50,8 +53,9 @@ export function decideVerdict(facts: VerdictFacts): Verdict {
   };
 }
 
-function describeEnd({ exited, exitCode, signal }: VerdictFacts): string {
+function describeEnd({ exited, exitCode, signal, lastStderr }: VerdictFacts): string {
   if (!exited) return "the process is gone and left no exit code";
   const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : `signal ${signal}`;
-  return `the tool ended without a terminal event (${how})`;
+  const told = toSummary(lastStderr ?? "");
+  return `the tool ended without a terminal event (${how})${told === "" ? "" : `: ${told}`}`;
 }

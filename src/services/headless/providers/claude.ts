@@ -38,9 +38,9 @@ export const claude: HeadlessProvider = {
     createStreamParser({ provider: "claude", turnIndex, writesTerminal: true }, createReader()),
 };
 
-/** A resumed conversation has its role already. */
-function roleFlags({ session, rolePrompt }: ProviderTurn): string[] {
-  return rolePrompt === null || session.mode !== "new" ? [] : ["--append-system-prompt", rolePrompt];
+/** With each turn: 2.1.197 does not keep it in the conversation, measured in the lab. */
+function roleFlags({ rolePrompt }: ProviderTurn): string[] {
+  return rolePrompt === null ? [] : ["--append-system-prompt", rolePrompt];
 }
 
 function createReader(): StreamReader {

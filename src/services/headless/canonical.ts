@@ -36,6 +36,11 @@ export function toCanonicalEvent({ provider, turnIndex }: EventContext, parts: E
 /** Colours and cursor moves, which some tools write even into a pipe. */
 const terminalSequence = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-_])/g;
 
+/** The text without colours and cursor moves. */
+export function withoutTerminalSequences(text: string): string {
+  return text.replace(terminalSequence, "");
+}
+
 /** Text on one line of at most 160 characters, without control characters. */
 export function toSummary(text: string, limit = 160): string {
   const head = text.length > limit * 16 ? text.slice(0, limit * 16) : text;

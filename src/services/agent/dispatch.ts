@@ -115,8 +115,8 @@ async function takeBack(deps: DispatchDeps, words: string): Promise<DispatchOutc
   };
 }
 
-/** Whether the tool, idle before, was seen to work at any moment since. */
-function watchActivity(view: TerminalView, before: TerminalState) {
+/** Whether the tool, idle in `before`, was seen to work at any moment since the call, until `end`. */
+export function watchActivity(view: TerminalView, before: TerminalState) {
   const wasActive = isWorking(before);
   let saw = false;
   const end = view.subscribe((state) => {

@@ -27,6 +27,7 @@ interface Followed {
   watch: TurnWatch;
   /** Null once the prompt was seen to be taken, or given up. */
   asked: Asked | null;
+  /** It is being submitted again. */
   busy: boolean;
 }
 
@@ -42,13 +43,19 @@ export function createFollowedTurns(deps: {
 
   function look(state: TerminalState): void {
     for (const [held, tell] of turns) {
-      const news = followTurn(held.watch, state);
-      held.watch = news.watch;
-      if (news.watch.started || news.watch.ended) held.asked = null;
-      if (news.watch.ended) turns.delete(held);
-      for (const evidence of news.evidence) stampedBy(clock, tell)(evidence);
+      // Until the Enter is proved and noted, an idle screen is the one before the turn.
+      if (held.busy) continue;
+      watch(held, tell, state);
       if (held.asked && mayBeHandedBack(state)) void takeUpAgain(held, tell);
     }
+  }
+
+  function watch(held: Followed, tell: Tell, state: TerminalState): void {
+    const news = followTurn(held.watch, state);
+    held.watch = news.watch;
+    if (news.watch.started || news.watch.ended) held.asked = null;
+    if (news.watch.ended) turns.delete(held);
+    for (const evidence of news.evidence) stampedBy(clock, tell)(evidence);
   }
 
   /** One at a time for each prompt; a later state looks again when this one found nothing to do. */
@@ -76,7 +83,8 @@ export function createFollowedTurns(deps: {
     } finally {
       held.busy = false;
     }
-    if (turns.has(held)) look(view.state());
+    // Nothing is taken up from here: a draft that is not the prompt would be looked at without end.
+    if (turns.has(held)) watch(held, tell, view.state());
   }
 
   view.subscribe(look);

@@ -1,6 +1,13 @@
 import type { Evidence } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
-import { type DispatchDeps, type DispatchOutcome, hasDraft, isWorking, submitDraft } from "./dispatch.ts";
+import {
+  type DispatchDeps,
+  type DispatchOutcome,
+  hasDraft,
+  isWorking,
+  submitDraft,
+  watchActivity,
+} from "./dispatch.ts";
 import { isDraftOf } from "./left-draft.ts";
 
 /** A prompt whose Enter brought up a question instead of a turn. */
@@ -28,7 +35,12 @@ export async function submitAgain(deps: DispatchDeps, asked: Asked): Promise<Dis
   const before = await view.look();
   const draft = view.draft();
   if (!mayBeHandedBack(before) || draft === null || !isDraftOf(draft, asked.text)) return null;
-  return submitDraft(deps, { text: asked.text, before, echo: true, sawActivity: () => false });
+  const activity = watchActivity(view, before);
+  try {
+    return await submitDraft(deps, { text: asked.text, before, echo: true, sawActivity: activity.seen });
+  } finally {
+    activity.end();
+  }
 }
 
 /** What is told of a prompt that was not taken after all. */

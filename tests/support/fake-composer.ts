@@ -1,0 +1,90 @@
+import type { TerminalState } from "../../src/protocol/terminal.ts";
+import type { DispatchDeps } from "../../src/services/agent/dispatch.ts";
+import type { PromptNote, TerminalView } from "../../src/services/agent/terminal-view.ts";
+import { profileFor } from "../../src/services/terminal/profile.ts";
+import { createFakeAgent } from "./fake-agent.ts";
+import { createFakeClock } from "./fake-clock.ts";
+import { giveTerminal } from "./fake-terminal.ts";
+
+interface FakeComposerOptions {
+  /** Typed by a person at the very moment of our paste. */
+  person?: string;
+  /** Stands there from the start. */
+  draft?: string;
+  /** A prompt that was taken shows no work: it is over before anybody looks. */
+  quick?: boolean;
+}
+
+/** A tool in memory that takes what stands in its composer at Enter. */
+export function createFakeComposer(options: FakeComposerOptions = {}) {
+  const { state: unseen } = giveTerminal(createFakeAgent());
+  const clock = createFakeClock();
+  const profile = profileFor("demo");
+  if (!profile) throw new Error("no profile");
+  const listeners = new Set<(state: TerminalState, change: { material: boolean }) => void>();
+  const pressed: string[] = [];
+  const told: string[] = [];
+  const notes: PromptNote[] = [];
+  let draft = options.draft ?? "";
+  let taken = false;
+  let phase: TerminalState["turn"]["phase"] = "ready";
+  const state = (): TerminalState => ({
+    ...unseen,
+    diagnostics: { ...unseen.diagnostics, process_state: "tui_up" },
+    surface: {
+      accepting_input: "yes",
+      ready_posture: "yes",
+      pending_input: "no",
+      editing_input: draft === "" ? "no" : "yes",
+    },
+    turn: { phase: draft === "" ? phase : "unknown" },
+    ...(taken && !options.quick ? { active_reasons: ["status_row"] } : {}),
+  });
+  const show = () => {
+    for (const listener of listeners) listener(state(), { material: true });
+  };
+  const view = {
+    state,
+    look: async () => state(),
+    draft: () => draft,
+    subscribe(listener: (state: TerminalState, change: { material: boolean }) => void) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    notePrompt(note: PromptNote) {
+      notes.push(note);
+      phase = "active";
+      show();
+    },
+  } as unknown as TerminalView;
+  const pane: DispatchDeps["pane"] = {
+    async paste(text) {
+      draft = `${draft}${options.person ?? ""}${text}`;
+      show();
+    },
+    async keys(tokens) {
+      for (const token of tokens) {
+        pressed.push(token.kind === "key" ? token.name : token.text);
+        if (token.kind === "key" && token.name === "Enter") taken = draft !== "";
+        draft = token.kind === "text" ? `${draft}${token.text}` : "";
+        show();
+      }
+    },
+    leaveMode: async () => false,
+  };
+  const deps: DispatchDeps = { clock, profile, view, pane, onEvidence: ({ step }) => told.push(step) };
+  return {
+    deps,
+    clock,
+    pressed,
+    told,
+    notes,
+    draft: () => draft,
+    /** The turn that was noted is over. */
+    endTurn() {
+      phase = "ready";
+      taken = false;
+      show();
+    },
+  };
+}

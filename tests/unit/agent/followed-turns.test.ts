@@ -1,0 +1,46 @@
+import { describe, expect, test } from "bun:test";
+import { createFollowedTurns } from "../../../src/services/agent/followed-turns.ts";
+import { createFakeComposer } from "../../support/fake-composer.ts";
+
+/** A prompt whose question has gone, with `draft` in the composer. */
+async function handBack(draft: string, options: { quick?: boolean } = {}) {
+  const composer = createFakeComposer({ draft, ...options });
+  const { deps, clock } = composer;
+  const door = { exclusive: <T>(task: (pane: typeof deps.pane) => Promise<T>) => task(deps.pane) };
+  const log = { line: () => {} };
+  const turns = createFollowedTurns({ view: deps.view, door, clock, log, profile: deps.profile });
+  const told: string[] = [];
+  turns.follow({
+    started: false,
+    asked: { text: "do it", left: 3 },
+    onEvidence: ({ step }) => told.push(step),
+  });
+  await clock.advance(20_000);
+  return { ...composer, told };
+}
+
+describe("a prompt that a question handed back", () => {
+  test("is submitted, and only then begins and ends its turn", async () => {
+    const { told, endTurn, pressed } = await handBack("do it");
+    expect({ pressed, told }).toEqual({ pressed: ["Enter"], told: ["submitted", "turn_started"] });
+    endTurn();
+    expect(told).toEqual(["submitted", "turn_started", "turn_ended"]);
+  });
+
+  test("has no turn before it is noted, however idle the screen is after Enter", async () => {
+    const { told, endTurn } = await handBack("do it", { quick: true });
+    expect(told).toEqual(["submitted"]);
+    endTurn();
+    expect(told).toEqual(["submitted", "turn_started", "turn_ended"]);
+  });
+
+  test("was seen at work if it worked before that was proved", async () => {
+    const { notes } = await handBack("do it");
+    expect(notes).toMatchObject([{ sawActivity: true }]);
+  });
+
+  test("is left alone while something else stands in the composer", async () => {
+    const { told, pressed } = await handBack("do it not");
+    expect({ pressed, told }).toEqual({ pressed: [], told: [] });
+  });
+});

@@ -1,0 +1,86 @@
+import type { NotifierMemory } from "../../db/gateway/notifier-store.ts";
+import type { NotifierConfig, NotifierStatus, NotifierUpdate } from "../../protocol/notifier.ts";
+import { ServiceError } from "../../system/errors.ts";
+
+/** Used when none is stored (ruling 13). */
+const defaultIntervalSeconds = 60;
+/** What stands for a token wherever the settings are told. */
+export const maskedToken = "********";
+
+export const defaultNotifierConfig: NotifierConfig = {
+  enabled: false,
+  interval_seconds: null,
+  mode: "any_inbox",
+  appendix_text: "",
+  context_error_policy: "continue_current",
+  pre_notification_context_action: "none",
+  notify_block_render: "enabled",
+  notify_block_auth_mode: "permissive-log",
+  notify_block_auth_verifier: "none",
+  notify_block_shared_tokens: [],
+  notify_block_per_message_chars: 512,
+  notify_block_total_chars: 2048,
+  wake_policy: "every_poll",
+  min_gap_seconds: 0,
+  quiet_hours: null,
+};
+
+/**
+ * The settings after a PUT: enabled, with every omitted field as stored (a notify field given as null counts as
+ * omitted). Throws ServiceError `invalid_request` when it carries a token as the status masks it, or an unknown
+ * time zone. Source: contract 4.1 notifier rule 1; ruling 13.
+ */
+export function mergeConfig(stored: NotifierConfig, update: NotifierUpdate): NotifierConfig {
+  const { schema_version: _, ...given } = update;
+  if (given.notify_block_shared_tokens?.includes(maskedToken)) {
+    throw new ServiceError(
+      "invalid_request",
+      "notify_block_shared_tokens: a token is given as the status masks it; give the tokens themselves or omit the field",
+    );
+  }
+  const zone = given.quiet_hours?.time_zone;
+  if (zone !== undefined && !isTimeZone(zone)) {
+    throw new ServiceError("invalid_request", "quiet_hours.time_zone: not a time zone known here");
+  }
+  const told = Object.entries(given).filter(
+    ([name, value]) => value !== undefined && (value !== null || name === "quiet_hours"),
+  );
+  const merged = { ...stored, ...Object.fromEntries(told) } as NotifierConfig;
+  return {
+    ...merged,
+    enabled: true,
+    interval_seconds: merged.interval_seconds ?? defaultIntervalSeconds,
+  };
+}
+
+/** After a DELETE: nothing but the interval is forgotten. */
+export function disabledConfig(stored: NotifierConfig): NotifierConfig {
+  return { ...stored, enabled: false, interval_seconds: null };
+}
+
+export function toNotifierStatus(facts: {
+  config: NotifierConfig;
+  memory: NotifierMemory | null;
+  supportError: string | null;
+}): NotifierStatus {
+  const { config, memory, supportError } = facts;
+  return {
+    schema_version: 1,
+    ...config,
+    notify_block_shared_tokens: config.notify_block_shared_tokens.map(() => maskedToken),
+    supported: supportError === null,
+    support_error: supportError,
+    last_poll_at_utc: memory?.lastPollAtUtc ?? null,
+    last_notification_at_utc: memory?.lastNotificationAtUtc ?? null,
+    last_error: memory?.lastError ?? null,
+  };
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,54 @@
+import type { Clock } from "../../system/clock.ts";
+import { timestampNow } from "../../system/clock.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { BeforeWake } from "./decide.ts";
+
+/** How the agent's context is tended before a wake-up. */
+export interface ContextTending {
+  /** Why `compact` cannot be done with this agent, or null. */
+  compactUnsupported(): string | null;
+  /**
+   * Gives the agent its tool's own command and waits until it can begin a turn again. Null when it did, else why not.
+   * Never rejects.
+   */
+  tend(action: BeforeWake): Promise<string | null>;
+}
+
+/** A compaction is a turn of the model; a reset is not. */
+const waitMs: Record<BeforeWake, number> = { compact: 120_000, new_chat: 15_000 };
+
+/** `commands`: of the tool's profile, null without one. `compactTools`: where compaction was proved (contract 2.6). */
+export function createContextTending(deps: {
+  agent: Pick<Agent, "tool" | "tracked" | "submit" | "waitFor">;
+  commands: { reset: string; compact: string | null } | null;
+  compactTools: readonly string[];
+  clock: Clock;
+}): ContextTending {
+  const { agent, commands, clock } = deps;
+  const compactCommand = deps.compactTools.includes(agent.tool) ? (commands?.compact ?? null) : null;
+
+  return {
+    compactUnsupported: () =>
+      agent.tracked && compactCommand !== null
+        ? null
+        : `pre_notification_context_action=compact needs a terminal agent of ${deps.compactTools.join(" or ")}`,
+    async tend(action) {
+      const prompt = action === "compact" ? compactCommand : (commands?.reset ?? null);
+      if (prompt === null) return `this tool has no known command for ${action}`;
+      const outcome = await agent.submit({
+        prompt,
+        policy: "turn_boundary",
+        begin: () => {},
+        onEvidence: () => {},
+      });
+      if (outcome.outcome === "refused") return `${outcome.refusal.code}: ${outcome.refusal.detail}`;
+      if (outcome.outcome === "failed") return outcome.detail;
+      const startedAt = timestampNow(clock);
+      const ready = await agent.waitFor("ready", {
+        timeoutMs: waitMs[action],
+        signal: new AbortController().signal,
+      });
+      return ready?.satisfied ? null : `${prompt} was given at ${startedAt}, the agent did not become ready`;
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import type { NewAuditRow, NotifierMemory } from "../../db/gateway/notifier-store.ts";
+import type {
+  NotifierConfig,
+  NotifierOutcome,
+  NotifierTrigger,
+  RenderedBlockEntry,
+} from "../../protocol/notifier.ts";
+import { type Clock, parseTimestamp, timestampNow } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { Mailbox } from "../mail/mailbox.ts";
+import type { Queue } from "../queue/queue.ts";
+import {
+  type BeforeWake,
+  type CycleDecision,
+  composeWake,
+  decideCycle,
+  type EligibleMail,
+  type GateFacts,
+  whyBusy,
+} from "./decide.ts";
+import { eligibleMail, summaryOf } from "./eligible.ts";
+
+export interface CycleDeps {
+  agent: Pick<Agent, "tool" | "terminalState">;
+  queue: Pick<Queue, "acceptNotice">;
+  openMailbox: () => Mailbox;
+  gate: () => GateFacts;
+  /** Null when it was done, else why not. */
+  tend: (action: BeforeWake) => Promise<string | null>;
+  /** Where the agent reaches this gateway. */
+  baseUrl: () => string;
+  skillInstalled: () => boolean;
+  clock: Clock;
+}
+
+/** What one poll came to, before it is written down. */
+interface Act {
+  outcome: NotifierOutcome;
+  detail: string | null;
+  contextActions: string[];
+  requestId: string | null;
+  blocks: RenderedBlockEntry[];
+  promptChars: number;
+}
+
+/**
+ * One poll: gathers what is known, decides, does it, and returns the one audit row and what is to be remembered.
+ * Whatever goes wrong is a row too. Source: contract 2.6; spec/gateway.md 2.6 "Cycle".
+ */
+export async function runCycle(
+  deps: CycleDeps,
+  facts: { trigger: NotifierTrigger; config: NotifierConfig; memory: NotifierMemory },
+): Promise<{ row: NewAuditRow; memory: NotifierMemory }> {
+  const { clock } = deps;
+  const { trigger, config, memory } = facts;
+  const polledAtUtc = timestampNow(clock);
+  const mail = await eligibleMail(deps.openMailbox, config.mode);
+  const gate = deps.gate();
+  const degraded = degradedContext(deps.agent);
+  const decision = decideCycle({
+    config,
+    mail,
+    gate,
+    degraded,
+    nowMs: clock.nowMs(),
+    lastNotificationMs: memory.lastNotificationAtUtc ? parseTimestamp(memory.lastNotificationAtUtc) : null,
+    lastDigest: memory.lastNotifiedDigest,
+    repeats: memory.lastNotifiedRepeats,
+  });
+  const act = await perform(deps, { decision, config, mail, degraded: degraded !== null });
+  const digest = mail.listed ? mail.digest : null;
+  const row: NewAuditRow = {
+    poll_time_utc: polledAtUtc,
+    trigger,
+    outcome: act.outcome,
+    detail: act.detail,
+    unread_count: mail.listed ? mail.messages.length : null,
+    unread_digest: digest,
+    unread_summary: mail.listed ? summaryOf(mail.messages) : [],
+    request_admission: gate.admission,
+    active_execution: gate.execution,
+    queue_depth: gate.queueDepth,
+    enqueued_request_id: act.requestId,
+    context_error_policy: config.context_error_policy,
+    pre_notification_context_action: config.pre_notification_context_action,
+    context_action_outcome: act.contextActions.length > 0 ? act.contextActions.join(",") : null,
+    degraded_tool_name: degraded?.tool ?? null,
+    degraded_error_type: degraded?.errorType ?? null,
+    rendered_block_entries: act.blocks,
+    prompt_chars: act.promptChars,
+  };
+  return { row, memory: remember(memory, row) };
+}
+
+async function perform(
+  deps: CycleDeps,
+  facts: { decision: CycleDecision; config: NotifierConfig; mail: EligibleMail; degraded: boolean },
+): Promise<Act> {
+  const { decision, config, mail } = facts;
+  const act: Act = {
+    outcome: decision.outcome === "wake" ? "enqueued" : decision.outcome,
+    detail: "detail" in decision ? decision.detail : null,
+    contextActions: [],
+    requestId: null,
+    blocks: [],
+    promptChars: 0,
+  };
+  if (decision.outcome !== "wake" || !mail.listed) return act;
+  try {
+    for (const action of decision.before) {
+      const problem = await deps.tend(action);
+      const { name, failure } = contextWords[action];
+      act.contextActions.push(`${name}_${problem === null ? "completed" : "failed"}`);
+      if (problem !== null) return { ...act, outcome: failure, detail: problem };
+    }
+    if (facts.degraded && !decision.before.includes("new_chat")) {
+      act.contextActions.push("degraded_context_continued");
+    }
+    // Tending the context takes its time, and nothing held the agent meanwhile.
+    const busy = decision.before.length > 0 ? whyBusy(deps.gate()) : null;
+    if (busy !== null) return { ...act, outcome: "busy_skip", detail: busy };
+    const { prompt, blocks } = composeWake({
+      config,
+      eligible: mail.messages,
+      more: mail.more,
+      address: mail.address,
+      baseUrl: deps.baseUrl(),
+      tool: deps.agent.tool,
+      skillInstalled: deps.skillInstalled(),
+    });
+    const { request_id } = await deps.queue.acceptNotice(prompt);
+    return { ...act, requestId: request_id, blocks, promptChars: prompt.length };
+  } catch (error) {
+    return { ...act, outcome: "poll_error", detail: messageOf(error) };
+  }
+}
+
+const contextWords = {
+  compact: { name: "pre_notification_compact", failure: "pre_notification_context_error" },
+  new_chat: { name: "clear_context", failure: "context_recovery_error" },
+} as const satisfies Record<BeforeWake, { name: string; failure: NotifierOutcome }>;
+
+const failures: readonly NotifierOutcome[] = [
+  "poll_error",
+  "pre_notification_context_error",
+  "context_recovery_error",
+];
+
+/** What is remembered after a poll that came to `row`. */
+function remember(memory: NotifierMemory, row: NewAuditRow): NotifierMemory {
+  const next = {
+    ...memory,
+    lastPollAtUtc: row.poll_time_utc,
+    lastError: failures.includes(row.outcome) ? row.detail : null,
+  };
+  if (row.outcome !== "enqueued") return next;
+  const again = row.unread_digest === memory.lastNotifiedDigest;
+  return {
+    ...next,
+    lastNotificationAtUtc: row.poll_time_utc,
+    lastNotifiedDigest: row.unread_digest,
+    lastNotifiedRepeats: again ? memory.lastNotifiedRepeats + 1 : 0,
+  };
+}
+
+function degradedContext(agent: CycleDeps["agent"]): { tool: string; errorType: string } | null {
+  const diagnostic = agent.terminalState()?.chat_context_diagnostic ?? null;
+  return diagnostic && { tool: agent.tool, errorType: diagnostic.degraded_error_type };
+}

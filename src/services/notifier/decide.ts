@@ -1,0 +1,84 @@
+import type { NotifierConfig, NotifierOutcome, RenderedBlockEntry } from "../../protocol/notifier.ts";
+import type { Readiness } from "../agent/agent.ts";
+import type { Mail } from "../mail/mailbox.ts";
+import { renderNotices } from "./notices.ts";
+import { type RenderFacts, renderPrompt } from "./render.ts";
+import { whyHeld } from "./wake.ts";
+
+/** Whether the agent could be given a prompt this moment. */
+export interface GateFacts {
+  admission: string;
+  execution: string;
+  queueDepth: number;
+  readiness: Readiness;
+}
+
+/** The mail that counts, or why it could not be listed. */
+export type EligibleMail =
+  | { listed: true; address: string; messages: readonly Mail[]; more: boolean; digest: string }
+  | { listed: false; error: string };
+
+export interface CycleFacts {
+  config: NotifierConfig;
+  mail: EligibleMail;
+  gate: GateFacts;
+  /** The tool's own words that its context is damaged, when its screen shows a recognised one. */
+  degraded: { tool: string; errorType: string } | null;
+  nowMs: number;
+  lastNotificationMs: number | null;
+  lastDigest: string | null;
+  repeats: number;
+}
+
+/** What is done to the agent's context before a wake-up. */
+export type BeforeWake = "compact" | "new_chat";
+
+export type CycleDecision =
+  | { outcome: Extract<NotifierOutcome, "poll_error" | "busy_skip" | "wake_held">; detail: string }
+  | { outcome: "empty" }
+  | { outcome: "wake"; before: BeforeWake[] };
+
+/**
+ * What one poll comes to, by everything that is known at that moment. Order: a mailbox that cannot be read, nothing
+ * eligible, an agent that cannot take a prompt, a wake-up that is held back on purpose, then the wake-up. Never
+ * throws. Source: contract 1.1, 2.6, 4.1; rulings 3, 13; spec/gateway.md 2.6 "Cycle".
+ */
+export function decideCycle(facts: CycleFacts): CycleDecision {
+  const { config, mail } = facts;
+  if (!mail.listed) return { outcome: "poll_error", detail: mail.error };
+  if (mail.messages.length === 0) return { outcome: "empty" };
+  const busy = whyBusy(facts.gate);
+  if (busy !== null) return { outcome: "busy_skip", detail: busy };
+  const held = whyHeld({ ...facts, digest: mail.digest });
+  if (held !== null) return { outcome: "wake_held", detail: held };
+  const before: BeforeWake[] = [];
+  if (config.pre_notification_context_action === "compact") before.push("compact");
+  if (facts.degraded && config.context_error_policy === "clear_context") before.push("new_chat");
+  return { outcome: "wake", before };
+}
+
+/** Why the agent is left alone, naming each failing fact; null when it may be given a prompt. */
+export function whyBusy(gate: GateFacts): string | null {
+  const failing = [
+    ...(gate.admission === "open" ? [] : [`request_admission=${gate.admission}`]),
+    ...(gate.execution === "idle" ? [] : [`active_execution=${gate.execution}`]),
+    ...(gate.queueDepth === 0 ? [] : [`queue_depth=${gate.queueDepth}`]),
+  ];
+  if (failing.length > 0) return failing.join(", ");
+  return gate.readiness.ready ? null : `${gate.readiness.code}: ${gate.readiness.detail}`;
+}
+
+/** The prompt of a wake-up and what became of the notices in it. */
+export function composeWake(
+  facts: Omit<RenderFacts, "notices" | "mode" | "appendixText"> & { config: NotifierConfig },
+): { prompt: string; blocks: RenderedBlockEntry[] } {
+  const { config, ...rest } = facts;
+  const notices = renderNotices(facts.eligible, config);
+  const prompt = renderPrompt({
+    ...rest,
+    notices,
+    mode: config.mode,
+    appendixText: config.appendix_text,
+  });
+  return { prompt, blocks: notices.entries };
+}

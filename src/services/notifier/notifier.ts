@@ -1,0 +1,226 @@
+import type { NotifierMemory, NotifierStore } from "../../db/gateway/notifier-store.ts";
+import type {
+  NotifierAudit,
+  NotifierAuditRow,
+  NotifierConfig,
+  NotifierStatus,
+  NotifierTrigger,
+  NotifierUpdate,
+} from "../../protocol/notifier.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import type { Mailbox } from "../mail/mailbox.ts";
+import type { Queue } from "../queue/queue.ts";
+import type { StatusBoard } from "../status/status-board.ts";
+import { defaultNotifierConfig, disabledConfig, mergeConfig, toNotifierStatus } from "./config.ts";
+import type { ContextTending } from "./context.ts";
+import { runCycle } from "./cycle.ts";
+import { type BeforeWake, type GateFacts, whyBusy } from "./decide.ts";
+
+/**
+ * Wakes the one agent of this gateway when there is mail for it and it can take a prompt. Polls every
+ * `interval_seconds`, and at once when mail arrives, when it is enabled and when the gateway starts; such an extra
+ * poll that found the agent busy is repeated as soon as it is free. Source: contract 1.1, 2.6, 4.1; ruling 13.
+ */
+export interface Notifier extends Lifecycle {
+  status(): NotifierStatus;
+  /** Throws ServiceError `invalid_request`; nothing is changed then. */
+  update(update: NotifierUpdate): NotifierStatus;
+  /** Idempotent. */
+  disable(): NotifierStatus;
+  /** Newest first. */
+  audit(options: { limit: number; before?: number }): NotifierAudit;
+  /** What it does to the agent itself at this moment, as a clause for people, or null: nobody else may type then. */
+  busyWith(): string | null;
+  /** The agent, the queue or the admission changed. */
+  wake(): void;
+}
+
+export interface NotifierDeps {
+  store: NotifierStore;
+  agent: Pick<Agent, "tool" | "terminalState" | "readiness">;
+  queue: Pick<Queue, "acceptNotice">;
+  board: Pick<StatusBoard, "status">;
+  /** The bound mailbox; `current` throws when there is none to use. */
+  mail: {
+    current(): Mailbox;
+    supported(): { supported: boolean; error: string | null };
+    onArrival(listener: () => void): () => void;
+  };
+  context: ContextTending;
+  /** Where the agent reaches this gateway; null before it listens and where it serves no mail. */
+  baseUrl: () => string | null;
+  skillInstalled: () => boolean;
+  clock: Clock;
+  log: Log;
+  /** `busyWith` changed. */
+  onChange: () => void;
+}
+
+/**
+ * `rung`: mail may have come that no poll has looked at. `deferred`: one looked and found the agent busy.
+ */
+type Bell = "silent" | "rung" | "deferred";
+
+const noMemory: NotifierMemory = {
+  lastPollAtUtc: null,
+  lastNotificationAtUtc: null,
+  lastError: null,
+  lastNotifiedDigest: null,
+  lastNotifiedRepeats: 0,
+};
+
+export function createNotifier(deps: NotifierDeps): Notifier {
+  const { store, agent, board, mail, context, clock, log } = deps;
+  let bell: Bell = "rung";
+  /** When the next sweep is due, on the monotonic clock. */
+  let sweepAtMs = 0;
+  let busyWith: string | null = null;
+  let endArrivals = () => {};
+  /** The last poll's outcome as it was logged: what repeats is told once. */
+  let told = "";
+
+  const read = () => store.read() ?? { config: defaultNotifierConfig, memory: noMemory };
+
+  function supportError(config: NotifierConfig): string | null {
+    if (deps.baseUrl() === null) return "this gateway listens on no loopback address, so it serves no mail";
+    const { supported, error } = mail.supported();
+    if (!supported) return error ?? "this session has no usable mailbox";
+    return config.pre_notification_context_action === "compact" ? context.compactUnsupported() : null;
+  }
+
+  function status(): NotifierStatus {
+    const { config, memory } = read();
+    return toNotifierStatus({ config, memory, supportError: supportError(config) });
+  }
+
+  function gate(): GateFacts {
+    const { request_admission, active_execution, queue_depth } = board.status();
+    return {
+      admission: request_admission,
+      execution: active_execution,
+      queueDepth: queue_depth,
+      readiness: agent.readiness("turn_boundary"),
+    };
+  }
+
+  async function tend(action: BeforeWake): Promise<string | null> {
+    busyWith = action === "compact" ? "the notifier compacts the chat" : "the notifier begins a new chat";
+    deps.onChange();
+    try {
+      return await context.tend(action);
+    } finally {
+      busyWith = null;
+      deps.onChange();
+    }
+  }
+
+  function scheduleSweep(config: NotifierConfig): void {
+    sweepAtMs = clock.monotonicMs() + (config.interval_seconds ?? 0) * 1000;
+  }
+
+  /** Which poll is due, if any. */
+  function due(): NotifierTrigger | null {
+    if (bell === "rung" || (bell === "deferred" && whyBusy(gate()) === null)) return "doorbell";
+    return clock.monotonicMs() >= sweepAtMs ? "interval" : null;
+  }
+
+  function tell(row: Omit<NotifierAuditRow, "audit_id">): void {
+    const { outcome, detail, trigger, unread_count, enqueued_request_id, prompt_chars } = row;
+    const repeats = `${outcome} ${detail ?? ""}`;
+    if (outcome !== "enqueued" && repeats === told) return;
+    told = repeats;
+    log.line("mail notifier", {
+      outcome,
+      trigger,
+      ...(unread_count === null ? {} : { eligible: unread_count }),
+      ...(detail === null ? {} : { detail }),
+      ...(enqueued_request_id === null ? {} : { request_id: enqueued_request_id, chars: prompt_chars }),
+    });
+  }
+
+  async function turn(): Promise<number | null> {
+    const { config, memory } = read();
+    const baseUrl = deps.baseUrl();
+    if (!config.enabled || baseUrl === null) return null;
+    const trigger = due();
+    if (trigger === null) return Math.max(1, sweepAtMs - clock.monotonicMs());
+    // What rings from here on is for the next poll.
+    if (trigger === "doorbell") bell = "silent";
+    const result = await runCycle(
+      {
+        agent,
+        queue: deps.queue,
+        openMailbox: mail.current,
+        gate,
+        tend,
+        baseUrl: () => baseUrl,
+        skillInstalled: deps.skillInstalled,
+        clock,
+      },
+      { trigger, config, memory },
+    );
+    store.recordPoll(result.row, result.memory);
+    tell(result.row);
+    if (trigger === "interval") scheduleSweep(config);
+    else if (result.row.outcome === "busy_skip" && bell === "silent") bell = "deferred";
+    return 0;
+  }
+
+  const loop = createLoop({
+    clock,
+    turn,
+    onError: (error) => log.line("mail notifier fault", { error: messageOf(error) }),
+  });
+
+  function ring(): void {
+    bell = "rung";
+    loop.wake();
+  }
+
+  return {
+    status,
+    update(update) {
+      const before = read().config;
+      const config = mergeConfig(before, update);
+      const problem = supportError(config);
+      if (problem !== null) throw new ServiceError("invalid_request", problem);
+      store.saveConfig(config, timestampNow(clock));
+      if (!before.enabled || before.interval_seconds !== config.interval_seconds) scheduleSweep(config);
+      log.line("mail notifier enabled", { interval_seconds: config.interval_seconds ?? 0 });
+      if (before.enabled) loop.wake();
+      else ring();
+      return status();
+    },
+    disable() {
+      const { config } = read();
+      if (config.enabled) {
+        store.saveConfig(disabledConfig(config), timestampNow(clock));
+        log.line("mail notifier disabled");
+      }
+      return status();
+    },
+    audit({ limit, before }) {
+      const rows = store.audit({ limit: limit + 1, ...(before === undefined ? {} : { before }) });
+      const page = rows.slice(0, limit);
+      const next_before = rows.length > limit ? (page.at(-1)?.audit_id ?? null) : null;
+      return { schema_version: 1, rows: page, next_before };
+    },
+    busyWith: () => busyWith,
+    wake: () => loop.wake(),
+    start() {
+      scheduleSweep(read().config);
+      endArrivals();
+      endArrivals = mail.onArrival(ring);
+      loop.start();
+    },
+    async stop() {
+      endArrivals();
+      endArrivals = () => {};
+      await loop.stop();
+    },
+  };
+}

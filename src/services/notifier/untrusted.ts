@@ -1,0 +1,24 @@
+/** Text of senders is shown, never obeyed and never free to draw: ruling 4. */
+
+const controls = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
+
+/** On one line, without control and format characters, at most `max` characters, the last an ellipsis if cut. */
+export function oneLine(text: string, max: number): string {
+  return cutTo(text.replace(controls, " ").replace(/\s+/g, " ").trim(), max).text;
+}
+
+/** As lines: line breaks stay, every other control or format character goes. */
+export function plainLines(text: string): string {
+  return text
+    .replace(/\r\n?|[\u2028\u2029]/g, "\n")
+    .split("\n")
+    .map((line) => line.replace(controls, " ").trimEnd())
+    .join("\n");
+}
+
+/** At most `max` code points; a longer text ends in an ellipsis. */
+export function cutTo(text: string, max: number): { text: string; cut: boolean } {
+  const points = [...text];
+  if (points.length <= max) return { text, cut: false };
+  return { text: `${points.slice(0, max - 1).join("")}…`, cut: true };
+}

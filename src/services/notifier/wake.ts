@@ -1,0 +1,63 @@
+import type { NotifierConfig, QuietHours } from "../../protocol/notifier.ts";
+
+/** After the first wake-up for the same mail, `on_change` tells again after this long, doubled each time. */
+const firstRepeatMs = 300_000;
+const longestRepeatMs = 3_600_000;
+
+/**
+ * Why the agent is not woken although it could be, or null. `lastNotificationMs`: when it was last woken, epoch
+ * milliseconds. `digest`: of the eligible mail; `lastDigest`, `repeats`: what the last wake-up told of, and how
+ * often it was told again. Opt-in; with the defaults never holds. Source: ruling 17.
+ */
+export function whyHeld(facts: {
+  config: Pick<NotifierConfig, "wake_policy" | "min_gap_seconds" | "quiet_hours">;
+  nowMs: number;
+  lastNotificationMs: number | null;
+  digest: string;
+  lastDigest: string | null;
+  repeats: number;
+}): string | null {
+  const { config, nowMs, lastNotificationMs } = facts;
+  if (config.quiet_hours && isQuiet(config.quiet_hours, nowMs)) {
+    const { start, end, time_zone } = config.quiet_hours;
+    return `quiet_hours ${start}-${end} ${time_zone}`;
+  }
+  if (lastNotificationMs === null) return null;
+  const sinceMs = nowMs - lastNotificationMs;
+  if (sinceMs < config.min_gap_seconds * 1000) {
+    return `min_gap_seconds=${config.min_gap_seconds}, last wake-up ${Math.round(sinceMs / 1000)} s ago`;
+  }
+  if (config.wake_policy === "on_change" && facts.digest === facts.lastDigest) {
+    const pauseMs = repeatAfterMs(facts.repeats);
+    if (sinceMs < pauseMs) return `wake_policy=on_change, nothing new; told again after ${pauseMs / 1000} s`;
+  }
+  return null;
+}
+
+/** How long the same mail stays untold after it was told `repeats` + 1 times. */
+export function repeatAfterMs(repeats: number): number {
+  return Math.min(longestRepeatMs, firstRepeatMs * 2 ** Math.min(repeats, 10));
+}
+
+/** Whether the time of day lies in [start, end); an end before the start is of the next day. */
+export function isQuiet(hours: QuietHours, nowMs: number): boolean {
+  const now = minuteOfDay(nowMs, hours.time_zone);
+  const start = toMinutes(hours.start);
+  const end = toMinutes(hours.end);
+  return start <= end ? now >= start && now < end : now >= start || now < end;
+}
+
+function minuteOfDay(nowMs: number, timeZone: string): number {
+  const clock = new Intl.DateTimeFormat("en-GB", {
+    timeZone,
+    hour: "2-digit",
+    minute: "2-digit",
+    hour12: false,
+  });
+  return toMinutes(clock.format(nowMs));
+}
+
+function toMinutes(time: string): number {
+  const [hours = "0", minutes = "0"] = time.split(":");
+  return (Number(hours) % 24) * 60 + Number(minutes);
+}

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import {
+  defaultNotifierConfig,
+  disabledConfig,
+  maskedToken,
+  mergeConfig,
+  toNotifierStatus,
+} from "../../../src/services/notifier/config.ts";
+
+const stored = {
+  ...defaultNotifierConfig,
+  enabled: true,
+  interval_seconds: 30,
+  mode: "unread_only",
+  appendix_text: "run the tick",
+  notify_block_shared_tokens: ["secret"],
+  notify_block_auth_mode: "required",
+} as const;
+
+describe("the notifier's settings", () => {
+  test("a PUT keeps every omitted field, trust posture included", () => {
+    const merged = mergeConfig(
+      { ...stored, notify_block_shared_tokens: ["secret"] },
+      { schema_version: 1, interval_seconds: 5 },
+    );
+    expect(merged).toEqual({ ...stored, notify_block_shared_tokens: ["secret"], interval_seconds: 5 });
+  });
+
+  test("a notify field given as null is as omitted", () => {
+    const merged = mergeConfig(
+      { ...defaultNotifierConfig, ...stored, notify_block_shared_tokens: ["x"] },
+      {
+        notify_block_shared_tokens: null,
+        notify_block_auth_mode: null,
+      },
+    );
+    expect([merged.notify_block_shared_tokens, merged.notify_block_auth_mode]).toEqual([["x"], "required"]);
+  });
+
+  test("the empty guidance clears the stored one, quiet hours end with null", () => {
+    const quiet_hours = { start: "22:00", end: "06:00", time_zone: "UTC" };
+    const merged = mergeConfig(
+      { ...defaultNotifierConfig, appendix_text: "old", quiet_hours },
+      { appendix_text: "", quiet_hours: null },
+    );
+    expect([merged.appendix_text, merged.quiet_hours]).toEqual(["", null]);
+  });
+
+  test("the first PUT without an interval takes 60 s", () => {
+    expect(mergeConfig(defaultNotifierConfig, {})).toMatchObject({ enabled: true, interval_seconds: 60 });
+  });
+
+  test("a DELETE forgets the interval and keeps the rest", () => {
+    const disabled = disabledConfig({ ...defaultNotifierConfig, ...stored, notify_block_shared_tokens: [] });
+    expect(disabled).toMatchObject({
+      enabled: false,
+      interval_seconds: null,
+      appendix_text: "run the tick",
+      mode: "unread_only",
+    });
+  });
+
+  test("a masked token is never stored", () => {
+    const put = () => mergeConfig(defaultNotifierConfig, { notify_block_shared_tokens: ["a", maskedToken] });
+    expect(put).toThrow("as the status masks it");
+  });
+
+  test("an unknown time zone is refused", () => {
+    const quiet_hours = { start: "22:00", end: "06:00", time_zone: "Mars/Olympus" };
+    expect(() => mergeConfig(defaultNotifierConfig, { quiet_hours })).toThrow("time_zone");
+  });
+
+  test("the status tells how many tokens there are and no token", () => {
+    const config = { ...defaultNotifierConfig, notify_block_shared_tokens: ["one", "two"] };
+    const status = toNotifierStatus({ config, memory: null, supportError: "no mailbox" });
+    expect(status.notify_block_shared_tokens).toEqual([maskedToken, maskedToken]);
+    expect([status.supported, status.support_error]).toEqual([false, "no mailbox"]);
+  });
+});

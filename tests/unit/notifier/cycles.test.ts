@@ -1,0 +1,415 @@
+import { describe, expect, test } from "bun:test";
+import { type NotifierStore, notifierStoreOn } from "../../../src/db/gateway/notifier-store.ts";
+import { openGatewayDatabase } from "../../../src/db/gateway/request-store.ts";
+import type { NotifierOutcome, NotifierUpdate } from "../../../src/protocol/notifier.ts";
+import type { Readiness } from "../../../src/services/agent/agent.ts";
+import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
+import type { BeforeWake } from "../../../src/services/notifier/decide.ts";
+import { createNotifier, type Notifier } from "../../../src/services/notifier/notifier.ts";
+import { quietSteps } from "../../../src/system/steps.ts";
+import { createFakeClock, type FakeClock, settle } from "../../support/fake-clock.ts";
+import { createFakeMail, type FakeMail } from "../../support/fake-mailbox.ts";
+import { seededRandom } from "../../support/seeded-random.ts";
+
+const ready: Readiness = { ready: true };
+const notReady: Readiness = { ready: false, code: "not_ready", detail: "turn.phase=active" };
+
+interface Setup extends AsyncDisposable {
+  clock: FakeClock;
+  mail: FakeMail;
+  store: NotifierStore;
+  notifier: Notifier;
+  prompts: string[];
+  tended: BeforeWake[];
+  world: {
+    readiness: Readiness;
+    admission: "open" | "blocked_unavailable";
+    execution: "idle" | "running";
+    depth: number;
+    degraded: string | null;
+    /** What tending the context comes to; null is well. */
+    problem: string | null;
+    binding: string | null;
+    refuse: Error | null;
+  };
+  /** A message for the agent. */
+  arrive(subject?: string): Promise<void>;
+  inbox: Mailbox;
+}
+
+function setup(update: NotifierUpdate | null = { interval_seconds: 60 }): Setup {
+  const clock = createFakeClock();
+  const mail = createFakeMail({ clock });
+  const inbox = mail.open("worker@svc.localhost");
+  const sender = mail.open("sender@svc.localhost");
+  const database = openGatewayDatabase({ path: ":memory:", clock, steps: quietSteps });
+  const store = notifierStoreOn(database);
+  const prompts: string[] = [];
+  const tended: BeforeWake[] = [];
+  const world: Setup["world"] = {
+    readiness: ready,
+    admission: "open",
+    execution: "idle",
+    depth: 0,
+    degraded: null,
+    problem: null,
+    binding: null,
+    refuse: null,
+  };
+  const notifier = createNotifier({
+    store,
+    clock,
+    agent: {
+      tool: "codex",
+      readiness: () => world.readiness,
+      // Only the diagnostic of the record is looked at.
+      terminalState: () =>
+        ({
+          chat_context_diagnostic: world.degraded && { degraded_error_type: world.degraded },
+        }) as never,
+    },
+    queue: {
+      async acceptNotice(prompt) {
+        if (world.refuse) throw world.refuse;
+        prompts.push(prompt);
+        return { request_id: `gwreq-${prompts.length}` };
+      },
+    },
+    board: {
+      status: () =>
+        ({
+          request_admission: world.admission,
+          active_execution: world.execution,
+          queue_depth: world.depth,
+        }) as never,
+    },
+    mail: {
+      current() {
+        if (world.binding !== null) throw new Error(world.binding);
+        return inbox;
+      },
+      supported: () => ({ supported: world.binding === null, error: world.binding }),
+      onArrival: (listener) => inbox.onArrival(listener),
+    },
+    context: {
+      compactUnsupported: () => null,
+      async tend(action) {
+        tended.push(action);
+        return world.problem;
+      },
+    },
+    baseUrl: () => "http://127.0.0.1:4000",
+    skillInstalled: () => false,
+    log: { line: () => {} },
+    onChange: () => {},
+  });
+  if (update) notifier.update(update);
+  notifier.start();
+  return {
+    clock,
+    mail,
+    store,
+    notifier,
+    prompts,
+    tended,
+    world,
+    inbox,
+    async arrive(subject = "hello") {
+      await sender.send({
+        to: ["worker@svc.localhost"],
+        cc: [],
+        subject,
+        body: "do it",
+        attachments: [],
+        notifyBlock: null,
+        notifyAuth: null,
+      });
+      await settle();
+    },
+    async [Symbol.asyncDispose]() {
+      await notifier.stop();
+      database.close();
+    },
+  };
+}
+
+/** Newest last. */
+const outcomes = ({ notifier }: Setup) =>
+  notifier
+    .audit({ limit: 1000 })
+    .rows.map((row) => `${row.trigger} ${row.outcome}`)
+    .reverse();
+
+describe("the notifier's polls", () => {
+  test("a disabled notifier never polls", async () => {
+    await using lab = setup(null);
+    await lab.arrive();
+    await lab.clock.advance(600_000);
+    expect(outcomes(lab)).toEqual([]);
+  });
+
+  test("mail wakes an idle agent at once, and the interval sweeps", async () => {
+    await using lab = setup();
+    await lab.clock.advance(0);
+    await lab.arrive();
+    await lab.clock.advance(60_000);
+    expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell enqueued", "interval enqueued"]);
+    expect(lab.prompts).toHaveLength(2);
+  });
+
+  test("a busy agent is left alone, and woken as soon as it is free", async () => {
+    await using lab = setup();
+    await lab.clock.advance(0);
+    lab.world.readiness = notReady;
+    await lab.arrive();
+    lab.notifier.wake();
+    await settle();
+    expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell busy_skip"]);
+    lab.world.readiness = ready;
+    lab.notifier.wake();
+    await settle();
+    expect(outcomes(lab).at(-1)).toBe("doorbell enqueued");
+  });
+
+  test("a sweep that finds the agent busy waits for the next sweep", async () => {
+    await using lab = setup();
+    await lab.arrive();
+    await lab.clock.advance(0);
+    lab.world.readiness = notReady;
+    await lab.clock.advance(60_000);
+    lab.world.readiness = ready;
+    lab.notifier.wake();
+    await settle();
+    expect(outcomes(lab).slice(-2)).toEqual(["doorbell enqueued", "interval busy_skip"]);
+    expect(lab.prompts).toHaveLength(1);
+  });
+
+  test("a transient failure is a row, and the notifier stays enabled", async () => {
+    await using lab = setup();
+    await lab.clock.advance(0);
+    lab.world.binding = "the manifest is half written";
+    await lab.clock.advance(60_000);
+    expect(lab.notifier.status()).toMatchObject({
+      enabled: true,
+      last_error: "the manifest is half written",
+    });
+    lab.world.binding = null;
+    await lab.clock.advance(60_000);
+    expect(outcomes(lab).slice(1)).toEqual(["interval poll_error", "interval empty"]);
+    expect(lab.notifier.status().last_error).toBeNull();
+  });
+
+  test("a queue that cannot store the prompt is a row too, and the next sweep tries again", async () => {
+    await using lab = setup();
+    await lab.clock.advance(0);
+    lab.world.refuse = new Error("disk full");
+    await lab.arrive();
+    lab.world.refuse = null;
+    await lab.clock.advance(60_000);
+    expect(outcomes(lab).slice(1)).toEqual(["doorbell poll_error", "interval enqueued"]);
+  });
+
+  test("disabling stops the polls and keeps the guidance", async () => {
+    await using lab = setup({ interval_seconds: 5, appendix_text: "tick once" });
+    await lab.clock.advance(0);
+    const status = lab.notifier.disable();
+    expect(status).toMatchObject({ enabled: false, interval_seconds: null, appendix_text: "tick once" });
+    await lab.arrive();
+    await lab.clock.advance(60_000);
+    expect(outcomes(lab)).toEqual(["doorbell empty"]);
+  });
+
+  test("enabling again looks at once", async () => {
+    await using lab = setup();
+    await lab.clock.advance(0);
+    lab.notifier.disable();
+    await lab.arrive();
+    lab.notifier.update({});
+    await settle();
+    expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell enqueued"]);
+  });
+
+  test("enabling without a mailbox is refused and changes nothing", async () => {
+    await using lab = setup(null);
+    lab.world.binding = "this session has no mailbox";
+    expect(() => lab.notifier.update({ interval_seconds: 5 })).toThrow("no mailbox");
+    expect(lab.store.read()).toBeNull();
+  });
+
+  test("unread_only leaves read mail alone, any_inbox does not", async () => {
+    await using lab = setup({ interval_seconds: 60, mode: "unread_only" });
+    await lab.arrive();
+    const { messages } = await lab.inbox.list({
+      box: "inbox",
+      readState: "any",
+      answeredState: "any",
+      archived: null,
+      limit: null,
+      since: null,
+      includeBody: false,
+      cursor: null,
+      query: null,
+    });
+    await lab.inbox.read(messages[0]?.message_ref ?? "");
+    await lab.clock.advance(60_000);
+    expect(outcomes(lab).at(-1)).toBe("interval empty");
+    lab.notifier.update({ mode: "any_inbox" });
+    await lab.clock.advance(60_000);
+    expect(outcomes(lab).at(-1)).toBe("interval enqueued");
+  });
+
+  test("compact runs before every prompt, and its failure is no wake-up", async () => {
+    await using lab = setup({ interval_seconds: 60, pre_notification_context_action: "compact" });
+    await lab.clock.advance(0);
+    await lab.arrive();
+    lab.world.problem = "the agent did not become ready";
+    await lab.clock.advance(60_000);
+    expect(lab.tended).toEqual(["compact", "compact"]);
+    expect(outcomes(lab).slice(1)).toEqual(["doorbell enqueued", "interval pre_notification_context_error"]);
+    const rows = lab.notifier.audit({ limit: 2 }).rows.map((row) => row.context_action_outcome);
+    expect(rows).toEqual(["pre_notification_compact_failed", "pre_notification_compact_completed"]);
+  });
+
+  test("a damaged context is cleared only when asked for", async () => {
+    await using lab = setup({ interval_seconds: 60 });
+    await lab.clock.advance(0);
+    lab.world.degraded = "codex_remote_compact_server_error";
+    await lab.arrive();
+    lab.notifier.update({ context_error_policy: "clear_context" });
+    await lab.clock.advance(60_000);
+    expect(lab.tended).toEqual(["new_chat"]);
+    const [later, earlier] = lab.notifier.audit({ limit: 2 }).rows;
+    expect([earlier?.context_action_outcome, later?.context_action_outcome]).toEqual([
+      "degraded_context_continued",
+      "clear_context_completed",
+    ]);
+    expect(later).toMatchObject({
+      degraded_tool_name: "codex",
+      degraded_error_type: "codex_remote_compact_server_error",
+    });
+  });
+
+  test("on_change tells the same mail once, then again after five minutes", async () => {
+    await using lab = setup({ interval_seconds: 60, wake_policy: "on_change" });
+    await lab.clock.advance(0);
+    await lab.arrive();
+    await lab.clock.advance(299_000);
+    expect(lab.prompts).toHaveLength(1);
+    await lab.clock.advance(61_000);
+    expect(lab.prompts).toHaveLength(2);
+    await lab.arrive("another");
+    expect(lab.prompts).toHaveLength(3);
+  });
+
+  test("the audit pages backwards and counts what waking cost", async () => {
+    await using lab = setup({ interval_seconds: 1 });
+    await lab.arrive();
+    await lab.clock.advance(5_000);
+    const first = lab.notifier.audit({ limit: 2 });
+    expect(first.rows).toHaveLength(2);
+    const rest = lab.notifier.audit({ limit: 100, before: first.next_before ?? 0 });
+    expect(rest.next_before).toBeNull();
+    const all = [...first.rows, ...rest.rows];
+    expect(all.map((row) => row.audit_id)).toEqual(all.map((_, index) => all.length - index));
+    expect(all[0]?.prompt_chars).toBe(lab.prompts.at(-1)?.length ?? -1);
+  });
+});
+
+/** The contract's precedence, written a second time: the first line whose facts hold is the outcome. */
+const table: readonly [NotifierOutcome, (lab: Setup, mailCount: number) => boolean][] = [
+  ["poll_error", ({ world }) => world.binding !== null],
+  ["empty", (_, mailCount) => mailCount === 0],
+  ["busy_skip", ({ world }) => world.admission !== "open"],
+  ["busy_skip", ({ world }) => world.execution !== "idle"],
+  ["busy_skip", ({ world }) => world.depth > 0],
+  ["busy_skip", ({ world }) => !world.readiness.ready],
+  ["pre_notification_context_error", ({ world, notifier }) => compacts(notifier) && world.problem !== null],
+  [
+    "context_recovery_error",
+    ({ world, notifier }) =>
+      world.degraded !== null &&
+      notifier.status().context_error_policy === "clear_context" &&
+      world.problem !== null,
+  ],
+  ["poll_error", ({ world }) => world.refuse !== null],
+  ["enqueued", () => true],
+];
+const compacts = (notifier: Notifier) => notifier.status().pre_notification_context_action === "compact";
+
+test("500 sweeps at random states decide as the table says", async () => {
+  const random = seededRandom(20_261_121);
+  const chance = (probability: number) => random() < probability;
+  await using lab = setup({ interval_seconds: 10 });
+  await lab.clock.advance(0);
+  const seen = new Map<string, number>();
+  for (let cycle = 0; cycle < 500; cycle++) {
+    Object.assign(lab.world, {
+      readiness: chance(0.3) ? notReady : ready,
+      admission: chance(0.1) ? "blocked_unavailable" : "open",
+      execution: chance(0.1) ? "running" : "idle",
+      depth: chance(0.1) ? 3 : 0,
+      degraded: chance(0.2) ? "unknown" : null,
+      problem: chance(0.3) ? "not ready again" : null,
+      binding: null,
+      refuse: chance(0.1) ? new Error("disk full") : null,
+    });
+    lab.notifier.update({
+      mode: chance(0.5) ? "any_inbox" : "unread_only",
+      pre_notification_context_action: chance(0.3) ? "compact" : "none",
+      context_error_policy: chance(0.5) ? "clear_context" : "continue_current",
+    });
+    const held = await lab.inbox.list({
+      box: "inbox",
+      readState: "any",
+      answeredState: "any",
+      archived: null,
+      limit: null,
+      since: null,
+      includeBody: false,
+      cursor: null,
+      query: null,
+    });
+    const refs = held.messages.map((message) => message.message_ref);
+    if (refs.length > 0 && chance(0.4)) await lab.inbox.archive(refs.slice(0, 2));
+    if (refs.length > 2 && chance(0.5)) await lab.inbox.mark(refs.slice(2), { read: true });
+    if (chance(0.3)) await lab.arrive(`mail ${cycle}`);
+    if (chance(0.1)) lab.world.binding = "half written";
+    const { mode } = lab.notifier.status();
+    const counted = await lab.inbox.list({
+      box: "inbox",
+      readState: mode === "unread_only" ? "unread" : "any",
+      answeredState: "any",
+      archived: false,
+      limit: null,
+      since: null,
+      includeBody: false,
+      cursor: null,
+      query: null,
+    });
+    const eligible = counted.messages.length;
+    const want = table.find(([, holds]) => holds(lab, eligible))?.[0];
+    const prompts = lab.prompts.length;
+    await lab.clock.advance(10_000);
+    const row = lab.notifier.audit({ limit: 20 }).rows.find(({ trigger }) => trigger === "interval");
+    expect({ cycle, outcome: row?.outcome }).toEqual({ cycle, outcome: want });
+    const sent = want === "enqueued";
+    expect([cycle, (row?.prompt_chars ?? 0) > 0, row?.enqueued_request_id !== null]).toEqual([
+      cycle,
+      sent,
+      sent,
+    ]);
+    if (!sent) {
+      const fresh = lab.prompts.slice(prompts);
+      expect([cycle, fresh.length]).toEqual([cycle, 0]);
+    }
+    seen.set(row?.outcome ?? "", (seen.get(row?.outcome ?? "") ?? 0) + 1);
+  }
+  expect([...seen.keys()].sort()).toEqual([
+    "busy_skip",
+    "context_recovery_error",
+    "empty",
+    "enqueued",
+    "poll_error",
+    "pre_notification_context_error",
+  ]);
+});

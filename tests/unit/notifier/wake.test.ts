@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import { isQuiet, repeatAfterMs, whyHeld } from "../../../src/services/notifier/wake.ts";
+
+const at = (time: string) => Date.parse(`2026-06-01T${time}:00Z`);
+const night = { start: "22:00", end: "07:00", time_zone: "UTC" };
+const facts = {
+  config: { wake_policy: "every_poll", min_gap_seconds: 0, quiet_hours: null },
+  nowMs: at("12:00"),
+  lastNotificationMs: at("11:59"),
+  digest: "same",
+  lastDigest: "same",
+  repeats: 0,
+} as const;
+
+describe("waking is held back", () => {
+  test("never with the contract's defaults", () => {
+    expect(whyHeld(facts)).toBeNull();
+  });
+
+  test.each([
+    { id: "on_change with nothing new", change: { wake_policy: "on_change" }, held: "wake_policy=on_change" },
+    { id: "a gap that has not passed", change: { min_gap_seconds: 90 }, held: "min_gap_seconds=90" },
+    { id: "a gap that has passed", change: { min_gap_seconds: 60 }, held: null },
+    {
+      id: "quiet hours",
+      change: { quiet_hours: { start: "11:00", end: "13:00", time_zone: "UTC" } },
+      held: "quiet_hours 11:00-13:00 UTC",
+    },
+  ] as const)("by $id: $held", ({ change, held }) => {
+    const why = whyHeld({ ...facts, config: { ...facts.config, ...change } });
+    if (held === null) expect(why).toBeNull();
+    else expect(why).toStartWith(held);
+  });
+
+  test("on_change wakes for new mail at once", () => {
+    const config = { ...facts.config, wake_policy: "on_change" } as const;
+    expect(whyHeld({ ...facts, config, digest: "new" })).toBeNull();
+  });
+
+  test("on_change tells the same mail again after a growing pause", () => {
+    const config = { ...facts.config, wake_policy: "on_change" } as const;
+    const heldAfter = (seconds: number, repeats: number) =>
+      whyHeld({ ...facts, config, repeats, lastNotificationMs: facts.nowMs - seconds * 1000 }) !== null;
+    expect([heldAfter(299, 0), heldAfter(300, 0), heldAfter(599, 1), heldAfter(600, 1)]).toEqual([
+      true,
+      false,
+      true,
+      false,
+    ]);
+    expect([0, 1, 2, 3, 4, 50].map((repeats) => repeatAfterMs(repeats) / 60_000)).toEqual([
+      5, 10, 20, 40, 60, 60,
+    ]);
+  });
+
+  test("nothing holds the first wake-up but quiet hours", () => {
+    const config = { wake_policy: "on_change", min_gap_seconds: 900, quiet_hours: null } as const;
+    expect(whyHeld({ ...facts, config, lastNotificationMs: null })).toBeNull();
+    expect(
+      whyHeld({ ...facts, config: { ...config, quiet_hours: night }, nowMs: at("23:00") }),
+    ).not.toBeNull();
+  });
+});
+
+describe("quiet hours", () => {
+  test.each([
+    ["21:59", false],
+    ["22:00", true],
+    ["00:00", true],
+    ["06:59", true],
+    ["07:00", false],
+  ] as const)("over midnight at %s: %p", (time, quiet) => {
+    expect(isQuiet(night, at(time))).toBe(quiet);
+  });
+
+  test("count in their own time zone", () => {
+    const berlin = { start: "14:00", end: "15:00", time_zone: "Europe/Berlin" };
+    expect([isQuiet(berlin, at("12:30")), isQuiet(berlin, at("14:30"))]).toEqual([true, false]);
+  });
+});

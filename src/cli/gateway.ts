@@ -12,6 +12,8 @@ import { backendFacts } from "../services/agent/backends.ts";
 import { diagnosticSettings } from "../services/diagnostics/diagnostic-log.ts";
 import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
+import { createMailBinding } from "../services/mail/binding.ts";
+import { createMailFacade } from "../services/mail/facade.ts";
 import { createKeyControl } from "../services/prompt/key-control.ts";
 import { createPromptControl } from "../services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../services/queue/queue.ts";
@@ -34,6 +36,7 @@ import { type HttpServer, listen } from "../system/http-server.ts";
 import { createLocks } from "../system/locks.ts";
 import type { System } from "../system/system.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
+import { isLoopback } from "./listener-flags.ts";
 import { selfCommand } from "./self-command.ts";
 
 export interface GatewayOptions {
@@ -165,10 +168,16 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const stream = createEventStream({ events, clock });
   const keys = createKeyControl({ agent, board, events, clock });
+  const mailBinding = createMailBinding({
+    readManifest: () => readManifest(files, paths.manifest),
+    openers: {},
+    clock,
+  });
+  const mail = createMailFacade({ bound: mailBinding.bound, served: isLoopback(options.host) });
   const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
   const app = createGatewayApp({
     ...(observation ? { observation } : {}),
-    services: { board, queue, prompt, keys, reminders, agent, stream },
+    services: { board, queue, prompt, keys, mail, reminders, agent, stream },
     gate: { allowsHost: hostRule(options.host), allowedOrigins: [], token: options.token },
     faults: {
       report(error) {
@@ -265,6 +274,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         return listening;
       } catch (error) {
         await driven.stop();
+        mailBinding.close();
         records.close();
         store.close();
         lock.release();
@@ -282,6 +292,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       await server?.stop(stopGraceMs);
       await driven.stop();
       await announcement.withdraw();
+      mailBinding.close();
       live.retire(board.epoch());
       events.append("gateway_stopped");
       records.close();

@@ -53,6 +53,11 @@ function toPort(name: string, text: string | undefined): number | undefined {
   throw new UsageError(`${name} takes a number from 0 to 65535, not "${text}"`);
 }
 
+/** Only this machine reaches a listener on `host`. Pure. */
+export function isLoopback(host: string): boolean {
+  return ["127.0.0.1", "localhost", "::1"].includes(host);
+}
+
 /**
  * Where to listen and who may call: what the caller asks for, then what the session's desired-config.json keeps, then
  * a free port of 127.0.0.1. Throws when an open address would be left without a token (ruling 12). Pure. Source:
@@ -65,9 +70,8 @@ export function chooseListener(
 ): ListenerChoice {
   const host = wish.host ?? desired?.desired_host ?? "127.0.0.1";
   const port = wish.port ?? desired?.desired_port ?? 0;
-  const loopback = ["127.0.0.1", "localhost", "::1"].includes(host);
   const choice = { host, port, token: access.token || null, warning: null };
-  if (loopback || choice.token !== null) return choice;
+  if (isLoopback(host) || choice.token !== null) return choice;
   if (!access.allowUnauthenticated) {
     throw new ServiceError(
       "precondition_failed",

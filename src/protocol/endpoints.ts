@@ -15,6 +15,7 @@ import {
   SendKeysRequest,
   SendKeysResult,
 } from "./gateway.ts";
+import { mailEndpoints } from "./mail-endpoints.ts";
 import { reminderEndpoints } from "./reminders.ts";
 import {
   DecisionAnswer,
@@ -176,6 +177,7 @@ export const gatewayEndpoints = {
     reply: ReconcileResult,
   }),
   ...reminderEndpoints,
+  ...mailEndpoints,
 } as const;
 
 /** Answers that do not end by themselves; not part of the typed client. */

@@ -5,6 +5,7 @@ import { documentEndpoints, gatewayEndpoints, streamEndpoints } from "../../src/
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";
+import { deliverTo } from "../support/mail-delivery.ts";
 
 const declared = { ...gatewayEndpoints, ...documentEndpoints };
 type Name = keyof typeof declared;
@@ -24,6 +25,8 @@ const reminder = {
 } as const;
 const oneReminder = async ({ reminders }: GatewayBundle) =>
   `/v1/reminders/${reminders.create([reminder]).reminders[0]?.reminder_id}`;
+
+const firstMail = `filesystem:msg-20260101T000000Z-${"1".padStart(32, "0")}`;
 
 /** One good call of every operation: a declaration without one does not compile. */
 const calls: Record<Name, Call> = {
@@ -46,6 +49,16 @@ const calls: Record<Name, Call> = {
   decide: { body: { option: 1 } },
   sendKeys: { body: { sequence: "y<[Enter]>" } },
   reconcile: {},
+  mailStatus: {},
+  mailList: { body: { box: "inbox", include_body: true } },
+  mailPeek: { url: withMail("peek"), body: { message_ref: firstMail } },
+  mailRead: { url: withMail("read"), body: { message_ref: firstMail, box: "inbox" } },
+  mailSend: { body: { to: ["other@svc.localhost"], subject: "hello", body_content: "text" } },
+  mailPost: { body: { subject: "a note", body_content: "text", reply_policy: "none" } },
+  mailReply: { url: withMail("reply"), body: { message_ref: firstMail, body_content: "thanks" } },
+  mailMark: { url: withMail("mark"), body: { message_refs: [firstMail], read: true } },
+  mailMove: { url: withMail("move"), body: { message_refs: [firstMail], destination_box: "later" } },
+  mailArchive: { url: withMail("archive"), body: { message_refs: [firstMail] } },
   createReminders: { body: { reminders: [reminder] } },
   listReminders: {},
   readReminder: { url: oneReminder },
@@ -55,6 +68,14 @@ const calls: Record<Name, Call> = {
   referencePage: {},
 };
 const names = Object.keys(calls) as Name[];
+
+/** The path of a mail route once the agent has the message `firstMail`. */
+function withMail(verb: string) {
+  return async (bundle: GatewayBundle) => {
+    await deliverTo(bundle);
+    return `/v1/mail/${verb}`;
+  };
+}
 
 test("every route of the app is declared once, and every declaration has a route", async () => {
   await using bundle = createGatewayBundle();

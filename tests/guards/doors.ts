@@ -61,8 +61,8 @@ const doors: Door[] = [
     module: /^(drizzle-orm(\/.*)?|bun:sqlite)$/,
   },
   {
-    name: "HTTP status numbers only in routes and protocol/endpoints.ts",
-    open: /^src\/(routes\/|protocol\/endpoints\.ts$)/,
+    name: "HTTP status numbers only in routes and the endpoints of protocol",
+    open: /^src\/(routes\/|protocol\/(?:[a-z]+-)?endpoints\.ts$)/,
     code: /\bstatus(?:Code)?\b\s*(?:[:(=!<>]=*|\?\?)\s*[1-5]\d\d\b|^\s*[1-5]\d\d\s*:/gm,
   },
   {

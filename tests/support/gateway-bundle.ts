@@ -4,6 +4,8 @@ import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.
 import { hostRule } from "../../src/routes/http/gate.ts";
 import type { HttpObservation } from "../../src/routes/http/observe.ts";
 import { createEventStream } from "../../src/services/diagnostics/event-stream.ts";
+import { createMailFacade } from "../../src/services/mail/facade.ts";
+import type { Mailbox } from "../../src/services/mail/mailbox.ts";
 import { createKeyControl } from "../../src/services/prompt/key-control.ts";
 import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
@@ -14,6 +16,7 @@ import { toTimestamp } from "../../src/system/clock.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
 import { createFakeAgent, type FakeAgent } from "./fake-agent.ts";
 import { createFakeClock, type FakeClock } from "./fake-clock.ts";
+import { createFakeMail, type FakeMail } from "./fake-mailbox.ts";
 
 export interface GatewayBundle extends AsyncDisposable {
   clock: FakeClock;
@@ -23,6 +26,8 @@ export interface GatewayBundle extends AsyncDisposable {
   board: StatusBoard;
   reminders: Reminders;
   app: GatewayApp;
+  /** The agent's mailbox is `worker@svc.localhost`; `other@svc.localhost` is there too. */
+  mail: FakeMail;
   events: GatewayEvent[];
   /** How many follow the events now. */
   followers(): number;
@@ -40,6 +45,10 @@ export function createGatewayBundle(
     token?: string;
     observation?: HttpObservation;
     ledger?: Ledger;
+    /** Instead of the mailbox in memory; may throw what a binding throws. */
+    mailbox?: () => Mailbox;
+    /** False for a listener that is open to others. */
+    mailServed?: boolean;
   } = {},
 ): GatewayBundle {
   const clock = createFakeClock();
@@ -126,12 +135,20 @@ export function createGatewayBundle(
     events: eventLog,
     log,
   });
+  const mail = createFakeMail({ clock });
+  const worker = mail.open("worker@svc.localhost");
+  mail.open("other@svc.localhost");
+  const mailbox = options.mailbox ?? (() => worker);
   const app = createGatewayApp({
     services: {
       board,
       queue,
       prompt,
       keys: createKeyControl({ agent, board, events: eventLog, clock }),
+      mail: createMailFacade({
+        bound: () => ({ mailbox: mailbox(), bindingsVersion: "2026-01-01T00:00:00.000001+00:00" }),
+        served: options.mailServed ?? true,
+      }),
       reminders,
       agent,
       stream,
@@ -158,6 +175,7 @@ export function createGatewayBundle(
     board,
     reminders,
     app,
+    mail,
     events,
     followers: () => listeners.size,
     logged,

@@ -11,6 +11,7 @@ import type { HttpObservation } from "../http/observe.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
 import { controlRoutes } from "./control.ts";
 import { eventRoutes } from "./events.ts";
+import { mailRoutes } from "./mail.ts";
 import { gatewayOpenApi } from "./openapi.ts";
 import { reminderRoutes } from "./reminders.ts";
 import type { GatewayServices } from "./services.ts";
@@ -86,6 +87,7 @@ export function createGatewayApp(options: {
     .use(statusRoutes(services))
     .use(requestRoutes(services))
     .use(controlRoutes(services))
+    .use(mailRoutes(services))
     .use(reminderRoutes(services))
     .use(eventRoutes(services))
     .use(openApiRoutes(gatewayOpenApi));

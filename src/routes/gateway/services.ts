@@ -1,5 +1,6 @@
 import type { Agent } from "../../services/agent/agent.ts";
 import type { EventStream } from "../../services/diagnostics/event-stream.ts";
+import type { MailFacade } from "../../services/mail/facade.ts";
 import type { KeyControl } from "../../services/prompt/key-control.ts";
 import type { PromptControl } from "../../services/prompt/prompt-control.ts";
 import type { Queue } from "../../services/queue/queue.ts";
@@ -12,6 +13,7 @@ export interface GatewayServices {
   queue: Pick<Queue, "accept" | "record" | "list">;
   prompt: PromptControl;
   keys: KeyControl;
+  mail: MailFacade;
   reminders: Pick<Reminders, "create" | "list" | "get" | "update" | "remove">;
   stream: Pick<EventStream, "follow">;
   agent: Pick<

@@ -137,6 +137,13 @@ export const AwaitingDecision = Strict({
 });
 export type AwaitingDecision = Static<typeof AwaitingDecision>;
 
+/** Additional: a usage limit that the tool shows and that is not over (ruling 17). */
+export const Parked = Strict({
+  notice: Type.String({ description: "the limit in the tool's own words" }),
+  until: Nullable(Timestamp),
+});
+export type Parked = Static<typeof Parked>;
+
 export const Transition = Strict({
   recorded_at_utc: Timestamp,
   summary: Type.String({ description: "field: old -> new; ..." }),
@@ -163,9 +170,14 @@ const observedFields = {
   chat_context_diagnostic: Nullable(ChatContextDiagnostic),
   stability: Stability,
   awaiting_decision: Type.Optional(AwaitingDecision),
-  parked_until: Type.Optional(
-    Nullable(Type.String({ description: "usage limit shown by the tool; null when it shows no time" })),
-  ),
+  parked: Type.Optional({
+    ...Parked,
+    description: "a usage limit holds the agent; absent when none does or its time has come",
+  }),
+  parked_until: Type.Optional({
+    ...Nullable(Timestamp),
+    description: "when that limit ends; null when the tool shows no time; absent with `parked`",
+  }),
   active_reasons: Type.Optional(
     Type.Array(Type.String(), { description: "which facts say that the tool is busy" }),
   ),

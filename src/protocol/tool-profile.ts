@@ -177,7 +177,6 @@ export const ToolProfile = Strict({
   commands: Strict({
     reset: Type.String(),
     compact: Nullable(Type.String()),
-    new_session: Type.String(),
   }),
   interrupt: InterruptSettings,
 });

@@ -44,6 +44,7 @@ export default command({
         tool: profile,
         title: args.title ?? null,
         cursorRow: toWholeNumber("cursor-row", args["cursor-row"], 0, 10_000) ?? null,
+        nowMs: system.clock.nowMs(),
       },
       defaultTimings,
     );

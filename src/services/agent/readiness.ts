@@ -1,11 +1,11 @@
 import type { TerminalState } from "../../protocol/terminal.ts";
-import { failingFacts } from "../terminal/readiness.ts";
+import { describeParked, failingFacts } from "../terminal/readiness.ts";
 import type { Readiness, Refusal, SubmitPolicy } from "./agent.ts";
 
 /**
  * Whether a terminal that shows `state` may be given a prompt under `policy`. `tracked`: we can read this tool's
  * screen; without that only the presence of its process counts. No policy types into a dead pane or a shell; only
- * `always` and `if_no_pending` type into a menu, a draft or a running turn. Source: contract 4.2; rulings 6, 7;
+ * `always` and `if_no_pending` type into a menu, a draft, a running turn or a usage limit. Source: contract 4.2; rulings 6, 7;
  * spec/terminal.md 3.
  */
 export function judgeReadiness(state: TerminalState, policy: SubmitPolicy, tracked: boolean): Readiness {
@@ -41,6 +41,7 @@ function absence(state: TerminalState, tracked: boolean): Refusal | null {
 }
 
 function judgeComposer(state: TerminalState): Readiness {
+  if (state.parked) return refuse("not_ready", describeParked(state.parked));
   const { accepting_input, editing_input } = state.surface;
   if (accepting_input === "yes" && editing_input === "no") return { ready: true };
   return refuse("not_ready", `accepting_input=${accepting_input}, editing_input=${editing_input}`);

@@ -192,7 +192,8 @@ function prompting(
 ): Signals {
   const { values, reasons } = surfaceOf(facts, composer, base.title, profile);
   const ready = values.ready_posture === "yes";
-  const successBlocked = facts.interrupted || facts.failure || facts.currentError !== null;
+  const { parked } = facts.shared;
+  const successBlocked = facts.interrupted || facts.failure || facts.currentError !== null || parked !== null;
   const signals: Signals = {
     ...base,
     ...facts.shared,

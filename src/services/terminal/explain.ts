@@ -96,13 +96,20 @@ export function observationOf(recording: {
  * enough to be stable. For `tools explain`.
  */
 export function explainRecording(
-  recording: { raw: string; tool: CompiledProfile; title: string | null; cursorRow: number | null },
+  recording: {
+    raw: string;
+    tool: CompiledProfile;
+    title: string | null;
+    cursorRow: number | null;
+    /** Epoch milliseconds that the screen's own times are read against. */
+    nowMs: number;
+  },
   timings: TrackingTimings,
 ): TerminalExplanation {
   const observation = observationOf(recording);
   const signals = detect(observation, recording.tool);
-  const start: Moment = { wallMs: 0, monotonicMs: 0 };
-  const held: Moment = { wallMs: 0, monotonicMs: timings.stability_threshold_seconds * 1000 };
+  const start: Moment = { wallMs: recording.nowMs, monotonicMs: 0 };
+  const held: Moment = { wallMs: recording.nowMs, monotonicMs: timings.stability_threshold_seconds * 1000 };
   const seen = reduce(initialTrack(start), { kind: "observed", at: start, observation, signals }, timings);
   const state = reduce(seen, { kind: "tick", at: held }, timings);
   return explainState(state, recording.tool.data.tool, recording.tool);

@@ -1,10 +1,11 @@
-import type { TerminalState } from "../../protocol/terminal.ts";
+import type { Parked, TerminalState } from "../../protocol/terminal.ts";
 
-type Judged = Pick<TerminalState, "turn" | "surface" | "stability" | "parsed_surface">;
+type Judged = Pick<TerminalState, "turn" | "surface" | "stability" | "parsed_surface" | "parked">;
 
 /**
  * The facts of the prompt-ready predicate that do not hold, each as `name=value`, in the order of the predicate;
- * empty when a prompt may be given. `pending_input` is a check of its own. Source: spec/terminal.md 3.
+ * empty when a prompt may be given. `pending_input` is a check of its own. Source: spec/terminal.md 3; a usage
+ * limit is ours (issue 4).
  */
 export function failingFacts(state: Judged): string[] {
   const { turn, surface, stability, parsed_surface: parsed } = state;
@@ -21,5 +22,13 @@ export function failingFacts(state: Judged): string[] {
         ] satisfies [string, string, string][])
       : []),
   ];
-  return checks.filter(([, value, wanted]) => value !== wanted).map(([name, value]) => `${name}=${value}`);
+  return [
+    ...checks.filter(([, value, wanted]) => value !== wanted).map(([name, value]) => `${name}=${value}`),
+    ...(state.parked ? [describeParked(state.parked)] : []),
+  ];
+}
+
+/** The limit as a failing fact. Pure. */
+export function describeParked({ notice, until }: Parked): string {
+  return `usage_limit=${until === null ? "no time shown" : `until ${until}`} (${notice})`;
 }

@@ -6,6 +6,7 @@ import type {
   TrackedSession,
 } from "../../protocol/terminal.ts";
 import { toTimestamp } from "../../system/clock.ts";
+import { parkedAt } from "./reduce-parked.ts";
 import type { Moment, TrackState } from "./reduce-state.ts";
 
 type ObservedFields = Omit<TerminalHistoryEntry, "recorded_at_utc">;
@@ -13,6 +14,7 @@ type ObservedFields = Omit<TerminalHistoryEntry, "recorded_at_utc">;
 /** The record's fields from `diagnostics` to `stability`, as of `at`, which is not before the state's moment. */
 export function observedFields(state: TrackState, at: Moment = state.at): ObservedFields {
   const { signals, turn, stability } = state;
+  const parked = parkedAt(state, at);
   const awaiting: AwaitingDecision | null = signals?.awaitingDecision ?? null;
   const heldMs = Math.max(0, at.monotonicMs - stability.since.monotonicMs);
   return {
@@ -31,7 +33,7 @@ export function observedFields(state: TrackState, at: Moment = state.at): Observ
       stable_since_utc: toTimestamp(stability.since.wallMs),
     },
     ...(awaiting ? { awaiting_decision: awaiting } : {}),
-    ...(signals?.parked ? { parked_until: signals.parked.until } : {}),
+    ...(parked ? { parked, parked_until: parked.until } : {}),
     active_reasons: [...state.activeReasons],
   };
 }

@@ -1,5 +1,6 @@
 import type { TrackingTimings } from "../../protocol/terminal.ts";
 import { growthExpiryMs } from "./reduce-growth.ts";
+import { parkedAt } from "./reduce-parked.ts";
 import type { TrackState } from "./reduce-state.ts";
 
 /**
@@ -31,6 +32,8 @@ export function nextDeadlineMs(state: TrackState, timings: TrackingTimings): num
   if (state.unknownSinceMs !== null && turn.anchor) {
     after(state.unknownSinceMs, timings.unknown_to_stalled_timeout_seconds);
   }
+  const untilMs = parkedAt(state, state.at) && state.parked?.untilMs;
+  if (typeof untilMs === "number") deadlines.push(now + untilMs - state.at.wallMs);
   const growth = growthExpiryMs(state.growth, signals, now);
   if (growth !== null) deadlines.push(growth);
   const ahead = deadlines.filter((deadline) => deadline > now);

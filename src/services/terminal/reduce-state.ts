@@ -61,6 +61,17 @@ export interface TurnState {
   recovery: "stale_active" | "final_stable" | null;
 }
 
+/** The newest usage limit that was seen. It outlives its time and its notice, so that neither is told twice. */
+export interface ParkedState {
+  notice: string;
+  /** Wall clock; null when the tool shows no time. */
+  untilMs: number | null;
+  /** The notice stands on the screen. */
+  shown: boolean;
+  /** A turn ran since the notice was last judged. */
+  ranSince: boolean;
+}
+
 export interface Held {
   key: string;
   sinceMs: number;
@@ -73,6 +84,8 @@ export interface TrackState {
   /** Of the last readable observation; null before the first and when tmux cannot be read. */
   signals: Signals | null;
   turn: TurnState;
+  /** The newest usage limit, also when it is over; null before the first. */
+  parked: ParkedState | null;
   /** As published: with hints and recoveries applied. */
   surface: Surface;
   parsedSurface: ParsedSurface | null;
@@ -119,6 +132,7 @@ export function initialTrack(at: Moment): TrackState {
       settledKey: null,
       recovery: null,
     },
+    parked: null,
     surface: unknownSurface,
     parsedSurface: null,
     activeReasons: [],

@@ -1,9 +1,11 @@
 import type { Transition } from "../../protocol/terminal.ts";
 import { toTimestamp } from "../../system/clock.ts";
+import { parkedAt } from "./reduce-parked.ts";
 import type { TrackState } from "./reduce-state.ts";
 
 /** The facts whose change is a transition, in the order they are told. Text alone is none. */
 function told(state: TrackState): Record<string, string> {
+  const parked = parkedAt(state, state.at);
   const { diagnostics, surface, turn, parsedSurface, signals } = state;
   return {
     "diagnostics.availability": diagnostics.availability,
@@ -24,7 +26,7 @@ function told(state: TrackState): Record<string, string> {
     "parsed_surface.business_state": parsedSurface?.business_state ?? "none",
     "parsed_surface.input_mode": parsedSurface?.input_mode ?? "none",
     "parsed_surface.ui_context": parsedSurface?.ui_context ?? "none",
-    parked_until: signals?.parked ? (signals.parked.until ?? "no time shown") : "none",
+    parked_until: parked ? (parked.until ?? "no time shown") : "none",
   };
 }
 

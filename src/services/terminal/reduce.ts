@@ -10,6 +10,7 @@ import { type Signals, unknownSurface } from "./detect/signals.ts";
 import type { Observation } from "./observation.ts";
 import { observedFields } from "./record.ts";
 import { growthHint, sampleGrowth } from "./reduce-growth.ts";
+import { nextParked } from "./reduce-parked.ts";
 import { type Held, type Moment, noTurn, type TrackEvent, type TrackState } from "./reduce-state.ts";
 import { transitionBetween } from "./reduce-transition.ts";
 import { closeTurn, nextTurn } from "./reduce-turn.ts";
@@ -25,7 +26,16 @@ const excerptLength = 4000;
 export function reduce(before: TrackState, event: TrackEvent, timings: TrackingTimings): TrackState {
   const at = notBefore(event.at, before.at);
   const seen = takeIn({ ...before, at }, event);
-  const judged = event.kind === "prompt_noted" ? note(seen, event) : judge(seen, timings);
+  const turned = event.kind === "prompt_noted" ? note(seen, event) : judge(seen, timings);
+  const judged: TrackState = {
+    ...turned,
+    parked: nextParked(before.parked, {
+      before: before.signals,
+      signals: turned.signals,
+      turnRuns: turned.turn.phase === "active",
+      at,
+    }),
+  };
   const settled = settleStability(judged, before, timings);
   const transition = transitionBetween(before, settled);
   const after = transition

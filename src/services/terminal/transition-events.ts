@@ -17,6 +17,7 @@ export function newTransitions(before: TerminalState, now: TerminalState): Recor
     availability: transition.diagnostics_availability,
     ready_posture: now.surface.ready_posture,
     awaiting_decision: now.awaiting_decision?.kind ?? null,
+    ...(now.parked ? { parked: now.parked } : {}),
   }));
 }
 

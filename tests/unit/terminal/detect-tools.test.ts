@@ -105,52 +105,72 @@ describe("claude", () => {
 
 describe("a usage limit parks the agent", () => {
   const corpus = loadCorpus();
+  const places = {
+    claude: { from: "error-400", row: /● API Error.*/u },
+    codex: { from: "error-500", row: /■ We.*/u },
+    gemini: { from: "error-400", row: /✕ \[API Error.*/u },
+  };
   test.each([
+    { tool: "claude", text: "● You've hit your limit · resets 3pm (UTC)", time: "3pm (UTC)" },
     {
       tool: "claude",
-      from: "error-400",
-      row: /● API Error.*/u,
-      text: "● You've hit your limit · resets 3pm (UTC)",
-      until: "3pm (UTC)",
+      text: "  ⎿  You've hit your session limit · resets 8:30pm (Asia/Tokyo)\n     /upgrade to get more",
+      time: "8:30pm (Asia/Tokyo) /upgrade to get more",
     },
     {
       tool: "claude",
-      from: "error-400",
-      row: /● API Error.*/u,
-      text: "● Claude usage limit reached. Your limit will reset at 9pm",
-      until: "9pm",
+      text: "  ⎿  You’ve hit your limit · resets May 5 at 9pm (America/New_York)",
+      time: "May 5 at 9pm (America/New_York)",
     },
-    {
-      tool: "claude",
-      from: "error-400",
-      row: /● API Error.*/u,
-      text: "● You've reached your weekly limit",
-      until: null,
-    },
+    { tool: "claude", text: "● Claude usage limit reached. Your limit will reset at 9pm", time: "9pm" },
+    { tool: "claude", text: "  ⎿  5-hour limit reached ∙ resets 3pm", time: "3pm" },
+    { tool: "claude", text: "  ⎿  You're out of extra usage · resets 10am", time: "10am" },
+    { tool: "claude", text: "● You've reached your weekly limit", time: null },
     {
       tool: "codex",
-      from: "error-500",
-      row: /■ We.*/u,
       text: "■ You've hit your usage limit. Upgrade, or try again at 3:05 PM.",
-      until: "3:05 PM",
+      time: "3:05 PM",
     },
     {
       tool: "codex",
-      from: "error-500",
-      row: /■ We.*/u,
       text: "■ You've hit your usage limit. Upgrade to more, or try\n  again in 2 days 3 hours.",
-      until: "2 days 3 hours",
+      time: "2 days 3 hours",
     },
-    { tool: "codex", from: "error-500", row: /■ We.*/u, text: "■ You've hit your usage limit.", until: null },
-  ])("$tool: $text", ({ tool, from, row, text, until }) => {
-    const recording = corpus.find((one) => one.tool === tool && one.name === from);
-    if (!recording) throw new Error(from);
-    const plain = recording.raw.replaceAll(/\x1b\[[0-9;]*m/gu, "");
-    const raw = tool === "claude" ? plain : recording.raw;
-    const lines = raw.replace(row, text).split("\n").slice(0, 36).join("\n");
-    const observation = observationOf({ raw: lines, tool: compiled(tool), title: null, cursorRow: null });
-    expect(detect(observation, compiled(tool)).parked).toEqual({ until });
-  });
+    {
+      tool: "codex",
+      text: "■ You’ve hit your usage limit. Upgrade to Pro, or try again in 5 days 22 hours 11\nminutes.",
+      time: "5 days 22 hours 11 minutes",
+    },
+    {
+      tool: "codex",
+      text: "■ You've hit your usage limit. Visit the settings to purchase more credits or try\nagain at Nov 28th, 2026 5:04 PM.",
+      time: "Nov 28th, 2026 5:04 PM",
+    },
+    { tool: "codex", text: "■ You've hit your usage limit. Try again later.", time: null },
+    {
+      tool: "gemini",
+      text: "✕ [API Error: You have exhausted your capacity on this model. Your quota will reset after 12h22m45s.]",
+      time: "12h22m45s.]",
+    },
+    {
+      tool: "gemini",
+      text: "Usage limit reached for all Pro models.\n  Access resets at 11:00 AM GMT+2.",
+      time: "11:00 AM GMT+2.",
+    },
+  ] as { tool: keyof typeof places; text: string; time: string | null }[])(
+    "$tool: $text",
+    ({ tool, text, time }) => {
+      const { from, row } = places[tool];
+      const recording = corpus.find((one) => one.tool === tool && one.name === from);
+      if (!recording) throw new Error(from);
+      const plain = recording.raw.replaceAll(/\x1b\[[0-9;]*m/gu, "");
+      const raw = tool === "codex" ? recording.raw : plain;
+      const lines = raw.replace(row, text).split("\n").slice(0, 36).join("\n");
+      const observation = observationOf({ raw: lines, tool: compiled(tool), title: null, cursorRow: null });
+      const notice = text.replace(/\s+/gu, " ").trim();
+      expect(detect(observation, compiled(tool)).parked).toEqual({ notice, shownTime: time });
+    },
+  );
 });
 
 describe("words of an answer are not the tool's own", () => {

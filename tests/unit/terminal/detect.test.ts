@@ -114,9 +114,13 @@ describe("the end of a turn", () => {
     {
       id: "parked until a time",
       row: "✗ usage limit reached · resets 15:00",
-      want: { parked: { until: "15:00" } },
+      want: { parked: { notice: "✗ usage limit reached · resets 15:00", shownTime: "15:00" } },
     },
-    { id: "parked without a time", row: "✗ usage limit reached", want: { parked: { until: null } } },
+    {
+      id: "parked without a time",
+      row: "✗ usage limit reached",
+      want: { parked: { notice: "✗ usage limit reached", shownTime: null } },
+    },
   ])("$id", ({ row, want }) => {
     expect(detect(demoScreen({ transcript: ["> hi", row] }), compiled("demo"))).toMatchObject(want);
   });

@@ -11,7 +11,7 @@ import { demoScreen } from "./screens.ts";
 const recording = (tool: string, name: string) => {
   const found = loadCorpus().find((one) => one.tool === tool && one.name === name);
   if (!found) throw new Error(`${tool} ${name}`);
-  return { raw: found.raw, tool: compiled(tool), title: found.title, cursorRow: found.cursor_row };
+  return { raw: found.raw, tool: compiled(tool), title: found.title, cursorRow: found.cursor_row, nowMs: 0 };
 };
 
 test("every recorded screen is explained in the shape of the schema", () => {

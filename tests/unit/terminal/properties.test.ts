@@ -39,7 +39,10 @@ describe("whatever stands on the screen", () => {
         const profile = compiled(tool);
         const signals = detect(observationOf({ raw, tool: profile, title: null, cursorRow }), profile);
         for (const reason of Object.values(signals.surfaceReasons)) expect(reason).not.toBe("");
-        const explained = explainRecording({ raw, tool: profile, title: null, cursorRow }, defaultTimings);
+        const explained = explainRecording(
+          { raw, tool: profile, title: null, cursorRow, nowMs: 0 },
+          defaultTimings,
+        );
         expect(explained.prompt_ready.holds).toBe(explained.prompt_ready.failing.length === 0);
       }),
       { numRuns: 300 },

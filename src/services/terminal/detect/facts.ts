@@ -30,6 +30,8 @@ export interface ScreenFacts {
 }
 
 const previewLength = 240;
+/** Further rows that a notice may take. */
+const noticeRows = 4;
 
 export function readFacts(
   rows: readonly Row[],
@@ -82,7 +84,7 @@ export function readFacts(
       activeReasons,
       footerInterruptable: busy.some((hit) => regions.below.includes(hit.row)),
       latestStatusLine: busy[0]?.text ?? null,
-      parked: parked[0] ? { until: parked[0].detail } : null,
+      parked: parked[0] ? parkedNotice(rows, settled, parked[0], profile) : null,
       projection: projectionOf(rows, settled, composer.transcriptEnd),
       chatContext: degraded ? "degraded" : "current",
       chatContextDiagnostic: degraded,
@@ -136,6 +138,28 @@ function cellText(rows: readonly Row[], regions: Regions, hit: MarkerHit): strin
     lines.push(rows[at]?.text.trim() ?? "");
   }
   return lines.join(" ");
+}
+
+/** The notice with the rows it runs on over: codex wraps one at the pane's width without an indent. */
+function parkedNotice(
+  rows: readonly Row[],
+  regions: Regions,
+  hit: MarkerHit,
+  profile: CompiledProfile,
+): NonNullable<Signals["parked"]> {
+  const lines = [rows[hit.row]?.text.trimEnd() ?? ""];
+  for (let at = hit.row + 1; lines.length <= noticeRows && regions.transcript.includes(at); at++) {
+    const text = rows[at]?.text ?? "";
+    // Another cell begins with its mark.
+    if (!/^[\s\w]/u.test(text)) break;
+    lines.push(text.trim());
+  }
+  const whole = lines.join(" ");
+  const marker = profile.parked.find((one) => one.id === hit.id);
+  return {
+    notice: whole.replace(/\s+/gu, " ").trim().slice(0, previewLength),
+    shownTime: marker?.pattern.exec(whole)?.[1]?.trim() || hit.detail,
+  };
 }
 
 function degradedContext(errorText: string, profile: CompiledProfile): Signals["chatContextDiagnostic"] {

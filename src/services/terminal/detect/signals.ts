@@ -53,8 +53,8 @@ export interface Signals {
   /** Null when nothing waits for a person. `awaitingRule` is the profile's dialog that matched. */
   awaitingDecision: AwaitingDecision | null;
   awaitingRule: string | null;
-  /** Null when the tool shows no usage limit; `until` as shown, null when it shows no time. */
-  parked: { until: string | null } | null;
+  /** Null when the tool shows no usage limit; `shownTime` in its words, null when it shows none. */
+  parked: { notice: string; shownTime: string | null } | null;
   parsedSurface: ParsedSurface | null;
   chatContext: "current" | "degraded" | "unknown";
   chatContextDiagnostic: ChatContextDiagnostic | null;

@@ -70,7 +70,7 @@ export const claudeProfile: ToolProfile = {
     {
       id: "usage_limit",
       pattern:
-        "^(?:●|\\s+⎿)?\\s*(?:You've (?:hit|reached) your|Claude) (?:\\w+ )?(?:usage )?limit\\b(?:.*\\bresets? (?:at )?(.+))?",
+        "^(?:●|\\s*⎿)?\\s*(?:You['’]ve (?:hit|reached) your (?:\\w+ )?(?:usage )?limit|You['’]re out of extra usage|Claude (?:AI )?usage limit reached|\\S+ limit reached [·∙])(?:.*\\bresets? (?:at )?(.+))?",
       where: "live_edge",
     },
   ],
@@ -102,7 +102,7 @@ export const claudeProfile: ToolProfile = {
     blank_before: ["!"],
     blank_after: "(?:^|\\s)@\\S*$|\\\\$",
   },
-  commands: { reset: "/clear", compact: "/compact", new_session: "/clear" },
+  commands: { reset: "/clear", compact: "/compact" },
   interrupt: {
     key: "Escape",
     presses: 1,

@@ -101,8 +101,8 @@ export const codexProfile: ToolProfile = {
   parked: [
     {
       id: "usage_limit",
-      pattern: "^■ You've hit your usage limit\\b(?:.*\\btry again (?:at|in) (.+?)\\.?$)?",
-      where: "last_row",
+      pattern: "^■ You['’]ve hit your usage limit\\b(?:.*\\b[Tt]ry again (?:at|in) (.+?)\\.?$)?",
+      where: "live_edge",
     },
   ],
   degraded_context: [
@@ -140,7 +140,7 @@ export const codexProfile: ToolProfile = {
     blank_after: "(?:^|\\s)[@$]\\S*$",
   },
   // In a git repository `/new` asks where to run; `/clear` does not ask.
-  commands: { reset: "/clear", compact: "/compact", new_session: "/clear" },
+  commands: { reset: "/clear", compact: "/compact" },
   interrupt: {
     key: "Escape",
     presses: 1,

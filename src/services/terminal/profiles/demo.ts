@@ -87,7 +87,7 @@ export const demoProfile: ToolProfile = {
     blank_before: [],
     blank_after: null,
   },
-  commands: { reset: "/clear", compact: "/compact", new_session: "/new" },
+  commands: { reset: "/clear", compact: "/compact" },
   interrupt: {
     key: "Escape",
     presses: 1,

@@ -74,7 +74,7 @@ export const geminiProfile: ToolProfile = {
     {
       id: "usage_limit",
       pattern:
-        "^\\W*(?:Usage limit reached|You have exhausted your|Daily quota)\\b(?:.*\\bresets? (?:at )?(.+))?",
+        "^\\W*(?:API Error: )?(?:Usage limit reached|You have exhausted your|Daily quota)\\b(?:.*\\bresets? (?:at |after )?(.+))?",
       where: "live_edge",
     },
   ],
@@ -92,7 +92,7 @@ export const geminiProfile: ToolProfile = {
     blank_before: [],
     blank_after: "@\\S*$|\\\\$",
   },
-  commands: { reset: "/clear", compact: "/compress", new_session: "/clear" },
+  commands: { reset: "/clear", compact: "/compress" },
   interrupt: {
     key: "Escape",
     presses: 1,

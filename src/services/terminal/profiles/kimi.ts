@@ -66,7 +66,7 @@ export const kimiProfile: ToolProfile = {
     blank_before: [],
     blank_after: "(?:^|\\s)@\\S*$",
   },
-  commands: { reset: "/clear", compact: "/compact", new_session: "/clear" },
+  commands: { reset: "/clear", compact: "/compact" },
   interrupt: {
     key: "Escape",
     presses: 1,

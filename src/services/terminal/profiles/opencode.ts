@@ -84,7 +84,7 @@ export const opencodeProfile: ToolProfile = {
     blank_before: [],
     blank_after: "(?:^|\\s)@\\S*$",
   },
-  commands: { reset: "/new", compact: "/compact", new_session: "/new" },
+  commands: { reset: "/new", compact: "/compact" },
   interrupt: {
     key: "Escape",
     presses: 2,

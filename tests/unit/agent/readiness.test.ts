@@ -1,0 +1,69 @@
+import { describe, expect, test } from "bun:test";
+import type { TerminalState } from "../../../src/protocol/terminal.ts";
+import type { SubmitPolicy } from "../../../src/services/agent/agent.ts";
+import { isAsWanted, toPresence } from "../../../src/services/agent/presence.ts";
+import { judgeReadiness } from "../../../src/services/agent/readiness.ts";
+import { createFakeAgent } from "../../support/fake-agent.ts";
+import { giveTerminal } from "../../support/fake-terminal.ts";
+
+const { state: unseen } = giveTerminal(createFakeAgent());
+const ready: TerminalState = {
+  ...unseen,
+  diagnostics: { ...unseen.diagnostics, transport_state: "tmux_up", process_state: "tui_up" },
+  surface: { accepting_input: "yes", editing_input: "no", ready_posture: "yes", pending_input: "no" },
+  turn: { phase: "ready" },
+  stability: { ...unseen.stability, stable: true },
+};
+const until = "2026-11-21T15:00:00.000+00:00";
+const parked: TerminalState = {
+  ...ready,
+  parked: { notice: "You've hit your limit · resets 3pm", until },
+  parked_until: until,
+};
+const timeless: TerminalState = {
+  ...ready,
+  parked: { notice: "You've hit your limit", until: null },
+  parked_until: null,
+};
+
+describe("while the tool shows a usage limit", () => {
+  test.each([
+    { policy: "turn_boundary", state: ready, want: { ready: true } },
+    { policy: "composer", state: ready, want: { ready: true } },
+    {
+      policy: "turn_boundary",
+      state: parked,
+      want: {
+        ready: false,
+        code: "not_ready",
+        detail: `usage_limit=until ${until} (You've hit your limit · resets 3pm)`,
+      },
+    },
+    {
+      policy: "composer",
+      state: parked,
+      want: {
+        ready: false,
+        code: "not_ready",
+        detail: `usage_limit=until ${until} (You've hit your limit · resets 3pm)`,
+      },
+    },
+    {
+      policy: "turn_boundary",
+      state: timeless,
+      want: { ready: false, code: "not_ready", detail: "usage_limit=no time shown (You've hit your limit)" },
+    },
+    { policy: "if_no_pending", state: parked, want: { ready: true } },
+    { policy: "always", state: parked, want: { ready: true } },
+  ] as { policy: SubmitPolicy; state: TerminalState; want: object }[])(
+    "$policy, $state.parked.notice",
+    ({ policy, state, want }) => {
+      expect(judgeReadiness(state, policy, true)).toMatchObject(want);
+    },
+  );
+
+  test("nobody is told that it is ready", () => {
+    expect([isAsWanted(ready, "ready"), isAsWanted(parked, "ready")]).toEqual([true, false]);
+    expect(toPresence(parked, "one", true)).toMatchObject({ connected: true, eligibility: "not_ready" });
+  });
+});

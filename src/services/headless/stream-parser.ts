@@ -15,6 +15,8 @@ export interface TurnWriter {
   result(type: string, action: ActionResult): void;
   /** The tool's terminal event: kind completion. `details` beside status and usage. */
   complete(type: string, outcome: Completion, details?: Record<string, unknown>): void;
+  /** Tokens so far, for tools that count by the step. */
+  count(usage: TurnUsage | null): void;
   /** What stands for the error if no terminal event names one. */
   noteError(text: string): void;
   /** The turn goes on after what looked like its end. */
@@ -75,7 +77,8 @@ export function createStreamParser(
 
   function emit(kind: CanonicalKind, type: string, message: string, data?: Record<string, unknown>): void {
     const { atUtc, raw, omitted } = current;
-    const shown = omitted === undefined ? data : { ...data, raw_omitted_characters: omitted };
+    const bounded = data && toBoundedData(data);
+    const shown = omitted === undefined ? bounded : { ...bounded, raw_omitted_characters: omitted };
     events.push(
       toCanonicalEvent(context, {
         ...{ kind, message, type, atUtc, sessionId: summary.sessionId, raw },
@@ -112,6 +115,9 @@ export function createStreamParser(
       else if (outcome.resultText !== null) summary.resultText = outcome.resultText;
       const message = outcome.status === "error" ? `error: ${outcome.errorText}` : "success";
       emit("completion", type, message, { status: outcome.status, usage: outcome.usage, ...details });
+    },
+    count(usage) {
+      summary.usage = usage;
     },
     noteError(text) {
       summary.errorText = toSummary(text, 2000);
@@ -161,6 +167,20 @@ export function createStreamParser(
       return { ...summary, historySummary: told === null ? null : toSummary(told) };
     },
   };
+}
+
+/** With escapes and what else an event holds, a line of canonical-events.jsonl stays far below 4 MiB. */
+const maxFieldLength = 262_144;
+
+/** Texts cut to the bound, larger values left out; `shortened` names them. All of it stands in stdout.jsonl. */
+function toBoundedData(data: Record<string, unknown>): Record<string, unknown> {
+  const shortened: string[] = [];
+  const bounded = Object.entries(data).map(([key, value]) => {
+    if (renderValue(value).length <= maxFieldLength) return [key, value];
+    shortened.push(key);
+    return [key, typeof value === "string" ? value.slice(0, maxFieldLength) : null];
+  });
+  return shortened.length === 0 ? data : { ...Object.fromEntries(bounded), shortened };
 }
 
 /** The record's own name for what it is. */

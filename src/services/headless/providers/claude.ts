@@ -164,10 +164,17 @@ function readResult(record: Fields, turn: TurnWriter): void {
     turn.complete(type, { status: "success", resultText, usage }, details);
     return;
   }
-  const errors = itemsOf(record["errors"]).map(renderValue).join("; ");
   turn.complete(
     type,
-    { status: "error", errorText: resultText || `${subtype} ${errors}`.trim(), usage },
+    { status: "error", errorText: resultText || describeError(subtype, record), usage },
     details,
   );
+}
+
+function describeError(subtype: string, record: Fields): string {
+  const reason = textOf(record["terminal_reason"]);
+  const errors = itemsOf(record["errors"])
+    .map(renderValue)
+    .filter((error) => !error.startsWith("[ede_diagnostic]"));
+  return [reason === null ? subtype : `${subtype} (${reason})`, ...errors].join(": ");
 }

@@ -106,7 +106,7 @@ function createReader(): StreamReader {
       if (id !== null) requested.delete(id);
       turn.result(typeName, {
         ...{ id, kind },
-        status: textOf(item["status"]) ?? "completed",
+        status: statusOf(item),
         output: actionOutput(item),
         ...("exit_code" in item ? { details: { exit_code: numberOf(item["exit_code"]) } } : {}),
       });
@@ -160,6 +160,13 @@ function usageOfTurn(record: Fields) {
     output_tokens: "output_tokens",
     reasoning_tokens: "reasoning_output_tokens",
   });
+}
+
+/** In the words that all tools share: success, error, or the tool's own for anything else. */
+function statusOf(item: Fields): string {
+  const status = textOf(item["status"]) ?? "completed";
+  if (status === "completed") return "success";
+  return status === "failed" || status === "declined" ? "error" : status;
 }
 
 function actionName(item: Fields): string {

@@ -38,6 +38,7 @@ function createReader(): StreamReader {
   function readFinish(part: Fields, turn: TurnWriter): void {
     const reason = textOf(part["reason"]) ?? "unknown";
     total = add(total, usageOfStep(part["tokens"]));
+    turn.count(total);
     turn.emit("progress", "step_finish", `step finished: ${reason}`, { summary: `step finished: ${reason}` });
     if (reason !== "stop") return;
     turn.complete(

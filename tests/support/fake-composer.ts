@@ -13,6 +13,8 @@ interface FakeComposerOptions {
   draft?: string;
   /** A prompt that was taken shows no work: it is over before anybody looks. */
   quick?: boolean;
+  /** A menu opens over the composer at our paste. */
+  menu?: boolean;
 }
 
 /** A tool in memory that takes what stands in its composer at Enter. */
@@ -27,6 +29,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   const notes: PromptNote[] = [];
   let draft = options.draft ?? "";
   let taken = false;
+  let menu = false;
   let phase: TerminalState["turn"]["phase"] = "ready";
   const state = (): TerminalState => ({
     ...unseen,
@@ -35,9 +38,10 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
       accepting_input: "yes",
       ready_posture: "yes",
       pending_input: "no",
-      editing_input: draft === "" ? "no" : "yes",
+      editing_input: draft === "" || menu ? "no" : "yes",
     },
     turn: { phase: draft === "" ? phase : "unknown" },
+    ...(menu ? { awaiting_decision: { kind: "selection_menu", question: "May I?", options: [] } } : {}),
     ...(taken && !options.quick ? { active_reasons: ["status_row"] } : {}),
   });
   const show = () => {
@@ -60,6 +64,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   const pane: DispatchDeps["pane"] = {
     async paste(text) {
       draft = `${draft}${options.person ?? ""}${text}`;
+      menu = options.menu ?? false;
       show();
     },
     async keys(tokens) {

@@ -32,7 +32,8 @@ export interface DispatchDeps {
  * Types `text` into a composer that was just found fit for it, presses Enter, and proves that the tool took it:
  * the draft is gone from the composer, or work, a queue or a question showed up. A swallowed Enter is pressed
  * again, only while the draft still stands there and nothing asks a question. Text that met a person's first letters
- * is taken back before any Enter. The text is never pasted twice; a draft that will not go is cleared. Source: spec/terminal.md 6.
+ * is taken back before any Enter. A question that comes up before
+ * the first Enter gets none: the text waits behind it, to be handed back. The text is never pasted twice; a draft that will not go is cleared. Source: spec/terminal.md 6.
  */
 export async function dispatchText(deps: DispatchDeps, text: string): Promise<DispatchOutcome> {
   const { view, clock, profile, pane } = deps;
@@ -41,13 +42,14 @@ export async function dispatchText(deps: DispatchDeps, text: string): Promise<Di
   const activity = watchActivity(view, before);
   try {
     await pane.paste(text);
-    const echo = await awaitState(view, clock, hasDraft, echoMs);
+    const shown = await awaitState(view, clock, (state) => hasDraft(state) || cameUp(before, state), echoMs);
+    const echo = shown !== null && hasDraft(shown);
     deps.onEvidence({
       step: "typed",
       proof: echo ? "the composer shows the text" : "handed to the terminal; no echo seen",
     });
     await sleep(clock, pastedAtMs + enterDelayMs(text, profile) - clock.monotonicMs());
-    return await submitDraft(deps, { text, before, echo: echo !== null, sawActivity: activity.seen });
+    return await submitDraft(deps, { text, before, echo, sawActivity: activity.seen });
   } finally {
     activity.end();
   }
@@ -64,8 +66,8 @@ export async function submitDraft(
   const { view, clock, profile, pane } = deps;
   const { text, before, echo } = facts;
   const taken = (state: TerminalState) => wasTaken({ before, echo, state });
-  const submitted = (proof: TerminalState, enter: string): DispatchOutcome => {
-    deps.onEvidence({ step: "submitted", proof: `${describeProof(proof)} after ${enter}` });
+  const submitted = (state: TerminalState, proof: string): DispatchOutcome => {
+    deps.onEvidence({ step: "submitted", proof });
     return {
       outcome: "submitted",
       note: {
@@ -73,12 +75,18 @@ export async function submitDraft(
         sawActivity: facts.sawActivity(),
         command: isCommand(text),
       },
-      asked: proof.awaiting_decision !== undefined && !isWorking(proof),
+      asked: state.awaiting_decision !== undefined && !isWorking(state),
     };
   };
   const pauses = [...profile.data.submit.enter_retry_after_ms, lastChanceMs];
   for (const [press, pauseMs] of pauses.entries()) {
     const state = await view.look();
+    if (press === 0 && cameUp(before, state)) {
+      // Enter would answer it.
+      if (!isCommand(text))
+        return submitted(state, "a question came up before Enter; the text waits behind it");
+      return { outcome: "failed", typed: true, detail: "a question came up before Enter" };
+    }
     if (press > 0 && !mayPressAgain(state)) break;
     // A draft that stood there before was the caller's to judge; a command may be followed by a hint of the tool's.
     const judged = !hasDraft(before) && !isCommand(text);
@@ -87,10 +95,10 @@ export async function submitDraft(
     await pane.keys([{ kind: "key", name: "Enter" }]);
     await view.look();
     const proof = await awaitState(view, clock, taken, pauseMs);
-    if (proof) return submitted(proof, `Enter ${press + 1}`);
+    if (proof) return submitted(proof, `${describeProof(proof)} after Enter ${press + 1}`);
   }
   const last = await view.look();
-  if (taken(last)) return submitted(last, "the last Enter");
+  if (taken(last)) return submitted(last, `${describeProof(last)} after the last Enter`);
   const cleared = hasDraft(last) ? await clearDraft(deps) : true;
   return {
     outcome: "failed",
@@ -172,6 +180,11 @@ function wasTaken(facts: { before: TerminalState; echo: boolean; state: Terminal
   if (before.surface.pending_input === "no" && state.surface.pending_input === "yes") return true;
   if (echo) return state.surface.editing_input === "no";
   return !hasDraft(state) && projectionOf(state) !== projectionOf(before);
+}
+
+/** Whether a question that was not there before is on the screen. */
+function cameUp(before: TerminalState, state: TerminalState): boolean {
+  return before.awaiting_decision === undefined && state.awaiting_decision !== undefined;
 }
 
 function mayPressAgain(state: TerminalState): boolean {

@@ -24,6 +24,24 @@ describe("typing a prompt", () => {
   });
 });
 
+describe("a question that comes up between the text and its Enter", () => {
+  test("is not answered by that Enter; the prompt waits to be handed back", async () => {
+    const { deps, clock, pressed, told } = createFakeComposer({ menu: true });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect(outcome).toMatchObject({ outcome: "submitted", asked: true });
+    expect({ pressed, told }).toEqual({ pressed: [], told: ["typed", "submitted"] });
+  });
+
+  test("fails a command, which is not taken up again", async () => {
+    const { deps, clock, pressed } = createFakeComposer({ menu: true });
+    expect(await finished(clock, dispatchText(deps, "/clear"))).toMatchObject({
+      outcome: "failed",
+      typed: true,
+    });
+    expect(pressed).toEqual([]);
+  });
+});
+
 describe("a prompt that came back from a question", () => {
   test("is submitted when exactly it stands in the composer", async () => {
     const { deps, clock, pressed } = createFakeComposer({ draft: "do it" });

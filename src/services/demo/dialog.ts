@@ -20,7 +20,7 @@ export function openDialog(
 /** Opens a menu that nobody asked for. */
 export function openUnasked(
   work: Work,
-  source: "before_prompt" | "spontaneous",
+  source: "before_prompt" | "after_paste" | "spontaneous",
   dismissMs = DISMISS_MS,
 ): void {
   openDialog(work, { source, question: "May the agent look around?", dismissMs });

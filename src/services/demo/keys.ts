@@ -75,14 +75,16 @@ function paste(work: Work, text: string): void {
   const dead = work.chosen("enter_dead_time");
   if (dead) work.set({ enterDeadUntilMs: nowMs + (dead.dead_ms ?? DEAD_MS) });
   maybeFreeze(work, "paste");
-  if (!split) {
+  if (split) {
+    const pieceDelayMs = split.piece_delay_ms ?? PIECE_DELAY_MS;
+    const pieces = split.pieces ?? PIECES;
+    work.set({ splitPaste: { base: composer, text, pieces, shown: 0, pieceDelayMs, nextMs: nowMs } });
+    showNextPiece(work);
+  } else {
     finishPaste(work, composer, text);
-    return;
   }
-  const pieceDelayMs = split.piece_delay_ms ?? PIECE_DELAY_MS;
-  const pieces = split.pieces ?? PIECES;
-  work.set({ splitPaste: { base: composer, text, pieces, shown: 0, pieceDelayMs, nextMs: nowMs } });
-  showNextPiece(work);
+  const menu = work.state.phase.kind === "idle" ? work.chosen("menu_after_paste") : null;
+  if (menu) openUnasked(work, "after_paste", menu.dismiss_ms);
 }
 
 function finishPaste(work: Work, base: Composer, text: string): void {

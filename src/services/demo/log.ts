@@ -1,3 +1,5 @@
+import type { MailAct } from "./mail-round.ts";
+
 /**
  * The scripted agent's log: what it really received and did. One JSON object per line, appended before the
  * screen shows it, so that a crash loses nothing. `n` counts lines from 1 in one process; `at_ms` is
@@ -43,10 +45,12 @@ export type DemoLogEntry =
   | { kind: "compact"; stage: "started" | "ended"; result?: TurnResult }
   | { kind: "person_draft_started"; text: string }
   | { kind: "person_draft_ended"; outcome: PersonDraftOutcome; foreign: boolean }
+  | MailAct
+  | { kind: "mail_round_ended"; turn: number; problem: string | null }
   | { kind: "exited"; code: number; why: string };
 
 export type TurnResult = "success" | "interrupted" | "error";
-export type DialogSource = "prompt" | "before_prompt" | "spontaneous" | "trust";
+export type DialogSource = "prompt" | "before_prompt" | "after_paste" | "spontaneous" | "trust";
 
 /** `submitted_by_keys` and `cleared` mean that somebody else's keys did that to the person's draft. */
 export type PersonDraftOutcome = "deleted" | "submitted" | "submitted_by_keys" | "cleared";

@@ -40,6 +40,10 @@ const hostileProperties = {
     "Occasion: the first Enter of each draft while idle. A menu opens instead; the draft comes back after it.",
     { dismiss_ms: Type.Optional(milliseconds("A person answers after this; 0 is never; default 700")) },
   ),
+  menu_after_paste: behaviour(
+    "Occasion: each paste while idle. A menu opens over it at once; the draft is there after it.",
+    { dismiss_ms: Type.Optional(milliseconds("A person answers after this; 0 is never; default 700")) },
+  ),
   spontaneous_menu: behaviour("Occasion: each turn's end that leaves the agent idle. A menu opens.", {
     after_ms: Type.Optional(milliseconds("After the turn's end; default 0")),
     dismiss_ms: Type.Optional(milliseconds("A person answers after this; 0 is never; default 700")),
@@ -96,6 +100,11 @@ export const DemoScriptSchema = Type.Object(
         },
         closed,
       ),
+    ),
+    mail_rounds: Type.Optional(
+      Type.Boolean({
+        description: "Acts on wake-up prompts: reads, answers and archives the mail that they name",
+      }),
     ),
     rules: Type.Optional(Type.Array(RuleSchema, { description: "The first that applies wins" })),
     hostile: Type.Optional(HostileSchema),

@@ -65,6 +65,15 @@ describe("hostile behaviour", () => {
     expect(agent.press("\r").story().at(-1)).toBe("turn_started");
   });
 
+  test("a menu after a paste takes the keys until it vanishes, and the draft is there after it", () => {
+    const script = { hostile: { menu_after_paste: { on: [1], dismiss_ms: 400 } } };
+    const agent = driveDemo(script).paste("go");
+    expect(agent.log("menu_opened")).toMatchObject([{ source: "after_paste" }]);
+    expect(agent.screen()).not.toContain("▶ go");
+    expect(agent.wait(400).screen()).toContain("▶ go");
+    expect(agent.press("\r").log("submitted")).toHaveLength(1);
+  });
+
   test("a spontaneous menu opens after a turn and can be answered by keys", () => {
     const script = { hostile: { spontaneous_menu: { every: 1, after_ms: 20, dismiss_ms: 0 } } };
     const agent = driveDemo(script).press("FAST\r").wait(50);

@@ -98,15 +98,16 @@ describe("which reminder is effective", () => {
     order,
     dueMs: 0,
   });
-  test.each([
+  const cases: { id: string; rankings: number[]; want: string[] }[] = [
     { id: "the smallest ranking wins", rankings: [3, 1, 2], want: ["r1", "r2", "r0"] },
     { id: "a ranking may be negative", rankings: [0, -5, 7], want: ["r1", "r0", "r2"] },
     { id: "of equal rankings the oldest wins", rankings: [1, 1, 1], want: ["r0", "r1", "r2"] },
     { id: "rankings of any size compare", rankings: [1e300, -1e300, 0], want: ["r1", "r2", "r0"] },
     { id: "of none there is none", rankings: [], want: [] },
-  ])("$id", ({ rankings, want }) => {
+  ];
+  test.each(cases)("$id", ({ rankings, want }) => {
     const reminders = rankings.map((ranking, order) => one(order, ranking)).reverse();
     expect(inRanking(reminders).map((reminder) => reminder.reminder_id)).toEqual(want);
-    expect(effectiveOf(reminders)?.reminder_id).toBe(want[0]);
+    expect(effectiveOf(reminders)?.reminder_id).toBe(want[0] as string);
   });
 });

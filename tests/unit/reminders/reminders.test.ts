@@ -20,7 +20,7 @@ function make(bundle: GatewayBundle, more: Partial<ReminderDefinition> = {}): st
   return bundle.reminders.create([define(more)]).reminders[0]?.reminder_id ?? "";
 }
 
-function told(bundle: GatewayBundle, kind: string) {
+function told(bundle: GatewayBundle, kind: string): Record<string, unknown>[] {
   return bundle.events.filter((event) => event.kind === kind);
 }
 

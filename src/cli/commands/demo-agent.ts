@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { renderLogLine } from "../../services/demo/log.ts";
+import type { MailRound } from "../../services/demo/mail-round.ts";
 import { next } from "../../services/demo/model.ts";
 import { enterSequence, leaveSequence, paint } from "../../services/demo/paint.ts";
 import { type Frame, render } from "../../services/demo/screen.ts";
@@ -118,11 +119,22 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
         leave(effect.code, effect.restore);
         return;
       }
-      if (logPath !== null) files.append("demo.log", logPath, renderLogLine(effect.record));
+      if (effect.kind === "mail_round") void workMail(effect.turn, effect.round);
+      else if (logPath !== null) files.append("demo.log", logPath, renderLogLine(effect.record));
     }
     if (isPainting(state)) show();
     const wakeMs = nextWakeMs(state);
     if (wakeMs !== null) cancelTimer = clock.after(wakeMs - atMs, () => happen({ kind: "tick" }));
+  }
+
+  async function workMail(turn: number, round: MailRound): Promise<void> {
+    const { workMailRound } = await import("./demo-agent-mail.ts");
+    const problem = await workMailRound({
+      clock,
+      round,
+      acted: (act) => happen({ kind: "mail_acted", act }),
+    });
+    happen({ kind: "mail_round_ended", turn, problem });
   }
 
   function show(): void {

@@ -44,6 +44,17 @@ function take(work: Work, event: DemoEvent): void {
     case "resize":
       work.log({ kind: "resize", cols: event.cols, rows: event.rows });
       return;
+    case "mail_acted":
+      work.log(event.act);
+      return;
+    case "mail_round_ended": {
+      const { turn, problem } = event;
+      const { phase } = work.state;
+      work.log({ kind: "mail_round_ended", turn, problem });
+      // An interrupted turn does not wait for its round.
+      if (phase.kind === "busy" && phase.turn.number === turn) endTurn(work, phase.turn, "finished");
+      return;
+    }
     case "stop":
       work.exit(0, event.why, true);
       return;

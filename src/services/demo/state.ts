@@ -2,6 +2,7 @@ import { type Composer, emptyComposer } from "./composer.ts";
 import type { TurnEnding } from "./directive.ts";
 import { type DemoInput, emptyParser, type ParserState } from "./input.ts";
 import type { DemoLogRecord, DialogSource } from "./log.ts";
+import type { MailAct, MailRound } from "./mail-round.ts";
 import type { DemoScript } from "./script.ts";
 
 /** Everything the scripted agent knows. Never changed in place. Times are milliseconds since its start. */
@@ -109,6 +110,8 @@ export type Cell =
 /** What the hands must do, in this order. After `exit` nothing more comes. */
 export type DemoEffect =
   | { kind: "log"; record: DemoLogRecord }
+  /** Work this round; tell what was done by `mail_acted` and the end by `mail_round_ended`. */
+  | { kind: "mail_round"; turn: number; round: MailRound }
   /** `restore`: leave the terminal as it was found; false is a crash. */
   | { kind: "exit"; code: number; restore: boolean };
 
@@ -117,6 +120,9 @@ export type DemoEvent =
   | { kind: "bytes"; bytes: Uint8Array; atMs: number }
   | { kind: "tick"; atMs: number }
   | { kind: "resize"; cols: number; rows: number; atMs: number }
+  | { kind: "mail_acted"; act: MailAct; atMs: number }
+  /** `problem`: why the round was broken off, or null. */
+  | { kind: "mail_round_ended"; turn: number; problem: string | null; atMs: number }
   /** A signal or the end of the input. */
   | { kind: "stop"; why: string; atMs: number };
 

@@ -1,6 +1,7 @@
 import { openDialog } from "./dialog.ts";
 import { parseCommand, type TurnPlan } from "./directive.ts";
 import { fingerprint, type TurnResult } from "./log.ts";
+import { parseMailRound } from "./mail-round.ts";
 import { planTurn } from "./plan.ts";
 import { demoCommands, demoSignature } from "./signature.ts";
 import { type Cell, type QueuedPrompt, streamedWords, type Turn } from "./state.ts";
@@ -108,7 +109,10 @@ function startTurn(work: Work, items: readonly QueuedPrompt[]): void {
   work.set({ ruleMatches: seen, counts: { ...counts, turns: turn } });
   work.show(...items.map((item): Cell => ({ kind: "user", text: item.text })));
   work.log({ kind: "turn_started", turn, prompts });
-  beginWork(work, plan, turn, prompts);
+  const round = script.mail_rounds ? parseMailRound(text) : null;
+  // A round of mail takes as long as it takes.
+  beginWork(work, round ? { ...plan, durationMs: Number.POSITIVE_INFINITY } : plan, turn, prompts);
+  if (round) work.workMail(turn, round);
 }
 
 function beginWork(work: Work, plan: TurnPlan, number: number | null, prompts: readonly number[]): void {

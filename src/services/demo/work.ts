@@ -1,4 +1,5 @@
 import type { DemoLogEntry } from "./log.ts";
+import type { MailRound } from "./mail-round.ts";
 import { isChosen } from "./occasion.ts";
 import type { BehaviourName, Hostile } from "./script.ts";
 import type { Cell, DemoEffect, DemoState } from "./state.ts";
@@ -12,6 +13,8 @@ export interface Work {
   /** Counts an occasion of the behaviour; its parameters when the script chose this one, else null. */
   chosen<N extends BehaviourName>(name: N): NonNullable<Hostile[N]> | null;
   show(...cells: Cell[]): void;
+  /** Has the hands work a round of mail. */
+  workMail(turn: number, round: MailRound): void;
   /** Ends the agent. `restore` false is a crash. */
   exit(code: number, why: string, restore: boolean): void;
 }
@@ -41,6 +44,9 @@ export function createWork(given: DemoState): Work {
       const ordinal = (state.occasions[name] ?? 0) + 1;
       work.set({ occasions: { ...state.occasions, [name]: ordinal } });
       return isChosen(behaviour, state.script.seed ?? 0, name, ordinal) ? behaviour : null;
+    },
+    workMail(turn, round) {
+      effects.push({ kind: "mail_round", turn, round });
     },
     show(...cells) {
       work.set({ cells: [...state.cells, ...cells].slice(-MOST_CELLS) });

@@ -14,6 +14,7 @@ import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
 import { createMailBinding } from "../services/mail/binding.ts";
 import { createMailFacade } from "../services/mail/facade.ts";
+import { createHeadlessControl } from "../services/prompt/headless-control.ts";
 import { createKeyControl } from "../services/prompt/key-control.ts";
 import { createPromptControl } from "../services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../services/queue/queue.ts";
@@ -165,8 +166,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     board,
     events,
     log,
+    clock,
   });
   const stream = createEventStream({ events, clock });
+  const headless = createHeadlessControl({ agent, status: board.status });
   const keys = createKeyControl({ agent, board, events, clock });
   const mailBinding = createMailBinding({
     readManifest: () => readManifest(files, paths.manifest),
@@ -177,7 +180,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
   const app = createGatewayApp({
     ...(observation ? { observation } : {}),
-    services: { board, queue, prompt, keys, mail, reminders, agent, stream },
+    services: { headless, board, queue, prompt, keys, mail, reminders, agent, stream },
     gate: { allowsHost: hostRule(options.host), allowedOrigins: [], token: options.token },
     faults: {
       report(error) {

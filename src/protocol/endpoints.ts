@@ -27,6 +27,7 @@ import {
   WaitFor,
   WaitResult,
 } from "./terminal.ts";
+import { turnArtifactEndpoints, turnEndpoints } from "./turn-endpoints.ts";
 import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
 
 /** The routes of one gateway (contract 4.1). */
@@ -176,6 +177,7 @@ export const gatewayEndpoints = {
     status: 200,
     reply: ReconcileResult,
   }),
+  ...turnEndpoints,
   ...reminderEndpoints,
   ...mailEndpoints,
 } as const;
@@ -197,6 +199,7 @@ export const streamEndpoints = {
     reply: Type.String({ contentMediaType: "text/event-stream" }),
     errors: { 422: ValidationErrorBody },
   }),
+  ...turnArtifactEndpoints,
 } as const;
 
 /** What each of our servers tells about itself, beside its own routes. */

@@ -181,6 +181,8 @@ export const PromptControlResult = Strict({
   sent: Type.Literal(true),
   admission_policy: AdmissionPolicy,
   detail: Type.String(),
+  turn_id: Type.Optional(Type.String({ description: "additional: the turn that was begun, headless only" })),
+  turn_index: Type.Optional(Type.Integer()),
 });
 export type PromptControlResult = Static<typeof PromptControlResult>;
 

@@ -65,6 +65,12 @@ export const TurnStatusRecord = Strict(
 );
 export type TurnStatusRecord = Static<typeof TurnStatusRecord>;
 
+/** Answer of `GET /v1/turns`. */
+export const TurnList = Strict({
+  schema_version: SchemaVersion1,
+  turns: Type.Array(TurnStatusRecord, { description: "newest first" }),
+});
+
 /** What a canonical event tells beyond its message. */
 export const TurnEventPayload = Strict({
   provider: Type.String(),

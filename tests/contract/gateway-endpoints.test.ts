@@ -3,6 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { documentEndpoints, gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
+import { giveTurns } from "../support/fake-turns.ts";
 import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";
 import { deliverTo } from "../support/mail-delivery.ts";
@@ -49,6 +50,11 @@ const calls: Record<Name, Call> = {
   decide: { body: { option: 1 } },
   sendKeys: { body: { sequence: "y<[Enter]>" } },
   reconcile: {},
+  headlessState: {},
+  nextPromptSession: { body: { mode: "new" } },
+  listTurns: { url: async () => "/v1/turns?limit=5" },
+  readTurn: { url: async () => "/v1/turns/turn-1" },
+  turnEvents: { url: async () => "/v1/turns/turn-1/events?after=0" },
   mailStatus: {},
   mailList: { body: { box: "inbox", include_body: true } },
   mailPeek: { url: withMail("peek"), body: { message_ref: firstMail } },
@@ -89,6 +95,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
   async function call(name: Name, change: (init: RequestInit) => RequestInit = (init) => init) {
     await using bundle = createGatewayBundle();
     giveTerminal(bundle.agent);
+    giveTurns(bundle.agent);
     await using http = open((request) => bundle.app.fetch(request));
     const { url, body } = calls[name];
     const endpoint: Endpoint = declared[name];

@@ -6,6 +6,7 @@ import type { HttpObservation } from "../../src/routes/http/observe.ts";
 import { createEventStream } from "../../src/services/diagnostics/event-stream.ts";
 import { createMailFacade } from "../../src/services/mail/facade.ts";
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
+import { createHeadlessControl } from "../../src/services/prompt/headless-control.ts";
 import { createKeyControl } from "../../src/services/prompt/key-control.ts";
 import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
@@ -134,6 +135,7 @@ export function createGatewayBundle(
     board,
     events: eventLog,
     log,
+    clock,
   });
   const mail = createFakeMail({ clock });
   const worker = mail.open("worker@svc.localhost");
@@ -144,6 +146,7 @@ export function createGatewayBundle(
       board,
       queue,
       prompt,
+      headless: createHeadlessControl({ agent, status: board.status }),
       keys: createKeyControl({ agent, board, events: eventLog, clock }),
       mail: createMailFacade({
         bound: () => ({ mailbox: mailbox(), bindingsVersion: "2026-01-01T00:00:00.000001+00:00" }),

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { gatewayEndpoints } from "../../protocol/endpoints.ts";
 import { protocolVersion } from "../../protocol/gateway.ts";
+import type { AgentTurns } from "../../services/agent/turns.ts";
 import { refuseRequest } from "../../services/queue/admission.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { numbersIn, repliesOf } from "../http/declared.ts";
@@ -11,6 +12,7 @@ import type { HttpObservation } from "../http/observe.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
 import { controlRoutes } from "./control.ts";
 import { eventRoutes } from "./events.ts";
+import { headlessRoutes } from "./headless.ts";
 import { mailRoutes } from "./mail.ts";
 import { gatewayOpenApi } from "./openapi.ts";
 import { reminderRoutes } from "./reminders.ts";
@@ -36,6 +38,7 @@ const requestRoutes = ({ queue, board, agent }: GatewayServices) =>
           reconciliationRequired: board.reconciliationRequired(),
           connected: presence.connected,
           presenceDetail: presence.detail,
+          headless: agent.turns ? turnFacts(agent.turns, queue) : null,
         });
         if (refusal) throw refusal;
         return status(202, await queue.accept(body));
@@ -68,6 +71,13 @@ const requestRoutes = ({ queue, board, agent }: GatewayServices) =>
       { response: repliesOf(endpoints.readRequest) },
     );
 
+function turnFacts(turns: AgentTurns, queue: Pick<GatewayServices["queue"], "claimsTurn">) {
+  return {
+    turnTaken: (turnId: string) => queue.claimsTurn(turnId) || turns.exists(turnId),
+    executionProblem: turns.refuseExecution,
+  };
+}
+
 /**
  * The HTTP surface of one gateway as an edge-style handler: `app.fetch(request)` is all a server needs. Source:
  * contract 4.1.
@@ -89,6 +99,7 @@ export function createGatewayApp(options: {
     .use(controlRoutes(services))
     .use(mailRoutes(services))
     .use(reminderRoutes(services))
+    .use(headlessRoutes(services))
     .use(eventRoutes(services))
     .use(openApiRoutes(gatewayOpenApi));
 }

@@ -1,6 +1,7 @@
 import type { Agent } from "../../services/agent/agent.ts";
 import type { EventStream } from "../../services/diagnostics/event-stream.ts";
 import type { MailFacade } from "../../services/mail/facade.ts";
+import type { HeadlessControl } from "../../services/prompt/headless-control.ts";
 import type { KeyControl } from "../../services/prompt/key-control.ts";
 import type { PromptControl } from "../../services/prompt/prompt-control.ts";
 import type { Queue } from "../../services/queue/queue.ts";
@@ -10,7 +11,8 @@ import type { StatusBoard } from "../../services/status/status-board.ts";
 /** What the gateway's routes call. */
 export interface GatewayServices {
   board: Pick<StatusBoard, "status" | "reconciliationRequired" | "reconcile" | "epoch">;
-  queue: Pick<Queue, "accept" | "record" | "list">;
+  queue: Pick<Queue, "accept" | "record" | "list" | "claimsTurn">;
+  headless: HeadlessControl;
   prompt: PromptControl;
   keys: KeyControl;
   mail: MailFacade;
@@ -18,6 +20,13 @@ export interface GatewayServices {
   stream: Pick<EventStream, "follow">;
   agent: Pick<
     Agent,
-    "presence" | "terminalState" | "terminalHistory" | "notePrompt" | "explain" | "waitFor" | "decide"
+    | "turns"
+    | "presence"
+    | "terminalState"
+    | "terminalHistory"
+    | "notePrompt"
+    | "explain"
+    | "waitFor"
+    | "decide"
   >;
 }

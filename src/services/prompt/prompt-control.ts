@@ -5,13 +5,15 @@ import type {
   PromptRefusal,
   PromptRefusalCode,
 } from "../../protocol/gateway.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { Agent } from "../agent/agent.ts";
 import { backendFacts } from "../agent/backends.ts";
+import type { RunningTurn } from "../agent/turns.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { StatusBoard } from "../status/status-board.ts";
-import { decidePromptControl } from "./decide.ts";
+import { decidePromptControl, type HeadlessFacts } from "./decide.ts";
 
 /** Direct prompts: sent now or refused with the reason, never queued. Source: contract 4.2. */
 export interface PromptControl {
@@ -25,6 +27,7 @@ export function createPromptControl(deps: {
   board: Pick<StatusBoard, "reconciliationRequired">;
   events: EventLog;
   log: Log;
+  clock: Clock;
 }): PromptControl {
   const { agent, queue, board, events, log } = deps;
 
@@ -57,6 +60,23 @@ export function createPromptControl(deps: {
     };
   }
 
+  function headlessFacts(request: PromptControlRequest): HeadlessFacts {
+    const { turns } = agent;
+    return {
+      activeTurn: turns?.active()?.turnId ?? null,
+      currentPinned: turns?.chatSession().current != null,
+      executionProblem: turns?.refuseExecution(request.execution) ?? null,
+    };
+  }
+
+  async function tellEnd({ turnId, ended }: RunningTurn): Promise<void> {
+    const { status, detail } = await ended;
+    const kind = status === "completed" ? "control_prompt_completed" : "control_prompt_failed";
+    const finished_at_utc = timestampNow(deps.clock);
+    const error = status === "completed" ? {} : { error_detail: detail ?? `the turn was ${status}` };
+    events.append(kind, { turn_id: turnId, finished_at_utc, ...error });
+  }
+
   return {
     async submit(request) {
       const policy = request.admission_policy ?? "ready_only";
@@ -71,12 +91,15 @@ export function createPromptControl(deps: {
         presenceDetail: presence.detail,
         running: queue.running(),
         queueDepth: queue.depth(),
+        headless: backendFacts(agent.backend).headless ? headlessFacts(request) : null,
       });
       if (decision.decision === "refuse") return refuse(policy, decision.code, decision.detail);
       const outcome = await agent.submit({
         prompt: request.prompt,
         policy: decision.policy,
         newChat: decision.newChat,
+        ...(request.chat_session ? { chatSession: request.chat_session } : {}),
+        ...(request.execution ? { execution: request.execution } : {}),
         begin: () => {},
         onEvidence: (evidence) => events.append("control_prompt_evidence", { ...evidence }),
       });
@@ -86,15 +109,19 @@ export function createPromptControl(deps: {
         case "failed":
           log.line("direct prompt failed", { detail: outcome.detail });
           return refuse(policy, "dispatch_failed", outcome.detail);
-        case "submitted":
-          events.append("control_prompt_submitted", { admission_policy: policy, ...tracked() });
+        case "submitted": {
+          const turn = outcome.turn && { turn_id: outcome.turn.turnId };
+          events.append("control_prompt_submitted", { admission_policy: policy, ...tracked(), ...turn });
+          if (outcome.turn) void tellEnd(outcome.turn);
           return {
             status: "ok",
             action: "submit_prompt",
             sent: true,
             admission_policy: policy,
-            detail: "the agent took the prompt",
+            detail: outcome.turn ? "the turn was begun" : "the agent took the prompt",
+            ...(outcome.turn ? { ...turn, turn_index: outcome.turn.turnIndex } : {}),
           };
+        }
       }
     },
   };

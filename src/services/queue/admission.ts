@@ -1,14 +1,22 @@
-import type { GatewayRequest } from "../../protocol/gateway.ts";
+import type { Execution, GatewayRequest, PromptPayload } from "../../protocol/gateway.ts";
 import { ServiceError } from "../../system/errors.ts";
+import { chatSessionProblem } from "../agent/chat-session-problem.ts";
 
 export interface AdmissionFacts {
   reconciliationRequired: boolean;
   connected: boolean;
   presenceDetail: string;
+  /** Set for an agent whose turns are processes of their own. */
+  headless: {
+    /** A request or a turn of this id is there. */
+    turnTaken: (turnId: string) => boolean;
+    /** Why the tool cannot run a turn like that, as a clause for people, or null. */
+    executionProblem: (execution: Execution | undefined) => string | null;
+  } | null;
 }
 
 /**
- * Whether a request may enter the queue of a terminal agent: null, or why not. The order is the contract's:
+ * Whether a request may enter the queue: null, or why not. The order is the contract's:
  * reconciliation, availability, then what this backend cannot do. Source: contract 4.3, 7; spec/gateway.md 2.2.
  */
 export function refuseRequest(request: GatewayRequest, facts: AdmissionFacts): ServiceError | null {
@@ -20,6 +28,7 @@ export function refuseRequest(request: GatewayRequest, facts: AdmissionFacts): S
   }
   if (!facts.connected) return new ServiceError("unavailable", facts.presenceDetail);
   if (request.kind === "interrupt") return null;
+  if (facts.headless) return refuseTurn(request.payload, facts.headless);
   if (request.payload.execution) {
     return new ServiceError(
       "invalid_request",
@@ -31,6 +40,21 @@ export function refuseRequest(request: GatewayRequest, facts: AdmissionFacts): S
       "invalid_request",
       "payload.chat_session and payload.turn_id are for headless agents",
     );
+  }
+  return null;
+}
+
+/** A busy headless agent lets a prompt wait; only a turn id may be taken (ruling 8). */
+function refuseTurn(
+  payload: PromptPayload,
+  headless: NonNullable<AdmissionFacts["headless"]>,
+): ServiceError | null {
+  const chatProblem = chatSessionProblem(payload.chat_session);
+  if (chatProblem) return new ServiceError("invalid_request", `payload.${chatProblem}`);
+  const problem = headless.executionProblem(payload.execution);
+  if (problem) return new ServiceError("invalid_request", `payload.execution: invalid_execution: ${problem}`);
+  if (payload.turn_id !== undefined && headless.turnTaken(payload.turn_id)) {
+    return new ServiceError("conflict", `turn ${payload.turn_id} exists or waits already`);
   }
   return null;
 }

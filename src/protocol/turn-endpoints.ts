@@ -1,0 +1,89 @@
+import { Type } from "@sinclair/typebox";
+import { endpoint, limit, RefusedOrInvalid } from "./endpoint.ts";
+import { HeadlessState, NextPromptSession, TurnEvents, TurnList, TurnStatusRecord } from "./turns.ts";
+import { ErrorBody, Strict } from "./wire.ts";
+
+/** Refusals of all these routes: 422 for an agent that is not headless. */
+const refusals = { 422: RefusedOrInvalid } as const;
+const refusalsOfTurn = { ...refusals, 404: ErrorBody } as const;
+
+/** Control of a headless agent and its durable turns (contract 4.1; the turn routes are additional). */
+export const turnEndpoints = {
+  headlessState: endpoint({
+    method: "GET",
+    path: "/v1/control/headless/state",
+    summary: "Whether a headless agent can take a prompt, and which conversation it would belong to",
+    status: 200,
+    reply: HeadlessState,
+    errors: { ...refusals, 503: ErrorBody },
+  }),
+  nextPromptSession: endpoint({
+    method: "POST",
+    path: "/v1/control/headless/next-prompt-session",
+    summary: "Let the next direct prompt begin a new conversation",
+    description:
+      "One-shot: consumed by the next accepted direct prompt that leaves its conversation open; queued prompts ignore it. Lost when the gateway ends.",
+    body: NextPromptSession,
+    status: 200,
+    reply: HeadlessState,
+    errors: { ...refusals, 503: ErrorBody },
+  }),
+  listTurns: endpoint({
+    method: "GET",
+    path: "/v1/turns",
+    summary: "The newest turns of a headless agent",
+    query: Strict({ limit }),
+    status: 200,
+    reply: TurnList,
+    errors: refusals,
+  }),
+  readTurn: endpoint({
+    method: "GET",
+    path: "/v1/turns/:turn_id",
+    summary: "One turn: running, or how it ended",
+    status: 200,
+    reply: TurnStatusRecord,
+    errors: refusalsOfTurn,
+  }),
+  turnEvents: endpoint({
+    method: "GET",
+    path: "/v1/turns/:turn_id/events",
+    summary: "What the agent said and did in a turn, also while it runs",
+    description: "The event stream tells of each as it happens, by its number: kind turn_event, turn_seq.",
+    query: Strict({
+      limit,
+      after: Type.Integer({ minimum: 0, default: 0, description: "how many events to pass over" }),
+    }),
+    status: 200,
+    reply: TurnEvents,
+    errors: refusalsOfTurn,
+  }),
+} as const;
+
+const artifactQuery = Strict({
+  offset: Type.Integer({ minimum: 0, default: 0, description: "first byte" }),
+  max_bytes: Type.Integer({
+    minimum: 1,
+    maximum: 2 ** 31,
+    default: 64 * 1024 * 1024,
+    description: "at most this many bytes; ask for the rest with a greater offset",
+  }),
+});
+
+const artifact = <const Path extends string>(path: Path, summary: string) =>
+  endpoint({
+    method: "GET",
+    path,
+    summary,
+    description: "As the tool wrote it, also while it writes; empty before it wrote anything.",
+    query: artifactQuery,
+    status: 200,
+    reply: Type.String({ contentMediaType: "text/plain" }),
+    errors: refusalsOfTurn,
+  });
+
+/** Answers in plain text, streamed from disk; not part of the typed client. */
+export const turnArtifactEndpoints = {
+  turnStdout: artifact("/v1/turns/:turn_id/artifacts/stdout", "Standard output of a turn's tool"),
+  turnStderr: artifact("/v1/turns/:turn_id/artifacts/stderr", "Standard error of a turn's tool"),
+} as const;

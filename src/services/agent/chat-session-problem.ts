@@ -1,0 +1,11 @@
+import type { ChatSession } from "../../protocol/gateway.ts";
+
+/** Why a chat session cannot be meant, or null: an id belongs to `exact`, and nothing that reads as a flag is one. */
+export function chatSessionProblem(wanted: ChatSession | undefined): string | null {
+  if (!wanted) return null;
+  if (wanted.mode !== "exact") {
+    return wanted.id === undefined ? null : `chat_session.id belongs to mode exact, not ${wanted.mode}`;
+  }
+  if (wanted.id === undefined) return "chat_session.mode exact needs an id";
+  return /^[^-\s]\S*$/.test(wanted.id) ? null : "chat_session.id: no blanks, and no dash in front";
+}

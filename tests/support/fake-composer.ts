@@ -9,6 +9,8 @@ import { giveTerminal } from "./fake-terminal.ts";
 interface FakeComposerOptions {
   /** Typed by a person at the very moment of our paste. */
   person?: string;
+  /** Typed by a person right after it. */
+  after?: string;
   /** Stands there from the start. */
   draft?: string;
   /** A prompt that was taken shows no work: it is over before anybody looks. */
@@ -26,6 +28,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   const listeners = new Set<(state: TerminalState, change: { material: boolean }) => void>();
   const pressed: string[] = [];
   const told: string[] = [];
+  const proofs: string[] = [];
   const notes: PromptNote[] = [];
   let draft = options.draft ?? "";
   let taken = false;
@@ -63,7 +66,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   } as unknown as TerminalView;
   const pane: DispatchDeps["pane"] = {
     async paste(text) {
-      draft = `${draft}${options.person ?? ""}${text}`;
+      draft = `${draft}${options.person ?? ""}${text}${options.after ?? ""}`;
       menu = options.menu ?? false;
       show();
     },
@@ -77,12 +80,22 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     },
     leaveMode: async () => false,
   };
-  const deps: DispatchDeps = { clock, profile, view, pane, onEvidence: ({ step }) => told.push(step) };
+  const deps: DispatchDeps = {
+    clock,
+    profile,
+    view,
+    pane,
+    onEvidence: (evidence) => {
+      told.push(evidence.step);
+      proofs.push(evidence.proof);
+    },
+  };
   return {
     deps,
     clock,
     pressed,
     told,
+    proofs,
     notes,
     draft: () => draft,
     /** The turn that was noted is over. */

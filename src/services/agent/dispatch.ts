@@ -3,7 +3,7 @@ import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
-import { personsWords } from "./left-draft.ts";
+import { personsWords, wordsBehind } from "./left-draft.ts";
 import { enterDelayMs } from "./submission.ts";
 import { awaitState, type PromptNote, type TerminalView } from "./terminal-view.ts";
 
@@ -17,6 +17,9 @@ export type DispatchOutcome =
 const echoMs = 2000;
 /** After the last Enter, how long the tool may take to show that it took the text. */
 const lastChanceMs = 3000;
+/** Of words that went out with a prompt so many characters are told. */
+const mostTold = 40;
+const questionFirst = "a question came up before Enter";
 /** A draft of many rows needs one clearing key a row in some tools. */
 const clearAttempts = 12;
 
@@ -66,8 +69,11 @@ export async function submitDraft(
   const { view, clock, profile, pane } = deps;
   const { text, before, echo } = facts;
   const taken = (state: TerminalState) => wasTaken({ before, echo, state });
+  let behind: string | null = null;
   const submitted = (state: TerminalState, proof: string): DispatchOutcome => {
-    deps.onEvidence({ step: "submitted", proof });
+    const more =
+      behind === null ? "" : `; behind the text stood ${JSON.stringify(behind.slice(0, mostTold))}`;
+    deps.onEvidence({ step: "submitted", proof: `${proof}${more}` });
     return {
       outcome: "submitted",
       note: {
@@ -81,17 +87,14 @@ export async function submitDraft(
   const pauses = [...profile.data.submit.enter_retry_after_ms, lastChanceMs];
   for (const [press, pauseMs] of pauses.entries()) {
     const state = await view.look();
-    if (press === 0 && cameUp(before, state)) {
-      // Enter would answer it.
-      if (!isCommand(text))
-        return submitted(state, "a question came up before Enter; the text waits behind it");
-      return { outcome: "failed", typed: true, detail: "a question came up before Enter" };
+    const decision = decideEnter({ press, before, state, draft: view.draft(), text });
+    if (decision.do === "stop") break;
+    if (decision.do === "take_back") return takeBack(deps, decision.words);
+    if (decision.do === "leave") {
+      if (isCommand(text)) return { outcome: "failed", typed: true, detail: questionFirst };
+      return submitted(state, `${questionFirst}; the text waits behind it`);
     }
-    if (press > 0 && !mayPressAgain(state)) break;
-    // A draft that stood there before was the caller's to judge; a command may be followed by a hint of the tool's.
-    const judged = !hasDraft(before) && !isCommand(text);
-    const words = judged ? personsWords(view.draft() ?? "", text) : null;
-    if (words !== null) return takeBack(deps, words);
+    behind = decision.behind;
     await pane.keys([{ kind: "key", name: "Enter" }]);
     await view.look();
     const proof = await awaitState(view, clock, taken, pauseMs);
@@ -105,6 +108,32 @@ export async function submitDraft(
     typed: !cleared,
     detail: `Enter was not taken${cleared ? "; the text was cleared from the composer" : "; the text still stands in the composer"}`,
   };
+}
+
+type EnterDecision =
+  | { do: "press"; behind: string | null }
+  /** It was taken meanwhile, or never will be. */
+  | { do: "stop" }
+  /** Enter would answer a question. */
+  | { do: "leave" }
+  | { do: "take_back"; words: string };
+
+/** What to do now that Enter would be pressed for the (`press` + 1)-th time; `draft`: what the composer shows. Pure. */
+function decideEnter(facts: {
+  press: number;
+  before: TerminalState;
+  state: TerminalState;
+  draft: string | null;
+  text: string;
+}): EnterDecision {
+  const { press, before, state, text } = facts;
+  if (press === 0 && cameUp(before, state)) return { do: "leave" };
+  if (press > 0 && !mayPressAgain(state)) return { do: "stop" };
+  // A draft that stood there before was the caller's to judge; a command may be followed by a hint of the tool's.
+  if (hasDraft(before) || isCommand(text)) return { do: "press", behind: null };
+  const draft = facts.draft ?? "";
+  const words = personsWords(draft, text);
+  return words === null ? { do: "press", behind: wordsBehind(draft, text) } : { do: "take_back", words };
 }
 
 /** Takes the text out of a composer in which a person had begun to type, and leaves their words there. */

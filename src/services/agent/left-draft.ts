@@ -21,6 +21,16 @@ export function personsWords(draft: string, text: string): string | null {
     : `${found.before}${found.behind}`.replace(/\s*\n\s*/g, " ");
 }
 
+/**
+ * What a draft that begins with the whole of `text` holds behind it, as one line: a person's last letters, or a hint
+ * of the tool's. Null when there is nothing, or when `text` is not to be seen whole. Pure.
+ */
+export function wordsBehind(draft: string, text: string): string | null {
+  const found = findText(draft, text);
+  if (found === null || squeeze(found.before) !== "") return null;
+  return found.behind.trim().replace(/\s*\n\s*/g, " ") || null;
+}
+
 /** A line shorter than this stands as itself in every tool we know; opencode has the lowest limit. */
 const longLine = 150;
 

@@ -24,6 +24,12 @@ describe("typing a prompt", () => {
   });
 });
 
+test("what stood behind the text when Enter was pressed is told with the proof", async () => {
+  const { deps, clock, proofs } = createFakeComposer({ after: " now" });
+  await finished(clock, dispatchText(deps, "do it"));
+  expect(proofs.at(-1)).toBe('the tool works after Enter 1; behind the text stood "now"');
+});
+
 describe("a question that comes up between the text and its Enter", () => {
   test("is not answered by that Enter; the prompt waits to be handed back", async () => {
     const { deps, clock, pressed, told } = createFakeComposer({ menu: true });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isDraftOf, personsWords } from "../../../src/services/agent/left-draft.ts";
+import { isDraftOf, personsWords, wordsBehind } from "../../../src/services/agent/left-draft.ts";
 
 const long = Array.from({ length: 12 }, (_, index) => `line ${index}`).join("\n");
 const cases = [
@@ -74,5 +74,24 @@ describe("a person's words before ours", () => {
   ];
   test.each(cases)("$id", ({ draft, text, want }) => {
     expect(personsWords(draft, text)).toBe(want);
+  });
+});
+
+describe("what stands behind our text", () => {
+  const cases = [
+    { id: "nothing but our text", draft: "do it", text: "do it", want: null },
+    { id: "a letter", draft: "do itp", text: "do it", want: "p" },
+    {
+      id: "words on several rows stand as one line",
+      draft: "do\n it please\n now",
+      text: "do it",
+      want: "please now",
+    },
+    { id: "words behind a chip", draft: "[Pasted #1 · 12 lines] too", text: long, want: "too" },
+    { id: "words before it are another matter", draft: "please do it now", text: "do it", want: null },
+    { id: "a text that is not seen whole proves nothing", draft: "do", text: "do it", want: null },
+  ];
+  test.each(cases)("$id", ({ draft, text, want }) => {
+    expect(wordsBehind(draft, text)).toBe(want);
   });
 });

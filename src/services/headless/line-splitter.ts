@@ -28,6 +28,7 @@ const carriageReturn = 13;
 
 /** A splitter of one stream. LF ends a line, a CR before it belongs to the end. */
 export function createLineSplitter(bounds: SplitBounds = defaultBounds): LineSplitter {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   let held: Uint8Array[] = [];
   let heldBytes = 0;
   let lineBytes = 0;
@@ -73,7 +74,7 @@ export function createLineSplitter(bounds: SplitBounds = defaultBounds): LineSpl
     heldBytes = 0;
     lineBytes = 0;
     lastByte = 0;
-    return { text: new TextDecoder("utf-8", { ignoreBOM: true }).decode(whole), bytes, truncated };
+    return { text: decoder.decode(whole), bytes, truncated };
   }
 
   return {

@@ -176,9 +176,10 @@ function actionName(item: Fields): string {
   return textOf(item["type"]) ?? "action";
 }
 
-const argumentKeys = ["command", "arguments", "query", "changes", "prompt"];
+const argumentKeys = ["command", "query", "changes", "prompt"];
 
-function actionArguments(item: Fields): Record<string, unknown> {
+function actionArguments(item: Fields): unknown {
+  if ("arguments" in item) return item["arguments"];
   return Object.fromEntries(argumentKeys.filter((key) => key in item).map((key) => [key, item[key]]));
 }
 

@@ -10,14 +10,18 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   readSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { type CopyResult, copyRegular } from "./copy-regular.ts";
 import type { Ids } from "./ids.ts";
 import type { Steps } from "./steps.ts";
 
@@ -32,11 +36,15 @@ export interface Files {
   /** Bytes `start` to before `end` (both from 0), fewer where the file ends, none when it does not exist. */
   readPart(path: string, start: number, end: number): Uint8Array;
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
-  stat(path: string): { size: number; modifiedMs: number; directory: boolean } | null;
+  stat(path: string): FileFacts | null;
   /** Whether this user may make files in the folder at `path`. */
   writable(path: string): boolean;
   /** True when `path` itself is a symbolic link, whatever it points to. */
   isLink(path: string): boolean;
+  /** What the symbolic link at `path` says, or null when there is none. */
+  linkTarget(path: string): string | null;
+  /** The path without any symbolic link in it, or null when nothing is there. */
+  realPath(path: string): string | null;
   /** Names inside a folder, sorted; empty when the folder is absent. */
   list(path: string): string[];
   ensureDirectory(label: string, path: string): void;
@@ -46,6 +54,16 @@ export interface Files {
    * a step of its own, `<label>.rename`.
    */
   write(label: string, path: string, text: string, options?: { durable?: boolean; mode?: number }): void;
+  /** A new file whose content is on disk; its name is once `place` has moved it. Throws when it exists already. */
+  create(label: string, path: string, text: string): void;
+  /** The same with what another file holds; a link, a pipe or a larger file is refused and nothing made. */
+  copy(label: string, from: string, to: string, limits: { maxBytes: number }): CopyResult;
+  /** Renames durably: the new name is on disk when this returns. */
+  place(label: string, from: string, to: string): void;
+  /** Puts the names inside a folder on disk. */
+  syncFolder(path: string): void;
+  /** A symbolic link at `path` that says `target`. Throws when something is there already. */
+  symlink(label: string, target: string, path: string): void;
   /** Removes the temporary files in a folder (not below it) that processes which are no more began to write. */
   sweep(label: string, folder: string): void;
   /** Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. */
@@ -66,6 +84,14 @@ export interface Appender {
   close(): void;
 }
 
+export interface FileFacts {
+  size: number;
+  modifiedMs: number;
+  directory: boolean;
+  /** Equal exactly for names of the same file. */
+  identity: string;
+}
+
 export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
   const { ids, steps } = deps;
   const step = <T>(label: string, run: () => T): T => {
@@ -80,7 +106,14 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     readPart,
     stat: (path) => {
       const found = statOrNull(path);
-      return found && { size: found.size, modifiedMs: found.mtimeMs, directory: found.isDirectory() };
+      return (
+        found && {
+          size: found.size,
+          modifiedMs: found.mtimeMs,
+          directory: found.isDirectory(),
+          identity: `${found.dev}:${found.ino}`,
+        }
+      );
     },
     writable: (path) => {
       try {
@@ -90,7 +123,9 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
         return false;
       }
     },
-    isLink: (path) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false,
+    isLink,
+    linkTarget: (path) => (isLink(path) ? readlinkSync(path) : null),
+    realPath: (path) => (statOrNull(path) ? realpathSync(path) : null),
     list: namesIn,
     ensureDirectory: (label, path) => {
       if (statOrNull(path)?.isDirectory()) return;
@@ -119,6 +154,14 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     append: (label, path, text) => step(label, () => appendFileSync(path, text, { mode: 0o600 })),
     openAppend: (label, path) => openAppender(step(label, () => openSync(path, "a", 0o600))),
     truncate: (label, path, size) => step(label, () => truncateSync(path, size)),
+    create: (label, path, text) => step(label, () => writeWhole(path, text, { durable: true, mode: 0o600 })),
+    copy: (label, from, to, { maxBytes }) => step(label, () => copyRegular(from, to, maxBytes)),
+    place(label, from, to) {
+      step(label, () => renameSync(from, to));
+      syncFolder(dirname(to));
+    },
+    syncFolder,
+    symlink: (label, target, path) => step(label, () => symlinkSync(target, path)),
     rename: (label, from, to) => step(label, () => renameSync(from, to)),
     remove: (label, path) => step(label, () => rmSync(path, { recursive: true, force: true })),
   };
@@ -154,6 +197,10 @@ function writeWhole(path: string, text: string, { durable, mode }: { durable: bo
   closeSync(handle);
   // The umask may have taken bits away; the mode is part of the promise.
   chmodSync(path, mode);
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }
 
 function isAlive(pid: number): boolean {

@@ -1,19 +1,158 @@
+import { eq, sql } from "drizzle-orm";
 import type { Clock } from "../../system/clock.ts";
+import type { Files } from "../../system/files.ts";
+import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
 import { openStore, type Store } from "../open.ts";
 import { catalogMigrations } from "./catalog/migrations.ts";
 import * as schema from "./catalog/schema.ts";
+import { catalogStatements } from "./catalog-statements.ts";
+import { createFollowed } from "./followed.ts";
+
+const { catalog, pendingArtifacts, projections, registrations } = schema;
 
 export type CatalogStore = Store<typeof schema>;
+export type RegistrationRow = typeof registrations.$inferSelect;
+export type PendingArtifact = Pick<typeof pendingArtifacts.$inferSelect, "action" | "path" | "destination">;
+export type MessageRow = typeof schema.messages.$inferSelect;
+export type RecipientRow = typeof schema.recipients.$inferSelect;
+export type AttachmentRow = typeof schema.attachments.$inferSelect;
 
-/** index.sqlite of a root. */
+/** A message of one mailbox as the catalog has it; `seq` counts deliveries. */
+export type ProjectedMessage = Omit<MessageRow, "senderPrincipalId"> & { seq: number; folder: string };
+
+export interface NewDelivery {
+  message: MessageRow;
+  recipients: readonly RecipientRow[];
+  attachments: readonly AttachmentRow[];
+  projections: readonly { registrationId: string; folder: string }[];
+}
+
+/** One transaction's worth of change of who is registered. */
+export interface RegistrationChange {
+  /** Ends, renews or adds: each row replaces the one of its id. At most one active per address remains. */
+  save: readonly RegistrationRow[];
+  /** Registrations that go altogether. */
+  remove: readonly string[];
+  /** Registrations that lose all of their mail. */
+  forget: readonly string[];
+  /** What is to be done on disk once this stands. */
+  artifacts: readonly PendingArtifact[];
+}
+
+/**
+ * index.sqlite of a root. What a method returns is the present truth, also after another process has put another
+ * file in its place; what it changes is on disk when it returns. Errors of SQLite are thrown as they are.
+ */
 export interface Catalog {
   /** For statements of maintenance. The present file: ask anew for each use. */
   readonly store: CatalogStore;
+  generation(): string;
+  active(address: string): RegistrationRow | null;
+  /** Newest first. */
+  registrationsAt(address: string): RegistrationRow[];
+  /** By address, then newest first. */
+  registrations(): RegistrationRow[];
+  /** `plan` decides on the rows as they are in the transaction; a throw changes nothing. */
+  changeRegistrations<T>(label: string, plan: () => { change: RegistrationChange; result: T }): T;
+  pending(): PendingArtifact[];
+  /** Runs `settle` for each pending artifact, oldest first, while no one else writes, and forgets it. */
+  settlePending(label: string, settle: (artifact: PendingArtifact) => void): void;
+  /** Stores a message with all of its rows. `check` runs inside the transaction; its throw changes nothing. */
+  deliver(label: string, delivery: NewDelivery, check: () => void): void;
+  knows(messageId: string): boolean;
+  /** 0 for a registration without mail. */
+  newestProjection(registrationId: string): number;
+  /** Oldest first. */
+  projectionsAfter(registrationId: string, seq: number, limit: number): ProjectedMessage[];
   close(): void;
 }
 
-export function openCatalog(options: { path: string; clock: Clock; steps: Steps }): Catalog {
-  const store: CatalogStore = openStore({ ...options, schema, migrations: catalogMigrations });
-  return { store, close: () => store.close() };
+/** Opens an existing file, or makes it with `create`. */
+export function openCatalog(options: {
+  path: string;
+  files: Files;
+  clock: Clock;
+  ids: Ids;
+  steps: Steps;
+  create?: boolean;
+}): Catalog {
+  const { path, files, ids, create = false } = options;
+
+  function open() {
+    const store: CatalogStore = openStore({ ...options, schema, migrations: catalogMigrations });
+    const prepared = catalogStatements(store);
+    if (!prepared.generation.get()) {
+      store.write("sql:mail-catalog", (db) => {
+        db.insert(catalog)
+          .values({ singleton: 1, generation: ids.hex(16) })
+          .onConflictDoNothing()
+          .run();
+      });
+    }
+    return { store, prepared, close: () => store.close() };
+  }
+  if (create && !files.exists(path)) open().close();
+  const followed = createFollowed({ files, path, open });
+  const prepared = () => followed.present().prepared;
+  prepared();
+
+  return {
+    get store() {
+      return followed.present().store;
+    },
+    generation: () => prepared().generation.get()?.generation ?? "",
+    active: (address) => prepared().active.get({ address }) ?? null,
+    registrationsAt: (address) => prepared().at.all({ address }),
+    registrations: () =>
+      followed
+        .present()
+        .store.db.select()
+        .from(registrations)
+        .orderBy(registrations.address, sql`created_at_utc DESC`, sql`rowid DESC`)
+        .all(),
+    changeRegistrations: (label, plan) =>
+      followed.present().store.write(label, (db) => {
+        const { change, result } = plan();
+        for (const id of [...change.remove, ...change.forget]) {
+          db.delete(projections).where(eq(projections.registrationId, id)).run();
+        }
+        for (const id of change.remove) {
+          db.delete(registrations).where(eq(registrations.registrationId, id)).run();
+        }
+        for (const row of change.save) {
+          db.insert(registrations)
+            .values(row)
+            .onConflictDoUpdate({ target: registrations.registrationId, set: row })
+            .run();
+        }
+        for (const artifact of change.artifacts) db.insert(pendingArtifacts).values(artifact).run();
+        return result as typeof result extends Promise<unknown> ? never : typeof result;
+      }),
+    pending: () => prepared().pending.all(),
+    settlePending(label, settle) {
+      followed.present().store.write(label, (db) => {
+        for (const artifact of prepared().pending.all()) {
+          settle(artifact);
+          db.delete(pendingArtifacts).where(eq(pendingArtifacts.id, artifact.id)).run();
+        }
+      });
+    },
+    deliver(label, delivery, check) {
+      followed.surely(({ store, prepared: statements }) => {
+        store.write(label, () => {
+          check();
+          const { messageId } = delivery.message;
+          statements.addMessage.run({ ...delivery.message });
+          for (const row of delivery.recipients) statements.addRecipient.run({ ...row });
+          for (const row of delivery.attachments) statements.addAttachment.run({ ...row });
+          for (const row of delivery.projections) statements.addProjection.run({ messageId, ...row });
+        });
+      });
+    },
+    knows: (messageId) => prepared().known.get({ messageId }) !== undefined,
+    newestProjection: (registrationId) => prepared().newest.get({ registrationId })?.seq ?? 0,
+    projectionsAfter: (registrationId, seq, limit) => prepared().after.all({ registrationId, seq, limit }),
+    close: () => followed.close(),
+  };
 }

@@ -1,33 +1,14 @@
+import type { Position, Selection } from "../../db/mailbox/state.ts";
 import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { MailQuery } from "./mailbox.ts";
 import { isArchived } from "./view-state.ts";
 
-/** What to select, newest first. */
-export interface ListPlan {
-  box: string;
-  read: boolean | null;
-  answered: boolean | null;
-  /** Inclusive, as times are stored. */
-  sinceUtc: string | null;
-  /** Words that all must occur, each as the beginning of a word; never empty. */
-  words: readonly string[] | null;
-  /** What follows this message. */
-  after: Position | null;
-  limit: number | null;
-}
-
-/** Where a message stands in the order of a list. */
-export interface Position {
-  createdAtUtc: string;
-  messageId: string;
-}
-
 /**
  * The selection that a query means, or null when nothing can meet it. Throws `invalid_request` for a time or cursor
  * that is none. Source: spec/mailbox-agui.md A9. Pure.
  */
-export function planList(query: MailQuery): ListPlan | null {
+export function planList(query: MailQuery): Selection | null {
   const after = query.cursor === null ? null : parseCursor(query.cursor);
   const sinceMs = query.since === null ? null : parseTimestamp(query.since);
   if (sinceMs === null && query.since !== null) {

@@ -8,6 +8,10 @@ export interface StoredMessage {
   body: string;
 }
 
+export function isEnvelope(value: unknown): value is MailEnvelope {
+  return Value.Check(MailEnvelope, value);
+}
+
 /** Front matter, an empty line, the body. Every value is one line of JSON, which is YAML too. */
 export function renderMessageFile({ envelope, body }: StoredMessage): string {
   const lines = Object.keys(MailEnvelope.properties).map((key) =>
@@ -20,7 +24,7 @@ export function renderMessageFile({ envelope, body }: StoredMessage): string {
 export function parseMessageFile(
   text: string,
 ): { ok: true; message: StoredMessage } | { ok: false; why: string } {
-  const end = text.indexOf("\n---\n");
+  const end = text.indexOf(closing);
   if (!text.startsWith("---\n") || end < 0) return { ok: false, why: "it has no front matter" };
   let envelope: unknown;
   try {
@@ -28,16 +32,24 @@ export function parseMessageFile(
   } catch {
     return { ok: false, why: "its front matter is not YAML" };
   }
-  if (!Value.Check(MailEnvelope, envelope)) {
+  if (!isEnvelope(envelope)) {
     const first = Value.Errors(MailEnvelope, envelope).First();
     return {
       ok: false,
       why: `its front matter is not that of a message: ${first?.path ?? ""} ${first?.message ?? ""}`,
     };
   }
-  const rest = text.slice(end + "\n---\n".length);
-  return { ok: true, message: { envelope, body: rest.startsWith("\n") ? rest.slice(1) : rest } };
+  return { ok: true, message: { envelope, body: bodyOf(text) } };
 }
+
+/** The body in the text of a canonical file, exactly as it was written. */
+export function bodyOf(text: string): string {
+  const end = text.indexOf(closing);
+  const rest = end < 0 ? "" : text.slice(end + closing.length);
+  return rest.startsWith("\n") ? rest.slice(1) : rest;
+}
+
+const closing = "\n---\n";
 
 function renderField(key: string, value: unknown): string {
   if (!Array.isArray(value) || value.length === 0) return `${key}: ${scalar(value)}\n`;

@@ -1,19 +1,18 @@
 /**
- * The address that was probably meant: of a name without `@` the one mailbox of that name, else the nearest in
- * spelling, or null when none is near. Pure.
+ * The address that was probably meant: the nearest in spelling, else the only one with the same name before the `@`,
+ * or null when none is near. `typed` may lack the `@` and what follows. Pure.
  */
 export function nearestAddress(typed: string, addresses: readonly string[]): string | null {
-  if (!typed.includes("@")) {
-    const named = addresses.filter((address) => address.startsWith(`${typed}@`));
-    if (named.length > 0) return named.length === 1 ? (named[0] ?? null) : null;
-  }
-  const target = typed.includes("@") ? (address: string) => address : localPart;
-  const limit = Math.max(1, Math.floor(target(typed).length / 4));
+  const name = localPart(typed);
+  const namesakes = addresses.filter((address) => localPart(address) === name);
+  if (!typed.includes("@") && namesakes.length > 1) return null;
+  const compared = typed.includes("@") ? (address: string) => address : localPart;
+  const limit = name.length < 2 ? 0 : Math.max(1, Math.floor(name.length / 3));
   const near = addresses
-    .map((address) => ({ address, edits: edits(typed.toLowerCase(), target(address).toLowerCase()) }))
+    .map((address) => ({ address, edits: edits(typed.toLowerCase(), compared(address).toLowerCase()) }))
     .filter((one) => one.edits <= limit)
     .sort((left, right) => left.edits - right.edits || (left.address < right.address ? -1 : 1));
-  return near[0]?.address ?? null;
+  return near[0]?.address ?? (namesakes.length === 1 ? (namesakes[0] ?? null) : null);
 }
 
 function localPart(address: string): string {

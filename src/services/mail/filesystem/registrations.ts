@@ -1,3 +1,13 @@
+import { isAbsolute, join, normalize, relative } from "node:path";
+import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import { timestampNow } from "../../../system/clock.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import { isReserved, operator, parseAddress } from "../address.ts";
+import { ensureMailbox, mailboxFolder, settleArtifacts } from "./artifacts.ts";
+import { type Entry, planRegistration } from "./plan-registration.ts";
+import type { MailRootDeps } from "./root-deps.ts";
+import { entryPath } from "./root-paths.ts";
+
 /** Who has a mailbox below a root. Source: spec/mailbox-agui.md A2, A5, A7. */
 
 export type RegistrationStatus = "active" | "inactive" | "stashed";
@@ -68,4 +78,177 @@ export interface Registrations {
   /** By address, then newest first. */
   list(filter?: { status?: RegistrationStatus }): Registration[];
   active(address: string): Registration | null;
+}
+
+export function createRegistrations(
+  deps: Pick<MailRootDeps, "files" | "clock" | "ids">,
+  root: string,
+  catalog: Catalog,
+): Registrations {
+  const { files, clock, ids } = deps;
+  const nowUtc = () => timestampNow(clock).replace("+00:00", "Z");
+
+  function register(request: RegisterRequest): RegisterResult {
+    const address = parseAddress(request.address);
+    const principalId = parsePrincipal(request.principalId);
+    refuseReserved(address, principalId, request.role ?? null);
+    const kind = request.kind ?? "in_root";
+    const mailboxPath = kind === "in_root" ? entryPath(address) : outsideFolder(request.mailboxPath);
+    if (
+      kind === "in_root" &&
+      request.mailboxPath !== undefined &&
+      request.mailboxPath !== join(root, mailboxPath)
+    ) {
+      throw new ServiceError(
+        "invalid_request",
+        "a mailbox in the root lies below mailboxes/ under its address",
+      );
+    }
+    settleArtifacts(files, root, catalog);
+    const result = catalog.changeRegistrations("sql:mail-registered", () => {
+      // Between two registrations of an address, what the first has to do on disk is done.
+      if (catalog.pending().length > 0) {
+        throw new ServiceError("conflict", "the mailbox is being registered by another process; try again");
+      }
+      if (kind === "symlink") refuseShared(address, mailboxPath);
+      const plan = planRegistration({
+        request,
+        address,
+        principalId,
+        kind,
+        mailboxPath,
+        rows: catalog.registrationsAt(address),
+        entry: entryAt(join(root, entryPath(address))),
+        nowUtc: nowUtc(),
+        newId: `reg-${ids.hex(16)}`,
+        stashMark: ids.hex(16),
+      });
+      if (plan.outcome === "refused") throw new ServiceError("conflict", plan.why);
+      return plan;
+    });
+    settleArtifacts(files, root, catalog);
+    const active = catalog.active(address);
+    if (active) ensureMailbox(files, root, active);
+    const { stashed_mailbox_path: stashed } = result;
+    return stashed === undefined ? result : { ...result, stashed_mailbox_path: join(root, stashed) };
+  }
+
+  function outsideFolder(path: string | undefined): string {
+    if (path === undefined || !isAbsolute(path) || path.includes("\0")) {
+      throw new ServiceError("invalid_request", "a linked mailbox needs the absolute path of a folder");
+    }
+    const existing = files.stat(path);
+    if (existing && !existing.directory) {
+      throw new ServiceError("invalid_request", "a linked mailbox needs a folder");
+    }
+    const real = realOf(normalize(path));
+    const below = relative(realOf(root), real);
+    if (below === "" || !(below === ".." || below.startsWith("../"))) {
+      throw new ServiceError("invalid_request", "a linked mailbox lies outside of the mailbox root");
+    }
+    return real;
+  }
+
+  /** Of a path whose last parts may not be there yet. */
+  function realOf(path: string): string {
+    const real = files.realPath(path);
+    if (real !== null) return real;
+    const parent = join(path, "..");
+    return parent === path ? path : join(realOf(parent), path.slice(parent.length));
+  }
+
+  function refuseShared(address: string, mailboxPath: string): void {
+    const other = catalog
+      .registrations()
+      .find((row) => row.status === "active" && row.mailboxPath === mailboxPath && row.address !== address);
+    if (other) throw new ServiceError("conflict", `this folder is the mailbox of ${other.address}`);
+  }
+
+  function entryAt(path: string): Entry {
+    const target = files.linkTarget(path);
+    if (target !== null) return { kind: "link", target };
+    const found = files.stat(path);
+    if (!found) return { kind: "absent" };
+    return { kind: found.directory ? "folder" : "other" };
+  }
+
+  return {
+    register,
+    deregister({ address: text, mode }) {
+      const address = parseAddress(text);
+      if (address === operator.address) {
+        throw new ServiceError("invalid_request", "the mailbox of the operator cannot be given up");
+      }
+      settleArtifacts(files, root, catalog);
+      const result = catalog.changeRegistrations<DeregisterResult>("sql:mail-deregistered", () => {
+        const row = catalog.active(address);
+        if (!row) throw new ServiceError("not_found", `${address} has no active registration`);
+        const id = row.registrationId;
+        const target = { ok: true as const, mode, address, target_registration_id: id };
+        const none = { save: [], remove: [], forget: [], artifacts: [] };
+        if (mode === "deactivate") {
+          const ended: RegistrationRow = { ...row, status: "inactive", deactivatedAtUtc: nowUtc() };
+          return {
+            change: { ...none, save: [ended] },
+            result: { ...target, resulting_status: "inactive" as const, deactivated_registration_id: id },
+          };
+        }
+        const entry = { action: "remove" as const, path: row.mailboxEntryPath, destination: null };
+        return {
+          change: { ...none, remove: [id], artifacts: [entry] },
+          result: { ...target, resulting_status: "purged" as const, purged_registration_id: id },
+        };
+      });
+      settleArtifacts(files, root, catalog);
+      return result;
+    },
+    list: (filter = {}) =>
+      catalog
+        .registrations()
+        .filter((row) => filter.status === undefined || row.status === filter.status)
+        .map((row) => toRegistration(root, row)),
+    active(address) {
+      const row = catalog.active(address);
+      return row && toRegistration(root, row);
+    },
+  };
+}
+
+/** Makes the operator's mailbox, if it is missing. */
+export function ensureOperator(registrations: Registrations): void {
+  registrations.register({ ...operator, mode: "safe" });
+}
+
+function parsePrincipal(text: string): string {
+  const principalId = text.trim();
+  if (principalId === "" || principalId.length > 200 || /[\x00-\x1f\x7f-\x9f]/.test(principalId)) {
+    throw new ServiceError("invalid_request", "not a principal id");
+  }
+  return principalId;
+}
+
+function refuseReserved(address: string, principalId: string, role: string | null): void {
+  const isOperator =
+    address === operator.address && principalId === operator.principalId && role === operator.role;
+  if ((isReserved(address) || principalId === operator.principalId) && !isOperator) {
+    throw new ServiceError("invalid_request", `an address or principal of the system: ${address}`);
+  }
+}
+
+function toRegistration(root: string, row: RegistrationRow): Registration {
+  return {
+    registration_id: row.registrationId,
+    address: row.address,
+    owner_principal_id: row.ownerPrincipalId,
+    status: row.status,
+    mailbox_kind: row.mailboxKind,
+    mailbox_path: mailboxFolder(root, row),
+    mailbox_entry_path: join(root, row.mailboxEntryPath),
+    display_name: row.displayName,
+    manifest_path_hint: row.manifestPathHint,
+    role: row.role,
+    created_at_utc: row.createdAtUtc.replace(/Z$/, "+00:00"),
+    deactivated_at_utc: row.deactivatedAtUtc?.replace(/Z$/, "+00:00") ?? null,
+    replaced_by_registration_id: row.replacedByRegistrationId,
+  };
 }

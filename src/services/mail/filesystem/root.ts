@@ -1,22 +1,18 @@
-import type { Catalog } from "../../../db/mailbox/catalog.ts";
-import type { Clock } from "../../../system/clock.ts";
+import { join } from "node:path";
+import { type Catalog, openCatalog } from "../../../db/mailbox/catalog.ts";
+import { mailProtocolVersion } from "../../../protocol/mail-file.ts";
+import { timestampNow } from "../../../system/clock.ts";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
-import type { Ids } from "../../../system/ids.ts";
-import type { Locks } from "../../../system/locks.ts";
-import type { Steps } from "../../../system/steps.ts";
-import type { FolderWatch } from "../../../system/watch.ts";
 import type { Mailbox } from "../mailbox.ts";
-import type { Registrations } from "./registrations.ts";
+import { createDelivery } from "./delivery.ts";
+import { createFilesystemMailbox, toServiceError } from "./mailbox.ts";
+import { createRegistrations, ensureOperator, type Registrations } from "./registrations.ts";
+import type { MailRootDeps } from "./root-deps.ts";
+import { rootPaths } from "./root-paths.ts";
+import { rules } from "./rules.ts";
 
-/** The doors a mailbox root needs: a `System` and its `Locks` have them all. */
-export interface MailRootDeps {
-  files: Files;
-  clock: Clock;
-  ids: Ids;
-  steps: Steps;
-  locks: Locks;
-  watch: FolderWatch;
-}
+export type { MailRootDeps } from "./root-deps.ts";
 
 /** Source: spec/mailbox-agui.md A11. */
 export interface RootStatus {
@@ -41,19 +37,173 @@ export interface MailRoot {
   close(): void;
 }
 
-/** Makes what is missing of a root, with the operator's mailbox; doing it again changes nothing. */
-export declare function initMailRoot(deps: MailRootDeps, root: string): RootStatus;
+/** So long a delivery may take; what lies in staging for longer was left by one that died. */
+const stagingMs = 60 * 60 * 1000;
+
+/**
+ * Makes what is missing of a root, with the operator's mailbox; doing it again changes nothing. Throws
+ * `precondition_failed` for a folder with other things in it and for a root of another version.
+ */
+export function initMailRoot(deps: MailRootDeps, root: string): RootStatus {
+  const { files } = deps;
+  const paths = rootPaths(root);
+  const version = readVersion(files, root);
+  if (version === null) {
+    const ours = new Set(Object.values(paths).map((path) => path.slice(root.length + 1).split("/")[0]));
+    // What comes with a database that is open; temporary files begin with a dot.
+    const foreign = files
+      .list(root)
+      .find((name) => !ours.has(name.replace(/-(wal|shm|journal)$/, "")) && !name.startsWith("."));
+    if (foreign !== undefined) {
+      throw new ServiceError("precondition_failed", `${root} holds other things, such as ${foreign}`);
+    }
+  } else if (version !== String(mailProtocolVersion)) {
+    throw unsupported(root, version);
+  }
+  try {
+    const { messages, attachments, mailboxes, addressLocks, quarantine } = paths;
+    for (const folder of [root, messages, attachments, mailboxes, addressLocks, quarantine]) {
+      files.ensureDirectory("mail.root-folder", folder);
+    }
+    for (const [name, text] of Object.entries(rules)) {
+      const path = join(paths.rules, name);
+      files.ensureDirectory("mail.root-folder", join(path, ".."));
+      // A person may have written his own.
+      if (!files.exists(path)) files.write("mail.rule-written", path, text);
+    }
+    const catalog = openCatalog({ ...deps, path: paths.index, create: true });
+    try {
+      ensureOperator(createRegistrations(deps, root, catalog));
+    } finally {
+      catalog.close();
+    }
+    // Last: whoever sees a version sees a whole root.
+    if (version === null)
+      files.write("mail.version-written", paths.protocolVersion, `${mailProtocolVersion}\n`);
+  } catch (error) {
+    throw toServiceError(error);
+  }
+  return mailRootStatus(deps, root);
+}
+
 /** Changes nothing and never throws: what is wrong is `error`. */
-export declare function mailRootStatus(deps: MailRootDeps, root: string): RootStatus;
+export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
+  const { files } = deps;
+  const paths = rootPaths(root);
+  const status: RootStatus = {
+    mailbox_root: root,
+    exists: false,
+    bootstrapped: false,
+    supported: false,
+    protocol_version: null,
+    sqlite_path: paths.index,
+    mailboxes_dir: paths.mailboxes,
+    registration_counts: { active: 0, inactive: 0, stashed: 0 },
+    error: null,
+  };
+  try {
+    status.exists = files.exists(root);
+    status.protocol_version = readVersion(files, root);
+    status.supported = status.protocol_version === String(mailProtocolVersion);
+    status.bootstrapped = status.supported && files.exists(paths.index);
+    if (!status.bootstrapped) {
+      const why =
+        status.protocol_version === null ? "there is no mailbox root" : "the mailbox root is not usable";
+      return { ...status, error: why };
+    }
+    const catalog = openCatalog({ ...deps, path: paths.index });
+    try {
+      for (const row of catalog.registrations()) status.registration_counts[row.status] += 1;
+    } finally {
+      catalog.close();
+    }
+    return status;
+  } catch (error) {
+    return { ...status, error: messageOf(error) };
+  }
+}
+
 /** Throws ServiceError `precondition_failed` for a root that is absent or of another protocol version. */
-export declare function openMailRoot(deps: MailRootDeps, root: string): MailRoot;
+export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
+  const { files } = deps;
+  const version = readVersion(files, root);
+  if (version === null) {
+    throw new ServiceError(
+      "precondition_failed",
+      `there is no mailbox root at ${root}; svc-mgr mailbox init makes one`,
+    );
+  }
+  if (version !== String(mailProtocolVersion)) throw unsupported(root, version);
+  let catalog: Catalog;
+  try {
+    catalog = openCatalog({ ...deps, path: rootPaths(root).index });
+    setAside(deps, root);
+  } catch (error) {
+    throw toServiceError(error);
+  }
+  const registrations = createRegistrations(deps, root, catalog);
+  const delivery = createDelivery(deps, root, catalog);
+  return {
+    root,
+    catalog,
+    registrations,
+    openMailbox: (binding) =>
+      createFilesystemMailbox({ ...deps, root, catalog, registrations, delivery }, binding),
+    close: () => catalog.close(),
+  };
+}
+
 /**
  * Runs `work` while no other maintenance of this root runs, in any process. Mail goes on meanwhile: whatever `work`
  * does to index.sqlite it does in one `catalog.store.write`, looking again inside of it, and it never removes or
  * renames the file of a readable index; a file put in its place is noticed by open roots before and after they write.
+ * Throws `conflict` when another maintenance takes longer than half a minute.
  */
-export declare function withExclusiveRoot<T>(
+export async function withExclusiveRoot<T>(
   deps: MailRootDeps,
   root: string,
   work: () => T | Promise<T>,
-): Promise<T>;
+): Promise<T> {
+  let began = false;
+  try {
+    return await deps.locks.hold(
+      rootPaths(root).indexLock,
+      () => {
+        began = true;
+        return work();
+      },
+      { timeoutMs: 30_000 },
+    );
+  } catch (error) {
+    if (began) throw toServiceError(error);
+    throw new ServiceError("conflict", "another maintenance of this mailbox root runs", { cause: error });
+  }
+}
+
+/** Puts what deliveries that died have left in staging into the quarantine. */
+function setAside(deps: MailRootDeps, root: string): void {
+  const { files, clock } = deps;
+  const paths = rootPaths(root);
+  const old = files.list(paths.staging).filter((name) => {
+    const path = join(paths.staging, name);
+    if (path === paths.quarantine) return false;
+    const found = files.stat(path);
+    return found !== null && clock.nowMs() - found.modifiedMs > stagingMs;
+  });
+  if (old.length === 0) return;
+  const folder = join(paths.quarantine, timestampNow(clock).slice(0, 19).replaceAll(/[-:]/g, ""));
+  files.ensureDirectory("mail.quarantine", folder);
+  for (const name of old) files.rename("mail.quarantined", join(paths.staging, name), join(folder, name));
+}
+
+function readVersion(files: Files, root: string): string | null {
+  return files.read(rootPaths(root).protocolVersion)?.trim() ?? null;
+}
+
+function unsupported(root: string, version: string): ServiceError {
+  const ours = mailProtocolVersion;
+  return new ServiceError(
+    "precondition_failed",
+    `${root} has the protocol version ${version}, this svc knows ${ours}`,
+  );
+}

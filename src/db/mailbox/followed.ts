@@ -1,0 +1,54 @@
+import type { Files } from "../../system/files.ts";
+
+/** What is open on a file that another process may have replaced or removed meanwhile. */
+export interface Followed<T> {
+  /** What is open on the file as it is now: opened anew when another file has taken its place. Throws when none is. */
+  present(): T;
+  /**
+   * Runs `work` on what is present, again if the file was replaced meanwhile: `work` must not mind. Throws what
+   * `work` throws.
+   */
+  surely<R>(work: (open: T) => R): R;
+  close(): void;
+}
+
+const attempts = 3;
+
+export function createFollowed<T extends { close(): void }>(options: {
+  files: Files;
+  path: string;
+  open: () => T;
+}): Followed<T> {
+  const { files, path, open } = options;
+  let held: { value: T; identity: string } | null = null;
+
+  function identity(): string {
+    const found = files.stat(path);
+    if (!found) throw Object.assign(new Error("the database file is gone"), { code: "SQLITE_CANTOPEN" });
+    return found.identity;
+  }
+
+  function present(): T {
+    const now = identity();
+    if (held?.identity === now) return held.value;
+    held?.value.close();
+    held = null;
+    held = { value: open(), identity: now };
+    return held.value;
+  }
+
+  return {
+    present,
+    surely(work) {
+      for (let attempt = 1; ; attempt++) {
+        const result = work(present());
+        if (held?.identity === identity()) return result;
+        if (attempt === attempts) throw new Error("the database file is replaced again and again");
+      }
+    },
+    close() {
+      held?.value.close();
+      held = null;
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import { count, eq, sql } from "drizzle-orm";
+import * as schema from "./catalog/schema.ts";
+import type { AttachmentRow, CatalogStore, MessageRow, RecipientRow, RegistrationRow } from "./catalog.ts";
+
+const { attachments, catalog, messages, projections, recipients, registrations } = schema;
+
+/** A message with its rows as its canonical file gives them. */
+export interface IndexedMessage {
+  message: MessageRow;
+  recipients: readonly RecipientRow[];
+  attachments: readonly AttachmentRow[];
+  /** Whose mailboxes hold it; added where they are not known. */
+  projections: readonly { registrationId: string; folder: string }[];
+}
+
+export interface Evidence {
+  messageId: string;
+  registrationId: string;
+  folder: string;
+}
+
+/**
+ * What a repair does to index.sqlite. Every call that writes is one transaction and leaves a catalog that is true as
+ * far as it goes, so a repair may end anywhere. What was seen on disk is kept in temporary tables: bounded memory.
+ */
+export interface CatalogRebuild {
+  /** Notes that a mailbox holds a message, as its state or its links say; the first note stands. */
+  noteEvidence(rows: readonly Evidence[]): void;
+  evidenceOf(messageId: string): Evidence[];
+  knows(messageId: string): boolean;
+  hasMessages(): boolean;
+  /** Replaces the rows of messages that are known and differ, adds those that are not. */
+  index(batch: readonly IndexedMessage[]): void;
+  /** Notes that the canonical file is there. */
+  noteSeen(messageIds: readonly string[]): void;
+  /** Messages of the catalog whose file was not seen. */
+  unseen(): { messageId: string; canonicalPath: string }[];
+  saveRegistrations(rows: readonly RegistrationRow[]): void;
+  /** Who the newest message from or to this address says its owner is. */
+  ownerBySender(address: string): string | null;
+  renewGeneration(generation: string): void;
+  counts(): { messages: number; projections: number; registrations: number };
+}
+
+export function rebuildCatalog(store: CatalogStore): CatalogRebuild {
+  const { db } = store;
+  db.run(
+    sql`CREATE TEMP TABLE evidence (message_id TEXT, registration_id TEXT, folder TEXT, PRIMARY KEY (message_id, registration_id)) WITHOUT ROWID`,
+  );
+  db.run(sql`CREATE TEMP TABLE seen (message_id TEXT PRIMARY KEY) WITHOUT ROWID`);
+  const value = sql.placeholder;
+  const byId = db
+    .select()
+    .from(messages)
+    .where(eq(messages.messageId, value("id")))
+    .prepare();
+
+  function replace({ message, recipients: to, attachments: files, projections: where }: IndexedMessage) {
+    const { messageId } = message;
+    const known = byId.get({ id: messageId });
+    if (!known || !sameMessage(known, message)) {
+      db.delete(recipients).where(eq(recipients.messageId, messageId)).run();
+      db.delete(attachments).where(eq(attachments.messageId, messageId)).run();
+      db.insert(messages)
+        .values(message)
+        .onConflictDoUpdate({ target: messages.messageId, set: message })
+        .run();
+      for (const row of to) db.insert(recipients).values(row).run();
+      for (const row of files) db.insert(attachments).values(row).run();
+    }
+    for (const row of where)
+      db.insert(projections)
+        .values({ ...row, messageId })
+        .onConflictDoNothing()
+        .run();
+  }
+
+  return {
+    noteEvidence: (rows) =>
+      db.transaction(() => {
+        for (const { messageId, registrationId, folder } of rows) {
+          db.run(sql`INSERT OR IGNORE INTO evidence VALUES (${messageId}, ${registrationId}, ${folder})`);
+        }
+      }),
+    evidenceOf: (messageId) =>
+      db.all<Evidence>(
+        sql`SELECT message_id AS messageId, registration_id AS registrationId, folder FROM evidence WHERE message_id = ${messageId}`,
+      ),
+    knows: (id) => byId.get({ id }) !== undefined,
+    hasMessages: () => db.select({ id: messages.messageId }).from(messages).limit(1).get() !== undefined,
+    index(batch) {
+      if (batch.every((one) => isUnchanged(one))) return;
+      store.write("sql:mail-repair.index", () => {
+        for (const one of batch) replace(one);
+      });
+    },
+    noteSeen: (messageIds) =>
+      db.transaction(() => {
+        for (const id of messageIds) db.run(sql`INSERT OR IGNORE INTO seen VALUES (${id})`);
+      }),
+    unseen: () =>
+      db.all<{ messageId: string; canonicalPath: string }>(
+        sql`SELECT message_id AS messageId, canonical_path AS canonicalPath FROM messages
+          WHERE message_id NOT IN (SELECT message_id FROM seen)`,
+      ),
+    saveRegistrations: (rows) =>
+      store.write("sql:mail-repair.registrations", () => {
+        for (const row of rows) {
+          db.insert(registrations)
+            .values(row)
+            .onConflictDoUpdate({ target: registrations.registrationId, set: row })
+            .run();
+        }
+      }),
+    ownerBySender: (address) =>
+      db.get<{ owner: string } | undefined>(
+        sql`SELECT owner FROM (
+          SELECT sender_principal_id AS owner, created_at_utc FROM messages WHERE sender_address = ${address}
+          UNION ALL
+          SELECT principal_id, messages.created_at_utc FROM recipients JOIN messages USING (message_id)
+            WHERE address = ${address}
+        ) ORDER BY created_at_utc DESC LIMIT 1`,
+      )?.owner ?? null,
+    renewGeneration: (generation) =>
+      store.write("sql:mail-repair.generation", () => void db.update(catalog).set({ generation }).run()),
+    counts: () => ({
+      messages: db.select({ n: count() }).from(messages).get()?.n ?? 0,
+      projections: db.select({ n: count() }).from(projections).get()?.n ?? 0,
+      registrations: db.select({ n: count() }).from(registrations).get()?.n ?? 0,
+    }),
+  };
+
+  function isUnchanged({ message, projections: where }: IndexedMessage): boolean {
+    const known = byId.get({ id: message.messageId });
+    return where.length === 0 && known !== undefined && sameMessage(known, message);
+  }
+}
+
+function sameMessage(left: MessageRow, right: MessageRow): boolean {
+  return (Object.keys(right) as (keyof MessageRow)[]).every((key) => left[key] === right[key]);
+}

@@ -1,0 +1,111 @@
+import { asc, eq, gt, sql } from "drizzle-orm";
+import { messageState } from "./state/schema.ts";
+import type { StateRow, StateStore } from "./state.ts";
+
+/** What maintenance does to a mailbox.sqlite; each call that writes is one transaction. */
+export interface StateUpkeep {
+  /** Rows in the order they came. */
+  rowsAfter(seq: number, limit: number): StateRow[];
+  count(): number;
+  /** How many messages lie in each box, by name. */
+  boxes(): { box: string; count: number }[];
+  remove(rows: readonly Pick<StateRow, "seq">[]): void;
+  /** Gives rows the flags that were read elsewhere. */
+  restoreFlags(rows: readonly (Pick<StateRow, "messageId"> & Flags)[]): void;
+  /** Notes where links really are; null where there is none. */
+  noteLinks(rows: readonly { seq: number; box: string | null }[]): void;
+  /** Whether the full-text search can be relied on as far as it goes. */
+  textIsSound(): boolean;
+  /** Empties the full-text search. */
+  dropText(): void;
+  /** Rows that the full-text search does not know, in the order they came. */
+  withoutText(afterSeq: number, limit: number): StateRow[];
+  addText(rows: readonly { seq: number; subject: string; sender: string; body: string }[]): void;
+}
+
+export type Flags = Pick<StateRow, "isRead" | "isAnswered" | "isStarred" | "isDeleted" | "boxName">;
+
+export function upkeepOfState(store: StateStore): StateUpkeep {
+  const { db } = store;
+  const value = sql.placeholder;
+  const page = db
+    .select()
+    .from(messageState)
+    .where(gt(messageState.seq, value("seq")))
+    .orderBy(asc(messageState.seq))
+    .limit(value("limit"))
+    .prepare();
+  const gaps = db
+    .select()
+    .from(messageState)
+    .where(
+      sql`${messageState.seq} > ${value("seq")} AND ${messageState.seq} NOT IN (SELECT id FROM message_text_docsize)`,
+    )
+    .orderBy(asc(messageState.seq))
+    .limit(value("limit"))
+    .prepare();
+  return {
+    rowsAfter: (seq, limit) => page.all({ seq, limit }),
+    count: () => db.select({ n: sql<number>`count(*)` }).from(messageState).get()?.n ?? 0,
+    boxes: () =>
+      db
+        .select({ box: messageState.boxName, count: sql<number>`count(*)` })
+        .from(messageState)
+        .groupBy(messageState.boxName)
+        .all(),
+    remove(rows) {
+      store.write("sql:mail-state-removed", () => {
+        for (const { seq } of rows) {
+          db.run(sql`DELETE FROM message_text WHERE rowid = ${seq}`);
+          db.delete(messageState).where(eq(messageState.seq, seq)).run();
+        }
+      });
+    },
+    restoreFlags(rows) {
+      store.write("sql:mail-state-restored", () => {
+        for (const { messageId, isRead, isAnswered, isStarred, isDeleted, boxName } of rows) {
+          const flags = {
+            isRead,
+            isAnswered,
+            isStarred,
+            isDeleted,
+            boxName,
+            isArchived: boxName === "archive",
+          };
+          db.update(messageState).set(flags).where(eq(messageState.messageId, messageId)).run();
+        }
+      });
+    },
+    noteLinks(rows) {
+      if (rows.length === 0) return;
+      store.write("sql:mail-links-noted", () => {
+        for (const { seq, box } of rows) {
+          db.update(messageState).set({ linkBox: box }).where(eq(messageState.seq, seq)).run();
+        }
+      });
+    },
+    textIsSound() {
+      try {
+        db.run(sql`INSERT INTO message_text (message_text) VALUES ('integrity-check')`);
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    dropText() {
+      store.write("sql:mail-text-dropped", () => {
+        db.run(sql`INSERT INTO message_text (message_text) VALUES ('delete-all')`);
+      });
+    },
+    withoutText: (seq, limit) => gaps.all({ seq, limit }),
+    addText(rows) {
+      store.write("sql:mail-text-added", () => {
+        for (const { seq, subject, sender, body } of rows) {
+          db.run(
+            sql`INSERT INTO message_text (rowid, subject, sender, body) VALUES (${seq}, ${subject}, ${sender}, ${body})`,
+          );
+        }
+      });
+    },
+  };
+}

@@ -1,0 +1,210 @@
+import { and, asc, desc, eq, gte, type SQL, sql } from "drizzle-orm";
+import type { Clock } from "../../system/clock.ts";
+import type { Steps } from "../../system/steps.ts";
+import { openStore, type Store } from "../open.ts";
+import { stateMigrations } from "./state/migrations.ts";
+import * as schema from "./state/schema.ts";
+
+const { messageState, seeded } = schema;
+
+export type StateStore = Store<typeof schema>;
+export type StateRow = typeof messageState.$inferSelect;
+export type NewStateRow = Omit<StateRow, "seq" | "isStarred" | "isArchived" | "isDeleted"> & {
+  /** For the full-text search. */
+  body: string;
+  /** A message that counts as read and answered from now on. */
+  answers: string | null;
+};
+
+/** What the owner may change of a message. */
+export type ViewRow = Pick<StateRow, "boxName" | "isRead" | "isAnswered">;
+
+/** Up to where a mailbox knows its mail. */
+export interface SeedMark {
+  generation: string;
+  registrationId: string;
+  seededSeq: number;
+}
+
+/** Where a message stands in the order of a list. */
+export interface Position {
+  createdAtUtc: string;
+  messageId: string;
+}
+
+/** What to select, newest first; null means any. */
+export interface Selection {
+  box: string;
+  read: boolean | null;
+  answered: boolean | null;
+  /** Inclusive, as times are stored. */
+  sinceUtc: string | null;
+  /** Words that all must occur, each as the beginning of a word; never empty. */
+  words: readonly string[] | null;
+  /** What follows this message. */
+  after: Position | null;
+  limit: number | null;
+}
+
+/** mailbox.sqlite of one mailbox. */
+export interface MailboxState {
+  /** For statements of maintenance. */
+  readonly store: StateStore;
+  mark(): SeedMark | null;
+  /**
+   * Adds rows, leaving those that are known as they are, and the mark, in one transaction. Not synced: the mark tells
+   * what is missing after a loss of power.
+   */
+  seed(label: string, rows: readonly NewStateRow[], mark: SeedMark): void;
+  get(messageId: string): StateRow | null;
+  select(selection: Selection): StateRow[];
+  /**
+   * Changes all of these messages or none, and returns their rows, in the order given. `plan` decides on the row as
+   * it is in the transaction; null is a message that is not here. Durable; nothing is written when nothing changes.
+   */
+  change(label: string, messageIds: readonly string[], plan: (row: StateRow | null) => ViewRow): StateRow[];
+  /** Rows whose symbolic link is not where it belongs. */
+  misplaced(limit: number): StateRow[];
+  /** Notes where links are now. Not synced: a link is looked for again when it is in doubt. */
+  placed(label: string, links: readonly { seq: number; box: string }[]): void;
+  close(): void;
+}
+
+export function openMailboxState(options: { path: string; clock: Clock; steps: Steps }): MailboxState {
+  const store: StateStore = openStore({ ...options, schema, migrations: stateMigrations });
+  const { db } = store;
+  const byId = db
+    .select()
+    .from(messageState)
+    .where(eq(messageState.messageId, sql.placeholder("messageId")))
+    .prepare();
+  const markRow = db.select().from(seeded).prepare();
+  const misplacedRows = db
+    .select()
+    .from(messageState)
+    .where(sql`link_box IS NOT box_name`)
+    .orderBy(asc(messageState.seq))
+    .limit(sql.placeholder("limit"))
+    .prepare();
+  const selections = new Map<string, ReturnType<typeof prepareSelection>>();
+
+  const get = (messageId: string) => byId.get({ messageId }) ?? null;
+
+  function planned(messageIds: readonly string[], plan: (row: StateRow | null) => ViewRow) {
+    return messageIds.map((id) => {
+      const row = get(id);
+      const { boxName, isRead, isAnswered } = plan(row);
+      return { row, view: { boxName, isRead, isAnswered, isArchived: boxName === "archive" } };
+    });
+  }
+
+  return {
+    store,
+    mark() {
+      const row = markRow.get();
+      return row
+        ? { generation: row.generation, registrationId: row.registrationId, seededSeq: row.seededSeq }
+        : null;
+    },
+    seed(label, rows, mark) {
+      store.write(
+        label,
+        () => {
+          for (const { body, answers, ...row } of rows) {
+            const added = db
+              .insert(messageState)
+              .values({ ...row, isArchived: row.boxName === "archive" })
+              .onConflictDoNothing()
+              .returning({ seq: messageState.seq })
+              .get();
+            if (!added) continue;
+            db.run(
+              sql`INSERT INTO message_text (rowid, subject, sender, body) VALUES (${added.seq}, ${row.subject}, ${row.sender}, ${body})`,
+            );
+            if (answers === null) continue;
+            db.update(messageState)
+              .set({ isRead: true, isAnswered: true })
+              .where(eq(messageState.messageId, answers))
+              .run();
+          }
+          db.insert(seeded)
+            .values({ singleton: 1, ...mark })
+            .onConflictDoUpdate({ target: seeded.singleton, set: mark })
+            .run();
+        },
+        { durable: false },
+      );
+    },
+    get,
+    select(selection) {
+      const { box, sinceUtc, words, after, limit } = selection;
+      const shape = [selection.read, selection.answered, sinceUtc, words, after, limit]
+        .map((one, index) => (index < 2 ? String(one) : one === null ? "-" : "+"))
+        .join();
+      const known = selections.get(shape) ?? prepareSelection(db, selection);
+      selections.set(shape, known);
+      return known.all({
+        box,
+        sinceUtc,
+        match: words?.map((word) => `"${word.replaceAll('"', '""')}"*`).join(" "),
+        afterTime: after?.createdAtUtc,
+        afterId: after?.messageId,
+        limit,
+      });
+    },
+    change(label, messageIds, plan) {
+      const differs = ({ row, view }: ReturnType<typeof planned>[number]) =>
+        row !== null &&
+        (row.boxName !== view.boxName || row.isRead !== view.isRead || row.isAnswered !== view.isAnswered);
+      if (planned(messageIds, plan).some(differs)) {
+        store.write(label, () => {
+          for (const one of planned(messageIds, plan)) {
+            if (!one.row || !differs(one)) continue;
+            db.update(messageState).set(one.view).where(eq(messageState.seq, one.row.seq)).run();
+          }
+        });
+      }
+      return messageIds.flatMap((id) => get(id) ?? []);
+    },
+    misplaced: (limit) => misplacedRows.all({ limit }),
+    placed(label, links) {
+      if (links.length === 0) return;
+      store.write(
+        label,
+        () => {
+          for (const { seq, box } of links) {
+            db.update(messageState).set({ linkBox: box }).where(eq(messageState.seq, seq)).run();
+          }
+        },
+        { durable: false },
+      );
+    },
+    close: () => store.close(),
+  };
+}
+
+/** Every condition and the order are met by one index, so that a page reads its own rows only. */
+function prepareSelection(
+  db: StateStore["db"],
+  { read, answered, sinceUtc, words, after, limit }: Selection,
+) {
+  const value = sql.placeholder;
+  const conditions: (SQL | undefined)[] = [
+    eq(messageState.boxName, value("box")),
+    read === null ? undefined : eq(messageState.isRead, read),
+    answered === null ? undefined : eq(messageState.isAnswered, answered),
+    sinceUtc === null ? undefined : gte(messageState.createdAtUtc, value("sinceUtc")),
+    after === null
+      ? undefined
+      : sql`(${messageState.createdAtUtc}, ${messageState.messageId}) < (${value("afterTime")}, ${value("afterId")})`,
+    words === null
+      ? undefined
+      : sql`${messageState.seq} IN (SELECT rowid FROM message_text WHERE message_text MATCH ${value("match")})`,
+  ];
+  const query = db
+    .select()
+    .from(messageState)
+    .where(and(...conditions))
+    .orderBy(desc(messageState.createdAtUtc), desc(messageState.messageId));
+  return limit === null ? query.prepare() : query.limit(value("limit")).prepare();
+}

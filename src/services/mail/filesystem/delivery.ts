@@ -1,0 +1,266 @@
+import { basename, dirname, isAbsolute, join } from "node:path";
+import type { Catalog, NewDelivery, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import type { AttachmentInput } from "../../../protocol/mail.ts";
+import type { MailEnvelope, MailPrincipal, StoredAttachment } from "../../../protocol/mail-file.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import { idStamp } from "../../../system/ids.ts";
+import { fileNameOf, maxAttachmentBytes, maxAttachments, mediaTypeOf } from "../attachment.ts";
+import { parseBody } from "../draft.ts";
+import { storedTime } from "../list-plan.ts";
+import type { ReplyDraft } from "../mailbox.ts";
+import { isEnvelope, renderMessageFile, type StoredMessage } from "../message-file.ts";
+import { previewOf } from "../preview.ts";
+import { messageId } from "../refs.ts";
+import { inbox, sent } from "../view-state.ts";
+import { mailboxFolder } from "./artifacts.ts";
+import { placeLink } from "./links.ts";
+import type { MailRootDeps } from "./root-deps.ts";
+import { attachmentPath, canonicalPath, rootPaths } from "./root-paths.ts";
+
+/** What a message says besides what `deliver` adds. */
+export interface Letter extends ReplyDraft {
+  from: RegistrationRow;
+  to: readonly RegistrationRow[];
+  cc: readonly RegistrationRow[];
+  replyTo: readonly RegistrationRow[];
+  subject: string;
+  headers: Record<string, unknown>;
+  /** Null begins a thread. */
+  thread: { threadId: string; inReplyTo: string; references: string[] } | null;
+}
+
+export interface Delivery {
+  /**
+   * Delivers to all or to none; delivered means durable, once and for all. The commit of the index decides: what a
+   * crash leaves before it is nobody's mail, what it leaves undone behind it the mailboxes catch up with. Throws
+   * `invalid_request` for a bad attachment or body, or when a party is no longer registered; nothing is left then.
+   */
+  deliver(letter: Letter): StoredMessage;
+}
+
+export function createDelivery(
+  deps: Pick<MailRootDeps, "files" | "clock" | "ids">,
+  root: string,
+  catalog: Catalog,
+): Delivery {
+  const { files, clock, ids } = deps;
+  const paths = rootPaths(root);
+  let lastMs = 0;
+
+  function stamped(): { id: string; createdAtUtc: string } {
+    // Mail of one sender keeps its order within a millisecond too.
+    lastMs = Math.max(clock.nowMs(), lastMs + 1);
+    const stamp = idStamp(lastMs).replace("-", "T");
+    return { id: messageId(stamp, ids.uuid().replaceAll("-", "")), createdAtUtc: storedTime(lastMs) };
+  }
+
+  /** Undoes what was put on disk for a message that is not delivered. */
+  function withdraw(made: readonly string[]): void {
+    for (const path of made) files.remove("mail.withdrawn", path);
+  }
+
+  function attach(input: AttachmentInput, made: string[]): StoredAttachment {
+    const { path } = input;
+    const refused = (why: string) =>
+      new ServiceError("invalid_request", `attachment ${JSON.stringify(path)} ${why}`);
+    if (path.includes("\0") || !isAbsolute(path)) throw refused("is not an absolute path");
+    const name = fileNameOf(path);
+    if (name === "" || name === "." || name === "..") throw refused("does not name a file");
+    const attachmentId = `att-${ids.hex(6)}`;
+    const folder = join(paths.staging, attachmentId);
+    files.ensureDirectory("mail.attachment-folder", folder);
+    made.push(folder);
+    const copied = files.copy("mail.attachment-staged", path, join(folder, name), {
+      maxBytes: maxAttachmentBytes,
+    });
+    if (!copied.ok) {
+      const mebibytes = maxAttachmentBytes / 1024 / 1024;
+      const why = {
+        absent: "does not exist",
+        unreadable: "cannot be read",
+        not_regular: "is not a regular file",
+        too_large: `is larger than ${mebibytes} MiB`,
+      };
+      throw refused(why[copied.why]);
+    }
+    return {
+      attachment_id: attachmentId,
+      kind: "managed_copy",
+      path: attachmentPath(attachmentId, name),
+      media_type: mediaTypeOf(name),
+      sha256: copied.sha256,
+      size_bytes: copied.size,
+      label: (input.label?.trim() || name).toWellFormed(),
+    };
+  }
+
+  /** Puts the files of a message where they belong; whatever is there now is added to `made`. */
+  function store({ envelope, body }: StoredMessage, made: string[]): void {
+    for (const one of envelope.attachments) {
+      const staged = join(paths.staging, one.attachment_id);
+      files.syncFolder(staged);
+      const kept = dirname(join(root, one.path));
+      made.push(kept);
+      files.place("mail.attachment-placed", staged, kept);
+    }
+    const place = join(
+      root,
+      canonicalPath({ messageId: envelope.message_id, createdAtUtc: envelope.created_at_utc }),
+    );
+    if (files.exists(place)) throw new Error(`the id ${envelope.message_id} exists already`);
+    const staged = join(paths.staging, basename(place));
+    made.push(staged, place);
+    files.create("mail.staged", staged, renderMessageFile({ envelope, body }));
+    if (!files.exists(dirname(place))) {
+      files.ensureDirectory("mail.day-made", dirname(place));
+      files.syncFolder(paths.messages);
+    }
+    files.place("mail.placed", staged, place);
+  }
+
+  function commit(message: StoredMessage, letter: Letter, rows: NewDelivery): void {
+    const parties = [letter.from, ...letter.to, ...letter.cc];
+    const place = join(root, rows.message.canonicalPath);
+    catalog.deliver("sql:mail-delivered", rows, () => {
+      for (const party of parties) {
+        const now = catalog.active(party.address);
+        if (now?.registrationId !== party.registrationId || now.ownerPrincipalId !== party.ownerPrincipalId) {
+          throw new ServiceError(
+            "invalid_request",
+            `the registration of ${party.address} has just changed; try again`,
+          );
+        }
+      }
+      // Maintenance may take away, under this very lock, files that no row speaks for.
+      if (!files.exists(place)) {
+        throw new ServiceError(
+          "transport_failed",
+          `the file of ${message.envelope.message_id} was taken away`,
+        );
+      }
+    });
+  }
+
+  /** Best effort: a mailbox makes the links it misses by itself. Also what rings at the recipients. */
+  function link(rows: NewDelivery, parties: readonly RegistrationRow[]): void {
+    for (const { registrationId, folder } of rows.projections) {
+      const party = parties.find((one) => one.registrationId === registrationId);
+      if (party)
+        placeLink(files, { root, mailbox: mailboxFolder(root, party), box: folder, message: rows.message });
+    }
+  }
+
+  return {
+    deliver(letter) {
+      const body = parseBody(letter.body);
+      if (letter.attachments.length > maxAttachments) {
+        throw new ServiceError("invalid_request", `a message has at most ${maxAttachments} attachments`);
+      }
+      const made: string[] = [];
+      const { id, createdAtUtc } = stamped();
+      let rows: NewDelivery;
+      let message: StoredMessage;
+      try {
+        const attachments = letter.attachments.map((one) => attach(one, made));
+        message = { envelope: toEnvelope(letter, { id, createdAtUtc, attachments }), body };
+        if (!isEnvelope(message.envelope)) {
+          throw new ServiceError("invalid_request", "a part of the message is empty or not of its kind");
+        }
+        rows = toRows(message, letter);
+        store(message, made);
+        commit(message, letter, rows);
+      } catch (error) {
+        if (!wasDelivered(id)) withdraw(made);
+        throw error;
+      }
+      link(rows, [letter.from, ...letter.to, ...letter.cc]);
+      return message;
+    },
+  };
+
+  /** After a failed commit: an answer that cannot be had keeps the files. */
+  function wasDelivered(id: string): boolean {
+    try {
+      return catalog.knows(id);
+    } catch {
+      return true;
+    }
+  }
+}
+
+function toEnvelope(
+  letter: Letter,
+  own: { id: string; createdAtUtc: string; attachments: StoredAttachment[] },
+): MailEnvelope {
+  return {
+    protocol_version: 3,
+    message_id: own.id,
+    thread_id: letter.thread?.threadId ?? own.id,
+    in_reply_to: letter.thread?.inReplyTo ?? null,
+    references: letter.thread?.references ?? [],
+    created_at_utc: own.createdAtUtc,
+    from: toPrincipal(letter.from),
+    to: letter.to.map(toPrincipal),
+    cc: letter.cc.map(toPrincipal),
+    reply_to: letter.replyTo.map(toPrincipal),
+    subject: letter.subject,
+    attachments: own.attachments,
+    headers: letter.headers,
+    notify_block: letter.notifyBlock,
+    notify_auth: letter.notifyAuth,
+  };
+}
+
+function toPrincipal(row: RegistrationRow): MailPrincipal {
+  return {
+    principal_id: row.ownerPrincipalId,
+    address: row.address,
+    ...(row.displayName ? { display_name: row.displayName } : {}),
+    ...(row.role ? { role: row.role } : {}),
+  };
+}
+
+/** Each mailbox once: who writes to himself finds the message in his inbox. */
+function toRows({ envelope, body }: StoredMessage, letter: Letter): NewDelivery {
+  const id = envelope.message_id;
+  const receivers = [
+    ...letter.to.map((row) => ({ kind: "to" as const, row })),
+    ...letter.cc.map((row) => ({ kind: "cc" as const, row })),
+  ];
+  const folders = new Map([[letter.from.registrationId, sent as string]]);
+  for (const { row } of receivers) folders.set(row.registrationId, inbox);
+  return {
+    message: {
+      messageId: id,
+      threadId: envelope.thread_id,
+      inReplyTo: envelope.in_reply_to,
+      createdAtUtc: envelope.created_at_utc,
+      subject: envelope.subject,
+      senderAddress: envelope.from.address,
+      senderPrincipalId: envelope.from.principal_id,
+      canonicalPath: canonicalPath({ messageId: id, createdAtUtc: envelope.created_at_utc }),
+      envelopeJson: JSON.stringify(envelope),
+      bodyPreview: previewOf(body),
+    },
+    recipients: receivers.map(({ kind, row }, ordinal) => ({
+      messageId: id,
+      ordinal,
+      kind,
+      address: row.address,
+      principalId: row.ownerPrincipalId,
+      deliveredRegistrationId: row.registrationId,
+    })),
+    attachments: envelope.attachments.map((one, ordinal) => ({
+      messageId: id,
+      ordinal,
+      attachmentId: one.attachment_id,
+      kind: one.kind,
+      path: one.path,
+      mediaType: one.media_type,
+      sha256: one.sha256 ?? null,
+      sizeBytes: one.size_bytes ?? null,
+      label: one.label ?? null,
+    })),
+    projections: [...folders].map(([registrationId, folder]) => ({ registrationId, folder })),
+  };
+}

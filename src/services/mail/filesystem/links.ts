@@ -1,0 +1,46 @@
+import { join, relative } from "node:path";
+import type { Files } from "../../../system/files.ts";
+import { canonicalPath } from "./root-paths.ts";
+
+/** A message of a mailbox as a symbolic link `<box>/<message id>.md` to its file. For people; decides nothing. */
+export interface Link {
+  root: string;
+  /** The mailbox's own folder. */
+  mailbox: string;
+  box: string;
+  message: { messageId: string; createdAtUtc: string };
+}
+
+/** Whether the link is there now. Never throws: what cannot be linked can still be read. */
+export function placeLink(files: Files, link: Link): boolean {
+  const path = linkPath(link);
+  const target = join(link.root, canonicalPath(link.message));
+  try {
+    if (files.isLink(path)) return true;
+    // A moved root keeps its links, as far as the mailbox is inside of it.
+    const inside = !relative(link.root, link.mailbox).startsWith("..");
+    files.symlink("mail.linked", inside ? relative(join(link.mailbox, link.box), target) : target, path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Moves the link from the box where it was, or makes it. Whether it is in its place now; never throws. */
+export function moveLink(files: Files, link: Link, from: string | null): boolean {
+  try {
+    files.ensureDirectory("mail.box-made", join(link.mailbox, link.box));
+    const before = from === null ? null : linkPath({ ...link, box: from });
+    if (before !== null && files.isLink(before)) {
+      if (from !== link.box) files.rename("mail.relinked", before, linkPath(link));
+      return true;
+    }
+  } catch {
+    // It was moved by another process, or cannot be: the link is looked for below.
+  }
+  return placeLink(files, link);
+}
+
+function linkPath({ mailbox, box, message }: Link): string {
+  return join(mailbox, box, `${message.messageId}.md`);
+}

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { openRequestStore } from "../db/gateway/request-store.ts";
+import { notifierStoreOn } from "../db/gateway/notifier-store.ts";
+import { openGatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import { gatewayEndpoints } from "../protocol/endpoints.ts";
 import type { Manifest } from "../protocol/files.ts";
 import { protocolVersion } from "../protocol/gateway.ts";
@@ -14,6 +15,9 @@ import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
 import { createMailBinding } from "../services/mail/binding.ts";
 import { createMailFacade } from "../services/mail/facade.ts";
+import { createContextTending } from "../services/notifier/context.ts";
+import { createNotifier, type Notifier } from "../services/notifier/notifier.ts";
+import { isSkillInstalled } from "../services/notifier/skill.ts";
 import { createHeadlessControl } from "../services/prompt/headless-control.ts";
 import { createKeyControl } from "../services/prompt/key-control.ts";
 import { createPromptControl } from "../services/prompt/prompt-control.ts";
@@ -106,7 +110,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const { log, events } = records;
   const onError = (what: string) => (error: unknown) => log.line(what, { error: messageOf(error) });
-  const store = openRequestStore({ path: paths.queue, clock, steps });
+  const database = openGatewayDatabase({ path: paths.queue, clock, steps });
+  const store = requestStoreOn(database);
 
   const profile: CompiledProfile | null = profileFor(manifest.tool, options.profiles);
   const driven = createGatewayAgent({
@@ -129,7 +134,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       running: queue.running() || agent.turns?.active() != null,
       waiting: queue.waiting(),
     }),
-    reminders: () => ({ executing: reminders.executing(), lost: reminders.lost() }),
+    reminders: () => ({ executing: besideQueue(), lost: reminders.lost() }),
   });
   const queue: Queue = createQueue({
     store,
@@ -140,10 +145,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     log,
     admission: board.admission,
     epoch: board.epoch,
-    slotTaken: () => reminders.slotTaken(),
+    slotTaken: () => reminders.slotTaken() ?? notifier.busyWith(),
     onChange: () => {
       board.refresh();
       reminders.wake();
+      notifier.wake();
     },
   });
   const reminders: Reminders = createReminders({
@@ -154,7 +160,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     log,
     ledger: createLedger({ files, path: paths.reminders, onError: onError("reminders not noted") }),
     admission: board.admission,
-    queue: () => ({ depth: queue.depth(), running: queue.running() }),
+    queue: () => ({ depth: queue.depth(), running: queue.running() || notifier.busyWith() !== null }),
     onChange: () => {
       board.refresh();
       queue.wake();
@@ -162,7 +168,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const prompt = createPromptControl({
     agent,
-    queue: { depth: queue.depth, running: () => queue.running() || reminders.executing() },
+    queue: { depth: queue.depth, running: () => queue.running() || besideQueue() },
     board,
     events,
     log,
@@ -177,10 +183,24 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock,
   });
   const mail = createMailFacade({ bound: mailBinding.bound, served: isLoopback(options.host) });
+  const notifier: Notifier = createNotifier({
+    store: notifierStoreOn(database),
+    ...{ agent, queue, board, clock, log },
+    mail: mailBinding,
+    context: createContextTending({ agent, commands: profile?.data.commands ?? null, clock }),
+    baseUrl: () => (server && isLoopback(server.host) ? `http://127.0.0.1:${server.port}` : null),
+    skillInstalled: () => isSkillInstalled(files, manifest, options.env),
+    onChange: () => {
+      board.refresh();
+      queue.wake();
+    },
+  });
+  /** The one execution slot is taken by something that is no request. */
+  const besideQueue = () => reminders.executing() || notifier.busyWith() !== null;
   const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
   const app = createGatewayApp({
     ...(observation ? { observation } : {}),
-    services: { headless, board, queue, prompt, keys, mail, reminders, agent, stream },
+    services: { headless, board, queue, prompt, keys, mail, notifier, reminders, agent, stream },
     gate: { allowsHost: hostRule(options.host), allowedOrigins: [], token: options.token },
     faults: {
       report(error) {
@@ -257,8 +277,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       board.refresh();
       queue.wake();
       reminders.wake();
+      notifier.wake();
     });
     queue.start();
+    notifier.start();
     log.line("gateway started", { host: server.host, port: server.port, pid: processes.selfPid() });
     events.append("gateway_started", { managed_agent_instance_epoch: board.epoch() });
     const name = server.host.includes(":") ? `[${server.host}]` : server.host;
@@ -289,6 +311,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       // A signal may come while the start is under way: what that still opens must be closed after it.
       if (started && !(await started)) return;
       log.line("gateway stopping");
+      await notifier.stop();
       await queue.stop();
       await reminders.stop();
       stream.close();

@@ -16,6 +16,7 @@ import {
   SendKeysResult,
 } from "./gateway.ts";
 import { mailEndpoints } from "./mail-endpoints.ts";
+import { notifierEndpoints } from "./notifier.ts";
 import { reminderEndpoints } from "./reminders.ts";
 import {
   DecisionAnswer,
@@ -178,6 +179,7 @@ export const gatewayEndpoints = {
     reply: ReconcileResult,
   }),
   ...turnEndpoints,
+  ...notifierEndpoints,
   ...reminderEndpoints,
   ...mailEndpoints,
 } as const;

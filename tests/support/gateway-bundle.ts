@@ -1,4 +1,9 @@
-import { openRequestStore, type RequestStore } from "../../src/db/gateway/request-store.ts";
+import { notifierStoreOn } from "../../src/db/gateway/notifier-store.ts";
+import {
+  openGatewayDatabase,
+  type RequestStore,
+  requestStoreOn,
+} from "../../src/db/gateway/request-store.ts";
 import type { GatewayEvent } from "../../src/protocol/events.ts";
 import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
@@ -6,6 +11,7 @@ import type { HttpObservation } from "../../src/routes/http/observe.ts";
 import { createEventStream } from "../../src/services/diagnostics/event-stream.ts";
 import { createMailFacade } from "../../src/services/mail/facade.ts";
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
+import { createNotifier, type Notifier } from "../../src/services/notifier/notifier.ts";
 import { createHeadlessControl } from "../../src/services/prompt/headless-control.ts";
 import { createKeyControl } from "../../src/services/prompt/key-control.ts";
 import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
@@ -26,6 +32,7 @@ export interface GatewayBundle extends AsyncDisposable {
   queue: Queue;
   board: StatusBoard;
   reminders: Reminders;
+  notifier: Notifier;
   app: GatewayApp;
   /** The agent's mailbox is `worker@svc.localhost`; `other@svc.localhost` is there too. */
   mail: FakeMail;
@@ -55,7 +62,8 @@ export function createGatewayBundle(
   const clock = createFakeClock();
   const agent = options.agent ?? createFakeAgent();
   const steps = options.steps ?? quietSteps;
-  const store = openRequestStore({ path: options.path ?? ":memory:", clock, steps });
+  const database = openGatewayDatabase({ path: options.path ?? ":memory:", clock, steps });
+  const store = requestStoreOn(database);
   const events: GatewayEvent[] = [];
   const logged: string[] = [];
   const faults: unknown[] = [];
@@ -141,6 +149,26 @@ export function createGatewayBundle(
   const worker = mail.open("worker@svc.localhost");
   mail.open("other@svc.localhost");
   const mailbox = options.mailbox ?? (() => worker);
+  const notifier = createNotifier({
+    store: notifierStoreOn(database),
+    ...{ agent, queue, board, clock, log },
+    mail: {
+      current: mailbox,
+      supported() {
+        try {
+          mailbox();
+          return { supported: options.mailServed ?? true, error: null };
+        } catch (error) {
+          return { supported: false, error: (error as Error).message };
+        }
+      },
+      onArrival: (listener) => worker.onArrival(listener),
+    },
+    context: { compactUnsupported: () => "compact needs codex", tend: async () => null },
+    baseUrl: () => ((options.mailServed ?? true) ? "http://127.0.0.1:4000" : null),
+    skillInstalled: () => false,
+    onChange: () => queue.wake(),
+  });
   const app = createGatewayApp({
     services: {
       board,
@@ -152,6 +180,7 @@ export function createGatewayBundle(
         bound: () => ({ mailbox: mailbox(), bindingsVersion: "2026-01-01T00:00:00.000001+00:00" }),
         served: options.mailServed ?? true,
       }),
+      notifier,
       reminders,
       agent,
       stream,
@@ -164,11 +193,13 @@ export function createGatewayBundle(
     board.refresh();
     queue.wake();
     reminders.wake();
+    notifier.wake();
   });
   board.refresh();
   if (options.start ?? true) {
     queue.start();
     reminders.start();
+    notifier.start();
   }
   return {
     clock,
@@ -177,6 +208,7 @@ export function createGatewayBundle(
     queue,
     board,
     reminders,
+    notifier,
     app,
     mail,
     events,
@@ -185,6 +217,7 @@ export function createGatewayBundle(
     faults,
     async [Symbol.asyncDispose]() {
       stream.close();
+      await notifier.stop();
       await queue.stop();
       await reminders.stop();
       store.close();

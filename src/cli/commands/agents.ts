@@ -13,6 +13,36 @@ const terminal: LazyCommand = async () =>
       history: () => import("./agent/tui-history.ts").then((module) => module.default),
       "note-prompt": () => import("./agent/tui-note-prompt.ts").then((module) => module.default),
       watch: () => import("./agent/tui-watch.ts").then((module) => module.default),
+      wait: () => import("./agent/tui-wait.ts").then((module) => module.default),
+      decide: () => import("./agent/tui-decide.ts").then((module) => module.default),
+      explain: () => import("./agent/tui-explain.ts").then((module) => module.default),
+    },
+  });
+
+const notifier: LazyCommand = async () =>
+  group({
+    name: "mail-notifier",
+    description: "wake the agent when mail arrives",
+    examples: ["svc-mgr agents single --agent-name worker gateway mail-notifier enable"],
+    subCommands: {
+      status: () => import("./agent/notifier-status.ts").then((module) => module.default),
+      enable: () => import("./agent/notifier-enable.ts").then((module) => module.default),
+      disable: () => import("./agent/notifier-disable.ts").then((module) => module.default),
+      audit: () => import("./agent/notifier-audit.ts").then((module) => module.default),
+    },
+  });
+
+const reminders: LazyCommand = async () =>
+  group({
+    name: "reminders",
+    description: "prompts and keys for later, kept by the live gateway alone",
+    examples: ["svc-mgr agents single --agent-name worker gateway reminders list"],
+    subCommands: {
+      list: () => import("./agent/reminders-list.ts").then((module) => module.default),
+      get: () => import("./agent/reminders-get.ts").then((module) => module.default),
+      create: () => import("./agent/reminders-create.ts").then((module) => module.default),
+      set: () => import("./agent/reminders-set.ts").then((module) => module.default),
+      remove: () => import("./agent/reminders-remove.ts").then((module) => module.default),
     },
   });
 
@@ -22,6 +52,36 @@ const ofOneAgent: Record<string, LazyCommand> = {
   prompt: () => import("./agent/prompt.ts").then((module) => module.default),
   interrupt: () => import("./agent/interrupt.ts").then((module) => module.default),
   relaunch: () => import("./agent/relaunch.ts").then((module) => module.default),
+  mail: async () =>
+    group({
+      name: "mail",
+      description: "the agent's mail, through its gateway or without one",
+      examples: ["svc-mgr agents single --agent-name worker mail list"],
+      subCommands: {
+        "resolve-live": () => import("./agent/mail-resolve-live.ts").then((module) => module.default),
+        status: () => import("./agent/mail-status.ts").then((module) => module.default),
+        list: () => import("./agent/mail-list.ts").then((module) => module.default),
+        peek: () => import("./agent/mail-peek.ts").then((module) => module.default),
+        read: () => import("./agent/mail-read.ts").then((module) => module.default),
+        send: () => import("./agent/mail-send.ts").then((module) => module.default),
+        post: () => import("./agent/mail-post.ts").then((module) => module.default),
+        reply: () => import("./agent/mail-reply.ts").then((module) => module.default),
+        mark: () => import("./agent/mail-mark.ts").then((module) => module.default),
+        move: () => import("./agent/mail-move.ts").then((module) => module.default),
+        archive: () => import("./agent/mail-archive.ts").then((module) => module.default),
+      },
+    }),
+  mailbox: async () =>
+    group({
+      name: "mailbox",
+      description: "which mailbox the agent has",
+      examples: ["svc-mgr agents single --agent-name worker mailbox register"],
+      subCommands: {
+        register: () => import("./agent/mailbox-register.ts").then((module) => module.default),
+        unregister: () => import("./agent/mailbox-unregister.ts").then((module) => module.default),
+        status: () => import("./agent/mailbox-status.ts").then((module) => module.default),
+      },
+    }),
   requests: async () =>
     group({
       name: "requests",
@@ -46,6 +106,8 @@ const ofOneAgent: Record<string, LazyCommand> = {
         interrupt: () => import("./agent/gateway-interrupt.ts").then((module) => module.default),
         reconcile: () => import("./agent/gateway-reconcile.ts").then((module) => module.default),
         tui: terminal,
+        reminders,
+        "mail-notifier": notifier,
       },
     }),
 };

@@ -14,6 +14,7 @@ import { controlRoutes } from "./control.ts";
 import { eventRoutes } from "./events.ts";
 import { headlessRoutes } from "./headless.ts";
 import { mailRoutes } from "./mail.ts";
+import { notifierRoutes } from "./notifier.ts";
 import { gatewayOpenApi } from "./openapi.ts";
 import { reminderRoutes } from "./reminders.ts";
 import type { GatewayServices } from "./services.ts";
@@ -98,6 +99,7 @@ export function createGatewayApp(options: {
     .use(requestRoutes(services))
     .use(controlRoutes(services))
     .use(mailRoutes(services))
+    .use(notifierRoutes(services))
     .use(reminderRoutes(services))
     .use(headlessRoutes(services))
     .use(eventRoutes(services))

@@ -1,6 +1,7 @@
 import type { Agent } from "../../services/agent/agent.ts";
 import type { EventStream } from "../../services/diagnostics/event-stream.ts";
 import type { MailFacade } from "../../services/mail/facade.ts";
+import type { Notifier } from "../../services/notifier/notifier.ts";
 import type { HeadlessControl } from "../../services/prompt/headless-control.ts";
 import type { KeyControl } from "../../services/prompt/key-control.ts";
 import type { PromptControl } from "../../services/prompt/prompt-control.ts";
@@ -16,6 +17,7 @@ export interface GatewayServices {
   prompt: PromptControl;
   keys: KeyControl;
   mail: MailFacade;
+  notifier: Pick<Notifier, "status" | "update" | "disable" | "audit">;
   reminders: Pick<Reminders, "create" | "list" | "get" | "update" | "remove">;
   stream: Pick<EventStream, "follow">;
   agent: Pick<

@@ -17,21 +17,23 @@ export interface ContextTending {
 /** A compaction is a turn of the model; a reset is not. */
 const waitMs: Record<BeforeWake, number> = { compact: 120_000, new_chat: 15_000 };
 
-/** `commands`: of the tool's profile, null without one. `compactTools`: where compaction was proved (contract 2.6). */
+/** Where compaction before a wake-up was proved; anything else is reported unsupported (contract 2.6). */
+const compactTools: readonly string[] = ["codex"];
+
+/** `commands`: of the tool's profile, null without one. */
 export function createContextTending(deps: {
   agent: Pick<Agent, "tool" | "tracked" | "submit" | "waitFor">;
   commands: { reset: string; compact: string | null } | null;
-  compactTools: readonly string[];
   clock: Clock;
 }): ContextTending {
   const { agent, commands, clock } = deps;
-  const compactCommand = deps.compactTools.includes(agent.tool) ? (commands?.compact ?? null) : null;
+  const compactCommand = compactTools.includes(agent.tool) ? (commands?.compact ?? null) : null;
 
   return {
     compactUnsupported: () =>
       agent.tracked && compactCommand !== null
         ? null
-        : `pre_notification_context_action=compact needs a terminal agent of ${deps.compactTools.join(" or ")}`,
+        : `pre_notification_context_action=compact needs a terminal agent of ${compactTools.join(" or ")}`,
     async tend(action) {
       const prompt = action === "compact" ? compactCommand : (commands?.reset ?? null);
       if (prompt === null) return `this tool has no known command for ${action}`;

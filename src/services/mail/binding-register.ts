@@ -4,11 +4,9 @@ import { ServiceError } from "../../system/errors.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import type { ManifestStore } from "../sessions/manifest.ts";
 import type { Registry } from "../sessions/registry.ts";
+import { defaultMailbox } from "./address.ts";
 import { bindingOf } from "./binding.ts";
 import type { DeregisterResult, RegisterResult, Registrations } from "./filesystem/registrations.ts";
-
-/** Domain of the addresses of agents that were given none (spec/mailbox-agui.md A2). */
-const mailDomain = "svc.localhost";
 
 export interface RegisterDeps {
   clock: Clock;
@@ -28,6 +26,13 @@ export interface RegisterWish {
   mode: "safe" | "force" | "stash";
 }
 
+/** The agent's manifest as it stands now, and what happened below the root. */
+export interface Registered {
+  manifest: Manifest;
+  binding: MailboxBinding;
+  shared: RegisterResult;
+}
+
 /**
  * Gives an agent a mailbox, also one that runs: registered below the root, then in the manifest, which a running
  * gateway reads at its next call, then in the registry. Throws as `Registrations.register`. Source: contract 4.5;
@@ -38,10 +43,11 @@ export async function registerMailbox(
   agent: Pick<FoundAgent, "manifest" | "manifestPath">,
   at: OpenRoot,
   wish: RegisterWish,
-): Promise<{ manifest: Manifest; binding: MailboxBinding; shared: RegisterResult }> {
+): Promise<Registered> {
   const { agent_name: name } = agent.manifest;
-  const address = wish.address ?? `${name}@${mailDomain}`;
-  const principalId = wish.principalId ?? `SVC-${name}`;
+  const usual = defaultMailbox(name);
+  const address = wish.address ?? usual.address;
+  const principalId = wish.principalId ?? usual.principalId;
   const shared = at.registrations.register({
     address,
     principalId,

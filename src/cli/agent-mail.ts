@@ -1,0 +1,140 @@
+import type { BodyOf, ReplyOf } from "../protocol/endpoint.ts";
+import type { GatewayEndpoints } from "../protocol/endpoints.ts";
+import type { MailResolveLive } from "../protocol/mail.ts";
+import type { GatewayClient, Reply } from "../services/fleet/gateway-client.ts";
+import { type GatewayLink, linkGateway } from "../services/fleet/gateway-link.ts";
+import { bindingOf, createMailBinding, type MailBinding } from "../services/mail/binding.ts";
+import { createMailFacade, type MailFacade } from "../services/mail/facade.ts";
+import { toResolveLive } from "../services/mail/resolve-live.ts";
+import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
+import { readManifest } from "../services/sessions/manifest.ts";
+import { sessionPaths } from "../services/sessions/roots.ts";
+import { CommandFailure, exitCodes } from "./dispatch.ts";
+import { bodyOf } from "./gateway-reply.ts";
+import { mailboxOpeners } from "./mailbox-openers.ts";
+import type { Target } from "./target.ts";
+
+const endpointOf = {
+  status: "mailStatus",
+  list: "mailList",
+  peek: "mailPeek",
+  read: "mailRead",
+  send: "mailSend",
+  post: "mailPost",
+  reply: "mailReply",
+  mark: "mailMark",
+  move: "mailMove",
+  archive: "mailArchive",
+} as const satisfies Record<keyof MailFacade, keyof GatewayEndpoints>;
+
+export type MailVerb = keyof typeof endpointOf;
+type MailEndpoint<V extends MailVerb> = GatewayEndpoints[(typeof endpointOf)[V]];
+export type MailRequest<V extends MailVerb> = BodyOf<MailEndpoint<V>>;
+
+/** How a mail operation was carried out (contract 4.5). What was read back from the mailbox is verified. */
+interface Execution<V extends MailVerb> {
+  operation: V;
+  authoritative: true;
+  status: "verified";
+  execution_path: "gateway_backed" | "manager_direct";
+}
+export type MailDone<V extends MailVerb> = Omit<ReplyOf<MailEndpoint<V>>, "operation"> & Execution<V>;
+
+/** A delivery with large attachments takes its time. */
+const callTimeoutMs = 60_000;
+/** What may be asked a second time although the first answer was lost. */
+const harmless = new Set<MailVerb>(["status", "list", "peek"]);
+
+/**
+ * One mail operation of the agent that was named: through its gateway where one serves mail, else in its mailbox
+ * directly. Never both when the first may have had an effect.
+ */
+export async function performMail<V extends MailVerb>(
+  target: Target,
+  verb: V,
+  request: MailRequest<V>,
+): Promise<{ done: MailDone<V> }> {
+  const answered = await askGateway(target, verb, request);
+  if (answered) return { done: executed(answered, verb, "gateway_backed") };
+  const payload = await inMailbox(target, (binding) => {
+    const facade = createMailFacade({ bound: binding.bound, served: true });
+    const act = facade[verb] as (request: unknown) => Promise<ReplyOf<MailEndpoint<V>>>;
+    return act(request);
+  });
+  return { done: executed(payload, verb, "manager_direct") };
+}
+
+/** Where the agent's mailbox is and which healthy gateway serves it. Throws when the mailbox cannot be acted on. */
+export async function resolveLive(target: Target): Promise<MailResolveLive> {
+  const { world, agent } = target;
+  return inMailbox(target, async (binding) => {
+    binding.bound();
+    const link = await linkTo(target);
+    return toResolveLive(
+      bindingOf(() => readManifest(world.files, agent.manifestPath)),
+      link.state === "healthy"
+        ? { instance: link.instance, statePath: sessionPaths(agent.sessionRoot).state }
+        : null,
+    );
+  });
+}
+
+function linkTo({ world, agent: { manifest, sessionRoot } }: Target): Promise<GatewayLink> {
+  return linkGateway(world, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
+}
+
+/** `work` with the binding that stands in the agent's manifest now. */
+async function inMailbox<T>(
+  { world, agent }: Target,
+  work: (binding: MailBinding) => Promise<T>,
+): Promise<T> {
+  const binding = createMailBinding({
+    readManifest: () => readManifest(world.files, agent.manifestPath),
+    openers: mailboxOpeners(world),
+    clock: world.clock,
+  });
+  try {
+    return await work(binding);
+  } finally {
+    binding.close();
+  }
+}
+
+function executed<V extends MailVerb>(
+  payload: ReplyOf<MailEndpoint<V>>,
+  operation: V,
+  executionPath: Execution<V>["execution_path"],
+): MailDone<V> {
+  const execution: Execution<V> = {
+    operation,
+    authoritative: true,
+    status: "verified",
+    execution_path: executionPath,
+  };
+  return { ...payload, ...execution };
+}
+
+/** Null when no gateway answers or the one that does serves no mail. */
+async function askGateway<V extends MailVerb>(
+  target: Target,
+  verb: V,
+  request: MailRequest<V>,
+): Promise<ReplyOf<MailEndpoint<V>> | null> {
+  const link = await linkTo(target);
+  if (link.state !== "healthy") return null;
+  const call = link.client.call as (
+    name: keyof GatewayEndpoints,
+    options: { body: unknown; timeoutMs: number },
+  ) => ReturnType<GatewayClient["call"]>;
+  const reply = (await call(endpointOf[verb], { body: request, timeoutMs: callTimeoutMs })) as Reply<
+    MailEndpoint<V>
+  >;
+  if (reply.kind === "refused" && reply.status === 503) return null;
+  if (reply.kind !== "unreachable") return bodyOf(reply);
+  if (harmless.has(verb)) return null;
+  throw new CommandFailure(
+    exitCodes.unreachable,
+    `the gateway's answer to "${verb}" was lost (${reply.detail}); it may have been carried out. Look with: mail list`,
+    { error: "unreachable", detail: reply.detail },
+  );
+}

@@ -1,0 +1,116 @@
+import { resolve } from "node:path";
+import type { AttachmentInput, NotifyBlockInput } from "../protocol/mail.ts";
+import type { Files } from "../system/files.ts";
+import { type CliIo, type Flags, UsageError } from "./command.ts";
+
+/** Flags of every command that writes a message. */
+export const contentFlags = {
+  "body-content": { type: "string", description: "the text, as Markdown", valueHint: "TEXT" },
+  "body-file": {
+    type: "string",
+    description: "file with the text; without either, standard input is read",
+    valueHint: "FILE",
+  },
+  attach: {
+    type: "string",
+    multiple: true,
+    description: "a file to go with it; may be repeated",
+    valueHint: "FILE",
+  },
+  "notify-block": {
+    type: "string",
+    description: "short notice in the prompt that wakes the recipient",
+    valueHint: "TEXT",
+  },
+  "notify-block-placement": {
+    type: "enum",
+    options: ["append", "prepend"] as ("append" | "prepend")[],
+    description: "where in that prompt; default: append",
+  },
+} satisfies Flags;
+
+export const refFlag = {
+  "message-ref": {
+    type: "string",
+    required: true,
+    description: "message_ref of a listed message",
+    valueHint: "REF",
+  },
+} satisfies Flags;
+
+export const refsFlag = {
+  "message-ref": {
+    type: "string",
+    multiple: true,
+    description: "message_ref of a listed message; may be repeated",
+    valueHint: "REF",
+  },
+} satisfies Flags;
+
+export const boxFlag = {
+  box: { type: "string", description: "only when it is in this box", valueHint: "BOX" },
+} satisfies Flags;
+
+interface ContentArgs {
+  "body-content": string | undefined;
+  "body-file": string | undefined;
+  attach: string[];
+  "notify-block": string | undefined;
+  "notify-block-placement": "append" | "prepend" | undefined;
+}
+
+/** What `contentFlags` say. UsageError for no body or two, and for files that are not there. */
+export async function readContent(
+  args: ContentArgs,
+  io: CliIo,
+  files: Pick<Files, "read" | "stat">,
+): Promise<{ body_content: string; attachments: AttachmentInput[]; notify_block?: NotifyBlockInput }> {
+  const text = args["notify-block"];
+  const placement = args["notify-block-placement"];
+  if (placement !== undefined && text === undefined) {
+    throw new UsageError("--notify-block-placement goes with --notify-block");
+  }
+  const attachments = args.attach.map((path) => toAttachment(resolve(io.cwd, path), files));
+  return {
+    body_content: await readBody(args, io, files),
+    attachments,
+    ...(text === undefined ? {} : { notify_block: { text, ...(placement ? { placement } : {}) } }),
+  };
+}
+
+async function readBody(args: ContentArgs, io: CliIo, files: Pick<Files, "read">): Promise<string> {
+  const { "body-content": content, "body-file": file } = args;
+  if (content !== undefined && file !== undefined) {
+    throw new UsageError("give one of --body-content and --body-file, not both");
+  }
+  if (content !== undefined) return content;
+  if (file !== undefined) {
+    const text = files.read(resolve(io.cwd, file));
+    if (text === null) throw new UsageError(`--body-file: there is no file ${file}`);
+    return text;
+  }
+  if (io.stdinIsTty) {
+    throw new UsageError("give the text with --body-content, --body-file or on standard input");
+  }
+  return io.readInput();
+}
+
+function toAttachment(path: string, files: Pick<Files, "stat">): AttachmentInput {
+  const found = files.stat(path);
+  if (!found) throw new UsageError(`--attach: there is no file ${path}`);
+  if (found.directory) throw new UsageError(`--attach: ${path} is a folder`);
+  return { path };
+}
+
+/** UsageError without any. */
+export function readRefs(refs: readonly string[]): string[] {
+  if (refs.length === 0) throw new UsageError("give --message-ref, once for each message");
+  return [...new Set(refs)];
+}
+
+/** Of two flags that exclude each other: true, false, or undefined when neither is given. */
+export function choice(yes: boolean, no: boolean, names: readonly [string, string]): boolean | undefined {
+  if (yes && no) throw new UsageError(`--${names[0]} and --${names[1]} exclude each other`);
+  if (yes) return true;
+  return no ? false : undefined;
+}

@@ -1,0 +1,13 @@
+import type { MailboxOpeners } from "../services/mail/binding.ts";
+import { createFilesystemOpener } from "../services/mail/binding-filesystem.ts";
+import { type MailRootDeps, openMailRoot } from "../services/mail/filesystem/root.ts";
+
+/** How the mailbox of each transport is opened; what is not in here answers 422. */
+export function mailboxOpeners(deps: MailRootDeps): MailboxOpeners {
+  return {
+    filesystem: createFilesystemOpener({
+      files: deps.files,
+      openRoot: (root) => openMailRoot(deps, root),
+    }),
+  };
+}

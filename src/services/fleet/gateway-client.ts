@@ -1,6 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
 import type { BodyOf, Endpoint, ReplyOf } from "../../protocol/endpoint.ts";
-import { type GatewayEndpoints, gatewayEndpoints } from "../../protocol/endpoints.ts";
+import { type GatewayEndpoints, gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
 import { PromptRefusalBody } from "../../protocol/gateway.ts";
 import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
@@ -33,7 +33,17 @@ export interface GatewayClient {
     name: Name,
     options: CallOptions & BodyOption<GatewayEndpoints[Name]>,
   ): Promise<Reply<GatewayEndpoints[Name]>>;
+  /**
+   * Opens the event stream after `afterSeq` (null: only what is to come). The answer must begin within 5 s; then
+   * the body is the caller's until it ends or `signal` aborts. Never rejects.
+   */
+  openEvents(options: { afterSeq: number | null; signal: AbortSignal }): Promise<OpenedStream>;
 }
+
+export type OpenedStream =
+  | { kind: "ok"; body: ReadableStream<Uint8Array> }
+  | { kind: "refused"; status: number; detail: string }
+  | { kind: "unreachable"; detail: string };
 
 const defaultTimeoutMs = 5000;
 const promptTimeoutMs = 25_000;
@@ -50,21 +60,27 @@ export function createGatewayClient(deps: {
 }): GatewayClient {
   const { clock, baseUrl, token } = deps;
 
+  const request = (
+    url: string,
+    init: { method: string; signal: AbortSignal; headers: Record<string, string>; body?: string },
+  ) =>
+    fetch(url, {
+      ...init,
+      redirect: "error",
+      headers: { ...init.headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
+      ...(deps.respectProxyEnvironment ? {} : { proxy: false }),
+    } as BunFetchRequestInit);
+
   async function send(endpoint: Endpoint, url: string, body: unknown, timeoutMs: number) {
     const abort = new AbortController();
     const cancel = clock.after(timeoutMs, () => abort.abort(new Error(`no answer within ${timeoutMs} ms`)));
     try {
-      const response = await fetch(url, {
+      const response = await request(url, {
         method: endpoint.method,
-        redirect: "error",
         signal: abort.signal,
-        headers: {
-          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
-          ...(body === undefined ? {} : { "content-type": "application/json" }),
-        },
+        headers: body === undefined ? {} : { "content-type": "application/json" },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        ...(deps.respectProxyEnvironment ? {} : { proxy: false }),
-      } as BunFetchRequestInit);
+      });
       return { status: response.status, text: await response.text() };
     } finally {
       cancel();
@@ -84,6 +100,26 @@ export function createGatewayClient(deps: {
         return { kind: "unreachable", detail: `${baseUrl}: ${messageOf(error)}` };
       }
       return readAnswer(endpoint, answer, baseUrl);
+    },
+    async openEvents({ afterSeq, signal }) {
+      const { method, path } = streamEndpoints.events;
+      const url = toUrl(baseUrl, path, {}, afterSeq === null ? {} : { after: afterSeq });
+      const late = new AbortController();
+      const cancel = clock.after(defaultTimeoutMs, () => late.abort(new Error("no answer within 5 s")));
+      try {
+        const headers = { accept: "text/event-stream" };
+        const response = await request(url, {
+          method,
+          headers,
+          signal: AbortSignal.any([signal, late.signal]),
+        });
+        if (response.ok && response.body) return { kind: "ok", body: response.body };
+        return { kind: "refused", status: response.status, detail: await response.text() };
+      } catch (error) {
+        return { kind: "unreachable", detail: `${baseUrl}: ${messageOf(error)}` };
+      } finally {
+        cancel();
+      }
     },
   };
 }

@@ -1,0 +1,105 @@
+import type { GatewayEvent } from "../../protocol/events.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import { createEventSource } from "./event-source.ts";
+import type { GatewayClient } from "./gateway-client.ts";
+import type { GatewayLink } from "./gateway-link.ts";
+
+export interface FollowOptions {
+  clock: Clock;
+  /** Asked before each connection: a gateway that comes back may listen elsewhere. */
+  link: () => Promise<GatewayLink>;
+  /** Position after which events are told; null for those from the first connection on. */
+  afterSeq: number | null;
+  signal: AbortSignal;
+  /** Told in order, once each; the next waits for its promise. */
+  onEvent: (event: GatewayEvent) => void | Promise<void>;
+  /**
+   * Told after each connection, before its events: time to read the state that they change. `client` reaches the
+   * gateway that was found.
+   */
+  onConnected?: (client: GatewayClient) => void | Promise<void>;
+  /** Told once when a connection that stood is lost, or the first is not made; then silence until `onConnected`. */
+  onLost?: (why: string) => void | Promise<void>;
+}
+
+const firstPauseMs = 250;
+const longestPauseMs = 5000;
+/** A gateway sends at least a heartbeat every 15 s. */
+const silentMs = 45_000;
+
+/**
+ * Follows the events of one gateway until `signal` aborts, over its restarts: what happened in between is told
+ * after the next connection, as long as the gateway's log keeps it. Holds one event at a time. Rejects only for
+ * what a callback throws.
+ */
+export async function followEvents(options: FollowOptions): Promise<void> {
+  const { clock, signal } = options;
+  const position = { seq: options.afterSeq };
+  let pauseMs = firstPauseMs;
+  let told = false;
+  while (!signal.aborted) {
+    const abort = new AbortController();
+    const cancelled = AbortSignal.any([signal, abort.signal]);
+    try {
+      const opened = await open(options, position.seq, cancelled);
+      if (opened.state === "open") {
+        pauseMs = firstPauseMs;
+        told = false;
+        await options.onConnected?.(opened.client);
+      }
+      const why =
+        opened.state === "open"
+          ? await pump(opened.body, { ...options, position, giveUp: () => abort.abort() })
+          : opened.why;
+      if (signal.aborted) return;
+      if (!told) await options.onLost?.(why);
+      told = true;
+    } finally {
+      abort.abort();
+    }
+    await sleep(clock, pauseMs, signal);
+    pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+  }
+}
+
+type Opened =
+  | { state: "open"; client: GatewayClient; body: ReadableStream<Uint8Array> }
+  | { state: "closed"; why: string };
+
+async function open({ link }: FollowOptions, afterSeq: number | null, signal: AbortSignal): Promise<Opened> {
+  const found = await link();
+  if (found.state !== "healthy") return { state: "closed", why: found.why };
+  const reply = await found.client.openEvents({ afterSeq, signal });
+  if (reply.kind !== "ok") return { state: "closed", why: reply.detail };
+  return { state: "open", client: found.client, body: reply.body };
+}
+
+/** Reads until the stream ends or is silent for too long; resolves with why. */
+async function pump(
+  body: ReadableStream<Uint8Array>,
+  options: FollowOptions & { position: { seq: number | null }; giveUp: () => void },
+): Promise<string> {
+  const { clock, position, signal } = options;
+  const reader = body.getReader();
+  const source = createEventSource();
+  for (;;) {
+    const cancelWatch = clock.after(silentMs, options.giveUp);
+    let bytes: Uint8Array | undefined;
+    try {
+      const part = await reader.read();
+      if (part.done) return "the gateway ended the stream";
+      bytes = part.value;
+    } catch (error) {
+      return messageOf(error);
+    } finally {
+      cancelWatch();
+    }
+    for (const event of source.push(bytes)) {
+      if (signal.aborted) return "stopped";
+      if (position.seq !== null && event.seq <= position.seq) continue;
+      await options.onEvent(event);
+      position.seq = event.seq;
+    }
+  }
+}

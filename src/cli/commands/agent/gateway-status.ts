@@ -23,7 +23,7 @@ export default command({
 });
 
 function renderStatus(status: GatewayStatus): string {
-  const { waiting } = status;
+  const { waiting, reminders_lost: lost } = status;
   const window = status.gateway_tmux_window_index;
   return renderPairs([
     ["health", status.gateway_health],
@@ -35,6 +35,7 @@ function renderStatus(status: GatewayStatus): string {
     ["execution", status.active_execution],
     ["queue", status.queue_depth],
     ["queue waits", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
+    ["reminders lost", lost && `${lost.count} at ${lost.at_utc}`],
     ["epoch", status.managed_agent_instance_epoch],
   ]);
 }

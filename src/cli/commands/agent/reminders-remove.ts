@@ -1,0 +1,16 @@
+import { command } from "../../command.ts";
+import { bodyOf } from "../../gateway-reply.ts";
+import { openLiveTarget } from "../../target.ts";
+
+export default command({
+  name: "remove",
+  description: "delete a reminder; a delivery under way goes on to its end",
+  examples: ["svc-mgr agents single --agent-name worker gateway reminders remove greminder-0a1b2c3d4e5f"],
+  args: { id: { type: "positional", description: "the reminder's id" } },
+  async run(invocation) {
+    const { link } = await openLiveTarget(invocation);
+    const params = { reminder_id: invocation.args.id ?? "" };
+    const deleted = bodyOf(await link.client.call("deleteReminder", { params }));
+    return { json: deleted, text: `${deleted.reminder_id}: ${deleted.detail}` };
+  },
+});

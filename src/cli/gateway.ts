@@ -42,6 +42,7 @@ import { createLocks } from "../system/locks.ts";
 import type { System } from "../system/system.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { isLoopback } from "./listener-flags.ts";
+import { mailboxOpeners } from "./mailbox-openers.ts";
 import { selfCommand } from "./self-command.ts";
 
 export interface GatewayOptions {
@@ -96,7 +97,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const folder = { manifest, sessionRoot };
   const desired = readDesiredConfig(files, sessionRoot);
   files.ensureDirectory("file:gateway-folder", paths.runRoot);
-  const lock = createLocks({ clock }).tryTake(join(paths.runRoot, "gateway.lock"));
+  const locks = createLocks({ clock });
+  const lock = locks.tryTake(join(paths.runRoot, "gateway.lock"));
   if (!lock) throw new ServiceError("conflict", "another gateway already serves this session");
   for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot]) files.sweep("file:sweep", at);
 
@@ -179,7 +181,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const keys = createKeyControl({ agent, board, events, clock });
   const mailBinding = createMailBinding({
     readManifest: () => readManifest(files, paths.manifest),
-    openers: {},
+    openers: mailboxOpeners({ ...system, locks }),
     clock,
   });
   const mail = createMailFacade({ bound: mailBinding.bound, served: isLoopback(options.host) });

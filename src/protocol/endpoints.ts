@@ -16,7 +16,7 @@ import {
   SendKeysResult,
 } from "./gateway.ts";
 import { mailEndpoints } from "./mail-endpoints.ts";
-import { notifierEndpoints } from "./notifier.ts";
+import { notifierEndpoints } from "./notifier-endpoints.ts";
 import { reminderEndpoints } from "./reminders.ts";
 import {
   DecisionAnswer,

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { notifierEndpoints } from "../../protocol/notifier.ts";
+import { notifierEndpoints } from "../../protocol/notifier-endpoints.ts";
 import { numbersIn, repliesOf } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import type { GatewayServices } from "./services.ts";

@@ -1,4 +1,4 @@
-import type { TerminalHistoryEntry, TerminalState } from "../protocol/terminal.ts";
+import type { TerminalExplanation, TerminalHistoryEntry, TerminalState } from "../protocol/terminal.ts";
 import { renderPairs } from "./format.ts";
 
 type Observed = TerminalState | TerminalHistoryEntry;
@@ -11,7 +11,7 @@ export function renderTerminal(state: TerminalState): string {
     ["busy because", state.active_reasons?.join(", ") || null],
     ["last turn", last.result === "none" ? null : `${last.result} at ${last.updated_at_utc ?? "?"}`],
     ["waits for", decisionOf(state)],
-    ["parked until", state.parked_until === undefined ? null : (state.parked_until ?? "it does not say")],
+    ["usage limit", parkedOf(state)],
     ["accepts input", surface.accepting_input],
     ["editing input", surface.editing_input],
     ["ready posture", surface.ready_posture],
@@ -35,6 +35,7 @@ export function renderTerminalLine(state: Observed): string {
     state.stability.stable ? "stable" : "moving",
     last.result === "none" ? "" : `last=${last.result}`,
     decisionOf(state) ?? "",
+    state.parked ? `parked ${parkedOf(state)}` : "",
   ];
   return parts.filter((part) => part !== "").join(" ");
 }
@@ -42,4 +43,29 @@ export function renderTerminalLine(state: Observed): string {
 function decisionOf({ awaiting_decision: decision }: Observed): string | null {
   if (!decision) return null;
   return `a decision: ${decision.question} [${decision.options.map((one) => one.text).join(" | ")}]`;
+}
+
+function parkedOf({ parked }: Observed): string | null {
+  return parked ? `until ${parked.until ?? "the tool says otherwise"}: ${parked.notice}` : null;
+}
+
+/** Each verdict with its reason, then the rules that fired. Pure. */
+export function renderExplanation(explanation: TerminalExplanation): string {
+  const { surface, turn, prompt_ready, fired_rules, awaiting_decision } = explanation;
+  const surfaces = Object.entries(surface).map(
+    ([name, { value, reason }]) => [name, `${value}  (${reason})`] as [string, string],
+  );
+  return [
+    renderPairs([
+      ...surfaces,
+      ["turn.phase", `${turn.phase}  (${turn.reason})`],
+      ["title", explanation.title],
+      ["prompt ready", prompt_ready.holds ? "yes" : `no: ${prompt_ready.failing.join(", ")}`],
+      ...(awaiting_decision ? ([["asks", awaiting_decision.question]] as [string, string][]) : []),
+    ]),
+    ...(fired_rules.length > 0 ? ["", "rules that fired:"] : []),
+    ...fired_rules.map(
+      ({ rule, row, seen }) => `  ${rule}${row === null ? "" : ` (row ${row})`}: ${seen.trim()}`,
+    ),
+  ].join("\n");
 }

@@ -92,6 +92,20 @@ const ofOneAgent: Record<string, LazyCommand> = {
         show: () => import("./agent/requests-show.ts").then((module) => module.default),
       },
     }),
+  turn: async () =>
+    group({
+      name: "turn",
+      description: "the turns of a headless agent, each a process of its own",
+      examples: ['svc-mgr agents single --agent-name batch turn submit --prompt "run the tests" --wait'],
+      subCommands: {
+        submit: () => import("./agent/turn-submit.ts").then((module) => module.default),
+        status: () => import("./agent/turn-status.ts").then((module) => module.default),
+        events: () => import("./agent/turn-events.ts").then((module) => module.default),
+        stdout: () => import("./agent/turn-stdout.ts").then((module) => module.default),
+        stderr: () => import("./agent/turn-stderr.ts").then((module) => module.default),
+        wait: () => import("./agent/turn-wait.ts").then((module) => module.default),
+      },
+    }),
   gateway: async () =>
     group({
       name: "gateway",

@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
-import { defaultTimings, type TerminalExplanation } from "../../protocol/terminal.ts";
+import { defaultTimings } from "../../protocol/terminal.ts";
 import { explainRecording } from "../../services/terminal/explain.ts";
 import { allProfiles, profileFor } from "../../services/terminal/profile.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
 import { command } from "../command.ts";
-import { renderPairs } from "../format.ts";
 import { toWholeNumber } from "../number-flag.ts";
+import { renderExplanation } from "../terminal-text.ts";
 import { readProfiles } from "../world.ts";
 
 export default command({
@@ -48,7 +48,7 @@ export default command({
       },
       defaultTimings,
     );
-    return { json: explanation, text: render(explanation) };
+    return { json: explanation, text: renderExplanation(explanation) };
 
     async function readScreen(path: string): Promise<string> {
       if (path === "-") return io.readInput();
@@ -58,23 +58,3 @@ export default command({
     }
   },
 });
-
-function render(explanation: TerminalExplanation): string {
-  const { surface, turn, prompt_ready, fired_rules, awaiting_decision } = explanation;
-  const surfaces = Object.entries(surface).map(
-    ([name, { value, reason }]) => [name, `${value}  (${reason})`] as [string, string],
-  );
-  return [
-    renderPairs([
-      ...surfaces,
-      ["turn.phase", `${turn.phase}  (${turn.reason})`],
-      ["title", explanation.title],
-      ["prompt ready", prompt_ready.holds ? "yes" : `no: ${prompt_ready.failing.join(", ")}`],
-      ...(awaiting_decision ? ([["asks", awaiting_decision.question]] as [string, string][]) : []),
-    ]),
-    ...(fired_rules.length > 0 ? ["", "rules that fired:"] : []),
-    ...fired_rules.map(
-      ({ rule, row, seen }) => `  ${rule}${row === null ? "" : ` (row ${row})`}: ${seen.trim()}`,
-    ),
-  ].join("\n");
-}

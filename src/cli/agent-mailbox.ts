@@ -3,8 +3,9 @@ import { type Registered, type RegisterWish, registerMailbox } from "../services
 import { initMailRoot, openMailRoot } from "../services/mail/filesystem/root.ts";
 import { prepareMailboxRoot } from "../services/mail/mailbox-root.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
-import { ServiceError } from "../system/errors.ts";
-import type { CliIo, Flags } from "./command.ts";
+import { messageOf, ServiceError } from "../system/errors.ts";
+import type { Answer, CliIo, Flags } from "./command.ts";
+import { exitCodes } from "./dispatch.ts";
 import type { World } from "./world.ts";
 
 /** Which root a mailbox is registered below. */
@@ -42,4 +43,39 @@ export async function giveMailbox(
   } finally {
     root.close();
   }
+}
+
+type MailboxAtLaunch = { address: string; root: string } | { error: string };
+
+/** The same for an agent that was launched a moment ago; it runs on when it cannot be given one. */
+export async function giveMailboxAtLaunch(
+  world: World,
+  io: Pick<CliIo, "cwd" | "env" | "home">,
+  agent: FoundAgent,
+  rootFlag: string | undefined,
+): Promise<MailboxAtLaunch> {
+  try {
+    const { binding } = await giveMailbox(world, io, agent, { rootFlag, mode: "safe" });
+    return { address: binding.address, root: binding.filesystem_root ?? "" };
+  } catch (error) {
+    return { error: messageOf(error) };
+  }
+}
+
+/** The answer of a launch with what became of the mailbox; exit 2 when the agent runs without the one it should have. Pure. */
+export function withMailbox(answer: Answer, mailbox: MailboxAtLaunch | null): Answer {
+  if (mailbox === null) return answer;
+  const json = answer.json as object;
+  if ("error" in mailbox) {
+    return {
+      json: { ...json, mailbox_error: mailbox.error },
+      text: `${answer.text}\nit has no mailbox: ${mailbox.error}`,
+      exitCode: exitCodes.usage,
+    };
+  }
+  return {
+    ...answer,
+    json: { ...json, mailbox_address: mailbox.address, mailbox_root: mailbox.root },
+    text: `${answer.text}\nits mailbox is ${mailbox.address}`,
+  };
 }

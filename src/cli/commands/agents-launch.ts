@@ -4,6 +4,7 @@ import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
 import { type HeadlessWish, launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { messageOf } from "../../system/errors.ts";
+import { giveMailboxAtLaunch, mailboxRootFlag, withMailbox } from "../agent-mailbox.ts";
 import { command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { toLaunchAnswer } from "../launch-answer.ts";
@@ -16,6 +17,7 @@ export default command({
   description: "start an agent in a tmux session of its own, with a gateway beside it",
   examples: [
     "svc-mgr agents launch --tool demo --agent-name first",
+    "svc-mgr agents launch --tool demo --agent-name first --mailbox",
     "svc-mgr agents launch --tool claude --agent-name worker --workdir ~/project -- --model sonnet",
     "svc-mgr agents launch --tool codex --agent-name batch --headless --reasoning-level 2",
   ],
@@ -59,6 +61,8 @@ export default command({
       description: "run the gateway as a process of its own, not in a window of the agent's session",
     },
     "no-gateway": { type: "boolean", description: "start no gateway" },
+    mailbox: { type: "boolean", description: "give it a mailbox, NAME@svc.localhost" },
+    ...mailboxRootFlag,
   },
   async run({ args, rest, inherited, io }) {
     const port = toWholeNumber("gateway-port", args["gateway-port"], 0, 65_535);
@@ -85,13 +89,16 @@ export default command({
       throw error;
     });
     if (args.unattended) await warn(io, `unattended, with ${(tool.unattendedArgs ?? []).join(" ")}`);
-    if (args["no-gateway"]) return toLaunchAnswer(session, null, null);
+    const wanted = args.mailbox || args["mailbox-root"] !== undefined;
+    const mailbox = wanted ? await giveMailboxAtLaunch(world, io, session, args["mailbox-root"]) : null;
+    if (args["no-gateway"]) return withMailbox(toLaunchAnswer(session, null, null), mailbox);
     try {
       await narrate(io, "starting its gateway");
       const executionMode = args["gateway-background"] ? "detached_process" : "tmux_auxiliary_window";
-      return toLaunchAnswer(session, await attachGateway(world, session, { port, executionMode }), null);
+      const attached = await attachGateway(world, session, { port, executionMode });
+      return withMailbox(toLaunchAnswer(session, attached, null), mailbox);
     } catch (error) {
-      return toLaunchAnswer(session, null, messageOf(error));
+      return withMailbox(toLaunchAnswer(session, null, messageOf(error)), mailbox);
     }
   },
 });

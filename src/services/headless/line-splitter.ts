@@ -21,7 +21,7 @@ export interface SplitBounds {
   keptBytes: number;
 }
 
-export const defaultBounds: SplitBounds = { maxLineBytes: 4 * 1024 * 1024, keptBytes: 4096 };
+const defaultBounds: SplitBounds = { maxLineBytes: 4 * 1024 * 1024, keptBytes: 4096 };
 
 const lineFeed = 10;
 const carriageReturn = 13;

@@ -184,7 +184,7 @@ function toBoundedData(data: Record<string, unknown>): Record<string, unknown> {
 }
 
 /** The record's own name for what it is. */
-export function typeOf(record: Fields): string {
+function typeOf(record: Fields): string {
   return textOf(record["type"]) ?? textOf(record["role"]) ?? "unknown";
 }
 

@@ -9,7 +9,7 @@ import { createNotifier, type Notifier } from "../../../src/services/notifier/no
 import { quietSteps } from "../../../src/system/steps.ts";
 import { createFakeClock, type FakeClock, settle } from "../../support/fake-clock.ts";
 import { createFakeMail, type FakeMail } from "../../support/fake-mailbox.ts";
-import { seededRandom } from "../../support/seeded-random.ts";
+import { randomFrom } from "../../support/fault-load.ts";
 
 const ready: Readiness = { ready: true };
 const notReady: Readiness = { ready: false, code: "not_ready", detail: "turn.phase=active" };
@@ -337,7 +337,7 @@ const table: readonly [NotifierOutcome, (lab: Setup, mailCount: number) => boole
 const compacts = (notifier: Notifier) => notifier.status().pre_notification_context_action === "compact";
 
 test("500 sweeps at random states decide as the table says", async () => {
-  const random = seededRandom(20_261_121);
+  const random = randomFrom(20_261_121);
   const chance = (probability: number) => random() < probability;
   await using lab = setup({ interval_seconds: 10 });
   await lab.clock.advance(0);

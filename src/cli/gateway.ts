@@ -166,6 +166,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     onChange: () => {
       board.refresh();
       queue.wake();
+      notifier.wake();
     },
   });
   const prompt = createPromptControl({
@@ -195,6 +196,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     onChange: () => {
       board.refresh();
       queue.wake();
+      reminders.wake();
     },
   });
   /** The one execution slot is taken by something that is no request. */
@@ -240,7 +242,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     await driven.firstLook(firstLookMs);
     board.refresh();
     if (options.reconcile) board.reconcile();
-    reminders.start();
     server = listen({
       fetch: observation ? observation.around(app) : app.fetch,
       host: options.host,
@@ -249,6 +250,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       maxBodyBytes: maxBodyBytes + 65_536,
       clock,
     });
+    reminders.start();
     board.setListener({ host: server.host, port: server.port });
     const { instanceId } = agent.presence();
     live.publishToken(options.token);

@@ -151,6 +151,7 @@ export const RequestRecord = Strict(
     error_detail: Nullable(Type.String()),
     result_json: Nullable(Type.Record(Type.String(), Type.Unknown())),
     prompt_length: Type.Optional(Type.Integer({ description: "characters; the prompt itself is not shown" })),
+    turn_id: Type.Optional(Type.String({ description: "its headless turn, once it is known" })),
     waiting: Type.Optional(Waiting),
     evidence: Type.Array(Evidence, { description: "oldest first" }),
   },

@@ -1,6 +1,9 @@
 import type { AgentState } from "../../protocol/agents.ts";
 import type { Manifest } from "../../protocol/files.ts";
 import type { Processes } from "../../system/processes.ts";
+import { backendFacts } from "../agent/backends.ts";
+import { createTurnDirectories } from "../headless/turn-directory.ts";
+import { createTurnReader } from "../headless/turn-reader.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
@@ -28,7 +31,8 @@ export async function observeAgent(deps: ObserveDeps, agent: FoundAgent): Promis
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = await linkGateway(deps, { sessionRoot, attachIdentity });
   const healthy = link.state === "healthy" ? link : null;
-  const terminal = healthy && (await healthy.client.call("terminalState", {}));
+  const isHeadless = backendFacts(manifest.backend).headless;
+  const terminal = healthy && !isHeadless ? await healthy.client.call("terminalState", {}) : null;
   const programPresent = await isProgramPresent(deps, manifest);
   const state = toAgentState({
     manifest,
@@ -38,6 +42,7 @@ export async function observeAgent(deps: ObserveDeps, agent: FoundAgent): Promis
     programPresent,
     status: healthy?.status ?? null,
     terminal: terminal?.kind === "ok" ? terminal.body : null,
+    ...(isHeadless ? { turns: readTurns(deps, sessionRoot) } : {}),
     diagnostics:
       link.state === "stale"
         ? [{ kind: "gateway_unreachable", message: link.why, details: { pid: String(link.instance.pid) } }]
@@ -51,6 +56,18 @@ async function isProgramPresent(deps: ObserveDeps, manifest: Manifest): Promise<
   const tmux = deps.tmuxFor(manifest.tmux.socket);
   const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
   if (!pane || pane.dead) return false;
+  // Between two turns there is no program.
+  if (backendFacts(manifest.backend).headless) return true;
   const tool = deps.tools.find((one) => one.tool === manifest.tool);
   return tool === undefined || (await deps.processes.tree(pane.panePid)).some(tool.occupies);
+}
+
+/** The newest turns of a headless agent, as its directories tell them. */
+function readTurns({ files }: ObserveDeps, sessionRoot: string) {
+  const reader = createTurnReader({ files, turns: createTurnDirectories({ files, sessionRoot }) });
+  const newest = reader.list(2);
+  return {
+    active: newest.find((turn) => turn.status === "active") ?? null,
+    last: newest.find((turn) => turn.status !== "active") ?? null,
+  };
 }

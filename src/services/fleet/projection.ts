@@ -2,8 +2,10 @@ import type { AgentDiagnostic, AgentGateway, AgentIdentity, AgentState } from ".
 import type { LifecycleState, Manifest } from "../../protocol/files.ts";
 import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
+import type { TurnStatusRecord } from "../../protocol/turns.ts";
+import { backendFacts } from "../agent/backends.ts";
 
-/** What was learned of one terminal agent in one look. */
+/** What was learned of one agent in one look. */
 export interface AgentFacts {
   manifest: Manifest;
   manifestPath: string;
@@ -15,19 +17,27 @@ export interface AgentFacts {
   status: GatewayStatus | null;
   /** The gateway's record of the terminal, or null when it has none. */
   terminal: TerminalState | null;
+  /** Of a headless agent: the turn that runs, and the newest one that has ended. */
+  turns?: { active: TurnStatusRecord | null; last: TurnStatusRecord | null };
   /** What is wrong beyond the above. */
   diagnostics: readonly AgentDiagnostic[];
 }
 
-/** Who a terminal agent is (contract 2.9). Pure. */
+/** How an agent is tracked: a headless one by its session, a terminal one by its own id (contract 2.9). Pure. */
+export function trackedAgentId(manifest: Manifest): string {
+  return backendFacts(manifest.backend).headless ? manifest.runtime.session_id : manifest.agent_id;
+}
+
+/** Who an agent is (contract 2.9). Pure. */
 function toIdentity(facts: Omit<AgentFacts, "terminal" | "diagnostics" | "programPresent">): AgentIdentity {
   const { manifest } = facts;
+  const { headless } = backendFacts(manifest.backend);
   return {
-    tracked_agent_id: manifest.agent_id,
-    transport: "tui",
+    tracked_agent_id: trackedAgentId(manifest),
+    transport: headless ? "headless" : "tui",
     tool: manifest.tool,
-    session_name: manifest.tmux_session_name,
-    terminal_id: manifest.runtime.session_id,
+    session_name: headless ? null : manifest.tmux_session_name,
+    terminal_id: headless ? null : manifest.runtime.session_id,
     runtime_session_id: manifest.runtime.session_id,
     tmux_session_name: manifest.tmux_session_name,
     tmux_window_name: manifest.tmux.primary_window_name ?? null,
@@ -49,11 +59,24 @@ function toIdentity(facts: Omit<AgentFacts, "terminal" | "diagnostics" | "progra
  */
 export function toAgentState(facts: AgentFacts): AgentState {
   const { manifest, status, terminal } = facts;
-  const phase = terminal?.turn.phase ?? "unknown";
   return {
-    tracked_agent_id: manifest.agent_id,
+    tracked_agent_id: trackedAgentId(manifest),
     identity: toIdentity(facts),
     availability: toAvailability(facts),
+    ...(facts.turns ? toDurableTurns(facts, facts.turns) : toTrackedTurns(manifest, terminal)),
+    diagnostics: [...facts.diagnostics, ...terminalDiagnostics(terminal)],
+    gateway: status && toAgentGateway(status),
+    ...(terminal?.awaiting_decision ? { awaiting_decision: terminal.awaiting_decision } : {}),
+  };
+}
+
+/** The turns that a terminal shows; they have no ids of their own. */
+function toTrackedTurns(
+  manifest: Manifest,
+  terminal: TerminalState | null,
+): Pick<AgentState, "turn" | "last_turn"> {
+  const phase = terminal?.turn.phase ?? "unknown";
+  return {
     turn: { phase, active_turn_id: phase === "active" ? `tui-anchor:${manifest.agent_id}` : null },
     last_turn: {
       result: terminal?.last_turn.result ?? "unknown",
@@ -61,14 +84,42 @@ export function toAgentState(facts: AgentFacts): AgentState {
       turn_index: null,
       updated_at_utc: terminal?.last_turn.updated_at_utc ?? null,
     },
-    diagnostics: [...facts.diagnostics, ...terminalDiagnostics(terminal)],
-    gateway: status && toAgentGateway(status),
-    ...(terminal?.awaiting_decision ? { awaiting_decision: terminal.awaiting_decision } : {}),
   };
+}
+
+function toDurableTurns(
+  facts: AgentFacts,
+  { active, last }: NonNullable<AgentFacts["turns"]>,
+): Pick<AgentState, "turn" | "last_turn"> {
+  const idle = toAvailability(facts) === "available" ? "ready" : "unknown";
+  return {
+    turn: { phase: active ? "active" : idle, active_turn_id: active?.turn_id ?? null },
+    last_turn: {
+      result: last ? resultOf(last.status) : "none",
+      turn_id: last?.turn_id ?? null,
+      turn_index: last?.turn_index ?? null,
+      updated_at_utc: last?.completed_at_utc ?? null,
+    },
+  };
+}
+
+function resultOf(status: TurnStatusRecord["status"]): AgentState["last_turn"]["result"] {
+  switch (status) {
+    case "completed":
+      return "success";
+    case "failed":
+      return "known_failure";
+    case "interrupted":
+      return "interrupted";
+    case "active":
+    case "unknown":
+      return "unknown";
+  }
 }
 
 /** A tool that we cannot read is still there to be driven: only the program's absence makes it unavailable. */
 function toAvailability(facts: AgentFacts): AgentState["availability"] {
+  if (facts.turns && facts.status?.managed_agent_recovery === "reconciliation_required") return "error";
   switch (facts.terminal?.diagnostics.availability) {
     case "error":
       return "error";

@@ -1,5 +1,7 @@
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
+import { headlessInstanceId } from "../headless/presence.ts";
+import { stopTurns } from "../headless/stop-turns.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import type { LaunchedSession } from "../sessions/launch.ts";
@@ -37,6 +39,7 @@ export async function relaunchAgent(
   const { missingVariables } = plan;
   const inPlace = plan.pane !== null;
   if (!inPlace) await clearRemains(deps, agent);
+  if (plan.headless) await stopTurns(deps, agent.sessionRoot);
   const { session, pane } = await relaunchSession(deps, agent, plan);
   const done = { session, inPlace, missingVariables };
   const serves = inPlace && (await isServed(deps, session));
@@ -65,10 +68,12 @@ async function isServed(deps: AttachDeps, session: LaunchedSession): Promise<boo
 
 /** Reconciling before the gateway has seen the new instance would agree to the old one. */
 async function awaitSeen(deps: AttachDeps, session: LaunchedSession, pane: TmuxPane): Promise<void> {
+  const { manifest } = session;
+  const wanted = manifest.headless ? headlessInstanceId(pane, manifest) : instanceId(pane);
   const deadlineMs = deps.clock.monotonicMs() + seenWithinMs;
   for (;;) {
     const link = await linkOf(deps, session);
-    if (link.state === "healthy" && link.status.managed_agent_instance_id === instanceId(pane)) return;
+    if (link.state === "healthy" && link.status.managed_agent_instance_id === wanted) return;
     if (deps.clock.monotonicMs() >= deadlineMs) {
       const why = link.state === "healthy" ? "it still knows the old one" : link.why;
       throw new ServiceError("unavailable", `the gateway does not see the new instance: ${why}`);

@@ -1,4 +1,7 @@
 import type { Manifest } from "../../protocol/files.ts";
+import type { Locks } from "../../system/locks.ts";
+import { backendFacts } from "../agent/backends.ts";
+import { stopTurns } from "../headless/stop-turns.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { forgetSession } from "../sessions/join.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
@@ -16,10 +19,13 @@ export interface AgentStop {
   sessionEnded: boolean;
   /** False when the record was stopped already or belongs to a later life of the agent. */
   recordStopped: boolean;
+  /** Turns of a headless agent that were ended. */
+  interruptedTurns: string[];
 }
 
 export interface StopAgentDeps extends StopGatewayDeps {
   registry: Registry;
+  locks: Locks;
   tools: readonly LaunchTool[];
   tmuxFor: (socket: string | undefined) => Tmux;
 }
@@ -28,7 +34,8 @@ export interface StopAgentDeps extends StopGatewayDeps {
 const agentGraceMs = 3000;
 
 /**
- * Ends an agent: its gateway first, so that nothing types any more; then every process of its pane, by id,
+ * Ends an agent: its gateway first, so that nothing types any more; then its turns, where they are processes of their
+ * own, so that each has its final state; then every process of its pane, by id,
  * since some outlive their terminal (spec/terminal.md 10); then exactly its tmux session; last the record
  * says `stopped` by the operator. Of an agent that was joined only its own program is ended: pane, window and
  * session were the person's before us (ruling 20). Idempotent; touches nothing that is not this agent's.
@@ -36,12 +43,14 @@ const agentGraceMs = 3000;
 export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise<AgentStop> {
   const { manifest, sessionRoot } = agent;
   const gateway = await stopGateway(deps, { sessionRoot, manifest });
+  const headless = backendFacts(manifest.backend).headless;
+  const interruptedTurns = headless ? await stopTurns(deps, sessionRoot) : [];
   const joined = manifest.agent_launch_authority.session_origin === "joined_tmux";
   const ended = joined ? await endProgram(deps, manifest) : await endTerminal(deps, manifest);
   const recordStopped =
     agent.record?.lifecycle.state !== "stopped" &&
     (await deps.registry.markStopped(manifest.agent_id, manifest.registry_generation_id, "operator_stop"));
-  return { gateway, ...ended, recordStopped };
+  return { gateway, ...ended, recordStopped, interruptedTurns };
 }
 
 type Ended = Pick<AgentStop, "endedProcesses" | "survivingPids" | "sessionEnded">;

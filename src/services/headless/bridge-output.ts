@@ -13,7 +13,7 @@ export interface OutputPump {
   stdout(stream: AsyncIterable<Uint8Array>): Promise<void>;
   stderr(stream: AsyncIterable<Uint8Array>): Promise<void>;
   /** After the last output that counts: the events that were still held, and what the turn came to. */
-  finish(): TurnSummary;
+  finish(): { summary: TurnSummary; lastStderr: string | null };
   close(): void;
 }
 
@@ -34,6 +34,7 @@ export function createOutputPump(deps: {
   const err = files.openAppend("file:turn-stderr", paths.stderr);
   const events = files.openAppend("file:turn-events", paths.events);
   let finished = false;
+  let lastStderr: string | null = null;
 
   function emit(found: readonly CanonicalEvent[]): void {
     if (found.length === 0) return;
@@ -70,13 +71,15 @@ export function createOutputPump(deps: {
   return {
     stdout: (stream) => carry(stream, "stdout", (text, atUtc) => parser.line(text, atUtc)),
     stderr: (stream) =>
-      carry(stream, "stderr", (text, atUtc) =>
-        text.trim() === "" ? [] : [toStderrEvent(context, text, atUtc)],
-      ),
+      carry(stream, "stderr", (text, atUtc) => {
+        if (text.trim() === "") return [];
+        lastStderr = text;
+        return [toStderrEvent(context, text, atUtc)];
+      }),
     finish() {
       if (!finished) emit(parser.end(timestampNow(clock)));
       finished = true;
-      return parser.summary();
+      return { summary: parser.summary(), lastStderr };
     },
     close() {
       finished = true;

@@ -96,19 +96,25 @@ export function createBridge(deps: BridgeDeps): Bridge {
     const cancel = clock.after(drainMs, resolve);
     await Promise.race([streams, late]);
     cancel();
-    settle(at, pump.finish(), { ...end });
+    const { summary, lastStderr } = pump.finish();
+    settle(at, summary, { ...end, lastStderr });
   }
 
   /** Writes the final state; `facts.error` stands for a tool that never ran. */
   function settle(
     at: TurnDirectory,
     summary: TurnSummary | null,
-    facts: { exitCode?: number | null; signal?: string | null; error?: string },
+    facts: {
+      exitCode?: number | null;
+      signal?: string | null;
+      lastStderr?: string | null;
+      error?: string;
+    },
   ): void {
-    const { exitCode = null, signal = null } = facts;
+    const { exitCode = null, signal = null, lastStderr = null } = facts;
     const interruptRequested = at.interrupt() !== null;
     const verdict = summary
-      ? decideVerdict({ summary, exitCode, signal, interruptRequested, exited: true })
+      ? decideVerdict({ summary, exitCode, signal, interruptRequested, lastStderr, exited: true })
       : {
           status: interruptRequested ? ("interrupted" as const) : ("failed" as const),
           error: facts.error ?? null,

@@ -45,7 +45,7 @@ export function createHeadlessPresence(deps: {
             : "the agent's window is gone from its tmux session",
         );
       }
-      return { connected: true, pane, manifest, instanceId: instanceIdOf(pane, manifest) };
+      return { connected: true, pane, manifest, instanceId: headlessInstanceId(pane, manifest) };
     } catch (error) {
       return absent(messageOf(error));
     }
@@ -86,7 +86,7 @@ export function createHeadlessPresence(deps: {
  * This life of the agent. Its pane has another process with each turn, so what a relaunch changes is the mark that
  * the manifest bears (ruling 5).
  */
-function instanceIdOf(pane: TmuxPane, manifest: Manifest): string {
+export function headlessInstanceId(pane: TmuxPane, manifest: Manifest): string {
   const { life } = headlessOf(manifest);
   const mark = typeof life === "string" ? life : manifest.registry_generation_id;
   return `tmux-${pane.sessionCreated}-${pane.sessionId}-${pane.paneId}-${mark}`;

@@ -10,6 +10,7 @@ export function toRecord(
   queue: { head: StoredRequest | null; waiting: Waiting | null },
 ): RequestRecord {
   const prompt = stored.payload["prompt"];
+  const turnId = stored.payload["turn_id"] ?? stored.result?.["turn_id"];
   const waits = stored.state === "accepted" ? waitOf(stored, queue) : null;
   return {
     schema_version: 1,
@@ -23,6 +24,7 @@ export function toRecord(
     error_detail: stored.errorDetail,
     result_json: stored.result,
     ...(typeof prompt === "string" ? { prompt_length: prompt.length } : {}),
+    ...(typeof turnId === "string" ? { turn_id: turnId } : {}),
     ...(waits ? { waiting: waits } : {}),
     evidence: stored.evidence,
   };

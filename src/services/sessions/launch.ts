@@ -6,7 +6,7 @@ import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
-import { createLauncher } from "../terminal/tmux-launch.ts";
+import { createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { planEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import { saveLaunchEnvironment } from "./launch-environment.ts";
@@ -102,9 +102,7 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
     const pane = await launcher.launch({
       session: plan.tmuxSessionName,
       sessionEnv: plan.published,
-      ...(request.headless
-        ? { command: waitingProgram, env: {}, afterwards: "wait" as const }
-        : { command: plan.command, env: plan.environment }),
+      ...(request.headless ? waitingProgram : { command: plan.command, env: plan.environment }),
       workdir: request.workdir,
     });
     undo.push(() => endSession(deps, plan.tmuxSessionName, pane));
@@ -148,7 +146,11 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
 }
 
 /** What the pane of a headless agent shows until its first turn. */
-const waitingProgram = ["printf", "%s\\n", "[a headless agent: its turns are shown here]"];
+export const waitingProgram = {
+  command: ["printf", "%s\\n", "[a headless agent: its turns are shown here]"],
+  env: {},
+  afterwards: "wait",
+} satisfies Omit<PaneProgram, "workdir">;
 
 interface LaunchPlan {
   backend: string;

@@ -5,6 +5,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import { localInteractive } from "./names.ts";
+import type { Resume } from "./resume.ts";
 
 /** What is known of a fresh interactive session when its manifest is built. */
 export interface ManifestFacts {
@@ -165,6 +166,30 @@ export function toRelaunched(
       ...(origin && !moved ? { session_origin: origin } : {}),
       tmux_session_name: tmux.sessionName,
       ...primary,
+    },
+  };
+}
+
+/**
+ * The manifest of a headless agent whose next conversation is chosen anew: what earlier turns pinned is forgotten, also
+ * by a gateway that sees their end later. Pure.
+ */
+export function toRestarted(manifest: Manifest, facts: { resume: Resume; life: string }): Manifest {
+  const { resume, life } = facts;
+  const {
+    session_id: _pinned,
+    resume_selection_value: _value,
+    ...kept
+  } = { ...manifest.headless } as Record<string, unknown>;
+  const kinds = { new: "none", tool_last_or_new: "last", exact: "exact" } as const;
+  return {
+    ...manifest,
+    headless: {
+      ...kept,
+      life,
+      pin_after_turn_index: kept["turn_index"] ?? 0,
+      resume_selection_kind: kinds[resume.mode],
+      ...(resume.mode === "exact" ? { resume_selection_value: resume.id } : {}),
     },
   };
 }

@@ -1,11 +1,12 @@
+import type { Manifest } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { planEnvironment } from "./environment.ts";
 import type { FoundAgent } from "./find.ts";
-import { endSession, type LaunchDeps, type LaunchedSession } from "./launch.ts";
+import { endSession, type LaunchDeps, type LaunchedSession, waitingProgram } from "./launch.ts";
 import type { LaunchTool } from "./launch-tools.ts";
-import { toRelaunched } from "./manifest.ts";
+import { toRelaunched, toRestarted } from "./manifest.ts";
 import { newTmuxSessionName } from "./names.ts";
 import { awaitOccupied } from "./occupied.ts";
 import { endProcesses, knownTree } from "./process-tree.ts";
@@ -21,6 +22,8 @@ export interface RelaunchDeps extends LaunchDeps {
 export interface RelaunchPlan {
   tool: LaunchTool;
   program: PaneProgram;
+  /** Set for a headless agent, whose pane has no program until a turn: with what its next conversation begins. */
+  headless: { resume: Resume } | null;
   published: Record<string, string>;
   /** The agent's pane, in which the program is started again; null when it needs a new tmux session. */
   pane: TmuxPane | null;
@@ -59,27 +62,32 @@ export async function planRelaunch(
   const given = deps.personEnvironment;
   const names = plan.env_var_names.filter((one) => one !== homeVariable);
   const published = { SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: manifest.agent_id };
+  const headless = manifest.headless !== undefined;
   const panes = await deps.tmuxFor(manifest.tmux.socket).panes(manifest.tmux_session_name);
   const pane = agentPane(panes, manifest.tmux.primary_pane_id ?? null);
   return {
     tool,
-    program: {
-      command: [executable, ...plan.args, ...resumeArguments(manifest.tool, resume)],
-      workdir: plan.working_directory,
-      env: planEnvironment({
-        person: given,
-        extra: {
-          ...Object.fromEntries(
-            names.flatMap((one) => (given[one] === undefined ? [] : [[one, given[one]]])),
-          ),
-          ...(homeVariable !== null && home !== null ? { [homeVariable]: home } : {}),
+    headless: headless ? { resume } : null,
+    program: headless
+      ? { ...waitingProgram, workdir: plan.working_directory }
+      : {
+          command: [executable, ...plan.args, ...resumeArguments(manifest.tool, resume)],
+          workdir: plan.working_directory,
+          env: planEnvironment({
+            person: given,
+            extra: {
+              ...Object.fromEntries(
+                names.flatMap((one) => (given[one] === undefined ? [] : [[one, given[one]]])),
+              ),
+              ...(homeVariable !== null && home !== null ? { [homeVariable]: home } : {}),
+            },
+            published,
+          }),
         },
-        published,
-      }),
-    },
     published,
     pane: pane?.dead === false ? pane : null,
-    missingVariables: names.filter((one) => given[one] === undefined),
+    // A headless session keeps their values for its turns.
+    missingVariables: headless ? [] : names.filter((one) => given[one] === undefined),
   };
 }
 
@@ -120,10 +128,10 @@ async function relaunchInPlace(
     const [, ...below] = await knownTree(deps.processes, pane.panePid);
     await endProcesses(deps, below, graceMs);
     const started = await launcher.respawn(pane.paneId, plan.program);
-    const program = await awaitOccupied(deps, plan.tool, started);
+    const program = plan.headless ? null : await awaitOccupied(deps, plan.tool, started);
     const changed = await manifests.update(manifestPath, (now) => ({
-      ...now,
-      runtime: { ...now.runtime, agent_pid: program.pid },
+      ...restarted(deps, now, plan),
+      runtime: { ...now.runtime, agent_pid: program?.pid ?? null },
     }));
     return { session: { manifest: changed, manifestPath, sessionRoot, record }, pane: started };
   } finally {
@@ -142,12 +150,12 @@ async function relaunchElsewhere(
   const sessionName = newTmuxSessionName(before.agent_name, clock.nowMs());
   const pane = await launcher.launch({ ...plan.program, session: sessionName, sessionEnv: plan.published });
   try {
-    const program = await awaitOccupied(deps, plan.tool, pane);
+    const program = plan.headless ? null : await awaitOccupied(deps, plan.tool, pane);
     const { windowName, windowId, paneId } = pane;
     const manifest = await manifests.update(manifestPath, (now) =>
-      toRelaunched(now, {
+      toRelaunched(restarted(deps, now, plan), {
         tmux: { sessionName, windowName, windowId, paneId, socket: tmux.socket ?? null },
-        agentPid: program.pid,
+        agentPid: program?.pid ?? null,
         generationId: ids.uuid(),
       }),
     );
@@ -159,4 +167,9 @@ async function relaunchElsewhere(
     await manifests.write(manifestPath, before);
     throw error;
   }
+}
+
+/** The manifest of a headless agent that begins anew: nothing pinned, and another life; of others as it is. */
+function restarted({ ids }: RelaunchDeps, manifest: Manifest, { headless }: RelaunchPlan): Manifest {
+  return headless ? toRestarted(manifest, { resume: headless.resume, life: ids.uuid() }) : manifest;
 }

@@ -64,6 +64,7 @@ describe("stopping an agent", () => {
       survivingPids: [],
       sessionEnded: false,
       recordStopped: false,
+      interruptedTurns: [],
     });
     expect(lab.deps.registry.read(session.record.agent_id)).toEqual(before);
   });

@@ -1,4 +1,5 @@
 import type { AgentSubmission } from "../../../protocol/agents.ts";
+import { trackedAgentId } from "../../../services/fleet/projection.ts";
 import { command } from "../../command.ts";
 import { interruptThrough } from "../../interrupt-request.ts";
 import { openLiveTarget } from "../../target.ts";
@@ -15,7 +16,7 @@ export default command({
     const detail = record.error_detail ?? (noOp ? "nothing was running" : "interrupted");
     const submission: AgentSubmission = {
       success: !failed,
-      tracked_agent_id: agent.manifest.agent_id,
+      tracked_agent_id: trackedAgentId(agent.manifest),
       request_id: record.request_id,
       request_kind: "interrupt",
       disposition: noOp ? "no_op" : "accepted",

@@ -1,7 +1,9 @@
 import type { AgentSubmission } from "../../../protocol/agents.ts";
 import type { PromptPayload, RequestRecord } from "../../../protocol/gateway.ts";
+import { trackedAgentId } from "../../../services/fleet/projection.ts";
 import { command } from "../../command.ts";
 import { bodyOf } from "../../gateway-reply.ts";
+import { modelFlags, readExecution } from "../../model-flags.ts";
 import { toWholeNumber } from "../../number-flag.ts";
 import { readPrompt } from "../../prompt-text.ts";
 import { renderRequest } from "../../request-text.ts";
@@ -22,25 +24,20 @@ export default command({
       options: ["turn_boundary", "immediate"],
       description: "when it may be typed; immediate also while the agent is busy",
     },
-    model: { type: "string", description: "model for this turn (headless agents only)" },
-    "reasoning-level": {
-      type: "string",
-      description: "reasoning preset (headless agents only)",
-      valueHint: "N",
-    },
+    ...modelFlags,
     wait: { type: "boolean", description: "wait for the end of the turn" },
     timeout: { type: "string", description: "how long --wait waits", valueHint: "SECONDS", default: "600" },
   },
   async run(invocation) {
     const { args, io } = invocation;
     const timeoutSeconds = toWholeNumber("timeout", args.timeout, 1, 7 * 86_400) ?? 600;
-    const level = toWholeNumber("reasoning-level", args["reasoning-level"], 0, 1000);
+    const execution = readExecution(args);
     const prompt = await readPrompt(args.prompt, io);
     const { world, agent, link, words } = await openLiveTarget(invocation);
     const payload: PromptPayload = {
       prompt,
       ...(args.delivery === undefined ? {} : { delivery: args.delivery }),
-      ...execution(args.model, level),
+      ...execution,
     };
     const accepted = bodyOf(
       await link.client.call("submitRequest", {
@@ -49,7 +46,7 @@ export default command({
     );
     const submission: AgentSubmission = {
       success: true,
-      tracked_agent_id: agent.manifest.agent_id,
+      tracked_agent_id: trackedAgentId(agent.manifest),
       request_id: accepted.request_id,
       request_kind: accepted.request_kind,
       disposition: "accepted",
@@ -72,18 +69,6 @@ export default command({
     };
   },
 });
-
-function execution(model: string | undefined, level: number | undefined): Pick<PromptPayload, "execution"> {
-  if (model === undefined && level === undefined) return {};
-  return {
-    execution: {
-      model: {
-        ...(model === undefined ? {} : { name: model }),
-        ...(level === undefined ? {} : { reasoning: { level } }),
-      },
-    },
-  };
-}
 
 function outcome(record: RequestRecord): Pick<AgentSubmission, "success" | "detail"> {
   const ended = record.evidence.find((one) => one.agent_ended === true);

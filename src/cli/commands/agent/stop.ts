@@ -1,3 +1,4 @@
+import { trackedAgentId } from "../../../services/fleet/projection.ts";
 import { type AgentStop, stopAgent } from "../../../services/fleet/stop-agent.ts";
 import { command } from "../../command.ts";
 import { openTarget } from "../../target.ts";
@@ -15,13 +16,14 @@ export default command({
     return {
       json: {
         success,
-        tracked_agent_id: manifest.agent_id,
+        tracked_agent_id: trackedAgentId(manifest),
         detail,
         manifest_path: manifestPath,
         session_root: sessionRoot,
         gateway: stop.gateway.outcome,
         ended_processes: stop.endedProcesses,
         surviving_pids: stop.survivingPids,
+        ...(stop.interruptedTurns[0] === undefined ? {} : { turn_id: stop.interruptedTurns[0] }),
       },
       text: detail,
       exitCode: success ? 0 : 1,

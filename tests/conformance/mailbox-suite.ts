@@ -1,0 +1,428 @@
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import type { Mail, Mailbox, MailDraft, MailQuery } from "../../src/services/mail/mailbox.ts";
+import { ServiceError, type ServiceErrorCode } from "../../src/system/errors.ts";
+import { until } from "../support/until.ts";
+
+/** Three empty mailboxes that can write to one another, and a folder for files to attach. */
+export interface MailLab extends AsyncDisposable {
+  ada: Mailbox;
+  ben: Mailbox;
+  cleo: Mailbox;
+  folder: string;
+}
+
+const everything: MailQuery = {
+  box: "inbox",
+  readState: "any",
+  answeredState: "any",
+  archived: null,
+  limit: null,
+  since: null,
+  includeBody: false,
+  cursor: null,
+  query: null,
+};
+const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
+
+function letter(to: Mailbox | readonly Mailbox[], rest: Partial<MailDraft> = {}): MailDraft {
+  const receivers = Array.isArray(to) ? to : [to as Mailbox];
+  return { to: receivers.map((one) => one.address), cc: [], subject: "Hello", body: "", ...plain, ...rest };
+}
+
+async function list(mailbox: Mailbox, query: Partial<MailQuery> = {}): Promise<Mail[]> {
+  return (await mailbox.list({ ...everything, ...query })).messages;
+}
+
+/** The message of this subject, once it is there: a carrier may take its time. */
+function arrived(mailbox: Mailbox, subject: string, box = "inbox"): Promise<Mail> {
+  return until(`${subject} in ${box}`, async () =>
+    (await list(mailbox, { box })).find((one) => one.subject === subject),
+  );
+}
+
+/** Sends one after the other and waits for the last; oldest first. */
+async function correspondence(from: Mailbox, to: Mailbox, subjects: readonly string[]): Promise<Mail[]> {
+  const found: Mail[] = [];
+  for (const subject of subjects) {
+    await from.send(letter(to, { subject, body: `the body of ${subject}` }));
+    found.push(await arrived(to, subject));
+  }
+  return found;
+}
+
+async function refusal(work: Promise<unknown>): Promise<ServiceErrorCode | string> {
+  try {
+    await work;
+    return "nothing was refused";
+  } catch (error) {
+    return error instanceof ServiceError ? error.reason : String(error);
+  }
+}
+
+const subjectsOf = (mails: readonly Mail[]) => mails.map((mail) => mail.subject);
+
+/** What every `Mailbox` promises, whatever carries the mail; what `capabilities` excludes is refused. */
+export function mailboxConformance(name: string, open: () => Promise<MailLab>): void {
+  describe(`a mailbox of ${name}`, () => {
+    test("holds what it was sent as unread, and what it sent as read in sent", async () => {
+      await using lab = await open();
+      const own = await lab.ada.send(letter(lab.ben, { subject: "Plan", body: "First line.\n\nSecond." }));
+      expect(own).toMatchObject({ box: "sent", read: true, unread: false, answered: false, archived: false });
+      expect(own.body_text).toBe("First line.\n\nSecond.");
+      const mail = await arrived(lab.ben, "Plan");
+      expect(mail).toMatchObject({
+        box: "inbox",
+        read: false,
+        unread: true,
+        answered: false,
+        archived: false,
+      });
+      expect(mail.body_preview).toBe("First line. Second.");
+      expect(mail.body_text).toBeNull();
+      expect(mail.sender.address).toBe(lab.ada.address);
+      expect(mail.to.map((one) => one.address)).toEqual([lab.ben.address]);
+      expect(mail.created_at_utc).toMatch(/\+00:00$/);
+      expect(subjectsOf(await list(lab.ada, { box: "sent" }))).toEqual(["Plan"]);
+      expect(await list(lab.ada)).toEqual([]);
+      expect(await list(lab.cleo)).toEqual([]);
+    });
+
+    test("gets one copy however often it is named", async () => {
+      await using lab = await open();
+      const { address } = lab.ben;
+      await lab.ada.send(letter([lab.ben, lab.ben], { cc: [address, lab.cleo.address], subject: "Twice" }));
+      const mail = await arrived(lab.ben, "Twice");
+      expect(mail.to.map((one) => one.address)).toEqual([address]);
+      expect(mail.cc.map((one) => one.address)).toEqual([lab.cleo.address]);
+      await arrived(lab.cleo, "Twice");
+      expect(await list(lab.ben)).toHaveLength(1);
+    });
+
+    test("keeps a body to the character", async () => {
+      await using lab = await open();
+      const body = '---\nkey: value\n---\n\n\tTabs, "quotes", `ticks`, ünïcödé 🙂 \u2028 and a last line\n\n';
+      await lab.ada.send(letter(lab.ben, { subject: "Exact", body }));
+      const { message_ref } = await arrived(lab.ben, "Exact");
+      expect((await lab.ben.peek(message_ref)).body_text).toBe(body);
+      expect((await list(lab.ben, { includeBody: true }))[0]?.body_text).toBe(body);
+    });
+
+    test("peeks without a trace and reads for good", async () => {
+      await using lab = await open();
+      const [mail] = await correspondence(lab.ada, lab.ben, ["Look"]);
+      const ref = mail?.message_ref ?? "";
+      expect((await lab.ben.peek(ref)).unread).toBe(true);
+      expect((await lab.ben.peek(ref, { box: "inbox" })).body_text).toBe("the body of Look");
+      expect((await list(lab.ben, { readState: "unread" })).length).toBe(1);
+      expect(await lab.ben.read(ref)).toMatchObject({
+        read: true,
+        unread: false,
+        answered: false,
+        box: "inbox",
+      });
+      expect(await list(lab.ben, { readState: "unread" })).toEqual([]);
+      expect((await lab.ben.peek(ref)).read).toBe(true);
+    });
+
+    test("looks at the box before it marks as read", async () => {
+      await using lab = await open();
+      const [mail] = await correspondence(lab.ada, lab.ben, ["Where"]);
+      const ref = mail?.message_ref ?? "";
+      expect(await refusal(lab.ben.peek(ref, { box: "archive" }))).toBe("invalid_request");
+      expect(await refusal(lab.ben.read(ref, { box: "archive" }))).toBe("invalid_request");
+      expect((await lab.ben.peek(ref)).unread).toBe(true);
+    });
+
+    test("lists the newest first and filters before it counts to the limit", async () => {
+      await using lab = await open();
+      const mails = await correspondence(lab.ada, lab.ben, ["One", "Two", "Three", "Four"]);
+      expect(subjectsOf(await list(lab.ben))).toEqual(["Four", "Three", "Two", "One"]);
+      await lab.ben.mark([mails[3]?.message_ref ?? "", mails[2]?.message_ref ?? ""], { read: true });
+      await lab.ben.mark([mails[1]?.message_ref ?? ""], { answered: true });
+      expect(subjectsOf(await list(lab.ben, { limit: 1, readState: "unread" }))).toEqual(["Two"]);
+      expect(subjectsOf(await list(lab.ben, { limit: 9, readState: "read" }))).toEqual(["Four", "Three"]);
+      expect(subjectsOf(await list(lab.ben, { answeredState: "answered" }))).toEqual(["Two"]);
+      const owed = { answeredState: "unanswered", readState: "unread", limit: 1 } as const;
+      expect(subjectsOf(await list(lab.ben, owed))).toEqual(["One"]);
+      expect(await list(lab.ben, { archived: true })).toEqual([]);
+      expect(await list(lab.ben, { archived: false })).toHaveLength(4);
+    });
+
+    test("begins a list at a time, that time included", async () => {
+      await using lab = await open();
+      await correspondence(lab.ada, lab.ben, ["Before"]);
+      const [mail] = await correspondence(lab.ada, lab.ben, ["Then"]);
+      const since = mail?.created_at_utc ?? "";
+      expect(subjectsOf(await list(lab.ben, { since }))).toContain("Then");
+      expect(await list(lab.ben, { since: since.replace("+00:00", "Z") })).not.toEqual([]);
+      expect(await list(lab.ben, { since: "2199-01-01T00:00:00Z" })).toEqual([]);
+      expect(await refusal(list(lab.ben, { since: "yesterday" }))).toBe("invalid_request");
+    });
+
+    test("turns page after page without a gap or a repeat, also while mail comes in", async () => {
+      await using lab = await open();
+      await correspondence(lab.ada, lab.ben, ["1", "2", "3", "4", "5"]);
+      const first = await lab.ben.list({ ...everything, limit: 2 });
+      expect(subjectsOf(first.messages)).toEqual(["5", "4"]);
+      await correspondence(lab.ada, lab.ben, ["6"]);
+      const second = await lab.ben.list({ ...everything, limit: 2, cursor: first.nextCursor });
+      expect(subjectsOf(second.messages)).toEqual(["3", "2"]);
+      const third = await lab.ben.list({ ...everything, limit: 2, cursor: second.nextCursor });
+      expect(subjectsOf(third.messages)).toEqual(["1"]);
+      expect(third.nextCursor).toBeNull();
+      expect(await refusal(lab.ben.list({ ...everything, cursor: "no cursor" }))).toBe("invalid_request");
+    });
+
+    test("marks all of a batch or nothing", async () => {
+      await using lab = await open();
+      const mails = await correspondence(lab.ada, lab.ben, ["One", "Two"]);
+      const refs = mails.map((mail) => mail.message_ref);
+      const marked = await lab.ben.mark(refs.toReversed(), { read: true, answered: true });
+      expect(marked.map((mail) => mail.message_ref)).toEqual(refs.toReversed());
+      expect(marked.every((mail) => mail.read && mail.answered)).toBe(true);
+      const own = await lab.cleo.send(letter(lab.ada));
+      for (const bad of [own.message_ref, "no-such-message"]) {
+        expect(await refusal(lab.ben.mark([...refs, bad], { read: false }))).toBe("not_found");
+        expect(await refusal(lab.ben.archive([...refs, bad]))).toBe("not_found");
+      }
+      expect(await list(lab.ben, { readState: "read" })).toHaveLength(2);
+      expect(await refusal(lab.ben.mark(refs, {}))).toBe("invalid_request");
+      expect(await refusal(lab.ben.mark([], { read: true }))).toBe("invalid_request");
+    });
+
+    test("archives as read, and takes back out as it was read", async () => {
+      await using lab = await open();
+      const [one, two] = await correspondence(lab.ada, lab.ben, ["One", "Two"]);
+      const refs = [one?.message_ref ?? "", two?.message_ref ?? ""];
+      const archived = { box: "archive", archived: true, read: true };
+      expect(await lab.ben.archive(refs.slice(0, 1))).toMatchObject([archived]);
+      expect(await lab.ben.mark(refs.slice(1), { archived: true })).toMatchObject([archived]);
+      expect(await list(lab.ben)).toEqual([]);
+      expect(await list(lab.ben, { box: "archive", archived: true })).toHaveLength(2);
+      expect(await list(lab.ben, { box: "archive", archived: false })).toEqual([]);
+      expect(await refusal(lab.ben.mark(refs, { read: false }))).toBe("invalid_request");
+      expect(await refusal(lab.ben.mark(refs, { archived: true, read: false }))).toBe("invalid_request");
+      const back = await lab.ben.mark(refs, { archived: false });
+      expect(back).toMatchObject([
+        { box: "inbox", archived: false, read: true },
+        { box: "inbox", archived: false, read: true },
+      ]);
+      expect(await list(lab.ben, { box: "archive" })).toEqual([]);
+    });
+
+    test("moves between boxes, a message being in one at a time", async () => {
+      await using lab = await open();
+      const [mail] = await correspondence(lab.ada, lab.ben, ["Move"]);
+      const ref = mail?.message_ref ?? "";
+      expect(await lab.ben.move([ref], "archive")).toMatchObject([
+        { box: "archive", archived: true, read: true },
+      ]);
+      expect(await lab.ben.move([ref], "inbox")).toMatchObject([
+        { box: "inbox", archived: false, read: true },
+      ]);
+      for (const box of ["", " ", ".", "..", "a/b", "../x", "nul\0"]) {
+        expect(await refusal(lab.ben.move([ref], box))).toBe("invalid_request");
+      }
+      expect((await lab.ben.peek(ref)).box).toBe("inbox");
+    });
+
+    test("replies to whoever wrote, in the same thread, and counts as answered", async () => {
+      await using lab = await open();
+      const [mail] = await correspondence(lab.ada, lab.ben, ["Question"]);
+      const reply = await lab.ben.reply(mail?.message_ref ?? "", { body: "Answer.", ...plain });
+      expect(reply).toMatchObject({ subject: "Re: Question", box: "sent", read: true });
+      expect(reply.to.map((one) => one.address)).toEqual([lab.ada.address]);
+      const answered = await lab.ben.peek(mail?.message_ref ?? "");
+      expect(answered).toMatchObject({ read: true, answered: true, box: "inbox" });
+      const got = await arrived(lab.ada, "Re: Question");
+      expect(got).toMatchObject({ unread: true, answered: false });
+      const [sent] = await list(lab.ada, { box: "sent" });
+      expect(got.thread_ref).toBe(sent?.thread_ref ?? "");
+      const again = await lab.ada.reply(got.message_ref, { body: "Thanks.", ...plain });
+      expect(again.subject).toBe("Re: Question");
+      expect(again.thread_ref).toBe(got.thread_ref);
+    });
+
+    test("knows only its own messages", async () => {
+      await using lab = await open();
+      const own = await lab.ada.send(letter(lab.ben, { subject: "Private" }));
+      const { message_ref } = await arrived(lab.ben, "Private");
+      expect((await lab.ben.peek(message_ref)).subject).toBe("Private");
+      for (const ref of [own.message_ref, `${own.message_ref}x`, "x"]) {
+        const work = [
+          lab.cleo.peek(ref),
+          lab.cleo.read(ref),
+          lab.cleo.reply(ref, { body: "", ...plain }),
+          lab.cleo.mark([ref], { read: true }),
+          lab.cleo.move([ref], "archive"),
+          lab.cleo.archive([ref]),
+        ];
+        expect(await Promise.all(work.map(refusal))).toEqual(work.map(() => "not_found"));
+      }
+      expect(await refusal(lab.ben.peek("carrier-pigeon:1"))).toBe("invalid_request");
+    });
+
+    test("carries attachments whole", async () => {
+      await using lab = await open();
+      const path = join(lab.folder, "report.md");
+      writeFileSync(path, "# Report\n");
+      const attachments = [{ path }, { path, label: "Again" }];
+      await lab.ada.send(letter(lab.ben, { subject: "Files", attachments }));
+      const mail = await arrived(lab.ben, "Files");
+      expect(mail.attachments.map(({ size_bytes, media_type }) => ({ size_bytes, media_type }))).toEqual([
+        { size_bytes: 9, media_type: "text/markdown" },
+        { size_bytes: 9, media_type: "text/markdown" },
+      ]);
+      expect(mail.attachments.map((one) => one.label)).toEqual(["report.md", "Again"]);
+      for (const bad of [join(lab.folder, "absent.txt"), lab.folder]) {
+        const work = lab.ada.send(
+          letter(lab.ben, { subject: "Bad", attachments: [{ path }, { path: bad }] }),
+        );
+        expect(await refusal(work)).toBe("invalid_request");
+      }
+      expect(subjectsOf(await list(lab.ben))).toEqual(["Files"]);
+    });
+
+    test("refuses what is no letter, and nobody gets it", async () => {
+      await using lab = await open();
+      const ben = lab.ben.address;
+      const bad: Partial<MailDraft>[] = [
+        { to: [] },
+        { to: ["ben"] },
+        { to: [`../${ben}`] },
+        { to: [`${ben}\0`] },
+        { to: [`${ben}\r\nBcc: x@y`] },
+        { to: [ben, "no address"] },
+        { cc: ["@"] },
+        { to: Array.from({ length: 10_000 }, (_, index) => `x${index}@${ben.split("@")[1]}`) },
+        { subject: " " },
+        { subject: "Two\r\nlines" },
+        { subject: "nul\0" },
+        { body: "nul\0" },
+      ];
+      const answers = await Promise.all(bad.map((rest) => refusal(lab.ada.send(letter(lab.ben, rest)))));
+      expect(answers).toEqual(bad.map(() => "invalid_request"));
+      expect(await list(lab.ben)).toEqual([]);
+      expect(await list(lab.ada, { box: "sent" })).toEqual([]);
+    });
+
+    test("refuses a recipient that does not exist, where the carrier can know", async () => {
+      await using lab = await open();
+      const nobody = `nobody@${lab.ben.address.split("@")[1]}`;
+      const answer = await refusal(lab.ada.send(letter(lab.ben, { to: [lab.ben.address, nobody] })));
+      if (!lab.ada.capabilities.refusesUnknownRecipients) return;
+      expect(answer).toBe("invalid_request");
+      expect(await list(lab.ben)).toEqual([]);
+    });
+
+    test("has mail to itself once, unread in the inbox", async () => {
+      await using lab = await open();
+      await lab.ada.send(letter([lab.ada, lab.ben], { subject: "To me" }));
+      expect(await arrived(lab.ada, "To me")).toMatchObject({ unread: true, box: "inbox" });
+      await arrived(lab.ben, "To me");
+      if (lab.ada.transport === "filesystem") expect(await list(lab.ada, { box: "sent" })).toEqual([]);
+      expect(await list(lab.ada)).toHaveLength(1);
+    });
+
+    test("takes notes of the operator, or says that it cannot", async () => {
+      await using lab = await open();
+      const note = { subject: "Note", body: "Do it.", ...plain };
+      if (!lab.ada.capabilities.post) {
+        expect(await refusal(lab.ada.post({ ...note, replyPolicy: "none" }))).toBe("unsupported");
+        return;
+      }
+      const oneWay = await lab.ada.post({ ...note, replyPolicy: "none" });
+      expect(oneWay).toMatchObject({ unread: true, box: "inbox", subject: "Note" });
+      expect(oneWay.sender.principal_id).toBe("SVC-operator");
+      expect(oneWay.reply_to).toEqual([]);
+      expect(await refusal(lab.ada.reply(oneWay.message_ref, { body: "", ...plain }))).toBe(
+        "invalid_request",
+      );
+      expect(await lab.ada.peek(oneWay.message_ref)).toMatchObject({ unread: true, answered: false });
+      const answerable = await lab.ada.post({ ...note, replyPolicy: "operator_mailbox" });
+      const reply = await lab.ada.reply(answerable.message_ref, { body: "Done.", ...plain });
+      expect(reply.to).toEqual(oneWay.sender ? [oneWay.sender] : []);
+      expect(await lab.ada.peek(answerable.message_ref)).toMatchObject({ read: true, answered: true });
+    });
+
+    test("keeps the notice and its authentication", async () => {
+      await using lab = await open();
+      if (!lab.ada.capabilities.notify) return;
+      const notifyBlock = { text: "Look at once", placement: "prepend" } as const;
+      const notifyAuth = { scheme: "shared-token", token: "a-secret" } as const;
+      await lab.ada.send(letter(lab.ben, { subject: "Notice", notifyBlock, notifyAuth }));
+      const mail = await arrived(lab.ben, "Notice");
+      expect(mail).toMatchObject({ notify_block: notifyBlock, notify_auth: notifyAuth });
+    });
+
+    test("finds words in subject, sender and body, whatever they look like", async () => {
+      await using lab = await open();
+      await lab.ada.send(letter(lab.ben, { subject: "Quarterly report", body: "Numbers of Köln" }));
+      await lab.cleo.send(letter(lab.ben, { subject: "Lunch", body: "At noon?" }));
+      await arrived(lab.ben, "Quarterly report");
+      await arrived(lab.ben, "Lunch");
+      if (!lab.ben.capabilities.search) {
+        expect(await refusal(list(lab.ben, { query: "lunch" }))).toBe("unsupported");
+        return;
+      }
+      const found = async (query: string) => subjectsOf(await list(lab.ben, { query }));
+      expect(await found("REPORT quarter")).toEqual(["Quarterly report"]);
+      expect(await found("köln")).toEqual(["Quarterly report"]);
+      expect(await found("cleo")).toEqual(["Lunch"]);
+      expect(await found("lunch report")).toEqual([]);
+      for (const hostile of [
+        '"',
+        "lunch OR report",
+        "subject:lunch",
+        "*",
+        "NEAR(",
+        "^",
+        "a'b",
+        "(",
+        "-noon",
+      ]) {
+        expect(await refusal(found(hostile))).toBe("nothing was refused");
+      }
+    });
+
+    test("rings when mail has come", async () => {
+      await using lab = await open();
+      let rings = 0;
+      const end = lab.ben.onArrival(() => {
+        rings += 1;
+      });
+      await lab.ada.send(letter(lab.ben, { subject: "Ring" }));
+      await until("a ring", () => rings > 0);
+      end();
+      end();
+      expect(subjectsOf(await list(lab.ben))).toEqual(["Ring"]);
+    });
+
+    test("keeps every reply in the thread of what it answers", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.nat(), { minLength: 1, maxLength: 8 }), async (choices) => {
+          await using lab = await open();
+          await lab.ada.send(letter(lab.ben, { subject: "Root" }));
+          await arrived(lab.ben, "Root");
+          for (const choice of choices) {
+            const author = choice % 2 === 0 ? lab.ben : lab.ada;
+            const inbox = await list(author);
+            const parent = inbox[choice % Math.max(1, inbox.length)];
+            if (!parent) continue;
+            const reply = await author.reply(parent.message_ref, { body: String(choice), ...plain });
+            expect(reply.thread_ref).toBe(parent.thread_ref);
+            const other = author === lab.ben ? lab.ada : lab.ben;
+            const count = (await list(author, { box: "sent" })).length;
+            await until("the reply", async () => (await list(other)).length >= count);
+          }
+          const all = [...(await list(lab.ada)), ...(await list(lab.ben))];
+          expect(new Set(all.map((mail) => mail.thread_ref)).size).toBe(1);
+        }),
+        { numRuns: 8 },
+      );
+    });
+  });
+}

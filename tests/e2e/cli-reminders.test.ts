@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type CliAgent, launched } from "../support/cli-agent.ts";
+import { followEvents, type GatewayEvents } from "../support/gateway-events.ts";
+import { until } from "../support/until.ts";
+
+let at: CliAgent;
+let events: GatewayEvents;
+beforeAll(async () => {
+  at = await launched();
+  await at.ready();
+  events = await followEvents(at.baseUrl);
+}, 60_000);
+afterAll(async () => {
+  await events[Symbol.asyncDispose]();
+  await at[Symbol.asyncDispose]();
+});
+
+const single = ["agents", "single", "--agent-name", "worker"];
+const create = async (...flags: string[]) => {
+  const run = await at.lab.mgr(...single, "gateway", "reminders", "create", ...flags, "--json");
+  expect([run.exitCode, run.stderr]).toEqual([0, ""]);
+  return String((run.json() as { reminders: { reminder_id: string }[] }).reminders[0]?.reminder_id);
+};
+const get = async (id: string) =>
+  (await at.lab.mgr(...single, "gateway", "reminders", "get", id, "--json")).json();
+const happened = (kind: string, id: string) =>
+  events.until((event) => event.kind === kind && event["reminder_id"] === id, 20_000);
+const timesHeard = (text: string) => at.heard().filter((one) => one === text).length;
+
+describe("a reminder of a real agent", () => {
+  test("reaches it once when it is due, and is gone", async () => {
+    const id = await create("--title", "once", "--prompt", "FAST", "--start-after-seconds", "0.2");
+    await happened("reminder_completed", id);
+    expect(timesHeard("FAST")).toBe(1);
+    const gone = await at.lab.mgr(...single, "gateway", "reminders", "get", id);
+    expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining("no reminder with this id")]);
+  }, 60_000);
+
+  test("repeats on its cadence until it is removed", async () => {
+    const words = ["--title", "again", "--prompt", "SILENT 20", "--start-after-seconds", "0.1"];
+    const id = await create(...words, "--interval-seconds", "1.5");
+    await until("the third delivery", () => timesHeard("SILENT 20") >= 3, 20_000);
+    const removed = await at.lab.mgr(...single, "gateway", "reminders", "remove", id);
+    expect([removed.exitCode, removed.stdout]).toEqual([0, expect.stringContaining(id)]);
+    const { next_due_at_utc: first } = await happened("reminder_completed", id);
+    const { next_due_at_utc: second } = await events.until((event) => {
+      const { kind, reminder_id, next_due_at_utc: due } = event;
+      return kind === "reminder_completed" && reminder_id === id && due !== undefined && due !== first;
+    }, 1_000);
+    const step = Date.parse(String(second)) - Date.parse(String(first));
+    expect([step % 1500, step > 0]).toEqual([0, true]);
+  }, 60_000);
+
+  test("is overdue while the agent is busy, says why, then is delivered", async () => {
+    await at.ready();
+    const queued = await at.type("agents single --agent-name worker prompt --prompt", "SLOW 4000");
+    expect(queued.exitCode).toBe(0);
+    await at.busy();
+    const id = await create("--title", "later", "--prompt", "FAST\nFAST", "--start-after-seconds", "0.05");
+    await happened("reminder_deferred", id);
+    expect(await get(id)).toMatchObject({ delivery_state: "overdue", waiting: { reason: "not_ready" } });
+    const shown = await at.type("agents single --agent-name worker gateway reminders list");
+    expect(shown.stdout).toMatch(new RegExp(`${id} .*overdue .*later`));
+    expect(timesHeard("FAST\nFAST")).toBe(0);
+    await happened("reminder_completed", id);
+    expect(timesHeard("FAST\nFAST")).toBe(1);
+  }, 60_000);
+
+  test("presses keys", async () => {
+    await at.ready();
+    const id = await create(
+      "--title",
+      "keys",
+      "--sequence",
+      "FAST <[BSpace]>",
+      "--start-after-seconds",
+      "0.05",
+    );
+    await happened("reminder_completed", id);
+    await until("the keys to arrive", () => timesHeard("FAST") === 2);
+  }, 60_000);
+});
+
+describe("the commands", () => {
+  test("rank, pause, resume and list", async () => {
+    const later = ["--start-after-seconds", "3600", "--prompt", "x"];
+    const one = await create("--title", "one", ...later);
+    const two = await create("--title", "two", ...later, "--before-all", "--paused", "yes");
+    const listed = await at.type("agents single --agent-name worker gateway reminders list --json");
+    expect(listed.json()).toMatchObject({
+      effective_reminder_id: two,
+      reminders: [
+        { reminder_id: two, ranking: -1, paused: true },
+        { reminder_id: one, ranking: 0, blocked_by_reminder_id: two },
+      ],
+    });
+    const due = (await get(two))["next_due_at_utc"];
+    const changed = await at.lab.mgr(
+      ...single,
+      ...["gateway", "reminders", "set", two, "--after-all", "--paused", "no", "--json"],
+    );
+    expect(changed.json()).toMatchObject({
+      title: "two",
+      ranking: 1,
+      paused: false,
+      next_due_at_utc: due,
+      selection_state: "blocked",
+    });
+    const nothing = await at.lab.mgr(...single, "gateway", "reminders", "set", two);
+    expect([nothing.exitCode, nothing.stderr]).toEqual([2, expect.stringContaining("nothing")]);
+    for (const id of [one, two]) await at.lab.mgr(...single, "gateway", "reminders", "remove", id);
+    const empty = await at.type("agents single --agent-name worker gateway reminders list");
+    expect(empty.stdout).toBe("no reminders\n");
+  }, 60_000);
+
+  test("tell what is wrong", async () => {
+    const flags = ["--title", "t", "--sequence", "<[Home]>", "--start-after-seconds", "5"];
+    const refused = await at.lab.mgr(...single, "gateway", "reminders", "create", ...flags);
+    expect([refused.exitCode, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("body.reminders.0.send_keys.sequence: unknown key <[Home]>"),
+    ]);
+    const unusable = await at.lab.mgr(...single, "gateway", "reminders", "create", ...flags.slice(0, 4));
+    expect([unusable.exitCode, unusable.stderr]).toEqual([2, expect.stringContaining("--deliver-at-utc")]);
+  }, 60_000);
+});
+
+test("what a gateway takes with it is told by the next one", async () => {
+  await using agent = await launched();
+  const make = ["gateway", "reminders", "create", "--title", "lost", "--prompt", "x"];
+  const run = (...words: string[]) => agent.lab.mgr(...single, ...words);
+  expect((await run(...make, "--start-after-seconds", "3600")).exitCode).toBe(0);
+  await run("gateway", "detach");
+  const attached = await run("gateway", "attach", "--json");
+  expect(attached.json()).toMatchObject({ reminders_lost: { count: 1 } });
+  expect((await run("gateway", "status")).stdout).toContain("reminders lost");
+
+  expect((await run(...make, "--start-after-seconds", "3600")).exitCode).toBe(0);
+  agent.lab.kill(agent.gatewayPid());
+  await until("the gateway to be gone", () => !agent.lab.alive(agent.gatewayPid()));
+  const again = await run("gateway", "attach", "--json");
+  expect(again.json()).toMatchObject({ reminders_lost: { count: 1 } });
+  const history = await Bun.file(`${agent.sessionRoot}/gateway/events.jsonl`).text();
+  expect(history.match(/"kind":"reminder_lost_on_restart"/g)).toHaveLength(2);
+}, 60_000);

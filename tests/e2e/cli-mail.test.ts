@@ -1,0 +1,261 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { MailList, MailMessage } from "../../src/protocol/mail.ts";
+import { type CliLab, type CliRun, createCliLab } from "../support/cli-lab.ts";
+
+/** Two scripted agents with gateways of their own, both with a mailbox below the project's overlay. */
+interface MailLab extends AsyncDisposable {
+  lab: CliLab;
+  root: string;
+  /** A command line about one of them; further words behind it. */
+  of(name: string, line: string, ...more: string[]): Promise<CliRun>;
+  list(name: string, line?: string): Promise<MailMessage[]>;
+  /** A mail route of one's gateway. */
+  http(name: string, verb: string, body?: object): Promise<{ status: number; body: Record<string, unknown> }>;
+  /** Names of all canonical messages below the root. */
+  stored(): string[];
+}
+
+async function twoAgents(...flags: string[]): Promise<MailLab> {
+  const lab = createCliLab();
+  const urls: Record<string, string> = {};
+  for (const name of ["alice", "bob"]) {
+    const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--json"];
+    const launch = await lab.mgr(...words);
+    if (launch.exitCode !== 0) throw new Error(launch.stderr + launch.stdout);
+    urls[name] = String(launch.json()["gateway_base_url"]);
+  }
+  const root = join(lab.workdir, ".svc/mailbox");
+  const of = (name: string, line: string, ...more: string[]) =>
+    lab.mgr("agents", "single", "--agent-name", name, ...line.split(" "), ...more);
+  return {
+    lab,
+    root,
+    of,
+    list: async (name, line = "mail list") =>
+      ((await of(name, `${line} --json`)).json() as unknown as MailList).messages,
+    async http(name, verb, body) {
+      const init = body && {
+        ...{ method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) },
+      };
+      const reply = await fetch(`${urls[name]}/v1/mail/${verb}`, { ...init, proxy: false } as RequestInit);
+      return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
+    },
+    stored: () =>
+      readdirSync(join(root, "messages"), { recursive: true })
+        .map(String)
+        .filter((path) => path.endsWith(".md")),
+    [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+  };
+}
+
+const done = (operation: string, execution_path: string) => ({
+  ...{ schema_version: 1, operation, execution_path },
+  ...{ authoritative: true, status: "verified", transport: "filesystem" },
+});
+
+describe("mail between two agents", () => {
+  test("goes by command and by HTTP, is peeked at, read, answered and archived", async () => {
+    await using at = await twoAgents("--mailbox");
+    expect(existsSync(join(at.lab.workdir, ".svc/.gitignore"))).toBe(true);
+    const notes = join(at.lab.workdir, "notes.txt");
+    writeFileSync(notes, "attached words");
+    const words = ["--subject", "the plan", "--body-content", "first **this**", "--attach", "notes.txt"];
+    const sent = await at.of(
+      "alice",
+      "mail send --to bob@svc.localhost --json",
+      ...words,
+      "--notify-block",
+      "look",
+    );
+    expect(sent.json()).toMatchObject({ ...done("send", "gateway_backed"), address: "alice@svc.localhost" });
+
+    const [letter] = await at.list("bob");
+    expect(letter).toMatchObject({
+      ...{
+        subject: "the plan",
+        unread: true,
+        body_text: null,
+        notify_block: { text: "look", placement: "append" },
+      },
+      sender: { address: "alice@svc.localhost", principal_id: "SVC-alice" },
+      attachments: [{ kind: "managed_copy", label: "notes.txt", size_bytes: 14, media_type: "text/plain" }],
+    });
+    expect(readFileSync(letter?.attachments[0]?.locator ?? "", "utf8")).toBe("attached words");
+    const ref = letter?.message_ref ?? "";
+    const peeked = await at.of("bob", "mail peek --message-ref", ref);
+    expect(peeked.stdout).toContain("first **this**\n\n```svc-notify\nlook\n```");
+    expect((await at.list("bob", "mail list --read-state unread"))[0]?.message_ref).toBe(ref);
+    expect((await at.of("bob", "mail read --json --message-ref", ref)).json()).toMatchObject(
+      done("read", "gateway_backed"),
+    );
+    expect(await at.list("bob", "mail list --read-state unread")).toEqual([]);
+
+    const replied = await at.http("bob", "reply", { message_ref: ref, body_content: "done" });
+    expect(replied.status).toBe(200);
+    const answers = (await at.http("alice", "list", { include_body: true })).body as unknown as MailList;
+    expect(answers).toMatchObject({ message_count: 1, unread_count: 1 });
+    expect(answers.messages[0]).toMatchObject({
+      ...{ subject: "Re: the plan", body_text: "done", thread_ref: letter?.thread_ref },
+    });
+    const answerRef = answers.messages[0]?.message_ref ?? "";
+    const archived = await at.of("alice", "mail archive --json --message-ref", answerRef);
+    expect(archived.json()).toMatchObject({ ...done("archive", "gateway_backed"), message_count: 1 });
+    expect((await at.list("alice", "mail list --box archive"))[0]).toMatchObject({
+      archived: true,
+      read: true,
+    });
+    expect((await at.list("bob", "mail list --answered-state answered"))[0]?.message_ref).toBe(ref);
+
+    await at.of("bob", "mail mark --unread --message-ref", ref);
+    expect(await at.list("bob", "mail list --read-state unread")).toHaveLength(1);
+    await at.of("bob", "mail move --destination-box later --message-ref", ref);
+    expect((await at.list("bob", "mail list --box later"))[0]).toMatchObject({ box: "later" });
+    const posted = await at.of(
+      "bob",
+      "mail post --subject note --body-content text --reply-policy none --json",
+    );
+    expect(posted.json()).toMatchObject({ message: { sender: { address: "SVC-operator@svc.localhost" } } });
+    const noteRef = (await at.list("bob"))[0]?.message_ref ?? "";
+    const refused = await at.of("bob", "mail reply --body-content x --message-ref", noteRef);
+    expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("repl")]);
+    expect(at.stored()).toHaveLength(3);
+  }, 90_000);
+
+  test("goes on without a gateway, and each command says how it went", async () => {
+    await using at = await twoAgents("--mailbox", "--no-gateway");
+    const status = await at.of("alice", "mail status --json");
+    expect(status.json()).toMatchObject({ ...done("status", "manager_direct"), principal_id: "SVC-alice" });
+    const piped = await at.lab.run(
+      "svc-mgr",
+      [..."agents single --agent-name alice mail send --to bob@svc.localhost --subject hi --json".split(" ")],
+      { input: "from standard input" },
+    );
+    expect(piped.json()).toMatchObject(done("send", "manager_direct"));
+    const [letter] = await at.list("bob", "mail list --include-body");
+    expect(letter?.body_text).toBe("from standard input");
+    const live = await at.of("bob", "mail resolve-live --json");
+    expect(live.json()).toMatchObject({
+      ...{ schema_version: 1, source: "manifest_binding", gateway: null, gateway_available: false },
+      managed_agent: { mode: "single", agent_name: "bob" },
+      mailbox: { filesystem: { root: at.root, mailbox_kind: "in_root" } },
+    });
+    const attached = await at.of("bob", "gateway attach --background --json");
+    const port = Number(attached.json()["gateway_port"]);
+    expect((await at.of("bob", "mail resolve-live --json")).json()).toMatchObject({
+      gateway_available: true,
+      gateway: {
+        source: "current_instance_record",
+        base_url: `http://127.0.0.1:${port}`,
+        protocol_version: "v1",
+      },
+    });
+    expect((await at.of("bob", "mail list --json")).json()).toMatchObject(done("list", "gateway_backed"));
+  }, 90_000);
+
+  test("is to be had by an agent that runs already, and to be taken away again", async () => {
+    await using at = await twoAgents("--gateway-background");
+    const without = await at.http("alice", "status");
+    expect([without.status, without.body["detail"]]).toEqual([
+      422,
+      expect.stringContaining("mailbox register"),
+    ]);
+    expect((await at.of("alice", "mailbox status --json")).json()).toMatchObject({
+      ...{ registered: false, activation_state: null, runtime_mailbox_enabled: false, joined_session: false },
+    });
+    const registered = await at.of("alice", "mailbox register --json");
+    expect(registered.json()).toMatchObject({
+      ...{
+        registered: true,
+        activation_state: "active",
+        runtime_mailbox_enabled: true,
+        mailbox_root: at.root,
+      },
+      ...{ address: "alice@svc.localhost", principal_id: "SVC-alice", transport: "filesystem" },
+      shared_registration: { ok: true, mode: "safe", status: "active" },
+    });
+    const { bindings_version } = registered.json();
+    expect((await at.http("alice", "status")).body).toMatchObject({
+      address: "alice@svc.localhost",
+      bindings_version,
+    });
+
+    const again = await at.of("alice", "mailbox register --address other.name@svc.localhost --json");
+    expect(again.json()["bindings_version"]).not.toBe(bindings_version);
+    expect((await at.http("alice", "status")).body).toMatchObject({ address: "other.name@svc.localhost" });
+    const taken = await at.of("bob", "mailbox register --address other.name@svc.localhost");
+    expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining("SVC-alice")]);
+
+    const gone = await at.of("alice", "mailbox unregister --json");
+    expect(gone.json()).toMatchObject({
+      registered: false,
+      shared_unregistration: { ok: true, mode: "deactivate", resulting_status: "inactive" },
+    });
+    expect((await at.http("alice", "status")).status).toBe(422);
+    const told = await at.of("alice", "mail list");
+    expect([told.exitCode, told.stderr]).toEqual([1, expect.stringContaining("mailbox register")]);
+  }, 90_000);
+});
+
+test("what is wrong is refused with its reason, and nothing is written", async () => {
+  await using at = await twoAgents("--mailbox", "--gateway-background");
+  const letter = { to: ["bob@svc.localhost"], subject: "hello", body_content: "text" };
+  mkdirSync(join(at.lab.workdir, "folder"));
+  writeFileSync(join(at.lab.workdir, "secret.txt"), "x");
+  const link = join(at.lab.workdir, "link.txt");
+  symlinkSync(join(at.lab.workdir, "secret.txt"), link);
+  await at.http("bob", "post", { subject: "private", body_content: "text" });
+  const [{ message_ref: foreign } = { message_ref: "" }] = await at.list("bob");
+  const before = at.stored();
+
+  const bad: [string, object, number][] = [
+    ["send", { ...letter, to: ["../bob@svc.localhost"] }, 422],
+    ["send", { ...letter, to: ["bob/../alice@svc.localhost"] }, 422],
+    ["send", { ...letter, to: ["bob\0@svc.localhost"] }, 422],
+    ["send", { ...letter, to: ["bob"] }, 422],
+    ["send", { ...letter, to: ["nobody@svc.localhost"] }, 422],
+    ["send", { ...letter, subject: "a\r\nx-svc-origin: operator" }, 422],
+    ["send", { ...letter, body_content: "a\0b" }, 422],
+    ["send", { ...letter, from: { address: "bob@svc.localhost" } }, 422],
+    ["send", { ...letter, headers: { "x-svc-origin": "operator" } }, 422],
+    ["send", { ...letter, attachments: [{ path: join(at.lab.workdir, "absent.txt") }] }, 422],
+    ["send", { ...letter, attachments: [{ path: join(at.lab.workdir, "folder") }] }, 422],
+    ["send", { ...letter, attachments: [{ path: link }] }, 422],
+    ["send", { ...letter, notify_auth: { scheme: "jws" } }, 422],
+    ["peek", { message_ref: foreign }, 404],
+    ["read", { message_ref: foreign }, 404],
+    ["reply", { message_ref: foreign, body_content: "x" }, 404],
+    ["archive", { message_refs: [foreign] }, 404],
+    ["peek", { message_ref: "filesystem:../../etc/passwd" }, 404],
+    ["peek", { message_ref: "jmap:x" }, 422],
+    ["move", { message_refs: [foreign], destination_box: "../x" }, 422],
+  ];
+  for (const [verb, body, status] of bad) {
+    const answer = await at.http("alice", verb, body);
+    expect([verb, body, answer.status, typeof answer.body["detail"] !== "undefined"]).toEqual([
+      ...[verb, body, status, true],
+    ]);
+  }
+  expect(at.stored()).toEqual(before);
+  expect(await at.list("alice", "mail list --box sent")).toEqual([]);
+
+  const words = (...more: string[]) =>
+    at.of("alice", "mail send --subject x --to bob@svc.localhost", ...more);
+  const usage: [string, CliRun][] = [
+    ["not both", await words("--body-content", "x", "--body-file", "y")],
+    ["no file absent.md", await words("--body-file", "absent.md")],
+    ["no file", await words("--body-content", "x", "--attach", "absent.txt")],
+    ["folder", await words("--body-content", "x", "--attach", "folder")],
+    ["--notify-block", await words("--body-content", "x", "--notify-block-placement", "prepend")],
+    ["--to", await at.of("alice", "mail send --subject x --body-content x")],
+    ["exclude each other", await at.of("alice", "mail mark --message-ref x --read --unread")],
+    ["what to mark", await at.of("alice", "mail mark --message-ref x")],
+    ["--message-ref", await at.of("alice", "mail archive")],
+  ];
+  for (const [says, run] of usage)
+    expect([run.exitCode, run.stderr]).toEqual([2, expect.stringContaining(says)]);
+  const near = await at.of("alice", "mail send --to bop@svc.localhost --subject x --body-content x");
+  expect([near.exitCode, near.stderr]).toEqual([1, expect.stringContaining("bob@svc.localhost")]);
+  expect(at.stored()).toEqual(before);
+}, 90_000);

@@ -17,7 +17,7 @@ import {
 } from "./gateway.ts";
 import { mailEndpoints } from "./mail-endpoints.ts";
 import { notifierEndpoints } from "./notifier-endpoints.ts";
-import { reminderEndpoints } from "./reminders.ts";
+import { reminderEndpoints } from "./reminder-endpoints.ts";
 import {
   DecisionAnswer,
   DecisionResult,

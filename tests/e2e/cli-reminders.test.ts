@@ -17,12 +17,12 @@ afterAll(async () => {
 
 const single = ["agents", "single", "--agent-name", "worker"];
 const create = async (...flags: string[]) => {
-  const run = await at.lab.mgr(...single, "gateway", "reminders", "create", ...flags, "--json");
+  const run = await at.type("agents single --agent-name worker gateway reminders create --json", ...flags);
   expect([run.exitCode, run.stderr]).toEqual([0, ""]);
   return String((run.json() as { reminders: { reminder_id: string }[] }).reminders[0]?.reminder_id);
 };
 const get = async (id: string) =>
-  (await at.lab.mgr(...single, "gateway", "reminders", "get", id, "--json")).json();
+  (await at.type("agents single --agent-name worker gateway reminders get --json", id)).json();
 const happened = (kind: string, id: string) =>
   events.until((event) => event.kind === kind && event["reminder_id"] === id, 20_000);
 const timesHeard = (text: string) => at.heard().filter((one) => one === text).length;
@@ -32,7 +32,7 @@ describe("a reminder of a real agent", () => {
     const id = await create("--title", "once", "--prompt", "FAST", "--start-after-seconds", "0.2");
     await happened("reminder_completed", id);
     expect(timesHeard("FAST")).toBe(1);
-    const gone = await at.lab.mgr(...single, "gateway", "reminders", "get", id);
+    const gone = await at.type("agents single --agent-name worker gateway reminders get", id);
     expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining("no reminder with this id")]);
   }, 60_000);
 
@@ -40,7 +40,7 @@ describe("a reminder of a real agent", () => {
     const words = ["--title", "again", "--prompt", "SILENT 20", "--start-after-seconds", "0.1"];
     const id = await create(...words, "--interval-seconds", "1.5");
     await until("the third delivery", () => timesHeard("SILENT 20") >= 3, 20_000);
-    const removed = await at.lab.mgr(...single, "gateway", "reminders", "remove", id);
+    const removed = await at.type("agents single --agent-name worker gateway reminders remove", id);
     expect([removed.exitCode, removed.stdout]).toEqual([0, expect.stringContaining(id)]);
     const { next_due_at_utc: first } = await happened("reminder_completed", id);
     const { next_due_at_utc: second } = await events.until((event) => {
@@ -95,9 +95,9 @@ describe("the commands", () => {
       ],
     });
     const due = (await get(two))["next_due_at_utc"];
-    const changed = await at.lab.mgr(
-      ...single,
-      ...["gateway", "reminders", "set", two, "--after-all", "--paused", "no", "--json"],
+    const changed = await at.type(
+      "agents single --agent-name worker gateway reminders set --after-all --paused no --json",
+      two,
     );
     expect(changed.json()).toMatchObject({
       title: "two",
@@ -106,21 +106,25 @@ describe("the commands", () => {
       next_due_at_utc: due,
       selection_state: "blocked",
     });
-    const nothing = await at.lab.mgr(...single, "gateway", "reminders", "set", two);
+    const nothing = await at.type("agents single --agent-name worker gateway reminders set", two);
     expect([nothing.exitCode, nothing.stderr]).toEqual([2, expect.stringContaining("nothing")]);
-    for (const id of [one, two]) await at.lab.mgr(...single, "gateway", "reminders", "remove", id);
+    for (const id of [one, two])
+      await at.type("agents single --agent-name worker gateway reminders remove", id);
     const empty = await at.type("agents single --agent-name worker gateway reminders list");
     expect(empty.stdout).toBe("no reminders\n");
   }, 60_000);
 
   test("tell what is wrong", async () => {
     const flags = ["--title", "t", "--sequence", "<[Home]>", "--start-after-seconds", "5"];
-    const refused = await at.lab.mgr(...single, "gateway", "reminders", "create", ...flags);
+    const refused = await at.type("agents single --agent-name worker gateway reminders create", ...flags);
     expect([refused.exitCode, refused.stderr]).toEqual([
       1,
       expect.stringContaining("body.reminders.0.send_keys.sequence: unknown key <[Home]>"),
     ]);
-    const unusable = await at.lab.mgr(...single, "gateway", "reminders", "create", ...flags.slice(0, 4));
+    const unusable = await at.type(
+      "agents single --agent-name worker gateway reminders create",
+      ...flags.slice(0, 4),
+    );
     expect([unusable.exitCode, unusable.stderr]).toEqual([2, expect.stringContaining("--deliver-at-utc")]);
   }, 60_000);
 });

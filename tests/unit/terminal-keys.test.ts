@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type KeyToken, keyNames, parseKeySequence, withOneEnter } from "../../src/services/terminal/keys.ts";
+import { type KeyToken, keyNames, parseKeySequence } from "../../src/services/terminal/keys.ts";
 
 const text = (value: string): KeyToken => ({ kind: "text", text: value });
 const key = (name: (typeof keyNames)[number]): KeyToken => ({ kind: "key", name });
@@ -88,18 +88,5 @@ describe("the send-keys grammar", () => {
         });
       }),
     );
-  });
-});
-
-describe("ensure_enter leaves exactly one Enter at the end", () => {
-  test.each([
-    { id: "adds one", given: "a", want: "a<[Enter]>" },
-    { id: "keeps one", given: "a<[Enter]>", want: "a<[Enter]>" },
-    { id: "drops further ones", given: "<[Up]><[Enter]><[Enter]>", want: "<[Up]><[Enter]>" },
-    { id: "keeps those in the middle", given: "<[Enter]>b", want: "<[Enter]>b<[Enter]>" },
-    { id: "of nothing but Enter one stays", given: "<[Enter]><[Enter]>", want: "<[Enter]>" },
-    { id: "a blank behind it is text", given: "a<[Enter]> ", want: "a<[Enter]> <[Enter]>" },
-  ])("$id", ({ given, want }) => {
-    expect(withOneEnter(given)).toBe(want);
   });
 });

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { reminderEndpoints as endpoints } from "../../protocol/reminders.ts";
+import { reminderEndpoints as endpoints } from "../../protocol/reminder-endpoints.ts";
 import { repliesOf } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import type { GatewayServices } from "./services.ts";

@@ -1,7 +1,7 @@
 import type { ReminderDefinition } from "../../protocol/reminders.ts";
 import type { ValidationIssue } from "../../protocol/wire.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { parseKeySequence } from "../terminal/keys.ts";
+import { keySequenceProblem } from "../agent/key-sequence.ts";
 import type { Reminder } from "./reminder.ts";
 import { isTellable, parseDeliverAt } from "./schedule.ts";
 
@@ -108,8 +108,8 @@ function faultsOfInterval({ mode, interval_seconds }: ReminderDefinition): Valid
 function faultsOfKeys({ send_keys: keys }: ReminderDefinition, exactKeys: boolean): ValidationIssue[] {
   if (!keys) return [];
   if (!exactKeys) return [issue(["send_keys"], "keys do not arrive exactly at this kind of session")];
-  const parsed = parseKeySequence(keys.sequence);
-  return parsed.ok ? [] : [issue(["send_keys", "sequence"], parsed.message)];
+  const problem = keySequenceProblem(keys.sequence);
+  return problem === null ? [] : [issue(["send_keys", "sequence"], problem)];
 }
 
 /** Null for a `deliver_at_utc` that is no time; the present where neither is given. */

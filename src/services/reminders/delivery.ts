@@ -1,7 +1,7 @@
 import type { Evidence } from "../../protocol/gateway.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Agent, Refusal } from "../agent/agent.ts";
-import { withOneEnter } from "../terminal/keys.ts";
+import { withOneEnter } from "../agent/key-sequence.ts";
 import type { Reminder } from "./reminder.ts";
 
 export type Delivery =

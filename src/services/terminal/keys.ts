@@ -49,14 +49,6 @@ export function parseKeySequence(sequence: string, escapeSpecialKeys = false): K
   return { ok: true, tokens };
 }
 
-/** The same sequence with exactly one `<[Enter]>` at its end (contract 4.3, `ensure_enter` of reminders). Pure. */
-export function withOneEnter(sequence: string): string {
-  const enter = "<[Enter]>";
-  let end = sequence.length;
-  while (sequence.endsWith(enter, end)) end -= enter.length;
-  return sequence.slice(0, end) + enter;
-}
-
 function isKeyName(name: string): name is KeyName {
   return (keyNames as readonly string[]).includes(name);
 }

@@ -22,20 +22,27 @@ export function inspectDatabase(path: string): FileVerdict {
 }
 
 /**
- * The rows of a table that can still be read from a file that may be broken, as objects by column name, in the order
- * of rowid; what cannot be read is left out. Never throws.
+ * Visits the rows of a table that can still be read from a file that may be broken, as objects by column name; what
+ * cannot be read is left out. Throws only what `visit` throws.
  */
-export function salvageRows(path: string, table: "message_state" | "registrations" | "seeded"): unknown[] {
-  const rows: unknown[] = [];
+export function salvageRows(
+  path: string,
+  table: "message_state" | "registrations",
+  visit: (row: Record<string, unknown>) => void,
+): void {
+  const rows = readableRows(path, table);
+  for (let next = rows.next(); !next.done; next = rows.next()) visit(next.value);
+}
+
+function* readableRows(path: string, table: string): Generator<Record<string, unknown>, void> {
+  let database: Database | null = null;
   try {
-    const database = new Database(path, { readwrite: true, create: false });
-    try {
-      for (const row of database.query(`SELECT * FROM ${table} NOT INDEXED`).iterate()) rows.push(row);
-    } finally {
-      database.close();
-    }
+    database = new Database(path, { readwrite: true, create: false });
+    const query = database.query<Record<string, unknown>, []>(`SELECT * FROM ${table} NOT INDEXED`);
+    yield* query.iterate();
   } catch {
     // What was read until then is what there is.
+  } finally {
+    database?.close();
   }
-  return rows;
 }

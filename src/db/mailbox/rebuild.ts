@@ -28,7 +28,9 @@ export interface CatalogRebuild {
   noteEvidence(rows: readonly Evidence[]): void;
   evidenceOf(messageId: string): Evidence[];
   knows(messageId: string): boolean;
-  hasMessages(): boolean;
+  /** Whether anything was ever delivered by this very file. */
+  everDelivered(): boolean;
+  knowsAttachment(attachmentId: string): boolean;
   /** Replaces the rows of messages that are known and differ, adds those that are not. */
   index(batch: readonly IndexedMessage[]): void;
   /** Notes that the canonical file is there. */
@@ -39,6 +41,10 @@ export interface CatalogRebuild {
   /** Who the newest message from or to this address says its owner is. */
   ownerBySender(address: string): string | null;
   renewGeneration(generation: string): void;
+  /** Runs `work` while nobody else writes, so that no delivery stands between a look and a deed. */
+  whileQuiet(work: () => void): void;
+  /** Puts everything into the file itself, so that it can be moved. */
+  flush(): void;
   counts(): { messages: number; projections: number; registrations: number };
 }
 
@@ -53,6 +59,11 @@ export function rebuildCatalog(store: CatalogStore): CatalogRebuild {
     .select()
     .from(messages)
     .where(eq(messages.messageId, value("id")))
+    .prepare();
+  const attachmentById = db
+    .select({ id: attachments.attachmentId })
+    .from(attachments)
+    .where(eq(attachments.attachmentId, value("id")))
     .prepare();
 
   function replace({ message, recipients: to, attachments: files, projections: where }: IndexedMessage) {
@@ -87,7 +98,8 @@ export function rebuildCatalog(store: CatalogStore): CatalogRebuild {
         sql`SELECT message_id AS messageId, registration_id AS registrationId, folder FROM evidence WHERE message_id = ${messageId}`,
       ),
     knows: (id) => byId.get({ id }) !== undefined,
-    hasMessages: () => db.select({ id: messages.messageId }).from(messages).limit(1).get() !== undefined,
+    everDelivered: () => db.all(sql`SELECT 1 FROM sqlite_sequence WHERE name = 'projections'`).length > 0,
+    knowsAttachment: (id) => attachmentById.get({ id }) !== undefined,
     index(batch) {
       if (batch.every((one) => isUnchanged(one))) return;
       store.write("sql:mail-repair.index", () => {
@@ -113,16 +125,18 @@ export function rebuildCatalog(store: CatalogStore): CatalogRebuild {
         }
       }),
     ownerBySender: (address) =>
-      db.get<{ owner: string } | undefined>(
+      db.all<{ owner: string }>(
         sql`SELECT owner FROM (
           SELECT sender_principal_id AS owner, created_at_utc FROM messages WHERE sender_address = ${address}
           UNION ALL
           SELECT principal_id, messages.created_at_utc FROM recipients JOIN messages USING (message_id)
             WHERE address = ${address}
         ) ORDER BY created_at_utc DESC LIMIT 1`,
-      )?.owner ?? null,
+      )[0]?.owner ?? null,
     renewGeneration: (generation) =>
       store.write("sql:mail-repair.generation", () => void db.update(catalog).set({ generation }).run()),
+    whileQuiet: (work) => store.write("sql:mail-repair.quiet", () => work()),
+    flush: () => void db.all(sql`PRAGMA wal_checkpoint(TRUNCATE)`),
     counts: () => ({
       messages: db.select({ n: count() }).from(messages).get()?.n ?? 0,
       projections: db.select({ n: count() }).from(projections).get()?.n ?? 0,

@@ -9,7 +9,7 @@ import { moveLink, placeLink } from "./links.ts";
 
 const batch = 500;
 /** So much of a body can be searched. */
-const searchableChars = 1024 * 1024;
+export const searchableChars = 1024 * 1024;
 
 export interface Seeding {
   files: Files;

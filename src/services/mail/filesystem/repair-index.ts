@@ -1,0 +1,162 @@
+import { join } from "node:path";
+import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import { openCatalog } from "../../../db/mailbox/catalog.ts";
+import { inspectDatabase, salvageRows } from "../../../db/mailbox/inspect.ts";
+import { type CatalogRebuild, type IndexedMessage, rebuildCatalog } from "../../../db/mailbox/rebuild.ts";
+import { parseMessageFile, type StoredMessage } from "../message-file.ts";
+import { isMessageId } from "../refs.ts";
+import { toIndexed } from "./catalog-rows.ts";
+import { planDelivered } from "./repair-evidence.ts";
+import { toSavedRegistration } from "./repair-registrations.ts";
+import type { RepairRun } from "./repair-report.ts";
+
+const batchSize = 200;
+
+/** The catalog that a repair works on: the one that is there, or a new one that takes its place at the end. */
+export interface WorkingIndex {
+  catalog: Catalog;
+  rebuild: CatalogRebuild;
+  /** Where the new one is made; null in place. */
+  beside: string | null;
+  /** What was read of the old one when it could not be kept. */
+  saved: RegistrationRow[];
+  /** It does not know what was delivered before. */
+  lost: boolean;
+}
+
+export function openIndex(run: RepairRun): WorkingIndex {
+  const { deps, paths, stamp } = run;
+  const verdict = deps.files.exists(paths.index)
+    ? inspectDatabase(paths.index)
+    : ({ kind: "broken", why: "it is missing" } as const);
+  if (verdict.kind === "sound") {
+    const catalog = openCatalog({ ...deps, path: paths.index });
+    const rebuild = rebuildCatalog(catalog.store);
+    return { catalog, rebuild, beside: null, saved: [], lost: !rebuild.everDelivered() };
+  }
+  run.find(paths.index, `the index cannot be used: ${verdict.why}`);
+  const saved: RegistrationRow[] = [];
+  if (deps.files.exists(paths.index)) {
+    salvageRows(paths.index, "registrations", (row) => {
+      const registration = toSavedRegistration(row);
+      if (registration) saved.push(registration);
+    });
+  }
+  const beside = join(paths.staging, `index-${stamp}.sqlite`);
+  const catalog = openCatalog({ ...deps, path: beside, create: true });
+  const rebuild = rebuildCatalog(catalog.store);
+  rebuild.saveRegistrations(saved);
+  return { catalog, rebuild, beside, saved, lost: true };
+}
+
+/** Closes the new catalog and puts it in place of the old, which is kept. Returns where the old one is, or null. */
+export function placeIndex(
+  { deps, paths, stamp }: RepairRun,
+  { catalog, rebuild }: WorkingIndex,
+  beside: string,
+) {
+  const { files } = deps;
+  rebuild.flush();
+  catalog.close();
+  for (const ending of ["-wal", "-shm"]) files.remove("mail.index-log-removed", beside + ending);
+  const kept = join(paths.quarantine, stamp);
+  const wasThere = files.exists(paths.index);
+  files.ensureDirectory("mail.quarantine", kept);
+  for (const ending of ["-shm", "-wal", ""]) {
+    const from = paths.index + ending;
+    if (files.exists(from)) files.rename("mail.index-kept", from, join(kept, `index.sqlite${ending}`));
+  }
+  files.place("mail.index-placed", beside, paths.index);
+  return wasThere ? join(kept, "index.sqlite") : null;
+}
+
+/**
+ * Reads every canonical file once, few at a time. Those the catalog knows are compared with it; the others are
+ * delivered where the evidence says. Resolves with the ids of files that are nobody's mail.
+ */
+export async function indexMessages(
+  run: RepairRun,
+  { rebuild, lost }: WorkingIndex,
+  registrations: readonly RegistrationRow[],
+  newestKnown: ReadonlyMap<string, string>,
+): Promise<{ orphans: { id: string; path: string }[] }> {
+  const files = canonicalFiles(run);
+  const orphans: { id: string; path: string }[] = [];
+  for (let at = 0; at < files.length; at += batchSize) {
+    await run.breathe({ step: "reading messages", done: at, total: files.length });
+    const some = files.slice(at, at + batchSize);
+    const rows = some.flatMap((file) => {
+      const message = readMessage(run, file);
+      if (!message) return [];
+      const projections = rebuild.knows(file.id) ? [] : delivered(message);
+      if (projections === null) orphans.push({ id: file.id, path: file.path });
+      return projections === null ? [] : [toRows(message, projections)];
+    });
+    rebuild.index(rows);
+    rebuild.noteSeen(some.map((file) => file.id));
+  }
+  for (const { canonicalPath } of rebuild.unseen()) {
+    const path = join(run.paths.root, canonicalPath);
+    if (!run.deps.files.exists(path)) run.find(path, "the file of this message is missing");
+  }
+  return { orphans };
+
+  function delivered({ envelope }: StoredMessage) {
+    const holders = rebuild.evidenceOf(envelope.message_id).map((one) => one.registrationId);
+    const facts = { envelope, holders, registrations, newestKnown, catalogLost: lost };
+    return planDelivered(facts)?.projections ?? null;
+  }
+
+  function toRows(message: StoredMessage, projections: IndexedMessage["projections"]): IndexedMessage {
+    const at = (address: string) =>
+      registrations.find(
+        (row) =>
+          row.address === address && projections.some((one) => one.registrationId === row.registrationId),
+      )?.registrationId ?? null;
+    return toIndexed(message, projections, at);
+  }
+}
+
+interface CanonicalFile {
+  id: string;
+  day: string;
+  path: string;
+}
+
+/** Oldest first. What else lies among them is told. */
+function canonicalFiles(run: RepairRun): CanonicalFile[] {
+  const { files } = run.deps;
+  return files.list(run.paths.messages).flatMap((day) => {
+    const folder = join(run.paths.messages, day);
+    if (!/^\d{4}-\d\d-\d\d$/.test(day) || files.isLink(folder) || !files.stat(folder)?.directory) {
+      run.find(folder, "it is no folder of messages");
+      return [];
+    }
+    return files.list(folder).flatMap((name) => {
+      const id = name.replace(/\.md$/, "");
+      const path = join(folder, name);
+      if (name.endsWith(".md") && isMessageId(id)) return [{ id, day, path }];
+      run.find(path, "it is no message");
+      return [];
+    });
+  });
+}
+
+function readMessage(run: RepairRun, { id, day, path }: CanonicalFile): StoredMessage | null {
+  const { files } = run.deps;
+  if (files.isLink(path)) {
+    run.find(path, "it is a symbolic link where a message should be");
+    return null;
+  }
+  const text = files.read(path);
+  if (text === null) return null;
+  const parsed = parseMessageFile(text);
+  if (!parsed.ok) {
+    run.find(path, `it cannot be read as a message: ${parsed.why}`);
+    return null;
+  }
+  const { message_id, created_at_utc } = parsed.message.envelope;
+  if (message_id === id && created_at_utc.startsWith(day)) return parsed.message;
+  run.find(path, "its name or folder is not that of the message in it");
+  return null;
+}

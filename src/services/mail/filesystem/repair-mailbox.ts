@@ -1,0 +1,178 @@
+import { join } from "node:path";
+import type { Catalog } from "../../../db/mailbox/catalog.ts";
+import { salvageRows } from "../../../db/mailbox/inspect.ts";
+import { type MailboxState, openMailboxState, type StateRow } from "../../../db/mailbox/state.ts";
+import { type Flags, type StateUpkeep, upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
+import { bodyOf } from "../message-file.ts";
+import { inbox, isArchived } from "../view-state.ts";
+import type { RepairRun } from "./repair-report.ts";
+import type { SurveyedMailbox } from "./repair-survey.ts";
+import { canonicalPath, stateFileName } from "./root-paths.ts";
+import { placeLinks, type Seeding, searchableChars, seedMailbox } from "./seeding.ts";
+
+const page = 200;
+
+/** How much of the view state of one mailbox was there and how much had to begin anew. */
+export interface RepairedState {
+  restored: number;
+  defaulted: number;
+}
+
+/**
+ * Makes the state of a mailbox whole: every message of the catalog has a row, a link in its box and words to be found
+ * by. Rows that can be read stay as they are; what was lost begins in the box where its link lies. A state that
+ * cannot be used is made anew beside the old one, which is kept, and then takes its place.
+ */
+export async function repairMailbox(
+  run: RepairRun,
+  catalog: Catalog,
+  mailbox: SurveyedMailbox,
+): Promise<RepairedState> {
+  const { deps, stamp } = run;
+  const { files, clock, steps } = deps;
+  const place = join(mailbox.folder, stateFileName);
+  const isSound = mailbox.state.kind === "sound";
+  const path = isSound ? place : `${place}.new-${stamp}`;
+  const state = openMailboxState({ path, clock, steps });
+  let result: RepairedState;
+  try {
+    const seeding = { files, root: run.paths.root, catalog, state, registration: mailbox.registration };
+    result = await makeWhole(run, seeding, mailbox, isSound ? new Map() : salvageFlags(place));
+    upkeepOfState(state.store).flush();
+  } finally {
+    state.close();
+  }
+  if (!isSound) putInPlace(run, mailbox, path, place);
+  return result;
+}
+
+async function makeWhole(
+  run: RepairRun,
+  seeding: Seeding,
+  mailbox: SurveyedMailbox,
+  salvaged: ReadonlyMap<string, Flags>,
+): Promise<RepairedState> {
+  const { state } = seeding;
+  const { address } = mailbox.registration;
+  const upkeep = upkeepOfState(state.store);
+  const before = upkeep.count();
+  const unknownLinks = [...mailbox.links].filter(([id]) => state.get(id) === null);
+  seedMailbox(seeding);
+  const fromLinks = unknownLinks.flatMap(([id, boxes]) => {
+    const row = salvaged.has(id) ? null : state.get(id);
+    return row ? [{ ...row, ...flagsIn(row, boxes) }] : [];
+  });
+  const fromOld = [...salvaged].flatMap(([messageId, flags]) =>
+    state.get(messageId) ? [{ messageId, ...flags }] : [],
+  );
+  upkeep.restoreFlags([...fromLinks, ...fromOld]);
+  await run.breathe({ step: `links of ${address}`, done: 0, total: null });
+  mendLinks(run, upkeep, mailbox, state);
+  placeLinks(seeding);
+  await mendText(run, upkeep, address);
+  const restored = before + fromOld.length;
+  return { restored, defaulted: upkeep.count() - restored };
+}
+
+/** Whoever moved a message out of the inbox has seen it. */
+function flagsIn(row: StateRow, boxes: readonly string[]): Flags {
+  const box = boxes.find((one) => one !== inbox) ?? boxes[0] ?? row.boxName;
+  return { ...row, boxName: box, isRead: row.isRead || box !== inbox };
+}
+
+function salvageFlags(path: string): Map<string, Flags> {
+  const found = new Map<string, Flags>();
+  salvageRows(path, "message_state", (row) => {
+    const { message_id: id, box_name: boxName } = row as { message_id?: unknown; box_name?: unknown };
+    if (typeof id !== "string" || typeof boxName !== "string" || boxName === "") return;
+    const is = (flag: string) => row[flag] === 1;
+    found.set(id, {
+      boxName,
+      isRead: is("is_read") || isArchived(boxName),
+      isAnswered: is("is_answered"),
+      isStarred: is("is_starred"),
+      isDeleted: is("is_deleted"),
+    });
+  });
+  return found;
+}
+
+/** Every row learns where its link really is; links that lead nowhere or lie twice go. */
+function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox, state: MailboxState): void {
+  const { files } = run.deps;
+  const linkPath = (box: string, id: string) => join(mailbox.folder, box, `${id}.md`);
+  const lasting = (box: string, row: Pick<StateRow, "messageId" | "createdAtUtc">) => {
+    const path = linkPath(box, row.messageId);
+    if (!files.isLink(path)) return false;
+    if (files.exists(path) || !files.exists(join(run.paths.root, canonicalPath(row)))) return true;
+    files.remove("mail.link-removed", path);
+    return false;
+  };
+  for (let rows = upkeep.rowsAfter(0, page); rows.length > 0; rows = upkeep.rowsAfter(last(rows), page)) {
+    const moved = rows.flatMap((row) => {
+      const candidates = new Set([
+        row.boxName,
+        row.linkBox ?? row.boxName,
+        ...(mailbox.links.get(row.messageId) ?? []),
+      ]);
+      const [kept = null, ...surplus] = [...candidates].filter((box) => lasting(box, row));
+      for (const box of surplus) files.remove("mail.link-removed", linkPath(box, row.messageId));
+      return kept === row.linkBox ? [] : [{ seq: row.seq, box: kept }];
+    });
+    upkeep.noteLinks(moved);
+  }
+  for (const [id, boxes] of mailbox.links) {
+    if (state.get(id)) continue;
+    for (const box of boxes) {
+      files.remove("mail.link-removed", linkPath(box, id));
+      run.find(
+        linkPath(box, id),
+        "it was a link to a message that this mailbox does not hold; it was removed",
+      );
+    }
+  }
+}
+
+/** The words of messages that the search does not know are read from their files again. */
+async function mendText(run: RepairRun, upkeep: StateUpkeep, address: string): Promise<void> {
+  if (!upkeep.textIsSound()) upkeep.dropText();
+  let done = 0;
+  for (let rows = upkeep.withoutText(0, page); rows.length > 0; rows = upkeep.withoutText(last(rows), page)) {
+    upkeep.addText(
+      rows.map((row) => {
+        const text = run.deps.files.read(join(run.paths.root, canonicalPath(row)));
+        return { ...row, body: text === null ? "" : bodyOf(text).slice(0, searchableChars) };
+      }),
+    );
+    done += rows.length;
+    await run.breathe({ step: `search of ${address}`, done, total: null });
+  }
+}
+
+function putInPlace(
+  run: RepairRun,
+  { registration, state }: SurveyedMailbox,
+  made: string,
+  place: string,
+): void {
+  const { files } = run.deps;
+  const { stamp } = run;
+  for (const ending of ["-wal", "-shm"]) files.remove("mail.state-log-removed", made + ending);
+  if (state.kind === "absent" && files.exists(place)) {
+    // Its owner has looked meanwhile and begun anew: that one is in use.
+    files.remove("mail.state-dropped", made);
+    return;
+  }
+  if (state.kind === "broken") {
+    const kept = `${place}.broken-${stamp}`;
+    for (const ending of ["-shm", "-wal", ""]) {
+      if (files.exists(place + ending)) files.rename("mail.state-kept", place + ending, kept + ending);
+    }
+    run.find(place, `the state of ${registration.address} could not be used: ${state.why}`, kept);
+  }
+  files.place("mail.state-placed", made, place);
+}
+
+function last(rows: readonly StateRow[]): number {
+  return rows.at(-1)?.seq ?? 0;
+}

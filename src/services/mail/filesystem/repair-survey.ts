@@ -1,0 +1,114 @@
+import { join } from "node:path";
+import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import { inspectDatabase } from "../../../db/mailbox/inspect.ts";
+import type { CatalogRebuild, Evidence } from "../../../db/mailbox/rebuild.ts";
+import { openMailboxState } from "../../../db/mailbox/state.ts";
+import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
+import { isMessageId } from "../refs.ts";
+import { mailboxFolder } from "./artifacts.ts";
+import type { RepairRun } from "./repair-report.ts";
+import { stateFileName } from "./root-paths.ts";
+
+const page = 500;
+
+/** One mailbox that exists, under the registration that it belongs to. */
+export interface SurveyedMailbox {
+  registration: RegistrationRow;
+  folder: string;
+  /** Boxes in which a link to each message lies. */
+  links: Map<string, string[]>;
+  state: { kind: "sound" | "absent" } | { kind: "broken"; why: string };
+}
+
+/**
+ * The mailboxes that are on disk, one for each folder: where several registrations name it, the active one has it,
+ * else the newest. `registrations`: by address, then newest first.
+ */
+export function listMailboxes(run: RepairRun, registrations: readonly RegistrationRow[]) {
+  const { deps, paths } = run;
+  const owners = new Map<string, RegistrationRow>();
+  for (const row of registrations) {
+    const folder = mailboxFolder(paths.root, row);
+    const taken = owners.get(folder);
+    const wins = !taken || (taken.status !== "active" && row.status === "active");
+    if (wins && deps.files.stat(folder)?.directory) owners.set(folder, row);
+  }
+  return [...owners].map(([folder, registration]) => ({ folder, registration }));
+}
+
+/** What a mailbox says of its messages: its links and its state. What the catalog does not know is noted as evidence. */
+export async function surveyMailbox(
+  run: RepairRun,
+  rebuild: CatalogRebuild,
+  { folder, registration }: { folder: string; registration: RegistrationRow },
+): Promise<SurveyedMailbox & { newestKnown: string | undefined }> {
+  const { registrationId, address } = registration;
+  const { deps } = run;
+  const statePath = join(folder, stateFileName);
+  const state: SurveyedMailbox["state"] = deps.files.exists(statePath)
+    ? inspectDatabase(statePath)
+    : { kind: "absent" };
+  let newestKnown: string | undefined;
+  const note = (rows: readonly { messageId: string; createdAtUtc: string; folder: string }[]) => {
+    const unknown: Evidence[] = [];
+    for (const row of rows) {
+      if (newestKnown === undefined || row.createdAtUtc > newestKnown) newestKnown = row.createdAtUtc;
+      if (!rebuild.knows(row.messageId)) unknown.push({ ...row, registrationId });
+    }
+    if (unknown.length > 0) rebuild.noteEvidence(unknown);
+  };
+  if (state.kind === "sound") {
+    const open = openMailboxState({ path: statePath, clock: deps.clock, steps: deps.steps });
+    try {
+      const upkeep = upkeepOfState(open.store);
+      let done = 0;
+      for (let rows = upkeep.rowsAfter(0, page); rows.length > 0; ) {
+        note(rows.map((row) => ({ ...row, folder: row.boxName })));
+        done += rows.length;
+        await run.breathe({ step: `looking at ${address}`, done, total: null });
+        rows = upkeep.rowsAfter(rows.at(-1)?.seq ?? 0, page);
+      }
+    } finally {
+      open.close();
+    }
+  }
+  const links = new Map<string, string[]>();
+  for (const box of boxesOf(run, folder)) {
+    const names = deps.files.list(join(folder, box));
+    for (let at = 0; at < names.length; at += page) {
+      const found = names.slice(at, at + page).flatMap((name) => linkedId(run, folder, box, name) ?? []);
+      for (const id of found) links.set(id, [...(links.get(id) ?? []), box]);
+      note(found.map((messageId) => ({ messageId, createdAtUtc: timeIn(messageId), folder: box })));
+      await run.breathe({ step: `looking at ${address} ${box}`, done: at, total: names.length });
+    }
+  }
+  return { registration, folder, links, state, newestKnown };
+}
+
+/** Folders of a mailbox; a link to a folder is none of ours. */
+function boxesOf(run: RepairRun, folder: string): string[] {
+  const { files } = run.deps;
+  return files.list(folder).filter((name) => {
+    const path = join(folder, name);
+    if (files.isLink(path)) {
+      run.find(path, "it is a symbolic link where a box should be");
+      return false;
+    }
+    return files.stat(path)?.directory ?? false;
+  });
+}
+
+function linkedId(run: RepairRun, folder: string, box: string, name: string): string | null {
+  const id = name.replace(/\.md$/, "");
+  const path = join(folder, box, name);
+  if (name.endsWith(".md") && isMessageId(id) && run.deps.files.isLink(path)) return id;
+  if (!name.startsWith(".")) run.find(path, "it is not a link to a message");
+  return null;
+}
+
+/** The end of the second in which a message was made, as times are stored. */
+function timeIn(messageId: string): string {
+  const match = /^msg-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(messageId);
+  const [, year, month, day, hour, minute, second] = match ?? [];
+  return `${year}-${month}-${day}T${hour}:${minute}:${second}.999Z`;
+}

@@ -1,0 +1,130 @@
+import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import { openCatalog } from "../../../db/mailbox/catalog.ts";
+import type { RepairResult } from "../../../protocol/mailbox-admin.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import { idStamp } from "../../../system/ids.ts";
+import { operator } from "../address.ts";
+import { ensureMailbox, settleArtifacts } from "./artifacts.ts";
+import { indexMessages, openIndex, placeIndex, type WorkingIndex } from "./repair-index.ts";
+import {
+  clearStaging,
+  listOrphanAttachments,
+  listStaging,
+  quarantineOrphans,
+  waitUntilStill,
+} from "./repair-leftovers.ts";
+import { repairMailbox } from "./repair-mailbox.ts";
+import { findUnregistered } from "./repair-registrations.ts";
+import { type RepairOptions, type RepairRun, startRun } from "./repair-report.ts";
+import { listMailboxes, type SurveyedMailbox, surveyMailbox } from "./repair-survey.ts";
+import { initMailRoot, type MailRootDeps, mailRootStatus, withExclusiveRoot } from "./root.ts";
+
+export type { RepairOptions } from "./repair-report.ts";
+
+/**
+ * Puts a root in order again from what is on disk: the index from the messages, the mailboxes from the index and from
+ * themselves. Nothing that can be read is lost: not a message, not a flag, not the box it lies in. What cannot be
+ * read is told and kept. Mail goes on meanwhile, and a repair that is ended early leaves a root that is right as far
+ * as it goes. Throws `precondition_failed` where there is no root of this version. Source: spec/mailbox-agui.md A8,
+ * E 1, 2.
+ */
+export function repairMailRoot(
+  deps: MailRootDeps,
+  root: string,
+  options: RepairOptions,
+): Promise<RepairResult> {
+  const status = mailRootStatus(deps, root);
+  if (!status.exists) {
+    throw new ServiceError(
+      "precondition_failed",
+      `there is no mailbox root at ${root}; svc-mgr mailbox init makes one`,
+    );
+  }
+  if (!status.supported)
+    throw new ServiceError("precondition_failed", status.error ?? "the root is not usable");
+  return withExclusiveRoot(deps, root, () => {
+    const stamp = `${idStamp(deps.clock.nowMs())}-${deps.ids.hex(3)}`;
+    return repair(startRun(deps, root, options, stamp));
+  });
+}
+
+async function repair(run: RepairRun): Promise<RepairResult> {
+  const { deps, options, paths } = run;
+  const { root } = paths;
+  const staged = options.cleanupStaging ? listStaging(run) : [];
+  const index = openIndex(run);
+  let found: Awaited<ReturnType<typeof rebuildIndex>>;
+  let backup: string | null = null;
+  try {
+    settleArtifacts(deps.files, root, index.catalog);
+    found = await rebuildIndex(run, index);
+    if (index.beside !== null) backup = placeIndex(run, index, index.beside);
+  } finally {
+    index.catalog.close();
+    if (index.beside !== null) deps.files.remove("mail.index-dropped", index.beside);
+  }
+  initMailRoot(deps, root);
+  const catalog = openCatalog({ ...deps, path: paths.index });
+  try {
+    const states = { restored: 0, defaulted: 0 };
+    for (const mailbox of found.mailboxes) {
+      if (mailbox.registration.status === "active") ensureMailbox(deps.files, root, mailbox.registration);
+      const one = await repairMailbox(run, catalog, mailbox);
+      states.restored += one.restored;
+      states.defaulted += one.defaulted;
+    }
+    if (options.cleanupStaging) await waitUntilStill(run, staged);
+    const cleared = options.cleanupStaging ? clearStaging(run, staged) : [];
+    return {
+      ok: true,
+      message_count: found.counts.messages,
+      projection_count: found.counts.projections,
+      registration_count: catalog.registrations().length,
+      restored_state_count: states.restored,
+      defaulted_state_count: states.defaulted,
+      staging_action: options.quarantineStaging ? "quarantine" : "remove",
+      staging_artifact_count: cleared.length,
+      staging_artifact_paths: cleared.map((path) => path.slice(root.length + 1)),
+      backed_up_index_path: backup,
+      index_rebuilt: index.beside === null ? "in_place" : "fresh",
+      restored_registration_count: found.restored.length,
+      findings: run.findings,
+    };
+  } finally {
+    catalog.close();
+  }
+}
+
+async function rebuildIndex(run: RepairRun, index: WorkingIndex) {
+  const { rebuild, catalog } = index;
+  const restored = findUnregistered(run, catalog.registrations());
+  const registrations = [...catalog.registrations(), ...restored];
+  const mailboxes: SurveyedMailbox[] = [];
+  const newest = new Map<string, string>();
+  for (const one of listMailboxes(run, registrations)) {
+    const { newestKnown, ...mailbox } = await surveyMailbox(run, rebuild, one);
+    mailboxes.push(mailbox);
+    if (newestKnown !== undefined) newest.set(one.registration.registrationId, newestKnown);
+  }
+  const { orphans } = await indexMessages(run, index, registrations, newest);
+  for (const row of restored) nameOwner(run, index, row);
+  rebuild.saveRegistrations(restored);
+  const attachments = listOrphanAttachments(run, rebuild);
+  if (run.options.cleanupStaging) {
+    await waitUntilStill(run, [...orphans.map((one) => one.path), ...attachments]);
+    quarantineOrphans(run, rebuild, { messages: orphans, attachments });
+  } else {
+    for (const { path } of orphans) run.find(path, "it was never delivered");
+    for (const path of attachments) run.find(path, "it belongs to no message");
+  }
+  return { mailboxes, restored, counts: rebuild.counts() };
+}
+
+/** A mailbox whose registration is lost belongs to whom its newest mail names. */
+function nameOwner(run: RepairRun, { rebuild }: WorkingIndex, row: RegistrationRow): void {
+  const path = `${run.paths.root}/${row.mailboxEntryPath}`;
+  const named = row.address === operator.address ? operator.principalId : rebuild.ownerBySender(row.address);
+  row.ownerPrincipalId = named ?? `SVC-${row.address.slice(0, row.address.indexOf("@"))}`;
+  const how = named === null ? "no mail names its owner, taken to be" : "its mail names its owner,";
+  run.find(path, `its registration was lost and made anew; ${how} ${row.ownerPrincipalId}`);
+}

@@ -53,7 +53,9 @@ export function createGatewayBundle(
     token?: string;
     observation?: HttpObservation;
     ledger?: Ledger;
-    /** Instead of the mailbox in memory; may throw what a binding throws. */
+    /** Instead of the mailboxes in memory. */
+    mail?: FakeMail;
+    /** Instead of the agent's mailbox in it; may throw what a binding throws. */
     mailbox?: () => Mailbox;
     /** False for a listener that is open to others. */
     mailServed?: boolean;
@@ -145,7 +147,7 @@ export function createGatewayBundle(
     log,
     clock,
   });
-  const mail = createFakeMail({ clock });
+  const mail = options.mail ?? createFakeMail({ clock });
   const worker = mail.open("worker@svc.localhost");
   mail.open("other@svc.localhost");
   const mailbox = options.mailbox ?? (() => worker);

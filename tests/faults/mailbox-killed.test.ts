@@ -1,0 +1,261 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { defaultMailbox } from "../../src/services/mail/address.ts";
+import {
+  initMailRoot,
+  type MailRoot,
+  mailRootStatus,
+  openMailRoot,
+} from "../../src/services/mail/filesystem/root.ts";
+import type { MailQuery } from "../../src/services/mail/mailbox.ts";
+import { createFakeClock } from "../support/fake-clock.ts";
+import { countLabels, faultEnvironment, type Moment } from "../support/fault-steps.ts";
+import { mailRootDeps } from "../support/mail-root.ts";
+
+const entry = join(import.meta.dir, "../support/faulty-mailbox.ts");
+const lanes = 3;
+const boxes = ["inbox", "sent", "archive", "drafts", "projects"];
+const everything: Omit<MailQuery, "box"> = {
+  readState: "any",
+  answeredState: "any",
+  archived: null,
+  limit: null,
+  since: null,
+  includeBody: true,
+  cursor: null,
+  query: null,
+};
+const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
+
+/** The commit of each act: once it stands, so does the act; before it, nothing does. */
+const commits: Record<string, string> = {
+  send: "sql:mail-delivered",
+  self: "sql:mail-delivered",
+  post: "sql:mail-delivered",
+  reply: "sql:mail-delivered",
+  read: "sql:mail-read",
+  mark: "sql:mail-changed",
+  move: "sql:mail-changed",
+  archive: "sql:mail-changed",
+  list: "none",
+  register: "sql:mail-registered",
+  force: "sql:mail-registered",
+  stash: "sql:mail-registered",
+  deactivate: "sql:mail-deregistered",
+  purge: "sql:mail-deregistered",
+};
+
+let folder: string;
+let template: string;
+let refs: string[];
+
+/** ben has read one message, not another, and has yet to hear of a third. */
+beforeAll(async () => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-mail-faults-")));
+  template = join(folder, "template");
+  const deps = mailRootDeps({ system: { clock: createFakeClock() } });
+  initMailRoot(deps, template);
+  const root = openMailRoot(deps, template);
+  const open = (name: string) => {
+    root.registrations.register({ ...defaultMailbox(name), mode: "safe" });
+    return root.openMailbox(defaultMailbox(name));
+  };
+  const [ada, ben, cleo] = [open("ada"), open("ben"), open("cleo")];
+  const to = [defaultMailbox("ben").address];
+  await ada.send({ to, cc: [], subject: "first", body: "1", ...plain });
+  await ada.send({ to, cc: [], subject: "second", body: "2", ...plain });
+  const { messages } = await ben.list({ ...everything, box: "inbox" });
+  refs = messages.map((mail) => mail.message_ref);
+  await ben.read(refs[1] ?? "");
+  await ada.send({ to, cc: [], subject: "third", body: "3", ...plain });
+  for (const mailbox of [ada, ben, cleo]) mailbox.close();
+  root.close();
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function run(act: string, path: string, kill?: Moment) {
+  const trace = `${path}.trace`;
+  const child = Bun.spawn([process.execPath, entry, act, path, ...refs], {
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      [faultEnvironment.trace]: trace,
+      ...(kill ? { [faultEnvironment.kill]: JSON.stringify(kill) } : {}),
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [said, complaint] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  await child.exited;
+  const passed = existsSync(trace) ? readFileSync(trace, "utf8") : "";
+  return { done: said === "done\n", killed: child.signalCode === "SIGKILL", complaint, passed };
+}
+
+/** What a person sees of a root: who has which message how, and where its links are. Heals on the way. */
+async function observe(path: string) {
+  const root = openMailRoot(mailRootDeps(), path);
+  try {
+    const seen: string[] = [];
+    const owners = root.registrations.list();
+    for (const { address, owner_principal_id, status } of owners)
+      seen.push(`${address} ${owner_principal_id} ${status}`);
+    for (const { address, owner_principal_id } of owners.filter((one) => one.status === "active")) {
+      seen.push(...(await observeMailbox(root, { address, principalId: owner_principal_id })));
+    }
+    for (const name of readdirSync(join(path, "mailboxes"))) {
+      seen.push(`entry ${name.replace(/--[0-9a-f]{32}$/, "--#")}`);
+    }
+    return { seen: seen.sort(), problems: filesWrong(path) };
+  } finally {
+    root.close();
+  }
+}
+
+async function observeMailbox(
+  root: MailRoot,
+  binding: { address: string; principalId: string },
+): Promise<string[]> {
+  const mailbox = root.openMailbox(binding);
+  const seen: string[] = [];
+  for (const box of boxes) {
+    const { messages } = await mailbox.list({ ...everything, box });
+    for (const mail of messages) {
+      const flags = `${mail.read ? "read" : "unread"} ${mail.answered ? "answered" : "owed"}`;
+      seen.push(
+        `${binding.address} ${box}: ${mail.subject} ${flags} ${mail.body_text} +${mail.attachments.length}`,
+      );
+    }
+    const links = join(root.root, "mailboxes", binding.address, box);
+    const linked = existsSync(links) ? readdirSync(links) : [];
+    const held = messages.map((mail) => `${mail.message_ref.replace("filesystem:", "")}.md`);
+    if (linked.sort().join() !== held.sort().join()) seen.push(`${binding.address} ${box}: links differ`);
+  }
+  mailbox.close();
+  return seen;
+}
+
+/** Links to nothing. */
+function filesWrong(path: string): string[] {
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((one) => one.isSymbolicLink() && !existsSync(join(one.parentPath, one.name)))
+    .map((one) => `dangling: ${one.name} -> ${readlinkSync(join(one.parentPath, one.name))}`);
+}
+
+/** Mail goes on between all who are registered. */
+async function goesOn(path: string): Promise<string[]> {
+  const root = openMailRoot(mailRootDeps(), path);
+  try {
+    const ada = root.openMailbox(defaultMailbox("ada"));
+    const others = root.registrations.list({ status: "active" });
+    const to = others.map((one) => one.address);
+    await ada.send({ to, cc: [], subject: "after", body: "", ...plain });
+    ada.close();
+    const problems: string[] = [];
+    for (const { address, owner_principal_id } of others) {
+      const mailbox = root.openMailbox({ address, principalId: owner_principal_id });
+      const { messages } = await mailbox.list({ ...everything, box: "inbox" });
+      const count = messages.filter((mail) => mail.subject === "after" && mail.unread).length;
+      if (count !== 1) problems.push(`${address} has the next message ${count} times`);
+      mailbox.close();
+    }
+    return problems;
+  } finally {
+    root.close();
+  }
+}
+
+function momentsOf(passed: string): Moment[] {
+  return [...countLabels(passed)].flatMap(([label, count]) =>
+    Array.from({ length: count }, (_, index) => index + 1).flatMap((nth) => [
+      { label, nth, when: "before" as const },
+      { label, nth, when: "after" as const },
+    ]),
+  );
+}
+
+async function inLanes<T>(items: readonly T[], work: (item: T, index: number) => Promise<void>) {
+  const pending = [...items.entries()];
+  const lane = async () => {
+    for (let next = pending.shift(); next; next = pending.shift()) await work(next[1], next[0]);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+}
+
+describe("whoever is killed at a mailbox", () => {
+  test.each(Object.keys(commits).map((act) => ({ act })))(
+    "while it does $act leaves it as if the act had happened, or had not",
+    async ({ act }) => {
+      const copy = (name: string) => {
+        const path = join(folder, `${act}-${name}`);
+        cpSync(template, path, { recursive: true, verbatimSymlinks: true });
+        return path;
+      };
+      const before = await observe(copy("before"));
+      const whole = copy("whole");
+      const first = await run(act, whole);
+      expect({ done: first.done, complaint: first.complaint }).toEqual({ done: true, complaint: "" });
+      const after = await observe(whole);
+      expect([...before.problems, ...after.problems]).toEqual([]);
+      expect(after.seen.filter((line) => line.includes("differ"))).toEqual([]);
+      const found: string[] = [];
+      const moments = momentsOf(first.passed);
+      await inLanes(moments, async (kill, index) => {
+        const where = `${kill.when} ${kill.label} ${kill.nth}`;
+        const path = copy(String(index));
+        const { killed, passed } = await run(act, path, kill);
+        if (!killed) found.push(`${where}: not reached`);
+        const stands = passed.includes(`after ${commits[act]}\n`);
+        const now = await observe(path);
+        const want = stands ? after : before;
+        if (now.seen.join("\n") !== want.seen.join("\n")) {
+          found.push(
+            `${where}: ${stands ? "should stand" : "should not stand"}: ${difference(want.seen, now.seen)}`,
+          );
+        }
+        found.push(...[...now.problems, ...(await goesOn(path))].map((problem) => `${where}: ${problem}`));
+        rmSync(path, { recursive: true });
+      });
+      console.log(`${act}: ${moments.length} moments`);
+      expect(found).toEqual([]);
+    },
+    60_000,
+  );
+
+  test("while a root is made leaves nothing that keeps it from being made", async () => {
+    const whole = await run("init", join(folder, "init"));
+    expect(whole.done).toBe(true);
+    const moments = momentsOf(whole.passed);
+    const found: string[] = [];
+    await inLanes(moments, async (kill, index) => {
+      const where = `${kill.when} ${kill.label} ${kill.nth}`;
+      const path = join(folder, `init-${index}`);
+      if (!(await run("init", path, kill)).killed) found.push(`${where}: not reached`);
+      const deps = mailRootDeps();
+      const half = mailRootStatus(deps, path);
+      const made = initMailRoot(deps, path);
+      if (!made.bootstrapped || made.registration_counts.active !== 1) found.push(`${where}: ${made.error}`);
+      if (half.bootstrapped && half.registration_counts.active !== 1) found.push(`${where}: half of a root`);
+    });
+    console.log(`init: ${moments.length} moments`);
+    expect(found).toEqual([]);
+  }, 60_000);
+});
+
+function difference(want: readonly string[], got: readonly string[]): string {
+  const missing = want.filter((line) => !got.includes(line)).map((line) => `-${line}`);
+  return [...missing, ...got.filter((line) => !want.includes(line)).map((line) => `+${line}`)].join(" | ");
+}

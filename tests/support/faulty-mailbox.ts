@@ -1,0 +1,56 @@
+import { join } from "node:path";
+import { defaultMailbox } from "../../src/services/mail/address.ts";
+import { initMailRoot, openMailRoot } from "../../src/services/mail/filesystem/root.ts";
+import { createFaultSteps } from "./fault-steps.ts";
+import { mailRootDeps } from "./mail-root.ts";
+
+// One act on the mailbox root named by the first argument, in a process that may end at any of its steps (see
+// fault-steps.ts). Says `done` when the act has returned. Further arguments are what the act needs.
+
+const [act = "", path = "", ...refs] = process.argv.slice(2);
+const deps = mailRootDeps({ steps: createFaultSteps(process.env) });
+const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
+const ben = defaultMailbox("ben");
+const eve = { address: ben.address, principalId: "SVC-eve" };
+
+function acts() {
+  const root = openMailRoot(deps, path);
+  const mailbox = (name: string) => root.openMailbox(defaultMailbox(name));
+  const { registrations } = root;
+  return {
+    send: () =>
+      mailbox("ada").send({
+        to: [ben.address],
+        cc: [defaultMailbox("cleo").address],
+        subject: "sent",
+        body: "text",
+        ...plain,
+        attachments: [{ path: join(path, "protocol-version.txt") }],
+      }),
+    self: () =>
+      mailbox("ada").send({
+        to: [defaultMailbox("ada").address],
+        cc: [],
+        subject: "self",
+        body: "",
+        ...plain,
+      }),
+    post: () => mailbox("ben").post({ subject: "note", body: "", replyPolicy: "none", ...plain }),
+    reply: () => mailbox("ben").reply(refs[0] ?? "", { body: "answer", ...plain }),
+    read: () => mailbox("ben").read(refs[0] ?? ""),
+    mark: () => mailbox("ben").mark(refs, { read: true, answered: true }),
+    move: () => mailbox("ben").move(refs, "projects"),
+    archive: () => mailbox("ben").archive(refs),
+    list: () => mailbox("ben").peek(refs[0] ?? ""),
+    register: () => registrations.register({ ...defaultMailbox("dora"), mode: "safe" }),
+    force: () => registrations.register({ ...eve, mode: "force" }),
+    stash: () => registrations.register({ ...eve, mode: "stash" }),
+    deactivate: () => registrations.deregister({ address: ben.address, mode: "deactivate" }),
+    purge: () => registrations.deregister({ address: ben.address, mode: "purge" }),
+  };
+}
+
+if (act === "init") initMailRoot(deps, path);
+else await acts()[act as keyof ReturnType<typeof acts>]();
+process.stdout.write("done\n");
+process.exit(0);

@@ -238,12 +238,14 @@ export function createQueue(deps: QueueDeps): Queue {
       return 0;
     }
     const taken = deps.slotTaken();
+    // Whoever stops the agent does not wait for what it is being given (ruling 8).
+    const eligible = taken === null ? heads : heads.filter((head) => head.kind === "interrupt");
     const [head] = heads;
-    if (taken !== null && head) {
+    if (taken !== null && head && eligible.length === 0) {
       setWaiting({ reason: "execution_slot", detail: taken }, head);
       return null;
     }
-    const plan = planNext(heads, (policy) => agent.readiness(policy));
+    const plan = planNext(eligible, (policy) => agent.readiness(policy));
     switch (plan.do) {
       case "rest":
         setWaiting(null);

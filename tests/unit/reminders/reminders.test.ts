@@ -308,6 +308,20 @@ describe("while a reminder is delivered", () => {
     expect(bundle.board.status()).toMatchObject({ active_execution: "idle", queue_depth: 0 });
   });
 
+  test("an interrupt does not wait for it, a prompt does", async () => {
+    await using bundle = createGatewayBundle();
+    const finish = holdSubmission(bundle);
+    make(bundle);
+    await bundle.clock.advance(10_000);
+    await bundle.queue.accept({ kind: "submit_prompt", payload: { prompt: "next" } });
+    await bundle.queue.accept({ kind: "interrupt" });
+    await settle();
+    expect([bundle.agent.interrupts, bundle.agent.prompts, bundle.queue.depth()]).toEqual([1, [], 1]);
+    finish({ outcome: "submitted" });
+    await settle();
+    expect(bundle.agent.prompts).toEqual(["Look again", "next"]);
+  });
+
   test("it cannot be updated", async () => {
     await using bundle = createGatewayBundle();
     const finish = holdSubmission(bundle);

@@ -1,0 +1,81 @@
+import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { NotifierAuditRow } from "../../src/protocol/notifier.ts";
+import { type DemoLogEntry, parseDemoLog } from "../../src/services/demo/log.ts";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { until } from "../support/until.ts";
+
+const rounds = 20;
+const address = (name: string) => `${name}@svc.localhost`;
+
+interface Talker {
+  mgr: (...words: string[]) => ReturnType<CliLab["mgr"]>;
+  log: () => DemoLogEntry[];
+}
+
+/** An agent that works its mail by itself, with a gateway that wakes it. */
+async function launchTalker(lab: CliLab, name: string): Promise<Talker> {
+  const log = join(lab.folder, `${name}.log`);
+  const script = join(lab.folder, `${name}.json`);
+  const root = join(lab.folder, "mail");
+  writeFileSync(script, JSON.stringify({ schema_version: 1, mail_rounds: true }));
+  const launch = ["agents", "launch", "--tool", "demo", "--agent-name", name, "--mailbox-root", root];
+  const launched = await lab.mgr(...launch, "--mailbox", "--", "--log", log, "--script", script);
+  expect([launched.exitCode, launched.stderr]).toEqual([0, expect.any(String)]);
+  const mgr = (...words: string[]) => lab.mgr("agents", "single", "--agent-name", name, ...words, "--json");
+  // The doorbell alone drives the conversation: a sweep comes too late to help.
+  const enabled = await mgr("gateway", "mail-notifier", "enable", "--interval-seconds", "3600");
+  expect(enabled.exitCode).toBe(0);
+  return { mgr, log: () => parseDemoLog(readFileSync(log, "utf8")) };
+}
+
+const kinds = (log: readonly DemoLogEntry[], kind: DemoLogEntry["kind"]) =>
+  log.filter((entry) => entry.kind === kind);
+
+test(`two agents talk by mail for ${rounds} rounds with no person and no model between them`, async () => {
+  await using lab = createCliLab();
+  const alice = await launchTalker(lab, "alice");
+  const bob = await launchTalker(lab, "bob");
+  const body = `TALK ${address("bob")} ${rounds}`;
+  const asked = await alice.mgr("mail", "post", "--subject", "Talk to bob", "--body-content", body);
+  expect([asked.exitCode, asked.json()["status"]]).toEqual([0, "verified"]);
+
+  const archived = () => [alice, bob].map(({ log }) => kinds(log(), "mail_archived").length);
+  // Alice: the post and bob's ten replies; bob: alice's ten messages.
+  await until(
+    "every message is archived",
+    () => archived().join() === `${rounds / 2 + 1},${rounds / 2}`,
+    150_000,
+  );
+
+  for (const talker of [alice, bob]) {
+    const log = talker.log();
+    const refs = (kind: DemoLogEntry["kind"]) =>
+      kinds(log, kind).map((entry) => ("message_ref" in entry ? entry.message_ref : ""));
+    // Each once, in the order in which it came.
+    expect(refs("mail_read")).toEqual(refs("mail_archived"));
+    expect(new Set(refs("mail_archived")).size).toBe(refs("mail_archived").length);
+    expect(kinds(log, "mail_round_ended").map((entry) => "problem" in entry && entry.problem)).toEqual(
+      refs("mail_archived").map(() => null),
+    );
+    // Nothing was ever typed into a busy surface, nor lost in a dialog.
+    const submitted = log.flatMap((entry) => (entry.kind === "submitted" ? [entry.while] : []));
+    expect(submitted).toEqual(refs("mail_archived").map(() => "idle"));
+    expect(kinds(log, "lost_input")).toEqual([]);
+
+    const list = await talker.mgr("mail", "list");
+    expect([list.json()["message_count"], list.json()["execution_path"]]).toEqual([0, "gateway_backed"]);
+    const kept = (await talker.mgr("mail", "list", "--box", "archive")).json();
+    const messages = kept["messages"] as { message_ref: string; read: boolean; archived: boolean }[];
+    expect(messages.map((message) => message.message_ref).sort()).toEqual(refs("mail_archived").sort());
+    expect(messages.every((message) => message.read && message.archived)).toBe(true);
+
+    const audit = (await talker.mgr("gateway", "mail-notifier", "audit", "--limit", "1000")).json();
+    const rows = audit["rows"] as NotifierAuditRow[];
+    expect(rows.filter((row) => row.outcome === "enqueued").length).toBe(refs("mail_archived").length);
+    expect(rows.filter((row) => row.outcome === "poll_error")).toEqual([]);
+  }
+  const said = [...kinds(alice.log(), "mail_sent"), ...kinds(alice.log(), "mail_replied")];
+  expect(said.length + kinds(bob.log(), "mail_replied").length).toBe(rounds);
+}, 240_000);

@@ -16,12 +16,12 @@ const oneByOne = Math.floor(count / 8);
 const msEach = 3000;
 
 /**
- * A screen or a success counts here when it has held for 0.1 s instead of 1 s: nearly all of the time of 200 short
+ * A screen or a success counts here when it has held for 0.05 s instead of 1 s: nearly all of the time of 200 short
  * turns would be spent on waiting for that. A longer wait could only hide a hasty verdict.
  */
 const timings = [
-  ["--gateway-tui-stability-threshold-seconds", "0.1"],
-  ["--gateway-tui-completion-stability-seconds", "0.1"],
+  ["--gateway-tui-stability-threshold-seconds", "0.05"],
+  ["--gateway-tui-completion-stability-seconds", "0.05"],
 ].flat();
 
 const ladder = ["accepted", "typed", "submitted", "turn_started", "turn_ended"];
@@ -44,7 +44,7 @@ async function unproved(client: GatewayClient, requestId: string): Promise<strin
 }
 
 test(
-  `a hostile agent is given ${count} prompts in a row, none lost, doubled or merged`,
+  `a hostile agent of seed ${seed} is given ${count} prompts in a row, none lost, doubled or merged`,
   async () => {
     console.log(`SVC_HOSTILE_SEED=${seed} SVC_HOSTILE_PROMPTS=${count}`);
     const startedMs = performance.now();

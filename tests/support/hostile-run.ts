@@ -3,22 +3,32 @@ import type { DemoScript } from "../../src/services/demo/script.ts";
 import { randomFrom } from "./fault-load.ts";
 
 /** What the scripted agent's person types; no prompt contains it. */
-export const personsText = "hm";
+const personsText = "hm";
 
-/** An agent that misbehaves in every way that loses no work, often enough for a run of 200 prompts. */
+/**
+ * An agent that misbehaves in every way that loses no work, often enough for a run of 200 prompts. With some seeds the
+ * person sends their drafts, and with some the title never tells that the agent works.
+ */
 export function hostileScript(seed: number): DemoScript {
   return {
     schema_version: 1,
     seed,
     rules: [{ probability: 0.2, directive: "SLOW 400" }, { directive: "FAST" }],
     hostile: {
-      swallow_enter: { probability: 0.2 },
+      busy_title: seed % 3 !== 0,
+      swallow_enter: { probability: 0.15 },
+      enter_dead_time: { probability: 0.07, dead_ms: 120 },
       late_repaint: { probability: 0.14 },
       split_paste: { probability: 0.26, piece_delay_ms: 40 },
       menu_before_prompt: { probability: 0.1, dismiss_ms: 120 },
       spontaneous_menu: { probability: 0.1, dismiss_ms: 120 },
       menu_after_paste: { probability: 0.08, dismiss_ms: 120 },
-      person_draft: { probability: 0.26, text: personsText, hold_ms: 80 },
+      person_draft: {
+        probability: 0.26,
+        text: personsText,
+        hold_ms: 80,
+        ending: seed % 2 === 0 ? "submit" : "delete",
+      },
     },
   };
 }

@@ -1,0 +1,86 @@
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Mail } from "../../src/services/mail/mailbox.ts";
+import { createMailRootLab } from "../support/mail-root.ts";
+
+const entry = join(import.meta.dir, "../support/mail-sender.ts");
+const seconds = Number(process.env["SVC_MAIL_RACE_SECONDS"] ?? "5");
+
+interface Told {
+  sent?: string;
+  to?: string[];
+  read?: string;
+  archived?: string;
+  at?: string;
+}
+
+async function correspond(path: string, seed: number): Promise<{ told: Told[]; complaint: string }> {
+  const child = Bun.spawn([process.execPath, entry, path, String(seconds), String(seed)], {
+    env: { PATH: process.env["PATH"] ?? "" },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [said, complaint] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  await child.exited;
+  const lines = said.split("\n").filter((line) => line !== "");
+  return { told: lines.map((line) => JSON.parse(line) as Told), complaint };
+}
+
+test(
+  "two processes that write among 12 mailboxes at once lose and double nothing",
+  async () => {
+    using lab = createMailRootLab();
+    const mailboxes = Array.from({ length: 12 }, (_, index) => lab.mailbox(`agent${index}`));
+    const both = await Promise.all([correspond(lab.path, 1), correspond(lab.path, 2)]);
+    expect(both.map((one) => one.complaint)).toEqual(["", ""]);
+    const told = both.flatMap((one) => one.told);
+    const sent = told.flatMap((one) => (one.sent === undefined ? [] : [one]));
+    expect(both.map(({ told: mine }) => mine.length > 10)).toEqual([true, true]);
+    const problems: string[] = [];
+    for (const mailbox of mailboxes) {
+      const { address } = mailbox;
+      const held: Mail[] = [];
+      for (const box of ["inbox", "archive"]) {
+        const page = await mailbox.list({
+          box,
+          readState: "any",
+          answeredState: "any",
+          archived: null,
+          limit: null,
+          since: null,
+          includeBody: true,
+          cursor: null,
+          query: null,
+        });
+        // What it sent itself lies in `sent`; what lies here, it received.
+        held.push(...page.messages);
+        const links = readdirSync(join(lab.path, "mailboxes", address, box));
+        if (links.length !== page.messages.length) problems.push(`${address} ${box}: ${links.length} links`);
+      }
+      const refs = new Set(held.map((mail) => mail.message_ref));
+      if (refs.size !== held.length) problems.push(`${address} holds a message twice`);
+      const expected = sent.flatMap((one) => (one.to?.includes(address) ? [one.sent ?? ""] : []));
+      const lost = expected.filter((ref) => !refs.has(ref));
+      if (lost.length > 0) problems.push(`${address} lost ${lost.length}`);
+      if (held.length !== expected.length)
+        problems.push(`${address} holds ${held.length} of ${expected.length}`);
+      if (held.some((mail) => mail.body_text !== `body of ${mail.subject}`))
+        problems.push(`${address}: a body differs`);
+      const byRef = new Map(held.map((mail) => [mail.message_ref, mail]));
+      for (const one of told.filter(({ at }) => at === address)) {
+        const mail = byRef.get(one.read ?? one.archived ?? "");
+        if (!mail?.read) problems.push(`${address}: ${one.read ?? one.archived} is unread again`);
+        if (one.archived !== undefined && !mail?.archived)
+          problems.push(`${address}: ${one.archived} came back`);
+      }
+    }
+    console.log(`${sent.length} messages in ${seconds} s`);
+    expect(problems).toEqual([]);
+  },
+  (seconds + 60) * 1000,
+);

@@ -41,9 +41,12 @@ export function nextParked(
   return { ...fresh, untilMs: again ? at.wallMs + againMs : untilMs };
 }
 
-/** What is told of it at `at`: null once its time has come, its notice has gone or a turn runs. Pure. */
-export function parkedAt({ parked, turn }: TrackState, at: Moment): Parked | null {
-  if (!parked?.shown || turn.phase === "active") return null;
+/**
+ * What is told of it at `at`: null once its time has come, its notice has gone, a turn runs or the tool is not
+ * there. Pure.
+ */
+export function parkedAt({ parked, turn, signals }: TrackState, at: Moment): Parked | null {
+  if (!parked?.shown || turn.phase === "active" || signals?.parseStatus !== "parsed") return null;
   const { notice, untilMs } = parked;
   if (untilMs !== null && untilMs <= at.wallMs) return null;
   return { notice, until: untilMs === null ? null : toTimestamp(untilMs) };

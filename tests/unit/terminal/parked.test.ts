@@ -2,10 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
 import type { Observation } from "../../../src/services/terminal/observation.ts";
-import { observedFields } from "../../../src/services/terminal/record.ts";
+import { observedFields, toTerminalState } from "../../../src/services/terminal/record.ts";
 import { reduce } from "../../../src/services/terminal/reduce.ts";
 import { nextDeadlineMs } from "../../../src/services/terminal/reduce-deadline.ts";
 import { initialTrack, type Moment, type TrackState } from "../../../src/services/terminal/reduce-state.ts";
+import { newTransitions } from "../../../src/services/terminal/transition-events.ts";
+import { createFakeAgent } from "../../support/fake-agent.ts";
+import { giveTerminal } from "../../support/fake-terminal.ts";
 import { compiled } from "./corpus.ts";
 import { demoDialog, demoScreen } from "./screens.ts";
 
@@ -118,6 +121,25 @@ describe("a usage limit on the screen", () => {
     expect(untilOf(seen([0, limit("1pm")]))).toBeUndefined();
     expect(untilOf(seen([0, limit("3pm")]))).toBe(utc(15));
     expect(untilOf(seen([0, working], [1, limit("1pm")]))).toBe(utc(13, 0, 22));
+  });
+
+  test("is not told of a tool that has left, and is known again when it is seen again", () => {
+    const state = seen([0, working], [1, limit("3pm")]);
+    const gone = reduce(state, { kind: "tmux_missing", at: at(minutes(2)) }, defaultTimings);
+    expect(untilOf(gone)).toBeUndefined();
+    expect(untilOf(look(gone, minutes(3), limit("3pm")))).toBe(utc(15));
+    const shell = { ...limit("3pm"), processes: [] };
+    expect(untilOf(look(state, minutes(2), shell))).toBeUndefined();
+  });
+
+  test("is told with the event of its transition", () => {
+    const [before, after] = [seen([0, working]), seen([0, working], [1, limit("3pm")])].map((track) =>
+      toTerminalState(track, giveTerminal(createFakeAgent()).state.tracked_session),
+    );
+    if (!before || !after) throw new Error("no states");
+    expect(newTransitions(before, after)).toEqual([
+      expect.objectContaining({ parked: { notice: "✗ usage limit reached · resets 3pm", until: utc(15) } }),
+    ]);
   });
 
   test("is not told while a turn runs or before the tool was seen", () => {

@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { createProcesses } from "../../src/system/processes.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { until } from "../support/until.ts";
+
+let batch: HeadlessAgentLab;
+beforeAll(async () => {
+  batch = await launchHeadless({ flags: ["--env", "SECRET_KEY=not-for-others"] });
+});
+afterAll(() => batch[Symbol.asyncDispose]());
+
+const type = (line: string, ...more: string[]) => batch.lab.mgr(...line.split(" "), ...more);
+const lastRun = () => batch.runs().at(-1);
+
+describe("one headless agent", () => {
+  test("has no provider until a turn", async () => {
+    expect(batch.runs()).toEqual([]);
+    const state = await type("agents single --agent-name batch state --json");
+    expect(state.json()).toMatchObject({
+      identity: { transport: "headless", backend: "demo_headless", session_name: null, terminal_id: null },
+      availability: "available",
+      turn: { phase: "ready", active_turn_id: null },
+      last_turn: { result: "none" },
+    });
+  });
+
+  test("its first turn begins a conversation that later turns go on with", async () => {
+    const first = await type(
+      "agents single --agent-name batch turn submit --turn-id one --wait --json --prompt",
+      "hello there",
+    );
+    expect([first.exitCode, first.json()]).toEqual([
+      0,
+      expect.objectContaining({ turn_id: "one", turn_index: 1, status: "completed", returncode: 0 }),
+    ]);
+    await batch.submit("two", "and again");
+    expect(await batch.ended("two")).toMatchObject({ turn_index: 2, status: "completed" });
+    const [begun, goneOn] = batch.runs();
+    expect(begun).toMatchObject({ resume: "new", turn: 1, prompt: "hello there" });
+    expect(goneOn).toMatchObject({ resume: "exact", turn: 2, session_id: begun?.session_id });
+    expect((await batch.call("/v1/control/headless/state")).body).toMatchObject({
+      can_accept_prompt_now: true,
+      chat_session: { current: { id: begun?.session_id } },
+    });
+  });
+
+  test("its pane shows what a turn says", async () => {
+    await until("the answer in the pane", async () => (await batch.screen()).includes("and again"));
+  });
+
+  test("status, events and both outputs are read without asking the gateway", async () => {
+    const status = await type("agents single --agent-name batch turn status two --json");
+    expect(status.json()).toMatchObject({ turn_id: "two", status: "completed", returncode: 0 });
+    const events = await type("agents single --agent-name batch turn events two --json");
+    const kinds = (events.json()["entries"] as { kind: string }[]).map((entry) => entry.kind);
+    expect([kinds[0], kinds.at(-1)]).toEqual(["session", "completion"]);
+    const detailed = await type("agents single --agent-name batch turn events two --detail --json");
+    expect(JSON.stringify(detailed.json())).toContain("text_delta");
+    const stdout = await type("agents single --agent-name batch turn stdout two");
+    expect(stdout.stdout).toBe(await batch.text("/v1/turns/two/artifacts/stdout"));
+    const stderr = await type("agents single --agent-name batch turn stderr two");
+    expect([stderr.exitCode, stderr.stdout]).toEqual([0, ""]);
+    const waited = await type("agents single --agent-name batch turn wait two");
+    expect(waited.exitCode).toBe(0);
+    expect((await type("agents single --agent-name batch turn wait no-such-turn")).exitCode).toBe(1);
+  });
+
+  test("a prompt with a model is for one turn and changes no manifest", async () => {
+    const manifest = join(batch.sessionRoot, "manifest.json");
+    const plan = () => (JSON.parse(readFileSync(manifest, "utf8")) as { launch_plan: unknown }).launch_plan;
+    const before = plan();
+    const prompt = ["--prompt", "think", "--model", "big", "--reasoning-level", "9", "--wait"];
+    expect((await type("agents single --agent-name batch prompt", ...prompt)).exitCode).toBe(0);
+    expect(lastRun()).toMatchObject({ model: "big", effort: "high" });
+    await batch.submit("plain", "think less");
+    await batch.ended("plain");
+    expect(lastRun()).toMatchObject({ model: null, effort: null });
+    expect(plan()).toEqual(before);
+  });
+
+  test("the next-prompt override begins one new conversation, for a direct prompt only", async () => {
+    const before = lastRun()?.session_id;
+    await batch.call("/v1/control/headless/next-prompt-session", { mode: "new" });
+    await batch.submit("queued", "from the queue");
+    await batch.ended("queued");
+    expect(lastRun()).toMatchObject({ resume: "exact", session_id: before });
+    const direct = { schema_version: 2, prompt: "directly" };
+    const answer = await until("an idle agent", async () => {
+      const reply = await batch.call("/v1/control/prompt", direct);
+      return reply.status === 200 ? reply.body : null;
+    });
+    await batch.ended(String(answer["turn_id"]));
+    expect(lastRun()).toMatchObject({ resume: "new", turn: 1 });
+    expect(lastRun()?.session_id).not.toBe(before);
+    await batch.submit("after", "goes on");
+    await batch.ended("after");
+    expect(lastRun()).toMatchObject({ resume: "exact", turn: 2 });
+  });
+
+  test("tools and errors are told as events, and an error fails its request", async () => {
+    const request = await batch.submit("tools", "look\nTOOL read\nSTDERR careful\nERROR the model is away");
+    expect(await batch.ended("tools")).toMatchObject({ status: "failed", error: "the model is away" });
+    expect(await batch.settled(request)).toMatchObject({
+      state: "failed",
+      error_detail: "the model is away",
+      turn_id: "tools",
+    });
+    const events = (await batch.call("/v1/turns/tools/events")).body["entries"] as { kind: string }[];
+    const kinds = events.map((entry) => entry.kind);
+    for (const kind of ["action_request", "action_result", "diagnostic", "completion"]) {
+      expect(kinds).toContain(kind);
+    }
+    expect(await batch.text("/v1/turns/tools/artifacts/stderr")).toBe("careful\n");
+  });
+
+  test("neither prompts nor secrets are in any argument list, and files are private", async () => {
+    await batch.submit("secret", "the password is swordfish\nSLOW 700");
+    await batch.running("secret");
+    expect((await batch.call("/v1/turns/secret")).body).toMatchObject({ status: "active" });
+    expect(await batch.text("/v1/turns/secret/artifacts/stdout")).toContain("session");
+    const processes = createProcesses({ steps: quietSteps });
+    const { stdout: all } = await processes.run(["ps", "-axo", "args"]);
+    expect(all).toContain("turn-bridge");
+    for (const word of ["swordfish", "not-for-others"]) expect(all).not.toContain(word);
+    expect(readFileSync(join(batch.sessionRoot, "manifest.json"), "utf8")).not.toContain("not-for-others");
+    const folder = join(batch.sessionRoot, "manifest.turn-artifacts", "secret");
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+    for (const name of ["request.json", "stdout.jsonl", "canonical-events.jsonl", "process.json"]) {
+      expect([name, statSync(join(folder, name)).mode & 0o777]).toEqual([name, 0o600]);
+    }
+    await batch.ended("secret");
+  });
+
+  test("a stubborn provider and what it started are ended by an interrupt", async () => {
+    const request = await batch.submit("stubborn", "CHILD STUBBORN\nHANG SIGINT SIGTERM");
+    const { child_pid: pid } = await batch.running("stubborn");
+    const tree = await until("what the tool starts", async () => {
+      const found = await createProcesses({ steps: quietSteps }).tree(pid);
+      return found.length > 1 ? found : null;
+    });
+    const interrupt = await type("agents single --agent-name batch interrupt --json");
+    expect(interrupt.json()).toMatchObject({ success: true, disposition: "accepted" });
+    expect(tree.filter((one) => batch.lab.alive(one.pid))).toEqual([]);
+    expect(await batch.ended("stubborn")).toMatchObject({ status: "interrupted" });
+    expect(await batch.settled(request)).toMatchObject({
+      state: "failed",
+      result_json: { outcome: "interrupted" },
+    });
+    expect(JSON.parse(batch.file("stubborn", "interrupt.json") ?? "{}")).toMatchObject({
+      requested_by: "gateway",
+    });
+  }, 20_000);
+
+  test("an interrupt of an idle agent is a no_op", async () => {
+    const interrupt = await type("agents single --agent-name batch interrupt --json");
+    expect(interrupt.json()).toMatchObject({ success: true, disposition: "no_op" });
+  });
+
+  test("a line of 50 MB and invalid UTF-8 break nothing and reach the disk whole", async () => {
+    await batch.submit("big", "BIG 50000000\nINVALID");
+    expect(await batch.ended("big", 60_000)).toMatchObject({ status: "completed" });
+    const stdout = join(batch.sessionRoot, "manifest.turn-artifacts", "big", "stdout.jsonl");
+    expect(statSync(stdout).size).toBeGreaterThan(50_000_000);
+    const events = (await batch.call("/v1/turns/big/events?limit=1000")).body["entries"];
+    expect(JSON.stringify(events)).toContain("was not read");
+    const part = await batch.text("/v1/turns/big/artifacts/stdout?offset=1&max_bytes=16");
+    expect(part).toBe('"type":"session"');
+  }, 70_000);
+
+  test("a gateway killed in the middle of a turn finds it again and finishes its record once", async () => {
+    const request = await batch.submit("outlived", "SLOW 4000");
+    await batch.running("outlived");
+    batch.lab.kill(batch.gatewayPid());
+    const runs = batch.runs().length;
+    await batch.revive();
+    expect(await batch.request(request)).toMatchObject({ state: "running" });
+    expect(await batch.ended("outlived")).toMatchObject({ status: "completed" });
+    const record = await batch.settled(request);
+    expect(record).toMatchObject({ state: "completed", result_json: { turn_id: "outlived" } });
+    const steps = record.evidence.map((one) => one.step);
+    expect(steps).toEqual([...new Set(steps)]);
+    expect(batch.runs().length).toBe(runs);
+  }, 20_000);
+
+  test("a turn whose bridge is killed fails and leaves no process behind", async () => {
+    const request = await batch.submit("orphaned", "SLOW 60000");
+    const { child_pid: child, runner_pid: runner } = await batch.running("orphaned");
+    batch.lab.kill(runner);
+    expect(await batch.ended("orphaned")).toMatchObject({
+      status: "failed",
+      completion_source: "missing_evidence",
+    });
+    expect(batch.lab.alive(child)).toBe(false);
+    expect(await batch.settled(request)).toMatchObject({ state: "failed" });
+    await batch.submit("after-orphan", "FAST");
+    expect(await batch.ended("after-orphan")).toMatchObject({ status: "completed" });
+  }, 20_000);
+
+  test("a gateway that is detached leaves the turn running for the next one", async () => {
+    const request = await batch.submit("left", "SLOW 4000");
+    await batch.running("left");
+    expect((await batch.mgr("gateway", "detach")).exitCode).toBe(0);
+    await batch.revive();
+    expect(await batch.ended("left")).toMatchObject({ status: "completed" });
+    expect(await batch.settled(request)).toMatchObject({ state: "completed" });
+  }, 20_000);
+
+  test("a relaunch ends the turn, forgets the conversation and resumes as asked", async () => {
+    await batch.submit("cut-off", "SLOW 60000");
+    await batch.running("cut-off");
+    const relaunch = await batch.mgr("relaunch", "--chat-session-mode", "tool_last_or_new", "--reconcile");
+    expect([relaunch.exitCode, relaunch.stderr]).toEqual([0, ""]);
+    expect(await batch.ended("cut-off")).toMatchObject({ status: "interrupted" });
+    expect((await batch.call("/v1/control/headless/state")).body["chat_session"]).toEqual({
+      current: null,
+      startup_default: { mode: "tool_last_or_new" },
+      next_prompt_override: null,
+    });
+    await batch.submit("resumed", "FAST");
+    await batch.ended("resumed");
+    expect(lastRun()).toMatchObject({ resume: "last" });
+  }, 20_000);
+
+  test("a stop gives the running turn its final state", async () => {
+    await batch.submit("last", "SLOW 60000");
+    const { child_pid: child } = await batch.running("last");
+    const stop = await batch.mgr("stop", "--json");
+    expect(stop.json()).toMatchObject({ success: true, turn_id: "last", surviving_pids: [] });
+    expect([batch.lab.alive(child), existsSync(batch.sessionRoot)]).toEqual([false, true]);
+    expect(JSON.parse(batch.file("last", "result.json") ?? "{}")).toMatchObject({ status: "interrupted" });
+    const status = await batch.mgr("turn", "status", "last", "--json");
+    expect(status.json()).toMatchObject({ status: "interrupted" });
+  }, 20_000);
+});

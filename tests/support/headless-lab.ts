@@ -1,0 +1,126 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { RequestRecord } from "../../src/protocol/gateway.ts";
+import type { TurnProcess } from "../../src/protocol/turn-files.ts";
+import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
+import { type CliLab, createCliLab } from "./cli-lab.ts";
+import { json } from "./http-surface.ts";
+import { until } from "./until.ts";
+
+/** What the scripted provider itself says of one run. */
+export interface ProviderRun {
+  pid: number;
+  session_id: string;
+  turn: number;
+  resume: "new" | "last" | "exact";
+  model: string | null;
+  effort: string | null;
+  prompt: string;
+}
+
+/** A headless scripted agent, launched through the command line and driven through its gateway. */
+export interface HeadlessAgentLab extends AsyncDisposable {
+  lab: CliLab;
+  name: string;
+  sessionRoot: string;
+  tmuxSession: string;
+  baseUrl(): string;
+  /** One call of the gateway: status and parsed body. */
+  call(path: string, body?: object): Promise<{ status: number; body: Record<string, unknown> }>;
+  text(path: string): Promise<string>;
+  /** Queues a prompt as the turn of this id. */
+  submit(turnId: string, prompt: string, more?: object): Promise<string>;
+  request(requestId: string): Promise<RequestRecord>;
+  /** Resolves with the record of a request that is neither accepted nor running. */
+  settled(requestId: string): Promise<RequestRecord>;
+  /** Resolves with the turn's record once it has its final state. */
+  ended(turnId: string, timeoutMs?: number): Promise<TurnStatusRecord>;
+  /** Resolves once the tool of the turn is running and has been given its prompt. */
+  running(turnId: string): Promise<TurnProcess & { child_pid: number }>;
+  /** One of the turn's own files; null while it is not there. */
+  file(turnId: string, name: string): string | null;
+  runs(): ProviderRun[];
+  /** `svc-mgr agents single --agent-name NAME` with these words. */
+  mgr(...words: string[]): ReturnType<CliLab["mgr"]>;
+  gatewayPid(): number;
+  /** Starts a gateway beside the agent whose gateway died. */
+  revive(): Promise<void>;
+  screen(): Promise<string>;
+}
+
+export async function launchHeadless(
+  options: { name?: string; flags?: readonly string[] } = {},
+): Promise<HeadlessAgentLab> {
+  const lab = createCliLab();
+  const { name = "batch", flags = [] } = options;
+  const log = join(lab.folder, "provider.log");
+  const state = join(lab.folder, "conversations");
+  const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, "--headless"];
+  const where = ["--gateway-background", "--json"];
+  const launch = await lab.mgr(...words, ...flags, ...where, "--", "--log", log, "--state", state);
+  if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
+  const { session_root: root, tmux_session_name: session } = launch.json() as Record<string, string>;
+  const sessionRoot = root ?? "";
+  const current = () =>
+    JSON.parse(readFileSync(join(sessionRoot, "gateway", "run", "current-instance.json"), "utf8")) as {
+      pid: number;
+      port: number;
+    };
+  const read = (turnId: string, file: string) => {
+    const path = join(sessionRoot, "manifest.turn-artifacts", turnId, file);
+    return existsSync(path) ? readFileSync(path, "utf8") : null;
+  };
+  const agent: HeadlessAgentLab = {
+    ...{ lab, name, sessionRoot, tmuxSession: session ?? "" },
+    baseUrl: () => `http://127.0.0.1:${current().port}`,
+    async call(path, body) {
+      const init = { ...(body ? json(body) : {}), proxy: false } as RequestInit;
+      const reply = await fetch(`${agent.baseUrl()}${path}`, init);
+      return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
+    },
+    text: async (path) => (await fetch(`${agent.baseUrl()}${path}`, { proxy: false } as RequestInit)).text(),
+    async submit(turnId, prompt, more = {}) {
+      const payload = { prompt, turn_id: turnId, ...more };
+      const { status, body } = await agent.call("/v1/requests", { kind: "submit_prompt", payload });
+      if (status !== 202) throw new Error(`submit: ${status} ${JSON.stringify(body)}`);
+      return String(body["request_id"]);
+    },
+    request: async (requestId) =>
+      (await agent.call(`/v1/requests/${requestId}`)).body as unknown as RequestRecord,
+    settled: (requestId) =>
+      until(`the end of ${requestId}`, async () => {
+        const record = await agent.request(requestId);
+        return record.state === "accepted" || record.state === "running" ? null : record;
+      }),
+    async ended(turnId, timeoutMs = 20_000) {
+      await until(`the end of ${turnId}`, () => read(turnId, "exitcode"), timeoutMs);
+      const { stdout } = await agent.mgr("turn", "status", turnId, "--json");
+      return JSON.parse(stdout) as TurnStatusRecord;
+    },
+    running: (turnId) =>
+      until(`the tool of ${turnId}`, () => {
+        const process = JSON.parse(read(turnId, "process.json") ?? "null") as TurnProcess | null;
+        const asked = agent.runs().some((run) => run.pid === process?.child_pid);
+        return process?.child_pid && asked ? { ...process, child_pid: process.child_pid } : null;
+      }),
+    file: read,
+    runs: () =>
+      existsSync(log)
+        ? readFileSync(log, "utf8")
+            .trimEnd()
+            .split("\n")
+            .map((line) => JSON.parse(line) as ProviderRun)
+        : [],
+    mgr: (...more) => lab.mgr("agents", "single", "--agent-name", name, ...more),
+    gatewayPid: () => current().pid,
+    async revive() {
+      const attach = await agent.mgr("gateway", "attach", "--background");
+      if (attach.exitCode !== 0) throw new Error(`attach: ${attach.stderr}`);
+    },
+    screen: () => lab.tmux("capture-pane", "-p", "-t", `=${session}:0.0`),
+    async [Symbol.asyncDispose]() {
+      await lab[Symbol.asyncDispose]();
+    },
+  };
+  return agent;
+}

@@ -2,7 +2,7 @@ import { dlopen, ptr } from "bun:ffi";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { openWorld } from "../../src/cli/world.ts";
+import { openWorld, type World } from "../../src/cli/world.ts";
 import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
 import { chooseTool } from "../../src/services/sessions/launch-tools.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
@@ -24,7 +24,9 @@ const gatewayCommand =
 /** Scripted agents in a tmux server of their own, and gateway processes beside them. */
 export interface BenchLab extends AsyncDisposable {
   tmux: TmuxFixture;
-  launch(name: string): Promise<BenchAgent>;
+  world: World;
+  /** `args`: of the scripted agent. */
+  launch(name: string, args?: readonly string[]): Promise<BenchAgent>;
 }
 
 export interface BenchAgent extends LaunchedSession {
@@ -98,12 +100,13 @@ export async function createBenchLab(): Promise<BenchLab> {
 
   return {
     tmux,
-    async launch(name) {
+    world,
+    async launch(name, args = []) {
       const session = await launchAgent(world, {
         tool: chooseTool(world.tools, "demo"),
         agentName: name,
         workdir: folder,
-        args: [],
+        args: [...args],
       });
       const { sessionRoot } = session;
       return {

@@ -81,6 +81,39 @@ describe("a reminder of a real agent", () => {
   }, 60_000);
 });
 
+describe("a reminder is never typed", () => {
+  const press = (sequence: string) => at.lab.mgr(...single, "gateway", "send-keys", "--sequence", sequence);
+  const waits = async (id: string, reason: string) => {
+    await happened("reminder_deferred", id);
+    expect(await get(id)).toMatchObject({ delivery_state: "overdue", waiting: { reason } });
+  };
+
+  test("into a person's draft", async () => {
+    await at.ready();
+    await press("a person's words");
+    await until("the draft", async () => {
+      const { stdout } = await at.type("agents single --agent-name worker gateway tui state --json");
+      return (JSON.parse(stdout) as { surface: { editing_input: string } }).surface.editing_input === "yes";
+    });
+    const id = await create("--title", "draft", "--prompt", "FAST\ndraft", "--start-after-seconds", "0.05");
+    await waits(id, "not_ready");
+    await press("<[C-u]>");
+    await happened("reminder_completed", id);
+    expect(at.heard().filter((one) => String(one).includes("draft"))).toEqual(["FAST\ndraft"]);
+  }, 60_000);
+
+  test("into a question to a person", async () => {
+    await at.ready();
+    await at.type("agents single --agent-name worker prompt --prompt", "MENU Go on?");
+    await events.until((event) => typeof event["awaiting_decision"] === "string", 20_000);
+    const id = await create("--title", "menu", "--prompt", "FAST\nmenu", "--start-after-seconds", "0.05");
+    await waits(id, "awaiting_decision");
+    await press("<[Enter]>");
+    await happened("reminder_completed", id);
+    expect(timesHeard("FAST\nmenu")).toBe(1);
+  }, 60_000);
+});
+
 describe("the commands", () => {
   test("rank, pause, resume and list", async () => {
     const later = ["--start-after-seconds", "3600", "--prompt", "x"];
@@ -146,4 +179,29 @@ test("what a gateway takes with it is told by the next one", async () => {
   expect(again.json()).toMatchObject({ reminders_lost: { count: 1 } });
   const history = await Bun.file(`${agent.sessionRoot}/gateway/events.jsonl`).text();
   expect(history.match(/"kind":"reminder_lost_on_restart"/g)).toHaveLength(2);
+}, 60_000);
+
+test("a reminder waits for an agent that has ended, and types nothing into the shell", async () => {
+  await using agent = await launched();
+  await agent.ready();
+  await using told = await followEvents(agent.baseUrl);
+  await agent.type("agents single --agent-name worker prompt --prompt", "EXIT");
+  await until("the agent's end", async () => {
+    const { stdout } = await agent.type("agents single --agent-name worker gateway status --json");
+    return (JSON.parse(stdout) as { request_admission: string }).request_admission === "blocked_unavailable";
+  });
+  const words = "agents single --agent-name worker gateway reminders create --start-after-seconds 0.05";
+  for (const what of [
+    ["--prompt", "echo typed"],
+    ["--sequence", "echo typed"],
+  ]) {
+    await agent.type(words, "--title", "shell", "--before-all", ...what);
+    const deferred = await told.until(
+      ({ kind, delivery_kind }) =>
+        kind === "reminder_deferred" && delivery_kind === (what[0] === "--prompt" ? "prompt" : "send_keys"),
+      20_000,
+    );
+    expect(deferred["detail"]).toBe("request_admission=blocked_unavailable");
+  }
+  expect(await agent.tmux("capture-pane", "-p", "-t", `=${agent.session}:0.0`)).not.toContain("typed");
 }, 60_000);

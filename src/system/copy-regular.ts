@@ -16,11 +16,18 @@ export type CopyResult =
 
 const chunkBytes = 256 * 1024;
 
+export interface CopyOptions {
+  maxBytes: number;
+  /** Default true: the content is on disk at the end. */
+  durable?: boolean;
+}
+
 /**
- * Copies a regular file, a piece at a time, into a new one (0600) whose content is on disk at the end. The last part
- * of `from` may not be a symbolic link. A refusal makes nothing.
+ * Copies a regular file, a piece at a time, into a new one (0600). The last part of `from` may not be a symbolic
+ * link. A refusal makes nothing.
  */
-export function copyRegular(from: string, to: string, maxBytes: number): CopyResult {
+export function copyRegular(from: string, to: string, options: CopyOptions): CopyResult {
+  const { maxBytes } = options;
   let source: number;
   try {
     // Without waiting: a pipe would hold the opener until someone writes.
@@ -32,13 +39,13 @@ export function copyRegular(from: string, to: string, maxBytes: number): CopyRes
     const facts = fstatSync(source);
     if (!facts.isFile()) return { ok: false, why: "not_regular" };
     if (facts.size > maxBytes) return { ok: false, why: "too_large" };
-    return copyInto(source, to, maxBytes);
+    return copyInto(source, to, options);
   } finally {
     closeSync(source);
   }
 }
 
-function copyInto(source: number, to: string, maxBytes: number): CopyResult {
+function copyInto(source: number, to: string, { maxBytes, durable = true }: CopyOptions): CopyResult {
   const target = openSync(to, "wx", 0o600);
   let size = 0;
   let whole = false;
@@ -54,7 +61,7 @@ function copyInto(source: number, to: string, maxBytes: number): CopyResult {
       hash.update(chunk.subarray(0, read));
       for (let written = 0; written < read; ) written += writeSync(target, chunk, written, read - written);
     }
-    fsyncSync(target);
+    if (durable) fsyncSync(target);
     whole = true;
     return { ok: true, size, sha256: hash.digest("hex") };
   } finally {

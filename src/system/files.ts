@@ -56,8 +56,11 @@ export interface Files {
   write(label: string, path: string, text: string, options?: { durable?: boolean; mode?: number }): void;
   /** A new file whose content is on disk; its name is once `place` has moved it. Throws when it exists already. */
   create(label: string, path: string, text: string): void;
-  /** The same with what another file holds; a link, a pipe or a larger file is refused and nothing made. */
-  copy(label: string, from: string, to: string, limits: { maxBytes: number }): CopyResult;
+  /**
+   * The same with what another file holds; a link, a pipe or a larger file is refused and nothing made. `durable:
+   * false` leaves it to the system when the content reaches the disk.
+   */
+  copy(label: string, from: string, to: string, options: { maxBytes: number; durable?: boolean }): CopyResult;
   /** Renames durably: the new name is on disk when this returns. */
   place(label: string, from: string, to: string): void;
   /** Puts the names inside a folder on disk. */
@@ -155,7 +158,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     openAppend: (label, path) => openAppender(step(label, () => openSync(path, "a", 0o600))),
     truncate: (label, path, size) => step(label, () => truncateSync(path, size)),
     create: (label, path, text) => step(label, () => writeWhole(path, text, { durable: true, mode: 0o600 })),
-    copy: (label, from, to, { maxBytes }) => step(label, () => copyRegular(from, to, maxBytes)),
+    copy: (label, from, to, options) => step(label, () => copyRegular(from, to, options)),
     place(label, from, to) {
       step(label, () => renameSync(from, to));
       syncFolder(dirname(to));

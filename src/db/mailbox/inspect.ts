@@ -46,3 +46,14 @@ function* readableRows(path: string, table: string): Generator<Record<string, un
     database?.close();
   }
 }
+
+/** A copy of a database as it is at this moment, in one new file. Throws when it cannot be read or made. */
+export function snapshotDatabase(path: string, into: string): void {
+  const database = new Database(path, { readwrite: true, create: false });
+  try {
+    database.run("PRAGMA busy_timeout=5000");
+    database.run("VACUUM INTO ?", [into]);
+  } finally {
+    database.close();
+  }
+}

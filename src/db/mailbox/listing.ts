@@ -1,9 +1,11 @@
-import { and, asc, count, desc, eq } from "drizzle-orm";
+import { and, asc, count, desc, eq, getTableColumns } from "drizzle-orm";
 import { attachments, messages, projections, recipients } from "./catalog/schema.ts";
 import type { CatalogStore } from "./catalog.ts";
 
-/** A message in one mailbox, by its place. */
-export type PlacedMessage = typeof messages.$inferSelect & { folder: string };
+/** A message in one mailbox, by its place; `folder` is where it was put at first. */
+export type PlacedMessage = Omit<typeof messages.$inferSelect, "envelopeJson" | "bodyPreview"> & {
+  folder: string;
+};
 
 /** What the catalog knows of mailboxes and mail, for people who look after them. Reads only. */
 export interface CatalogListing {
@@ -18,15 +20,12 @@ export interface CatalogListing {
 }
 
 export function listCatalog({ db }: CatalogStore): CatalogListing {
+  const { envelopeJson: _envelope, bodyPreview: _preview, ...columns } = getTableColumns(messages);
   const placed = () =>
     db
-      .select({ message: messages, folder: projections.folder })
+      .select({ ...columns, folder: projections.folder })
       .from(projections)
       .innerJoin(messages, eq(messages.messageId, projections.messageId));
-  const flat = (row: { message: typeof messages.$inferSelect; folder: string }): PlacedMessage => ({
-    ...row.message,
-    folder: row.folder,
-  });
   return {
     messageCount: (id) =>
       db.select({ n: count() }).from(projections).where(eq(projections.registrationId, id)).get()?.n ?? 0,
@@ -34,14 +33,11 @@ export function listCatalog({ db }: CatalogStore): CatalogListing {
       placed()
         .where(eq(projections.registrationId, id))
         .orderBy(desc(messages.createdAtUtc), desc(messages.messageId))
-        .all()
-        .map(flat),
-    messageOf(id, messageId) {
-      const row = placed()
+        .all(),
+    messageOf: (id, messageId) =>
+      placed()
         .where(and(eq(projections.registrationId, id), eq(projections.messageId, messageId)))
-        .get();
-      return row ? flat(row) : null;
-    },
+        .get() ?? null,
     recipientsOf: (messageId) =>
       db
         .select()

@@ -1,5 +1,6 @@
 import { isAbsolute, join, relative, sep } from "node:path";
 import type { MailboxMaintenanceAnswer, MaintenanceAction } from "../../../protocol/mailbox-admin.ts";
+import { afterThisTurn } from "../../../system/clock.ts";
 import type { Files } from "../../../system/files.ts";
 
 /** What a maintenance run would do, each artifact in one list. Source: spec/mailbox-agui.md A8. */
@@ -20,6 +21,16 @@ export interface Progress {
   step: string;
   done: number;
   total: number | null;
+}
+
+/** Lets others work, tells how far it is, and throws when the run shall end. */
+export async function breathe(
+  options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
+  progress: Progress,
+): Promise<void> {
+  options.onProgress?.(progress);
+  await new Promise<void>((resolve) => afterThisTurn(resolve));
+  options.signal?.throwIfAborted();
 }
 
 export function emptyPlan(): MaintenancePlan {

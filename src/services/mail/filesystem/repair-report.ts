@@ -1,7 +1,6 @@
 import { relative } from "node:path";
 import type { RepairFinding } from "../../../protocol/mailbox-admin.ts";
-import { afterThisTurn } from "../../../system/clock.ts";
-import type { Progress } from "./maintenance.ts";
+import { breathe, type Progress } from "./maintenance.ts";
 import type { MailRootDeps } from "./root.ts";
 import { rootPaths } from "./root-paths.ts";
 
@@ -44,10 +43,6 @@ export function startRun(deps: MailRootDeps, root: string, options: RepairOption
         moved_to: movedTo === undefined ? null : relative(root, movedTo),
       });
     },
-    async breathe(progress) {
-      options.onProgress?.(progress);
-      await new Promise<void>((resolve) => afterThisTurn(resolve));
-      options.signal?.throwIfAborted();
-    },
+    breathe: (progress) => breathe(options, progress),
   };
 }

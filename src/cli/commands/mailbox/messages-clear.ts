@@ -1,0 +1,18 @@
+import { command } from "../../command.ts";
+import { clearFlags, runClear } from "./clear.ts";
+
+export default command({
+  name: "clear",
+  description: "remove all mail of one mailbox; what another one holds too stays there",
+  examples: ["svc-mgr mailbox messages clear --address ann@svc.localhost --dry-run"],
+  args: {
+    address: { type: "string", required: true, description: "the full address", valueHint: "NAME@DOMAIN" },
+    ...clearFlags,
+  },
+  run: (invocation) =>
+    runClear(invocation, {
+      address: invocation.args.address,
+      dryRun: invocation.args["dry-run"],
+      yes: invocation.args.yes,
+    }),
+});

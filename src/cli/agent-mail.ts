@@ -3,14 +3,17 @@ import type { GatewayEndpoints } from "../protocol/endpoints.ts";
 import type { MailResolveLive } from "../protocol/mail.ts";
 import type { GatewayClient, Reply } from "../services/fleet/gateway-client.ts";
 import { type GatewayLink, linkGateway } from "../services/fleet/gateway-link.ts";
-import { bindingOf, createMailBinding, type MailBinding } from "../services/mail/binding.ts";
+import { bindingOf, createMailBinding, isOutOfReach, type MailBinding } from "../services/mail/binding.ts";
 import { createMailFacade, type MailFacade } from "../services/mail/facade.ts";
+import type { AskedOperation } from "../services/mail/fallback.ts";
 import { toResolveLive } from "../services/mail/resolve-live.ts";
 import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
 import { sessionPaths } from "../services/sessions/roots.ts";
+import type { CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { bodyOf } from "./gateway-reply.ts";
+import { askInTerminal, type MailAsked } from "./mail-by-terminal.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
 import type { Target } from "./target.ts";
 
@@ -64,6 +67,32 @@ export async function performMail<V extends MailVerb>(
   return { done: executed(payload, verb, "manager_direct") };
 }
 
+/**
+ * The same; where neither a gateway nor the mailbox can be reached, the agent itself is asked in its live terminal
+ * (contract 4.5).
+ */
+export async function performOrAsk<V extends AskedOperation>(
+  target: Target,
+  verb: V,
+  request: MailRequest<V>,
+  io: Pick<CliIo, "interrupted">,
+): Promise<{ done: MailDone<V> } | { asked: MailAsked }> {
+  try {
+    return await performMail(target, verb, request);
+  } catch (error) {
+    const binding = target.agent.manifest.launch_plan.mailbox;
+    if (!binding || !isOutOfReach(error)) throw error;
+    const asked = await askInTerminal(
+      target,
+      binding,
+      { operation: verb, request: request as object },
+      io.interrupted(),
+    );
+    if (asked === null) throw error;
+    return { asked };
+  }
+}
+
 /** Where the agent's mailbox is and which healthy gateway serves it. Throws when the mailbox cannot be acted on. */
 export async function resolveLive(target: Target): Promise<MailResolveLive> {
   const { world, agent } = target;
@@ -84,7 +113,7 @@ function linkTo({ world, agent: { manifest, sessionRoot } }: Target): Promise<Ga
 }
 
 /** `work` with the binding that stands in the agent's manifest now. */
-async function inMailbox<T>(
+export async function inMailbox<T>(
   { world, agent }: Target,
   work: (binding: MailBinding) => Promise<T>,
 ): Promise<T> {

@@ -1,7 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { MailList, MailMessage } from "../../src/protocol/mail.ts";
+import { launched } from "../support/cli-agent.ts";
 import { type CliLab, type CliRun, createCliLab } from "../support/cli-lab.ts";
 
 /** Two scripted agents with gateways of their own, both with a mailbox below the project's overlay. */
@@ -258,4 +267,40 @@ test("what is wrong is refused with its reason, and nothing is written", async (
   const near = await at.of("alice", "mail send --to bop@svc.localhost --subject x --body-content x");
   expect([near.exitCode, near.stderr]).toEqual([1, expect.stringContaining("bob@svc.localhost")]);
   expect(at.stored()).toEqual(before);
+}, 90_000);
+
+test("where nobody reaches the mailbox the agent is asked in its terminal, and nothing is claimed", async () => {
+  await using at = await launched("--no-gateway", "--mailbox");
+  renameSync(join(at.lab.workdir, ".svc/mailbox"), join(at.lab.workdir, "elsewhere"));
+  const send = () =>
+    at.type(
+      "agents single --agent-name worker mail send --to x@svc.localhost --subject plan --json",
+      ...["--body-content", "text", "--notify-block", "look"],
+    );
+  const asked = await send();
+  expect([asked.exitCode, asked.json()]).toEqual([
+    0,
+    expect.objectContaining({
+      ...{ authoritative: false, status: "submitted", execution_path: "tui_submission", operation: "send" },
+      ...{ address: "worker@svc.localhost", transport: "filesystem", verification_required: true },
+      request_id: expect.stringMatching(/^mailreq-\d{8}-\d{6}Z-[0-9a-f]{10}$/),
+      verification_paths: [expect.stringContaining("mail list --box sent")],
+    }),
+  ]);
+  const [heard] = at.heard();
+  expect(heard).toContain(String(asked.json()["request_id"]));
+  expect(heard).toContain('"subject": "plan"');
+  expect(heard).not.toContain("look");
+
+  const listed = await at.type("agents single --agent-name worker mail list");
+  expect([listed.exitCode, listed.stderr]).toEqual([1, expect.stringContaining("no mailbox root")]);
+  const status = await at.type("agents single --agent-name worker mailbox status --json");
+  expect(status.json()).toMatchObject({
+    registered: true,
+    activation_state: null,
+    runtime_mailbox_enabled: false,
+  });
+  await at.lab.tmux("kill-session", "-t", `=${at.session}`);
+  const gone = await send();
+  expect([gone.exitCode, gone.error()["detail"]]).toEqual([1, expect.stringContaining("no mailbox root")]);
 }, 90_000);

@@ -1,5 +1,5 @@
 import type { MailboxBinding } from "../../protocol/files.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { MailboxOpener } from "./binding.ts";
 import type { MailRoot } from "./filesystem/root.ts";
@@ -25,16 +25,12 @@ export function createFilesystemOpener(deps: {
     open: (binding) =>
       rootOf(binding).openMailbox({ address: binding.address, principalId: binding.principal_id }),
     obstacle(binding) {
-      try {
-        const { address, principal_id: principal } = binding;
-        const active = rootOf(binding).registrations.active(address);
-        if (!active) return `${address} is not registered any more; \`mailbox register\` does it again`;
-        if (active.owner_principal_id !== principal)
-          return `${address} belongs to ${active.owner_principal_id} now`;
-        return deps.files.exists(active.mailbox_path) ? null : `the folder of ${address} is not there`;
-      } catch (error) {
-        return messageOf(error);
-      }
+      const { address, principal_id: principal } = binding;
+      const active = rootOf(binding).registrations.active(address);
+      if (!active) return `${address} is not registered any more; \`mailbox register\` does it again`;
+      if (active.owner_principal_id !== principal)
+        return `${address} belongs to ${active.owner_principal_id} now`;
+      return deps.files.exists(active.mailbox_path) ? null : `the folder of ${address} is not there`;
     },
     close() {
       for (const root of roots.values()) root.close();

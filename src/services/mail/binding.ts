@@ -7,7 +7,10 @@ import type { Mailbox } from "./mailbox.ts";
 export interface MailboxOpener {
   /** Throws ServiceError when the binding's fields do not name a mailbox that can be opened. */
   open(binding: MailboxBinding): Mailbox;
-  /** Why the binding cannot be acted on now (its registration is not active, ...), or null. Asked at every call. */
+  /**
+   * Why the binding cannot be acted on now (its registration is not active, ...), or null. Asked at every call.
+   * Throws when nobody can tell, since what keeps the mailbox cannot be reached from here.
+   */
   obstacle(binding: MailboxBinding): string | null;
   close(): void;
 }
@@ -77,11 +80,19 @@ export function createMailBinding(deps: {
     }
   }
 
+  function obstacleOf(opener: MailboxOpener, binding: MailboxBinding): string | null {
+    try {
+      return opener.obstacle(binding);
+    } catch (error) {
+      throw unusable(messageOf(error), error, { out_of_reach: true });
+    }
+  }
+
   function bound(): BoundMailbox {
     const binding = bindingOf(deps.readManifest);
     const opener = Object.hasOwn(openers, binding.transport) ? openers[binding.transport] : undefined;
     if (!opener) throw unusable(`no mailbox of the transport "${binding.transport}" can be opened here`);
-    const obstacle = opener.obstacle(binding);
+    const obstacle = obstacleOf(opener, binding);
     if (obstacle !== null) throw unusable(obstacle);
     const key = JSON.stringify(binding);
     if (kept?.key === key) return kept;
@@ -131,6 +142,14 @@ export function bindingOf(readManifest: () => Manifest): MailboxBinding {
   throw unusable(`it has none. Give it one with: ${command}`);
 }
 
-function unusable(why: string, cause?: unknown): ServiceError {
-  return new ServiceError("unsupported", `this session has no usable mailbox: ${why}`, { cause });
+/** Whether an error says that a mailbox is there and cannot be reached from here. Pure. */
+export function isOutOfReach(error: unknown): error is ServiceError {
+  return (
+    error instanceof ServiceError &&
+    (error.reason === "transport_failed" || error.data?.["out_of_reach"] === true)
+  );
+}
+
+function unusable(why: string, cause?: unknown, data: Record<string, unknown> = {}): ServiceError {
+  return new ServiceError("unsupported", `this session has no usable mailbox: ${why}`, { cause, data });
 }

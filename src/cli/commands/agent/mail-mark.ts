@@ -1,4 +1,4 @@
-import { performMail } from "../../agent-mail.ts";
+import { performOrAsk } from "../../agent-mail.ts";
 import { command, UsageError } from "../../command.ts";
 import { answerChanged } from "../../mail-answer.ts";
 import { choice, readRefs, refsFlag } from "../../mail-flags.ts";
@@ -27,11 +27,16 @@ export default command({
     const given = Object.entries(flags).filter(([, value]) => value !== undefined);
     if (given.length === 0) throw new UsageError("say what to mark: --read, --unread, --answered, ...");
     const target = await openTarget(invocation);
-    const outcome = await performMail(target, "mark", {
-      schema_version: 1,
-      message_refs: readRefs(args["message-ref"]),
-      ...(Object.fromEntries(given) as Partial<Record<keyof typeof flags, boolean>>),
-    });
+    const outcome = await performOrAsk(
+      target,
+      "mark",
+      {
+        schema_version: 1,
+        message_refs: readRefs(args["message-ref"]),
+        ...(Object.fromEntries(given) as Partial<Record<keyof typeof flags, boolean>>),
+      },
+      invocation.io,
+    );
     return answerChanged("marked", outcome);
   },
 });

@@ -1,4 +1,4 @@
-import { performMail } from "../../agent-mail.ts";
+import { performOrAsk } from "../../agent-mail.ts";
 import { command } from "../../command.ts";
 import { answerSent } from "../../mail-answer.ts";
 import { contentFlags, readContent, refFlag } from "../../mail-flags.ts";
@@ -16,10 +16,15 @@ export default command({
     const { args, io } = invocation;
     const target = await openTarget(invocation);
     const content = await readContent(args, io, target.world.files);
-    const outcome = await performMail(target, "reply", {
-      ...{ schema_version: 1, message_ref: args["message-ref"] },
-      ...content,
-    });
+    const outcome = await performOrAsk(
+      target,
+      "reply",
+      {
+        ...{ schema_version: 1, message_ref: args["message-ref"] },
+        ...content,
+      },
+      invocation.io,
+    );
     return answerSent("replied", outcome);
   },
 });

@@ -1,4 +1,4 @@
-import { performMail } from "../../agent-mail.ts";
+import { performOrAsk } from "../../agent-mail.ts";
 import { command, UsageError } from "../../command.ts";
 import { answerSent } from "../../mail-answer.ts";
 import { contentFlags, readContent } from "../../mail-flags.ts";
@@ -27,10 +27,15 @@ export default command({
     if (args.to.length === 0) throw new UsageError("give --to, once for each recipient");
     const target = await openTarget(invocation);
     const content = await readContent(args, io, target.world.files);
-    const outcome = await performMail(target, "send", {
-      ...{ schema_version: 1, to: args.to, cc: args.cc, subject: args.subject },
-      ...content,
-    });
+    const outcome = await performOrAsk(
+      target,
+      "send",
+      {
+        ...{ schema_version: 1, to: args.to, cc: args.cc, subject: args.subject },
+        ...content,
+      },
+      invocation.io,
+    );
     return answerSent("sent", outcome);
   },
 });

@@ -10,7 +10,7 @@ import type { Files } from "../../system/files.ts";
 export interface Ledger {
   /** What the former process left; the next call finds nothing. Null when nothing was lost or it cannot be read. */
   takeOver(): ReminderLedger | null;
-  /** Replaces what is kept; writes only when it differs. */
+  /** Replaces what is kept. */
   keep(ledger: Pick<ReminderLedger, "lost_at_utc" | "reminders">): void;
 }
 
@@ -21,7 +21,6 @@ export function createLedger(deps: {
   onError: (error: unknown) => void;
 }): Ledger {
   const { files, path, onError } = deps;
-  let written = "";
 
   function attempt<T>(task: () => T): T | null {
     try {
@@ -42,12 +41,10 @@ export function createLedger(deps: {
         return Value.Check(ReminderLedger, ledger) && ledger.reminders.length > 0 ? ledger : null;
       }),
     keep({ lost_at_utc, reminders }) {
-      const text = reminders.length === 0 ? "" : renderJson({ schema_version: 1, lost_at_utc, reminders });
-      if (text === written) return;
       attempt(() => {
-        if (text === "") files.remove("file:reminders", path);
-        else files.write("file:reminders", path, text, { durable: false });
-        written = text;
+        if (reminders.length === 0) return files.remove("file:reminders", path);
+        const text = renderJson({ schema_version: 1, lost_at_utc, reminders });
+        return files.write("file:reminders", path, text, { durable: false });
       });
     },
   };

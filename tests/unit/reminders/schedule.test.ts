@@ -40,6 +40,13 @@ describe("the next due time of a repeating reminder", () => {
     );
   });
 
+  test("is after the end also when rounding says that the end lies just before the cadence", () => {
+    for (let steps = 1; steps <= 2000; steps++) {
+      const facts = { dueMs: 0, intervalSeconds: 0.0333, endedMs: steps * (0.0333 * 1000) };
+      expect(nextDue(facts)).toBeGreaterThan(facts.endedMs);
+    }
+  });
+
   test("can always be told by a timestamp", () => {
     const next = nextDue({ dueMs: 253_402_300_000_000, intervalSeconds: 1e6, endedMs: 0 });
     expect(new Date(next).toISOString()).toBe("9999-12-31T23:59:59.999Z");

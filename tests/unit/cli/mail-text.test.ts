@@ -1,0 +1,39 @@
+import { describe, expect, test } from "bun:test";
+import { renderMail, renderMailList } from "../../../src/cli/mail-text.ts";
+import { mailSample } from "../../support/mail-sample.ts";
+
+const list = (messages: ReturnType<typeof mailSample>[], columns = 80) =>
+  renderMailList({ messages, box: "inbox", unread_count: messages.length }, columns);
+
+describe("a list of mail for people", () => {
+  test("is aligned and no line of it is wider than the terminal", () => {
+    const messages = [
+      mailSample({ subject: "short" }),
+      mailSample({ subject: "long ".repeat(40), unread: false, answered: true }),
+      mailSample({ subject: "宽字符".repeat(30) }),
+    ];
+    for (const columns of [60, 80, 120]) {
+      const rows = list(messages, columns).split("\n");
+      const heads = [rows[0], rows[1], rows[3], rows[5]].map((row) => row ?? "");
+      for (const head of heads) expect(Bun.stringWidth(head)).toBeLessThanOrEqual(columns);
+      expect(heads.map((head) => head.slice(5, 9))).toEqual(["TIME", "2026", "2026", "2026"]);
+    }
+    expect(list(messages)).toContain("…");
+    expect(list(messages)).toContain("filesystem:m1");
+  });
+
+  test("says so when there is none, and how to get the rest", () => {
+    expect(list([])).toBe("no mail in inbox");
+    const page = { messages: [mailSample()], box: "inbox", unread_count: 1, next_cursor: "abc" };
+    expect(renderMailList(page, 80)).toContain("--cursor abc");
+  });
+
+  test("shows nothing that would act on the terminal", () => {
+    const subject = "a\x1b[2Jb\u202ec\r\nd";
+    const body_text = "x\x1b]0;title\x07y\r\nz";
+    const shown = list([mailSample({ subject })]) + renderMail(mailSample({ subject, body_text }));
+    expect(shown).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]/);
+    expect(shown).toContain("a[2Jbc d");
+    expect(shown).toContain("x]0;titley\nz");
+  });
+});

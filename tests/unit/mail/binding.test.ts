@@ -1,0 +1,161 @@
+import { describe, expect, test } from "bun:test";
+import type { MailboxBinding, Manifest } from "../../../src/protocol/files.ts";
+import { createMailBinding, isOutOfReach, type MailboxOpener } from "../../../src/services/mail/binding.ts";
+import { ServiceError } from "../../../src/system/errors.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { createFakeMail } from "../../support/fake-mailbox.ts";
+
+const first: MailboxBinding = {
+  transport: "filesystem",
+  principal_id: "SVC-worker",
+  address: "worker@svc.localhost",
+  bindings_version: "2026-01-01T00:00:00.000001+00:00",
+};
+const second = {
+  ...first,
+  address: "other@svc.localhost",
+  bindings_version: "2026-01-01T00:00:01.000001+00:00",
+};
+
+function setup() {
+  const clock = createFakeClock();
+  const mail = createFakeMail({ clock });
+  const opened: string[] = [];
+  const closed: string[] = [];
+  const facts: {
+    binding: MailboxBinding | undefined;
+    unreadable: Error | null;
+    obstacle: () => string | null;
+  } = {
+    binding: first,
+    unreadable: null,
+    obstacle: () => null,
+  };
+  const opener: MailboxOpener = {
+    open(binding) {
+      opened.push(binding.address);
+      return { ...mail.open(binding.address), close: () => void closed.push(binding.address) };
+    },
+    obstacle: () => facts.obstacle(),
+    close: () => void closed.push("opener"),
+  };
+  const binding = createMailBinding({
+    readManifest() {
+      if (facts.unreadable) throw facts.unreadable;
+      const launch_plan = facts.binding ? { mailbox: facts.binding } : {};
+      return { agent_name: "worker", launch_plan } as unknown as Manifest;
+    },
+    openers: { filesystem: opener },
+    clock,
+  });
+  return { clock, mail, binding, facts, opened, closed };
+}
+
+describe("the mailbox of a manifest", () => {
+  test("is opened once as long as the binding stays", () => {
+    const at = setup();
+    const { mailbox, bindingsVersion } = at.binding.bound();
+    expect([mailbox.address, bindingsVersion]).toEqual([first.address, first.bindings_version]);
+    expect(at.binding.current()).toBe(mailbox);
+    expect(at.opened).toEqual([first.address]);
+  });
+
+  test("changes with the next call, and what was under way in the old one may end", async () => {
+    const at = setup();
+    at.binding.current();
+    at.facts.binding = second;
+    expect(at.binding.current().address).toBe(second.address);
+    expect(at.closed).toEqual([]);
+    await at.clock.advance(60_000);
+    expect(at.closed).toEqual([first.address]);
+    at.binding.close();
+    expect(at.closed).toEqual([first.address, second.address, "opener"]);
+    expect(at.clock.pending()).toBe(0);
+  });
+
+  test("is to be had once it is registered, without another start", () => {
+    const at = setup();
+    at.facts.binding = undefined;
+    expect(() => at.binding.bound()).toThrow("svc-mgr agents single --agent-name worker mailbox register");
+    expect(at.binding.supported()).toEqual({
+      supported: false,
+      error: expect.stringContaining("it has none"),
+    });
+    at.facts.binding = first;
+    expect(at.binding.supported()).toEqual({ supported: true, error: null });
+  });
+
+  test.each([
+    {
+      id: "a manifest that cannot be read",
+      change: { unreadable: new Error("not valid JSON") },
+      says: "not valid JSON",
+    },
+    {
+      id: "a transport that nobody knows",
+      change: { binding: { ...first, transport: "pigeon" } },
+      says: '"pigeon"',
+    },
+    {
+      id: "a name that every object has",
+      change: { binding: { ...first, transport: "constructor" } },
+      says: '"constructor"',
+    },
+    {
+      id: "a registration that is gone",
+      change: { obstacle: () => "not registered any more" },
+      says: "not registered",
+    },
+  ])("$id is refused with its reason", ({ change, says }) => {
+    const at = setup();
+    Object.assign(at.facts, change);
+    expect(() => at.binding.bound()).toThrow(says);
+    expect(() => at.binding.bound()).toThrow(expect.objectContaining({ reason: "unsupported" }));
+  });
+
+  test("is out of reach only where nobody can tell", () => {
+    const at = setup();
+    const caught = (obstacle: () => string | null) => {
+      at.facts.obstacle = obstacle;
+      try {
+        return at.binding.bound();
+      } catch (error) {
+        return error;
+      }
+    };
+    expect(isOutOfReach(caught(() => "not registered any more"))).toBe(false);
+    const absent = () => {
+      throw new ServiceError("precondition_failed", "there is no mailbox root");
+    };
+    expect(isOutOfReach(caught(absent))).toBe(true);
+    expect(isOutOfReach(new ServiceError("transport_failed", "x"))).toBe(true);
+    expect(isOutOfReach(new Error("x"))).toBe(false);
+  });
+
+  test("rings whoever listens, also after it was bound anew", async () => {
+    const at = setup();
+    let rung = 0;
+    const end = at.binding.onArrival(() => {
+      rung += 1;
+    });
+    at.mail.open(first.address);
+    const sender = at.mail.open("sender@svc.localhost");
+    const send = (to: string) =>
+      sender.send({
+        ...{ to: [to], cc: [], subject: "x", body: "", attachments: [], notifyBlock: null, notifyAuth: null },
+      });
+    at.binding.current();
+    await send(first.address);
+    await Promise.resolve();
+    expect(rung).toBe(1);
+    at.facts.binding = second;
+    at.binding.current();
+    await send(second.address);
+    await Promise.resolve();
+    expect(rung).toBe(2);
+    end();
+    await send(second.address);
+    await Promise.resolve();
+    expect(rung).toBe(2);
+  });
+});

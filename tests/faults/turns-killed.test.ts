@@ -1,0 +1,82 @@
+import { expect, test } from "bun:test";
+import type { TurnProcess, TurnResult } from "../../src/protocol/turn-files.ts";
+import { randomFrom } from "../support/fault-load.ts";
+import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { randomMoment } from "../support/random-moment.ts";
+import { until } from "../support/until.ts";
+
+// Kills at random moments. More turns, or those of a failed run again:
+// SVC_FAULT_TURNS=1000 SVC_FAULT_SEED=7 bun test --timeout 7200000 tests/faults/turns-killed.test.ts
+const turns = Number(process.env["SVC_FAULT_TURNS"] ?? 60);
+const seed = Number(process.env["SVC_FAULT_SEED"] ?? 1);
+
+type Blow = "none" | "gateway" | "bridge" | "both" | "interrupt";
+const blows: readonly Blow[] = ["none", "gateway", "gateway", "bridge", "both", "interrupt"];
+const works = ["FAST", "SLOW 60", "SLOW 250", "TOOL read\nSLOW 30", "ERROR no", "EXIT 4", "CUT"] as const;
+
+interface Begun {
+  turnId: string;
+  blow: Blow;
+  requestId: string;
+  result: TurnResult | null;
+}
+
+const read = <T>(agent: HeadlessAgentLab, turnId: string, name: string) =>
+  JSON.parse(agent.file(turnId, name) ?? "null") as T | null;
+
+async function strike(agent: HeadlessAgentLab, turnId: string, blow: Blow): Promise<void> {
+  if (blow === "interrupt") await agent.call("/v1/requests", { kind: "interrupt" });
+  const runner = read<TurnProcess>(agent, turnId, "process.json")?.runner_pid;
+  if ((blow === "bridge" || blow === "both") && runner) agent.lab.kill(runner);
+  if (blow !== "gateway" && blow !== "both") return;
+  const pid = agent.gatewayPid();
+  agent.lab.kill(pid);
+  await until("the end of the gateway", () => !agent.lab.alive(pid));
+  await agent.revive();
+}
+
+async function begin(agent: HeadlessAgentLab, index: number, random: () => number): Promise<Begun> {
+  const choose = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
+  const turnId = `turn-${index}`;
+  const blow = choose(blows);
+  const prompt = `${turnId}\n${choose(works)}`;
+  const requestId = await agent.submit(turnId, prompt);
+  await randomMoment(random, 500);
+  await strike(agent, turnId, blow);
+  await agent.settled(requestId);
+  return { turnId, blow, requestId, result: read<TurnResult>(agent, turnId, "result.json") };
+}
+
+test(
+  `of ${turns} turns each has exactly one final state and none runs twice, whatever is killed (seed ${seed})`,
+  async () => {
+    await using agent = await launchHeadless({ name: "target" });
+    const random = randomFrom(seed);
+    const begun: Begun[] = [];
+    for (let index = 1; index <= turns; index++) begun.push(await begin(agent, index, random));
+
+    const runs = agent.runs();
+    const problems = await Promise.all(
+      begun.map(async ({ turnId, blow, requestId, result }) => {
+        const said = (what: string) => [`${turnId} (${blow}): ${what}`];
+        const record = await agent.request(requestId);
+        const count = runs.filter((run) => run.prompt.startsWith(`${turnId}\n`)).length;
+        if (count > 1) return said(`ran ${count} times`);
+        if (!result)
+          return record.state === "failed" && count === 0 ? [] : said(`no final state, ${record.state}`);
+        if (!Bun.deepEquals(read(agent, turnId, "result.json"), result)) return said("changed its end");
+        const want = result.status === "completed" ? "completed" : "failed";
+        if (record.state !== want) return said(`${result.status}, but its request is ${record.state}`);
+        if (result.status === "completed" && count !== 1) return said("completed without a run");
+        if (agent.file(turnId, "exitcode") === null) return said("no exit code");
+        return [];
+      }),
+    );
+    expect(problems.flat()).toEqual([]);
+    expect(runs.filter((run) => agent.lab.alive(run.pid)).map((run) => run.prompt)).toEqual([]);
+    const ends = new Set(begun.map(({ result }) => result?.status));
+    for (const status of ["completed", "failed", "interrupted"] as const) expect(ends).toContain(status);
+    expect((await agent.call("/v1/status")).body).toMatchObject({ queue_depth: 0, active_execution: "idle" });
+  },
+  Math.max(180_000, turns * 4000),
+);

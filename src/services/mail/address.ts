@@ -2,7 +2,7 @@ import { ServiceError } from "../../system/errors.ts";
 
 /** Mailbox addresses. Case counts. Source: contract 2.5; spec/mailbox-agui.md A2, E 4. Pure. */
 
-export const mailDomain = "svc.localhost";
+const mailDomain = "svc.localhost";
 
 /** The mailbox from which notes of the operator come; every root has it. */
 export const operator = {

@@ -2,8 +2,8 @@ import { ServiceError } from "../../system/errors.ts";
 
 /** What a caller wrote, checked and made whole. All throw `invalid_request`. Pure. */
 
-export const maxRecipients = 256;
-export const maxBodyBytes = 8 * 1024 * 1024;
+const maxRecipients = 256;
+const maxBodyBytes = 8 * 1024 * 1024;
 const maxSubjectChars = 998;
 
 /** One line with something to see. */

@@ -1,6 +1,33 @@
 import type { PendingArtifact, RegistrationChange, RegistrationRow } from "../../../db/mailbox/catalog.ts";
-import type { RegisterRequest, RegisterResult } from "./registrations.ts";
 import { entryPath } from "./root-paths.ts";
+
+export type MailboxKind = "in_root" | "symlink";
+
+export interface RegisterRequest {
+  address: string;
+  principalId: string;
+  mode: "safe" | "force" | "stash";
+  /** Default `in_root`. */
+  kind?: MailboxKind;
+  /** Absolute folder outside of the root; for `symlink` only. */
+  mailboxPath?: string;
+  displayName?: string | null;
+  role?: string | null;
+  manifestPathHint?: string | null;
+}
+
+export interface RegisterResult {
+  ok: true;
+  mode: "safe" | "force" | "stash";
+  address: string;
+  active_registration_id: string;
+  owner_principal_id: string;
+  status: "active";
+  reused_existing?: boolean;
+  replaced_registration_id?: string;
+  stashed_registration_id?: string;
+  stashed_mailbox_path?: string;
+}
 
 /** What stands under the name of a mailbox on disk. */
 export type Entry =
@@ -13,7 +40,7 @@ export interface RegistrationFacts {
   request: Pick<RegisterRequest, "mode" | "displayName" | "role" | "manifestPathHint">;
   address: string;
   principalId: string;
-  kind: "in_root" | "symlink";
+  kind: MailboxKind;
   /** As a row says it: relative for `in_root`, absolute for `symlink`. */
   mailboxPath: string;
   /** Newest first. */

@@ -4,14 +4,20 @@ import { timestampNow } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { isReserved, operator, parseAddress } from "../address.ts";
 import { ensureMailbox, mailboxFolder, settleArtifacts } from "./artifacts.ts";
-import { type Entry, planRegistration } from "./plan-registration.ts";
+import {
+  type Entry,
+  type MailboxKind,
+  planRegistration,
+  type RegisterRequest,
+  type RegisterResult,
+} from "./plan-registration.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { entryPath } from "./root-paths.ts";
 
 /** Who has a mailbox below a root. Source: spec/mailbox-agui.md A2, A5, A7. */
 
 export type RegistrationStatus = "active" | "inactive" | "stashed";
-export type MailboxKind = "in_root" | "symlink";
+export type { MailboxKind, RegisterRequest, RegisterResult } from "./plan-registration.ts";
 
 export interface Registration {
   registration_id: string;
@@ -29,32 +35,6 @@ export interface Registration {
   created_at_utc: string;
   deactivated_at_utc: string | null;
   replaced_by_registration_id: string | null;
-}
-
-export interface RegisterRequest {
-  address: string;
-  principalId: string;
-  mode: "safe" | "force" | "stash";
-  /** Default `in_root`. */
-  kind?: MailboxKind;
-  /** Absolute folder outside of the root; for `symlink` only. */
-  mailboxPath?: string;
-  displayName?: string | null;
-  role?: string | null;
-  manifestPathHint?: string | null;
-}
-
-export interface RegisterResult {
-  ok: true;
-  mode: "safe" | "force" | "stash";
-  address: string;
-  active_registration_id: string;
-  owner_principal_id: string;
-  status: "active";
-  reused_existing?: boolean;
-  replaced_registration_id?: string;
-  stashed_registration_id?: string;
-  stashed_mailbox_path?: string;
 }
 
 export interface DeregisterResult {

@@ -22,7 +22,9 @@ export const TurnRequest = Strict({
   turn_id: TurnId,
   turn_index: Type.Integer({ minimum: 0 }),
   tracked_agent_id: Type.String(),
-  request_id: Nullable(Type.String({ description: "row of the queue; null for a direct prompt" })),
+  request_id: Nullable(
+    Type.String({ description: "row of the queue, or a reminder; null for a direct prompt" }),
+  ),
   requested_at_utc: Timestamp,
   tool: Type.String(),
   executable: Type.String(),

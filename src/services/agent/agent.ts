@@ -113,7 +113,7 @@ export interface Submission {
   policy: SubmitPolicy;
   /** First reset the agent's conversation with its own command and wait until it is ready again. */
   newChat?: boolean;
-  /** Headless agents only, all of these. A queued request has an id, a direct prompt none. */
+  /** Headless agents only, all of these. A queued request and a reminder have an id, a direct prompt none. */
   requestId?: string;
   turnId?: string;
   chatSession?: ChatSession;

@@ -18,7 +18,7 @@ export type Delivery =
  */
 export async function deliver(
   agent: Pick<Agent, "submit" | "keys">,
-  reminder: Pick<Reminder, "prompt" | "send_keys">,
+  reminder: Pick<Reminder, "reminder_id" | "prompt" | "send_keys">,
   hooks: { begin: () => boolean; onEvidence: (evidence: Evidence) => void },
 ): Promise<Delivery> {
   let begun = false;
@@ -30,7 +30,7 @@ export async function deliver(
     if (withdrawn) throw new Error("the reminder is no longer wanted");
   };
   try {
-    const { prompt, send_keys: keys } = reminder;
+    const { reminder_id: requestId, prompt, send_keys: keys } = reminder;
     if (keys) {
       begin();
       const sequence = keys.ensure_enter ? withOneEnter(keys.sequence) : keys.sequence;
@@ -39,10 +39,13 @@ export async function deliver(
     }
     const outcome = await agent.submit({
       prompt: prompt ?? "",
+      // With an id it is no direct prompt, which alone consumes a headless agent's override (contract 2.4).
+      requestId,
       policy: "turn_boundary",
       begin,
       onEvidence: hooks.onEvidence,
     });
+    if (withdrawn) return { outcome: "withdrawn" };
     if (outcome.outcome === "refused") return outcome;
     if (outcome.outcome === "failed") return { outcome: "failed", detail: outcome.detail };
     return { outcome: "delivered" };

@@ -396,6 +396,35 @@ describe("between the decision and the first byte", () => {
     expect(told(bundle, "reminder_deleted")).toMatchObject([{ executing: false }]);
   });
 
+  test("an agent may tell of the prevention or fail for it", async () => {
+    await using bundle = createGatewayBundle();
+    const id = make(bundle, { ranking: 1 });
+    bundle.agent.submit = async ({ begin }) => {
+      bundle.reminders.update(id, define({ paused: true }));
+      try {
+        begin();
+        return { outcome: "submitted" };
+      } catch {
+        return { outcome: "failed", typed: false, detail: "prevented" };
+      }
+    };
+    await bundle.clock.advance(10_000);
+    expect(bundle.reminders.get(id)).toMatchObject({ paused: true, last_started_at_utc: null });
+    expect(told(bundle, "reminder_failed")).toEqual([]);
+  });
+
+  test("a headless agent is given its id, for it is no direct prompt", async () => {
+    await using bundle = createGatewayBundle();
+    const given: (string | undefined)[] = [];
+    bundle.agent.onSubmit = ({ requestId }) => {
+      given.push(requestId);
+      return { outcome: "submitted" };
+    };
+    const id = make(bundle);
+    await bundle.clock.advance(10_000);
+    expect(given).toEqual([id]);
+  });
+
   test("an update is possible and counts", async () => {
     await using bundle = createGatewayBundle();
     const { id, go } = await looking(bundle);

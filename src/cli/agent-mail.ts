@@ -13,6 +13,7 @@ import { sessionPaths } from "../services/sessions/roots.ts";
 import type { CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { bodyOf } from "./gateway-reply.ts";
+import { isLoopback } from "./listener-flags.ts";
 import { askInTerminal, type MailAsked } from "./mail-by-terminal.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
 import type { Target } from "./target.ts";
@@ -150,7 +151,7 @@ async function askGateway<V extends MailVerb>(
   request: MailRequest<V>,
 ): Promise<ReplyOf<MailEndpoint<V>> | null> {
   const link = await linkTo(target);
-  if (link.state !== "healthy") return null;
+  if (link.state !== "healthy" || !isLoopback(link.instance.host)) return null;
   const call = link.client.call as (
     name: keyof GatewayEndpoints,
     options: { body: unknown; timeoutMs: number },
@@ -158,7 +159,6 @@ async function askGateway<V extends MailVerb>(
   const reply = (await call(endpointOf[verb], { body: request, timeoutMs: callTimeoutMs })) as Reply<
     MailEndpoint<V>
   >;
-  if (reply.kind === "refused" && reply.status === 503) return null;
   if (reply.kind !== "unreachable") return bodyOf(reply);
   if (harmless.has(verb)) return null;
   throw new CommandFailure(

@@ -17,8 +17,8 @@ import { type CliLab, type CliRun, createCliLab } from "../support/cli-lab.ts";
 interface MailLab extends AsyncDisposable {
   lab: CliLab;
   root: string;
-  /** A command line about one of them; further words behind it. */
-  of(name: string, line: string, ...more: string[]): Promise<CliRun>;
+  /** A command line of `svc-mgr`, further words behind it. */
+  type(line: string, ...more: string[]): Promise<CliRun>;
   list(name: string, line?: string): Promise<MailMessage[]>;
   /** A mail route of one's gateway. */
   http(name: string, verb: string, body?: object): Promise<{ status: number; body: Record<string, unknown> }>;
@@ -36,14 +36,14 @@ async function twoAgents(...flags: string[]): Promise<MailLab> {
     urls[name] = String(launch.json()["gateway_base_url"]);
   }
   const root = join(lab.workdir, ".svc/mailbox");
-  const of = (name: string, line: string, ...more: string[]) =>
-    lab.mgr("agents", "single", "--agent-name", name, ...line.split(" "), ...more);
+  const type = (line: string, ...more: string[]) => lab.mgr(...line.split(" "), ...more);
   return {
     lab,
     root,
-    of,
+    type,
     list: async (name, line = "mail list") =>
-      ((await of(name, `${line} --json`)).json() as unknown as MailList).messages,
+      ((await type(`agents single --agent-name ${name} ${line} --json`)).json() as unknown as MailList)
+        .messages,
     async http(name, verb, body) {
       const init = body && {
         ...{ method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) },
@@ -71,9 +71,8 @@ describe("mail between two agents", () => {
     const notes = join(at.lab.workdir, "notes.txt");
     writeFileSync(notes, "attached words");
     const words = ["--subject", "the plan", "--body-content", "first **this**", "--attach", "notes.txt"];
-    const sent = await at.of(
-      "alice",
-      "mail send --to bob@svc.localhost --json",
+    const sent = await at.type(
+      "agents single --agent-name alice mail send --to bob@svc.localhost --json",
       ...words,
       "--notify-block",
       "look",
@@ -93,12 +92,12 @@ describe("mail between two agents", () => {
     });
     expect(readFileSync(letter?.attachments[0]?.locator ?? "", "utf8")).toBe("attached words");
     const ref = letter?.message_ref ?? "";
-    const peeked = await at.of("bob", "mail peek --message-ref", ref);
+    const peeked = await at.type("agents single --agent-name bob mail peek --message-ref", ref);
     expect(peeked.stdout).toContain("first **this**\n\n```svc-notify\nlook\n```");
     expect((await at.list("bob", "mail list --read-state unread"))[0]?.message_ref).toBe(ref);
-    expect((await at.of("bob", "mail read --json --message-ref", ref)).json()).toMatchObject(
-      done("read", "gateway_backed"),
-    );
+    expect(
+      (await at.type("agents single --agent-name bob mail read --json --message-ref", ref)).json(),
+    ).toMatchObject(done("read", "gateway_backed"));
     expect(await at.list("bob", "mail list --read-state unread")).toEqual([]);
 
     const replied = await at.http("bob", "reply", { message_ref: ref, body_content: "done" });
@@ -109,7 +108,10 @@ describe("mail between two agents", () => {
       ...{ subject: "Re: the plan", body_text: "done", thread_ref: letter?.thread_ref },
     });
     const answerRef = answers.messages[0]?.message_ref ?? "";
-    const archived = await at.of("alice", "mail archive --json --message-ref", answerRef);
+    const archived = await at.type(
+      "agents single --agent-name alice mail archive --json --message-ref",
+      answerRef,
+    );
     expect(archived.json()).toMatchObject({ ...done("archive", "gateway_backed"), message_count: 1 });
     expect((await at.list("alice", "mail list --box archive"))[0]).toMatchObject({
       archived: true,
@@ -117,24 +119,26 @@ describe("mail between two agents", () => {
     });
     expect((await at.list("bob", "mail list --answered-state answered"))[0]?.message_ref).toBe(ref);
 
-    await at.of("bob", "mail mark --unread --message-ref", ref);
+    await at.type("agents single --agent-name bob mail mark --unread --message-ref", ref);
     expect(await at.list("bob", "mail list --read-state unread")).toHaveLength(1);
-    await at.of("bob", "mail move --destination-box later --message-ref", ref);
+    await at.type("agents single --agent-name bob mail move --destination-box later --message-ref", ref);
     expect((await at.list("bob", "mail list --box later"))[0]).toMatchObject({ box: "later" });
-    const posted = await at.of(
-      "bob",
-      "mail post --subject note --body-content text --reply-policy none --json",
+    const posted = await at.type(
+      "agents single --agent-name bob mail post --subject note --body-content text --reply-policy none --json",
     );
     expect(posted.json()).toMatchObject({ message: { sender: { address: "SVC-operator@svc.localhost" } } });
     const noteRef = (await at.list("bob"))[0]?.message_ref ?? "";
-    const refused = await at.of("bob", "mail reply --body-content x --message-ref", noteRef);
+    const refused = await at.type(
+      "agents single --agent-name bob mail reply --body-content x --message-ref",
+      noteRef,
+    );
     expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("repl")]);
     expect(at.stored()).toHaveLength(3);
   }, 90_000);
 
   test("goes on without a gateway, and each command says how it went", async () => {
     await using at = await twoAgents("--mailbox", "--no-gateway");
-    const status = await at.of("alice", "mail status --json");
+    const status = await at.type("agents single --agent-name alice mail status --json");
     expect(status.json()).toMatchObject({ ...done("status", "manager_direct"), principal_id: "SVC-alice" });
     const piped = await at.lab.run(
       "svc-mgr",
@@ -144,15 +148,15 @@ describe("mail between two agents", () => {
     expect(piped.json()).toMatchObject(done("send", "manager_direct"));
     const [letter] = await at.list("bob", "mail list --include-body");
     expect(letter?.body_text).toBe("from standard input");
-    const live = await at.of("bob", "mail resolve-live --json");
+    const live = await at.type("agents single --agent-name bob mail resolve-live --json");
     expect(live.json()).toMatchObject({
       ...{ schema_version: 1, source: "manifest_binding", gateway: null, gateway_available: false },
       managed_agent: { mode: "single", agent_name: "bob" },
       mailbox: { filesystem: { root: at.root, mailbox_kind: "in_root" } },
     });
-    const attached = await at.of("bob", "gateway attach --background --json");
+    const attached = await at.type("agents single --agent-name bob gateway attach --background --json");
     const port = Number(attached.json()["gateway_port"]);
-    expect((await at.of("bob", "mail resolve-live --json")).json()).toMatchObject({
+    expect((await at.type("agents single --agent-name bob mail resolve-live --json")).json()).toMatchObject({
       gateway_available: true,
       gateway: {
         source: "current_instance_record",
@@ -160,7 +164,9 @@ describe("mail between two agents", () => {
         protocol_version: "v1",
       },
     });
-    expect((await at.of("bob", "mail list --json")).json()).toMatchObject(done("list", "gateway_backed"));
+    expect((await at.type("agents single --agent-name bob mail list --json")).json()).toMatchObject(
+      done("list", "gateway_backed"),
+    );
   }, 90_000);
 
   test("is to be had by an agent that runs already, and to be taken away again", async () => {
@@ -170,10 +176,10 @@ describe("mail between two agents", () => {
       422,
       expect.stringContaining("mailbox register"),
     ]);
-    expect((await at.of("alice", "mailbox status --json")).json()).toMatchObject({
+    expect((await at.type("agents single --agent-name alice mailbox status --json")).json()).toMatchObject({
       ...{ registered: false, activation_state: null, runtime_mailbox_enabled: false, joined_session: false },
     });
-    const registered = await at.of("alice", "mailbox register --json");
+    const registered = await at.type("agents single --agent-name alice mailbox register --json");
     expect(registered.json()).toMatchObject({
       ...{
         registered: true,
@@ -190,19 +196,23 @@ describe("mail between two agents", () => {
       bindings_version,
     });
 
-    const again = await at.of("alice", "mailbox register --address other.name@svc.localhost --json");
+    const again = await at.type(
+      "agents single --agent-name alice mailbox register --address other.name@svc.localhost --json",
+    );
     expect(again.json()["bindings_version"]).not.toBe(bindings_version);
     expect((await at.http("alice", "status")).body).toMatchObject({ address: "other.name@svc.localhost" });
-    const taken = await at.of("bob", "mailbox register --address other.name@svc.localhost");
+    const taken = await at.type(
+      "agents single --agent-name bob mailbox register --address other.name@svc.localhost",
+    );
     expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining("SVC-alice")]);
 
-    const gone = await at.of("alice", "mailbox unregister --json");
+    const gone = await at.type("agents single --agent-name alice mailbox unregister --json");
     expect(gone.json()).toMatchObject({
       registered: false,
       shared_unregistration: { ok: true, mode: "deactivate", resulting_status: "inactive" },
     });
     expect((await at.http("alice", "status")).status).toBe(422);
-    const told = await at.of("alice", "mail list");
+    const told = await at.type("agents single --agent-name alice mail list");
     expect([told.exitCode, told.stderr]).toEqual([1, expect.stringContaining("mailbox register")]);
   }, 90_000);
 });
@@ -250,21 +260,26 @@ test("what is wrong is refused with its reason, and nothing is written", async (
   expect(await at.list("alice", "mail list --box sent")).toEqual([]);
 
   const words = (...more: string[]) =>
-    at.of("alice", "mail send --subject x --to bob@svc.localhost", ...more);
+    at.type("agents single --agent-name alice mail send --subject x --to bob@svc.localhost", ...more);
   const usage: [string, CliRun][] = [
     ["not both", await words("--body-content", "x", "--body-file", "y")],
     ["no file absent.md", await words("--body-file", "absent.md")],
     ["no file", await words("--body-content", "x", "--attach", "absent.txt")],
     ["folder", await words("--body-content", "x", "--attach", "folder")],
     ["--notify-block", await words("--body-content", "x", "--notify-block-placement", "prepend")],
-    ["--to", await at.of("alice", "mail send --subject x --body-content x")],
-    ["exclude each other", await at.of("alice", "mail mark --message-ref x --read --unread")],
-    ["what to mark", await at.of("alice", "mail mark --message-ref x")],
-    ["--message-ref", await at.of("alice", "mail archive")],
+    ["--to", await at.type("agents single --agent-name alice mail send --subject x --body-content x")],
+    [
+      "exclude each other",
+      await at.type("agents single --agent-name alice mail mark --message-ref x --read --unread"),
+    ],
+    ["what to mark", await at.type("agents single --agent-name alice mail mark --message-ref x")],
+    ["--message-ref", await at.type("agents single --agent-name alice mail archive")],
   ];
   for (const [says, run] of usage)
     expect([run.exitCode, run.stderr]).toEqual([2, expect.stringContaining(says)]);
-  const near = await at.of("alice", "mail send --to bop@svc.localhost --subject x --body-content x");
+  const near = await at.type(
+    "agents single --agent-name alice mail send --to bop@svc.localhost --subject x --body-content x",
+  );
   expect([near.exitCode, near.stderr]).toEqual([1, expect.stringContaining("bob@svc.localhost")]);
   expect(at.stored()).toEqual(before);
 }, 90_000);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type CliAgent, launched } from "../support/cli-agent.ts";
+import { createCliLab } from "../support/cli-lab.ts";
 import { followEvents, type GatewayEvents } from "../support/gateway-events.ts";
 import { until } from "../support/until.ts";
 
@@ -204,4 +205,24 @@ test("a reminder waits for an agent that has ended, and types nothing into the s
     expect(deferred["detail"]).toBe("request_admission=blocked_unavailable");
   }
   expect(await agent.tmux("capture-pane", "-p", "-t", `=${agent.session}:0.0`)).not.toContain("typed");
+}, 60_000);
+
+test("a headless agent runs a reminder's prompt as a turn, on its cadence, and is refused keys", async () => {
+  await using lab = createCliLab();
+  const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "batch", "--headless", "--json"];
+  const { gateway_base_url } = (await lab.mgr(...launch)).json();
+  await using told = await followEvents(String(gateway_base_url));
+  const make = (...what: string[]) =>
+    lab.mgr(
+      ...["agents", "single", "--agent-name", "batch", "gateway", "reminders", "create", "--title", "t"],
+      ...["--start-after-seconds", "0.2", ...what],
+    );
+  const refused = await make("--sequence", "x");
+  expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("send_keys")]);
+  expect((await make("--prompt", "FAST", "--interval-seconds", "1")).exitCode).toBe(0);
+  const next = async (after: number) =>
+    Number((await told.until((event) => endsTurn(event) && Number(event["seq"]) > after, 20_000))["seq"]);
+  const endsTurn = ({ kind, step }: { kind: string; step?: unknown }) =>
+    kind === "reminder_evidence" && step === "turn_ended";
+  expect(await next(await next(0))).toBeGreaterThan(0);
 }, 60_000);

@@ -49,7 +49,7 @@ export default command({
           ["of these found by their folder alone", result.restored_registration_count || null],
           ["messages in boxes", result.projection_count],
           ["kept as they were seen", result.restored_state_count],
-          ["begun anew", result.defaulted_state_count],
+          ["begun with the flags of new mail", result.defaulted_state_count],
           ["left over by interrupted writes", result.staging_artifact_count],
           ["old index", result.backed_up_index_path],
         ]),

@@ -108,7 +108,7 @@ describe("a backend", () => {
     { backend: "codex_app_server", served: false, directPrompt: false, exactKeys: false },
     { backend: "cao_rest", served: false, directPrompt: true, exactKeys: false },
     { backend: "svc_server_rest", served: false, directPrompt: true, exactKeys: false },
-    { backend: "claude_headless", served: false, directPrompt: true, exactKeys: false },
+    { backend: "claude_headless", served: true, directPrompt: true, exactKeys: false },
     { backend: "toString", served: false, directPrompt: false, exactKeys: false },
   ])("$backend", ({ backend, served, directPrompt, exactKeys }) => {
     const facts = backendFacts(backend);

@@ -70,7 +70,7 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
       const shared =
         registrationId === null
           ? sql<number>`0`
-          : sql<number>`EXISTS (SELECT 1 FROM projections AS other WHERE other.message_id = ${messages.messageId} AND other.registration_id <> ${registrationId})`;
+          : sql<number>`EXISTS (SELECT 1 FROM projections AS other WHERE other.message_id = messages.message_id AND other.registration_id <> ${registrationId})`;
       const query = db
         .select({ messageId: messages.messageId, canonicalPath: messages.canonicalPath, shared })
         .from(messages);

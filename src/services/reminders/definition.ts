@@ -39,7 +39,7 @@ export function readDefinitions(
  * A definition that fits its schema as a reminder, or what is wrong with it across its fields, each `loc` from the
  * definition down. Pure. Source: contract 4.3; spec/gateway.md 2.3.
  */
-export function readDefinition(
+function readDefinition(
   definition: ReminderDefinition,
   facts: DefinitionFacts,
 ): { defined: Defined } | { issues: ValidationIssue[] } {

@@ -1,6 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
 import { renderJson } from "../../protocol/json.ts";
-import { ReminderLedger } from "../../protocol/reminders.ts";
+import { ReminderLedger, type ReminderRecord } from "../../protocol/reminders.ts";
 import type { Files } from "../../system/files.ts";
 
 /**
@@ -48,4 +48,10 @@ export function createLedger(deps: {
       });
     },
   };
+}
+
+/** What is kept of a reminder: none of its texts. Pure. */
+export function toEntry(record: ReminderRecord): ReminderLedger["reminders"][number] {
+  const { reminder_id, mode, delivery_kind, ranking, paused, selection_state, next_due_at_utc } = record;
+  return { reminder_id, mode, delivery_kind, ranking, paused, selection_state, next_due_at_utc };
 }

@@ -1,8 +1,7 @@
-import type { RemindersLost, RequestAdmission, Waiting } from "../../protocol/gateway.ts";
+import type { RemindersLost, RequestAdmission } from "../../protocol/gateway.ts";
 import type {
   ReminderDefinition,
   ReminderDeleted,
-  ReminderLedger,
   ReminderList,
   ReminderRecord,
 } from "../../protocol/reminders.ts";
@@ -15,10 +14,11 @@ import { backendFacts } from "../agent/backends.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { decideReminder, type ReminderDecision } from "./decide.ts";
+import { createDeferrals } from "./deferral.ts";
 import { readDefinitions } from "./definition.ts";
 import { deliver } from "./delivery.ts";
 import { createReminderHistory } from "./history.ts";
-import type { Ledger } from "./ledger.ts";
+import { type Ledger, toEntry } from "./ledger.ts";
 import { effectiveOf, inRanking, type Reminder, toRecord } from "./reminder.ts";
 import { nextDue } from "./schedule.ts";
 
@@ -65,21 +65,14 @@ const refusedAgainMs = 250;
 /** The wall clock may be set, and the machine may sleep, while a due time is waited for. */
 const longestNapMs = 60_000;
 
-/** Why a due reminder has not been delivered, and the reasons that an event has told. */
-interface Deferral {
-  of: Reminder;
-  waiting: Waiting;
-  told: Set<string>;
-}
-
 export function createReminders(deps: RemindersDeps): Reminders {
   const { agent, clock, ids, log, ledger } = deps;
   const history = createReminderHistory(deps);
+  const deferrals = createDeferrals({ clock, onReason: history.deferred });
   const all = new Map<string, Reminder>();
   let created = 0;
   /** `attempt`: the agent is looked at, nothing is typed yet. */
   let slot: { phase: "attempt" | "execution"; reminderId: string } | null = null;
-  let deferral: Deferral | null = null;
   let lost: RemindersLost | null = null;
   let state: "new" | "started" | "stopped" = "new";
 
@@ -94,7 +87,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
         nowMs: clock.nowMs(),
         effective: first,
         executing: executes(reminder.reminder_id),
-        waiting: reminder === first && deferral?.of === reminder ? deferral.waiting : null,
+        waiting: reminder === first ? deferrals.waitingOf(reminder) : null,
       }),
     );
   }
@@ -124,19 +117,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
     return readDefinitions(definitions, { nowMs: clock.nowMs(), exactKeys }, at);
   }
 
-  function entries(): ReminderLedger["reminders"] {
-    return recordsOf(inRanking(all.values())).map(
-      ({ reminder_id, mode, delivery_kind, ranking, paused, selection_state, next_due_at_utc }) => ({
-        reminder_id,
-        mode,
-        delivery_kind,
-        ranking,
-        paused,
-        selection_state,
-        next_due_at_utc,
-      }),
-    );
-  }
+  const entries = () => recordsOf(inRanking(all.values())).map(toEntry);
 
   function changed(): void {
     ledger.keep({ lost_at_utc: null, reminders: entries() });
@@ -153,16 +134,6 @@ export function createReminders(deps: RemindersDeps): Reminders {
       queueDepth: depth,
       readiness,
     });
-  }
-
-  function defer(reminder: Reminder, reason: string, detail: string): void {
-    const before = deferral?.of === reminder ? deferral : null;
-    const since_utc = before?.waiting.reason === reason ? before.waiting.since_utc : now();
-    const told = before?.told ?? new Set();
-    deferral = { of: reminder, waiting: { reason, detail, since_utc }, told };
-    if (told.has(reason)) return;
-    told.add(reason);
-    history.deferred(reminder, { reason, detail });
   }
 
   /** False, with nothing changed, when it is no longer this reminder's turn. */
@@ -206,7 +177,10 @@ export function createReminders(deps: RemindersDeps): Reminders {
         case "withdrawn":
           return 0;
         case "refused":
-          if (effective() === reminder) defer(reminder, delivery.refusal.code, delivery.refusal.detail);
+          if (effective() === reminder) {
+            const { code: reason, detail } = delivery.refusal;
+            deferrals.note(reminder, { reason, detail });
+          }
           return refusedAgainMs;
         case "delivered":
           finish(reminder_id, null);
@@ -231,7 +205,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
       case "sleep":
         return Math.min(decision.delayMs, longestNapMs);
       case "defer":
-        defer(reminder, decision.reason, decision.detail);
+        deferrals.note(reminder, decision);
         return null;
       case "deliver":
         return attempt(reminder);

@@ -86,6 +86,26 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
     .orderBy(asc(messageState.seq))
     .limit(sql.placeholder("limit"))
     .prepare();
+  const value = sql.placeholder;
+  const addRow = db
+    .insert(messageState)
+    .values({
+      messageId: value("messageId"),
+      threadId: value("threadId"),
+      createdAtUtc: value("createdAtUtc"),
+      subject: value("subject"),
+      sender: value("sender"),
+      isRead: value("isRead"),
+      isAnswered: value("isAnswered"),
+      isArchived: value("isArchived"),
+      boxName: value("boxName"),
+      linkBox: value("linkBox"),
+      envelopeJson: value("envelopeJson"),
+      bodyPreview: value("bodyPreview"),
+    })
+    .onConflictDoNothing()
+    .returning({ seq: messageState.seq })
+    .prepare();
   const selections = new Map<string, ReturnType<typeof prepareSelection>>();
 
   const get = (messageId: string) => byId.get({ messageId }) ?? null;
@@ -111,12 +131,7 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
         label,
         () => {
           for (const { body, answers, ...row } of rows) {
-            const added = db
-              .insert(messageState)
-              .values({ ...row, isArchived: row.boxName === "archive" })
-              .onConflictDoNothing()
-              .returning({ seq: messageState.seq })
-              .get();
+            const added = addRow.get({ ...row, isArchived: row.boxName === "archive" });
             if (!added) continue;
             db.run(
               sql`INSERT INTO message_text (rowid, subject, sender, body) VALUES (${added.seq}, ${row.subject}, ${row.sender}, ${body})`,

@@ -220,7 +220,7 @@ export function createFilesystemMailbox(
       run(() => {
         const { row: own } = registered();
         const subject = parseSubject(draft.subject);
-        ensureOperator(registrations);
+        if (!catalog.active(operator.address)) ensureOperator(registrations);
         const from = recipient(operator.address);
         const message = delivery.deliver({
           ...draft,

@@ -1,0 +1,199 @@
+import { Database } from "bun:sqlite";
+import {
+  closeSync,
+  fsyncSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { repairMailRoot } from "../../src/services/mail/filesystem/repair.ts";
+import { mailRootDeps } from "../support/mail-root.ts";
+import { type Bench, type Contestant, durationRows, type Row, takeTurns, withLimit } from "./bench.ts";
+import { makeCorpus } from "./mail-corpus.ts";
+
+const quick = process.argv.includes("--quick");
+const messageCount = quick ? 5_000 : 100_000;
+const body = `Look at the failing test. ${"Say what you find. ".repeat(50)}`;
+
+/**
+ * One mailbox with very many messages (`--quick`: fewer) behind a gateway's HTTP: each operation beside what the
+ * machine does at least for it. A list and a search beside the same query on bare SQLite; a send beside the same
+ * bytes written, synced, renamed and the folder synced; a change of flags beside one synced row.
+ */
+const bench: Bench = {
+  name: "mail",
+  async run() {
+    const folder = mkdtempSync(join(tmpdir(), "svc-bench-mail-"));
+    try {
+      const root = join(folder, "mailbox");
+      const madeMs = await timed(() => makeCorpus(root, messageCount));
+      await using server = await startServer(root);
+      const first = await timed(() => server.call("list", { limit: 1 }));
+      using raw = openRaw(folder, root);
+      const before = await server.rssMb();
+      const durations = await takeTurns(contestantsOf(server, raw), { rounds: quick ? 60 : 200, warmUp: 10 });
+      const after = await server.rssMb();
+      const of = (name: string) => durations[name] ?? [];
+      const rows: Row[] = [
+        ...durationRows("list_50", of("list"), of("raw_list")),
+        ...durationRows("send", of("send"), of("raw_write")),
+        ...durationRows("read", of("read"), of("raw_row")),
+        ...durationRows("archive", of("archive"), of("raw_row")),
+        ...durationRows("search", of("search"), of("raw_search")),
+        { metric: "rss_before_mb", value: before, unit: "MB" },
+        withLimit({ metric: "rss_after_mb", value: after, unit: "MB" }, before),
+        { metric: "first_look_s", value: first / 1000, unit: "s" },
+        { metric: "corpus_s", value: madeMs / 1000, unit: "s" },
+      ];
+      return [...rows, await repairRow(root)];
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+export default bench;
+
+interface MailServer extends AsyncDisposable {
+  call(operation: string, request: object): Promise<Record<string, unknown>>;
+  rssMb(): Promise<number>;
+}
+
+async function startServer(root: string): Promise<MailServer> {
+  let answer: (message: Record<string, number>) => void = () => {};
+  const next = () => new Promise<Record<string, number>>((resolve) => (answer = resolve));
+  const started = next();
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, "mail-server.ts"), root], {
+    stdio: ["ignore", "inherit", "inherit"],
+    ipc: (message) => answer(message),
+  });
+  const { port } = await started;
+  return {
+    async call(operation, request) {
+      const reply = await fetch(`http://127.0.0.1:${port}/v1/mail/${operation}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(request),
+        proxy: false,
+      } as RequestInit);
+      if (!reply.ok) throw new Error(`${operation}: ${reply.status} ${await reply.text()}`);
+      return (await reply.json()) as Record<string, unknown>;
+    },
+    async rssMb() {
+      const told = next();
+      child.send("memory");
+      return (await told)["rssMb"] ?? Number.NaN;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+    },
+  };
+}
+
+interface Raw extends Disposable {
+  list(): unknown;
+  search(): unknown;
+  /** The same bytes, synced, renamed, and the folder synced. */
+  write(): void;
+  /** One changed row in one synced transaction. */
+  row(): void;
+}
+
+function openRaw(folder: string, root: string): Raw {
+  const state = new Database(join(root, "mailboxes", "worker@svc.localhost", "mailbox.sqlite"));
+  const list = state.query(
+    "SELECT * FROM message_state WHERE box_name = 'inbox' ORDER BY created_at_utc DESC, message_id DESC LIMIT 50",
+  );
+  const search = state.query(
+    `SELECT * FROM message_state WHERE box_name = 'inbox'
+      AND seq IN (SELECT rowid FROM message_text WHERE message_text MATCH '"needle"*')
+      ORDER BY created_at_utc DESC, message_id DESC LIMIT 50`,
+  );
+  const rows = new Database(join(folder, "raw.sqlite"), { create: true });
+  rows.run("PRAGMA journal_mode=WAL");
+  rows.run("PRAGMA synchronous=FULL");
+  rows.run("CREATE TABLE flags (id INTEGER PRIMARY KEY, flag INTEGER NOT NULL)");
+  rows.run("INSERT INTO flags VALUES (1, 0)");
+  const change = rows.query("UPDATE flags SET flag = flag + 1 WHERE id = 1");
+  const [day = ""] = readdirSync(join(root, "messages"));
+  const [name = ""] = readdirSync(join(root, "messages", day));
+  const bytes = readFileSync(join(root, "messages", day, name));
+  let count = 0;
+  return {
+    list: () => list.all(),
+    search: () => search.all(),
+    write() {
+      const staged = join(folder, "staged");
+      const file = openSync(staged, "w", 0o600);
+      writeSync(file, bytes);
+      fsyncSync(file);
+      closeSync(file);
+      renameSync(staged, join(folder, `raw-${count++}.md`));
+      const directory = openSync(folder, "r");
+      fsyncSync(directory);
+      closeSync(directory);
+    },
+    row: () => void change.run(),
+    [Symbol.dispose]() {
+      state.close();
+      rows.close();
+    },
+  };
+}
+
+/** `read` and `archive` each take a message that was not touched before, from the oldest on. */
+function contestantsOf(server: MailServer, raw: Raw): Contestant[] {
+  const untouched: string[] = [];
+  const taking = async () => {
+    const ref = untouched.pop();
+    if (ref === undefined) throw new Error("there is no message left");
+    return ref;
+  };
+  return [
+    {
+      name: "prepare",
+      async run() {
+        if (untouched.length >= 2) return;
+        const { messages } = await server.call("list", { limit: 400, read_state: "unread" });
+        untouched.push(...(messages as { message_ref: string }[]).map((one) => one.message_ref));
+      },
+    },
+    { name: "list", run: () => server.call("list", { limit: 50 }) },
+    { name: "raw_list", run: () => raw.list() },
+    {
+      name: "send",
+      run: () => server.call("send", { to: ["other@svc.localhost"], subject: "bench", body_content: body }),
+    },
+    { name: "raw_write", run: () => raw.write() },
+    { name: "read", run: async () => server.call("read", { message_ref: await taking() }) },
+    { name: "archive", run: async () => server.call("archive", { message_refs: [await taking()] }) },
+    { name: "raw_row", run: () => raw.row() },
+    { name: "search", run: () => server.call("list", { limit: 50, query: "needle" }) },
+    { name: "raw_search", run: () => raw.search() },
+  ];
+}
+
+/** A repair of a root in order, beside one reading of all of its messages. */
+async function repairRow(root: string): Promise<Row> {
+  const messages = join(root, "messages");
+  const readMs = await timed(() => {
+    for (const day of readdirSync(messages))
+      for (const name of readdirSync(join(messages, day))) readFileSync(join(messages, day, name), "utf8");
+  });
+  const options = { cleanupStaging: true, quarantineStaging: true };
+  const repairMs = await timed(() => repairMailRoot(mailRootDeps(), root, options));
+  return withLimit({ metric: "repair_s", value: repairMs / 1000, unit: "s" }, readMs / 1000);
+}
+
+async function timed(work: () => unknown): Promise<number> {
+  const started = performance.now();
+  await work();
+  return performance.now() - started;
+}

@@ -43,11 +43,17 @@ export function toTurnRequest(facts: {
     executable: plan.executable,
     args: [...plan.args],
     working_directory: plan.working_directory,
-    role_prompt: null,
+    role_prompt: rolePromptOf(manifest),
     prompt: facts.prompt,
     session,
     model: toModel(manifest, facts.execution),
     display_style: Value.Check(DisplayStyle, style) ? style : "plain",
     display_detail: Value.Check(DisplayDetail, detail) ? detail : "concise",
   };
+}
+
+/** The role that the session was launched with, where it has one; `system_prompt` is no key we check. */
+function rolePromptOf(manifest: Manifest): string | null {
+  const { system_prompt: role } = manifest as { system_prompt?: { text?: unknown } | null };
+  return typeof role?.text === "string" && role.text.trim() !== "" ? role.text : null;
 }

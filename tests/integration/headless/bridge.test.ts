@@ -1,0 +1,189 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TurnRequest } from "../../../src/protocol/turn-files.ts";
+import { createBridge } from "../../../src/services/headless/bridge.ts";
+import { headlessProvider } from "../../../src/services/headless/providers.ts";
+import { settleTurn } from "../../../src/services/headless/settle-turn.ts";
+import { interruptTurn } from "../../../src/services/headless/stop-turn.ts";
+import { createTurnDirectories, toTurnStatus } from "../../../src/services/headless/turn-directory.ts";
+import { createTurnReader } from "../../../src/services/headless/turn-reader.ts";
+import { createClock } from "../../../src/system/clock.ts";
+import { createLocks } from "../../../src/system/locks.ts";
+import { createProcesses } from "../../../src/system/processes.ts";
+import { quietSteps } from "../../../src/system/steps.ts";
+import { createScratch } from "../../support/scratch.ts";
+import { until } from "../../support/until.ts";
+
+const gateway = join(import.meta.dir, "../../../src/cli/svc-gateway.ts");
+
+function setup() {
+  const scratch = createScratch();
+  const { files } = scratch;
+  const clock = createClock();
+  const locks = createLocks({ clock });
+  const processes = createProcesses({ steps: quietSteps });
+  const shown: string[] = [];
+  const log = scratch.path("provider.log");
+  const settling = { files, clock, locks, processes, providerOf: headlessProvider };
+  const env = { PATH: process.env["PATH"] ?? "", HOME: scratch.folder };
+  const bridge = createBridge({ ...settling, env, show: (text) => void shown.push(text) });
+  const turns = createTurnDirectories({ files, sessionRoot: scratch.folder });
+  const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
+    ...{ schema_version: 1, turn_id: "turn-1", turn_index: 1, tracked_agent_id: "session" },
+    ...{ request_id: null, requested_at_utc: "2026-01-01T00:00:00.000+00:00", tool: "demo" },
+    executable: process.execPath,
+    args: [gateway, "gateway", "demo-agent", "--log", log, "--state", scratch.path("state")],
+    working_directory: scratch.folder,
+    ...{ role_prompt: null, prompt: "hello", session: { mode: "new" }, model: null },
+    ...{ display_style: "plain", display_detail: "concise" },
+    ...changes,
+  });
+  return {
+    ...{ files, bridge, turns, request, settling, processes, shown, scratch },
+    reader: createTurnReader({ files, turns }),
+    runs: () => (existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n").length : 0),
+    [Symbol.dispose]: () => scratch[Symbol.dispose](),
+  };
+}
+
+describe("the bridge", () => {
+  test("runs a turn once and refuses it ever after", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request());
+    expect(await lab.bridge.run(turn.paths.folder)).toBe("ran");
+    expect(turn.result()).toMatchObject({ status: "completed", returncode: 0 });
+    expect(readFileSync(turn.paths.exitCode, "utf8")).toBe("0\n");
+    expect(await lab.bridge.run(turn.paths.folder)).toBe("refused");
+    expect(lab.runs()).toBe(1);
+    expect(lab.shown.join("")).toContain("hello");
+  });
+
+  test("two bridges of one turn run it once", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request());
+    const outcomes = await Promise.all([1, 2].map(() => lab.bridge.run(turn.paths.folder)));
+    expect([outcomes.toSorted(), lab.runs()]).toEqual([["ran", "refused"], 1]);
+  });
+
+  test("an interrupt that came before it keeps the tool from being started", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request());
+    turn.saveInterrupt({ requested_at_utc: "2026-01-01T00:00:01.000+00:00", requested_by: "gateway" });
+    await lab.bridge.run(turn.paths.folder);
+    expect(turn.result()).toMatchObject({ status: "interrupted", completion_source: "not_started" });
+    expect(lab.runs()).toBe(0);
+  });
+
+  test("a tool that cannot be started is a failed turn", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request({ executable: "/nowhere/at/all" }));
+    await lab.bridge.run(turn.paths.folder);
+    expect(turn.result()).toMatchObject({
+      status: "failed",
+      error: expect.stringContaining("could not be started"),
+    });
+  });
+
+  test("an interrupt ends the tool, and one of a turn that has ended is a no_op", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request({ prompt: "SLOW 60000" }));
+    const ran = lab.bridge.run(turn.paths.folder);
+    await until("the tool's run", () => lab.runs() === 1);
+    expect(await interruptTurn(lab.settling, turn, "gateway")).toMatchObject({ outcome: "interrupted" });
+    await ran;
+    expect(turn.result()).toMatchObject({ status: "interrupted" });
+    expect(await interruptTurn(lab.settling, turn, "gateway")).toMatchObject({ outcome: "no_op" });
+  });
+
+  test("output that a left process holds open does not hold the turn", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request({ prompt: "CHILD\nFAST" }));
+    await lab.bridge.run(turn.paths.folder);
+    expect(turn.result()).toMatchObject({ status: "completed" });
+  });
+});
+
+describe("a turn whose runner is gone", () => {
+  const dead = { runner_pid: 2 ** 22 + 1, runner_start: "1", child_pid: null, child_start: null };
+  const launched_at_utc = "2026-01-01T00:00:00.000+00:00";
+
+  test("that no runner claimed is settled only by who may say so, and is never run then", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request());
+    expect(await settleTurn(lab.settling, turn)).toBeNull();
+    expect(await settleTurn(lab.settling, turn, { unbegun: "never started" })).toMatchObject({
+      status: "failed",
+      completion_source: "not_started",
+      error: "never started",
+    });
+    expect([await lab.bridge.run(turn.paths.folder), lab.runs()]).toEqual(["refused", 0]);
+  });
+
+  test("fails for want of an exit code", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request());
+    turn.saveProcess({ ...dead, launched_at_utc });
+    expect(await settleTurn(lab.settling, turn)).toMatchObject({
+      status: "failed",
+      completion_source: "missing_evidence",
+    });
+  });
+
+  test("is completed when its output proves it", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request());
+    turn.saveProcess({ ...dead, launched_at_utc });
+    const lines = [
+      { type: "session", session_id: "abc" },
+      { type: "answer", text: "done" },
+      { type: "end", status: "success" },
+    ];
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    lab.files.append("test", turn.paths.stdout, text);
+    const result = await settleTurn(lab.settling, turn);
+    expect(result).toMatchObject({ status: "completed", session_id: "abc", history_summary: "done" });
+    expect(await settleTurn(lab.settling, turn)).toEqual(result);
+  });
+
+  test("is interrupted when that was asked for", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request());
+    turn.saveProcess({ ...dead, launched_at_utc });
+    turn.saveInterrupt({ requested_at_utc: launched_at_utc, requested_by: "gateway" });
+    expect(await settleTurn(lab.settling, turn)).toMatchObject({ status: "interrupted" });
+  });
+});
+
+describe("turn directories", () => {
+  test.each(["../up", "a/b", ".", "..", "", "a\\b", "a\u0000b", "x".repeat(101), "-dash"])(
+    "%j is no turn id",
+    (turnId) => {
+      using lab = setup();
+      expect(lab.turns.find(turnId)).toBeNull();
+      expect(() => lab.turns.create(lab.request({ turn_id: turnId }))).toThrow("turn_id");
+    },
+  );
+
+  test("a turn is made once, and the newest come first", () => {
+    using lab = setup();
+    for (const index of [1, 3, 2]) {
+      lab.turns.create(lab.request({ turn_id: `turn-${index}`, turn_index: index }));
+    }
+    expect(() => lab.turns.create(lab.request({ turn_id: "turn-2" }))).toThrow("exists");
+    expect(lab.turns.list(2).map((turn) => turn.turnId)).toEqual(["turn-3", "turn-2"]);
+    const [newest] = lab.turns.list(1);
+    expect(newest && toTurnStatus(lab.files, newest)).toMatchObject({ status: "active", turn_index: 3 });
+  });
+
+  test("events are read in pages, past lines that are none of ours", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request({ prompt: "one two three" }));
+    await lab.bridge.run(turn.paths.folder);
+    lab.files.append("test", turn.paths.events, "no event\n");
+    const all = lab.reader.events("turn-1", { after: 0, limit: 1000 }) ?? [];
+    expect(all.length).toBeGreaterThan(4);
+    expect(lab.reader.events("turn-1", { after: 2, limit: 2 })).toEqual(all.slice(2, 4));
+    expect(lab.reader.events("turn-2", { after: 0, limit: 1 })).toBeNull();
+  });
+});

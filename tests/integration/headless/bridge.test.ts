@@ -98,9 +98,12 @@ describe("the bridge", () => {
 
   test("output that a left process holds open does not hold the turn", async () => {
     using lab = setup();
-    const turn = lab.turns.create(lab.request({ prompt: "CHILD\nFAST" }));
+    const says = 'cat >/dev/null; echo \'{"type":"end","status":"success"}\'; sleep 30 & echo $! >&2';
+    const turn = lab.turns.create(lab.request({ executable: "/bin/sh", args: ["-c", says] }));
     await lab.bridge.run(turn.paths.folder);
     expect(turn.result()).toMatchObject({ status: "completed" });
+    const left = Number(readFileSync(turn.paths.stderr, "utf8"));
+    expect(lab.processes.signal(left, "SIGKILL")).toBe(true);
   });
 });
 

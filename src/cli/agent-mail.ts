@@ -3,20 +3,21 @@ import type { GatewayEndpoints } from "../protocol/endpoints.ts";
 import type { MailResolveLive } from "../protocol/mail.ts";
 import type { GatewayClient, Reply } from "../services/fleet/gateway-client.ts";
 import { type GatewayLink, linkGateway } from "../services/fleet/gateway-link.ts";
-import { bindingOf, createMailBinding, isOutOfReach, type MailBinding } from "../services/mail/binding.ts";
+import { createMailBinding, isOutOfReach, type MailBinding } from "../services/mail/binding.ts";
 import { createMailFacade, type MailFacade } from "../services/mail/facade.ts";
 import type { AskedOperation } from "../services/mail/fallback.ts";
 import { toResolveLive } from "../services/mail/resolve-live.ts";
+import type { FoundAgent } from "../services/sessions/find.ts";
 import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
-import { readManifest } from "../services/sessions/manifest.ts";
 import { sessionPaths } from "../services/sessions/roots.ts";
 import type { CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { bodyOf } from "./gateway-reply.ts";
 import { isLoopback } from "./listener-flags.ts";
 import { askInTerminal, type MailAsked } from "./mail-by-terminal.ts";
+import type { MailTarget } from "./mail-target.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
-import type { Target } from "./target.ts";
+import type { World } from "./world.ts";
 
 const endpointOf = {
   status: "mailStatus",
@@ -50,11 +51,11 @@ const callTimeoutMs = 60_000;
 const harmless = new Set<MailVerb>(["status", "list", "peek"]);
 
 /**
- * One mail operation of the agent that was named: through its gateway where one serves mail, else in its mailbox
+ * One mail operation: through the agent's gateway where one serves mail, else in the mailbox
  * directly. Never both when the first may have had an effect.
  */
 export async function performMail<V extends MailVerb>(
-  target: Target,
+  target: MailTarget,
   verb: V,
   request: MailRequest<V>,
 ): Promise<{ done: MailDone<V> }> {
@@ -73,7 +74,7 @@ export async function performMail<V extends MailVerb>(
  * (contract 4.5).
  */
 export async function performOrAsk<V extends AskedOperation>(
-  target: Target,
+  target: MailTarget,
   verb: V,
   request: MailRequest<V>,
   io: Pick<CliIo, "interrupted">,
@@ -81,11 +82,11 @@ export async function performOrAsk<V extends AskedOperation>(
   try {
     return await performMail(target, verb, request);
   } catch (error) {
-    const binding = target.agent.manifest.launch_plan.mailbox;
-    if (!binding || !isOutOfReach(error)) throw error;
+    const { world, agent, words } = target;
+    if (!agent || !isOutOfReach(error)) throw error;
     const asked = await askInTerminal(
-      target,
-      binding,
+      { world, agent, words },
+      target.readBinding(),
       { operation: verb, request: request as object },
       io.interrupted(),
     );
@@ -95,13 +96,13 @@ export async function performOrAsk<V extends AskedOperation>(
 }
 
 /** Where the agent's mailbox is and which healthy gateway serves it. Throws when the mailbox cannot be acted on. */
-export async function resolveLive(target: Target): Promise<MailResolveLive> {
+export async function resolveLive(target: MailTarget & { agent: FoundAgent }): Promise<MailResolveLive> {
   const { world, agent } = target;
   return inMailbox(target, async (binding) => {
     binding.bound();
-    const link = await linkTo(target);
+    const link = await linkTo(world, agent);
     return toResolveLive(
-      bindingOf(() => readManifest(world.files, agent.manifestPath)),
+      target.readBinding(),
       link.state === "healthy"
         ? { instance: link.instance, statePath: sessionPaths(agent.sessionRoot).state }
         : null,
@@ -109,17 +110,17 @@ export async function resolveLive(target: Target): Promise<MailResolveLive> {
   });
 }
 
-function linkTo({ world, agent: { manifest, sessionRoot } }: Target): Promise<GatewayLink> {
+function linkTo(world: World, { manifest, sessionRoot }: FoundAgent): Promise<GatewayLink> {
   return linkGateway(world, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
 }
 
-/** `work` with the binding that stands in the agent's manifest now. */
+/** `work` with the mailbox that is bound now. */
 export async function inMailbox<T>(
-  { world, agent }: Target,
+  { world, readBinding }: MailTarget,
   work: (binding: MailBinding) => Promise<T>,
 ): Promise<T> {
   const binding = createMailBinding({
-    readManifest: () => readManifest(world.files, agent.manifestPath),
+    readBinding,
     openers: mailboxOpeners(world),
     clock: world.clock,
   });
@@ -146,11 +147,12 @@ function executed<V extends MailVerb>(
 
 /** Null when no gateway answers or the one that does serves no mail. */
 async function askGateway<V extends MailVerb>(
-  target: Target,
+  target: MailTarget,
   verb: V,
   request: MailRequest<V>,
 ): Promise<ReplyOf<MailEndpoint<V>> | null> {
-  const link = await linkTo(target);
+  if (target.agent === null) return null;
+  const link = await linkTo(target.world, target.agent);
   if (link.state !== "healthy" || !isLoopback(link.instance.host)) return null;
   const call = link.client.call as (
     name: keyof GatewayEndpoints,

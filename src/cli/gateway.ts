@@ -13,7 +13,7 @@ import { backendFacts } from "../services/agent/backends.ts";
 import { diagnosticSettings } from "../services/diagnostics/diagnostic-log.ts";
 import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
-import { createMailBinding } from "../services/mail/binding.ts";
+import { bindingOf, createMailBinding } from "../services/mail/binding.ts";
 import { createMailFacade } from "../services/mail/facade.ts";
 import { createContextTending } from "../services/notifier/context.ts";
 import { createNotifier, type Notifier } from "../services/notifier/notifier.ts";
@@ -181,7 +181,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const headless = createHeadlessControl({ agent, status: board.status });
   const keys = createKeyControl({ agent, board, events, clock });
   const mailBinding = createMailBinding({
-    readManifest: () => readManifest(files, paths.manifest),
+    readBinding: () => bindingOf(() => readManifest(files, paths.manifest)),
     openers: mailboxOpeners({ ...system, locks }),
     clock,
   });

@@ -17,6 +17,7 @@ export const managerCommands = group({
   args: rootFlags,
   subCommands: {
     agents: () => import("./commands/agents.ts").then((module) => module.default),
+    mail: () => import("./commands/mail.ts").then((module) => module.default),
     mailbox: () => import("./commands/mailbox.ts").then((module) => module.default),
     tools: () => import("./commands/tools.ts").then((module) => module.default),
     doctor: () => import("./commands/doctor.ts").then((module) => module.default),

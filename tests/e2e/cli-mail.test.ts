@@ -217,6 +217,37 @@ describe("mail between two agents", () => {
   }, 90_000);
 });
 
+test("two people without agents mail each other between registered addresses", async () => {
+  await using lab = createCliLab();
+  const type = (line: string, ...more: string[]) => lab.mgr(...line.split(" "), ...more);
+  await type("mailbox init");
+  for (const name of ["ann", "ben"]) {
+    await type(`mailbox register --address ${name}@svc.localhost --principal-id SVC-${name}`);
+  }
+  const sent = await type(
+    "mail send --address ann@svc.localhost --to ben@svc.localhost --json",
+    ...["--subject", "lunch", "--body-content", "at noon?"],
+  );
+  expect(sent.json()).toMatchObject({ ...done("send", "manager_direct"), principal_id: "SVC-ann" });
+  const listed = await type("mail list --address ben@svc.localhost");
+  expect(listed.stdout).toContain("ann@svc.localhost  lunch");
+  const ref = /filesystem:\S+/.exec(listed.stdout)?.[0] ?? "";
+  const replied = await type(
+    `mail reply --address ben@svc.localhost --message-ref ${ref} --body-content yes --json`,
+  );
+  expect(replied.json()).toMatchObject({ message: { subject: "Re: lunch" } });
+  const near = await type("mail list --address bem@svc.localhost");
+  expect([near.exitCode, near.stderr]).toEqual([
+    1,
+    expect.stringContaining("did you mean ben@svc.localhost?"),
+  ]);
+  expect((await type("mail list")).exitCode).toBe(2);
+  await using empty = createCliLab();
+  const nowhere = await empty.mgr("mail", "list", "--address", "ann@svc.localhost");
+  expect([nowhere.exitCode, nowhere.stderr]).toEqual([1, expect.stringContaining("mailbox init")]);
+  expect(existsSync(join(empty.workdir, ".svc"))).toBe(false);
+}, 60_000);
+
 test("what is wrong is refused with its reason, and nothing is written", async () => {
   await using at = await twoAgents("--mailbox", "--gateway-background");
   const letter = { to: ["bob@svc.localhost"], subject: "hello", body_content: "text" };

@@ -1,4 +1,5 @@
 import { type Flags, group, type LazyCommand } from "../command.ts";
+import { mailCommands } from "../mail-commands.ts";
 import { targetFlags } from "../shared-flags.ts";
 
 const list: LazyCommand = () => import("./agents-list.ts").then((module) => module.default);
@@ -59,16 +60,7 @@ const ofOneAgent: Record<string, LazyCommand> = {
       examples: ["svc-mgr agents single --agent-name worker mail list"],
       subCommands: {
         "resolve-live": () => import("./agent/mail-resolve-live.ts").then((module) => module.default),
-        status: () => import("./agent/mail-status.ts").then((module) => module.default),
-        list: () => import("./agent/mail-list.ts").then((module) => module.default),
-        peek: () => import("./agent/mail-peek.ts").then((module) => module.default),
-        read: () => import("./agent/mail-read.ts").then((module) => module.default),
-        send: () => import("./agent/mail-send.ts").then((module) => module.default),
-        post: () => import("./agent/mail-post.ts").then((module) => module.default),
-        reply: () => import("./agent/mail-reply.ts").then((module) => module.default),
-        mark: () => import("./agent/mail-mark.ts").then((module) => module.default),
-        move: () => import("./agent/mail-move.ts").then((module) => module.default),
-        archive: () => import("./agent/mail-archive.ts").then((module) => module.default),
+        ...mailCommands,
       },
     }),
   mailbox: async () =>

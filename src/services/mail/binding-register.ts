@@ -4,9 +4,15 @@ import { ServiceError } from "../../system/errors.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import type { ManifestStore } from "../sessions/manifest.ts";
 import type { Registry } from "../sessions/registry.ts";
-import { defaultMailbox } from "./address.ts";
+import { defaultMailbox, parseAddress, shown } from "./address.ts";
 import { bindingOf } from "./binding.ts";
-import type { DeregisterResult, RegisterResult, Registrations } from "./filesystem/registrations.ts";
+import type {
+  DeregisterResult,
+  RegisterResult,
+  Registration,
+  Registrations,
+} from "./filesystem/registrations.ts";
+import { nearestAddress } from "./nearest-address.ts";
 
 export interface RegisterDeps {
   clock: Clock;
@@ -57,15 +63,7 @@ export async function registerMailbox(
   });
   const active = at.registrations.active(address);
   if (!active) throw new ServiceError("conflict", `${address} was deregistered while it was being bound`);
-  const binding: MailboxBinding = {
-    transport: "filesystem",
-    principal_id: principalId,
-    address,
-    bindings_version: newBindingsVersion(deps.clock),
-    filesystem_root: at.root,
-    mailbox_kind: active.mailbox_kind,
-    mailbox_path: active.mailbox_path,
-  };
+  const binding = toBinding(at.root, active, newBindingsVersion(deps.clock));
   const manifest = await rebind(deps, agent, binding);
   return { manifest, binding, shared };
 }
@@ -93,6 +91,31 @@ export async function unregisterMailbox(
   const shared = owned ? registrations.deregister({ address: binding.address, mode }) : null;
   const manifest = await rebind(deps, agent, null);
   return { manifest, binding, shared };
+}
+
+/** The binding of a registered address, for who works in a mailbox without an agent. Throws `not_found`. */
+export function bindingOfAddress(at: OpenRoot, address: string): MailboxBinding {
+  const active = at.registrations.active(parseAddress(address));
+  if (active) return toBinding(at.root, active, active.created_at_utc);
+  const known = at.registrations.list({ status: "active" }).map((one) => one.address);
+  const near = nearestAddress(address, known);
+  throw new ServiceError(
+    "not_found",
+    `no mailbox of ${at.root} has the address ${shown(address)}${near === null ? "" : `; did you mean ${near}?`}`,
+  );
+}
+
+/** Pure. */
+function toBinding(root: string, registration: Registration, bindingsVersion: string): MailboxBinding {
+  return {
+    transport: "filesystem",
+    principal_id: registration.owner_principal_id,
+    address: registration.address,
+    bindings_version: bindingsVersion,
+    filesystem_root: root,
+    mailbox_kind: registration.mailbox_kind,
+    mailbox_path: registration.mailbox_path,
+  };
 }
 
 async function rebind(

@@ -48,7 +48,8 @@ export interface MailBinding {
 const retireMs = 60_000;
 
 export function createMailBinding(deps: {
-  readManifest: () => Manifest;
+  /** Asked at every call; see `bindingOf`. */
+  readBinding: () => MailboxBinding;
   openers: MailboxOpeners;
   clock: Clock;
 }): MailBinding {
@@ -89,7 +90,7 @@ export function createMailBinding(deps: {
   }
 
   function bound(): BoundMailbox {
-    const binding = bindingOf(deps.readManifest);
+    const binding = deps.readBinding();
     const opener = Object.hasOwn(openers, binding.transport) ? openers[binding.transport] : undefined;
     if (!opener) throw unusable(`no mailbox of the transport "${binding.transport}" can be opened here`);
     const obstacle = obstacleOf(opener, binding);

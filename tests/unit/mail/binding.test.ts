@@ -1,6 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { MailboxBinding, Manifest } from "../../../src/protocol/files.ts";
-import { createMailBinding, isOutOfReach, type MailboxOpener } from "../../../src/services/mail/binding.ts";
+import {
+  bindingOf,
+  createMailBinding,
+  isOutOfReach,
+  type MailboxOpener,
+} from "../../../src/services/mail/binding.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createFakeMail } from "../../support/fake-mailbox.ts";
@@ -40,11 +45,12 @@ function setup() {
     close: () => void closed.push("opener"),
   };
   const binding = createMailBinding({
-    readManifest() {
-      if (facts.unreadable) throw facts.unreadable;
-      const launch_plan = facts.binding ? { mailbox: facts.binding } : {};
-      return { agent_name: "worker", launch_plan } as unknown as Manifest;
-    },
+    readBinding: () =>
+      bindingOf(() => {
+        if (facts.unreadable) throw facts.unreadable;
+        const launch_plan = facts.binding ? { mailbox: facts.binding } : {};
+        return { agent_name: "worker", launch_plan } as unknown as Manifest;
+      }),
     openers: { filesystem: opener },
     clock,
   });

@@ -1,13 +1,13 @@
 import { performMail } from "../../agent-mail.ts";
 import { command } from "../../command.ts";
 import { choice } from "../../mail-flags.ts";
+import { openMailTarget } from "../../mail-target.ts";
 import { renderMailList } from "../../mail-text.ts";
 import { toWholeNumber } from "../../number-flag.ts";
-import { openTarget } from "../../target.ts";
 
 export default command({
   name: "list",
-  description: "list the agent's mail, newest first",
+  description: "list the mail, newest first",
   examples: [
     "svc-mgr agents single --agent-name worker mail list --read-state unread",
     "svc-mgr agents self mail list --box sent --limit 10 --json",
@@ -46,7 +46,7 @@ export default command({
     const { args, io } = invocation;
     const archived = choice(args.archived, args["not-archived"], ["archived", "not-archived"]);
     const limit = toWholeNumber("limit", args.limit, 1, Number.MAX_SAFE_INTEGER);
-    const target = await openTarget(invocation);
+    const target = await openMailTarget(invocation);
     const { done } = await performMail(target, "list", {
       schema_version: 1,
       box: args.box,

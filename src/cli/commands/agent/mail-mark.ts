@@ -2,7 +2,7 @@ import { performOrAsk } from "../../agent-mail.ts";
 import { command, UsageError } from "../../command.ts";
 import { answerChanged } from "../../mail-answer.ts";
 import { choice, readRefs, refsFlag } from "../../mail-flags.ts";
-import { openTarget } from "../../target.ts";
+import { openMailTarget } from "../../mail-target.ts";
 
 export default command({
   name: "mark",
@@ -26,7 +26,7 @@ export default command({
     };
     const given = Object.entries(flags).filter(([, value]) => value !== undefined);
     if (given.length === 0) throw new UsageError("say what to mark: --read, --unread, --answered, ...");
-    const target = await openTarget(invocation);
+    const target = await openMailTarget(invocation);
     const outcome = await performOrAsk(
       target,
       "mark",

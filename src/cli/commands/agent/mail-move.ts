@@ -2,7 +2,7 @@ import { performMail } from "../../agent-mail.ts";
 import { command } from "../../command.ts";
 import { answerChanged } from "../../mail-answer.ts";
 import { readRefs, refsFlag } from "../../mail-flags.ts";
-import { openTarget } from "../../target.ts";
+import { openMailTarget } from "../../mail-target.ts";
 
 export default command({
   name: "move",
@@ -19,7 +19,7 @@ export default command({
   },
   async run(invocation) {
     const { args } = invocation;
-    const target = await openTarget(invocation);
+    const target = await openMailTarget(invocation);
     const outcome = await performMail(target, "move", {
       schema_version: 1,
       message_refs: readRefs(args["message-ref"]),

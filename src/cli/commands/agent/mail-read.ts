@@ -1,8 +1,8 @@
 import { performMail } from "../../agent-mail.ts";
 import { command } from "../../command.ts";
 import { boxFlag, refFlag } from "../../mail-flags.ts";
+import { openMailTarget } from "../../mail-target.ts";
 import { renderMail } from "../../mail-text.ts";
-import { openTarget } from "../../target.ts";
 
 export default command({
   name: "read",
@@ -11,7 +11,7 @@ export default command({
   args: { ...refFlag, ...boxFlag },
   async run(invocation) {
     const { args } = invocation;
-    const target = await openTarget(invocation);
+    const target = await openMailTarget(invocation);
     const { done } = await performMail(target, "read", {
       schema_version: 1,
       message_ref: args["message-ref"],

@@ -2,7 +2,7 @@ import { performOrAsk } from "../../agent-mail.ts";
 import { command } from "../../command.ts";
 import { answerSent } from "../../mail-answer.ts";
 import { contentFlags, readContent, refFlag } from "../../mail-flags.ts";
-import { openTarget } from "../../target.ts";
+import { openMailTarget } from "../../mail-target.ts";
 
 export default command({
   name: "reply",
@@ -14,7 +14,7 @@ export default command({
   args: { ...refFlag, ...contentFlags },
   async run(invocation) {
     const { args, io } = invocation;
-    const target = await openTarget(invocation);
+    const target = await openMailTarget(invocation);
     const content = await readContent(args, io, target.world.files);
     const outcome = await performOrAsk(
       target,

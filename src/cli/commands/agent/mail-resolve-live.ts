@@ -1,6 +1,7 @@
 import { resolveLive } from "../../agent-mail.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
+import { mailOf } from "../../mail-target.ts";
 import { openTarget } from "../../target.ts";
 
 export default command({
@@ -11,7 +12,7 @@ export default command({
     "svc-mgr agents single --agent-name worker mail resolve-live",
   ],
   async run(invocation) {
-    const target = await openTarget(invocation);
+    const target = mailOf(await openTarget(invocation));
     const found = await resolveLive(target);
     const { manifest } = target.agent;
     const self = invocation.path.includes("self");

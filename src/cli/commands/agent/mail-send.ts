@@ -2,11 +2,11 @@ import { performOrAsk } from "../../agent-mail.ts";
 import { command, UsageError } from "../../command.ts";
 import { answerSent } from "../../mail-answer.ts";
 import { contentFlags, readContent } from "../../mail-flags.ts";
-import { openTarget } from "../../target.ts";
+import { openMailTarget } from "../../mail-target.ts";
 
 export default command({
   name: "send",
-  description: "send mail from the agent's mailbox",
+  description: "send mail from the mailbox",
   examples: [
     'svc-mgr agents single --agent-name worker mail send --to other@svc.localhost --subject "hello" --body-content "text"',
     "svc-mgr agents self mail send --to other@svc.localhost --subject report --attach report.pdf < report.md",
@@ -25,7 +25,7 @@ export default command({
   async run(invocation) {
     const { args, io } = invocation;
     if (args.to.length === 0) throw new UsageError("give --to, once for each recipient");
-    const target = await openTarget(invocation);
+    const target = await openMailTarget(invocation);
     const content = await readContent(args, io, target.world.files);
     const outcome = await performOrAsk(
       target,

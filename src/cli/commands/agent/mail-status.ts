@@ -1,14 +1,14 @@
 import { performMail } from "../../agent-mail.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
-import { openTarget } from "../../target.ts";
+import { openMailTarget } from "../../mail-target.ts";
 
 export default command({
   name: "status",
-  description: "show which mailbox the agent has",
+  description: "show which mailbox it is and how it is reached",
   examples: ["svc-mgr agents single --agent-name worker mail status"],
   async run(invocation) {
-    const target = await openTarget(invocation);
+    const target = await openMailTarget(invocation);
     const { done } = await performMail(target, "status", undefined);
     return {
       json: done,

@@ -1,5 +1,6 @@
 import { inMailbox } from "../../agent-mail.ts";
 import { command } from "../../command.ts";
+import { mailOf } from "../../mail-target.ts";
 import { describeMailbox } from "../../mailbox-answer.ts";
 import { openTarget } from "../../target.ts";
 
@@ -8,7 +9,7 @@ export default command({
   description: "show whether the agent has a mailbox and whether it can be used",
   examples: ["svc-mgr agents single --agent-name worker mailbox status"],
   async run(invocation) {
-    const target = await openTarget(invocation);
+    const target = mailOf(await openTarget(invocation));
     const { manifest } = target.agent;
     const binding = manifest.launch_plan.mailbox ?? null;
     const obstacle = binding && (await inMailbox(target, async (bound) => bound.supported().error));

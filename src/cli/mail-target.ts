@@ -1,0 +1,59 @@
+import { resolve } from "node:path";
+import type { MailboxBinding } from "../protocol/files.ts";
+import { bindingOf } from "../services/mail/binding.ts";
+import { bindingOfAddress } from "../services/mail/binding-register.ts";
+import { openMailRoot } from "../services/mail/filesystem/root.ts";
+import { chooseMailboxRoot } from "../services/mail/mailbox-root.ts";
+import type { FoundAgent } from "../services/sessions/find.ts";
+import { readManifest } from "../services/sessions/manifest.ts";
+import { type Invocation, UsageError } from "./command.ts";
+import { openTarget, type Target } from "./target.ts";
+import { openWorld, type World } from "./world.ts";
+
+/** Whose mail a command is about. */
+export interface MailTarget {
+  world: World;
+  /** How it is named on a command line, for the hints we print. */
+  words: string;
+  /** Null for a mailbox that was named by its address alone. */
+  agent: FoundAgent | null;
+  /** Throws what the caller is told when there is no usable mailbox. */
+  readBinding: () => MailboxBinding;
+}
+
+/** The agent of `agents single|self ... mail`, or the mailbox of `mail --address`, which needs no agent. */
+export async function openMailTarget(invocation: Invocation<never> | Invocation): Promise<MailTarget> {
+  if (!invocation.path.includes("agents")) return byAddress(invocation);
+  return mailOf(await openTarget(invocation));
+}
+
+/** The mail of an agent. */
+export function mailOf({ world, agent, words }: Target): MailTarget & { agent: FoundAgent } {
+  const readBinding = () => bindingOf(() => readManifest(world.files, agent.manifestPath));
+  return { world, agent, words, readBinding };
+}
+
+function byAddress({ inherited, path, io }: Invocation<never> | Invocation): MailTarget {
+  const { address, "mailbox-root": flag } = inherited;
+  if (typeof address !== "string") throw new UsageError("say whose mailbox with --address", path);
+  const world = openWorld(io, inherited);
+  const { mailboxRoot } = chooseMailboxRoot(world.files, {
+    flag: typeof flag === "string" ? resolve(io.cwd, flag) : undefined,
+    env: io.env,
+    home: io.home,
+    workdir: io.cwd,
+  });
+  return {
+    world,
+    agent: null,
+    words: `svc-mgr mail --address ${address}`,
+    readBinding() {
+      const root = openMailRoot(world, mailboxRoot);
+      try {
+        return bindingOfAddress(root, address);
+      } finally {
+        root.close();
+      }
+    },
+  };
+}

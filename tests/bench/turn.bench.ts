@@ -1,8 +1,9 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
 import { type Bench, durationRows, takeTurns } from "./bench.ts";
 
+const compiled = join(import.meta.dir, "..", "..", "dist", "svc-gateway");
 const rounds = 12;
 const prompt = "Say what you find.\nFAST";
 
@@ -13,7 +14,10 @@ const prompt = "Say what you find.\nFAST";
 const bench: Bench = {
   name: "turn",
   async run() {
-    await using agent = await launchHeadless({ name: "bench" });
+    await using agent = await launchHeadless({
+      name: "bench",
+      executable: existsSync(compiled) ? compiled : undefined,
+    });
     const reader = await openEvents(agent);
     let count = 0;
     const durations = await takeTurns(

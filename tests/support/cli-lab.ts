@@ -36,7 +36,9 @@ export interface CliLab extends AsyncDisposable {
   kill(pid: number): void;
 }
 
-export function createCliLab(): CliLab {
+/** `executable`: the compiled svc-gateway instead of the source. */
+export function createCliLab(options: { executable?: string | undefined } = {}): CliLab {
+  const { executable } = options;
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-cli-")));
   const workdir = join(folder, "work");
   const home = join(folder, "home");
@@ -53,7 +55,10 @@ export function createCliLab(): CliLab {
   };
   const processes = createProcesses({ steps: quietSteps });
   const tmux = createTmux({ processes, steps: quietSteps, socket });
-  const command = (program: Program) => [process.execPath, join(entries, `${program}.ts`)];
+  const command = (program: Program) => {
+    if (executable === undefined) return [process.execPath, join(entries, `${program}.ts`)];
+    return program === "svc-mgr" ? [executable, "mgr"] : [executable];
+  };
   const started = new Set<string>();
 
   const lab: CliLab = {

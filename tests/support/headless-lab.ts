@@ -49,9 +49,9 @@ export interface HeadlessAgentLab extends AsyncDisposable {
 }
 
 export async function launchHeadless(
-  options: { name?: string; flags?: readonly string[] } = {},
+  options: { name?: string; flags?: readonly string[]; executable?: string | undefined } = {},
 ): Promise<HeadlessAgentLab> {
-  const lab = createCliLab();
+  const lab = createCliLab(options);
   const { name = "batch", flags = [] } = options;
   const log = join(lab.folder, "provider.log");
   const state = join(lab.folder, "conversations");

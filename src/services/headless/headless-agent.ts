@@ -89,9 +89,9 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
     if (!answer.ready) return { outcome: "refused", refusal: answer };
     const state = presence.state();
     if (!state.connected) return { outcome: "refused", refusal: refuse("unavailable", state.detail) };
+    submission.begin();
     beginning = true;
     try {
-      submission.begin();
       const direct = submission.requestId === undefined;
       const choice = resolveChatSession({ wanted: submission.chatSession, direct, state: chatSession() });
       if (!choice.ok) return failed(`missing_current_chat_session: ${choice.detail}`);

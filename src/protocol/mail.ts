@@ -116,7 +116,7 @@ export const AttachmentInput = Strict({
 export type AttachmentInput = Static<typeof AttachmentInput>;
 
 /** More would be a bulk mailing, which no agent writes by hand. */
-const maxRecipients = 1000;
+const maxRecipients = 256;
 const maxAttachments = 100;
 
 const Recipients = (options: { minItems?: number }) =>

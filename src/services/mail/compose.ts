@@ -9,6 +9,8 @@ import type {
 } from "../../protocol/mail.ts";
 import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
+import { parseBody, parseSubject } from "./draft.ts";
+import { inField, invalidField } from "./invalid-field.ts";
 import type {
   FlagChange,
   MailboxCapabilities,
@@ -42,14 +44,14 @@ export function toMailDraft(request: MailSendRequest): MailDraft {
   return {
     to: request.to,
     cc: request.cc ?? [],
-    subject: checkedSubject(request.subject),
+    subject: inField("subject", () => parseSubject(request.subject)),
     ...toReplyDraft(request),
   };
 }
 
 export function toPostDraft(request: MailPostRequest): PostDraft {
   return {
-    subject: checkedSubject(request.subject),
+    subject: inField("subject", () => parseSubject(request.subject)),
     replyPolicy: request.reply_policy ?? "operator_mailbox",
     ...toReplyDraft(request),
   };
@@ -58,7 +60,10 @@ export function toPostDraft(request: MailPostRequest): PostDraft {
 type Content = Pick<MailReplyRequest, "body_content" | "attachments" | "notify_block" | "notify_auth">;
 
 export function toReplyDraft(request: Content): ReplyDraft {
-  const { body, notifyBlock } = withNotice(checkedBody(request.body_content), request.notify_block);
+  const { body, notifyBlock } = withNotice(
+    inField("body_content", () => parseBody(request.body_content)),
+    request.notify_block,
+  );
   return {
     body,
     attachments: (request.attachments ?? []).map(checkedAttachment),
@@ -94,13 +99,10 @@ export function toFlagChange(request: MailMarkRequest): FlagChange {
     ...(archived == null ? {} : { archived }),
   };
   if (Object.keys(change).length === 0) {
-    throw new ServiceError("invalid_request", "give at least one of read, answered and archived");
+    throw invalidField([], "give at least one of read, answered and archived");
   }
   if (archived === true && read === false) {
-    throw new ServiceError(
-      "invalid_request",
-      "what is archived is read: archived=true goes not with read=false",
-    );
+    throw invalidField(["read"], "what is archived is read: archived=true goes not with read=false");
   }
   return change;
 }
@@ -110,33 +112,15 @@ const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)
 function checkedTime(text: string): string {
   const epochMs = rfc3339.test(text) ? parseTimestamp(text.replace(" ", "T").toUpperCase()) : null;
   if (epochMs !== null) return toTimestamp(epochMs);
-  throw new ServiceError(
-    "invalid_request",
-    "since must be a time as 2026-11-21T04:47:00Z (RFC 3339, with its offset)",
-  );
+  throw invalidField(["since"], "must be a time as 2026-11-21T04:47:00Z (RFC 3339, with its offset)");
 }
 
-/** A line break would start another header; other control characters would act on the reader's terminal. */
-function checkedSubject(text: string): string {
-  const subject = text.trim().toWellFormed();
-  if (subject === "") throw new ServiceError("invalid_request", "subject must not be blank");
-  if (/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(subject)) {
-    throw new ServiceError("invalid_request", "subject must be one line without control characters");
-  }
-  return subject;
-}
-
-function checkedBody(body: string): string {
-  if (body.includes("\0")) throw new ServiceError("invalid_request", "body_content must not hold NUL");
-  return body.toWellFormed();
-}
-
-function checkedAttachment({ path, label }: AttachmentInput): AttachmentInput {
+function checkedAttachment({ path, label }: AttachmentInput, nth: number): AttachmentInput {
   if (!isAbsolute(path) || path.includes("\0")) {
-    throw new ServiceError("invalid_request", "the path of an attachment must be absolute");
+    throw invalidField(["attachments", nth, "path"], "must be an absolute path");
   }
   if (label != null && /[\x00-\x1f\x7f-\x9f]/.test(label)) {
-    throw new ServiceError("invalid_request", "the label of an attachment must hold no control characters");
+    throw invalidField(["attachments", nth, "label"], "must hold no control characters");
   }
   return { path, label: label ?? null };
 }

@@ -4,8 +4,8 @@ import {
   type NotifyBlockInput,
   noticeMaxChars,
 } from "../../protocol/mail.ts";
-import { ServiceError } from "../../system/errors.ts";
 import { extractNotice, mirrorNotice } from "./fence.ts";
+import { invalidField } from "./invalid-field.ts";
 
 /**
  * The notice of a message and the body that carries it: the caller's block, else the first fence of the body. A
@@ -22,7 +22,7 @@ export function withNotice(
   }
   const text = given.text.replace(/\r\n?/g, "\n").trim().toWellFormed();
   if (text === "" || text.includes("\0")) {
-    throw new ServiceError("invalid_request", "notify_block.text must hold text, without NUL");
+    throw invalidField(["notify_block", "text"], "must hold text, without NUL");
   }
   const notifyBlock: NotifyBlock = { text: clipNotice(text), placement: given.placement ?? "append" };
   return { body: mirrorNotice(body, notifyBlock.text, notifyBlock.placement), notifyBlock };
@@ -38,7 +38,7 @@ export function clipNotice(text: string, maxChars = noticeMaxChars): string {
 /** Only `none` can be verified so far (contract 4.1 mail rule 6). Throws `invalid_request`. Pure. */
 export function checkedAuth(given: NotifyAuth | null | undefined): NotifyAuth | null {
   if (given && given.scheme !== "none") {
-    throw new ServiceError("invalid_request", "notify_auth.scheme: verifier not yet supported");
+    throw invalidField(["notify_auth", "scheme"], "verifier not yet supported");
   }
   return given ?? null;
 }

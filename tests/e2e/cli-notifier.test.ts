@@ -1,0 +1,71 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { createCliLab } from "../support/cli-lab.ts";
+
+test("the mail notifier is enabled, changed, looked into and disabled from the command line", async () => {
+  await using lab = createCliLab();
+  const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker"];
+  expect((await lab.mgr(...launch)).exitCode).toBe(0);
+  const single = ["--agent-name", "worker"];
+
+  const early = await lab.mgr("agents", "single", ...single, "gateway", "mail-notifier", "enable");
+  expect([early.exitCode, early.stderr]).toEqual([1, expect.stringContaining("mailbox register")]);
+
+  const register = ["agents", "single", ...single, "mailbox", "register", "--mailbox-root"];
+  expect((await lab.mgr(...register, join(lab.folder, "mail"))).exitCode).toBe(0);
+  const enable = ["agents", "single", ...single, "gateway", "mail-notifier", "enable"];
+  const words = [
+    "--interval-seconds",
+    "300",
+    "--mode",
+    "unread_only",
+    "--appendix-text",
+    "run the tick once",
+  ];
+  const quiet = ["--quiet-hours", "22:00-07:00 Europe/Berlin", "--wake-policy", "on_change"];
+  const enabled = await lab.mgr(...enable, ...words, ...quiet, "--min-gap-seconds", "30", "--json");
+  expect(enabled.json()).toMatchObject({
+    enabled: true,
+    interval_seconds: 300,
+    mode: "unread_only",
+    appendix_text: "run the tick once",
+    quiet_hours: { start: "22:00", end: "07:00", time_zone: "Europe/Berlin" },
+    wake_policy: "on_change",
+    min_gap_seconds: 30,
+    supported: true,
+  });
+  const changed = await lab.mgr(...enable, "--quiet-hours", "", "--interval-seconds", "60", "--json");
+  expect(changed.json()).toMatchObject({ quiet_hours: null, interval_seconds: 60, mode: "unread_only" });
+
+  const compact = await lab.mgr(...enable, "--pre-notification-context-action", "compact");
+  expect([compact.exitCode, compact.stderr]).toEqual([1, expect.stringContaining("codex")]);
+  const wrong = await lab.mgr(...enable, "--quiet-hours", "at night");
+  expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("22:00-07:00")]);
+
+  const status = await lab.mgr("agents", "single", ...single, "gateway", "mail-notifier", "status");
+  expect(status.stdout).toMatch(/notifier +enabled, every 60 s/);
+  const audit = await lab.mgr(
+    "agents",
+    "single",
+    ...single,
+    "gateway",
+    "mail-notifier",
+    "audit",
+    "--limit",
+    "5",
+  );
+  expect(audit.stdout).toMatch(/ID +AT +TRIGGER +OUTCOME[\s\S]*doorbell +empty/);
+
+  for (const _ of [1, 2]) {
+    const disabled = await lab.mgr(
+      "agents",
+      "single",
+      ...single,
+      "gateway",
+      "mail-notifier",
+      "disable",
+      "--json",
+    );
+    expect(disabled.json()).toMatchObject({ enabled: false, interval_seconds: null, mode: "unread_only" });
+  }
+}, 60_000);

@@ -8,10 +8,25 @@ import {
   PublicRequestKind,
   RequestAdmission,
 } from "./gateway.ts";
-import { AwaitingDecision, TurnPhase } from "./terminal.ts";
+import {
+  AwaitingDecision,
+  ParsedSurface,
+  ProbeSnapshot,
+  Stability,
+  Surface,
+  TerminalDiagnostics,
+  TurnPhase,
+} from "./terminal.ts";
+import { HeadlessChatSession, TurnId, TurnStatus } from "./turns.ts";
 import { Nullable, Strict, Timestamp, Words } from "./wire.ts";
 
 /** One agent as seen from outside. Source: contract 2.9; spec/coordination.md "2.9 Shapes". */
+
+export const AgentLiveness = Words(["alive", "gone", "unknown"], {
+  description:
+    "whether the agent's tmux session exists; unknown: its tmux server is not there or cannot be asked",
+});
+export type AgentLiveness = Static<typeof AgentLiveness>;
 
 /** For a terminal agent `tracked_agent_id` is its agent id and `terminal_id` its runtime session id. */
 export const AgentIdentity = Strict({
@@ -30,8 +45,11 @@ export const AgentIdentity = Strict({
   lifecycle_state: Nullable(LifecycleState),
   backend: Type.String(),
   generation_id: Type.String(),
-  has_gateway: Type.Boolean({ description: "a healthy gateway answers" }),
+  has_gateway: Type.Boolean({
+    description: "a healthy gateway answers; in a list: its process lives and says where it listens",
+  }),
   has_mailbox: Type.Boolean(),
+  liveness: Type.Optional(AgentLiveness),
 });
 export type AgentIdentity = Static<typeof AgentIdentity>;
 
@@ -58,6 +76,13 @@ export const AgentGateway = Strict({
 });
 export type AgentGateway = Static<typeof AgentGateway>;
 
+/** The redacted mailbox of an agent. */
+export const AgentMailbox = Strict({
+  transport: Type.String(),
+  principal_id: Nullable(Type.String()),
+  address: Nullable(Type.String()),
+});
+
 export const AgentState = Strict({
   tracked_agent_id: Type.String(),
   identity: AgentIdentity,
@@ -70,6 +95,7 @@ export const AgentState = Strict({
     updated_at_utc: Nullable(Timestamp),
   }),
   diagnostics: Type.Array(AgentDiagnostic),
+  mailbox: Nullable(AgentMailbox),
   gateway: Nullable(AgentGateway),
   awaiting_decision: Type.Optional(AwaitingDecision),
 });
@@ -83,5 +109,81 @@ export const AgentSubmission = Strict({
   request_kind: PublicRequestKind,
   disposition: Words(["accepted", "no_op"]),
   detail: Type.String(),
+  headless_turn_id: Type.Optional(TurnId),
+  headless_turn_index: Type.Optional(Type.Integer({ minimum: 0 })),
+  gateway_request_id: Type.Optional(
+    Type.String({ description: "the request in the queue of the agent's gateway, where one took it" }),
+  ),
 });
 export type AgentSubmission = Static<typeof AgentSubmission>;
+
+/** Answer of `GET /svc/agents`. */
+export const AgentList = Strict({
+  agents: Type.Array(AgentIdentity, { description: "sorted by transport, then tracked_agent_id" }),
+});
+export type AgentList = Static<typeof AgentList>;
+
+/** What the terminal of an agent shows (contract 2.9). */
+export const TerminalDetail = Strict({
+  transport: Type.Literal("tui"),
+  terminal_id: Type.String(),
+  canonical_terminal_state_route: Type.String(),
+  canonical_terminal_history_route: Type.String(),
+  diagnostics: TerminalDiagnostics,
+  probe_snapshot: Nullable(ProbeSnapshot),
+  parsed_surface: Nullable(ParsedSurface),
+  surface: Surface,
+  stability: Stability,
+});
+export type TerminalDetail = Static<typeof TerminalDetail>;
+
+/** What is known of a headless agent beyond its summary (contract 2.9). */
+export const HeadlessDetail = Strict({
+  transport: Type.Literal("headless"),
+  runtime_resumable: Type.Boolean(),
+  tmux_session_live: Type.Boolean({ description: "diagnostic only" }),
+  can_accept_prompt_now: Type.Boolean(),
+  interruptible: Type.Boolean(),
+  chat_session: Nullable(HeadlessChatSession),
+  turn: AgentState.properties.turn,
+  last_turn: AgentState.properties.last_turn,
+  active_turn_started_at_utc: Nullable(Timestamp),
+  active_turn_interrupt_requested_at_utc: Nullable(Timestamp),
+  last_turn_status: TurnStatus,
+  last_turn_started_at_utc: Nullable(Timestamp),
+  last_turn_completed_at_utc: Nullable(Timestamp),
+  last_turn_completion_source: Nullable(Type.String()),
+  last_turn_returncode: Nullable(Type.Integer()),
+  last_turn_history_summary: Nullable(Type.String()),
+  last_turn_error: Nullable(Type.String()),
+  mailbox: Nullable(AgentMailbox),
+  gateway: Nullable(AgentGateway),
+  diagnostics: Type.Array(AgentDiagnostic),
+});
+export type HeadlessDetail = Static<typeof HeadlessDetail>;
+
+/** Answer of `GET .../state/detail`. */
+export const AgentStateDetail = Strict({
+  tracked_agent_id: Type.String(),
+  identity: AgentIdentity,
+  summary_state: AgentState,
+  detail: Type.Union([TerminalDetail, HeadlessDetail]),
+});
+export type AgentStateDetail = Static<typeof AgentStateDetail>;
+
+export const AgentHistoryEntry = Strict({
+  recorded_at_utc: Timestamp,
+  summary: Type.String(),
+  availability: AgentAvailability,
+  turn_phase: TurnPhase,
+  last_turn_result: AgentState.properties.last_turn.properties.result,
+  turn_id: Nullable(Type.String()),
+});
+export type AgentHistoryEntry = Static<typeof AgentHistoryEntry>;
+
+/** Answer of `GET .../history`: coarse and bounded; the durable detail of a headless turn is on `/turns/*`. */
+export const AgentHistory = Strict({
+  tracked_agent_id: Type.String(),
+  entries: Type.Array(AgentHistoryEntry, { description: "newest first" }),
+});
+export type AgentHistory = Static<typeof AgentHistory>;

@@ -38,6 +38,20 @@ export interface GatewayClient {
    * the body is the caller's until it ends or `signal` aborts. Never rejects.
    */
   openEvents(options: { afterSeq: number | null; signal: AbortSignal }): Promise<OpenedStream>;
+  /**
+   * One request as it is, for who forwards: resolves when the answer begins, whatever its status. Rejects when none
+   * does or `signal` aborts, which ends the body too.
+   */
+  forward(request: ForwardedRequest): Promise<Response>;
+}
+
+export interface ForwardedRequest {
+  method: string;
+  /** Path and query, escaped. */
+  target: string;
+  headers: Record<string, string>;
+  body: ArrayBuffer | ReadableStream<Uint8Array> | null;
+  signal: AbortSignal;
 }
 
 export type OpenedStream =
@@ -62,7 +76,7 @@ export function createGatewayClient(deps: {
 
   const request = (
     url: string,
-    init: { method: string; signal: AbortSignal; headers: Record<string, string>; body?: string },
+    init: { method: string; signal: AbortSignal; headers: Record<string, string>; body?: BodyInit },
   ) =>
     fetch(url, {
       ...init,
@@ -101,6 +115,8 @@ export function createGatewayClient(deps: {
       }
       return readAnswer(endpoint, answer, baseUrl);
     },
+    forward: ({ method, target, headers, body, signal }) =>
+      request(`${baseUrl}${target}`, { method, headers, signal, ...(body === null ? {} : { body }) }),
     async openEvents({ afterSeq, signal }) {
       const { method, path } = streamEndpoints.events;
       const url = toUrl(baseUrl, path, {}, afterSeq === null ? {} : { after: afterSeq });

@@ -52,7 +52,10 @@ export async function observeAgent(deps: ObserveDeps, agent: FoundAgent): Promis
 }
 
 /** True while the tool's program occupies the agent's own pane; a tool that no profile describes counts as there. */
-async function isProgramPresent(deps: ObserveDeps, manifest: Manifest): Promise<boolean> {
+export async function isProgramPresent(
+  deps: Pick<ObserveDeps, "tmuxFor" | "processes" | "tools">,
+  manifest: Manifest,
+): Promise<boolean> {
   const tmux = deps.tmuxFor(manifest.tmux.socket);
   const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
   if (!pane || pane.dead) return false;
@@ -63,7 +66,7 @@ async function isProgramPresent(deps: ObserveDeps, manifest: Manifest): Promise<
 }
 
 /** The newest turns of a headless agent, as its directories tell them. */
-function readTurns({ files }: ObserveDeps, sessionRoot: string) {
+export function readTurns({ files }: Pick<ObserveDeps, "files">, sessionRoot: string) {
   const reader = createTurnReader({ files, turns: createTurnDirectories({ files, sessionRoot }) });
   const newest = reader.list(2);
   return {

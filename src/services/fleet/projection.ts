@@ -1,4 +1,10 @@
-import type { AgentDiagnostic, AgentGateway, AgentIdentity, AgentState } from "../../protocol/agents.ts";
+import type {
+  AgentDiagnostic,
+  AgentGateway,
+  AgentIdentity,
+  AgentLiveness,
+  AgentState,
+} from "../../protocol/agents.ts";
 import type { LifecycleState, Manifest } from "../../protocol/files.ts";
 import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
@@ -11,6 +17,8 @@ export interface AgentFacts {
   manifestPath: string;
   sessionRoot: string;
   lifecycleState: LifecycleState | null;
+  /** Absent where nobody asked tmux. */
+  liveness?: AgentLiveness;
   /** The tool's program is in its pane, as far as could be seen without a gateway. */
   programPresent: boolean;
   /** From the healthy gateway, or null without one. */
@@ -29,7 +37,11 @@ export function trackedAgentId(manifest: Manifest): string {
 }
 
 /** Who an agent is (contract 2.9). Pure. */
-function toIdentity(facts: Omit<AgentFacts, "terminal" | "diagnostics" | "programPresent">): AgentIdentity {
+export function toIdentity(
+  facts: Omit<AgentFacts, "terminal" | "diagnostics" | "programPresent" | "status"> & {
+    hasGateway: boolean;
+  },
+): AgentIdentity {
   const { manifest } = facts;
   const { headless } = backendFacts(manifest.backend);
   return {
@@ -48,8 +60,9 @@ function toIdentity(facts: Omit<AgentFacts, "terminal" | "diagnostics" | "progra
     lifecycle_state: facts.lifecycleState,
     backend: manifest.backend,
     generation_id: manifest.registry_generation_id,
-    has_gateway: facts.status !== null,
+    has_gateway: facts.hasGateway,
     has_mailbox: manifest.launch_plan.mailbox !== undefined,
+    ...(facts.liveness ? { liveness: facts.liveness } : {}),
   };
 }
 
@@ -61,10 +74,11 @@ export function toAgentState(facts: AgentFacts): AgentState {
   const { manifest, status, terminal } = facts;
   return {
     tracked_agent_id: trackedAgentId(manifest),
-    identity: toIdentity(facts),
+    identity: toIdentity({ ...facts, hasGateway: status !== null }),
     availability: toAvailability(facts),
     ...(facts.turns ? toDurableTurns(facts, facts.turns) : toTrackedTurns(manifest, terminal)),
     diagnostics: [...facts.diagnostics, ...terminalDiagnostics(terminal)],
+    mailbox: toAgentMailbox(manifest),
     gateway: status && toAgentGateway(status),
     ...(terminal?.awaiting_decision ? { awaiting_decision: terminal.awaiting_decision } : {}),
   };
@@ -142,7 +156,14 @@ function terminalDiagnostics(terminal: TerminalState | null): AgentDiagnostic[] 
   ];
 }
 
-function toAgentGateway(status: GatewayStatus): AgentGateway {
+function toAgentMailbox({ launch_plan: { mailbox } }: Manifest): AgentState["mailbox"] {
+  if (!mailbox) return null;
+  const { transport, principal_id, address } = mailbox;
+  return { transport, principal_id, address };
+}
+
+/** The redacted status of a gateway. Pure. */
+export function toAgentGateway(status: GatewayStatus): AgentGateway {
   return {
     gateway_health: status.gateway_health,
     managed_agent_connectivity: status.managed_agent_connectivity,

@@ -4,7 +4,7 @@ import { settleClaims } from "../../../services/fleet/live-claims.ts";
 import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
-import { offlineStatus } from "../../offline-status.ts";
+import { offlineStatus } from "../../../services/fleet/offline-status.ts";
 import { openTarget } from "../../target.ts";
 
 export default command({

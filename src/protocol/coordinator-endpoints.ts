@@ -1,0 +1,251 @@
+import { Type } from "@sinclair/typebox";
+import {
+  AgentHistory,
+  AgentIdentity,
+  AgentList,
+  AgentState,
+  AgentStateDetail,
+  AgentSubmission,
+} from "./agents.ts";
+import {
+  AgentListQuery,
+  AgentRequest,
+  AgentStopped,
+  CoordinatorHealth,
+  CoordinatorInstance,
+  HeadlessLaunch,
+  HeadlessLaunched,
+  RemoteAttach,
+  ShutdownAnswer,
+  TurnHandle,
+  TurnInterruption,
+  TurnSubmission,
+} from "./coordinator.ts";
+import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { documentEndpoints } from "./endpoints.ts";
+import { forwardedEndpoints, forwardedStreams } from "./forwarded-endpoints.ts";
+import { GatewayStatus } from "./gateway.ts";
+import { MailResolveLive } from "./mail.ts";
+import { turnArtifactEndpoints, turnEndpoints } from "./turn-endpoints.ts";
+import { TurnEvents, TurnStatusRecord } from "./turns.ts";
+import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
+
+const agent = "/svc/agents/:agent_ref" as const;
+const turn = `${agent}/turns/:turn_id` as const;
+
+/** Unknown agent; alias of several agents. */
+const ofAgent = { 404: ErrorBody, 409: ErrorBody } as const;
+/** As above, or the agent cannot be looked at or reached now. */
+const ofReachable = { ...ofAgent, 503: ErrorBody } as const;
+/** As above, of a route that terminal agents do not have. */
+const ofHeadless = { ...ofAgent, 400: ErrorBody } as const;
+
+/** The routes of the coordination server beside the forwarded ones (contract 4.4). */
+export const coordinatorEndpoints = {
+  health: endpoint({
+    method: "GET",
+    path: "/health",
+    summary: "Whether the coordination server answers",
+    description: "The only route that never asks for a token.",
+    status: 200,
+    reply: CoordinatorHealth,
+  }),
+  currentInstance: endpoint({
+    method: "GET",
+    path: "/svc/coord/current-instance",
+    summary: "Which process serves, and where",
+    status: 200,
+    reply: CoordinatorInstance,
+  }),
+  shutdown: endpoint({
+    method: "POST",
+    path: "/svc/coord/shutdown",
+    summary: "End the coordination server",
+    description: "Agents and gateways live on. It ends a moment after the answer.",
+    status: 200,
+    reply: ShutdownAnswer,
+  }),
+  listAgents: endpoint({
+    method: "GET",
+    path: "/svc/agents",
+    summary: "The agents of this user",
+    query: AgentListQuery,
+    status: 200,
+    reply: AgentList,
+    errors: { 422: ValidationErrorBody },
+  }),
+  readAgent: endpoint({
+    method: "GET",
+    path: agent,
+    summary: "Who an agent is",
+    description:
+      "agent_ref, here and everywhere: tracked_agent_id, terminal_id, session_name, runtime_session_id, agent_name (with or without SVC-) or agent_id. The tracked_agent_id wins, then agents that run; what is still ambiguous is refused with the candidates.",
+    status: 200,
+    reply: AgentIdentity,
+    errors: ofAgent,
+  }),
+  agentState: endpoint({
+    method: "GET",
+    path: `${agent}/state`,
+    summary: "What an agent is doing",
+    status: 200,
+    reply: AgentState,
+    errors: ofReachable,
+  }),
+  agentStateDetail: endpoint({
+    method: "GET",
+    path: `${agent}/state/detail`,
+    summary: "The same with what its terminal shows, or with its turns",
+    status: 200,
+    reply: AgentStateDetail,
+    errors: ofReachable,
+  }),
+  agentHistory: endpoint({
+    method: "GET",
+    path: `${agent}/history`,
+    summary: "What an agent did lately, in coarse steps",
+    description:
+      "Of a terminal agent, recent transitions kept in memory; of a headless one, its newest turns.",
+    query: Strict({
+      limit: Type.Integer({ minimum: 1, maximum: 500, default: 100, description: "at most this many" }),
+    }),
+    status: 200,
+    reply: AgentHistory,
+    errors: { ...ofReachable, 422: ValidationErrorBody },
+  }),
+  submitAgentRequest: endpoint({
+    method: "POST",
+    path: `${agent}/requests`,
+    summary: "Give an agent a prompt, or interrupt it",
+    description:
+      "Through its gateway where one serves it. An interrupt that finds nothing to stop is answered with the disposition no_op.",
+    body: AgentRequest,
+    status: 200,
+    reply: AgentSubmission,
+    errors: { ...ofReachable, 422: RefusedOrInvalid },
+  }),
+  agentGateway: endpoint({
+    method: "GET",
+    path: `${agent}/gateway`,
+    summary: "The status of an agent's gateway, also while none runs",
+    status: 200,
+    reply: GatewayStatus,
+    errors: ofAgent,
+  }),
+  attachAgentGateway: endpoint({
+    method: "POST",
+    path: `${agent}/gateway/attach`,
+    summary: "Not offered: a gateway is attached on the agent's own machine",
+    body: RemoteAttach,
+    status: 501,
+    reply: ErrorBody,
+    errors: { ...ofAgent, 422: ValidationErrorBody },
+  }),
+  detachAgentGateway: endpoint({
+    method: "POST",
+    path: `${agent}/gateway/detach`,
+    summary: "Not offered: a gateway is detached on the agent's own machine",
+    status: 501,
+    reply: ErrorBody,
+    errors: ofAgent,
+  }),
+  agentMailResolveLive: endpoint({
+    method: "GET",
+    path: `${agent}/mail/resolve-live`,
+    summary: "Where an agent's mailbox is and which gateway serves it",
+    description: "From the manifest, also while no gateway runs; gateway is then null.",
+    status: 200,
+    reply: MailResolveLive,
+    errors: ofReachable,
+  }),
+  stopAgent: endpoint({
+    method: "POST",
+    path: `${agent}/stop`,
+    summary: "End an agent: its gateway, its processes, its tmux session",
+    description: "Its record stays, so that it can be launched again. Harmless to repeat.",
+    status: 200,
+    reply: AgentStopped,
+    errors: { ...ofReachable, 502: ErrorBody },
+  }),
+  launchHeadless: endpoint({
+    method: "POST",
+    path: "/svc/agents/headless/launches",
+    summary: "Make a headless agent",
+    description: "No process of the tool runs until its first turn.",
+    body: HeadlessLaunch,
+    status: 200,
+    reply: HeadlessLaunched,
+    errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
+  }),
+  submitTurn: endpoint({
+    method: "POST",
+    path: `${agent}/turns`,
+    summary: "Begin a turn of a headless agent",
+    description: "Refused with 409 while one runs or waits. A gateway is started for it when none serves it.",
+    body: TurnSubmission,
+    status: 200,
+    reply: TurnHandle,
+    errors: { ...ofHeadless, 422: RefusedOrInvalid, 503: ErrorBody },
+  }),
+  readAgentTurn: endpoint({
+    method: "GET",
+    path: turn,
+    summary: "One turn of a headless agent: running, or how it ended",
+    status: 200,
+    reply: TurnStatusRecord,
+    errors: ofHeadless,
+  }),
+  agentTurnEvents: endpoint({
+    method: "GET",
+    path: `${turn}/events`,
+    summary: "What a headless agent said and did in a turn, also while it runs",
+    query: turnEndpoints.turnEvents.query,
+    status: 200,
+    reply: TurnEvents,
+    errors: { ...ofHeadless, 422: ValidationErrorBody },
+  }),
+  interruptAgent: endpoint({
+    method: "POST",
+    path: `${agent}/interrupt`,
+    summary: "Stop the turn of a headless agent; new callers use /requests",
+    status: 200,
+    reply: TurnInterruption,
+    errors: { ...ofHeadless, 503: ErrorBody },
+  }),
+} as const;
+
+/** Answers in other forms than JSON, or without an end. */
+export const coordinatorStreams = {
+  agentTurnStdout: {
+    ...turnArtifactEndpoints.turnStdout,
+    path: `${turn}/artifacts/stdout`,
+    errors: { ...ofHeadless, 422: ValidationErrorBody },
+  },
+  agentTurnStderr: {
+    ...turnArtifactEndpoints.turnStderr,
+    path: `${turn}/artifacts/stderr`,
+    errors: { ...ofHeadless, 422: ValidationErrorBody },
+  },
+  fleetEvents: endpoint({
+    method: "GET",
+    path: "/svc/events",
+    summary: "Follow what happens at all agents, as server-sent events",
+    description:
+      "The events of every gateway, each with the agent it is of, beside agent_seen, agent_changed, agent_gone, gateway_connected and gateway_lost. Resume with Last-Event-ID or `after`; a position that is too old, or of another server, is answered with one event stream_gap and then with what is to come. A comment every 15 s of silence keeps the connection.",
+    query: Strict({
+      after: Type.Optional(Type.String({ description: "tell what follows the event with this id" })),
+    }),
+    status: 200,
+    reply: Type.String({ contentMediaType: "text/event-stream" }),
+    errors: { 422: ValidationErrorBody },
+  }),
+} as const;
+
+/** Every operation of the coordination server, by operation id. */
+export const allCoordinatorEndpoints = {
+  ...coordinatorEndpoints,
+  ...forwardedEndpoints,
+  ...coordinatorStreams,
+  ...forwardedStreams,
+  ...documentEndpoints,
+} as const;

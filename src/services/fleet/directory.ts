@@ -1,0 +1,180 @@
+import { join } from "node:path";
+import type { AgentIdentity } from "../../protocol/agents.ts";
+import type { RegistryRecord } from "../../protocol/files.ts";
+import type { Clock } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import { backendFacts } from "../agent/backends.ts";
+import { type FoundAgent, openRecord } from "../sessions/find.ts";
+import type { Registry } from "../sessions/registry.ts";
+import { aliasesOf, chooseAgent } from "./aliases.ts";
+import { toIdentity } from "./projection.ts";
+
+/** An agent that the shared registry knows. */
+export interface KnownAgent {
+  record: RegistryRecord;
+  /** Without what only a live look tells: whether it lives, and whether a gateway answers. */
+  identity: AgentIdentity;
+  /** Null when its manifest cannot be read; `problem` says why. */
+  found: FoundAgent | null;
+  problem: string | null;
+}
+
+/**
+ * Who the agents are. A seam: today the shared registry of this machine, with every generation's record as it stands
+ * on disk; nothing is ever written there.
+ */
+export interface Directory {
+  /** Sorted by transport, then tracked_agent_id; at most 100 ms behind the registry. */
+  agents(): readonly KnownAgent[];
+  /** The agent of an alias; a miss looks again. Throws `not_found` and `ambiguous`, see `chooseAgent`. */
+  resolve(ref: string): KnownAgent;
+  /** The next look is at the registry itself: something was changed there. */
+  refresh(): void;
+}
+
+/** `agent.found`; throws `unavailable` when its manifest cannot be read. */
+export function openedAgent(agent: KnownAgent): FoundAgent & { record: RegistryRecord } {
+  if (agent.found) return { ...agent.found, record: agent.record };
+  throw new ServiceError("unavailable", `"${agent.record.agent_name}": ${agent.problem}`);
+}
+
+const staleMs = 100;
+
+interface Kept {
+  recordKey: string;
+  manifestKey: string | null;
+  agent: KnownAgent;
+}
+
+/**
+ * Records and manifests stay in memory and are parsed again only when their files are others (by inode, time and
+ * size): a look costs two `stat` calls for each agent and nothing while nobody asks. Change notices would need one
+ * watch for each agent's folder and could be missed.
+ */
+export function createDirectory(deps: {
+  files: Files;
+  clock: Clock;
+  registry: Pick<Registry, "read">;
+  registryRoot: string;
+}): Directory {
+  const { files, clock, registry } = deps;
+  const root = join(deps.registryRoot, "live_agents");
+  let kept = new Map<string, Kept>();
+  let byAlias = new Map<string, KnownAgent[]>();
+  let sorted: KnownAgent[] = [];
+  let lookedMs = Number.NEGATIVE_INFINITY;
+
+  function keyOf(path: string): string | null {
+    const facts = files.stat(path);
+    return facts && `${facts.identity} ${facts.modifiedMs} ${facts.size}`;
+  }
+
+  function lookAt(agentId: string): Kept | null {
+    const recordKey = keyOf(join(root, agentId, "record.json"));
+    if (recordKey === null) return null;
+    const before = kept.get(agentId);
+    if (before?.recordKey === recordKey) {
+      const { manifest_path: path } = before.agent.record.runtime;
+      if (keyOf(path) === before.manifestKey) return before;
+    }
+    const record = readRecord(registry, agentId);
+    if (!record) return null;
+    const manifestKey = keyOf(record.runtime.manifest_path);
+    return { recordKey, manifestKey, agent: toKnown(files, record) };
+  }
+
+  function look(): void {
+    lookedMs = clock.monotonicMs();
+    const found = new Map<string, Kept>();
+    let same = true;
+    for (const agentId of files.list(root)) {
+      const one = lookAt(agentId);
+      if (!one) continue;
+      found.set(agentId, one);
+      same &&= kept.get(agentId) === one;
+    }
+    same &&= found.size === kept.size;
+    if (same) return;
+    kept = found;
+    sorted = [...found.values()].map(({ agent }) => agent).sort(byTransportAndId);
+    byAlias = new Map();
+    for (const agent of sorted) {
+      for (const alias of aliasesOf(agent.identity)) {
+        byAlias.set(alias, [...(byAlias.get(alias) ?? []), agent]);
+      }
+    }
+  }
+
+  function lookUnlessFresh(): void {
+    if (clock.monotonicMs() - lookedMs > staleMs) look();
+  }
+
+  return {
+    agents() {
+      lookUnlessFresh();
+      return sorted;
+    },
+    resolve(ref) {
+      const wanted = ref.trim();
+      lookUnlessFresh();
+      if (!byAlias.has(wanted)) look();
+      return chooseAgent(byAlias.get(wanted) ?? [], wanted);
+    },
+    refresh() {
+      lookedMs = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
+/** Null for what is no record; a folder that bears no agent id was not made by us. */
+function readRecord(registry: Pick<Registry, "read">, agentId: string): RegistryRecord | null {
+  try {
+    return registry.read(agentId);
+  } catch {
+    return null;
+  }
+}
+
+function toKnown(files: Files, record: RegistryRecord): KnownAgent {
+  try {
+    const found = openRecord(files, record);
+    const identity = toIdentity({
+      ...found,
+      lifecycleState: record.lifecycle.state,
+      hasGateway: false,
+    });
+    return { record, identity, found, problem: null };
+  } catch (error) {
+    return { record, identity: fromRecord(record), found: null, problem: messageOf(error) };
+  }
+}
+
+/** What the record alone tells of an agent whose manifest is lost. */
+function fromRecord(record: RegistryRecord): AgentIdentity {
+  const { headless } = backendFacts(record.identity.backend);
+  return {
+    tracked_agent_id: record.agent_id,
+    transport: headless ? "headless" : "tui",
+    tool: record.identity.tool,
+    session_name: headless ? null : (record.terminal.current_session_name ?? null),
+    terminal_id: null,
+    runtime_session_id: null,
+    tmux_session_name: record.terminal.current_session_name ?? null,
+    tmux_window_name: null,
+    manifest_path: record.runtime.manifest_path,
+    session_root: record.runtime.session_root ?? null,
+    agent_name: record.agent_name,
+    agent_id: record.agent_id,
+    lifecycle_state: record.lifecycle.state,
+    backend: record.identity.backend,
+    generation_id: record.generation_id,
+    has_gateway: false,
+    has_mailbox: record.mailbox != null,
+  };
+}
+
+function byTransportAndId({ identity: left }: KnownAgent, { identity: right }: KnownAgent): number {
+  const key = (one: AgentIdentity) => `${one.transport} ${one.tracked_agent_id}`;
+  return key(left) < key(right) ? -1 : 1;
+}

@@ -1,0 +1,168 @@
+import type { ForwardedEndpoint } from "../../protocol/forwarded-endpoints.ts";
+import type { Clock } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import { type Directory, openedAgent } from "./directory.ts";
+import type { Links } from "./links.ts";
+
+/** Hands requests on to the gateway of an agent. */
+export interface Forward {
+  /**
+   * The gateway's answer, status and body as they are. Throws `not_found`, `ambiguous`, and `unavailable` when no
+   * live gateway serves the agent, when it does not begin to answer in the route's time, and when 64 requests to it
+   * are under way. Ends with the caller.
+   */
+  send(route: ForwardedEndpoint, agentRef: string, request: ForwardRequest): Promise<Response>;
+}
+
+export interface ForwardRequest {
+  /** Path at the gateway and query, escaped. */
+  target: string;
+  headers: Headers;
+  body: ReadableStream<Uint8Array> | null;
+  signal: AbortSignal;
+}
+
+const mostAtOnce = 64;
+/** A body of a known length up to this is read whole, so that a gateway that dies meanwhile is a clean refusal. */
+const wholeBytes = 256 * 1024;
+const handedOn = ["content-type", "accept", "last-event-id"] as const;
+const handedBack = ["content-type", "cache-control"] as const;
+
+/** What a gateway that hangs costs is its own requests' time: they are counted for each agent. */
+export function createForward(deps: { directory: Directory; links: Links; clock: Clock }): Forward {
+  const { directory, links, clock } = deps;
+  const underWay = new Map<string, number>();
+
+  function enter(agentId: string, name: string): () => void {
+    const count = underWay.get(agentId) ?? 0;
+    if (count >= mostAtOnce) {
+      throw new ServiceError("unavailable", `${count} requests to the gateway of "${name}" are under way`);
+    }
+    underWay.set(agentId, count + 1);
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      const now = (underWay.get(agentId) ?? 1) - 1;
+      if (now === 0) underWay.delete(agentId);
+      else underWay.set(agentId, now);
+    };
+  }
+
+  return {
+    async send(route, agentRef, request) {
+      const agent = openedAgent(directory.resolve(agentRef));
+      const { agent_name: name, agent_id: agentId } = agent.manifest;
+      const leave = enter(agentId, name);
+      try {
+        const link = await links.to(agent);
+        if (link.state !== "live") {
+          const cure = link.claimed
+            ? ""
+            : `. Start one with: svc-mgr agents single --agent-id ${agentId} gateway attach`;
+          throw new ServiceError("unavailable", `no live gateway serves "${name}": ${link.why}${cure}`);
+        }
+        const watch = createWatch(clock, route.timeoutMs);
+        const signal = AbortSignal.any([request.signal, watch.signal]);
+        try {
+          const response = await link.client.forward({
+            method: route.method,
+            target: request.target,
+            headers: pick(request.headers, handedOn),
+            body: request.body,
+            signal,
+          });
+          const body = await readBody(response, watch, leave);
+          // The token that we know may be an earlier one's.
+          if (response.status === 401) links.doubt(agent);
+          return new Response(body, { status: response.status, headers: pick(response.headers, handedBack) });
+        } catch (error) {
+          watch.end();
+          links.doubt(agent);
+          const why = watch.signal.aborted ? `no answer within ${route.timeoutMs} ms` : messageOf(error);
+          throw new ServiceError("unavailable", `the gateway of "${name}": ${why}`);
+        }
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    },
+  };
+}
+
+interface Watch {
+  signal: AbortSignal;
+  /** Something came: the time begins anew. */
+  touch(): void;
+  end(): void;
+}
+
+function createWatch(clock: Clock, timeoutMs: number): Watch {
+  const abort = new AbortController();
+  const arm = () => clock.after(timeoutMs, () => abort.abort(new Error(`silent for ${timeoutMs} ms`)));
+  let cancel = arm();
+  return {
+    signal: abort.signal,
+    touch() {
+      cancel();
+      cancel = arm();
+    },
+    end: () => cancel(),
+  };
+}
+
+/** The whole body, or a stream of it that takes part by part as the caller reads. `done` is called when it is over. */
+async function readBody(
+  response: Response,
+  watch: Watch,
+  done: () => void,
+): Promise<ArrayBuffer | ReadableStream<Uint8Array>> {
+  const length = response.headers.get("content-length");
+  if (response.body === null || (length !== null && Number(length) <= wholeBytes)) {
+    const whole = await response.arrayBuffer();
+    watch.end();
+    done();
+    return whole;
+  }
+  const reader = response.body.getReader();
+  const finish = () => {
+    watch.end();
+    done();
+  };
+  // While nobody reads, the silence is the reader's.
+  watch.end();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        watch.touch();
+        try {
+          const part = await reader.read();
+          watch.end();
+          if (part.done) {
+            finish();
+            controller.close();
+          } else {
+            controller.enqueue(part.value);
+          }
+        } catch (error) {
+          finish();
+          controller.error(error);
+        }
+      },
+      async cancel(reason) {
+        finish();
+        await reader.cancel(reason).catch(() => {});
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function pick(headers: Headers, names: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers.get(name);
+      return value === null ? [] : [[name, value]];
+    }),
+  );
+}

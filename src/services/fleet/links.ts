@@ -1,0 +1,106 @@
+import type { CurrentInstance } from "../../protocol/files.ts";
+import type { Processes } from "../../system/processes.ts";
+import type { FoundAgent } from "../sessions/find.ts";
+import { gatewayIdentity } from "../sessions/gateway-folder.ts";
+import { sessionPaths } from "../sessions/roots.ts";
+import type { GatewayClient } from "./gateway-client.ts";
+import { type GatewayLinkDeps, linkGateway, readCurrentInstance } from "./gateway-link.ts";
+
+type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
+
+/** `claimed`: a gateway says that it serves the agent and does not answer; another must not act in its place. */
+export type FleetLink =
+  | { state: "live"; instance: CurrentInstance; client: GatewayClient }
+  | { state: "none"; claimed: boolean; why: string };
+
+/**
+ * How the gateways of agents are reached. A seam: today loopback HTTP to where the current-instance record says,
+ * after `GET /health` and a status that names this very session; never a guess.
+ */
+export interface Links {
+  /** Known links are given at once while their record and process are the same. Never rejects. */
+  to(agent: Session): Promise<FleetLink>;
+  /** Whether a living process says that it is the agent's gateway, without asking it. */
+  claims(agent: Session): boolean;
+  /** A call failed: the next `to` asks the gateway again. */
+  doubt(agent: Session): void;
+}
+
+/** How long a gateway that did not answer is not asked again: callers of a hanging one are told at once. */
+const quietMs = 1000;
+
+interface Known {
+  recordKey: string;
+  startToken: string | null;
+  atMs: number;
+  link: FleetLink;
+}
+
+export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): Links {
+  const { files, clock, processes } = deps;
+  const known = new Map<string, Known>();
+  const asking = new Map<string, Promise<FleetLink>>();
+
+  function recordKeyOf({ sessionRoot }: Session): string | null {
+    const facts = files.stat(sessionPaths(sessionRoot).currentInstance);
+    return facts && `${facts.identity} ${facts.modifiedMs} ${facts.size}`;
+  }
+
+  /** A record outlives a killed gateway, and its port may be another agent's by now: the process must be the same. */
+  function stillHolds(one: Known, recordKey: string): boolean {
+    if (one.recordKey !== recordKey) return false;
+    if (one.link.state === "none") return clock.monotonicMs() - one.atMs < quietMs;
+    return isSame(one.link.instance.pid, one.startToken);
+  }
+
+  function isSame(pid: number, startToken: string | null): boolean {
+    return processes.alive(pid) && processes.startToken(pid) === startToken;
+  }
+
+  async function ask(session: Session, recordKey: string): Promise<FleetLink> {
+    const { manifest, sessionRoot } = session;
+    const { attachIdentity } = gatewayIdentity(manifest);
+    const found = await linkGateway(deps, { sessionRoot, attachIdentity });
+    const link: FleetLink =
+      found.state === "healthy"
+        ? { state: "live", instance: found.instance, client: found.client }
+        : {
+            state: "none",
+            claimed: found.state === "stale" && processes.alive(found.instance.pid),
+            why: found.why,
+          };
+    const startToken = link.state === "live" ? processes.startToken(link.instance.pid) : null;
+    known.set(sessionRoot, { recordKey, startToken, atMs: clock.monotonicMs(), link });
+    return link;
+  }
+
+  return {
+    async to(session) {
+      const { sessionRoot } = session;
+      const recordKey = recordKeyOf(session);
+      if (recordKey === null) {
+        known.delete(sessionRoot);
+        return { state: "none", claimed: false, why: "no gateway runs for this agent" };
+      }
+      const before = known.get(sessionRoot);
+      if (before && stillHolds(before, recordKey)) return before.link;
+      const under = asking.get(sessionRoot);
+      if (under) return under;
+      const asked = ask(session, recordKey).finally(() => asking.delete(sessionRoot));
+      asking.set(sessionRoot, asked);
+      return asked;
+    },
+    claims(session) {
+      const path = sessionPaths(session.sessionRoot).currentInstance;
+      const recordKey = recordKeyOf(session);
+      if (recordKey === null) return false;
+      const before = known.get(session.sessionRoot);
+      if (before?.recordKey === recordKey && before.link.state === "live") {
+        return isSame(before.link.instance.pid, before.startToken);
+      }
+      const instance = readCurrentInstance(files, path);
+      return instance !== null && processes.alive(instance.pid);
+    },
+    doubt: ({ sessionRoot }) => void known.delete(sessionRoot),
+  };
+}

@@ -34,9 +34,9 @@ export function openStore<S extends Record<string, unknown>>(options: {
   if (path !== ":memory:") createPrivately(path);
   const client = new Database(path, { create: true, readwrite: true, strict: true });
   try {
-    for (const pragma of ["busy_timeout=5000", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"]) {
-      client.run(`PRAGMA ${pragma}`);
-    }
+    client.run("PRAGMA busy_timeout=5000");
+    useWriteAheadLog(client);
+    for (const pragma of ["synchronous=FULL", "foreign_keys=ON"]) client.run(`PRAGMA ${pragma}`);
     migrate(client, migrations, clock, steps);
   } catch (error) {
     client.close();
@@ -65,10 +65,44 @@ export function openStore<S extends Record<string, unknown>>(options: {
   };
 }
 
+/** SQLite does not wait for another process that changes the journal too; a transaction does, and then it is done. */
+function useWriteAheadLog(client: Database): void {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      client.run("PRAGMA journal_mode=WAL");
+      return;
+    } catch (error) {
+      if (attempt === 20 || (error as { code?: string }).code !== "SQLITE_BUSY") throw error;
+      client.transaction(() => undefined).immediate();
+    }
+  }
+}
+
 function migrate(client: Database, migrations: readonly Migration[], clock: Clock, steps: Steps): void {
   client.run(
     "CREATE TABLE IF NOT EXISTS __migrations (idx INTEGER PRIMARY KEY, tag TEXT NOT NULL, sha256 TEXT NOT NULL, applied_at_utc TEXT NOT NULL)",
   );
+  if (countApplied(client, migrations) === migrations.length) return;
+  steps.before("sql:migrate");
+  client
+    .transaction(() => {
+      // Counted anew: another process may have migrated while this one waited for its turn.
+      for (const [index, migration] of [...migrations.entries()].slice(countApplied(client, migrations))) {
+        for (const statement of migration.sql.split("--> statement-breakpoint")) client.run(statement);
+        client.run("INSERT INTO __migrations VALUES (?, ?, ?, ?)", [
+          index,
+          migration.tag,
+          digest(migration.sql),
+          timestampNow(clock),
+        ]);
+      }
+    })
+    .immediate();
+  steps.after("sql:migrate");
+}
+
+/** How many of our migrations the database has. Throws when it has others. */
+function countApplied(client: Database, migrations: readonly Migration[]): number {
   const applied = client
     .query<{ idx: number; tag: string; sha256: string }, []>(
       "SELECT idx, tag, sha256 FROM __migrations ORDER BY idx",
@@ -86,23 +120,7 @@ function migrate(client: Database, migrations: readonly Migration[], clock: Cloc
       throw new ServiceError("precondition_failed", `migration ${row.tag} of the database differs from ours`);
     }
   }
-  if (applied.length === migrations.length) return;
-  steps.before("sql:migrate");
-  client
-    .transaction(() => {
-      for (const [index, migration] of migrations.entries()) {
-        if (index < applied.length) continue;
-        for (const statement of migration.sql.split("--> statement-breakpoint")) client.run(statement);
-        client.run("INSERT INTO __migrations VALUES (?, ?, ?, ?)", [
-          index,
-          migration.tag,
-          digest(migration.sql),
-          timestampNow(clock),
-        ]);
-      }
-    })
-    .immediate();
-  steps.after("sql:migrate");
+  return applied.length;
 }
 
 function digest(text: string): string {

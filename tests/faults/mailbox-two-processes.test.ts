@@ -3,8 +3,10 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Mail } from "../../src/services/mail/mailbox.ts";
 import { createMailRootLab } from "../support/mail-root.ts";
+import { createScratch } from "../support/scratch.ts";
 
-const entry = join(import.meta.dir, "../support/mail-sender.ts");
+const sender = join(import.meta.dir, "../support/mail-sender.ts");
+const beginner = join(import.meta.dir, "../support/mail-beginner.ts");
 const seconds = Number(process.env["SVC_MAIL_RACE_SECONDS"] ?? "5");
 
 interface Told {
@@ -15,8 +17,8 @@ interface Told {
   at?: string;
 }
 
-async function correspond(path: string, seed: number): Promise<{ told: Told[]; complaint: string }> {
-  const child = Bun.spawn([process.execPath, entry, path, String(seconds), String(seed)], {
+async function run(...command: string[]): Promise<{ said: string; complaint: string }> {
+  const child = Bun.spawn([process.execPath, ...command], {
     env: { PATH: process.env["PATH"] ?? "" },
     stdin: "ignore",
     stdout: "pipe",
@@ -27,9 +29,26 @@ async function correspond(path: string, seed: number): Promise<{ told: Told[]; c
     new Response(child.stderr).text(),
   ]);
   await child.exited;
+  return { said, complaint };
+}
+
+async function correspond(path: string, seed: number): Promise<{ told: Told[]; complaint: string }> {
+  const { said, complaint } = await run(sender, path, String(seconds), String(seed));
   const lines = said.split("\n").filter((line) => line !== "");
   return { told: lines.map((line) => JSON.parse(line) as Told), complaint };
 }
+
+test("processes that begin a root and a mailbox at once all find it begun", async () => {
+  using scratch = createScratch();
+  for (const attempt of ["one", "two", "three"]) {
+    const path = scratch.path(attempt);
+    const beginMs = String(Date.now() + 700);
+    const all = await Promise.all(Array.from({ length: 5 }, () => run(beginner, path, beginMs)));
+    expect(all).toEqual(all.map(() => ({ said: "done\n", complaint: "" })));
+    const [day = ""] = readdirSync(join(path, "messages"));
+    expect(readdirSync(join(path, "messages", day))).toHaveLength(5);
+  }
+}, 30_000);
 
 test(
   "two processes that write among 12 mailboxes at once lose and double nothing",

@@ -190,7 +190,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     store: notifierStoreOn(database),
     ...{ agent, queue, board, clock, log },
     mail: mailBinding,
-    context: createContextTending({ agent, commands: profile?.data.commands ?? null, clock }),
+    context: createContextTending({ agent, commands: profile?.data.commands ?? null }),
     baseUrl: () => (server && isLoopback(server.host) ? `http://127.0.0.1:${server.port}` : null),
     skillInstalled: () => isSkillInstalled(files, manifest, options.env),
     onChange: () => {

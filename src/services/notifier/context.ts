@@ -1,5 +1,3 @@
-import type { Clock } from "../../system/clock.ts";
-import { timestampNow } from "../../system/clock.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { BeforeWake } from "./decide.ts";
 
@@ -8,10 +6,10 @@ export interface ContextTending {
   /** Why `compact` cannot be done with this agent, or null. */
   compactUnsupported(): string | null;
   /**
-   * Gives the agent its tool's own command and waits until it can begin a turn again. Null when it did, else why not.
-   * Never rejects.
+   * Gives the agent its tool's own command and waits until it can begin a turn again, or until `signal` aborts. Null
+   * when it can, else why not. Never rejects.
    */
-  tend(action: BeforeWake): Promise<string | null>;
+  tend(action: BeforeWake, signal: AbortSignal): Promise<string | null>;
 }
 
 /** A compaction is a turn of the model; a reset is not. */
@@ -24,9 +22,8 @@ const compactTools: readonly string[] = ["codex"];
 export function createContextTending(deps: {
   agent: Pick<Agent, "tool" | "tracked" | "submit" | "waitFor">;
   commands: { reset: string; compact: string | null } | null;
-  clock: Clock;
 }): ContextTending {
-  const { agent, commands, clock } = deps;
+  const { agent, commands } = deps;
   const compactCommand = compactTools.includes(agent.tool) ? (commands?.compact ?? null) : null;
 
   return {
@@ -34,7 +31,7 @@ export function createContextTending(deps: {
       agent.tracked && compactCommand !== null
         ? null
         : `pre_notification_context_action=compact needs a terminal agent of ${compactTools.join(" or ")}`,
-    async tend(action) {
+    async tend(action, signal) {
       const prompt = action === "compact" ? compactCommand : (commands?.reset ?? null);
       if (prompt === null) return `this tool has no known command for ${action}`;
       const outcome = await agent.submit({
@@ -45,12 +42,8 @@ export function createContextTending(deps: {
       });
       if (outcome.outcome === "refused") return `${outcome.refusal.code}: ${outcome.refusal.detail}`;
       if (outcome.outcome === "failed") return outcome.detail;
-      const startedAt = timestampNow(clock);
-      const ready = await agent.waitFor("ready", {
-        timeoutMs: waitMs[action],
-        signal: new AbortController().signal,
-      });
-      return ready?.satisfied ? null : `${prompt} was given at ${startedAt}, the agent did not become ready`;
+      const ready = await agent.waitFor("ready", { timeoutMs: waitMs[action], signal });
+      return ready?.satisfied ? null : `${prompt} was given, but the agent did not become ready after it`;
     },
   };
 }

@@ -107,11 +107,11 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     };
   }
 
-  async function tend(action: BeforeWake): Promise<string | null> {
+  async function tend(action: BeforeWake, signal: AbortSignal): Promise<string | null> {
     busyWith = action === "compact" ? "the notifier compacts the chat" : "the notifier begins a new chat";
     deps.onChange();
     try {
-      return await context.tend(action);
+      return await context.tend(action, signal);
     } finally {
       busyWith = null;
       deps.onChange();
@@ -142,7 +142,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     });
   }
 
-  async function turn(): Promise<number | null> {
+  async function turn(signal: AbortSignal): Promise<number | null> {
     const { config, memory } = read();
     const baseUrl = deps.baseUrl();
     if (!config.enabled || baseUrl === null) return null;
@@ -156,7 +156,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
         queue: deps.queue,
         openMailbox: mail.current,
         gate,
-        tend,
+        tend: (action) => tend(action, signal),
         baseUrl: () => baseUrl,
         skillInstalled: deps.skillInstalled,
         clock,

@@ -1,0 +1,66 @@
+import { expect, test } from "bun:test";
+import type { TerminalState } from "../../../src/protocol/terminal.ts";
+import type { SubmitOutcome } from "../../../src/services/agent/agent.ts";
+import { createContextTending } from "../../../src/services/notifier/context.ts";
+
+const commands = { reset: "/clear", compact: "/compact" };
+const never = new AbortController().signal;
+
+function setup(options: { tool?: string; outcome?: SubmitOutcome; ready?: boolean } = {}) {
+  const given: string[] = [];
+  const waited: number[] = [];
+  const tending = createContextTending({
+    commands,
+    agent: {
+      tool: options.tool ?? "codex",
+      tracked: true,
+      async submit({ prompt, policy }) {
+        given.push(`${policy} ${prompt}`);
+        return options.outcome ?? { outcome: "submitted" };
+      },
+      async waitFor(_wanted, { timeoutMs }) {
+        waited.push(timeoutMs);
+        return { satisfied: options.ready ?? true, waitedMs: 0, state: {} as TerminalState };
+      },
+    },
+  });
+  return { tending, given, waited };
+}
+
+test("compaction is the tool's own command at a turn boundary, and has two minutes", async () => {
+  const { tending, given, waited } = setup();
+  expect(await tending.tend("compact", never)).toBeNull();
+  expect([given, waited]).toEqual([["turn_boundary /compact"], [120_000]]);
+});
+
+test("a new chat is the tool's reset command, and has fifteen seconds", async () => {
+  const { tending, given, waited } = setup({ tool: "claude" });
+  expect(await tending.tend("new_chat", never)).toBeNull();
+  expect([given, waited]).toEqual([["turn_boundary /clear"], [15_000]]);
+});
+
+test("compaction is supported for codex alone", async () => {
+  expect(setup().tending.compactUnsupported()).toBeNull();
+  const { tending, given } = setup({ tool: "claude" });
+  expect(tending.compactUnsupported()).toContain("codex");
+  expect([await tending.tend("compact", never), given]).toEqual([expect.stringContaining("compact"), []]);
+});
+
+test.each([
+  {
+    id: "a refusal tells its code",
+    outcome: { outcome: "refused", refusal: { ready: false, code: "not_ready", detail: "busy" } },
+    why: "not_ready: busy",
+  },
+  {
+    id: "a failure tells its detail",
+    outcome: { outcome: "failed", typed: false, detail: "Enter was not taken" },
+    why: "Enter was not taken",
+  },
+] as const)("$id", async ({ outcome, why }) => {
+  expect(await setup({ outcome }).tending.tend("compact", never)).toBe(why);
+});
+
+test("an agent that does not come back is a failure", async () => {
+  expect(await setup({ ready: false }).tending.tend("compact", never)).toContain("did not become ready");
+});

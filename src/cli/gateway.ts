@@ -15,6 +15,7 @@ import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
 import { bindingOf, createMailBinding } from "../services/mail/binding.ts";
 import { createMailFacade } from "../services/mail/facade.ts";
+import { observeMail } from "../services/mail/facade-diagnostics.ts";
 import { createContextTending } from "../services/notifier/context.ts";
 import { createNotifier, type Notifier } from "../services/notifier/notifier.ts";
 import { isSkillInstalled } from "../services/notifier/skill.ts";
@@ -185,7 +186,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     openers: mailboxOpeners({ ...system, locks }),
     clock,
   });
-  const mail = createMailFacade({ bound: mailBinding.bound, served: isLoopback(options.host) });
+  const mailFacade = createMailFacade({ bound: mailBinding.bound, served: isLoopback(options.host) });
+  const mail = records.diagnostics ? observeMail(mailFacade, records.diagnostics.record) : mailFacade;
   const notifier: Notifier = createNotifier({
     store: notifierStoreOn(database),
     ...{ agent, queue, board, clock, log },

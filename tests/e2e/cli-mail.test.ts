@@ -164,9 +164,20 @@ describe("mail between two agents", () => {
         protocol_version: "v1",
       },
     });
-    expect((await at.type("agents single --agent-name bob mail list --json")).json()).toMatchObject(
-      done("list", "gateway_backed"),
+    const listed = async () => (await at.type("agents single --agent-name bob mail list --json")).json();
+    expect(await listed()).toMatchObject(done("list", "gateway_backed"));
+
+    await at.type("agents single --agent-name bob gateway detach");
+    const open = await at.type(
+      "agents single --agent-name bob gateway attach --background --host 0.0.0.0 --allow-unauthenticated --json",
     );
+    const url = `http://127.0.0.1:${open.json()["gateway_port"]}/v1/mail/status`;
+    const refused = await fetch(url, { proxy: false } as RequestInit);
+    expect([refused.status, await refused.json()]).toEqual([
+      503,
+      { detail: expect.stringContaining("loopback") },
+    ]);
+    expect(await listed()).toMatchObject(done("list", "manager_direct"));
   }, 90_000);
 
   test("is to be had by an agent that runs already, and to be taken away again", async () => {

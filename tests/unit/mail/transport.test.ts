@@ -286,6 +286,26 @@ describe("another process", () => {
     expect((await list(ben)).map((mail) => mail.subject)).toEqual(["In between"]);
   });
 
+  test("that archives a message before its sender has linked it leaves one link, in the archive", async () => {
+    let onDelivery: () => void = () => {};
+    using lab = createMailRootLab({
+      steps: { before() {}, after: (label) => (label === "sql:mail-delivered" ? onDelivery() : undefined) },
+    });
+    const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+    const archived: Promise<unknown>[] = [];
+    onDelivery = () => {
+      const [day = ""] = readdirSync(join(lab.path, "messages"));
+      const [name = ""] = readdirSync(join(lab.path, "messages", day));
+      archived.push(ben.archive([name.replace(".md", "")]));
+    };
+    await ada.send(letter("ben"));
+    await Promise.all(archived);
+    const folder = join(lab.path, "mailboxes", at("ben"));
+    expect(readdirSync(join(folder, "archive"))).toHaveLength(1);
+    expect(readdirSync(join(folder, "inbox"))).toEqual([]);
+    expect(await list(ben, "archive")).toHaveLength(1);
+  });
+
   test("may take a mailbox away and make another; whoever has it open sees that", async () => {
     using lab = createMailRootLab();
     const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];

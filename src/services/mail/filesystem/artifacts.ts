@@ -38,6 +38,11 @@ export function ensureMailbox(files: Files, root: string, row: RegistrationRow):
   }
   for (const box of standardBoxes) files.ensureDirectory("mail.box-made", join(folder, box));
   const entry = join(root, row.mailboxEntryPath);
-  if (row.mailboxKind === "symlink" && !files.isLink(entry))
+  if (row.mailboxKind !== "symlink" || files.isLink(entry)) return;
+  try {
     files.symlink("mail.entry-linked", folder, entry);
+  } catch (error) {
+    // Another process was as quick.
+    if (!files.isLink(entry)) throw error;
+  }
 }

@@ -13,7 +13,7 @@ import { previewOf } from "../preview.ts";
 import { messageId } from "../refs.ts";
 import { inbox, sent } from "../view-state.ts";
 import { mailboxFolder } from "./artifacts.ts";
-import { placeLink } from "./links.ts";
+import { announceLink } from "./links.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { attachmentPath, canonicalPath, rootPaths } from "./root-paths.ts";
 
@@ -146,7 +146,12 @@ export function createDelivery(
     for (const { registrationId, folder } of rows.projections) {
       const party = parties.find((one) => one.registrationId === registrationId);
       if (party)
-        placeLink(files, { root, mailbox: mailboxFolder(root, party), box: folder, message: rows.message });
+        announceLink(files, {
+          root,
+          mailbox: mailboxFolder(root, party),
+          box: folder,
+          message: rows.message,
+        });
     }
   }
 

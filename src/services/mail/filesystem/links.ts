@@ -1,5 +1,6 @@
 import { join, relative } from "node:path";
 import type { Files } from "../../../system/files.ts";
+import { archive } from "../view-state.ts";
 import { canonicalPath } from "./root-paths.ts";
 
 /** A message of a mailbox as a symbolic link `<box>/<message id>.md` to its file. For people; decides nothing. */
@@ -23,6 +24,19 @@ export function placeLink(files: Files, link: Link): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/**
+ * The link of a message just delivered, at a recipient who may have archived it in the meantime: then it goes again.
+ * Never throws.
+ */
+export function announceLink(files: Files, link: Link): void {
+  if (!placeLink(files, link) || link.box === archive) return;
+  try {
+    if (files.isLink(linkPath({ ...link, box: archive }))) files.remove("mail.link-late", linkPath(link));
+  } catch {
+    // It is only for people.
   }
 }
 

@@ -1,5 +1,5 @@
 import { isAbsolute, join, normalize, relative } from "node:path";
-import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import type { Catalog, RegistrationChange, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { timestampNow } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { isReserved, operator, parseAddress } from "../address.ts";
@@ -60,6 +60,8 @@ export interface Registrations {
   active(address: string): Registration | null;
 }
 
+const noChange: RegistrationChange = { save: [], remove: [], forget: [], artifacts: [] };
+
 export function createRegistrations(
   deps: Pick<MailRootDeps, "files" | "clock" | "ids">,
   root: string,
@@ -84,28 +86,29 @@ export function createRegistrations(
         "a mailbox in the root lies below mailboxes/ under its address",
       );
     }
-    settleArtifacts(files, root, catalog);
-    const result = catalog.changeRegistrations("sql:mail-registered", () => {
-      // Between two registrations of an address, what the first has to do on disk is done.
-      if (catalog.pending().length > 0) {
-        throw new ServiceError("conflict", "the mailbox is being registered by another process; try again");
-      }
-      if (kind === "symlink") refuseShared(address, mailboxPath);
-      const plan = planRegistration({
-        request,
-        address,
-        principalId,
-        kind,
-        mailboxPath,
-        rows: catalog.registrationsAt(address),
-        entry: entryAt(join(root, entryPath(address))),
-        nowUtc: nowUtc(),
-        newId: `reg-${ids.hex(16)}`,
-        stashMark: ids.hex(16),
+    let result: RegisterResult | null = null;
+    while (!result) {
+      settleArtifacts(files, root, catalog);
+      result = catalog.changeRegistrations("sql:mail-registered", () => {
+        // Between two registrations of an address, what the first has to do on disk is done.
+        if (catalog.pending().length > 0) return { change: noChange, result: null };
+        if (kind === "symlink") refuseShared(address, mailboxPath);
+        const plan = planRegistration({
+          request,
+          address,
+          principalId,
+          kind,
+          mailboxPath,
+          rows: catalog.registrationsAt(address),
+          entry: entryAt(join(root, entryPath(address))),
+          nowUtc: nowUtc(),
+          newId: `reg-${ids.hex(16)}`,
+          stashMark: ids.hex(16),
+        });
+        if (plan.outcome === "refused") throw new ServiceError("conflict", plan.why);
+        return plan;
       });
-      if (plan.outcome === "refused") throw new ServiceError("conflict", plan.why);
-      return plan;
-    });
+    }
     settleArtifacts(files, root, catalog);
     const active = catalog.active(address);
     if (active) ensureMailbox(files, root, active);
@@ -165,17 +168,16 @@ export function createRegistrations(
         if (!row) throw new ServiceError("not_found", `${address} has no active registration`);
         const id = row.registrationId;
         const target = { ok: true as const, mode, address, target_registration_id: id };
-        const none = { save: [], remove: [], forget: [], artifacts: [] };
         if (mode === "deactivate") {
           const ended: RegistrationRow = { ...row, status: "inactive", deactivatedAtUtc: nowUtc() };
           return {
-            change: { ...none, save: [ended] },
+            change: { ...noChange, save: [ended] },
             result: { ...target, resulting_status: "inactive" as const, deactivated_registration_id: id },
           };
         }
         const entry = { action: "remove" as const, path: row.mailboxEntryPath, destination: null };
         return {
-          change: { ...none, remove: [id], artifacts: [entry] },
+          change: { ...noChange, remove: [id], artifacts: [entry] },
           result: { ...target, resulting_status: "purged" as const, purged_registration_id: id },
         };
       });

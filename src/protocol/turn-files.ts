@@ -26,6 +26,7 @@ export const TurnRequest = Strict({
     Type.String({ description: "row of the queue, or a reminder; null for a direct prompt" }),
   ),
   requested_at_utc: Timestamp,
+  life: Nullable(Type.String({ description: "of the agent; a turn of an earlier one pins no conversation" })),
   tool: Type.String(),
   executable: Type.String(),
   args: Type.Array(Type.String()),

@@ -73,7 +73,6 @@ export interface HeadlessRecord {
   resume_selection_kind?: unknown;
   resume_selection_value?: unknown;
   life?: unknown;
-  pin_after_turn_index?: unknown;
 }
 
 export function headlessOf(manifest: Manifest): HeadlessRecord {
@@ -84,4 +83,10 @@ export function headlessOf(manifest: Manifest): HeadlessRecord {
 export function turnIndexOf(manifest: Manifest): number {
   const index = headlessOf(manifest).turn_index;
   return typeof index === "number" && Number.isInteger(index) ? index : 0;
+}
+
+/** The mark of this life of the agent, which a relaunch changes; null where a manifest bears none. */
+export function lifeOf(manifest: Manifest): string | null {
+  const { life } = headlessOf(manifest);
+  return typeof life === "string" ? life : null;
 }

@@ -31,7 +31,7 @@ export interface TurnDirectory {
   process(): TurnProcess | null;
   interrupt(): TurnInterrupt | null;
   result(): TurnResult | null;
-  /** Durable: a claim to run the turn outlives whoever makes it. */
+  /** Durable for the claim to run the turn; a tool that was started does not outlive what would lose its id. */
   saveProcess(process: TurnProcess): void;
   /** The first request stands; later ones change nothing. */
   saveInterrupt(interrupt: TurnInterrupt): void;
@@ -58,7 +58,10 @@ export function openTurn(files: Files, folder: string): TurnDirectory {
     process: () => load(TurnProcess, paths.process),
     interrupt: () => load(TurnInterrupt, paths.interrupt),
     result: () => load(TurnResult, paths.result),
-    saveProcess: (process) => files.write("file:turn-process", paths.process, renderJson(process)),
+    saveProcess: (process) =>
+      files.write("file:turn-process", paths.process, renderJson(process), {
+        durable: process.child_pid === null,
+      }),
     saveInterrupt(interrupt) {
       if (files.exists(paths.interrupt)) return;
       files.write("file:turn-interrupt", paths.interrupt, renderJson(interrupt));

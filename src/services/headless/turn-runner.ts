@@ -9,7 +9,7 @@ import type { RunningTurn, TurnEnd } from "../agent/turns.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { ManifestStore } from "../sessions/manifest.ts";
 import type { TmuxPane } from "../terminal/tmux-command.ts";
-import { headlessOf, turnIndexOf } from "./chat-session.ts";
+import { lifeOf, turnIndexOf } from "./chat-session.ts";
 import { type FollowDeps, type FollowedTurn, followTurn } from "./follow-turn.ts";
 import { settleTurn } from "./settle-turn.ts";
 import type { TurnDirectories, TurnDirectory } from "./turn-directory.ts";
@@ -62,13 +62,15 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   const listeners: (() => void)[] = [];
   let current: Current | null = null;
   let written: Manifest | null = null;
+  /** Of the newest turn; those of another gateway are found in `takeOver`. */
+  let lastIndex = 0;
 
   const changed = () => {
     for (const tell of listeners) tell();
   };
 
   const latest = (manifest: Manifest): Manifest =>
-    written && headlessOf(written).life === headlessOf(manifest).life ? written : manifest;
+    written && lifeOf(written) === lifeOf(manifest) ? written : manifest;
 
   /** `left`: by an earlier process, which has told of the events so far. */
   function follow(turn: TurnDirectory, request: TurnRequest, left: boolean): Current {
@@ -88,7 +90,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     }
 
     async function finish(result: TurnResult): Promise<void> {
-      await pin(turnIndex, result);
+      await pin(request, result);
       tell("turn_ended", `${result.status}, decided by ${result.completion_source}`);
       events.append("turn_finished", { turn_id: turnId, turn_index: turnIndex, status: result.status });
       if (current === following) current = null;
@@ -120,28 +122,28 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     return following;
   }
 
-  /** The conversation of a turn that was completed is the session's from now on (contract 3.5). */
-  async function pin(turnIndex: number, result: TurnResult): Promise<void> {
-    const { session_id: sessionId } = result;
-    if (result.status !== "completed" || sessionId === null) return;
+  /**
+   * Keeps the number of the turn and, when it was completed, its conversation, which is the session's from now on
+   * (contract 3.5).
+   */
+  async function pin(request: TurnRequest, result: TurnResult): Promise<void> {
+    const sessionId = result.status === "completed" ? result.session_id : null;
     try {
       written = await manifests.update(manifestPath, (now) => {
-        const { pin_after_turn_index: after } = headlessOf(now);
-        if (typeof after === "number" && turnIndex <= after) return now;
-        return { ...now, headless: { ...now.headless, session_id: sessionId, role_bootstrap_applied: true } };
+        const pins = sessionId !== null && request.life === lifeOf(now);
+        const turn_index = Math.max(request.turn_index, turnIndexOf(now));
+        return {
+          ...now,
+          headless: {
+            ...now.headless,
+            turn_index,
+            ...(pins ? { session_id: sessionId, role_bootstrap_applied: true } : {}),
+          },
+        };
       });
     } catch (error) {
       log.line("the conversation could not be pinned", { error: messageOf(error) });
     }
-  }
-
-  /** The index of a turn that could not be begun is not given again. */
-  async function nextIndex(): Promise<number> {
-    written = await manifests.update(manifestPath, (now) => ({
-      ...now,
-      headless: { ...now.headless, turn_index: turnIndexOf(now) + 1 },
-    }));
-    return turnIndexOf(written);
   }
 
   return {
@@ -152,7 +154,8 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       if (!files.stat(workdir)?.directory) {
         throw new ServiceError("precondition_failed", `the working directory ${workdir} is gone`);
       }
-      const turnIndex = await nextIndex();
+      lastIndex = Math.max(lastIndex, turnIndexOf(manifest)) + 1;
+      const turnIndex = lastIndex;
       const request = toTurnRequest({
         manifest,
         turnId: submission.turnId ?? `turn-${ids.hex(6)}`,
@@ -196,6 +199,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     async takeOver(manifest) {
       if (!manifest) return;
       const [newest] = turns.list(1);
+      lastIndex = newest?.request()?.turn_index ?? 0;
       for (const turn of turns.all()) {
         if (turn.result()) continue;
         const request = turn.request();
@@ -204,8 +208,9 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
         if (turn.turnId === newest?.turnId) follow(turn, request, true);
         else await settleTurn(deps, turn, { unbegun: "its runner was never started" });
       }
+      const request = newest?.request();
       const result = newest?.result();
-      if (newest && result) await pin(newest.request()?.turn_index ?? 0, result);
+      if (request && result) await pin(request, result);
     },
     onChange: (listener) => void listeners.push(listener),
     async stop() {

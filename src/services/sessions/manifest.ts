@@ -187,7 +187,6 @@ export function toRestarted(manifest: Manifest, facts: { resume: Resume; life: s
     headless: {
       ...kept,
       life,
-      pin_after_turn_index: kept["turn_index"] ?? 0,
       resume_selection_kind: kinds[resume.mode],
       ...(resume.mode === "exact" ? { resume_selection_value: resume.id } : {}),
     },

@@ -31,7 +31,8 @@ function setup() {
   const turns = createTurnDirectories({ files, sessionRoot: scratch.folder });
   const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
     ...{ schema_version: 1, turn_id: "turn-1", turn_index: 1, tracked_agent_id: "session" },
-    ...{ request_id: null, requested_at_utc: "2026-01-01T00:00:00.000+00:00", tool: "demo" },
+    ...{ request_id: null, requested_at_utc: "2026-01-01T00:00:00.000+00:00", life: null },
+    tool: "demo",
     executable: process.execPath,
     args: [gateway, "gateway", "demo-agent", "--log", log, "--state", scratch.path("state")],
     working_directory: scratch.folder,

@@ -99,13 +99,13 @@ const headless = {
   ...{ model: "small", reasoningLevel: 1 },
 };
 
-test("a relaunch forgets what was pinned and pins nothing of an earlier turn", () => {
+test("a relaunch forgets what was pinned and begins another life", () => {
   const manifest = sampleManifest({ headless });
   const used = { ...manifest, headless: { ...manifest.headless, session_id: "old", turn_index: 4 } };
   expect(toChatSession(used, false).current).toEqual({ id: "old" });
   const again = toRestarted(used, { resume: { mode: "exact", id: "wanted" }, life: "two" });
   expect(toChatSession(again, false)).toEqual({ ...fresh, startup_default: { mode: "exact", id: "wanted" } });
-  expect(again.headless).toMatchObject({ life: "two", turn_index: 4, pin_after_turn_index: 4 });
+  expect(again.headless).toMatchObject({ life: "two", turn_index: 4 });
   const anew = toRestarted(again, { resume: { mode: "new" }, life: "three" });
   expect(toChatSession(anew, false)).toEqual(fresh);
 });

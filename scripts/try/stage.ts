@@ -5,6 +5,8 @@ import { repositoryRoot } from "../bootstrap.ts";
 
 /** Everything the story may touch: one temporary folder and one private tmux server. */
 export interface Stage {
+  /** Absolute path of a file of the story. */
+  path(name: string): string;
   workdir: string;
   agentLog: string;
   /** Runs `svc-mgr` with these words and returns its JSON and exit code. */
@@ -48,6 +50,7 @@ export function setStage(): Stage {
   const entry = join(repositoryRoot, "src", "cli", "svc-gateway.ts");
 
   return {
+    path: (name) => join(root, name),
     workdir,
     agentLog: join(root, "agent.jsonl"),
     async manager(...words) {

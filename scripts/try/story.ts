@@ -1,7 +1,9 @@
 import { Database } from "bun:sqlite";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Reply, type Stage, setStage, until } from "./stage.ts";
+import { tellMail } from "./mail.ts";
+import { expect, step } from "./say.ts";
+import { type Stage, setStage, until } from "./stage.ts";
 
 /**
  * The main job on this machine, end to end, with the scripted agent: each line it prints was checked, against
@@ -13,6 +15,7 @@ export async function runTry(): Promise<number> {
   const began = performance.now();
   try {
     await tell(stage);
+    await tellMail(stage);
   } catch (error) {
     failure = error;
   }
@@ -139,12 +142,4 @@ function events(stage: Stage): AgentEvent[] {
 
 function submissions(stage: Stage): AgentEvent[] {
   return events(stage).filter((event) => event.kind === "submitted");
-}
-
-function step(text: string): void {
-  console.log(`  ok  ${text}`);
-}
-
-function expect(what: string, seen: Reply | unknown, holds: boolean): void {
-  if (!holds) throw new Error(`${what} was not as expected: ${JSON.stringify(seen)?.slice(0, 2000)}`);
 }

@@ -16,8 +16,9 @@ const batch = 1000;
 const firstMs = Date.UTC(2026, 0, 1);
 
 /**
- * A mailbox root in which `worker@svc.localhost` has `count` messages of `other@svc.localhost`, a second apart. Files
- * and rows are what deliveries make, written without waiting for the disk; the mailbox itself has not looked yet.
+ * A mailbox root in which `worker@svc.localhost` has `count` messages, a second apart, of a sender whose own mailbox
+ * is no more. Files and rows are what deliveries make, written without waiting for the disk; the mailbox itself has
+ * not looked yet. `other@svc.localhost` is there to be written to.
  */
 export function makeCorpus(path: string, count: number): void {
   const deps = mailRootDeps();
@@ -25,12 +26,10 @@ export function makeCorpus(path: string, count: number): void {
   const root = openMailRoot(deps, path);
   const registered = (name: string) =>
     root.registrations.register({ ...defaultMailbox(name), mode: "safe" }).active_registration_id;
-  const [worker, other] = [registered("worker"), registered("other")];
+  const worker = registered("worker");
+  registered("other");
   const rebuild = rebuildCatalog(root.catalog.store);
-  const projections = [
-    { registrationId: worker, folder: "inbox" },
-    { registrationId: other, folder: "sent" },
-  ];
+  const projections = [{ registrationId: worker, folder: "inbox" }];
   for (let from = 0; from < count; from += batch) {
     const rows = Array.from({ length: Math.min(batch, count - from) }, (_, at) => {
       const message = { envelope: toEnvelope(from + at), body: toBody(from + at) };
@@ -60,7 +59,7 @@ function toEnvelope(at: number): MailEnvelope {
     in_reply_to: null,
     references: [],
     created_at_utc: created,
-    from: principal("other"),
+    from: principal("former"),
     to: [principal("worker")],
     cc: [],
     reply_to: [],

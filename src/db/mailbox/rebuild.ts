@@ -1,6 +1,7 @@
 import { count, eq, sql } from "drizzle-orm";
 import * as schema from "./catalog/schema.ts";
 import type { AttachmentRow, CatalogStore, MessageRow, RecipientRow, RegistrationRow } from "./catalog.ts";
+import { catalogStatements } from "./catalog-statements.ts";
 
 const { attachments, catalog, messages, projections, recipients, registrations } = schema;
 
@@ -66,24 +67,28 @@ export function rebuildCatalog(store: CatalogStore): CatalogRebuild {
     .where(eq(attachments.attachmentId, value("id")))
     .prepare();
 
+  const { addMessage, addRecipient, addAttachment, addProjection } = catalogStatements(store);
+  const dropRecipients = db
+    .delete(recipients)
+    .where(eq(recipients.messageId, value("id")))
+    .prepare();
+  const dropAttachments = db
+    .delete(attachments)
+    .where(eq(attachments.messageId, value("id")))
+    .prepare();
+
   function replace({ message, recipients: to, attachments: files, projections: where }: IndexedMessage) {
     const { messageId } = message;
     const known = byId.get({ id: messageId });
     if (!known || !sameMessage(known, message)) {
-      db.delete(recipients).where(eq(recipients.messageId, messageId)).run();
-      db.delete(attachments).where(eq(attachments.messageId, messageId)).run();
-      db.insert(messages)
-        .values(message)
-        .onConflictDoUpdate({ target: messages.messageId, set: message })
-        .run();
-      for (const row of to) db.insert(recipients).values(row).run();
-      for (const row of files) db.insert(attachments).values(row).run();
+      dropRecipients.run({ id: messageId });
+      dropAttachments.run({ id: messageId });
+      if (known) db.update(messages).set(message).where(eq(messages.messageId, messageId)).run();
+      else addMessage.run({ ...message });
+      for (const row of to) addRecipient.run({ ...row });
+      for (const row of files) addAttachment.run({ ...row });
     }
-    for (const row of where)
-      db.insert(projections)
-        .values({ ...row, messageId })
-        .onConflictDoNothing()
-        .run();
+    for (const row of where) addProjection.run({ messageId, ...row });
   }
 
   return {

@@ -117,7 +117,7 @@ export type AttachmentInput = Static<typeof AttachmentInput>;
 
 /** More would be a bulk mailing, which no agent writes by hand. */
 const maxRecipients = 256;
-const maxAttachments = 100;
+const maxAttachments = 50;
 
 const Recipients = (options: { minItems?: number }) =>
   Type.Array(Address, { ...options, maxItems: maxRecipients });

@@ -59,6 +59,15 @@ async function twoAgents(...flags: string[]): Promise<MailLab> {
   };
 }
 
+/** What the manifest of one of them says. */
+async function launchOf(at: MailLab, name: string) {
+  const listed = (await at.type("agents list --json")).json()["agents"] as Record<string, string>[];
+  const found = listed.find((one) => one["agent_name"] === name);
+  const manifest_path = found?.["manifest_path"] ?? "";
+  const manifest = JSON.parse(readFileSync(manifest_path, "utf8")) as { runtime: { agent_pid: number } };
+  return { manifest_path, agent_id: found?.["agent_id"] ?? "", pid: manifest.runtime.agent_pid };
+}
+
 const done = (operation: string, execution_path: string) => ({
   ...{ schema_version: 1, operation, execution_path },
   ...{ authoritative: true, status: "verified", transport: "filesystem" },
@@ -207,6 +216,17 @@ describe("mail between two agents", () => {
       bindings_version,
     });
 
+    const { manifest_path, agent_id } = await launchOf(at, "alice");
+    const record = join(at.lab.folder, "home/.local/state/svc/registry/live_agents", agent_id, "record.json");
+    const recorded = JSON.parse(readFileSync(record, "utf8")) as { mailbox?: object };
+    expect(recorded.mailbox).toMatchObject({ address: "alice@svc.localhost", bindings_version });
+    const env = { ...at.lab.env, SVC_MANIFEST_PATH: manifest_path };
+    const self = await at.lab.run("svc-mgr", ["agents", "self", "mail", "resolve-live", "--json"], { env });
+    expect(self.json()).toMatchObject({
+      bindings_version,
+      managed_agent: { mode: "self", agent_name: "alice" },
+    });
+
     const again = await at.type(
       "agents single --agent-name alice mailbox register --address other.name@svc.localhost --json",
     );
@@ -216,6 +236,15 @@ describe("mail between two agents", () => {
       "agents single --agent-name bob mailbox register --address other.name@svc.localhost",
     );
     expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining("SVC-alice")]);
+
+    const third = "agents launch --tool demo --agent-name carol --no-gateway --mailbox --json";
+    await at.type("mailbox register --address carol@svc.localhost --principal-id SVC-someone");
+    const carol = await at.type(third);
+    expect([carol.exitCode, carol.json()["mailbox_error"]]).toEqual([
+      2,
+      expect.stringContaining("SVC-someone"),
+    ]);
+    expect(at.lab.alive(Number((await launchOf(at, "carol")).pid))).toBe(true);
 
     const gone = await at.type("agents single --agent-name alice mailbox unregister --json");
     expect(gone.json()).toMatchObject({

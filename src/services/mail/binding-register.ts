@@ -85,10 +85,7 @@ export async function unregisterMailbox(
       `a mailbox of the transport "${binding.transport}" is not registered here`,
     );
   }
-  const { registrations } = openRoot(binding.filesystem_root);
-  // Somebody may have deregistered the address already; the agent must be rid of it all the same.
-  const owned = registrations.active(binding.address)?.owner_principal_id === binding.principal_id;
-  const shared = owned ? registrations.deregister({ address: binding.address, mode }) : null;
+  const shared = deregister(binding, () => openRoot(binding.filesystem_root ?? ""), mode);
   const manifest = await rebind(deps, agent, null);
   return { manifest, binding, shared };
 }
@@ -116,6 +113,22 @@ function toBinding(root: string, registration: Registration, bindingsVersion: st
     mailbox_kind: registration.mailbox_kind,
     mailbox_path: registration.mailbox_path,
   };
+}
+
+/** Null where nothing is left to deregister; the agent must be rid of its mailbox all the same. */
+function deregister(
+  { address, principal_id: principal }: MailboxBinding,
+  open: () => OpenRoot,
+  mode: "deactivate" | "purge",
+): DeregisterResult | null {
+  try {
+    const { registrations } = open();
+    const owned = registrations.active(address)?.owner_principal_id === principal;
+    return owned ? registrations.deregister({ address, mode }) : null;
+  } catch (error) {
+    if (error instanceof ServiceError && error.reason === "precondition_failed") return null;
+    throw error;
+  }
 }
 
 async function rebind(

@@ -152,6 +152,6 @@ function identityOf({ transport, principalId, address }: Mailbox) {
 }
 
 /** A message as callers may see it: how a notice is authenticated, never with what. Pure. */
-export function toWire({ notify_auth: auth, ...message }: Mail): MailMessage {
+function toWire({ notify_auth: auth, ...message }: Mail): MailMessage {
   return { ...message, notify_auth: auth && { scheme: auth.scheme } };
 }

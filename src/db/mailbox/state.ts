@@ -106,6 +106,10 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
     .onConflictDoNothing()
     .returning({ seq: messageState.seq })
     .prepare();
+  const countMatches = db
+    .select({ n: sql<number>`count(*)` })
+    .from(sql`(SELECT 1 FROM message_text WHERE message_text MATCH ${value("match")} LIMIT ${fewMatches})`)
+    .prepare();
   const selections = new Map<string, ReturnType<typeof prepareSelection>>();
 
   const get = (messageId: string) => byId.get({ messageId }) ?? null;
@@ -153,15 +157,18 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
     get,
     select(selection) {
       const { box, sinceUtc, words, after, limit } = selection;
+      const match = words?.map((word) => `"${word.replaceAll('"', '""')}"*`).join(" ");
+      const rare = match !== undefined && (countMatches.get({ match })?.n ?? 0) < fewMatches;
       const shape = [selection.read, selection.answered, sinceUtc, words, after, limit]
         .map((one, index) => (index < 2 ? String(one) : one === null ? "-" : "+"))
+        .concat(String(rare))
         .join();
-      const known = selections.get(shape) ?? prepareSelection(db, selection);
+      const known = selections.get(shape) ?? prepareSelection(db, selection, rare);
       selections.set(shape, known);
       return known.all({
         box,
         sinceUtc,
-        match: words?.map((word) => `"${word.replaceAll('"', '""')}"*`).join(" "),
+        match,
         afterTime: after?.createdAtUtc,
         afterId: after?.messageId,
         limit,
@@ -198,14 +205,21 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
   };
 }
 
-/** Every condition and the order are met by one index, so that a page reads its own rows only. */
+/** Fewer matches than this are looked up one by one; among more, a box is read in its order until the page is full. */
+const fewMatches = 1000;
+
+/**
+ * Every condition and the order are met by one index, so that a page reads its own rows only. `rare`: the words
+ * select the rows, and no index of boxes.
+ */
 function prepareSelection(
   db: StateStore["db"],
   { read, answered, sinceUtc, words, after, limit }: Selection,
+  rare: boolean,
 ) {
   const value = sql.placeholder;
   const conditions: (SQL | undefined)[] = [
-    eq(messageState.boxName, value("box")),
+    rare ? sql`+${messageState.boxName} = ${value("box")}` : eq(messageState.boxName, value("box")),
     read === null ? undefined : eq(messageState.isRead, read),
     answered === null ? undefined : eq(messageState.isAnswered, answered),
     sinceUtc === null ? undefined : gte(messageState.createdAtUtc, value("sinceUtc")),

@@ -227,6 +227,19 @@ describe.each(surfaces)("the gateway of a headless agent $surface", ({ open }) =
     expect(started).toMatchObject([{ request_id: prompt.body["request_id"] }]);
   });
 
+  test("it pre-empts the turn of a direct prompt in the same way", async () => {
+    await using gateway = await setup();
+    gateway.agent.onInterrupt = () => {
+      gateway.turns.end({ status: "interrupted", detail: null });
+      return { outcome: "interrupted", detail: "stopped with SIGINT" };
+    };
+    await gateway.prompt();
+    const interrupt = await gateway.interrupt();
+    await settle();
+    expect(await gateway.record(interrupt)).toMatchObject({ state: "completed" });
+    expect(gateway.events.filter((event) => event.kind === "executing")).toEqual([]);
+  });
+
   test("an interrupt that fails leaves the turn running", async () => {
     await using gateway = await setup();
     gateway.agent.onInterrupt = () => ({ outcome: "failed", detail: "process 7 lives on" });

@@ -9,11 +9,11 @@ import { type End, endOf } from "./end.ts";
 import { supersededBy } from "./promotion.ts";
 
 /**
- * Interrupts beside a turn that holds the execution slot: each goes from `accepted` to its end in one update and
+ * Interrupts beside a turn that is a process of its own: each goes from `accepted` to its end in one update and
  * never takes the slot (ruling 8).
  */
 export interface Preemption {
-  /** Executes the interrupts that wait, as long as `holds`, one after another. Safe to call at any time. */
+  /** Executes the interrupts that wait, as long as `turnRuns`, one after another. Safe to call at any time. */
   look(): void;
   /** Resolves when none is being executed. */
   settled(): Promise<void>;
@@ -27,8 +27,8 @@ export function createPreemption(deps: {
   clock: Clock;
   events: EventLog;
   log: Log;
-  /** A turn that an interrupt may end holds the slot, and admission is open. */
-  holds: () => boolean;
+  /** There is a turn that an interrupt may end from outside, and admission is open. */
+  turnRuns: () => boolean;
   epoch: () => number;
   onEnd: (request: StoredRequest, end: End) => void;
 }): Preemption {
@@ -36,7 +36,7 @@ export function createPreemption(deps: {
   let running: Promise<void> | null = null;
 
   function nextInterrupt(): StoredRequest | null {
-    if (!deps.holds()) return null;
+    if (!deps.turnRuns()) return null;
     const head = store.heads().find((one) => one.kind === "interrupt");
     return head && head.epoch === deps.epoch() ? head : null;
   }

@@ -85,8 +85,6 @@ export function createQueue(deps: QueueDeps): Queue {
   /** Lanes whose oldest request was seen by the last turn: what comes behind it in its lane changes nothing. */
   let headed: ReadonlySet<Lane> = new Set();
   let left: StoredRequest | null = null;
-  /** The turn that holds the slot, where an interrupt may end it from outside. */
-  let turnInSlot: RunningTurn | null = null;
 
   const now = () => timestampNow(clock);
 
@@ -122,15 +120,10 @@ export function createQueue(deps: QueueDeps): Queue {
 
   /** Keeps the slot until the turn has ended, or leaves the request `running` when we are stopped before. */
   async function holdSlot(request: StoredRequest, turn: RunningTurn, signal: AbortSignal): Promise<void> {
-    turnInSlot = turn;
     preemption.look();
-    try {
-      const ended = await orAborted(turn.ended, signal);
-      if (ended) finish(request, endOfTurn(request, turn, ended, now()));
-      else log.line("the turn goes on without this gateway", { turn_id: turn.turnId });
-    } finally {
-      turnInSlot = null;
-    }
+    const ended = await orAborted(turn.ended, signal);
+    if (ended) finish(request, endOfTurn(request, turn, ended, now()));
+    else log.line("the turn goes on without this gateway", { turn_id: turn.turnId });
   }
 
   async function settleUnknown(left: StoredRequest): Promise<void> {
@@ -216,7 +209,8 @@ export function createQueue(deps: QueueDeps): Queue {
   async function turn(signal: AbortSignal): Promise<number | null> {
     // Nothing is told of a request before its acceptance.
     acceptance.tell();
-    // One that is being executed still counts as waiting.
+    // A turn that a direct prompt began is ended in the same way; what is being executed still counts as waiting.
+    preemption.look();
     await preemption.settled();
     if (left) {
       await settle(left, signal);
@@ -290,7 +284,7 @@ export function createQueue(deps: QueueDeps): Queue {
 
   const preemption = createPreemption({
     ...{ store, agent, clock, events, log },
-    holds: () => turnInSlot !== null && deps.admission() === "open",
+    turnRuns: () => agent.turns?.active() != null && deps.admission() === "open",
     epoch: deps.epoch,
     onEnd: tellEnd,
   });

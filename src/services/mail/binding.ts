@@ -56,12 +56,13 @@ export function createMailBinding(deps: {
   const { openers, clock } = deps;
   const listeners = new Set<() => void>();
   const retired = new Map<Mailbox, () => void>();
-  let kept: { key: string; mailbox: Mailbox; bindingsVersion: string } | null = null;
+  let kept: (BoundMailbox & { key: string; endArrival: () => void }) | null = null;
 
   function retire(): void {
     if (!kept) return;
-    const { mailbox } = kept;
+    const { mailbox, endArrival } = kept;
     kept = null;
+    endArrival();
     const cancel = clock.after(retireMs, () => {
       retired.delete(mailbox);
       mailbox.close();
@@ -69,13 +70,13 @@ export function createMailBinding(deps: {
     retired.set(mailbox, cancel);
   }
 
-  function open(opener: MailboxOpener, binding: MailboxBinding): Mailbox {
+  function open(opener: MailboxOpener, binding: MailboxBinding) {
     try {
       const mailbox = opener.open(binding);
-      mailbox.onArrival(() => {
+      const endArrival = mailbox.onArrival(() => {
         for (const listener of [...listeners]) listener();
       });
-      return mailbox;
+      return { mailbox, endArrival };
     } catch (error) {
       throw unusable(`its mailbox ${binding.address} cannot be opened: ${messageOf(error)}`, error);
     }
@@ -98,7 +99,7 @@ export function createMailBinding(deps: {
     const key = JSON.stringify(binding);
     if (kept?.key === key) return kept;
     retire();
-    kept = { key, mailbox: open(opener, binding), bindingsVersion: binding.bindings_version };
+    kept = { key, ...open(opener, binding), bindingsVersion: binding.bindings_version };
     return kept;
   }
 

@@ -159,6 +159,9 @@ describe("the mailbox of a manifest", () => {
     await send(second.address);
     await Promise.resolve();
     expect(rung).toBe(2);
+    await send(first.address);
+    await Promise.resolve();
+    expect(rung).toBe(2);
     end();
     await send(second.address);
     await Promise.resolve();

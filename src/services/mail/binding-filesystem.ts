@@ -2,6 +2,7 @@ import type { MailboxBinding } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { MailboxOpener } from "./binding.ts";
+import { toServiceError } from "./filesystem/mailbox.ts";
 import type { MailRoot } from "./filesystem/root.ts";
 
 /**
@@ -21,20 +22,33 @@ export function createFilesystemOpener(deps: {
     return found;
   }
 
+  function obstacle(binding: MailboxBinding): string | null {
+    const { address, principal_id: principal } = binding;
+    const active = rootOf(binding).registrations.active(address);
+    if (!active) return `${address} is not registered any more; \`mailbox register\` does it again`;
+    if (active.owner_principal_id !== principal)
+      return `${address} belongs to ${active.owner_principal_id} now`;
+    return deps.files.exists(active.mailbox_path) ? null : `the folder of ${address} is not there`;
+  }
+
   return {
     open: (binding) =>
-      rootOf(binding).openMailbox({ address: binding.address, principalId: binding.principal_id }),
-    obstacle(binding) {
-      const { address, principal_id: principal } = binding;
-      const active = rootOf(binding).registrations.active(address);
-      if (!active) return `${address} is not registered any more; \`mailbox register\` does it again`;
-      if (active.owner_principal_id !== principal)
-        return `${address} belongs to ${active.owner_principal_id} now`;
-      return deps.files.exists(active.mailbox_path) ? null : `the folder of ${address} is not there`;
-    },
+      carried(() =>
+        rootOf(binding).openMailbox({ address: binding.address, principalId: binding.principal_id }),
+      ),
+    obstacle: (binding) => carried(() => obstacle(binding)),
     close() {
       for (const root of roots.values()) root.close();
       roots.clear();
     },
   };
+}
+
+/** What the disk or the database complains of is the carrier's fault and no other. */
+function carried<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw toServiceError(error);
+  }
 }

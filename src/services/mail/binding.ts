@@ -9,7 +9,8 @@ export interface MailboxOpener {
   open(binding: MailboxBinding): Mailbox;
   /**
    * Why the binding cannot be acted on now (its registration is not active, ...), or null. Asked at every call.
-   * Throws when nobody can tell, since what keeps the mailbox cannot be reached from here.
+   * Throws when nobody can tell, since what keeps the mailbox cannot be reached from here; `transport_failed` when
+   * it is there and failed.
    */
   obstacle(binding: MailboxBinding): string | null;
   close(): void;
@@ -31,7 +32,8 @@ export interface BoundMailbox {
 export interface MailBinding {
   /**
    * Throws ServiceError `unsupported` for a session without a usable binding: no readable manifest, no mailbox in
-   * its launch plan, a transport that is not known here, or a mailbox that cannot be acted on.
+   * its launch plan, a transport that is not known here, or a mailbox that cannot be acted on; `transport_failed`
+   * when its carrier failed.
    */
   bound(): BoundMailbox;
   /** The same, only the mailbox. */
@@ -78,6 +80,7 @@ export function createMailBinding(deps: {
       });
       return { mailbox, endArrival };
     } catch (error) {
+      if (isTransportFault(error)) throw error;
       throw unusable(`its mailbox ${binding.address} cannot be opened: ${messageOf(error)}`, error);
     }
   }
@@ -86,6 +89,7 @@ export function createMailBinding(deps: {
     try {
       return opener.obstacle(binding);
     } catch (error) {
+      if (isTransportFault(error)) throw error;
       throw unusable(messageOf(error), error, { out_of_reach: true });
     }
   }
@@ -146,10 +150,13 @@ export function bindingOf(readManifest: () => Manifest): MailboxBinding {
 
 /** Whether an error says that a mailbox is there and cannot be reached from here. Pure. */
 export function isOutOfReach(error: unknown): error is ServiceError {
-  return (
-    error instanceof ServiceError &&
-    (error.reason === "transport_failed" || error.data?.["out_of_reach"] === true)
-  );
+  if (isTransportFault(error)) return true;
+  return error instanceof ServiceError && error.data?.["out_of_reach"] === true;
+}
+
+/** The carrier itself failed, whatever the binding says: that is told as it is (502). */
+function isTransportFault(error: unknown): boolean {
+  return error instanceof ServiceError && error.reason === "transport_failed";
 }
 
 function unusable(why: string, cause?: unknown, data: Record<string, unknown> = {}): ServiceError {

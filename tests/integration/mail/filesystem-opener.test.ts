@@ -1,0 +1,91 @@
+import { describe, expect, test } from "bun:test";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { MailboxBinding } from "../../../src/protocol/files.ts";
+import { createMailBinding, isOutOfReach } from "../../../src/services/mail/binding.ts";
+import { createFilesystemOpener } from "../../../src/services/mail/binding-filesystem.ts";
+import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { createMailRootLab } from "../../support/mail-root.ts";
+
+function setup() {
+  const lab = createMailRootLab();
+  lab.mailbox("worker");
+  const facts: { binding: MailboxBinding } = {
+    binding: {
+      ...{ transport: "filesystem", principal_id: "SVC-worker", address: "worker@svc.localhost" },
+      ...{ bindings_version: "1", filesystem_root: lab.path },
+    },
+  };
+  const binding = createMailBinding({
+    readBinding: () => facts.binding,
+    openers: {
+      filesystem: createFilesystemOpener({
+        files: lab.deps.files,
+        openRoot: (root) => openMailRoot(lab.deps, root),
+      }),
+    },
+    clock: createFakeClock(),
+  });
+  const caught = (): unknown => {
+    try {
+      return binding.bound();
+    } catch (error) {
+      return error;
+    }
+  };
+  return {
+    ...{ lab, facts, binding, caught },
+    [Symbol.dispose]() {
+      binding.close();
+      lab[Symbol.dispose]();
+    },
+  };
+}
+
+describe("a binding to a mailbox on the file system", () => {
+  test("can be acted on while its address is registered for its principal", () => {
+    using at = setup();
+    expect(at.binding.supported()).toEqual({ supported: true, error: null });
+    at.lab.root.registrations.deregister({ address: "worker@svc.localhost", mode: "deactivate" });
+    expect(at.caught()).toMatchObject({
+      reason: "unsupported",
+      message: expect.stringContaining("mailbox register"),
+    });
+    expect(isOutOfReach(at.caught())).toBe(false);
+    at.lab.mailbox("worker");
+    expect(at.binding.supported().supported).toBe(true);
+    at.facts.binding = { ...at.facts.binding, principal_id: "SVC-other" };
+    expect(at.caught()).toMatchObject({ message: expect.stringContaining("belongs to SVC-worker") });
+  });
+
+  test("is out of reach where the root is not there, and works once it is back", () => {
+    using at = setup();
+    renameSync(at.lab.path, `${at.lab.path}-away`);
+    expect(at.caught()).toMatchObject({
+      reason: "unsupported",
+      message: expect.stringContaining("no mailbox root"),
+    });
+    expect(isOutOfReach(at.caught())).toBe(true);
+    renameSync(`${at.lab.path}-away`, at.lab.path);
+    expect(at.binding.supported().supported).toBe(true);
+  });
+
+  test("tells a broken carrier as what it is", () => {
+    using at = setup();
+    for (const name of ["index.sqlite-wal", "index.sqlite-shm"])
+      rmSync(join(at.lab.path, name), { force: true });
+    writeFileSync(join(at.lab.path, "index.sqlite"), "this is no database at all ".repeat(1000));
+    expect(at.caught()).toMatchObject({ reason: "transport_failed" });
+  });
+
+  test("without a root is none", () => {
+    using at = setup();
+    const { filesystem_root: _root, ...rest } = at.facts.binding;
+    at.facts.binding = rest;
+    expect(at.binding.supported()).toEqual({
+      supported: false,
+      error: expect.stringContaining("filesystem_root"),
+    });
+  });
+});

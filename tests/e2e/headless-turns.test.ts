@@ -154,6 +154,22 @@ describe("one headless agent", () => {
     });
   }, 20_000);
 
+  test("Ctrl-C in the pane interrupts the turn that is shown there", async () => {
+    await batch.submit("by-hand", "SLOW 60000");
+    await batch.running("by-hand");
+    await batch.lab.tmux("send-keys", "-t", `=${batch.tmuxSession}:0.0`, "C-c");
+    expect(await batch.ended("by-hand")).toMatchObject({ status: "interrupted" });
+    expect(JSON.parse(batch.file("by-hand", "interrupt.json") ?? "{}")).toMatchObject({
+      requested_by: "pane",
+    });
+  });
+
+  test("Ctrl-C between two turns ends nothing", async () => {
+    await batch.lab.tmux("send-keys", "-t", `=${batch.tmuxSession}:0.0`, "C-c");
+    await batch.submit("goes-on", "FAST");
+    expect(await batch.ended("goes-on")).toMatchObject({ status: "completed" });
+  });
+
   test("an interrupt of an idle agent is a no_op", async () => {
     const interrupt = await type("agents single --agent-name batch interrupt --json");
     expect(interrupt.json()).toMatchObject({ success: true, disposition: "no_op" });
@@ -235,3 +251,23 @@ describe("one headless agent", () => {
     expect(status.json()).toMatchObject({ status: "interrupted" });
   }, 20_000);
 });
+
+test("a turn whose tmux session is killed is finished by its bridge", async () => {
+  await using agent = await launchHeadless({ name: "homeless" });
+  const request = await agent.submit("alone", "SLOW 1500");
+  await agent.running("alone");
+  await agent.lab.tmux("kill-session", "-t", `=${agent.tmuxSession}`);
+  expect(await agent.ended("alone")).toMatchObject({ status: "completed" });
+  expect(await agent.settled(request)).toMatchObject({ state: "completed" });
+  const later = { kind: "submit_prompt", payload: { prompt: "x" } };
+  await until("the gateway to see it", async () => (await agent.call("/v1/requests", later)).status === 503);
+}, 20_000);
+
+test.each(["--model=big", "--reasoning-level=1", "--headless-display-style=json"])(
+  "%s belongs to --headless",
+  async (flag) => {
+    const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "terminal"];
+    const run = await batch.lab.mgr(...launch, flag);
+    expect([run.exitCode, run.stderr]).toEqual([2, expect.stringContaining("--headless")]);
+  },
+);

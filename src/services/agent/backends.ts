@@ -52,7 +52,7 @@ const unknown: BackendFacts = {
 };
 
 /** What the backend of a tool's headless sessions ends with: `claude_headless`. */
-export const headlessSuffix = "_headless";
+const headlessSuffix = "_headless";
 
 /** The facts of a manifest's `backend`. Pure. Source: contract 4.2, 4.3, 7, 9; spec/gateway.md 2.7. */
 export function backendFacts(backend: string): BackendFacts {

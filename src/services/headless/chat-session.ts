@@ -67,7 +67,7 @@ function toStartupDefault(kind: unknown, value: unknown): StartupDefault {
 }
 
 /** The `headless` object of a manifest as we keep it. */
-export interface HeadlessRecord {
+interface HeadlessRecord {
   session_id?: unknown;
   turn_index?: unknown;
   resume_selection_kind?: unknown;
@@ -75,7 +75,7 @@ export interface HeadlessRecord {
   life?: unknown;
 }
 
-export function headlessOf(manifest: Manifest): HeadlessRecord {
+function headlessOf(manifest: Manifest): HeadlessRecord {
   return (manifest.headless ?? {}) as HeadlessRecord;
 }
 

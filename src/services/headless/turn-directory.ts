@@ -118,12 +118,15 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
       return turn;
     },
     all,
+    // The request is written once, when the turn gets its number: only the newest need be read.
     list: (limit) =>
       all()
-        .map((turn) => ({ turn, index: turn.request()?.turn_index ?? -1 }))
+        .map((turn) => ({ turn, writtenMs: files.stat(turn.paths.request)?.modifiedMs ?? 0 }))
+        .sort((left, right) => right.writtenMs - left.writtenMs)
+        .slice(0, limit)
+        .map(({ turn }) => ({ turn, index: turn.request()?.turn_index ?? -1 }))
         .filter(({ index }) => index >= 0)
         .sort((left, right) => right.index - left.index)
-        .slice(0, limit)
         .map(({ turn }) => turn),
   };
 }

@@ -49,6 +49,9 @@ export interface TurnRunnerDeps extends FollowDeps {
 /** How long a bridge that was just put into the pane may take to claim its turn, and one of an earlier gateway. */
 const claimMs = { fresh: 30_000, left: 3000 };
 
+/** A request that was being executed belongs to one of the newest turns. */
+const recentTurns = 16;
+
 interface Current extends RunningTurn {
   requestId: string | null;
   followed: FollowedTurn | null;
@@ -190,7 +193,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
         current.onEvidence = onEvidence;
         return current;
       }
-      const turn = turns.all().find((one) => one.request()?.request_id === requestId);
+      const turn = turns.list(recentTurns).find((one) => one.request()?.request_id === requestId);
       const result = turn?.result();
       if (!turn || !result) return null;
       const turnIndex = turn.request()?.turn_index ?? 0;

@@ -171,7 +171,7 @@ describe("turn directories", () => {
 
   test("a turn is made once, and the newest come first", () => {
     using lab = setup();
-    for (const index of [1, 3, 2]) {
+    for (const index of [1, 2, 3]) {
       lab.turns.create(lab.request({ turn_id: `turn-${index}`, turn_index: index }));
     }
     expect(() => lab.turns.create(lab.request({ turn_id: "turn-2" }))).toThrow("exists");

@@ -122,7 +122,7 @@ describe("mail between two agents", () => {
       answerRef,
     );
     expect(archived.json()).toMatchObject({ ...done("archive", "gateway_backed"), message_count: 1 });
-    expect((await at.list("alice", "mail list --box archive"))[0]).toMatchObject({
+    expect((await at.list("alice", "mail list --archived"))[0]).toMatchObject({
       archived: true,
       read: true,
     });

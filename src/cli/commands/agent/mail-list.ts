@@ -13,7 +13,11 @@ export default command({
     "svc-mgr agents self mail list --box sent --limit 10 --json",
   ],
   args: {
-    box: { type: "string", description: "inbox, sent, archive, ...", valueHint: "BOX", default: "inbox" },
+    box: {
+      type: "string",
+      description: "inbox (default), sent, archive, ...; with --archived it is archive",
+      valueHint: "BOX",
+    },
     "read-state": {
       type: "enum",
       options: ["any", "read", "unread"],
@@ -49,7 +53,7 @@ export default command({
     const target = await openMailTarget(invocation);
     const { done } = await performMail(target, "list", {
       schema_version: 1,
-      box: args.box,
+      box: args.box ?? (archived === true ? "archive" : "inbox"),
       read_state: args["read-state"],
       answered_state: args["answered-state"],
       ...(archived === undefined ? {} : { archived }),

@@ -203,12 +203,17 @@ export function createFilesystemMailbox(
       run(() => {
         const { row: from } = registered();
         const subject = parseSubject(draft.subject);
-        const { to, cc } = planRecipients(draft, (one) => recipient(one).address);
+        const rows = new Map<string, RegistrationRow>();
+        const { to, cc } = planRecipients(draft, (one) => {
+          const row = recipient(one);
+          rows.set(row.address, row);
+          return row.address;
+        });
         const message = delivery.deliver({
           ...draft,
           from,
-          to: to.map(recipient),
-          cc: cc.map(recipient),
+          to: to.flatMap((one) => rows.get(one) ?? []),
+          cc: cc.flatMap((one) => rows.get(one) ?? []),
           replyTo: [],
           subject,
           headers: {},

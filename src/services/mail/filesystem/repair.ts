@@ -18,6 +18,7 @@ import { findUnregistered } from "./repair-registrations.ts";
 import { type RepairOptions, type RepairRun, startRun } from "./repair-report.ts";
 import { listMailboxes, type SurveyedMailbox, surveyMailbox } from "./repair-survey.ts";
 import { initMailRoot, type MailRootDeps, mailRootStatus, withExclusiveRoot } from "./root.ts";
+import { rootPaths } from "./root-paths.ts";
 
 export type { RepairOptions } from "./repair-report.ts";
 
@@ -33,15 +34,23 @@ export function repairMailRoot(
   root: string,
   options: RepairOptions,
 ): Promise<RepairResult> {
+  const { files } = deps;
+  const paths = rootPaths(root);
   const status = mailRootStatus(deps, root);
-  if (!status.exists) {
+  // The file that names the version is mended as well, where the rest is that of a root.
+  const isRoot = status.protocol_version !== null || files.exists(paths.messages);
+  if (!isRoot) {
     throw new ServiceError(
       "precondition_failed",
       `there is no mailbox root at ${root}; svc-mgr mailbox init makes one`,
     );
   }
-  if (!status.supported)
-    throw new ServiceError("precondition_failed", status.error ?? "the root is not usable");
+  if (status.protocol_version !== null && !status.supported) {
+    throw new ServiceError("precondition_failed", status.error ?? "the mailbox root is not usable");
+  }
+  for (const folder of [paths.locks, paths.staging, paths.messages, paths.mailboxes]) {
+    files.ensureDirectory("mail.root-folder", folder);
+  }
   return withExclusiveRoot(deps, root, () => {
     const stamp = `${idStamp(deps.clock.nowMs())}-${deps.ids.hex(3)}`;
     return repair(startRun(deps, root, options, stamp));

@@ -107,9 +107,7 @@ export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
     status.supported = status.protocol_version === String(mailProtocolVersion);
     status.bootstrapped = status.supported && files.exists(paths.index);
     if (!status.bootstrapped) {
-      const why =
-        status.protocol_version === null ? "there is no mailbox root" : "the mailbox root is not usable";
-      return { ...status, error: why };
+      return { ...status, error: whyUnusable(root, status) };
     }
     const catalog = openCatalog({ ...deps, path: paths.index });
     try {
@@ -121,6 +119,12 @@ export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
   } catch (error) {
     return { ...status, error: messageOf(error) };
   }
+}
+
+function whyUnusable(root: string, { protocol_version: version, supported }: RootStatus): string {
+  if (version === null) return "there is no mailbox root";
+  if (!supported) return unsupported(root, version).message;
+  return "its index is missing; svc-mgr mailbox repair makes it anew";
 }
 
 /** Throws ServiceError `precondition_failed` for a root that is absent or of another protocol version. */

@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { createHash } from "node:crypto";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import { type Clock, timestampNow } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
@@ -124,5 +125,5 @@ function countApplied(client: Database, migrations: readonly Migration[]): numbe
 }
 
 function digest(text: string): string {
-  return new Bun.CryptoHasher("sha256").update(text).digest("hex");
+  return createHash("sha256").update(text).digest("hex");
 }

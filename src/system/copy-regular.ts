@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -50,7 +51,7 @@ function copyInto(source: number, to: string, { maxBytes, durable = true }: Copy
   let size = 0;
   let whole = false;
   try {
-    const hash = new Bun.CryptoHasher("sha256");
+    const hash = createHash("sha256");
     const chunk = new Uint8Array(chunkBytes);
     for (;;) {
       const read = readSync(source, chunk, 0, chunk.length, size);

@@ -81,7 +81,7 @@ describe("the gateway's OpenAPI document", () => {
   });
 
   test("is what docs/ holds; otherwise run `bun run docs`", () => {
-    const kept = readFileSync(join(import.meta.dir, "../../docs/openapi.gateway.json"), "utf8");
+    const kept = readFileSync(join(import.meta.dirname, "../../docs/openapi.gateway.json"), "utf8");
     expect(kept === renderJson(document)).toBe(true);
   });
 });

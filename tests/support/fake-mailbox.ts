@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import type { MailEnvelope, MailPrincipal } from "../../src/protocol/mail-file.ts";
 import { operator, parseAddress } from "../../src/services/mail/address.ts";
@@ -250,7 +251,7 @@ function attach(path: string, label: string | null | undefined, number: string) 
     kind: "path_ref" as const,
     path,
     media_type: mediaTypeOf(name),
-    sha256: new Bun.CryptoHasher("sha256").update(readFileSync(path)).digest("hex"),
+    sha256: createHash("sha256").update(readFileSync(path)).digest("hex"),
     size_bytes: found.size,
     label: label ?? name,
   };

@@ -1,5 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
 import { MailEnvelope } from "../../protocol/mail-file.ts";
+import { parseYaml } from "../../system/yaml.ts";
 
 /** The text of a canonical file. Source: spec/mailbox-agui.md A1. Pure. */
 
@@ -28,7 +29,7 @@ export function parseMessageFile(
   if (!text.startsWith("---\n") || end < 0) return { ok: false, why: "it has no front matter" };
   let envelope: unknown;
   try {
-    envelope = Bun.YAML.parse(text.slice("---\n".length, end + 1));
+    envelope = parseYaml(text.slice("---\n".length, end + 1));
   } catch {
     return { ok: false, why: "its front matter is not YAML" };
   }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { MailSummaryEntry, NotifierConfig } from "../../protocol/notifier.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Mail, Mailbox } from "../mail/mailbox.ts";
@@ -33,7 +34,7 @@ export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mo
       address: mailbox.address,
       messages,
       more: page.nextCursor !== null,
-      digest: new Bun.CryptoHasher("sha256").update(refs.join("\n")).digest("hex"),
+      digest: createHash("sha256").update(refs.join("\n")).digest("hex"),
     };
   } catch (error) {
     return { listed: false, error: messageOf(error) };

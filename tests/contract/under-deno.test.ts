@@ -1,0 +1,49 @@
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { createProcesses } from "../../src/system/processes.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+import { denoExecutable } from "../support/deno-executable.ts";
+import { createScratch } from "../support/scratch.ts";
+
+const here = import.meta.dirname;
+const processes = createProcesses({ steps: quietSteps });
+const files = readdirSync(here)
+  .filter((name) => name.endsWith(".test.ts") && name !== "under-deno.test.ts")
+  .map((name) => join(here, name))
+  .sort();
+
+/** How many tests the files define under Bun; none of them runs for that. */
+async function countUnderBun(): Promise<number> {
+  const { stderr } = await processes.run(
+    [process.execPath, "test", "-t", "no test has this name", ...files],
+    {
+      timeoutMs: 30_000,
+    },
+  );
+  return Number(/skipping (\d+) tests/.exec(stderr)?.[1]);
+}
+
+test("the apps, unchanged, keep the whole contract under Deno, in process and over its server", async () => {
+  using scratch = createScratch();
+  const run = await processes.run(
+    [
+      denoExecutable(),
+      "test",
+      "--quiet",
+      "--no-check",
+      "--cached-only",
+      "--allow-all",
+      `--config=${join(here, "../support/deno/deno.json")}`,
+      ...files,
+    ],
+    {
+      env: { HOME: scratch.folder, DENO_DIR: scratch.path("deno"), TMPDIR: scratch.folder, NO_COLOR: "1" },
+      timeoutMs: 150_000,
+    },
+  );
+  const passed = Number(/^ok \| (\d+) passed \| 0 failed/m.exec(run.stdout)?.[1]);
+  expect(run.exitCode === 0 ? "" : run.stdout.slice(-8000) + run.stderr).toBe("");
+  expect(passed).toBe(await countUnderBun());
+  expect(passed).toBeGreaterThan(800);
+}, 180_000);

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { renderJson } from "../src/protocol/json.ts";
+import { coordinatorOpenApi } from "../src/routes/coordinator/openapi.ts";
 import { gatewayOpenApi } from "../src/routes/gateway/openapi.ts";
 import { repositoryRoot } from "./bootstrap.ts";
 import { renderReference } from "./reference.ts";
@@ -10,4 +11,5 @@ import { renderReference } from "./reference.ts";
 const folder = resolve(repositoryRoot, process.argv[2] ?? "docs");
 mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, "openapi.gateway.json"), renderJson(gatewayOpenApi()));
+writeFileSync(join(folder, "openapi.coordinator.json"), renderJson(coordinatorOpenApi()));
 writeFileSync(join(folder, "reference.md"), await renderReference());

@@ -188,6 +188,18 @@ export const Manifest = Type.Object(
       },
       open,
     ),
+    system_prompt: Type.Optional(
+      Type.Object(
+        {
+          format: Type.Literal("text"),
+          role_name: Type.String(),
+          text: Type.String({ description: "what the agent is told to be" }),
+          sha256: Type.String(),
+          source: Type.String(),
+        },
+        open,
+      ),
+    ),
     gateway_authority: Type.Object({ attach: Type.Object({}, open), control: Type.Object({}, open) }, open),
     headless: Type.Optional(Type.Object({}, open)),
     local_interactive: Type.Optional(

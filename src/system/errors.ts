@@ -11,6 +11,7 @@ export type ServiceErrorCode =
   | "blocked_reconciliation"
   | "unavailable"
   | "unsupported"
+  | "headless_only"
   | "not_implemented"
   | "dispatch_failed"
   | "transport_failed"

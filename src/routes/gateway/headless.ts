@@ -3,6 +3,7 @@ import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turn-endpoi
 import { ServiceError } from "../../system/errors.ts";
 import { numbersIn, repliesOf } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
+import { plainText } from "../http/plain-text.ts";
 import type { GatewayServices } from "./services.ts";
 
 /** Control of a headless agent and its durable turns (contract 4.1). */
@@ -67,23 +68,6 @@ export const headlessRoutes = ({ headless }: Pick<GatewayServices, "headless">) 
       },
     );
 };
-
-/** One piece for each pull of the reader. */
-function plainText(pieces: Iterable<Uint8Array>): Response {
-  const left = pieces[Symbol.iterator]();
-  const body = new ReadableStream<Uint8Array>(
-    {
-      pull(controller) {
-        const next = left.next();
-        if (next.done) controller.close();
-        else controller.enqueue(next.value);
-      },
-      cancel: () => void left.return?.(),
-    },
-    { highWaterMark: 0 },
-  );
-  return new Response(body, { headers: { "content-type": "text/plain; charset=utf-8" } });
-}
 
 function found<T>(value: T | null): T {
   if (value === null) throw new ServiceError("not_found", "no turn with this id");

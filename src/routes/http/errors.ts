@@ -14,6 +14,7 @@ const statusOf: Record<ServiceErrorCode, number> = {
   blocked_reconciliation: 409,
   unavailable: 503,
   unsupported: 422,
+  headless_only: 400,
   not_implemented: 501,
   dispatch_failed: 422,
   transport_failed: 502,

@@ -5,6 +5,11 @@ import type { StreamItem } from "../../services/diagnostics/event-stream.ts";
  * kind, `data` the whole event on one line. A heartbeat is a comment, which clients ignore.
  */
 export function toServerSentEvents(items: AsyncGenerator<StreamItem>): Response {
+  return streamOf(items, renderItem);
+}
+
+/** The same of any items that `render` turns into whole blocks of the stream. */
+export function streamOf<Item>(items: AsyncGenerator<Item>, render: (item: Item) => string): Response {
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>(
     {
@@ -14,7 +19,7 @@ export function toServerSentEvents(items: AsyncGenerator<StreamItem>): Response 
       async pull(controller) {
         const next = await items.next();
         if (next.done) controller.close();
-        else controller.enqueue(encoder.encode(renderItem(next.value)));
+        else controller.enqueue(encoder.encode(render(next.value)));
       },
       async cancel() {
         await items.return(undefined);
@@ -28,10 +33,14 @@ export function toServerSentEvents(items: AsyncGenerator<StreamItem>): Response 
 }
 
 function renderItem(item: StreamItem): string {
-  if (item.item === "heartbeat") return ": heartbeat\n\n";
-  const { event } = item;
-  // A kind is our own word; a line break in it would end the field.
-  return `id: ${event.seq}\nevent: ${event.kind.replace(/[\r\n]/g, " ")}\ndata: ${JSON.stringify(event)}\n\n`;
+  return item.item === "heartbeat" ? heartbeat : renderEvent(String(item.event.seq), item.event);
+}
+
+export const heartbeat = ": heartbeat\n\n";
+
+/** One event as a block of the stream. A kind is a word of ours; a line break in it would end the field. */
+export function renderEvent(id: string, event: { kind: string }): string {
+  return `id: ${id}\nevent: ${event.kind.replace(/[\r\n]/g, " ")}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
 /** The position a reconnecting client names: the header of the protocol wins over the query. Null when none is. */

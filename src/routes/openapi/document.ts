@@ -1,4 +1,4 @@
-import type { TObject, TSchema } from "@sinclair/typebox";
+import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import { createSchemaWriter, type JsonSchema, type SchemaWriter } from "./json-schema.ts";
 
@@ -55,6 +55,13 @@ export interface OpenApiDocument {
     responses: Record<string, { description: string; content: Content }>;
     schemas: Record<string, JsonSchema>;
   };
+}
+
+/** The schemas that modules export, by the names they export them under. Pure. */
+export function namedSchemas(modules: readonly object[]): Record<string, TSchema> {
+  const named = (module: object): [string, TSchema][] =>
+    Object.entries(module).filter((entry): entry is [string, TSchema] => KindGuard.IsSchema(entry[1]));
+  return Object.fromEntries(modules.flatMap(named));
 }
 
 /** The OpenAPI 3.1 document of an API. Pure; the same declarations give the same document, byte for byte. */
@@ -159,9 +166,10 @@ function queryParameters(query: TObject | null, writer: SchemaWriter): Parameter
   });
 }
 
-/** `/v1/control/tui/state` belongs to `control`, `/health` to `gateway`. */
+/** `/v1/control/tui/state` belongs to `control`, `/svc/agents/:agent_ref/mail/list` to `mail`, `/health` to `server`. */
 function tagOf(path: string): string {
-  return /^\/v1\/([a-z-]+)/.exec(path)?.[1] ?? "server";
+  const [, ofGateway, ofAgent] = /^\/v1\/([a-z-]+)|^\/svc\/agents\/:agent_ref\/([a-z-]+)/.exec(path) ?? [];
+  return ofGateway ?? ofAgent ?? (path.startsWith("/svc/agents") ? "agents" : "server");
 }
 
 function content(schema: TSchema, writer: SchemaWriter): Content {

@@ -1,0 +1,29 @@
+import * as agentSchemas from "../../protocol/agents.ts";
+import * as coordinatorSchemas from "../../protocol/coordinator.ts";
+import { allCoordinatorEndpoints, coordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
+import * as gatewaySchemas from "../../protocol/gateway.ts";
+import * as terminalSchemas from "../../protocol/terminal.ts";
+import * as turnSchemas from "../../protocol/turns.ts";
+import * as wireSchemas from "../../protocol/wire.ts";
+import { buildOpenApi, namedSchemas, type OpenApiDocument } from "../openapi/document.ts";
+import { gateRefusals } from "../openapi/refusals.ts";
+
+/** The document of the coordination server's routes. Built anew by each call; nothing in it depends on a running one. */
+export function coordinatorOpenApi(): OpenApiDocument {
+  return buildOpenApi({
+    title: "svc-coord",
+    description:
+      "All coding agents of one user behind one API: who they are, what they do, and the gateway, the mail and the turns of each. Unknown keys of a request are refused. Times are UTC.",
+    version: gatewaySchemas.protocolVersion,
+    endpoints: allCoordinatorEndpoints,
+    schemas: namedSchemas([
+      agentSchemas,
+      coordinatorSchemas,
+      gatewaySchemas,
+      terminalSchemas,
+      turnSchemas,
+      wireSchemas,
+    ]),
+    refusals: gateRefusals(coordinatorEndpoints.health),
+  });
+}

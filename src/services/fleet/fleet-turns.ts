@@ -1,0 +1,175 @@
+import type { TurnHandle, TurnInterruption, TurnSubmission } from "../../protocol/coordinator.ts";
+import type { TurnEvents, TurnStatusRecord } from "../../protocol/turns.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Ids } from "../../system/ids.ts";
+import type { Processes } from "../../system/processes.ts";
+import { type SettleDeps, settleTurn } from "../headless/settle-turn.ts";
+import { interruptTurn } from "../headless/stop-turn.ts";
+import { createTurnDirectories } from "../headless/turn-directory.ts";
+import { createTurnReader } from "../headless/turn-reader.ts";
+import type { FoundAgent } from "../sessions/find.ts";
+import { type Answer, refusalOf } from "./answer.ts";
+import { type Directory, openedAgent } from "./directory.ts";
+import type { GatewayClient } from "./gateway-client.ts";
+import type { Links } from "./links.ts";
+
+/**
+ * The durable turns of headless agents: the gateway of an agent runs them, their directories are the only record
+ * (ruling 23). Each method throws `not_found` and `ambiguous` for its `ref`, and `headless_only` for a terminal agent.
+ */
+export interface FleetTurns {
+  /**
+   * Begins a turn, through a gateway that is started when none serves the agent. Throws `conflict` while another runs
+   * or waits, `unavailable` when the agent cannot work.
+   */
+  submit(ref: string, submission: TurnSubmission): Promise<Answer<TurnHandle>>;
+  /** Throws `not_found` for an unknown turn, as do the two below. */
+  read(ref: string, turnId: string): Promise<TurnStatusRecord>;
+  events(ref: string, turnId: string, page: { after: number; limit: number }): Promise<TurnEvents>;
+  artifact(
+    ref: string,
+    turnId: string,
+    name: "stdout" | "stderr",
+    part: { offset: number; maxBytes: number },
+  ): Promise<Iterable<Uint8Array>>;
+  /** Ends the turn that runs; done without one too. */
+  interrupt(ref: string): Promise<TurnInterruption>;
+}
+
+export interface FleetTurnsDeps extends SettleDeps {
+  directory: Directory;
+  links: Links;
+  clock: Clock;
+  ids: Ids;
+  processes: Processes;
+  /** Starts a gateway for a headless agent that has none. Throws as `attachGateway`. */
+  attach: (agent: FoundAgent) => Promise<GatewayClient>;
+}
+
+/** A turn that nothing hinders begins within milliseconds. */
+const beginMs = 3000;
+const lookEveryMs = 15;
+
+export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
+  const { directory, links, clock, files } = deps;
+
+  function open(ref: string) {
+    const known = directory.resolve(ref);
+    const agent = openedAgent(known);
+    if (known.identity.transport !== "headless") {
+      throw new ServiceError("headless_only", `"${agent.manifest.agent_name}" is a terminal agent`);
+    }
+    const turns = createTurnDirectories({ files, sessionRoot: agent.sessionRoot });
+    return {
+      agent,
+      turns,
+      reader: createTurnReader({ files, turns }),
+      trackedId: known.identity.tracked_agent_id,
+    };
+  }
+
+  /** Turns whose runner is gone get their final state before anybody is told of them. */
+  async function openTurn(ref: string, turnId: string) {
+    const { turns, reader } = open(ref);
+    const turn = turns.find(turnId);
+    if (turn && !turn.result()) await settleTurn(deps, turn);
+    const record = reader.read(turnId);
+    if (!record) throw new ServiceError("not_found", "no turn with this id");
+    return { record, reader };
+  }
+
+  async function activeTurn({ turns }: ReturnType<typeof open>) {
+    for (const turn of turns.list(5)) {
+      if (!turn.result() && !(await settleTurn(deps, turn))) return turn;
+    }
+    return null;
+  }
+
+  async function clientOf(agent: ReturnType<typeof open>["agent"]): Promise<GatewayClient> {
+    const link = await links.to(agent);
+    if (link.state === "live") return link.client;
+    const name = agent.manifest.agent_name;
+    if (link.claimed) throw new ServiceError("unavailable", `the gateway of "${name}": ${link.why}`);
+    try {
+      return await deps.attach(agent);
+    } catch (error) {
+      throw new ServiceError("unavailable", `no gateway could be started for "${name}": ${messageOf(error)}`);
+    }
+  }
+
+  async function awaitBegun(opened: ReturnType<typeof open>, turnId: string): Promise<number | null> {
+    const deadlineMs = clock.monotonicMs() + beginMs;
+    for (;;) {
+      const index = opened.turns.find(turnId)?.request()?.turn_index;
+      if (index !== undefined) return index;
+      if (clock.monotonicMs() >= deadlineMs) return null;
+      await sleep(clock, lookEveryMs);
+    }
+  }
+
+  return {
+    async submit(ref, { prompt, chat_session, execution }) {
+      const opened = open(ref);
+      const { agent, trackedId } = opened;
+      const name = agent.manifest.agent_name;
+      const { state } = agent.record.lifecycle;
+      if (state === "stopped" || state === "retired") {
+        throw new ServiceError("unavailable", `"${name}" is ${state}`);
+      }
+      const active = await activeTurn(opened);
+      if (active) throw new ServiceError("conflict", `turn ${active.turnId} of "${name}" is running`);
+      const client = await clientOf(agent);
+      const status = await client.call("status", {});
+      if (status.kind !== "ok") return refusalOf(status);
+      if (status.body.queue_depth > 0) {
+        throw new ServiceError("conflict", `${status.body.queue_depth} requests of "${name}" wait or run`);
+      }
+      const turn_id = `turn-${deps.ids.hex(6)}`;
+      const payload = {
+        prompt,
+        turn_id,
+        ...(chat_session ? { chat_session } : {}),
+        ...(execution ? { execution } : {}),
+      };
+      const accepted = await client.call("submitRequest", { body: { kind: "submit_prompt", payload } });
+      if (accepted.kind !== "ok") {
+        links.doubt(agent);
+        return refusalOf(accepted);
+      }
+      const turn_index = await awaitBegun(opened, turn_id);
+      const body: TurnHandle = {
+        success: true,
+        tracked_agent_id: trackedId,
+        turn_id,
+        turn_index,
+        status: "active",
+        detail: `request ${accepted.body.request_id} of its gateway`,
+      };
+      return { kind: "done", body };
+    },
+    read: async (ref, turnId) => (await openTurn(ref, turnId)).record,
+    async events(ref, turnId, page) {
+      const { record, reader } = await openTurn(ref, turnId);
+      const { tracked_agent_id } = record;
+      return { tracked_agent_id, turn_id: turnId, entries: reader.events(turnId, page) ?? [] };
+    },
+    async artifact(ref, turnId, name, part) {
+      const { reader } = await openTurn(ref, turnId);
+      return reader.artifact(turnId, name, part) ?? [];
+    },
+    async interrupt(ref) {
+      const opened = open(ref);
+      const { trackedId } = opened;
+      const turn = await activeTurn(opened);
+      if (!turn) return { success: true, tracked_agent_id: trackedId, detail: "no turn is running" };
+      const outcome = await interruptTurn(deps, turn, "gateway");
+      return {
+        success: outcome.outcome !== "failed" && outcome.outcome !== "unavailable",
+        tracked_agent_id: trackedId,
+        detail: outcome.detail,
+        turn_id: turn.turnId,
+      };
+    },
+  };
+}

@@ -1,0 +1,218 @@
+import type { AgentSubmission } from "../../protocol/agents.ts";
+import type { AgentRequest, AgentStopped } from "../../protocol/coordinator.ts";
+import type { Execution, RequestRecord } from "../../protocol/gateway.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Ids } from "../../system/ids.ts";
+import type { Refusal } from "../agent/agent.ts";
+import { type Answer, refusalOf } from "./answer.ts";
+import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
+import type { FleetTurns } from "./fleet-turns.ts";
+import type { GatewayClient } from "./gateway-client.ts";
+import type { Links } from "./links.ts";
+import type { PassiveTerminals } from "./passive-terminals.ts";
+import { type AgentStop, type StopAgentDeps, stopAgent } from "./stop-agent.ts";
+
+/** What agents are asked to do. Each method throws `not_found` and `ambiguous` for its `ref`. */
+export interface FleetWork {
+  /**
+   * A prompt or an interrupt, through the agent's gateway where one serves it; a terminal without one is driven
+   * directly. Throws `invalid_request` for what the agent does not take, `conflict` while it is busy or a person
+   * writes in it, `unavailable` when it cannot be reached.
+   */
+  submit(ref: string, request: AgentRequest): Promise<Answer<AgentSubmission>>;
+  /** Ends the agent. Throws `transport_failed` when something of it lives on. */
+  stop(ref: string): Promise<AgentStopped>;
+}
+
+export interface FleetWorkDeps {
+  directory: Directory;
+  links: Links;
+  terminals: Pick<PassiveTerminals, "drive">;
+  turns: Pick<FleetTurns, "submit" | "interrupt">;
+  stopping: StopAgentDeps;
+  clock: Clock;
+  ids: Ids;
+}
+
+type Outcome = Pick<AgentSubmission, "detail"> & Partial<AgentSubmission>;
+
+/** An interrupt overtakes what waits (ruling 8): it is done soon or something is wrong. */
+const interruptMs = 15_000;
+const lookEveryMs = 25;
+
+export function createFleetWork(deps: FleetWorkDeps): FleetWork {
+  const { directory, links, clock, ids } = deps;
+
+  async function prompt(agent: KnownAgent, text: string, execution: Execution | undefined) {
+    if (agent.identity.transport === "headless") return turn(agent, text, execution);
+    if (execution) {
+      throw new ServiceError(
+        "invalid_request",
+        "execution: a terminal agent runs with the model it was started with",
+      );
+    }
+    const client = await gatewayOf(agent);
+    if (!client) return done(await typed(agent, text));
+    const body = { kind: "submit_prompt", payload: { prompt: text } } as const;
+    const accepted = await client.call("submitRequest", { body });
+    if (accepted.kind !== "ok") return refused(agent, accepted);
+    const { request_id, queue_depth } = accepted.body;
+    return done({
+      detail: `accepted by its gateway, ${queue_depth} in the queue`,
+      gateway_request_id: request_id,
+    });
+  }
+
+  async function turn(agent: KnownAgent, text: string, execution: Execution | undefined) {
+    const submission = { prompt: text, ...(execution ? { execution } : {}) };
+    const begun = await deps.turns.submit(agent.identity.tracked_agent_id, submission);
+    if (begun.kind === "refused") return begun;
+    const { turn_id, turn_index, detail } = begun.body;
+    return done({
+      detail,
+      headless_turn_id: turn_id,
+      ...(turn_index === null ? {} : { headless_turn_index: turn_index }),
+    });
+  }
+
+  /** Null when none serves the agent and none claims to. */
+  async function gatewayOf(agent: KnownAgent): Promise<GatewayClient | null> {
+    const opened = openedAgent(agent);
+    const link = await links.to(opened);
+    if (link.state === "live") return link.client;
+    const name = agent.record.agent_name;
+    if (link.claimed) throw new ServiceError("unavailable", `the gateway of "${name}": ${link.why}`);
+    const { state } = agent.record.lifecycle;
+    if (state === "stopped" || state === "retired")
+      throw new ServiceError("unavailable", `"${name}" is ${state}`);
+    return null;
+  }
+
+  function refused(agent: KnownAgent, reply: Parameters<typeof refusalOf>[0]) {
+    if (agent.found) links.doubt(agent.found);
+    return refusalOf(reply);
+  }
+
+  async function typed(agent: KnownAgent, text: string): Promise<Outcome> {
+    const outcome = await deps.terminals.drive(openedAgent(agent), (terminal) =>
+      terminal.submit({ prompt: text, policy: "turn_boundary", begin: () => {}, onEvidence: () => {} }),
+    );
+    switch (outcome.outcome) {
+      case "submitted":
+        return { detail: "given to its terminal directly; no gateway serves it" };
+      case "refused":
+        throw toServiceError(outcome.refusal);
+      case "failed":
+        throw new ServiceError("dispatch_failed", outcome.detail);
+    }
+  }
+
+  async function interrupt(agent: KnownAgent) {
+    if (agent.identity.transport === "headless") {
+      const { success, detail, turn_id } = await deps.turns.interrupt(agent.identity.tracked_agent_id);
+      if (!turn_id) return done({ detail, disposition: "no_op" });
+      return done({ success, detail, headless_turn_id: turn_id });
+    }
+    const client = await gatewayOf(agent);
+    if (!client) return done(await pressed(agent));
+    const accepted = await client.call("submitRequest", { body: { kind: "interrupt", payload: {} } });
+    if (accepted.kind !== "ok") return refused(agent, accepted);
+    const { request_id } = accepted.body;
+    return done({ ...(await outcomeOf(client, request_id)), gateway_request_id: request_id });
+  }
+
+  async function pressed(agent: KnownAgent): Promise<Outcome> {
+    const end = await deps.terminals.drive(openedAgent(agent), (terminal) =>
+      terminal.interrupt({ begin: () => {} }),
+    );
+    if (end.outcome === "unavailable") throw new ServiceError("unavailable", end.detail);
+    return {
+      success: end.outcome !== "failed",
+      detail: end.detail,
+      disposition: end.outcome === "no_op" ? "no_op" : "accepted",
+    };
+  }
+
+  /** How an interrupt ended; one that is not over in time is told as accepted. */
+  async function outcomeOf(client: GatewayClient, requestId: string): Promise<Outcome> {
+    const deadlineMs = clock.monotonicMs() + interruptMs;
+    for (;;) {
+      const reply = await client.call("readRequest", { params: { request_id: requestId } });
+      if (reply.kind === "ok" && isOver(reply.body)) return toOutcome(reply.body);
+      if (clock.monotonicMs() >= deadlineMs) return { detail: "accepted; its end was not seen yet" };
+      await sleep(clock, lookEveryMs);
+    }
+  }
+
+  function done(outcome: Outcome) {
+    return { kind: "done", outcome } as const;
+  }
+
+  return {
+    async submit(ref, request) {
+      const agent = directory.resolve(ref);
+      const answer =
+        request.request_kind === "interrupt"
+          ? await interrupt(agent)
+          : await prompt(agent, request.prompt, request.execution);
+      if (answer.kind === "refused") return answer;
+      const body: AgentSubmission = {
+        success: true,
+        tracked_agent_id: agent.identity.tracked_agent_id,
+        request_id: `mreq-${ids.hex(6)}`,
+        request_kind: request.request_kind,
+        disposition: "accepted",
+        ...answer.outcome,
+      };
+      return { kind: "done", body };
+    },
+    async stop(ref) {
+      const agent = openedAgent(directory.resolve(ref));
+      const { tracked_agent_id } = directory.resolve(ref).identity;
+      const stop = await stopAgent(deps.stopping, agent);
+      links.doubt(agent);
+      directory.refresh();
+      const problem = whatLivesOn(stop);
+      if (problem !== null) throw new ServiceError("transport_failed", problem);
+      const [turnId] = stop.interruptedTurns;
+      return {
+        success: true,
+        tracked_agent_id,
+        detail: wasStopped(stop) ? "stopped" : "it was stopped already",
+        ...(turnId === undefined ? {} : { turn_id: turnId }),
+        manifest_path: agent.manifestPath,
+        session_root: agent.sessionRoot,
+      };
+    },
+  };
+}
+
+function toServiceError({ code, detail }: Refusal): ServiceError {
+  const reason = code === "unavailable" || code === "tracking_unavailable" ? "unavailable" : "conflict";
+  return new ServiceError(reason, `${code}: ${detail}`);
+}
+
+function isOver({ state }: RequestRecord): boolean {
+  return state !== "accepted" && state !== "running";
+}
+
+function toOutcome(record: RequestRecord): Outcome {
+  const noOp = record.result_json?.["outcome"] === "no_op";
+  return {
+    success: record.state !== "failed",
+    detail: record.error_detail ?? (noOp ? "nothing was running" : "interrupted"),
+    disposition: noOp ? "no_op" : "accepted",
+  };
+}
+
+function whatLivesOn({ gateway, survivingPids }: AgentStop): string | null {
+  if (gateway.outcome === "unproven") {
+    return `process ${gateway.pid} may still be its gateway and was left alone: ${gateway.why}`;
+  }
+  return survivingPids.length > 0 ? `these processes live on: ${survivingPids.join(", ")}` : null;
+}
+
+function wasStopped({ sessionEnded, recordStopped, gateway }: AgentStop): boolean {
+  return sessionEnded || recordStopped || gateway.outcome !== "not_running";
+}

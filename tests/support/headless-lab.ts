@@ -107,8 +107,8 @@ export async function launchHeadless(
     runs: () =>
       existsSync(log)
         ? readFileSync(log, "utf8")
-            .trimEnd()
             .split("\n")
+            .filter((line) => line !== "")
             .map((line) => JSON.parse(line) as ProviderRun)
         : [],
     mgr: (...more) => lab.mgr("agents", "single", "--agent-name", name, ...more),

@@ -1,6 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
 import type { TurnProcess, TurnResult } from "../../protocol/turn-files.ts";
 import { CanonicalEvent } from "../../protocol/turns.ts";
+import { sleep } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import type { Watcher } from "../../system/watcher.ts";
@@ -49,10 +50,12 @@ export function followTurn(
   let told = false;
   let ended = false;
 
-  function readEvents(): void {
+  async function readEvents(): Promise<void> {
     for (;;) {
       const part = files.readPart(turn.paths.events, offset, offset + partBytes);
       if (part.length === 0) return;
+      // A turn that said very much must not keep this process from everything else.
+      if (offset > 0 && part.length === partBytes) await sleep(clock, 0);
       offset += part.length;
       for (const line of splitter.push(part)) {
         const event = line.truncated ? null : toEvent(line.text);
@@ -74,7 +77,7 @@ export function followTurn(
     // The final state is written after the last event: in this order none is missed.
     const result = turn.result() ?? (await settleIfGone());
     tellStarted();
-    readEvents();
+    await readEvents();
     if (!result) return lookEveryMs;
     ended = true;
     unwatch();

@@ -58,6 +58,8 @@ export interface Catalog {
   pending(): PendingArtifact[];
   /** Runs `settle` for each pending artifact, oldest first, while no one else writes, and forgets it. */
   settlePending(label: string, settle: (artifact: PendingArtifact) => void): void;
+  /** Runs `work` while nobody else changes who is registered, or anything else here. */
+  undisturbed<T>(label: string, work: () => T): T;
   /** Stores a message with all of its rows. `check` runs inside the transaction; its throw changes nothing. */
   deliver(label: string, delivery: NewDelivery, check: () => void): void;
   knows(messageId: string): boolean;
@@ -137,6 +139,13 @@ export function openCatalog(options: {
           db.delete(pendingArtifacts).where(eq(pendingArtifacts.id, artifact.id)).run();
         }
       });
+    },
+    undisturbed<T>(label: string, work: () => T): T {
+      const done: { result: T }[] = [];
+      followed.present().store.write(label, () => {
+        done.push({ result: work() });
+      });
+      return (done[0] as { result: T }).result;
     },
     deliver(label, delivery, check) {
       followed.surely(({ store, prepared: statements }) => {

@@ -306,6 +306,27 @@ describe("another process", () => {
     expect(await list(ben, "archive")).toHaveLength(1);
   });
 
+  test("that takes an address over while its mailbox is being opened gets no mail of the former owner", async () => {
+    let onClaim: () => void = () => {};
+    using lab = createMailRootLab({
+      steps: { before: (label) => (label === "sql:mail-claimed" ? onClaim() : undefined), after() {} },
+    });
+    const ada = lab.mailbox("ada");
+    const ben = { address: at("ben"), principalId: "SVC-ben" };
+    const eve = { ...ben, principalId: "SVC-eve" };
+    lab.root.registrations.register({ ...ben, mode: "safe" });
+    await ada.send(letter("ben", { subject: "Secret" }));
+    const elsewhere = lab.reopen().registrations;
+    onClaim = () => {
+      onClaim = () => {};
+      elsewhere.register({ ...eve, mode: "force" });
+    };
+    expect(() => lab.root.openMailbox(ben)).toThrow("another principal");
+    const mailbox = lab.root.openMailbox(eve);
+    expect(await list(mailbox)).toEqual([]);
+    mailbox.close();
+  });
+
   test("may take a mailbox away and make another; whoever has it open sees that", async () => {
     using lab = createMailRootLab();
     const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];

@@ -47,29 +47,56 @@ export function createFilesystemMailbox(
 ): Mailbox {
   const { root, catalog, registrations, delivery, files, clock, steps, watch } = deps;
   const address = parseAddress(binding.address);
-  let held: { row: RegistrationRow; states: Followed<MailboxState> } | null = null;
+  let held: { registrationId: string; states: Followed<MailboxState> } | null = null;
 
-  /** The registration may have been replaced, and with it the folder, since the last call. */
-  function registered(): { row: RegistrationRow; states: Followed<MailboxState> } {
+  function owned(): RegistrationRow {
     const row = catalog.active(address);
-    if (row?.ownerPrincipalId !== binding.principalId) {
-      const whose = row ? "belongs to another principal" : "has no active registration";
-      throw new ServiceError("invalid_request", `the mailbox ${address} ${whose}`);
-    }
+    if (row?.ownerPrincipalId === binding.principalId) return row;
+    const whose = row ? "belongs to another principal" : "has no active registration";
+    throw new ServiceError("invalid_request", `the mailbox ${address} ${whose}`);
+  }
+
+  /**
+   * The registration may have been replaced since the last call, and with it the folder. What lies there is opened
+   * as this registration's only when it says so, or when it can be claimed while no registration changes.
+   */
+  function registered(): { row: RegistrationRow; state: MailboxState } {
+    const row = owned();
     settleArtifacts(files, root, catalog);
     const path = join(mailboxFolder(root, row), stateFileName);
-    if (held?.row.registrationId === row.registrationId && files.exists(path)) return { ...held, row };
-    held?.states.close();
-    ensureMailbox(files, root, row);
-    const open = () => openMailboxState({ path, clock, steps });
-    if (!files.exists(path)) open().close();
-    held = { row, states: createFollowed({ files, path, open }) };
-    return held;
+    if (held?.registrationId === row.registrationId && files.exists(path)) {
+      const state = held.states.present();
+      if (state.mark()?.registrationId === row.registrationId) return { row, state };
+    }
+    return { row, state: claim(row, path) };
+  }
+
+  function claim(row: RegistrationRow, path: string): MailboxState {
+    const { registrationId } = row;
+    return catalog.undisturbed("sql:mail-claimed", () => {
+      if (owned().registrationId !== registrationId || catalog.pending().length > 0) {
+        throw new ServiceError(
+          "transport_failed",
+          `the mailbox ${address} is just being replaced; try again`,
+        );
+      }
+      held?.states.close();
+      held = null;
+      ensureMailbox(files, root, row);
+      const open = () => openMailboxState({ path, clock, steps });
+      if (!files.exists(path)) open().close();
+      const states = createFollowed({ files, path, open });
+      const state = states.present();
+      if (state.mark()?.registrationId !== registrationId) {
+        state.seed("sql:mail-begun", [], { generation: catalog.generation(), registrationId, seededSeq: 0 });
+      }
+      held = { registrationId, states };
+      return state;
+    });
   }
 
   function present(): Present {
-    const { row, states } = registered();
-    const state = states.present();
+    const { row, state } = registered();
     seedMailbox({ files, root, catalog, state, registration: row });
     return { row, state };
   }

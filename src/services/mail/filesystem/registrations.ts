@@ -110,8 +110,10 @@ export function createRegistrations(
       });
     }
     settleArtifacts(files, root, catalog);
-    const active = catalog.active(address);
-    if (active) ensureMailbox(files, root, active);
+    catalog.undisturbed("sql:mail-boxes", () => {
+      const active = catalog.active(address);
+      if (active && catalog.pending().length === 0) ensureMailbox(files, root, active);
+    });
     const { stashed_mailbox_path: stashed } = result;
     return stashed === undefined ? result : { ...result, stashed_mailbox_path: join(root, stashed) };
   }

@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { createPrivately } from "../../system/private-file.ts";
 
 /** What a database file turned out to be; `broken` also where it is no database at all. */
 export type FileVerdict = { kind: "sound" } | { kind: "broken"; why: string };
@@ -47,11 +48,16 @@ function* readableRows(path: string, table: string): Generator<Record<string, un
   }
 }
 
-/** A copy of a database as it is at this moment, in one new file. Throws when it cannot be read or made. */
+/**
+ * A copy of a database as it is at this moment, in one new file (0600) that is on disk at the end. Throws when it
+ * cannot be read or made. What is to be moved to another name has to be such a copy: a connection that still lingers
+ * on the original would share its log, under the old name, with whoever in this process opens the new one.
+ */
 export function snapshotDatabase(path: string, into: string): void {
+  createPrivately(into);
   const database = new Database(path, { readwrite: true, create: false });
   try {
-    database.run("PRAGMA busy_timeout=5000");
+    for (const pragma of ["busy_timeout=5000", "synchronous=FULL"]) database.run(`PRAGMA ${pragma}`);
     database.run("VACUUM INTO ?", [into]);
   } finally {
     database.close();

@@ -44,8 +44,6 @@ export interface CatalogRebuild {
   renewGeneration(generation: string): void;
   /** Runs `work` while nobody else writes, so that no delivery stands between a look and a deed. */
   whileQuiet(work: () => void): void;
-  /** Puts everything into the file itself, so that it can be moved. */
-  flush(): void;
   counts(): { messages: number; projections: number; registrations: number };
 }
 
@@ -141,7 +139,6 @@ export function rebuildCatalog(store: CatalogStore): CatalogRebuild {
     renewGeneration: (generation) =>
       store.write("sql:mail-repair.generation", () => void db.update(catalog).set({ generation }).run()),
     whileQuiet: (work) => store.write("sql:mail-repair.quiet", () => work()),
-    flush: () => void db.all(sql`PRAGMA wal_checkpoint(TRUNCATE)`),
     counts: () => ({
       messages: db.select({ n: count() }).from(messages).get()?.n ?? 0,
       projections: db.select({ n: count() }).from(projections).get()?.n ?? 0,

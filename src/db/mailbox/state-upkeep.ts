@@ -20,8 +20,6 @@ export interface StateUpkeep {
   dropText(): void;
   /** Rows that the full-text search does not know, in the order they came. */
   withoutText(afterSeq: number, limit: number): StateRow[];
-  /** Puts everything into the file itself, so that it can be moved. */
-  flush(): void;
   addText(rows: readonly { seq: number; subject: string; sender: string; body: string }[]): void;
 }
 
@@ -99,7 +97,6 @@ export function upkeepOfState(store: StateStore): StateUpkeep {
         db.run(sql`INSERT INTO message_text (message_text) VALUES ('delete-all')`);
       });
     },
-    flush: () => void db.all(sql`PRAGMA wal_checkpoint(TRUNCATE)`),
     withoutText: (seq, limit) => gaps.all({ seq, limit }),
     addText(rows) {
       store.write("sql:mail-text-added", () => {

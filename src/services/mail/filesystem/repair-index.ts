@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { openCatalog } from "../../../db/mailbox/catalog.ts";
-import { inspectDatabase, salvageRows } from "../../../db/mailbox/inspect.ts";
+import { inspectDatabase, salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { type CatalogRebuild, type IndexedMessage, rebuildCatalog } from "../../../db/mailbox/rebuild.ts";
 import { parseMessageFile, type StoredMessage } from "../message-file.ts";
 import { isMessageId } from "../refs.ts";
@@ -49,16 +49,12 @@ export function openIndex(run: RepairRun): WorkingIndex {
   return { catalog, rebuild, beside, saved, lost: true };
 }
 
-/** Closes the new catalog and puts it in place of the old, which is kept. Returns where the old one is, or null. */
-export function placeIndex(
-  { deps, paths, stamp }: RepairRun,
-  { catalog, rebuild }: WorkingIndex,
-  beside: string,
-) {
+/** Closes the new catalog and puts a copy of it in place of the old, which is kept. Returns where that is, or null. */
+export function placeIndex({ deps, paths, stamp }: RepairRun, { catalog }: WorkingIndex, beside: string) {
   const { files } = deps;
-  rebuild.flush();
+  const whole = `${beside}.whole`;
+  snapshotDatabase(beside, whole);
   catalog.close();
-  for (const ending of ["-wal", "-shm"]) files.remove("mail.index-log-removed", beside + ending);
   const kept = join(paths.quarantine, stamp);
   const wasThere = files.exists(paths.index);
   files.ensureDirectory("mail.quarantine", kept);
@@ -66,7 +62,7 @@ export function placeIndex(
     const from = paths.index + ending;
     if (files.exists(from)) files.rename("mail.index-kept", from, join(kept, `index.sqlite${ending}`));
   }
-  files.place("mail.index-placed", beside, paths.index);
+  files.place("mail.index-placed", whole, paths.index);
   return wasThere ? join(kept, "index.sqlite") : null;
 }
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Catalog } from "../../../db/mailbox/catalog.ts";
-import { salvageRows } from "../../../db/mailbox/inspect.ts";
+import { salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { type MailboxState, openMailboxState, type StateRow } from "../../../db/mailbox/state.ts";
 import { type Flags, type StateUpkeep, upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import { bodyOf } from "../message-file.ts";
@@ -38,11 +38,13 @@ export async function repairMailbox(
   try {
     const seeding = { files, root: run.paths.root, catalog, state, registration: mailbox.registration };
     result = await makeWhole(run, seeding, mailbox, isSound ? new Map() : salvageFlags(place));
-    upkeepOfState(state.store).flush();
+    if (!isSound) snapshotDatabase(path, `${path}.whole`);
   } finally {
     state.close();
+    if (!isSound)
+      for (const ending of ["", "-wal", "-shm"]) files.remove("mail.state-dropped", path + ending);
   }
-  if (!isSound) putInPlace(run, mailbox, path, place);
+  if (!isSound) putInPlace(run, mailbox, `${path}.whole`, place);
   return result;
 }
 
@@ -157,7 +159,6 @@ function putInPlace(
 ): void {
   const { files } = run.deps;
   const { stamp } = run;
-  for (const ending of ["-wal", "-shm"]) files.remove("mail.state-log-removed", made + ending);
   if (state.kind === "absent" && files.exists(place)) {
     // Its owner has looked meanwhile and begun anew: that one is in use.
     files.remove("mail.state-dropped", made);

@@ -70,7 +70,9 @@ async function repair(run: RepairRun): Promise<RepairResult> {
     if (index.beside !== null) backup = placeIndex(run, index, index.beside);
   } finally {
     index.catalog.close();
-    if (index.beside !== null) deps.files.remove("mail.index-dropped", index.beside);
+    for (const ending of index.beside === null ? [] : ["", "-wal", "-shm", ".whole"]) {
+      deps.files.remove("mail.index-dropped", index.beside + ending);
+    }
   }
   initMailRoot(deps, root);
   const catalog = openCatalog({ ...deps, path: paths.index });

@@ -159,6 +159,9 @@ function windowOption(session: string, name: string, value: string): string[] {
 const SESSION = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
+/** Where a shell's line finds the standard tools, also when the person's PATH has none of them. */
+export const standardPath = "PATH=$PATH:/usr/bin:/bin";
+
 /**
  * The POSIX shell script that becomes the pane's first process. The trap keeps this shell when an interrupt
  * key reaches the whole foreground group before the program has taken the terminal over; the program itself
@@ -171,7 +174,7 @@ export function launchScript(path: string, program: PaneProgram): string {
   });
   return [
     "#!/bin/sh",
-    `rm -f -- ${quoteShell(path)}`,
+    `${standardPath} rm -f -- ${quoteShell(path)}`,
     "trap : INT QUIT",
     "(",
     `  cd -- ${quoteShell(program.workdir)} || exit`,
@@ -193,7 +196,11 @@ const fallingBack = [
  * Nothing of a person's is begun in such a pane, since the next program takes it without asking; and no key of
  * theirs ends it.
  */
-const waiting = ["trap '' INT QUIT", "printf '[waiting for the next turn]\\n'", "exec sleep 2147483647"];
+const waiting = [
+  "trap '' INT QUIT",
+  "printf '[waiting for the next turn]\\n'",
+  `${standardPath} exec sleep 2147483647`,
+];
 
 /** An argument that tmux expands as a format; a `;` at its end would be eaten as a separator. */
 function quoteFormat(text: string): string {

@@ -4,7 +4,7 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
 import { PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
-import { quoteShell } from "./tmux-launch.ts";
+import { quoteShell, standardPath } from "./tmux-launch.ts";
 import { exactWindow } from "./tmux-protocol.ts";
 
 /** What runs in the window, once it is known which window that is. */
@@ -35,7 +35,7 @@ export interface WindowDeps {
 }
 
 /** Long enough to be told what to run, short enough not to stay when whoever opened it has died. */
-const placeholder = ["/bin/sh", "-c", "exec sleep 60"];
+const placeholder = ["/bin/sh", "-c", `${standardPath} exec sleep 60`];
 
 /**
  * Opens a window named `name` in the background, beside the agent's, and runs `program` in it, which may depend on
@@ -130,8 +130,9 @@ function windowScript(path: string, program: WindowProgram): string {
     .map(([name, value]) => `export ${name}=${quoteShell(value)}`);
   return [
     "#!/bin/sh",
-    `rm -f -- ${quoteShell(path)}`,
-    "for name in $(env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p'); do unset \"$name\"; done",
+    `${standardPath} rm -f -- ${quoteShell(path)}`,
+    `names=$(${standardPath}; env | sed -n 's/^\\([A-Za-z_][A-Za-z0-9_]*\\)=.*/\\1/p')`,
+    'for name in $names; do unset "$name"; done',
     ...exports,
     `cd -- ${quoteShell(program.workdir)} || exit`,
     `exec ${program.command.map(quoteShell).join(" ")} 2>>${quoteShell(program.errorPath)}`,

@@ -191,7 +191,7 @@ export const streamEndpoints = {
     path: "/v1/events",
     summary: "Follow what happens, as server-sent events",
     description:
-      "State transitions (terminal_state), request transitions and lifecycle, each with its position as `id`. Resume with Last-Event-ID or `after`; without either only what is to come is told. A comment every 15 s of silence keeps the connection.",
+      "State transitions (terminal_state), request transitions, what a headless turn says (turn_event, numbered by turn_seq) and its end (turn_finished), and lifecycle, each with its position as `id`. Resume with Last-Event-ID or `after`; without either only what is to come is told. A comment every 15 s of silence keeps the connection.",
     query: Strict({
       after: Type.Optional(
         Type.Integer({ minimum: 0, description: "tell what follows this position; 0 tells all" }),

@@ -137,14 +137,19 @@ export function createProcesses(deps: { steps: Steps }): Processes {
         ...{ stdin: "pipe", stdout: "pipe", stderr: "pipe" },
       } as const);
       deps.steps.after(label);
-      const ignore = (outcome: unknown) => {
-        if (outcome instanceof Promise) outcome.catch(() => {});
+      const attempt = (act: () => unknown) => {
+        try {
+          const outcome = act();
+          if (outcome instanceof Promise) outcome.catch(() => {});
+        } catch {
+          // The child closed its input, or has gone.
+        }
       };
       return {
         pid: child.pid,
         give(input) {
-          if (input !== null) ignore(child.stdin.write(input));
-          ignore(child.stdin.end());
+          if (input !== null) attempt(() => child.stdin.write(input));
+          attempt(() => child.stdin.end());
         },
         stdout: child.stdout,
         stderr: child.stderr,

@@ -90,14 +90,21 @@ export function createBridge(deps: BridgeDeps): Bridge {
   }
 
   async function carry(at: TurnDirectory, running: StreamedProcess, pump: OutputPump): Promise<void> {
-    const streams = Promise.all([pump.stdout(running.stdout), pump.stderr(running.stderr)]);
+    let trouble: string | null = null;
+    const streams = Promise.all([pump.stdout(running.stdout), pump.stderr(running.stderr)]).catch(
+      (error: unknown) => {
+        // A tool whose output cannot be kept must not work on unseen.
+        trouble = `its output could not be kept: ${messageOf(error)}`;
+        stopChild();
+      },
+    );
     const end = await running.exited;
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const cancel = clock.after(drainMs, resolve);
     await Promise.race([streams, late]);
     cancel();
     const { summary, lastStderr } = pump.finish();
-    settle(at, summary, { ...end, lastStderr });
+    settle(at, summary, { ...end, lastStderr: trouble ?? lastStderr });
   }
 
   /** Writes the final state; `facts.error` stands for a tool that never ran. */

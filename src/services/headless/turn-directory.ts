@@ -88,6 +88,9 @@ export interface TurnDirectories {
   list(limit: number): TurnDirectory[];
 }
 
+/** Turns that a file system may date alike. */
+const sameMoment = 8;
+
 const turnIdPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
 export function createTurnDirectories(deps: { files: Files; sessionRoot: string }): TurnDirectories {
@@ -123,10 +126,11 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
       all()
         .map((turn) => ({ turn, writtenMs: files.stat(turn.paths.request)?.modifiedMs ?? 0 }))
         .sort((left, right) => right.writtenMs - left.writtenMs)
-        .slice(0, limit)
+        .slice(0, limit + sameMoment)
         .map(({ turn }) => ({ turn, index: turn.request()?.turn_index ?? -1 }))
         .filter(({ index }) => index >= 0)
         .sort((left, right) => right.index - left.index)
+        .slice(0, limit)
         .map(({ turn }) => turn),
   };
 }

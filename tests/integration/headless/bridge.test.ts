@@ -191,3 +191,21 @@ describe("turn directories", () => {
     expect(lab.reader.events("turn-2", { after: 0, limit: 1 })).toBeNull();
   });
 });
+
+test("a tool that closes its input at once, with a large prompt, ends its turn as it says", async () => {
+  using lab = setup();
+  const says = 'exec <&-; echo \'{"type":"end","status":"success"}\'';
+  const prompt = "x".repeat(8 * 1024 * 1024);
+  const turn = lab.turns.create(lab.request({ executable: "/bin/sh", args: ["-c", says], prompt }));
+  await lab.bridge.run(turn.paths.folder);
+  expect(turn.result()).toMatchObject({ status: "completed", returncode: 0 });
+});
+
+test("a prompt of 8 MB reaches the tool whole", async () => {
+  using lab = setup();
+  const says = 'printf \'{"type":"answer","text":"%s"}\\n{"type":"end","status":"success"}\\n\' $(wc -c)';
+  const prompt = "x".repeat(8 * 1024 * 1024);
+  const turn = lab.turns.create(lab.request({ executable: "/bin/sh", args: ["-c", says], prompt }));
+  await lab.bridge.run(turn.paths.folder);
+  expect(turn.result()?.history_summary).toBe(String(prompt.length));
+});

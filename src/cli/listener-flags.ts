@@ -17,6 +17,25 @@ export const listenerFlags = {
   },
 } satisfies Flags;
 
+/** The same of the server over all agents. */
+export const coordinatorListenerFlags = {
+  host: {
+    type: "string",
+    valueHint: "ADDRESS",
+    description: "address to listen on (default 127.0.0.1); anything but loopback needs SVC_COORD_TOKEN",
+  },
+  port: {
+    type: "string",
+    valueHint: "PORT",
+    description: "port to listen on (default 9891); 0 takes a free one",
+  },
+  "allow-unauthenticated": {
+    type: "boolean",
+    description:
+      "serve an address other than loopback without a token: whoever reaches it drives every agent",
+  },
+} satisfies Flags;
+
 export interface ListenerWish {
   host?: string | undefined;
   port?: number | undefined;
@@ -46,7 +65,7 @@ export function readListenerWish(
   };
 }
 
-function toPort(name: string, text: string | undefined): number | undefined {
+export function toPort(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
@@ -67,6 +86,7 @@ export function chooseListener(
   wish: ListenerWish,
   desired: Pick<DesiredConfig, "desired_host" | "desired_port"> | null,
   access: { token: string | undefined; allowUnauthenticated: boolean },
+  server = { tokenVariable: "SVC_GATEWAY_TOKEN", drives: "the agent" },
 ): ListenerChoice {
   const host = wish.host ?? desired?.desired_host ?? "127.0.0.1";
   const port = wish.port ?? desired?.desired_port ?? 0;
@@ -75,11 +95,11 @@ export function chooseListener(
   if (!access.allowUnauthenticated) {
     throw new ServiceError(
       "precondition_failed",
-      `refusing to listen on ${host} without a token: set SVC_GATEWAY_TOKEN, or say --allow-unauthenticated`,
+      `refusing to listen on ${host} without a token: set ${server.tokenVariable}, or say --allow-unauthenticated`,
     );
   }
   return {
     ...choice,
-    warning: `listening on ${host} WITHOUT authentication: whoever reaches it drives the agent`,
+    warning: `listening on ${host} WITHOUT authentication: whoever reaches it drives ${server.drives}`,
   };
 }

@@ -5,14 +5,18 @@ import { createProcessIo } from "./process-io.ts";
 import { rootFlags } from "./shared-flags.ts";
 import { versionText } from "./version.ts";
 
-/** The one API over all agents. So far it knows who they are. */
 const root = group({
   name: "svc-coord",
-  description: "All agents of this user in one place.",
-  examples: ["svc-coord list --json"],
+  description: "One API over all agents of this user.",
+  examples: ["svc-coord serve", "svc-coord list --json"],
   args: rootFlags,
-  subCommands: { list: () => import("./commands/agents-list.ts").then((module) => module.default) },
+  subCommands: {
+    list: () => import("./commands/agents-list.ts").then((module) => module.default),
+    serve: () => import("./commands/coord/serve.ts").then((module) => module.default),
+  },
 });
 
+// An executable starts itself as a gateway or a turn under this word, whatever it is called.
+if (process.argv[2] === "gateway") await import("./svc-gateway.ts");
 process.exitCode = await runProgram(root, versionText(), process.argv.slice(2), createProcessIo());
 process.exit();

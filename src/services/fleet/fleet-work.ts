@@ -40,6 +40,8 @@ type Outcome = Pick<AgentSubmission, "detail"> & Partial<AgentSubmission>;
 /** An interrupt overtakes what waits (ruling 8): it is done soon or something is wrong. */
 const interruptMs = 15_000;
 const lookEveryMs = 25;
+/** How long a terminal may take to stand still. */
+const settleMs = 3000;
 
 export function createFleetWork(deps: FleetWorkDeps): FleetWork {
   const { directory, links, clock, ids } = deps;
@@ -95,9 +97,16 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
   }
 
   async function typed(agent: KnownAgent, text: string): Promise<Outcome> {
-    const outcome = await deps.terminals.drive(openedAgent(agent), (terminal) =>
-      terminal.submit({ prompt: text, policy: "turn_boundary", begin: () => {}, onEvidence: () => {} }),
-    );
+    const outcome = await deps.terminals.drive(openedAgent(agent), async (terminal) => {
+      // A terminal that was only now looked at is not stable yet.
+      await terminal.waitFor("ready", { timeoutMs: settleMs, signal: new AbortController().signal });
+      return terminal.submit({
+        prompt: text,
+        policy: "turn_boundary",
+        begin: () => {},
+        onEvidence: () => {},
+      });
+    });
     switch (outcome.outcome) {
       case "submitted":
         return { detail: "given to its terminal directly; no gateway serves it" };

@@ -3,12 +3,16 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createEventSource } from "./event-source.ts";
 import type { GatewayClient } from "./gateway-client.ts";
-import type { GatewayLink } from "./gateway-link.ts";
+
+/** A gateway that was found, or why none was. */
+export type Reached =
+  | { state: "healthy"; client: GatewayClient }
+  | { state: "stale" | "absent"; why: string };
 
 export interface FollowOptions {
   clock: Clock;
   /** Asked before each connection: a gateway that comes back may listen elsewhere. */
-  link: () => Promise<GatewayLink>;
+  link: () => Promise<Reached>;
   /** Position after which events are told; null for those from the first connection on. */
   afterSeq: number | null;
   signal: AbortSignal;

@@ -1,6 +1,10 @@
 import type { TerminalState } from "../../protocol/terminal.ts";
+import type { Clock } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Locks } from "../../system/locks.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { FoundAgent } from "../sessions/find.ts";
+import { sessionPaths } from "../sessions/roots.ts";
 
 type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
 
@@ -14,4 +18,118 @@ export interface PassiveTerminals {
    */
   drive<T>(agent: Session, work: (terminal: Agent) => Promise<T>): Promise<T>;
   stop(): Promise<void>;
+}
+
+/** An agent with a connection to its terminal. */
+export interface WatchedTerminal {
+  agent: Agent;
+  start(): void;
+  /** Resolves when something is known of the terminal, or after `timeoutMs`. */
+  firstLook(timeoutMs: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface Watched {
+  terminal: WatchedTerminal;
+  known: Promise<void>;
+  /** How many use it at this moment. */
+  uses: number;
+  cancelEnd: () => void;
+}
+
+const firstLookMs = 3000;
+
+/**
+ * One connection for each watched terminal, made by the first look and ended when nobody looked for `idleMs`. At most
+ * `most` at once: the one that was not looked at for the longest time makes room.
+ */
+export function createPassiveTerminals(deps: {
+  open: (agent: Session) => WatchedTerminal;
+  locks: Pick<Locks, "tryTake">;
+  clock: Clock;
+  idleMs?: number;
+  most?: number;
+}): PassiveTerminals {
+  const { clock, idleMs = 60_000, most = 16 } = deps;
+  /** The last used one last. */
+  const watched = new Map<string, Watched>();
+
+  /** A relaunched agent is watched anew. */
+  const keyOf = ({ manifest, sessionRoot }: Session) => `${sessionRoot} ${manifest.registry_generation_id}`;
+
+  async function end(key: string): Promise<void> {
+    const one = watched.get(key);
+    watched.delete(key);
+    one?.cancelEnd();
+    await one?.terminal.stop();
+  }
+
+  /** False when all that are watched are in use. */
+  function makeRoom(): boolean {
+    if (watched.size < most) return true;
+    const idle = [...watched].find(([, { uses }]) => uses === 0);
+    if (!idle) return false;
+    void end(idle[0]);
+    return true;
+  }
+
+  function watch(agent: Session): Watched | null {
+    const key = keyOf(agent);
+    const before = watched.get(key);
+    if (before) {
+      watched.delete(key);
+      watched.set(key, before);
+      return before;
+    }
+    if (!makeRoom()) return null;
+    const terminal = deps.open(agent);
+    terminal.start();
+    const one: Watched = { terminal, known: terminal.firstLook(firstLookMs), uses: 0, cancelEnd: () => {} };
+    watched.set(key, one);
+    return one;
+  }
+
+  async function using<T>(agent: Session, work: (terminal: Agent) => T | Promise<T>): Promise<T | null> {
+    const one = watch(agent);
+    if (!one) return null;
+    one.cancelEnd();
+    one.uses += 1;
+    try {
+      await one.known;
+      return await work(one.terminal.agent);
+    } finally {
+      one.uses -= 1;
+      if (one.uses === 0) one.cancelEnd = clock.after(idleMs, () => void end(keyOf(agent)));
+    }
+  }
+
+  return {
+    async state(agent) {
+      try {
+        return await using(agent, (terminal) => terminal.terminalState());
+      } catch {
+        return null;
+      }
+    },
+    async drive(agent, work) {
+      const unreachable = (why: string) =>
+        new ServiceError("unavailable", `"${agent.manifest.agent_name}" cannot be driven directly: ${why}`);
+      // Every gateway of the session takes this lock first.
+      const lock = deps.locks.tryTake(`${sessionPaths(agent.sessionRoot).runRoot}/gateway.lock`);
+      if (!lock) throw unreachable("a gateway serves it");
+      try {
+        const done = await using(agent, async (terminal) => ({ result: await work(terminal) }));
+        if (!done) throw unreachable("too many terminals are in use");
+        return done.result;
+      } catch (error) {
+        if (error instanceof ServiceError) throw error;
+        throw unreachable(messageOf(error));
+      } finally {
+        lock.release();
+      }
+    },
+    async stop() {
+      await Promise.all([...watched.keys()].map(end));
+    },
+  };
 }

@@ -1,0 +1,39 @@
+import { untilStopped } from "../../../system/signals.ts";
+import { command } from "../../command.ts";
+import { createCoordinator } from "../../coordinator.ts";
+import { chooseListener, coordinatorListenerFlags, toPort } from "../../listener-flags.ts";
+import { warn } from "../../narrate.ts";
+import { openWorld } from "../../world.ts";
+
+const defaultPort = 9891;
+
+export default command({
+  name: "serve",
+  description: "Serve one API over all agents of this user, until stopped",
+  examples: ["svc-coord serve", "svc-coord serve --port 0 --json"],
+  args: coordinatorListenerFlags,
+  async run({ args, inherited, io }) {
+    const { token, warning, ...listener } = chooseListener(
+      { host: args.host, port: toPort("--port", args.port) ?? defaultPort },
+      null,
+      { token: io.env["SVC_COORD_TOKEN"], allowUnauthenticated: args["allow-unauthenticated"] },
+      { tokenVariable: "SVC_COORD_TOKEN", drives: "every agent" },
+    );
+    if (warning) await warn(io, warning);
+    const world = openWorld(io, inherited);
+    const ended = Promise.withResolvers<number>();
+    const stop = async () => {
+      await coordinator.stop();
+      ended.resolve(0);
+    };
+    const coordinator = createCoordinator({ world, io, ...listener, token, onShutdown: () => void stop() });
+    const stopped = untilStopped(stop);
+    const instance = await coordinator.start();
+    const line =
+      inherited["json"] === true
+        ? JSON.stringify({ event: "ready", ...instance })
+        : `all agents are served at ${instance.api_base_url} (documented at ${instance.api_base_url}/docs)\nCtrl-C ends the server; the agents live on.`;
+    await io.writeOut(`${line}\n`);
+    return Promise.race([stopped, ended.promise]);
+  },
+});

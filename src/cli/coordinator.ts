@@ -1,0 +1,199 @@
+import type { CoordinatorInstance } from "../protocol/coordinator.ts";
+import { coordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
+import { defaultTimings } from "../protocol/terminal.ts";
+import { type CoordinatorApp, createCoordinatorApp } from "../routes/coordinator/app.ts";
+import { describeFault } from "../routes/http/errors.ts";
+import { hostRule, maxBodyBytes } from "../routes/http/gate.ts";
+import { createFileLog } from "../services/diagnostics/gateway-log.ts";
+import { attachGateway } from "../services/fleet/attach-gateway.ts";
+import {
+  coordinatorPaths,
+  publishCoordinator,
+  retireCoordinator,
+} from "../services/fleet/coordinator-files.ts";
+import { createDirectory } from "../services/fleet/directory.ts";
+import { createFleetEvents } from "../services/fleet/fleet-events.ts";
+import { createFleetLaunch } from "../services/fleet/fleet-launch.ts";
+import { createFleetTurns } from "../services/fleet/fleet-turns.ts";
+import { createFleetView } from "../services/fleet/fleet-view.ts";
+import { createFleetWork } from "../services/fleet/fleet-work.ts";
+import { createForward } from "../services/fleet/forward.ts";
+import { createLinks } from "../services/fleet/links.ts";
+import { createLiveness } from "../services/fleet/liveness.ts";
+import { createPassiveTerminals } from "../services/fleet/passive-terminals.ts";
+import { headlessProvider } from "../services/headless/providers.ts";
+import { profileFor } from "../services/terminal/profile.ts";
+import { timestampNow } from "../system/clock.ts";
+import { ServiceError } from "../system/errors.ts";
+import { type HttpServer, listen } from "../system/http-server.ts";
+import { giveMailbox } from "./agent-mailbox.ts";
+import type { CliIo } from "./command.ts";
+import { createGatewayAgent } from "./gateway-agent.ts";
+import { readProfiles, type World } from "./world.ts";
+
+export interface CoordinatorOptions {
+  world: World;
+  io: Pick<CliIo, "env" | "cwd" | "home">;
+  host: string;
+  port: number;
+  /** What callers must show, or null to let in whoever reaches the address. */
+  token: string | null;
+  /** Asked for by a caller of the shutdown route. */
+  onShutdown: () => void;
+}
+
+export interface Coordinator {
+  app: CoordinatorApp;
+  /** Binds and serves. Throws `conflict` when the port is taken or another process holds its folder. */
+  start(): Promise<CoordinatorInstance>;
+  /** Lets what is under way finish. Agents and gateways live on. */
+  stop(): Promise<void>;
+}
+
+const stopGraceMs = 2000;
+/** The answer to a shutdown is still given. */
+const shutdownMs = 100;
+
+/** The composition root of the coordination server. */
+export function createCoordinator(options: CoordinatorOptions): Coordinator {
+  const { world, io } = options;
+  const { system, roots, registry, tools, tmuxFor } = world;
+  const { clock, ids, files, processes } = system;
+  let paths = coordinatorPaths(roots.runtimeRoot, options.host, options.port);
+  const log = { line: (text: string) => fileLog?.line(text) };
+  let fileLog: ReturnType<typeof createFileLog> | null = null;
+  let server: HttpServer | null = null;
+  let instance: CoordinatorInstance | null = null;
+  let lock: { release(): void } | null = null;
+
+  const directory = createDirectory({ files, clock, registry, registryRoot: roots.registryRoot });
+  const links = createLinks({ files, clock, processes, env: io.env });
+  const liveness = createLiveness({ clock, tmuxFor });
+  const profiles = readProfiles(system, io.env);
+  const terminals = createPassiveTerminals({
+    locks: world.locks,
+    clock,
+    open: ({ manifest, sessionRoot }) =>
+      createGatewayAgent({
+        ...{ system, manifest, sessionRoot, log },
+        profile: profileFor(manifest.tool, profiles),
+        timings: defaultTimings,
+        events: { append: () => {}, subscribe: () => () => {} },
+        env: io.env,
+        bridgeCommand: [],
+      }),
+  });
+  const settling = { clock, files, processes, locks: world.locks, providerOf: headlessProvider };
+  const turns = createFleetTurns({
+    ...settling,
+    ...{ directory, links, ids },
+    async attach(agent) {
+      const { link } = await attachGateway(world, agent, { executionMode: "detached_process" });
+      return link.client;
+    },
+  });
+  const events = createFleetEvents({ directory, links, clock, ids });
+  const current = () => {
+    if (!instance) throw new ServiceError("unavailable", "the server is still starting");
+    return instance;
+  };
+  const app = createCoordinatorApp({
+    services: {
+      view: createFleetView({
+        directory,
+        links,
+        liveness,
+        terminals,
+        files,
+        clock,
+        processes,
+        tools,
+        tmuxFor,
+      }),
+      work: createFleetWork({ directory, links, terminals, turns, stopping: world, clock, ids }),
+      turns,
+      launches: createFleetLaunch({
+        ...{ directory, tools, files, ids },
+        launching: world,
+        stopping: world,
+        apiBaseUrl: () => current().api_base_url,
+        giveMailbox: (agent, { filesystem_root, principal_id, address }) =>
+          giveMailbox(world, io, agent, {
+            rootFlag: filesystem_root,
+            principalId: principal_id,
+            address,
+            mode: "safe",
+          }),
+      }),
+      forward: createForward({ directory, links, clock }),
+      events,
+      server: {
+        instance: current,
+        shutdown: () => void clock.after(shutdownMs, options.onShutdown),
+      },
+    },
+    gate: { allowsHost: hostRule(options.host), allowedOrigins: [], token: options.token },
+    faults: {
+      report(error) {
+        const id = ids.hex(8);
+        const { message, stack } = describeFault(error);
+        fileLog?.line("internal error", { error_id: id, message, stack });
+        return id;
+      },
+    },
+  });
+
+  /** The folder bears the port that was really bound. */
+  function settle(port: number): void {
+    paths = coordinatorPaths(roots.runtimeRoot, options.host, port);
+    for (const folder of [paths.runRoot, paths.logRoot]) {
+      files.ensureDirectory("file:coordinator-folder", folder);
+    }
+    lock = world.locks.tryTake(paths.lock);
+    if (!lock) throw new ServiceError("conflict", `another coordination server holds ${paths.root}`);
+    fileLog = createFileLog({ files, clock, path: paths.log });
+  }
+
+  return {
+    app,
+    async start() {
+      // The first request of a process takes several milliseconds longer than the second.
+      await app.fetch(new Request(`http://127.0.0.1${coordinatorEndpoints.health.path}`));
+      server = listen({
+        fetch: app.fetch,
+        host: options.host,
+        port: options.port,
+        // Our own refusal of a large body comes first and says why.
+        maxBodyBytes: maxBodyBytes + 65_536,
+        clock,
+      });
+      try {
+        settle(server.port);
+      } catch (error) {
+        await server.stop(0);
+        throw error;
+      }
+      const name = options.host.includes(":") ? `[${options.host}]` : options.host;
+      instance = {
+        schema_version: 1,
+        status: "ok",
+        pid: processes.selfPid(),
+        api_base_url: `http://${name}:${server.port}`,
+        server_root: paths.root,
+        started_at_utc: timestampNow(clock),
+      };
+      publishCoordinator(files, paths, instance, options.token);
+      fileLog?.line("coordination server started", { base_url: instance.api_base_url, pid: instance.pid });
+      return instance;
+    },
+    async stop() {
+      fileLog?.line("coordination server stopping");
+      if (instance) retireCoordinator(files, paths);
+      await events.stop();
+      await server?.stop(stopGraceMs);
+      await terminals.stop();
+      fileLog?.close();
+      lock?.release();
+    },
+  };
+}

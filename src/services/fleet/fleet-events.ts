@@ -1,0 +1,219 @@
+import type { FleetEvent } from "../../protocol/coordinator.ts";
+import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import type { Ids } from "../../system/ids.ts";
+import { createLoop } from "../../system/lifecycle.ts";
+import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
+import type { FleetEvents } from "./fleet-stream.ts";
+import { followEvents } from "./follow-events.ts";
+import type { Links } from "./links.ts";
+
+export interface FollowedFleet extends FleetEvents {
+  stop(): Promise<void>;
+}
+
+const mostKept = 20_000;
+const heartbeatMs = 15_000;
+const lookEveryMs = 1000;
+/** For a reader that comes back soon. */
+const lingerMs = 60_000;
+/** Each is one connection, and a process has 256. */
+const mostFollowed = 160;
+
+interface Follower {
+  generation: string;
+  abort: AbortController;
+  ended: Promise<void>;
+}
+
+/**
+ * Follows every live gateway while somebody reads. What comes is kept in the order of its coming under a position of
+ * our own, `<this process>-<number>`; where a gateway's log was read to is kept beside it, so that nothing is missed or
+ * told twice when a gateway or the last reader comes back.
+ */
+export function createFleetEvents(deps: {
+  directory: Directory;
+  links: Links;
+  clock: Clock;
+  ids: Ids;
+}): FollowedFleet {
+  const { directory, links, clock } = deps;
+  const origin = deps.ids.hex(4);
+  const closed = new AbortController();
+  const followers = new Map<string, Follower>();
+  /** By agent: position in its gateway's log; null for one that was there before us and told nothing yet. */
+  const positions = new Map<string, number | null>();
+  const seen = new Map<string, { lifecycle: string; generation: string }>();
+  const kept: FleetEvent[] = [];
+  const readers = new Set<() => void>();
+  let lastSeq = 0;
+  let first = true;
+  let cancelLinger = () => {};
+
+  function tell(agent: KnownAgent | null, kind: string, fields: Record<string, unknown> = {}): void {
+    lastSeq += 1;
+    kept.push({
+      at_utc: timestampNow(clock),
+      ...fields,
+      kind,
+      agent_id: agent?.record.agent_id ?? null,
+      agent_name: agent?.record.agent_name ?? null,
+      tracked_agent_id: agent?.identity.tracked_agent_id ?? null,
+    });
+    if (kept.length > mostKept) kept.splice(0, kept.length - mostKept);
+    for (const wake of [...readers]) wake();
+  }
+
+  function begin(agent: KnownAgent): void {
+    const { agent_id: id, generation_id: generation } = agent.record;
+    const found = openedAgent(agent);
+    const abort = new AbortController();
+    let connected = false;
+    const ended = followEvents({
+      clock,
+      signal: abort.signal,
+      afterSeq: positions.get(id) ?? null,
+      async link() {
+        const link = await links.to(found);
+        return link.state === "live"
+          ? { state: "healthy", client: link.client }
+          : { state: "absent", why: link.why };
+      },
+      onConnected() {
+        connected = true;
+        tell(agent, "gateway_connected");
+      },
+      onLost(why) {
+        links.doubt(found);
+        if (connected) tell(agent, "gateway_lost", { detail: why });
+        connected = false;
+      },
+      onEvent(event) {
+        positions.set(id, event.seq);
+        tell(agent, event.kind, { ...event, gateway_seq: event.seq });
+      },
+    }).catch(() => {});
+    followers.set(id, { generation, abort, ended });
+  }
+
+  function end(id: string): void {
+    followers.get(id)?.abort.abort();
+    followers.delete(id);
+  }
+
+  /** What the registry says of an agent, told when it changes. */
+  function note(agent: KnownAgent): void {
+    const { agent_id: id, generation_id: generation, lifecycle } = agent.record;
+    const before = seen.get(id);
+    seen.set(id, { lifecycle: lifecycle.state, generation });
+    if (!before && !first) tell(agent, "agent_seen", { lifecycle_state: lifecycle.state });
+    if (before && (before.lifecycle !== lifecycle.state || before.generation !== generation)) {
+      tell(agent, "agent_changed", { lifecycle_state: lifecycle.state });
+    }
+    // Of an agent that came while we looked everything is news, of an earlier one only what is to come.
+    if (!positions.has(id)) positions.set(id, first ? null : 0);
+  }
+
+  const loop = createLoop({
+    clock,
+    async turn() {
+      const agents = directory.agents();
+      const ids = new Set(agents.map(({ record }) => record.agent_id));
+      for (const agent of agents) {
+        note(agent);
+        const { agent_id: id, generation_id: generation } = agent.record;
+        const follower = followers.get(id);
+        const served = agent.found !== null && links.claims(agent.found);
+        if (follower && (!served || follower.generation !== generation)) end(id);
+        if (served && !followers.has(id) && followers.size < mostFollowed) begin(agent);
+      }
+      for (const id of [...seen.keys()].filter((one) => !ids.has(one))) {
+        end(id);
+        seen.delete(id);
+        tell(null, "agent_gone", { gone_agent_id: id });
+      }
+      first = false;
+      return lookEveryMs;
+    },
+    onError: () => {},
+  });
+
+  async function rest(): Promise<void> {
+    await loop.stop();
+    for (const id of [...followers.keys()]) end(id);
+  }
+
+  /** A reader may come while the loop still ends. */
+  async function linger(): Promise<void> {
+    await rest();
+    if (readers.size > 0 && !closed.signal.aborted) loop.start();
+  }
+
+  function enter(wake: () => void): () => void {
+    cancelLinger();
+    readers.add(wake);
+    loop.start();
+    return () => {
+      readers.delete(wake);
+      if (readers.size === 0) cancelLinger = clock.after(lingerMs, () => void linger());
+    };
+  }
+
+  /** The number of a position that is still kept, or null. */
+  function seqOf(after: string): number | null {
+    const match = new RegExp(`^${origin}-(\\d{1,15})$`).exec(after);
+    const seq = match ? Number(match[1]) : -1;
+    return seq >= lastSeq - kept.length && seq <= lastSeq ? seq : null;
+  }
+
+  const idOf = (seq: number) => `${origin}-${seq}`;
+
+  function gap(reason: string): FleetEvent {
+    const nobody = { agent_id: null, agent_name: null, tracked_agent_id: null };
+    const why: Record<string, unknown> = { reason };
+    return { kind: "stream_gap", at_utc: timestampNow(clock), ...nobody, ...why };
+  }
+
+  return {
+    async *follow({ after, signal: callers }) {
+      const signal = AbortSignal.any([callers, closed.signal]);
+      let wake = () => {};
+      const leave = enter(() => wake());
+      let at = after === null ? lastSeq : seqOf(after);
+      try {
+        if (at === null) {
+          at = lastSeq;
+          yield { item: "event", id: idOf(at), event: gap("the position is not kept any more") };
+        }
+        while (!signal.aborted) {
+          if (at < lastSeq - kept.length) {
+            at = lastSeq;
+            yield { item: "event", id: idOf(at), event: gap("read too slowly") };
+          }
+          const event = kept[kept.length - (lastSeq - at)];
+          if (event) {
+            at += 1;
+            yield { item: "event", id: idOf(at), event };
+            continue;
+          }
+          const nap = new AbortController();
+          const woken = new Promise<boolean>((resolve) => {
+            wake = () => resolve(true);
+          });
+          const silence = sleep(clock, heartbeatMs, AbortSignal.any([nap.signal, signal]));
+          const some = await Promise.race([woken, silence.then(() => false)]);
+          nap.abort();
+          if (!some && !signal.aborted) yield { item: "heartbeat" };
+        }
+      } finally {
+        leave();
+      }
+    },
+    async stop() {
+      closed.abort();
+      cancelLinger();
+      const ends = [...followers.values()].map(({ ended }) => ended);
+      await rest();
+      await Promise.all(ends);
+    },
+  };
+}

@@ -7,6 +7,7 @@ import { until } from "../support/until.ts";
 
 // Kills at random moments. More turns, or those of a failed run again:
 // SVC_FAULT_TURNS=1000 SVC_FAULT_SEED=7 bun test --timeout 7200000 tests/faults/turns-killed.test.ts
+// SVC_FAULT_EXECUTABLE names a compiled svc-gateway to be hit instead of the source.
 const turns = Number(process.env["SVC_FAULT_TURNS"] ?? 60);
 const seed = Number(process.env["SVC_FAULT_SEED"] ?? 1);
 
@@ -50,7 +51,10 @@ async function begin(agent: HeadlessAgentLab, index: number, random: () => numbe
 test(
   `of ${turns} turns each has exactly one final state and none runs twice, whatever is killed (seed ${seed})`,
   async () => {
-    await using agent = await launchHeadless({ name: "target" });
+    await using agent = await launchHeadless({
+      name: "target",
+      executable: process.env["SVC_FAULT_EXECUTABLE"],
+    });
     const random = randomFrom(seed);
     const begun: Begun[] = [];
     for (let index = 1; index <= turns; index++) begun.push(await begin(agent, index, random));

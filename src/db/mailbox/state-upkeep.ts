@@ -1,4 +1,4 @@
-import { asc, eq, gt, sql } from "drizzle-orm";
+import { and, asc, eq, gt, sql } from "drizzle-orm";
 import { messageState } from "./state/schema.ts";
 import type { StateRow, StateStore } from "./state.ts";
 
@@ -10,10 +10,10 @@ export interface StateUpkeep {
   /** How many messages lie in each box, by name. */
   boxes(): { box: string; count: number }[];
   remove(rows: readonly Pick<StateRow, "seq">[]): void;
-  /** Gives rows the flags that were read elsewhere. */
-  restoreFlags(rows: readonly (Pick<StateRow, "messageId"> & Flags)[]): void;
-  /** Notes where links really are; null where there is none. */
-  noteLinks(rows: readonly { seq: number; box: string | null }[]): void;
+  /** Gives rows the flags that were read elsewhere, unless they are no longer as they were `seen`. */
+  restoreFlags(rows: readonly { seen: StateRow; flags: Flags }[]): void;
+  /** Notes where links really are, null where there is none, unless another has noted it since `was`. */
+  noteLinks(rows: readonly { seq: number; was: string | null; box: string | null }[]): void;
   /** Whether the full-text search can be relied on as far as it goes. */
   textIsSound(): boolean;
   /** Empties the full-text search. */
@@ -63,24 +63,31 @@ export function upkeepOfState(store: StateStore): StateUpkeep {
     },
     restoreFlags(rows) {
       store.write("sql:mail-state-restored", () => {
-        for (const { messageId, isRead, isAnswered, isStarred, isDeleted, boxName } of rows) {
-          const flags = {
-            isRead,
-            isAnswered,
-            isStarred,
-            isDeleted,
-            boxName,
-            isArchived: boxName === "archive",
-          };
-          db.update(messageState).set(flags).where(eq(messageState.messageId, messageId)).run();
+        for (const { seen, flags } of rows) {
+          const { isRead, isAnswered, isStarred, isDeleted, boxName } = flags;
+          const isArchived = boxName === "archive";
+          db.update(messageState)
+            .set({ isRead, isAnswered, isStarred, isDeleted, boxName, isArchived })
+            .where(
+              and(
+                eq(messageState.seq, seen.seq),
+                eq(messageState.boxName, seen.boxName),
+                eq(messageState.isRead, seen.isRead),
+                eq(messageState.isAnswered, seen.isAnswered),
+              ),
+            )
+            .run();
         }
       });
     },
     noteLinks(rows) {
       if (rows.length === 0) return;
       store.write("sql:mail-links-noted", () => {
-        for (const { seq, box } of rows) {
-          db.update(messageState).set({ linkBox: box }).where(eq(messageState.seq, seq)).run();
+        for (const { seq, was, box } of rows) {
+          db.update(messageState)
+            .set({ linkBox: box })
+            .where(and(eq(messageState.seq, seq), sql`link_box IS ${was}`))
+            .run();
         }
       });
     },

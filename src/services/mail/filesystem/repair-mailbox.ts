@@ -4,7 +4,7 @@ import { salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { type MailboxState, openMailboxState, type StateRow } from "../../../db/mailbox/state.ts";
 import { type Flags, type StateUpkeep, upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import { bodyOf } from "../message-file.ts";
-import { inbox, isArchived } from "../view-state.ts";
+import { inbox, isArchived, sent } from "../view-state.ts";
 import type { RepairRun } from "./repair-report.ts";
 import type { SurveyedMailbox } from "./repair-survey.ts";
 import { canonicalPath, stateFileName } from "./root-paths.ts";
@@ -61,12 +61,14 @@ async function makeWhole(
   const unknownLinks = [...mailbox.links].filter(([id]) => state.get(id) === null);
   seedMailbox(seeding);
   const fromLinks = unknownLinks.flatMap(([id, boxes]) => {
-    const row = salvaged.has(id) ? null : state.get(id);
-    return row ? [{ ...row, ...flagsIn(row, boxes) }] : [];
+    const seen = salvaged.has(id) ? null : state.get(id);
+    const flags = seen && flagsIn(seen, boxes);
+    return flags ? [{ seen, flags }] : [];
   });
-  const fromOld = [...salvaged].flatMap(([messageId, flags]) =>
-    state.get(messageId) ? [{ messageId, ...flags }] : [],
-  );
+  const fromOld = [...salvaged].flatMap(([messageId, flags]) => {
+    const seen = state.get(messageId);
+    return seen ? [{ seen, flags }] : [];
+  });
   upkeep.restoreFlags([...fromLinks, ...fromOld]);
   await run.breathe({ step: `links of ${address}`, done: 0, total: null });
   mendLinks(run, upkeep, mailbox, state);
@@ -76,10 +78,14 @@ async function makeWhole(
   return { restored, defaulted: upkeep.count() - restored };
 }
 
-/** Whoever moved a message out of the inbox has seen it. */
-function flagsIn(row: StateRow, boxes: readonly string[]): Flags {
-  const box = boxes.find((one) => one !== inbox) ?? boxes[0] ?? row.boxName;
-  return { ...row, boxName: box, isRead: row.isRead || box !== inbox };
+/**
+ * Where a link says that its message was moved, which whoever did it has seen; null where it says no more than the
+ * row. A link in the box where mail arrives may be older than the row.
+ */
+function flagsIn(row: StateRow, boxes: readonly string[]): Flags | null {
+  const arrival = new Set<string>([inbox, sent]);
+  const box = boxes.find((one) => !arrival.has(one));
+  return box === undefined || !arrival.has(row.boxName) ? null : { ...row, boxName: box, isRead: true };
 }
 
 function salvageFlags(path: string): Map<string, Flags> {
@@ -119,7 +125,7 @@ function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox
       ]);
       const [kept = null, ...surplus] = [...candidates].filter((box) => lasting(box, row));
       for (const box of surplus) files.remove("mail.link-removed", linkPath(box, row.messageId));
-      return kept === row.linkBox ? [] : [{ seq: row.seq, box: kept }];
+      return kept === row.linkBox ? [] : [{ seq: row.seq, was: row.linkBox, box: kept }];
     });
     upkeep.noteLinks(moved);
   }

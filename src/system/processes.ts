@@ -117,9 +117,14 @@ export function createProcesses(deps: { steps: Steps }): Processes {
         pid: child.pid,
         write(text) {
           if (!open) return;
-          child.stdin.write(text);
-          const flushed = child.stdin.flush();
-          if (flushed instanceof Promise) flushed.catch(gone);
+          try {
+            for (const done of [child.stdin.write(text), child.stdin.flush()]) {
+              if ((done as unknown) instanceof Promise) Promise.resolve(done).catch(gone);
+            }
+          } catch {
+            // The child has gone, and its exit is told in a moment.
+            gone();
+          }
         },
         closeInput: () => {
           open = false;

@@ -72,7 +72,7 @@ function copyInto(source: number, to: string, { maxBytes, durable = true }: Copy
   }
 }
 
-function whyClosed(error: unknown): "absent" | "unreadable" | "not_regular" {
+export function whyClosed(error: unknown): "absent" | "unreadable" | "not_regular" {
   const code = (error as { code?: string }).code;
   if (code === "ENOENT" || code === "ENOTDIR") return "absent";
   if (code === "ELOOP" || code === "ENXIO") return "not_regular";

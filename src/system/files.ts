@@ -23,6 +23,7 @@ import {
 import { dirname, join } from "node:path";
 import { type CopyResult, copyRegular } from "./copy-regular.ts";
 import type { Ids } from "./ids.ts";
+import { type OpenedRegular, openRegular } from "./open-regular.ts";
 import type { Steps } from "./steps.ts";
 
 /**
@@ -37,6 +38,8 @@ export interface Files {
   readPart(path: string, start: number, end: number): Uint8Array;
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
   stat(path: string): FileFacts | null;
+  /** A regular file to be sent elsewhere; a link, a pipe or a larger file is refused. */
+  openRegular(path: string, options: { maxBytes: number }): OpenedRegular;
   /** Whether this user may make files in the folder at `path`. */
   writable(path: string): boolean;
   /** True when `path` itself is a symbolic link, whatever it points to. */
@@ -118,6 +121,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
         }
       );
     },
+    openRegular,
     writable: (path) => {
       try {
         accessSync(path, constants.W_OK | constants.X_OK);

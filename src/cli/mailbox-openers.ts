@@ -1,5 +1,6 @@
 import type { MailboxOpeners } from "../services/mail/binding.ts";
 import { createFilesystemOpener } from "../services/mail/binding-filesystem.ts";
+import { createJmapOpener } from "../services/mail/binding-jmap.ts";
 import { type MailRootDeps, openMailRoot } from "../services/mail/filesystem/root.ts";
 
 /** How the mailbox of each transport is opened; what is not in here answers 422. */
@@ -9,5 +10,6 @@ export function mailboxOpeners(deps: MailRootDeps): MailboxOpeners {
       files: deps.files,
       openRoot: (root) => openMailRoot(deps, root),
     }),
+    jmap: createJmapOpener(deps),
   };
 }

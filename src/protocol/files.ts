@@ -84,6 +84,11 @@ export const MailboxBinding = Type.Object(
     filesystem_root: Type.Optional(Type.String()),
     mailbox_kind: Type.Optional(Words(["in_root", "symlink"])),
     mailbox_path: Type.Optional(Nullable(Type.String())),
+    jmap_url: Type.Optional(Type.String()),
+    management_url: Type.Optional(Nullable(Type.String())),
+    login_identity: Type.Optional(Type.String()),
+    credential_ref: Type.Optional(Type.String({ description: "names a secret; never the secret" })),
+    credential_file: Type.Optional(Type.String({ description: "additional: where the session keeps it" })),
   },
   open,
 );

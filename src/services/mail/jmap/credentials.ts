@@ -1,0 +1,64 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { type Static, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { ServiceError } from "../../../system/errors.ts";
+import type { Files } from "../../../system/files.ts";
+import type { JmapLogin } from "./client.ts";
+
+/**
+ * Logins of mail servers, each in a file of its own (0600) that a binding names. They stand nowhere else: not in a
+ * manifest, a log or an error. Source: spec/mailbox-agui.md B, A10.
+ */
+export const JmapCredential = Type.Object({
+  credential_ref: Type.String(),
+  login_identity: Type.String(),
+  password: Type.String({ minLength: 1 }),
+});
+export type JmapCredential = Static<typeof JmapCredential>;
+
+/** Names the login of an address at a server, the same every time. Pure. */
+export function toCredentialRef(url: string, address: string): string {
+  const slug = address
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "")
+    .slice(0, 60);
+  const digest = createHash("sha256").update(`${url}\n${address}`).digest("hex").slice(0, 16);
+  return `jmap-${slug}-${digest}`;
+}
+
+/** Where a login is kept for all sessions, and where the copy that one session works with. Pure. */
+export function credentialPaths(options: { runtimeRoot: string; sessionRoot: string; ref: string }) {
+  const name = `${options.ref}.json`;
+  return {
+    shared: join(options.runtimeRoot, "mailbox-credentials", "jmap", name),
+    session: join(options.sessionRoot, "mailbox-secrets", name),
+  };
+}
+
+export function writeCredential(files: Files, path: string, credential: JmapCredential): void {
+  files.ensureDirectory("mail-credential.folder", join(path, ".."));
+  files.write("mail-credential", path, `${JSON.stringify(credential, null, 2)}\n`);
+}
+
+/** Throws `transport_failed` without a word of what stands in the file. */
+export function readLogin(files: Pick<Files, "read">, path: string): JmapLogin {
+  const text = files.read(path);
+  const parsed = text === null ? null : parseCredential(text);
+  if (!parsed)
+    throw new ServiceError(
+      "transport_failed",
+      "the file with the login of the mail server is missing or damaged",
+    );
+  return { identity: parsed.login_identity, password: parsed.password };
+}
+
+function parseCredential(text: string): JmapCredential | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Value.Check(JmapCredential, value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,135 @@
+import type { Selection } from "../../../db/mailbox/state.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import { type Boxes, boxToList, mailboxGet, readBoxes, toBoxes } from "./boxes.ts";
+import type { JmapClient } from "./client.ts";
+import { emailIdOf, isCut } from "./message.ts";
+import { newestFirst, positionAfter, toFilter, toldAt } from "./query.ts";
+import { BodyGet, EmailGet, EmailQuery, emailProperties, type JmapEmail, MailboxGet } from "./wire.ts";
+
+type Position = NonNullable<Selection["after"]>;
+
+/** Messages as they are now, with the boxes of the same moment. Throws ServiceError. */
+export interface EmailReader {
+  /** In the order of `refs`. Throws `not_found` when one of them is not here. */
+  get(refs: readonly string[]): Promise<{ emails: JmapEmail[]; boxes: Boxes }>;
+  /** `next`: where more begins, or null. Throws `invalid_request` for a box that nobody has. */
+  page(
+    plan: Selection,
+    options: { body: boolean },
+  ): Promise<{
+    emails: JmapEmail[];
+    boxes: Boxes;
+    next: Position | null;
+  }>;
+}
+
+/** A longer body is fetched by itself, whole. */
+const bodyBytes = 256 * 1024;
+/** Most messages that are asked for at a time. */
+const pageSize = 256;
+
+export function createEmailReader(client: JmapClient): EmailReader {
+  let known: Boxes | null = null;
+
+  const bodyArgs = (maxBodyValueBytes: number) => ({ fetchTextBodyValues: true, maxBodyValueBytes });
+
+  /** Puts the whole text in the place of one that was cut. */
+  async function whole(emails: readonly JmapEmail[]): Promise<JmapEmail[]> {
+    const ids = emails.filter(isCut).map(({ id }) => id);
+    if (ids.length === 0) return [...emails];
+    const args = { properties: ["id", "bodyValues"], fetchTextBodyValues: true };
+    const full = new Map<string, JmapEmail["bodyValues"]>();
+    for (const id of ids) {
+      const answers = await client.call([["Email/get", { ...args, ids: [id] }, "whole"]], { safe: true });
+      const [found] = answers.of(BodyGet, "Email/get", "whole").list;
+      if (found) full.set(id, found.bodyValues);
+    }
+    return emails.map((email) => ({ ...email, bodyValues: full.get(email.id) ?? email.bodyValues ?? null }));
+  }
+
+  async function fetchPage(
+    boxId: string,
+    plan: Selection,
+    after: Position | null,
+    body: boolean,
+    size: number,
+  ) {
+    const told = toldAt(after);
+    const query = {
+      filter: toFilter(boxId, plan, after),
+      sort: newestFirst,
+      // Those that were told are skipped below; one more tells whether there is a next page.
+      limit: size + 1 + told.length,
+    };
+    const get = {
+      "#ids": { resultOf: "query", name: "Email/query", path: "/ids" },
+      properties: emailProperties,
+      ...(body ? bodyArgs(bodyBytes) : {}),
+    };
+    const answers = await client.call(
+      [["Email/query", query, "query"], ["Email/get", get, "get"], mailboxGet("boxes")],
+      { safe: true },
+    );
+    const boxes = toBoxes(answers.of(MailboxGet, "Mailbox/get", "boxes").list);
+    known = boxes;
+    if (boxes.idOf(plan.box) !== boxId) return null;
+    const { ids } = answers.of(EmailQuery, "Email/query", "query");
+    const byId = new Map(answers.of(EmailGet, "Email/get", "get").list.map((email) => [email.id, email]));
+    const skipped = new Set(told);
+    // What was destroyed between the two is not there any more.
+    const found = ids.flatMap((id) => (skipped.has(id) ? [] : (byId.get(id) ?? [])));
+    return { emails: found.slice(0, size), more: found.length > size, boxes };
+  }
+
+  return {
+    async get(refs) {
+      const ids = refs.map(emailIdOf);
+      const { maxObjects } = await client.session();
+      if (ids.length > maxObjects) {
+        throw new ServiceError("invalid_request", `at most ${maxObjects} messages at a time`);
+      }
+      const args = { ids, properties: emailProperties, ...bodyArgs(bodyBytes) };
+      const answers = await client.call([["Email/get", args, "get"], mailboxGet("boxes")], { safe: true });
+      const byId = new Map(answers.of(EmailGet, "Email/get", "get").list.map((email) => [email.id, email]));
+      const emails = ids.map((id) => {
+        const email = byId.get(id);
+        if (!email) throw new ServiceError("not_found", "this mailbox holds no such message");
+        return email;
+      });
+      known = toBoxes(answers.of(MailboxGet, "Mailbox/get", "boxes").list);
+      return { emails: await whole(emails), boxes: known };
+    },
+    async page(plan, { body }) {
+      const { maxObjects } = await client.session();
+      const emails: JmapEmail[] = [];
+      let position = plan.after;
+      for (;;) {
+        // What is not known yet may have been made since.
+        if (known?.idOf(plan.box) === undefined) known = await readBoxes(client);
+        const boxes: Boxes = known;
+        const boxId = boxToList(boxes, plan.box);
+        if (boxId === null) return { emails, boxes, next: null };
+        const wanted = plan.limit === null ? pageSize : plan.limit - emails.length;
+        const room = Math.max(1, maxObjects - 1 - toldAt(position).length);
+        const page = await fetchPage(boxId, plan, position, body, Math.min(wanted, pageSize, room)).catch(
+          (error: unknown) => {
+            known = null;
+            throw error;
+          },
+        );
+        // The box is another one by now.
+        if (page === null) continue;
+        emails.push(...page.emails);
+        position = positionAfter(page.emails, position);
+        const enough = plan.limit !== null && emails.length >= plan.limit;
+        if (!page.more || enough) {
+          return {
+            emails: body ? await whole(emails) : emails,
+            boxes: page.boxes,
+            next: page.more ? position : null,
+          };
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { type Clock, sleep } from "../../../system/clock.ts";
+import { createLoop } from "../../../system/lifecycle.ts";
+import type { JmapClient } from "./client.ts";
+import { EmailChanges, EmailState } from "./wire.ts";
+
+/** How often a server that pushes nothing is asked whether mail came. */
+export const defaultPollMs = 5000;
+
+const firstLookMs = 500;
+const maxRetryMs = 60_000;
+/** A server pings twice in this time: one that is silent longer is gone. */
+const silenceMs = 75_000;
+/** A server that offers no stream may offer one later. */
+const streamRetryMs = 600_000;
+
+/**
+ * Rings after mail may have come: by the server's event stream where it has one, else by asking for changes every
+ * `pollMs`. Rings also whenever the server is reached again. Failures are met with growing pauses, at most a minute,
+ * and told to nobody: whoever reads mail meets them too. Returns the function that ends it.
+ */
+export function watchArrivals(deps: {
+  client: JmapClient;
+  clock: Clock;
+  pollMs: number;
+  ring: () => void;
+}): () => void {
+  const { client, clock, ring, pollMs } = deps;
+  let known: string | null = null;
+  let failures = 0;
+  let noStreamUntilMs = 0;
+  let begun = false;
+
+  async function turn(signal: AbortSignal): Promise<number | null> {
+    if (!begun) {
+      begun = true;
+      return firstLookMs;
+    }
+    try {
+      const pauseMs = await look(signal);
+      failures = 0;
+      return pauseMs;
+    } catch {
+      failures += 1;
+      known = null;
+      return Math.min(maxRetryMs, 1000 * 2 ** Math.min(failures - 1, 6));
+    }
+  }
+
+  async function look(signal: AbortSignal): Promise<number> {
+    if (clock.monotonicMs() >= noStreamUntilMs) {
+      const followed = await follow(signal);
+      if (followed || signal.aborted) return 0;
+      noStreamUntilMs = clock.monotonicMs() + streamRetryMs;
+    }
+    if (await changed()) ring();
+    return pollMs;
+  }
+
+  /** Resolves at the end of the stream with true, or with false when there is none. */
+  async function follow(signal: AbortSignal): Promise<boolean> {
+    const silence = new AbortController();
+    const both = AbortSignal.any([signal, silence.signal]);
+    const stream = await client.openEvents(["Email", "EmailDelivery"], both);
+    if (stream === null) return false;
+    // What came before the stream began is told by no event.
+    ring();
+    let cancel = () => {};
+    const heard = () => {
+      cancel();
+      cancel = clock.after(silenceMs, () => silence.abort());
+    };
+    heard();
+    try {
+      const read = createEventReader();
+      const decoder = new TextDecoder();
+      for await (const chunk of stream) {
+        heard();
+        if (read(decoder.decode(chunk, { stream: true })).includes("state")) ring();
+      }
+    } catch (error) {
+      if (!silence.signal.aborted) throw error;
+    } finally {
+      cancel();
+    }
+    await sleep(clock, 1000, signal);
+    return true;
+  }
+
+  async function changed(): Promise<boolean> {
+    if (known === null) {
+      const answers = await client.call([["Email/get", { ids: [] }, "state"]], { safe: true });
+      known = answers.of(EmailState, "Email/get", "state").state;
+      return true;
+    }
+    const answers = await client.call([["Email/changes", { sinceState: known }, "changes"]], { safe: true });
+    const { newState, created, hasMoreChanges } = answers.of(EmailChanges, "Email/changes", "changes");
+    known = hasMoreChanges ? null : newState;
+    return created.length > 0 || hasMoreChanges;
+  }
+
+  const loop = createLoop({ clock, turn, onError: () => {} });
+  loop.start();
+  return () => void loop.stop();
+}
+
+/** Takes pieces of an event stream and gives the names of the events that are whole. Pure but for what it keeps. */
+export function createEventReader(): (piece: string) => string[] {
+  let rest = "";
+  let name = "";
+  let data = false;
+  return (piece) => {
+    const lines = (rest + piece).split(/\r\n|\n|\r(?!$)/);
+    rest = lines.pop() ?? "";
+    const whole: string[] = [];
+    for (const line of lines) {
+      if (line === "") {
+        if (data) whole.push(name || "message");
+        name = "";
+        data = false;
+      } else if (line.startsWith("event:")) name = line.slice(6).trim();
+      else if (line.startsWith("data:")) data = true;
+    }
+    return whole;
+  };
+}

@@ -1,0 +1,52 @@
+import type { Selection } from "../../../db/mailbox/state.ts";
+import { parseTimestamp, toTimestamp } from "../../../system/clock.ts";
+import { keyword } from "./message.ts";
+import type { JmapEmail } from "./wire.ts";
+
+/**
+ * Pages of a box. A server tells times in whole seconds and its order of ids is its own, so a position is a second
+ * with the messages of it that were told already; `messageId` of a cursor holds them. Pure.
+ */
+
+type Position = NonNullable<Selection["after"]>;
+
+/** Newest first; of one second the server decides, always the same way. */
+export const newestFirst = [
+  { property: "receivedAt", isAscending: false },
+  { property: "id", isAscending: false },
+];
+
+/** All conditions hold on the server, before it counts to the limit. */
+export function toFilter(boxId: string, plan: Selection, after: Position | null): Record<string, unknown> {
+  const flag = (name: string, wanted: boolean | null) =>
+    wanted === null ? [] : [wanted ? { hasKeyword: name } : { notKeyword: name }];
+  return {
+    operator: "AND",
+    conditions: [
+      { inMailbox: boxId },
+      ...flag(keyword.read, plan.read),
+      ...flag(keyword.answered, plan.answered),
+      ...(plan.sinceUtc === null ? [] : [{ after: wholeSecond(plan.sinceUtc, Math.ceil) }]),
+      ...(after === null ? [] : [{ before: wholeSecond(after.createdAtUtc, (second) => second + 1) }]),
+    ],
+  };
+}
+
+export function toldAt(position: Position | null): string[] {
+  return position === null ? [] : position.messageId.split(",");
+}
+
+/** Where the next page begins; `page`: the messages of this one, at least one. */
+export function positionAfter(page: readonly JmapEmail[], before: Position | null): Position | null {
+  const last = page.at(-1);
+  if (!last) return before;
+  const told = page.filter(({ receivedAt }) => receivedAt === last.receivedAt).map(({ id }) => id);
+  const earlier = before?.createdAtUtc === last.receivedAt ? toldAt(before) : [];
+  return { createdAtUtc: last.receivedAt, messageId: [...earlier, ...told].join(",") };
+}
+
+/** A time as servers take it. */
+function wholeSecond(timestamp: string, round: (seconds: number) => number): string {
+  const seconds = round((parseTimestamp(timestamp) ?? 0) / 1000);
+  return toTimestamp(seconds * 1000).replace(".000+00:00", "Z");
+}

@@ -1,0 +1,221 @@
+import { createHash } from "node:crypto";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
+import type { Ids } from "../../../system/ids.ts";
+import { sent } from "../view-state.ts";
+import type { Blob } from "./attachments.ts";
+import { type Boxes, drafts, ensureBoxes } from "./boxes.ts";
+import type { Answers, Invocation, JmapClient } from "./client.ts";
+import { firstRefusal, toSetFailure } from "./failures.ts";
+import { keyword, toWireBody } from "./message.ts";
+import { EmailGet, EmailQuery, emailProperties, IdentityGet, type JmapEmail, SetReply } from "./wire.ts";
+
+export interface Outgoing {
+  to: readonly string[];
+  cc: readonly string[];
+  subject: string;
+  body: string;
+  attachments: readonly Blob[];
+  inReplyTo: readonly string[];
+  references: readonly string[];
+}
+
+/**
+ * Hands messages over to the server's mail system. A message is a draft until it was taken, and in `sent` from then
+ * on, so that none looks sent that is not. Every message has an id of ours: where an answer got lost, `send` looks
+ * for it, and a second `send` of the same message completes the first instead of sending twice. Throws
+ * `invalid_request` for what the server will not send, else `transport_failed` whose message says what became of it.
+ */
+export interface Submission {
+  send(message: Outgoing): Promise<{ email: JmapEmail; boxes: Boxes }>;
+}
+
+/** Messages whose fate is not known are few; the oldest is forgotten. */
+const maxUnsettled = 100;
+
+export function createSubmission(deps: { client: JmapClient; ids: Ids; address: string }): Submission {
+  const { client, ids, address } = deps;
+  /** Message ids by what was to be sent. */
+  const unsettled = new Map<string, string>();
+
+  async function identity(): Promise<string> {
+    const { submits } = await client.session();
+    if (!submits) throw failed("the JMAP server takes no mail from this account now; nothing was sent");
+    const answers = await client.call([["Identity/get", { ids: null }, "who"]], { safe: true });
+    const { list } = answers.of(IdentityGet, "Identity/get", "who");
+    const own = list.find(({ email }) => email.toLowerCase() === address.toLowerCase()) ?? list[0];
+    if (!own) throw failed("the JMAP server knows no identity of this login; nothing was sent");
+    return own.id;
+  }
+
+  async function find(messageId: string, boxes: Boxes): Promise<{ email: JmapEmail; box: string } | null> {
+    const filter = { header: ["Message-ID", messageId] };
+    const calls: Invocation[] = [
+      ["Email/query", { filter, limit: 10 }, "found"],
+      [
+        "Email/get",
+        { "#ids": idsOf("found"), properties: emailProperties, fetchTextBodyValues: true },
+        "got",
+      ],
+    ];
+    const answers = await client.call(calls, { safe: true });
+    answers.of(EmailQuery, "Email/query", "found");
+    const { list } = answers.of(EmailGet, "Email/get", "got");
+    // Mail to oneself is in the inbox too.
+    for (const box of [sent, drafts]) {
+      const email = list.find(({ mailboxIds }) => mailboxIds[boxes.idOf(box) ?? ""] === true);
+      if (email) return { email, box };
+    }
+    return null;
+  }
+
+  /** `emailId`: a draft that is there, or the creation id of one. */
+  function submitCalls(emailId: string, identityId: string, boxes: Boxes): Invocation[] {
+    const moved = filed(boxes);
+    return [
+      [
+        "EmailSubmission/set",
+        { create: { it: { emailId, identityId } }, onSuccessUpdateEmail: { "#it": moved } },
+        "submitted",
+      ],
+      ["Email/get", { ids: [emailId], properties: emailProperties, fetchTextBodyValues: true }, "got"],
+    ];
+  }
+
+  async function create(message: Outgoing, messageId: string, boxes: Boxes) {
+    const identityId = await identity();
+    const draft = toDraft({ message, messageId, address, box: boxes.idOf(drafts) ?? "" });
+    const answers = await client.call(
+      [["Email/set", { create: { draft } }, "created"], ...submitCalls("#draft", identityId, boxes)],
+      { safe: false },
+    );
+    const created = answers.of(SetReply, "Email/set", "created");
+    const refusal = firstRefusal(created);
+    if (refusal) throw toSetFailure("the JMAP server does not take the message; nothing was sent", refusal);
+    return settle(answers, created.created?.["draft"]?.id ?? "", boxes);
+  }
+
+  async function resubmit(emailId: string, boxes: Boxes) {
+    const calls = submitCalls(emailId, await identity(), boxes);
+    return settle(await client.call(calls, { safe: false }), emailId, boxes);
+  }
+
+  /** What the server said about a message that it holds as a draft. */
+  async function settle(answers: Answers, emailId: string, boxes: Boxes) {
+    let refused: unknown = null;
+    try {
+      const refusal = firstRefusal(answers.of(SetReply, "EmailSubmission/set", "submitted"));
+      if (refusal) refused = toSetFailure("the message was not sent", refusal);
+    } catch (error) {
+      refused = error;
+    }
+    if (refused) throw await withdrawn(emailId, refused);
+    const unfiled =
+      !answers.has("Email/set", "submitted") ||
+      firstRefusal(answers.of(SetReply, "Email/set", "submitted")) !== null;
+    if (unfiled) await file(emailId, boxes);
+    const [email] = answers.of(EmailGet, "Email/get", "got").list;
+    if (!email) throw failed("the message was sent; its copy in the mailbox cannot be found");
+    return { email: unfiled ? { ...email, ...filedEmail(email, boxes) } : email, boxes };
+  }
+
+  /** Takes the draft away again, so that nobody takes it for mail that is on its way. */
+  async function withdrawn(emailId: string, reason: unknown): Promise<unknown> {
+    try {
+      const answers = await client.call([["Email/set", { destroy: [emailId] }, "gone"]], { safe: true });
+      if (firstRefusal(answers.of(SetReply, "Email/set", "gone")) === null) return reason;
+    } catch {
+      // What is told is why it was not sent.
+    }
+    return failed(`${messageOf(reason)}; it stands in ${drafts}`, reason);
+  }
+
+  async function file(emailId: string, boxes: Boxes): Promise<void> {
+    const update = { [emailId]: filed(boxes) };
+    const answers = await client.call([["Email/set", { update }, "filed"]], { safe: true });
+    const refusal = firstRefusal(answers.of(SetReply, "Email/set", "filed"));
+    if (refusal) throw toSetFailure(`the message was sent, but it stands in ${drafts} still`, refusal);
+  }
+
+  return {
+    async send(message) {
+      const key = digestOf(message);
+      const boxes = await ensureBoxes(client, [sent, drafts]);
+      const earlier = unsettled.get(key);
+      const messageId = earlier ?? `${ids.uuid()}@${address.slice(address.indexOf("@") + 1)}`;
+      try {
+        const found = earlier === undefined ? null : await find(messageId, boxes);
+        const result =
+          found === null
+            ? await create(message, messageId, boxes)
+            : found.box === sent
+              ? { email: found.email, boxes }
+              : await resubmit(found.email.id, boxes);
+        unsettled.delete(key);
+        return result;
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.data?.["reached"] !== true) throw error;
+        unsettled.set(key, messageId);
+        for (const old of [...unsettled.keys()].slice(0, -maxUnsettled)) unsettled.delete(old);
+        const found = await find(messageId, boxes).catch(() => null);
+        if (found?.box === sent) {
+          unsettled.delete(key);
+          return { email: found.email, boxes };
+        }
+        const where = found ? `; it stands in ${drafts}` : "";
+        throw failed(
+          `it is not known whether the message was sent${where}: sending the same again completes it (${messageOf(error)})`,
+          error,
+        );
+      }
+    },
+  };
+}
+
+const idsOf = (callId: string) => ({ resultOf: callId, name: "Email/query", path: "/ids" });
+
+/** The change that makes a draft a sent message. */
+function filed(boxes: Boxes): Record<string, true | null> {
+  return {
+    [`mailboxIds/${boxes.idOf(drafts)}`]: null,
+    [`mailboxIds/${boxes.idOf(sent)}`]: true,
+    [`keywords/${keyword.draft}`]: null,
+    [`keywords/${keyword.read}`]: true,
+  };
+}
+
+function filedEmail({ keywords }: JmapEmail, boxes: Boxes): Pick<JmapEmail, "mailboxIds" | "keywords"> {
+  return { mailboxIds: { [boxes.idOf(sent) ?? ""]: true }, keywords: { ...keywords, [keyword.read]: true } };
+}
+
+/** Pure. */
+export function toDraft(options: {
+  message: Outgoing;
+  messageId: string;
+  address: string;
+  box: string;
+}): Record<string, unknown> {
+  const { message, messageId, address, box } = options;
+  const { to, cc, subject, body, attachments, inReplyTo, references } = message;
+  const participants = (addresses: readonly string[]) => addresses.map((email) => ({ name: null, email }));
+  return {
+    mailboxIds: { [box]: true },
+    keywords: { [keyword.draft]: true, [keyword.read]: true },
+    messageId: [messageId],
+    from: participants([address]),
+    to: participants(to),
+    ...(cc.length === 0 ? {} : { cc: participants(cc) }),
+    ...(inReplyTo.length === 0 ? {} : { inReplyTo, references }),
+    subject,
+    textBody: [{ partId: "text", type: "text/plain" }],
+    bodyValues: { text: { value: toWireBody(body) } },
+    ...(attachments.length === 0 ? {} : { attachments }),
+  };
+}
+
+function digestOf(message: Outgoing): string {
+  return createHash("sha256").update(JSON.stringify(message)).digest("hex");
+}
+
+function failed(message: string, cause?: unknown): ServiceError {
+  return new ServiceError("transport_failed", message, cause === undefined ? {} : { cause });
+}

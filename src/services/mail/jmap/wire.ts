@@ -1,0 +1,91 @@
+import { type Static, Type } from "@sinclair/typebox";
+
+/** What is read of a server's answers; more may stand there. Source: RFC 8620, RFC 8621. */
+
+const Text = Type.String();
+const orNull = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) =>
+  Type.Optional(Type.Union([schema, Type.Null()]));
+
+export const JmapSessionBody = Type.Object({
+  apiUrl: Text,
+  uploadUrl: Text,
+  eventSourceUrl: orNull(Text),
+  state: Text,
+  primaryAccounts: Type.Record(Text, Text),
+  accounts: Type.Record(Text, Type.Object({ accountCapabilities: Type.Record(Text, Type.Unknown()) })),
+  capabilities: Type.Record(Text, Type.Unknown()),
+});
+
+const Address = Type.Object({ name: orNull(Text), email: Text });
+export type JmapAddress = Static<typeof Address>;
+
+const Part = Type.Object({
+  partId: orNull(Text),
+  blobId: orNull(Text),
+  size: Type.Optional(Type.Number()),
+  name: orNull(Text),
+  type: Type.Optional(Text),
+});
+
+export const JmapEmail = Type.Object({
+  id: Text,
+  threadId: Text,
+  mailboxIds: Type.Record(Text, Type.Boolean()),
+  keywords: Type.Record(Text, Type.Boolean()),
+  receivedAt: Text,
+  messageId: orNull(Type.Array(Text)),
+  references: orNull(Type.Array(Text)),
+  from: orNull(Type.Array(Address)),
+  to: orNull(Type.Array(Address)),
+  cc: orNull(Type.Array(Address)),
+  replyTo: orNull(Type.Array(Address)),
+  subject: orNull(Text),
+  preview: orNull(Text),
+  attachments: orNull(Type.Array(Part)),
+  textBody: orNull(Type.Array(Part)),
+  bodyValues: orNull(
+    Type.Record(Text, Type.Object({ value: Text, isTruncated: Type.Optional(Type.Boolean()) })),
+  ),
+});
+export type JmapEmail = Static<typeof JmapEmail>;
+
+/** What is asked of each message: the fields of `JmapEmail`. */
+export const emailProperties = Object.keys(JmapEmail.properties);
+
+export const EmailGet = Type.Object({
+  state: Text,
+  list: Type.Array(JmapEmail),
+  notFound: orNull(Type.Array(Text)),
+});
+export const BodyGet = Type.Object({ list: Type.Array(Type.Pick(JmapEmail, ["id", "bodyValues"])) });
+export const EmailState = Type.Object({ state: Text });
+export const EmailQuery = Type.Object({ ids: Type.Array(Text) });
+export const EmailChanges = Type.Object({
+  newState: Text,
+  hasMoreChanges: Type.Boolean(),
+  created: Type.Array(Text),
+});
+
+const SetError = Type.Object({ type: Text, description: orNull(Text) });
+export type SetError = Static<typeof SetError>;
+
+export const SetReply = Type.Object({
+  created: orNull(Type.Record(Text, Type.Object({ id: Text }))),
+  notCreated: orNull(Type.Record(Text, SetError)),
+  notUpdated: orNull(Type.Record(Text, SetError)),
+  notDestroyed: orNull(Type.Record(Text, SetError)),
+});
+export type SetReply = Static<typeof SetReply>;
+
+export const JmapBox = Type.Object({ id: Text, name: Text, role: orNull(Text), parentId: orNull(Text) });
+export type JmapBox = Static<typeof JmapBox>;
+export const MailboxGet = Type.Object({ list: Type.Array(JmapBox) });
+export const boxProperties = Object.keys(JmapBox.properties);
+
+export const IdentityGet = Type.Object({ list: Type.Array(Type.Object({ id: Text, email: Text })) });
+export const Uploaded = Type.Object({ blobId: Text, size: Type.Number() });
+export const MethodError = Type.Object({ type: Text, description: orNull(Text) });
+export const ApiReply = Type.Object({
+  methodResponses: Type.Array(Type.Tuple([Text, Type.Unknown(), Text])),
+  sessionState: Type.Optional(Text),
+});

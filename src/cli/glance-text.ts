@@ -1,0 +1,79 @@
+import { type Glance, mostUnread } from "../services/fleet/glance.ts";
+import { parseTimestamp } from "../system/clock.ts";
+
+export const glanceHeader = [
+  "NAME",
+  "ID",
+  "TOOL",
+  "STATE",
+  "AVAILABILITY",
+  "TURN",
+  "QUEUE",
+  "MAIL",
+  "LAST TURN",
+  "GATEWAY",
+] as const;
+
+/** One agent for `--json`. Pure. */
+export function toGlanceJson({ record, gone, answered, state, gatewayBaseUrl, unreadMail, problem }: Glance) {
+  return {
+    agent_name: record.agent_name,
+    agent_id: record.agent_id,
+    tool: record.identity.tool,
+    backend: record.identity.backend,
+    lifecycle_state: record.lifecycle.state,
+    session_gone: gone,
+    availability: state?.availability ?? "unavailable",
+    turn_phase: state?.turn.phase ?? "unknown",
+    queue_depth: state?.gateway?.queue_depth ?? null,
+    unread_mail: unreadMail,
+    last_turn: {
+      result: state?.last_turn.result ?? "unknown",
+      updated_at_utc: state?.last_turn.updated_at_utc ?? null,
+    },
+    answered,
+    gateway_base_url: gatewayBaseUrl,
+    tmux_session_name: record.terminal.current_session_name ?? null,
+    manifest_path: record.runtime.manifest_path,
+    session_root: record.runtime.session_root ?? null,
+    problem,
+  };
+}
+
+/** One agent as cells under `glanceHeader`; `?` where it did not answer in time. Pure. */
+export function toGlanceCells(glance: Glance, nowMs: number): string[] {
+  const row = toGlanceJson(glance);
+  const known = (text: string) => (glance.answered ? text : "?");
+  return [
+    row.agent_name,
+    row.agent_id,
+    row.tool,
+    row.session_gone ? "gone" : row.lifecycle_state,
+    known(row.availability),
+    known(row.turn_phase),
+    known(row.queue_depth === null ? "-" : String(row.queue_depth)),
+    known(unreadText(row.unread_mail)),
+    known(lastTurnText(row.last_turn, nowMs)),
+    row.problem ?? row.gateway_base_url ?? "-",
+  ];
+}
+
+function unreadText(unread: number | null): string {
+  if (unread === null) return "-";
+  return unread < mostUnread ? String(unread) : `${mostUnread}+`;
+}
+
+function lastTurnText(last: { result: string; updated_at_utc: string | null }, nowMs: number): string {
+  if (last.result === "none" || last.result === "unknown") return "-";
+  const atMs = last.updated_at_utc === null ? null : parseTimestamp(last.updated_at_utc);
+  return atMs === null ? last.result : `${last.result} ${ageText(nowMs - atMs)}`;
+}
+
+/** A span of time in its largest whole unit, as `12s` or `3h`. Pure. */
+export function ageText(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h`;
+  return `${Math.floor(seconds / 86_400)}d`;
+}

@@ -35,6 +35,12 @@ test("the gateway's app runs on Web-standard APIs alone, with all that it loads"
   expect(ties).toEqual([]);
 });
 
+test("the coordinator's app runs on Web-standard APIs alone, with all that it loads", async () => {
+  const { reached, ties } = await findRuntimeTies("src/routes/coordinator/app.ts");
+  expect(reached).toContain("src/protocol/forwarded-endpoints.ts");
+  expect(ties).toEqual([]);
+});
+
 test("a tie to a runtime is seen", async () => {
   const { ties } = await findRuntimeTies("src/system/system.ts");
   expect(ties).toContain("src/system/files.ts imports node:fs");

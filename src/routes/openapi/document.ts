@@ -135,6 +135,7 @@ function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer
 }
 
 const meanings: Record<string, string> = {
+  400: "A terminal agent has no such thing",
   404: "There is nothing of this name",
   409: "Not now: the state of the agent or the gateway forbids it",
   422: "The request is not valid, or this agent cannot do it",

@@ -71,21 +71,24 @@ export function createGatewayClient(deps: {
   baseUrl: string;
   token: string | null;
   respectProxyEnvironment: boolean;
+  /** Instead of the runtime's own: for a gateway in this very process. */
+  fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }): GatewayClient {
   const { clock, baseUrl, token } = deps;
+  const send = deps.fetch ?? fetch;
 
   const request = (
     url: string,
     init: { method: string; signal: AbortSignal; headers: Record<string, string>; body?: BodyInit },
   ) =>
-    fetch(url, {
+    send(url, {
       ...init,
       redirect: "error",
       headers: { ...init.headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
       ...(deps.respectProxyEnvironment ? {} : { proxy: false }),
     } as BunFetchRequestInit);
 
-  async function send(endpoint: Endpoint, url: string, body: unknown, timeoutMs: number) {
+  async function exchange(endpoint: Endpoint, url: string, body: unknown, timeoutMs: number) {
     const abort = new AbortController();
     const cancel = clock.after(timeoutMs, () => abort.abort(new Error(`no answer within ${timeoutMs} ms`)));
     try {
@@ -109,7 +112,7 @@ export function createGatewayClient(deps: {
       const url = toUrl(baseUrl, endpoint.path, options.params ?? {}, options.query ?? {});
       let answer: { status: number; text: string };
       try {
-        answer = await send(endpoint, url, options.body, timeoutMs);
+        answer = await exchange(endpoint, url, options.body, timeoutMs);
       } catch (error) {
         return { kind: "unreachable", detail: `${baseUrl}: ${messageOf(error)}` };
       }

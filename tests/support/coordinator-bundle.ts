@@ -1,0 +1,322 @@
+import type { AgentState, AgentStateDetail, AgentSubmission } from "../../src/protocol/agents.ts";
+import type { CoordinatorInstance, HeadlessLaunch } from "../../src/protocol/coordinator.ts";
+import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
+import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coordinator/app.ts";
+import type { CoordinatorServices } from "../../src/routes/coordinator/services.ts";
+import { hostRule } from "../../src/routes/http/gate.ts";
+import { aliasesOf, chooseAgent } from "../../src/services/fleet/aliases.ts";
+import type { Directory, KnownAgent } from "../../src/services/fleet/directory.ts";
+import {
+  toHeadlessDetail,
+  toHeadlessHistory,
+  toTerminalDetail,
+} from "../../src/services/fleet/fleet-detail.ts";
+import { createForward } from "../../src/services/fleet/forward.ts";
+import { createGatewayClient } from "../../src/services/fleet/gateway-client.ts";
+import type { FleetLink, Links } from "../../src/services/fleet/links.ts";
+import { toAgentState, toIdentity } from "../../src/services/fleet/projection.ts";
+import { toResolveLive } from "../../src/services/mail/resolve-live.ts";
+import { ServiceError } from "../../src/system/errors.ts";
+import { giveTerminal } from "./fake-terminal.ts";
+import { giveTurns } from "./fake-turns.ts";
+import { createGatewayBundle, type GatewayBundle } from "./gateway-bundle.ts";
+import { sampleManifest, sampleRecord } from "./session-samples.ts";
+
+/** A coordination server over agents in memory. `worker` has a real gateway app, `bare` none; `batch` is headless. */
+export interface CoordinatorBundle extends AsyncDisposable {
+  app: CoordinatorApp;
+  gateway: GatewayBundle;
+  terminal: ReturnType<typeof giveTerminal>;
+  /** What the services were asked for. */
+  asked: unknown[];
+  faults: unknown[];
+  /** Instead of the gateway's own answers. */
+  answer: { with: ((request: Request) => Promise<Response>) | null };
+  launched: HeadlessLaunch[];
+}
+
+const mailbox = {
+  transport: "filesystem",
+  principal_id: "SVC-worker",
+  address: "worker@svc.localhost",
+  bindings_version: "2026-01-01T00:00:00.000001+00:00",
+  filesystem_root: "/mail",
+};
+
+function known(name: string, session: string, headless: boolean, agentId = `id-${name}`): KnownAgent {
+  const facts = {
+    agentName: name,
+    agentId,
+    sessionId: session,
+    ...(headless
+      ? {
+          headless: {
+            backend: "demo_headless",
+            life: "life-1",
+            displayStyle: "plain",
+            displayDetail: "concise",
+            model: undefined,
+            reasoningLevel: undefined,
+          },
+        }
+      : {}),
+  };
+  const record = sampleRecord(facts);
+  const plain = sampleManifest(facts);
+  const manifest = { ...plain, launch_plan: { ...plain.launch_plan, mailbox } };
+  const found = {
+    record,
+    manifest,
+    manifestPath: `/sessions/${name}/manifest.json`,
+    sessionRoot: `/sessions/${name}`,
+  };
+  const identity = toIdentity({ ...found, lifecycleState: record.lifecycle.state, hasGateway: false });
+  return { record, identity, found, problem: null };
+}
+
+function fakeDirectory(agents: readonly KnownAgent[]): Directory {
+  return {
+    agents: () => agents,
+    resolve: (ref) =>
+      chooseAgent(
+        agents.filter(({ identity }) => aliasesOf(identity).includes(ref.trim())),
+        ref.trim(),
+      ),
+    refresh: () => {},
+  };
+}
+
+const turn: TurnStatusRecord = {
+  tracked_agent_id: "demo_headless-1",
+  turn_id: "turn-1",
+  turn_index: 1,
+  status: "completed",
+  started_at_utc: "2026-11-21T04:47:00.000+00:00",
+  completed_at_utc: "2026-11-21T04:48:00.000+00:00",
+  returncode: 0,
+  completion_source: "terminal_event",
+  stdout_path: "/sessions/batch/stdout.jsonl",
+  stderr_path: null,
+  status_path: null,
+  history_summary: "said hello",
+  error: null,
+};
+
+const instance: CoordinatorInstance = {
+  schema_version: 1,
+  status: "ok",
+  pid: 1,
+  api_base_url: "http://127.0.0.1:9891",
+  server_root: "/runtime/coordinators/127.0.0.1-9891",
+  started_at_utc: "2026-11-21T04:47:00.000+00:00",
+};
+
+export function createCoordinatorBundle(options: { token?: string } = {}): CoordinatorBundle {
+  const gateway = createGatewayBundle();
+  const terminal = giveTerminal(gateway.agent);
+  giveTurns(gateway.agent);
+  const agents = [
+    known("batch", "demo_headless-1", true),
+    known("bare", "local_interactive-2", false),
+    known("twin", "local_interactive-3", false, "id-twin-1"),
+    known("twin", "local_interactive-4", false, "id-twin-2"),
+    known("worker", "local_interactive-1", false),
+  ];
+  const directory = fakeDirectory(agents);
+  const asked: unknown[] = [];
+  const faults: unknown[] = [];
+  const launched: HeadlessLaunch[] = [];
+  const answer: CoordinatorBundle["answer"] = { with: null };
+  const client = createGatewayClient({
+    clock: gateway.clock,
+    baseUrl: "http://127.0.0.1:4000",
+    token: null,
+    respectProxyEnvironment: false,
+    fetch: async (url, init) => {
+      const request = new Request(url, init);
+      return answer.with ? answer.with(request) : gateway.app.fetch(request);
+    },
+  });
+  const live = { host: "127.0.0.1", port: 4000, protocol_version: "v1" as const };
+  const links: Links = {
+    to: async ({ manifest }): Promise<FleetLink> =>
+      manifest.agent_name === "worker" || manifest.agent_name === "batch"
+        ? {
+            state: "live",
+            instance: {
+              ...live,
+              schema_version: 1,
+              pid: 1,
+              execution_mode: "detached_process",
+              managed_agent_instance_epoch: 1,
+            },
+            client,
+          }
+        : { state: "none", claimed: false, why: "no gateway runs for this agent" },
+    claims: ({ manifest }) => manifest.agent_name === "worker",
+    doubt: () => {},
+  };
+  const opened = (ref: string) => {
+    const agent = directory.resolve(ref);
+    if (!agent.found) throw new ServiceError("unavailable", "its manifest is lost");
+    return { ...agent, found: agent.found };
+  };
+  const headlessOnly = (ref: string) => {
+    const agent = opened(ref);
+    if (agent.identity.transport === "headless") return agent;
+    throw new ServiceError("headless_only", "this is a terminal agent");
+  };
+  const stateOf = (ref: string): AgentState => {
+    const { found, record, identity } = opened(ref);
+    return toAgentState({
+      ...found,
+      lifecycleState: record.lifecycle.state,
+      liveness: "alive",
+      programPresent: true,
+      status: links.claims(found) ? gateway.board.status() : null,
+      terminal: identity.transport === "tui" ? terminal.state : null,
+      ...(identity.transport === "headless" ? { turns: { active: null, last: turn } } : {}),
+      diagnostics: [],
+    });
+  };
+  const turnOf = (ref: string, turnId: string) => {
+    headlessOnly(ref);
+    if (turnId !== turn.turn_id) throw new ServiceError("not_found", "no turn with this id");
+    return turn;
+  };
+  const services: CoordinatorServices = {
+    view: {
+      list: async ({ state }) => ({
+        agents: agents
+          .filter(({ record }) => state === undefined || record.lifecycle.state === state)
+          .map(({ identity }) => ({ ...identity, liveness: "alive" })),
+      }),
+      identity: async (ref) => directory.resolve(ref).identity,
+      state: async (ref) => stateOf(ref),
+      async detail(ref): Promise<AgentStateDetail> {
+        const state = stateOf(ref);
+        const { tracked_agent_id, identity } = state;
+        const detail =
+          identity.transport === "tui"
+            ? toTerminalDetail(state, terminal.state)
+            : toHeadlessDetail({
+                state,
+                turns: { active: null, last: turn },
+                status: null,
+                chat: null,
+                interruptedAt: () => null,
+              });
+        return { tracked_agent_id, identity, summary_state: state, detail };
+      },
+      async history(ref, limit) {
+        asked.push(["history", limit]);
+        const { identity } = opened(ref);
+        return {
+          tracked_agent_id: identity.tracked_agent_id,
+          entries: toHeadlessHistory([turn]).slice(0, limit),
+        };
+      },
+      async gateway(ref) {
+        opened(ref);
+        return gateway.board.status();
+      },
+      async resolveLive(ref) {
+        const { found } = opened(ref);
+        return toResolveLive(
+          mailbox,
+          links.claims(found) ? { instance: live, statePath: "/sessions/worker/gateway/state.json" } : null,
+        );
+      },
+    },
+    work: {
+      async submit(ref, request) {
+        asked.push(request);
+        const { identity } = opened(ref);
+        if (request.request_kind === "submit_prompt" && request.prompt === "REFUSE") {
+          return { kind: "refused", status: 409, body: { detail: "the gateway says no" } };
+        }
+        const body: AgentSubmission = {
+          success: true,
+          tracked_agent_id: identity.tracked_agent_id,
+          request_id: "mreq-00000000000a",
+          request_kind: request.request_kind,
+          disposition: request.request_kind === "interrupt" ? "no_op" : "accepted",
+          detail: "accepted",
+        };
+        return { kind: "done", body };
+      },
+      async stop(ref) {
+        const { identity } = opened(ref);
+        return { success: true, tracked_agent_id: identity.tracked_agent_id, detail: "stopped" };
+      },
+    },
+    turns: {
+      async submit(ref, submission) {
+        asked.push(submission);
+        const { tracked_agent_id } = headlessOnly(ref).identity;
+        return {
+          kind: "done",
+          body: {
+            success: true,
+            tracked_agent_id,
+            turn_id: "turn-1",
+            turn_index: 1,
+            status: "active",
+            detail: "begun",
+          },
+        };
+      },
+      read: async (ref, turnId) => turnOf(ref, turnId),
+      async events(ref, turnId, page) {
+        asked.push(["events", page]);
+        return { tracked_agent_id: turnOf(ref, turnId).tracked_agent_id, turn_id: turnId, entries: [] };
+      },
+      async artifact(ref, turnId, name, part) {
+        turnOf(ref, turnId);
+        asked.push([name, part]);
+        return [new TextEncoder().encode(`${name}\n`)];
+      },
+      async interrupt(ref) {
+        const { tracked_agent_id } = headlessOnly(ref).identity;
+        return { success: true, tracked_agent_id, detail: "no turn is running" };
+      },
+    },
+    launches: {
+      async launch(wish) {
+        launched.push(wish);
+        const { identity } = directory.resolve("batch");
+        return {
+          success: true,
+          tracked_agent_id: identity.tracked_agent_id,
+          identity,
+          manifest_path: "/sessions/batch/manifest.json",
+          session_root: "/sessions/batch",
+          detail: "it waits for its first turn",
+        };
+      },
+    },
+    forward: createForward({ directory, links, clock: gateway.clock }),
+    events: {
+      async *follow({ after }) {
+        asked.push(["follow", after]);
+        const nobody = { agent_id: null, agent_name: null, tracked_agent_id: null };
+        yield {
+          item: "event",
+          id: "a-1",
+          event: { kind: "agent_seen", at_utc: instance.started_at_utc, ...nobody },
+        };
+        yield { item: "heartbeat" };
+      },
+    },
+    server: { instance: () => instance, shutdown: () => void asked.push("shutdown") },
+  };
+  const app = createCoordinatorApp({
+    services,
+    gate: { allowsHost: hostRule("127.0.0.1"), allowedOrigins: [], token: options.token ?? null },
+    faults: { report: (error) => `fault-${faults.push(error)}` },
+  });
+  return {
+    ...{ app, gateway, terminal, asked, faults, answer, launched },
+    [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
+  };
+}

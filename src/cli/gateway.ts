@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { notifierStoreOn } from "../db/gateway/notifier-store.ts";
 import { openGatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import { gatewayEndpoints } from "../protocol/endpoints.ts";
@@ -185,6 +185,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     readBinding: () => bindingOf(() => readManifest(files, paths.manifest)),
     openers: mailboxOpeners({ ...system, locks }),
     clock,
+    watchBinding: (listener) =>
+      system.watch.watchFolder(sessionRoot, (name) => {
+        if (name === null || name === basename(paths.manifest)) listener();
+      }),
   });
   const mailFacade = createMailFacade({ bound: mailBinding.bound, served: isLoopback(options.host) });
   const mail = records.diagnostics ? observeMail(mailFacade, records.diagnostics.record) : mailFacade;

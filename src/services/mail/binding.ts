@@ -40,7 +40,10 @@ export interface MailBinding {
   current(): Mailbox;
   /** Whether `bound` would resolve, and if not why. Never throws. */
   supported(): { supported: boolean; error: string | null };
-  /** Told after mail may have come to the bound mailbox; a hint. Returns the function that ends it. */
+  /**
+   * Told after mail may have come to the bound mailbox, also because another one was bound; a hint. Returns the
+   * function that ends it.
+   */
   onArrival(listener: () => void): () => void;
   /** Closes its openers too. */
   close(): void;
@@ -54,11 +57,20 @@ export function createMailBinding(deps: {
   readBinding: () => MailboxBinding;
   openers: MailboxOpeners;
   clock: Clock;
+  /**
+   * Tells when `readBinding` may answer otherwise, so that whoever listens for mail hears of another mailbox at once;
+   * without it they do at the next call. Returns the function that ends it.
+   */
+  watchBinding?: (listener: () => void) => () => void;
 }): MailBinding {
   const { openers, clock } = deps;
   const listeners = new Set<() => void>();
   const retired = new Map<Mailbox, () => void>();
   let kept: (BoundMailbox & { key: string; endArrival: () => void }) | null = null;
+
+  function ring(): void {
+    for (const listener of [...listeners]) listener();
+  }
 
   function retire(): void {
     if (!kept) return;
@@ -75,10 +87,7 @@ export function createMailBinding(deps: {
   function open(opener: MailboxOpener, binding: MailboxBinding) {
     try {
       const mailbox = opener.open(binding);
-      const endArrival = mailbox.onArrival(() => {
-        for (const listener of [...listeners]) listener();
-      });
-      return { mailbox, endArrival };
+      return { mailbox, endArrival: mailbox.onArrival(ring) };
     } catch (error) {
       if (isTransportFault(error)) throw error;
       throw unusable(`its mailbox ${binding.address} cannot be opened: ${messageOf(error)}`, error);
@@ -102,27 +111,40 @@ export function createMailBinding(deps: {
     if (obstacle !== null) throw unusable(obstacle);
     const key = JSON.stringify(binding);
     if (kept?.key === key) return kept;
+    const replaces = kept !== null;
     retire();
     kept = { key, ...open(opener, binding), bindingsVersion: binding.bindings_version };
+    // Nothing was heard of the mail that lies in this one already.
+    if (replaces) ring();
     return kept;
   }
+
+  function supported() {
+    try {
+      bound();
+      return { supported: true, error: null };
+    } catch (error) {
+      return { supported: false, error: messageOf(error) };
+    }
+  }
+
+  const endWatch = deps.watchBinding?.(() => {
+    if (listeners.size === 0) return;
+    const first = kept === null;
+    supported();
+    if (first && kept) ring();
+  });
 
   return {
     bound,
     current: () => bound().mailbox,
-    supported() {
-      try {
-        bound();
-        return { supported: true, error: null };
-      } catch (error) {
-        return { supported: false, error: messageOf(error) };
-      }
-    },
+    supported,
     onArrival(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
     close() {
+      endWatch?.();
       retire();
       for (const [mailbox, cancel] of retired) {
         cancel();

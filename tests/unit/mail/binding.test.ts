@@ -25,6 +25,7 @@ const second = {
 function setup() {
   const clock = createFakeClock();
   const mail = createFakeMail({ clock });
+  let watcher: (() => void) | null = null;
   const opened: string[] = [];
   const closed: string[] = [];
   const facts: {
@@ -53,8 +54,15 @@ function setup() {
       }),
     openers: { filesystem: opener },
     clock,
+    watchBinding(listener) {
+      watcher = listener;
+      return () => {
+        watcher = null;
+      };
+    },
   });
-  return { clock, mail, binding, facts, opened, closed };
+  const changed = () => watcher?.();
+  return { clock, mail, binding, facts, opened, closed, changed, watched: () => watcher !== null };
 }
 
 describe("the mailbox of a manifest", () => {
@@ -156,15 +164,39 @@ describe("the mailbox of a manifest", () => {
     expect(rung).toBe(1);
     at.facts.binding = second;
     at.binding.current();
+    // There may be mail in it already.
+    expect(rung).toBe(2);
     await send(second.address);
     await Promise.resolve();
-    expect(rung).toBe(2);
+    expect(rung).toBe(3);
     await send(first.address);
     await Promise.resolve();
-    expect(rung).toBe(2);
+    expect(rung).toBe(3);
     end();
     await send(second.address);
     await Promise.resolve();
-    expect(rung).toBe(2);
+    expect(rung).toBe(3);
+  });
+
+  test("is bound anew and rings when the manifest names another, unasked", () => {
+    const at = setup();
+    let rung = 0;
+    at.changed();
+    expect(at.opened).toEqual([]);
+    at.binding.onArrival(() => {
+      rung += 1;
+    });
+    const seen = (binding: MailboxBinding | undefined) => {
+      at.facts.binding = binding;
+      at.changed();
+      return [at.opened.at(-1), rung];
+    };
+    expect(seen(undefined)).toEqual([undefined, 0]);
+    expect(seen(first)).toEqual([first.address, 1]);
+    expect(seen(first)).toEqual([first.address, 1]);
+    expect(seen(undefined)).toEqual([first.address, 1]);
+    expect(seen(second)).toEqual([second.address, 2]);
+    at.binding.close();
+    expect(at.watched()).toBe(false);
   });
 });

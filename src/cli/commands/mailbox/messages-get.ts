@@ -1,5 +1,6 @@
 import type { MessagesGetAnswer } from "../../../protocol/mailbox-admin.ts";
 import { getMessage } from "../../../services/mail/filesystem/accounts.ts";
+import { dropControl } from "../../../services/terminal/control-characters.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
 import { meantRoot, withMailRoot } from "./root.ts";
@@ -26,17 +27,17 @@ export default command({
       json: answer,
       text: [
         renderPairs([
-          ["subject", message.subject],
+          ["subject", dropControl(message.subject)],
           ["from", message.sender.address],
           ["to", named("to")],
           ["cc", named("cc")],
           ["created", message.created_at_utc],
           ["box", message.folder],
           ["file", message.canonical_path],
-          ...message.attachments.map((one) => ["attached", one.path] as const),
+          ...message.attachments.map((one) => ["attached", dropControl(one.path)] as const),
         ]),
         "",
-        message.body,
+        dropControl(message.body),
       ].join("\n"),
     };
   },

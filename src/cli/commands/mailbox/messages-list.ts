@@ -1,5 +1,6 @@
 import type { MessagesListAnswer } from "../../../protocol/mailbox-admin.ts";
 import { listMessages } from "../../../services/mail/filesystem/accounts.ts";
+import { dropControl } from "../../../services/terminal/control-characters.ts";
 import { command } from "../../command.ts";
 import { renderTable } from "../../format.ts";
 import { meantRoot, withMailRoot } from "./root.ts";
@@ -33,7 +34,7 @@ export default command({
                 one.sender.address,
                 one.folder,
                 one.message_id,
-                one.subject,
+                dropControl(one.subject),
               ]),
             ),
     };

@@ -292,7 +292,12 @@ export function createFilesystemMailbox(
     archive: (refs) => run(() => change(refs, (state) => planMove(state, archive))),
     onArrival(listener) {
       const row = catalog.active(address);
-      return row ? watch.watchFolder(join(mailboxFolder(root, row), inbox), listener) : () => {};
+      if (!row) return () => {};
+      const folder = join(mailboxFolder(root, row), inbox);
+      return watch.watchFolder(folder, (name) => {
+        // A link that went, as when its owner archives the message, is no arrival.
+        if (name === null || files.isLink(join(folder, name))) listener();
+      });
     },
     close() {
       held?.states.close();

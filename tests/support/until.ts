@@ -1,3 +1,5 @@
+import { setTimeout as pause } from "node:timers/promises";
+
 /**
  * Resolves with the first value of `look` that is not null, undefined or false. For facts of another process
  * that sends no event; looks every 10 ms and throws with `what` after `timeoutMs`.
@@ -14,6 +16,6 @@ export async function until<T>(
       return found as Exclude<T, null | undefined | false>;
     }
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`);
-    await Bun.sleep(10);
+    await pause(10);
   }
 }

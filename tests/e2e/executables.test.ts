@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { json } from "../support/http-surface.ts";
 
 const dist = join(import.meta.dirname, "../../dist");
 const processes = createProcesses({ steps: quietSteps });
@@ -64,6 +65,42 @@ test("with tmux and nothing else svc-mgr launches an agent, prompts, lists and s
     expect(stop.json()).toMatchObject({ success: true, gateway: "stopped" });
   }
   expect(await lab.sessions()).toEqual([]);
+}, 60_000);
+
+test("svc-coord serves there and forwards to a gateway", async () => {
+  await using lab = createCliLab();
+  const machine = bareMachine(lab);
+  const launch = await machine.run("svc-mgr", "agents", "launch", "--tool", "demo", "--agent-name", "worker");
+  expect([launch.exitCode, launch.stderr]).toEqual([0, ""]);
+  const server = Bun.spawn([join(dist, "svc-coord"), "serve", "--port", "0", "--json"], {
+    env: machine.env,
+    cwd: lab.workdir,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  try {
+    const { value } = await server.stdout.getReader().read();
+    const ready = JSON.parse(new TextDecoder().decode(value)) as { api_base_url: string };
+    const ask = async (path: string, init: RequestInit = {}) => {
+      const reply = await fetch(`${ready.api_base_url}${path}`, { ...init, proxy: false } as RequestInit);
+      return [reply.status, await reply.json()];
+    };
+    expect(await ask("/svc/agents")).toEqual([
+      200,
+      { agents: [expect.objectContaining({ agent_name: "worker", has_gateway: true, liveness: "alive" })] },
+    ]);
+    const prompt = json({ request_kind: "submit_prompt", prompt: "say hello" });
+    expect(await ask("/svc/agents/worker/requests", prompt)).toEqual([
+      200,
+      expect.objectContaining({ success: true, disposition: "accepted" }),
+    ]);
+    expect(await ask("/svc/coord/shutdown", { method: "POST" })).toEqual([200, { status: "ok" }]);
+    expect(await server.exited).toBe(0);
+    expect(await new Response(server.stderr).text()).toBe("");
+  } finally {
+    server.kill("SIGKILL");
+    await machine.run("svc-mgr", "agents", "single", "--agent-name", "worker", "stop");
+  }
 }, 60_000);
 
 test.each(["svc-mgr", "svc-gateway", "svc-coord"] as const)(

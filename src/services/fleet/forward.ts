@@ -73,12 +73,12 @@ export function createForward(deps: { directory: Directory; links: Links; clock:
             signal,
           });
           const body = await readBody(response, watch, leave);
-          // The token that we know may be an earlier one's.
-          if (response.status === 401) links.doubt(agent);
+          // It asks for a token: the one that we know is an earlier one's.
+          if (response.headers.has("www-authenticate")) links.doubt(agent);
           return new Response(body, { status: response.status, headers: pick(response.headers, handedBack) });
         } catch (error) {
           watch.end();
-          links.doubt(agent);
+          if (!request.signal.aborted) links.doubt(agent);
           const why = watch.signal.aborted ? `no answer within ${route.timeoutMs} ms` : messageOf(error);
           throw new ServiceError("unavailable", `the gateway of "${name}": ${why}`);
         }

@@ -12,6 +12,8 @@ export interface MailLab extends AsyncDisposable {
   ben: Mailbox;
   cleo: Mailbox;
   folder: string;
+  /** How far apart two messages must come for their order to be told; 0 where that is always so. */
+  timeResolutionMs?: number;
 }
 
 const everything: MailQuery = {
@@ -43,14 +45,23 @@ function arrived(mailbox: Mailbox, subject: string, box = "inbox"): Promise<Mail
   );
 }
 
-/** Sends one after the other and waits for the last; oldest first. */
-async function correspondence(from: Mailbox, to: Mailbox, subjects: readonly string[]): Promise<Mail[]> {
+/** Sends from ada to ben, one after the other, each with a later time than the one before; oldest first. */
+async function correspondence(lab: MailLab, subjects: readonly string[]): Promise<Mail[]> {
   const found: Mail[] = [];
   for (const subject of subjects) {
-    await from.send(letter(to, { subject, body: `the body of ${subject}` }));
-    found.push(await arrived(to, subject));
+    await later(lab);
+    await lab.ada.send(letter(lab.ben, { subject, body: `the body of ${subject}` }));
+    found.push(await arrived(lab.ben, subject));
   }
   return found;
+}
+
+/** Once mail to ben would have a later time than what he has. */
+async function later({ ben, timeResolutionMs = 0 }: MailLab): Promise<void> {
+  if (timeResolutionMs === 0) return;
+  const newest = (await ben.list({ ...everything, limit: 1 })).messages[0];
+  const fromMs = newest ? Date.parse(newest.created_at_utc) + timeResolutionMs : 0;
+  await until("a later time", () => Date.now() >= fromMs);
 }
 
 async function refusal(work: Promise<unknown>): Promise<ServiceErrorCode | string> {
@@ -112,7 +123,7 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("peeks without a trace and reads for good", async () => {
       await using lab = await open();
-      const [mail] = await correspondence(lab.ada, lab.ben, ["Look"]);
+      const [mail] = await correspondence(lab, ["Look"]);
       const ref = mail?.message_ref ?? "";
       expect((await lab.ben.peek(ref)).unread).toBe(true);
       expect((await lab.ben.peek(ref, { box: "inbox" })).body_text).toBe("the body of Look");
@@ -129,7 +140,7 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("looks at the box before it marks as read", async () => {
       await using lab = await open();
-      const [mail] = await correspondence(lab.ada, lab.ben, ["Where"]);
+      const [mail] = await correspondence(lab, ["Where"]);
       const ref = mail?.message_ref ?? "";
       expect(await refusal(lab.ben.peek(ref, { box: "archive" }))).toBe("invalid_request");
       expect(await refusal(lab.ben.read(ref, { box: "archive" }))).toBe("invalid_request");
@@ -138,7 +149,7 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("lists the newest first and filters before it counts to the limit", async () => {
       await using lab = await open();
-      const mails = await correspondence(lab.ada, lab.ben, ["One", "Two", "Three", "Four"]);
+      const mails = await correspondence(lab, ["One", "Two", "Three", "Four"]);
       expect(subjectsOf(await list(lab.ben))).toEqual(["Four", "Three", "Two", "One"]);
       await lab.ben.mark([mails[3]?.message_ref ?? "", mails[2]?.message_ref ?? ""], { read: true });
       await lab.ben.mark([mails[1]?.message_ref ?? ""], { answered: true });
@@ -153,8 +164,8 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("begins a list at a time, that time included", async () => {
       await using lab = await open();
-      await correspondence(lab.ada, lab.ben, ["Before"]);
-      const [mail] = await correspondence(lab.ada, lab.ben, ["Then"]);
+      await correspondence(lab, ["Before"]);
+      const [mail] = await correspondence(lab, ["Then"]);
       const since = mail?.created_at_utc ?? "";
       expect(subjectsOf(await list(lab.ben, { since }))).toContain("Then");
       expect(await list(lab.ben, { since: since.replace("+00:00", "Z") })).not.toEqual([]);
@@ -164,10 +175,10 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("turns page after page without a gap or a repeat, also while mail comes in", async () => {
       await using lab = await open();
-      await correspondence(lab.ada, lab.ben, ["1", "2", "3", "4", "5"]);
+      await correspondence(lab, ["1", "2", "3", "4", "5"]);
       const first = await lab.ben.list({ ...everything, limit: 2 });
       expect(subjectsOf(first.messages)).toEqual(["5", "4"]);
-      await correspondence(lab.ada, lab.ben, ["6"]);
+      await correspondence(lab, ["6"]);
       const second = await lab.ben.list({ ...everything, limit: 2, cursor: first.nextCursor });
       expect(subjectsOf(second.messages)).toEqual(["3", "2"]);
       const third = await lab.ben.list({ ...everything, limit: 2, cursor: second.nextCursor });
@@ -178,7 +189,7 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("marks all of a batch or nothing", async () => {
       await using lab = await open();
-      const mails = await correspondence(lab.ada, lab.ben, ["One", "Two"]);
+      const mails = await correspondence(lab, ["One", "Two"]);
       const refs = mails.map((mail) => mail.message_ref);
       const marked = await lab.ben.mark(refs.toReversed(), { read: true, answered: true });
       expect(marked.map((mail) => mail.message_ref)).toEqual(refs.toReversed());
@@ -195,7 +206,7 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("archives as read, and takes back out as it was read", async () => {
       await using lab = await open();
-      const [one, two] = await correspondence(lab.ada, lab.ben, ["One", "Two"]);
+      const [one, two] = await correspondence(lab, ["One", "Two"]);
       const refs = [one?.message_ref ?? "", two?.message_ref ?? ""];
       const archived = { box: "archive", archived: true, read: true };
       expect(await lab.ben.archive(refs.slice(0, 1))).toMatchObject([archived]);
@@ -215,7 +226,7 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("moves between boxes, a message being in one at a time", async () => {
       await using lab = await open();
-      const [mail] = await correspondence(lab.ada, lab.ben, ["Move"]);
+      const [mail] = await correspondence(lab, ["Move"]);
       const ref = mail?.message_ref ?? "";
       expect(await lab.ben.move([ref], "archive")).toMatchObject([
         { box: "archive", archived: true, read: true },
@@ -231,7 +242,7 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("replies to whoever wrote, in the same thread, and counts as answered", async () => {
       await using lab = await open();
-      const [mail] = await correspondence(lab.ada, lab.ben, ["Question"]);
+      const [mail] = await correspondence(lab, ["Question"]);
       const reply = await lab.ben.reply(mail?.message_ref ?? "", { body: "Answer.", ...plain });
       expect(reply).toMatchObject({ subject: "Re: Question", box: "sent", read: true });
       expect(reply.to.map((one) => one.address)).toEqual([lab.ada.address]);
@@ -312,8 +323,13 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
     test("refuses a recipient that does not exist, where the carrier can know", async () => {
       await using lab = await open();
       const nobody = `nobody@${lab.ben.address.split("@")[1]}`;
-      const answer = await refusal(lab.ada.send(letter(lab.ben, { to: [lab.ben.address, nobody] })));
-      if (!lab.ada.capabilities.refusesUnknownRecipients) return;
+      const work = lab.ada.send(letter(lab.ben, { to: [lab.ben.address, nobody], subject: "Nobody" }));
+      const answer = await refusal(work);
+      if (!lab.ada.capabilities.refusesUnknownRecipients) {
+        expect(answer).toBe("nothing was refused");
+        await arrived(lab.ben, "Nobody");
+        return;
+      }
       expect(answer).toBe("invalid_request");
       expect(await list(lab.ben)).toEqual([]);
     });
@@ -350,7 +366,14 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("keeps the notice and its authentication", async () => {
       await using lab = await open();
-      if (!lab.ada.capabilities.notify) return;
+      const block = { text: "Look", placement: "append" } as const;
+      if (!lab.ada.capabilities.notify) {
+        expect(await refusal(lab.ada.send(letter(lab.ben, { notifyBlock: block })))).toBe("unsupported");
+        expect(await refusal(lab.ada.send(letter(lab.ben, { notifyAuth: { scheme: "none" } })))).toBe(
+          "unsupported",
+        );
+        return;
+      }
       const notifyBlock = { text: "Look at once", placement: "prepend" } as const;
       const notifyAuth = { scheme: "shared-token", token: "a-secret" } as const;
       await lab.ada.send(letter(lab.ben, { subject: "Notice", notifyBlock, notifyAuth }));
@@ -360,14 +383,14 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
 
     test("finds words in subject, sender and body, whatever they look like", async () => {
       await using lab = await open();
-      await lab.ada.send(letter(lab.ben, { subject: "Quarterly report", body: "Numbers of Köln" }));
-      await lab.cleo.send(letter(lab.ben, { subject: "Lunch", body: "At noon?" }));
-      await arrived(lab.ben, "Quarterly report");
-      await arrived(lab.ben, "Lunch");
       if (!lab.ben.capabilities.search) {
         expect(await refusal(list(lab.ben, { query: "lunch" }))).toBe("unsupported");
         return;
       }
+      await lab.ada.send(letter(lab.ben, { subject: "Quarterly report", body: "Numbers of Köln" }));
+      await lab.cleo.send(letter(lab.ben, { subject: "Lunch", body: "At noon?" }));
+      await arrived(lab.ben, "Quarterly report");
+      await arrived(lab.ben, "Lunch");
       const found = async (query: string) => subjectsOf(await list(lab.ben, { query }));
       expect(await found("REPORT quarter")).toEqual(["Quarterly report"]);
       expect(await found("köln")).toEqual(["Quarterly report"]);
@@ -418,8 +441,13 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
             const count = (await list(author, { box: "sent" })).length;
             await until("the reply", async () => (await list(other)).length >= count);
           }
-          const all = [...(await list(lab.ada)), ...(await list(lab.ben))];
-          expect(new Set(all.map((mail) => mail.thread_ref)).size).toBe(1);
+          const [adas, bens] = [await list(lab.ada), await list(lab.ben)];
+          // A mail server numbers the threads of each account by itself.
+          const told = lab.ada.transport === "jmap" ? [adas, bens] : [[...adas, ...bens]];
+          for (const mails of told) {
+            expect(new Set(mails.map((mail) => mail.thread_ref)).size).toBeLessThanOrEqual(1);
+          }
+          expect(bens).not.toEqual([]);
         }),
         { numRuns: 8 },
       );

@@ -38,6 +38,9 @@ const requestTimeoutMs = 10_000;
 const uploadTimeoutMs = 60_000;
 const retryDelaysMs = [100, 400];
 const pingSeconds = 30;
+/** What a server says to a login that it does not take, and when it asks to come again. */
+const refusedLogin: readonly number[] = [401, 403];
+const overloaded: readonly number[] = [429, 502, 503, 504];
 const maxReplyBytes = 64 * 1024 * 1024;
 
 export function createJmapClient(deps: {
@@ -199,15 +202,15 @@ export function toAnswers(responses: Static<typeof ApiReply>["methodResponses"])
 
 /** Pure. `text`: a problem of RFC 7807, or anything. */
 export function toHttpFailure(status: number, text: string): ServiceError {
-  if (status === 401 || status === 403) {
+  if (refusedLogin.includes(status)) {
     return failed(`the JMAP server refuses the login (status ${status})`, false);
   }
   const problem = /"type"\s*:\s*"(urn:ietf:params:jmap:error:\w+)"/.exec(text)?.[1];
-  const again = status === 429 || (status >= 502 && status <= 504);
+  const again = overloaded.includes(status);
   return new ServiceError(
     "transport_failed",
     `the JMAP server failed with status ${status}${problem ? ` (${problem})` : ""}`,
-    { data: { reached: status >= 500, ...(again ? { again } : {}) } },
+    { data: { reached: Math.floor(status / 100) === 5, ...(again ? { again } : {}) } },
   );
 }
 

@@ -3,7 +3,7 @@ import { ServiceError } from "../../../system/errors.ts";
 import { type Boxes, boxToList, mailboxGet, readBoxes, toBoxes } from "./boxes.ts";
 import type { JmapClient } from "./client.ts";
 import { emailIdOf, isCut } from "./message.ts";
-import { newestFirst, positionAfter, toFilter, toldAt } from "./query.ts";
+import { isBehind, newestFirst, positionAfter, toFilter, toldAt } from "./query.ts";
 import { BodyGet, EmailGet, EmailQuery, emailProperties, type JmapEmail, MailboxGet } from "./wire.ts";
 
 type Position = NonNullable<Selection["after"]>;
@@ -54,12 +54,10 @@ export function createEmailReader(client: JmapClient): EmailReader {
     body: boolean,
     size: number,
   ) {
-    const told = toldAt(after);
     const query = {
       filter: toFilter(boxId, plan, after),
       sort: newestFirst,
-      // Those that were told are skipped below; one more tells whether there is a next page.
-      limit: size + 1 + told.length,
+      limit: size,
     };
     const get = {
       "#ids": { resultOf: "query", name: "Email/query", path: "/ids" },
@@ -75,10 +73,9 @@ export function createEmailReader(client: JmapClient): EmailReader {
     if (boxes.idOf(plan.box) !== boxId) return null;
     const { ids } = answers.of(EmailQuery, "Email/query", "query");
     const byId = new Map(answers.of(EmailGet, "Email/get", "get").list.map((email) => [email.id, email]));
-    const skipped = new Set(told);
     // What was destroyed between the two is not there any more.
-    const found = ids.flatMap((id) => (skipped.has(id) ? [] : (byId.get(id) ?? [])));
-    return { emails: found.slice(0, size), more: found.length > size, boxes };
+    const found = ids.flatMap((id) => byId.get(id) ?? []);
+    return { emails: found.filter(isBehind(after)), all: ids.length < size, boxes };
   }
 
   return {
@@ -103,6 +100,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
       const { maxObjects } = await client.session();
       const emails: JmapEmail[] = [];
       let position = plan.after;
+      let passed = 0;
       for (;;) {
         // What is not known yet may have been made since.
         if (known?.idOf(plan.box) === undefined) known = await readBoxes(client);
@@ -110,25 +108,28 @@ export function createEmailReader(client: JmapClient): EmailReader {
         const boxId = boxToList(boxes, plan.box);
         if (boxId === null) return { emails, boxes, next: null };
         const wanted = plan.limit === null ? pageSize : plan.limit - emails.length;
-        const room = Math.max(1, maxObjects - 1 - toldAt(position).length);
-        const page = await fetchPage(boxId, plan, position, body, Math.min(wanted, pageSize, room)).catch(
-          (error: unknown) => {
-            known = null;
-            throw error;
-          },
-        );
+        // One more tells whether there is a next page; those that were told come again and are passed over.
+        const size = Math.min(Math.min(wanted + 1, pageSize) + toldAt(position).length + passed, maxObjects);
+        const page = await fetchPage(boxId, plan, position, body, size).catch((error: unknown) => {
+          known = null;
+          throw error;
+        });
         // The box is another one by now.
         if (page === null) continue;
-        emails.push(...page.emails);
-        position = positionAfter(page.emails, position);
+        const taken = page.emails.slice(0, wanted);
+        emails.push(...taken);
+        position = positionAfter(taken, position);
         const enough = plan.limit !== null && emails.length >= plan.limit;
-        if (!page.more || enough) {
+        const more = !page.all || page.emails.length > taken.length;
+        const stuck = taken.length === 0 && size === maxObjects;
+        if (enough || !more || stuck) {
           return {
             emails: body ? await whole(emails) : emails,
             boxes: page.boxes,
-            next: page.more ? position : null,
+            next: more ? position : null,
           };
         }
+        passed = taken.length === 0 ? passed * 2 + pageSize : 0;
       }
     },
   };

@@ -26,10 +26,19 @@ export function toFilter(boxId: string, plan: Selection, after: Position | null)
       { inMailbox: boxId },
       ...flag(keyword.read, plan.read),
       ...flag(keyword.answered, plan.answered),
-      ...(plan.sinceUtc === null ? [] : [{ after: wholeSecond(plan.sinceUtc, Math.ceil) }]),
-      ...(after === null ? [] : [{ before: wholeSecond(after.createdAtUtc, (second) => second + 1) }]),
+      ...(plan.sinceUtc === null ? [] : [{ after: toUtc(Math.ceil(secondsOf(plan.sinceUtc)) * 1000) }]),
+      // The end of that second. Not the next one: Cyrus 3.6 takes `before` to include the time itself.
+      ...(after === null ? [] : [{ before: toUtc(Math.floor(secondsOf(after.createdAtUtc)) * 1000 + 999) }]),
     ],
   };
+}
+
+/** Whether a message comes after a position; those of its second come with it once more. */
+export function isBehind(position: Position | null): (email: JmapEmail) => boolean {
+  if (position === null) return () => true;
+  const told = new Set(toldAt(position));
+  const latest = secondsOf(position.createdAtUtc);
+  return ({ id, receivedAt }) => !told.has(id) && secondsOf(receivedAt) <= latest;
 }
 
 export function toldAt(position: Position | null): string[] {
@@ -45,8 +54,11 @@ export function positionAfter(page: readonly JmapEmail[], before: Position | nul
   return { createdAtUtc: last.receivedAt, messageId: [...earlier, ...told].join(",") };
 }
 
+function secondsOf(timestamp: string): number {
+  return (parseTimestamp(timestamp) ?? 0) / 1000;
+}
+
 /** A time as servers take it. */
-function wholeSecond(timestamp: string, round: (seconds: number) => number): string {
-  const seconds = round((parseTimestamp(timestamp) ?? 0) / 1000);
-  return toTimestamp(seconds * 1000).replace(".000+00:00", "Z");
+function toUtc(epochMs: number): string {
+  return toTimestamp(epochMs).replace(/(\.000)?\+00:00$/, "Z");
 }

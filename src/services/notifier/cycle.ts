@@ -26,6 +26,8 @@ export interface CycleDeps {
   queue: Pick<Queue, "acceptNotice">;
   openMailbox: () => Mailbox;
   gate: () => GateFacts;
+  /** Whether wake-ups are still wanted: tending the context takes its time. */
+  enabled: () => boolean;
   /** Null when it was done, else why not. */
   tend: (action: BeforeWake) => Promise<string | null>;
   /** Where the agent reaches this gateway. */
@@ -46,12 +48,12 @@ interface Act {
 
 /**
  * One poll: gathers what is known, decides, does it, and returns the one audit row and what is to be remembered.
- * Whatever goes wrong is a row too. Source: contract 2.6; spec/gateway.md 2.6 "Cycle".
+ * `heldForMs`: when it held a wake-up back for a known time. Whatever goes wrong is a row too. Source: contract 2.6; spec/gateway.md 2.6 "Cycle".
  */
 export async function runCycle(
   deps: CycleDeps,
   facts: { trigger: NotifierTrigger; config: NotifierConfig; memory: NotifierMemory },
-): Promise<{ row: NewAuditRow; memory: NotifierMemory }> {
+): Promise<{ row: NewAuditRow; memory: NotifierMemory; heldForMs: number | null }> {
   const { clock } = deps;
   const { trigger, config, memory } = facts;
   const polledAtUtc = timestampNow(clock);
@@ -90,7 +92,8 @@ export async function runCycle(
     rendered_block_entries: act.blocks,
     prompt_chars: act.promptChars,
   };
-  return { row, memory: remember(memory, row) };
+  const heldForMs = decision.outcome === "wake_held" ? decision.forMs : null;
+  return { row, memory: remember(memory, row), heldForMs };
 }
 
 async function perform(
@@ -117,6 +120,7 @@ async function perform(
     if (facts.degraded && !decision.before.includes("new_chat")) {
       act.contextActions.push("degraded_context_continued");
     }
+    if (!deps.enabled()) return { ...act, outcome: "wake_held", detail: "disabled meanwhile" };
     // Tending the context takes its time, and nothing held the agent meanwhile.
     const busy = decision.before.length > 0 ? whyBusy(deps.gate()) : null;
     if (busy !== null) return { ...act, outcome: "busy_skip", detail: busy };

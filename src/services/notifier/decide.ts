@@ -3,7 +3,7 @@ import type { Readiness } from "../agent/agent.ts";
 import type { Mail } from "../mail/mailbox.ts";
 import { renderNotices } from "./notices.ts";
 import { type RenderFacts, renderPrompt } from "./render.ts";
-import { whyHeld } from "./wake.ts";
+import { holdOf } from "./wake.ts";
 
 /** Whether the agent could be given a prompt this moment. */
 export interface GateFacts {
@@ -34,7 +34,9 @@ export interface CycleFacts {
 export type BeforeWake = "compact" | "new_chat";
 
 export type CycleDecision =
-  | { outcome: Extract<NotifierOutcome, "poll_error" | "busy_skip" | "wake_held">; detail: string }
+  | { outcome: Extract<NotifierOutcome, "poll_error" | "busy_skip">; detail: string }
+  /** `forMs`: as of a `Hold`. */
+  | { outcome: Extract<NotifierOutcome, "wake_held">; detail: string; forMs: number | null }
   | { outcome: "empty" }
   | { outcome: "wake"; before: BeforeWake[] };
 
@@ -49,8 +51,8 @@ export function decideCycle(facts: CycleFacts): CycleDecision {
   if (mail.messages.length === 0) return { outcome: "empty" };
   const busy = whyBusy(facts.gate);
   if (busy !== null) return { outcome: "busy_skip", detail: busy };
-  const held = whyHeld({ ...facts, digest: mail.digest });
-  if (held !== null) return { outcome: "wake_held", detail: held };
+  const held = holdOf({ ...facts, digest: mail.digest });
+  if (held !== null) return { outcome: "wake_held", detail: held.why, forMs: held.forMs };
   const before: BeforeWake[] = [];
   if (config.pre_notification_context_action === "compact") before.push("compact");
   if (facts.degraded && config.context_error_policy === "clear_context") before.push("new_chat");

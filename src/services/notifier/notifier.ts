@@ -23,7 +23,8 @@ import { type BeforeWake, type GateFacts, whyBusy } from "./decide.ts";
 /**
  * Wakes the one agent of this gateway when there is mail for it and it can take a prompt. Polls every
  * `interval_seconds`, and at once when mail arrives, when it is enabled and when the gateway starts; such an extra
- * poll that found the agent busy is repeated as soon as it is free. Source: contract 1.1, 2.6, 4.1; ruling 13.
+ * poll that found the agent busy is repeated as soon as it is free, and one that a gap or quiet hours held back when
+ * these are over. Source: contract 1.1, 2.6, 4.1; ruling 13.
  */
 export interface Notifier extends Lifecycle {
   status(): NotifierStatus;
@@ -61,9 +62,10 @@ export interface NotifierDeps {
 }
 
 /**
- * `rung`: mail may have come that no poll has looked at. `deferred`: one looked and found the agent busy.
+ * `rung`: mail may have come that no poll has looked at. `deferred`: one looked and found the agent busy. `held`: one
+ * looked and held the wake-up back until a known time.
  */
-type Bell = "silent" | "rung" | "deferred";
+type Bell = "silent" | "rung" | "deferred" | "held";
 
 const noMemory: NotifierMemory = {
   lastPollAtUtc: null,
@@ -78,6 +80,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   let bell: Bell = "rung";
   /** When the next sweep is due, on the monotonic clock. */
   let sweepAtMs = 0;
+  /** When a held wake-up may be given, on the monotonic clock. */
+  let heldUntilMs = 0;
   let busyWith: string | null = null;
   let endArrivals = () => {};
   /** The last poll's outcome as it was logged: what repeats is told once. */
@@ -125,7 +129,22 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   /** Which poll is due, if any. */
   function due(): NotifierTrigger | null {
     if (bell === "rung" || (bell === "deferred" && whyBusy(gate()) === null)) return "doorbell";
+    if (bell === "held" && clock.monotonicMs() >= heldUntilMs) return "doorbell";
     return clock.monotonicMs() >= sweepAtMs ? "interval" : null;
+  }
+
+  /** What a poll leaves of the bell; one that rang meanwhile is for the next. */
+  function settleBell(
+    trigger: NotifierTrigger,
+    { row, heldForMs }: Awaited<ReturnType<typeof runCycle>>,
+  ): void {
+    if (row.outcome === "enqueued" && bell !== "rung") bell = "silent";
+    if (trigger === "interval" || bell !== "silent") return;
+    if (row.outcome === "busy_skip") bell = "deferred";
+    if (heldForMs !== null) {
+      bell = "held";
+      heldUntilMs = clock.monotonicMs() + heldForMs;
+    }
   }
 
   function tell(row: Omit<NotifierAuditRow, "audit_id">): void {
@@ -147,7 +166,10 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     const baseUrl = deps.baseUrl();
     if (!config.enabled || baseUrl === null) return null;
     const trigger = due();
-    if (trigger === null) return Math.max(1, sweepAtMs - clock.monotonicMs());
+    if (trigger === null) {
+      const nextAtMs = bell === "held" ? Math.min(heldUntilMs, sweepAtMs) : sweepAtMs;
+      return Math.max(1, nextAtMs - clock.monotonicMs());
+    }
     // What rings from here on is for the next poll.
     if (trigger === "doorbell") bell = "silent";
     const result = await runCycle(
@@ -156,6 +178,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
         queue: deps.queue,
         openMailbox: mail.current,
         gate,
+        enabled: () => read().config.enabled,
         tend: (action) => tend(action, signal),
         baseUrl: () => baseUrl,
         skillInstalled: deps.skillInstalled,
@@ -166,7 +189,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     store.recordPoll(result.row, result.memory);
     tell(result.row);
     if (trigger === "interval") scheduleSweep(config);
-    else if (result.row.outcome === "busy_skip" && bell === "silent") bell = "deferred";
+    settleBell(trigger, result);
     return 0;
   }
 
@@ -191,7 +214,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       store.saveConfig(config, timestampNow(clock));
       if (!before.enabled || before.interval_seconds !== config.interval_seconds) scheduleSweep(config);
       log.line("mail notifier enabled", { interval_seconds: config.interval_seconds ?? 0 });
-      if (before.enabled) loop.wake();
+      if (before.enabled && bell !== "held") loop.wake();
       else ring();
       return status();
     },

@@ -4,32 +4,43 @@ import type { NotifierConfig, QuietHours } from "../../protocol/notifier.ts";
 const firstRepeatMs = 300_000;
 const longestRepeatMs = 3_600_000;
 
+/** What keeps an agent from being woken that could be. */
+export interface Hold {
+  why: string;
+  /** After so many milliseconds this alone holds no longer; null where only other mail or a sweep ends it. */
+  forMs: number | null;
+}
+
 /**
- * Why the agent is not woken although it could be, or null. `lastNotificationMs`: when it was last woken, epoch
- * milliseconds. `digest`: of the eligible mail; `lastDigest`, `repeats`: what the last wake-up told of, and how
- * often it was told again. Opt-in; with the defaults never holds. Source: ruling 17.
+ * Null when the agent may be woken. `lastNotificationMs`: when it was last woken, epoch milliseconds; a time yet to
+ * come, as after the clock was set back, counts as none. `digest`: of the eligible mail; `lastDigest`, `repeats`:
+ * what the last wake-up told of, and how often it was told again. Opt-in; with the defaults never holds. Pure.
+ * Source: ruling 17.
  */
-export function whyHeld(facts: {
+export function holdOf(facts: {
   config: Pick<NotifierConfig, "wake_policy" | "min_gap_seconds" | "quiet_hours">;
   nowMs: number;
   lastNotificationMs: number | null;
   digest: string;
   lastDigest: string | null;
   repeats: number;
-}): string | null {
+}): Hold | null {
   const { config, nowMs, lastNotificationMs } = facts;
   if (config.quiet_hours && isQuiet(config.quiet_hours, nowMs)) {
     const { start, end, time_zone } = config.quiet_hours;
-    return `quiet_hours ${start}-${end} ${time_zone}`;
+    return { why: `quiet_hours ${start}-${end} ${time_zone}`, forMs: untilEndMs(config.quiet_hours, nowMs) };
   }
-  if (lastNotificationMs === null) return null;
+  if (lastNotificationMs === null || lastNotificationMs > nowMs) return null;
   const sinceMs = nowMs - lastNotificationMs;
-  if (sinceMs < config.min_gap_seconds * 1000) {
-    return `min_gap_seconds=${config.min_gap_seconds}, last wake-up ${Math.round(sinceMs / 1000)} s ago`;
+  const gapMs = config.min_gap_seconds * 1000;
+  if (sinceMs < gapMs) {
+    const ago = `last wake-up ${Math.round(sinceMs / 1000)} s ago`;
+    return { why: `min_gap_seconds=${config.min_gap_seconds}, ${ago}`, forMs: gapMs - sinceMs };
   }
   if (config.wake_policy === "on_change" && facts.digest === facts.lastDigest) {
     const pauseMs = repeatAfterMs(facts.repeats);
-    if (sinceMs < pauseMs) return `wake_policy=on_change, nothing new; told again after ${pauseMs / 1000} s`;
+    const why = `wake_policy=on_change, nothing new; told again after ${pauseMs / 1000} s`;
+    if (sinceMs < pauseMs) return { why, forMs: null };
   }
   return null;
 }
@@ -45,6 +56,12 @@ export function isQuiet(hours: QuietHours, nowMs: number): boolean {
   const start = toMinutes(hours.start);
   const end = toMinutes(hours.end);
   return start <= end ? now >= start && now < end : now >= start || now < end;
+}
+
+/** By the hands of the clock: a night in which it is changed is an hour off. */
+function untilEndMs(hours: QuietHours, nowMs: number): number {
+  const minutes = toMinutes(hours.end) - minuteOfDay(nowMs, hours.time_zone);
+  return (minutes > 0 ? minutes : minutes + 1440) * 60_000 - (nowMs % 60_000);
 }
 
 function minuteOfDay(nowMs: number, timeZone: string): number {

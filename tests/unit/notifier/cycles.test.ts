@@ -31,6 +31,8 @@ interface Setup extends AsyncDisposable {
     problem: string | null;
     binding: string | null;
     refuse: Error | null;
+    /** Runs while the context is tended. */
+    tending: () => void;
   };
   /** A message for the agent. */
   arrive(subject?: string): Promise<void>;
@@ -55,6 +57,7 @@ function setup(update: NotifierUpdate | null = { interval_seconds: 60 }): Setup 
     problem: null,
     binding: null,
     refuse: null,
+    tending: () => {},
   };
   const notifier = createNotifier({
     store,
@@ -95,6 +98,7 @@ function setup(update: NotifierUpdate | null = { interval_seconds: 60 }): Setup 
       compactUnsupported: () => null,
       async tend(action) {
         tended.push(action);
+        world.tending();
         return world.problem;
       },
     },
@@ -299,6 +303,43 @@ describe("the notifier's polls", () => {
     expect(lab.prompts).toHaveLength(2);
     await lab.arrive("another");
     expect(lab.prompts).toHaveLength(3);
+  });
+
+  test("mail that a gap holds back wakes when the gap is over, not at the next sweep", async () => {
+    await using lab = setup({ interval_seconds: 3600, min_gap_seconds: 30 });
+    await lab.clock.advance(0);
+    await lab.arrive();
+    await lab.clock.advance(10_000);
+    await lab.arrive("another");
+    expect(outcomes(lab).at(-1)).toBe("doorbell wake_held");
+    await lab.clock.advance(19_000);
+    expect(lab.prompts).toHaveLength(1);
+    await lab.clock.advance(1000);
+    expect(outcomes(lab).slice(-2)).toEqual(["doorbell wake_held", "doorbell enqueued"]);
+    await lab.clock.advance(600_000);
+    expect(lab.prompts).toHaveLength(2);
+  });
+
+  test("mail of the quiet hours wakes when they are over, or are taken away", async () => {
+    const quiet_hours = { start: "00:00", end: "02:00", time_zone: "UTC" };
+    await using lab = setup({ interval_seconds: 86_400, quiet_hours });
+    await lab.arrive();
+    await lab.clock.advance(2 * 3_600_000);
+    expect(lab.prompts).toHaveLength(1);
+    lab.notifier.update({ quiet_hours: { ...quiet_hours, end: "12:00" } });
+    await lab.arrive("another");
+    expect(lab.prompts).toHaveLength(1);
+    lab.notifier.update({ quiet_hours: null });
+    await settle();
+    expect(lab.prompts).toHaveLength(2);
+  });
+
+  test("who disables it while the context is tended is not woken for", async () => {
+    await using lab = setup({ interval_seconds: 60, pre_notification_context_action: "compact" });
+    lab.world.tending = () => void lab.notifier.disable();
+    await lab.arrive();
+    expect(lab.tended).toEqual(["compact"]);
+    expect([lab.prompts, outcomes(lab).at(-1)]).toEqual([[], "doorbell wake_held"]);
   });
 
   test("the audit pages backwards and counts what waking cost", async () => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { isQuiet, repeatAfterMs, whyHeld } from "../../../src/services/notifier/wake.ts";
+import { holdOf, isQuiet, repeatAfterMs } from "../../../src/services/notifier/wake.ts";
 
 const at = (time: string) => Date.parse(`2026-06-01T${time}:00Z`);
 const night = { start: "22:00", end: "07:00", time_zone: "UTC" };
+const whyHeld = (given: Parameters<typeof holdOf>[0]) => holdOf(given)?.why ?? null;
 const facts = {
   config: { wake_policy: "every_poll", min_gap_seconds: 0, quiet_hours: null },
   nowMs: at("12:00"),
@@ -15,6 +16,25 @@ const facts = {
 describe("waking is held back", () => {
   test("never with the contract's defaults", () => {
     expect(whyHeld(facts)).toBeNull();
+  });
+
+  test.each([
+    { wake_policy: "every_poll", min_gap_seconds: 0 },
+    { wake_policy: "every_poll", min_gap_seconds: 60 },
+    { wake_policy: "on_change", min_gap_seconds: 0 },
+  ] as const)("never by a wake-up that the clock, set back, puts in the future: %j", (change) => {
+    const config = { ...facts.config, ...change };
+    expect(whyHeld({ ...facts, config, lastNotificationMs: facts.nowMs + 86_400_000 })).toBeNull();
+  });
+
+  test("until a gap or the quiet hours end; what is nothing new waits for a sweep", () => {
+    const until = (nowMs: number, change: Partial<Parameters<typeof holdOf>[0]["config"]>) =>
+      holdOf({ ...facts, nowMs, config: { ...facts.config, ...change } })?.forMs;
+    expect(until(at("12:00"), { min_gap_seconds: 90 })).toBe(30_000);
+    expect(until(at("12:00"), { wake_policy: "on_change" })).toBeNull();
+    expect(until(at("22:00") + 1500, { quiet_hours: night })).toBe(9 * 3_600_000 - 1500);
+    expect(until(at("06:59") + 59_999, { quiet_hours: night })).toBe(1);
+    expect(until(at("00:00"), { quiet_hours: { ...night, time_zone: "Europe/Berlin" } })).toBe(5 * 3_600_000);
   });
 
   test.each([

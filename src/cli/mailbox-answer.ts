@@ -22,6 +22,11 @@ export function describeMailbox(manifest: Manifest, binding: MailboxBinding | nu
       address: binding.address,
       mailbox_root: binding.filesystem_root ?? null,
       bindings_version: binding.bindings_version,
+      ...(binding.jmap_url !== undefined && {
+        jmap_url: binding.jmap_url,
+        login_identity: binding.login_identity,
+        credential_ref: binding.credential_ref,
+      }),
     }),
     ...(obstacle === null ? {} : { error: obstacle }),
   };
@@ -31,6 +36,8 @@ export function describeMailbox(manifest: Manifest, binding: MailboxBinding | nu
     ["principal", binding?.principal_id],
     ["state", binding && (active ? "active" : `cannot be used: ${obstacle}`)],
     ["root", binding?.filesystem_root],
+    ["server", binding?.jmap_url],
+    ["login", binding?.login_identity],
     ["bound", binding?.bindings_version],
   ]);
   return { json, text };

@@ -131,7 +131,8 @@ function deregister(
   }
 }
 
-async function rebind(
+/** Puts a binding, or none, into the manifest and then into the registry. */
+export async function rebind(
   deps: RegisterDeps,
   { manifest: { agent_id: agentId }, manifestPath }: Pick<FoundAgent, "manifest" | "manifestPath">,
   binding: MailboxBinding | null,
@@ -148,7 +149,7 @@ function withMailbox(manifest: Manifest, binding: MailboxBinding | null): Manife
 }
 
 /** A timestamp with microseconds, so that registrations in quick succession differ. */
-function newBindingsVersion(clock: Clock): string {
+export function newBindingsVersion(clock: Clock): string {
   const micros = Math.floor((clock.monotonicMs() % 1) * 1000);
   return toTimestamp(clock.nowMs()).replace("+00:00", `${String(micros).padStart(3, "0")}+00:00`);
 }

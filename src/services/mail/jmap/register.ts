@@ -1,0 +1,103 @@
+import type { MailboxBinding, Manifest } from "../../../protocol/files.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import type { Files } from "../../../system/files.ts";
+import type { FoundAgent } from "../../sessions/find.ts";
+import { defaultMailbox, parseAddress, shown } from "../address.ts";
+import { newBindingsVersion, type RegisterDeps, rebind } from "../binding-register.ts";
+import { createJmapClient, type JmapClient } from "./client.ts";
+import { credentialPaths, toCredentialRef, writeCredential } from "./credentials.ts";
+import type { JmapProvisioner } from "./provisioner.ts";
+import { parseJmapUrl } from "./session.ts";
+import { IdentityGet } from "./wire.ts";
+
+export interface JmapRegisterDeps extends RegisterDeps {
+  files: Files;
+  runtimeRoot: string;
+}
+
+type Agent = Pick<FoundAgent, "manifest" | "manifestPath" | "sessionRoot">;
+
+export interface JmapWish {
+  url: string;
+  /** Default: as for every agent. */
+  address?: string | undefined;
+  principalId?: string | undefined;
+  provisioner: JmapProvisioner;
+}
+
+/**
+ * Gives an agent a mailbox on a mail server, also one that runs. Logs in first: throws `invalid_request` for an
+ * address that the login may not send from, `transport_failed` for a server that does not answer or refuses the
+ * login, and changes nothing then. The password goes to files of this user only; the manifest names them.
+ */
+export async function registerJmapMailbox(
+  deps: JmapRegisterDeps,
+  agent: Agent,
+  wish: JmapWish,
+): Promise<{ manifest: Manifest; binding: MailboxBinding }> {
+  const usual = defaultMailbox(agent.manifest.agent_name);
+  const address = parseAddress(wish.address ?? usual.address);
+  const principalId = wish.principalId ?? usual.principalId;
+  const url = parseJmapUrl(wish.url);
+  const login = await wish.provisioner.ensure({ address, principalId });
+  await checkAddress(
+    createJmapClient({ clock: deps.clock, url, login: () => login }),
+    login.identity,
+    address,
+  );
+
+  const ref = toCredentialRef(url, address);
+  const paths = credentialPaths({ runtimeRoot: deps.runtimeRoot, sessionRoot: agent.sessionRoot, ref });
+  const credential = { credential_ref: ref, login_identity: login.identity, password: login.password };
+  for (const path of [paths.shared, paths.session]) writeCredential(deps.files, path, credential);
+  const binding: MailboxBinding = {
+    transport: "jmap",
+    principal_id: principalId,
+    address,
+    bindings_version: newBindingsVersion(deps.clock),
+    jmap_url: url,
+    management_url: wish.provisioner.managementUrl,
+    login_identity: login.identity,
+    credential_ref: ref,
+    credential_file: paths.session,
+  };
+  return { manifest: await rebind(deps, agent, binding), binding };
+}
+
+/**
+ * Takes it away again: the session's copy of the login always, and with `purge` the one that a later registration
+ * could use. The mail stays on its server.
+ */
+export async function unregisterJmapMailbox(
+  deps: JmapRegisterDeps,
+  agent: Agent,
+  binding: MailboxBinding,
+  mode: "deactivate" | "purge",
+): Promise<Manifest> {
+  const manifest = await rebind(deps, agent, null);
+  const { credential_ref: ref, credential_file: path } = binding;
+  if (path !== undefined) deps.files.remove("mail-credential.remove", path);
+  if (ref !== undefined && mode === "purge") {
+    const { runtimeRoot } = deps;
+    const { shared } = credentialPaths({ runtimeRoot, sessionRoot: agent.sessionRoot, ref });
+    deps.files.remove("mail-credential.remove", shared);
+  }
+  return manifest;
+}
+
+async function checkAddress(client: JmapClient, login: string, address: string): Promise<void> {
+  const { submits } = await client.session();
+  if (!submits) {
+    throw new ServiceError(
+      "transport_failed",
+      "the login may not send mail on the JMAP server, or it cannot now",
+    );
+  }
+  const answers = await client.call([["Identity/get", { ids: null }, "who"]], { safe: true });
+  const known = answers.of(IdentityGet, "Identity/get", "who").list.map(({ email }) => email.toLowerCase());
+  if ([login.toLowerCase(), ...known].includes(address.toLowerCase())) return;
+  throw new ServiceError(
+    "invalid_request",
+    `the login may not send from ${shown(address)}; it may from ${known.join(", ") || "no address"}`,
+  );
+}

@@ -270,7 +270,8 @@ function namesIn(path: string): string[] {
 
 function statOrNull(path: string) {
   try {
-    return statSync(path);
+    // An error for every file that is not there would cost more than the look.
+    return statSync(path, { throwIfNoEntry: false }) ?? null;
   } catch (error) {
     if (isAbsent(error)) return null;
     throw error;

@@ -5,7 +5,10 @@ import type { Files } from "../../system/files.ts";
 
 /** Paths of a coordination server's own folder, `<runtime-root>/coordinators/<host>-<port>`. */
 export function coordinatorPaths(runtimeRoot: string, host: string, port: number) {
-  const root = join(runtimeRoot, "coordinators", `${host.replaceAll(":", "_")}-${port}`);
+  return pathsIn(join(runtimeRoot, "coordinators", `${host.replaceAll(":", "_")}-${port}`));
+}
+
+function pathsIn(root: string) {
   const runRoot = join(root, "run");
   return {
     root,
@@ -18,7 +21,13 @@ export function coordinatorPaths(runtimeRoot: string, host: string, port: number
   };
 }
 
-export type CoordinatorPaths = ReturnType<typeof coordinatorPaths>;
+/** Folders of all coordination servers that ever ran here. */
+export function coordinatorsIn(files: Files, runtimeRoot: string): CoordinatorPaths[] {
+  const folder = join(runtimeRoot, "coordinators");
+  return files.list(folder).map((name) => pathsIn(join(folder, name)));
+}
+
+export type CoordinatorPaths = ReturnType<typeof pathsIn>;
 
 /** By what others find the server: the record, and the token where our own programs look for it (ruling 12). */
 export function publishCoordinator(

@@ -71,7 +71,7 @@ export function createDirectory(deps: {
   }
 
   function lookAt(agentId: string): Kept | null {
-    const recordKey = keyOf(join(root, agentId, "record.json"));
+    const recordKey = keyOf(`${root}/${agentId}/record.json`);
     if (recordKey === null) return null;
     const before = kept.get(agentId);
     if (before?.recordKey === recordKey) {

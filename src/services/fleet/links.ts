@@ -40,9 +40,17 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): L
   const { files, clock, processes } = deps;
   const known = new Map<string, Known>();
   const asking = new Map<string, Promise<FleetLink>>();
+  /** Joined once: a list of agents asks for each of them. */
+  const recordPaths = new Map<string, string>();
 
-  function recordKeyOf({ sessionRoot }: Session): string | null {
-    const facts = files.stat(sessionPaths(sessionRoot).currentInstance);
+  function recordPathOf({ sessionRoot }: Session): string {
+    const path = recordPaths.get(sessionRoot) ?? sessionPaths(sessionRoot).currentInstance;
+    recordPaths.set(sessionRoot, path);
+    return path;
+  }
+
+  function recordKeyOf(session: Session): string | null {
+    const facts = files.stat(recordPathOf(session));
     return facts && `${facts.identity} ${facts.modifiedMs} ${facts.size}`;
   }
 
@@ -91,14 +99,13 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): L
       return asked;
     },
     claims(session) {
-      const path = sessionPaths(session.sessionRoot).currentInstance;
       const recordKey = recordKeyOf(session);
       if (recordKey === null) return false;
       const before = known.get(session.sessionRoot);
       if (before?.recordKey === recordKey && before.link.state === "live") {
         return isSame(before.link.instance.pid, before.startToken);
       }
-      const instance = readCurrentInstance(files, path);
+      const instance = readCurrentInstance(files, recordPathOf(session));
       return instance !== null && processes.alive(instance.pid);
     },
     doubt: ({ sessionRoot }) => void known.delete(sessionRoot),

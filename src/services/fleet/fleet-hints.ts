@@ -1,0 +1,107 @@
+import { Value } from "@sinclair/typebox/value";
+import { CoordinatorInstance, FleetEvent } from "../../protocol/coordinator.ts";
+import { coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
+import type { Clock } from "../../system/clock.ts";
+import type { Files } from "../../system/files.ts";
+import type { Ids } from "../../system/ids.ts";
+import type { Processes } from "../../system/processes.ts";
+import type { Environment } from "../sessions/roots.ts";
+import { coordinatorsIn } from "./coordinator-files.ts";
+import type { Directory } from "./directory.ts";
+import { createEventSource } from "./event-source.ts";
+import { createFleetEvents } from "./fleet-events.ts";
+import type { Links } from "./links.ts";
+
+/** Where word comes from that something happened at an agent. */
+export interface FleetHints {
+  /** The coordination server's address, or null for each gateway directly. */
+  via: string | null;
+  /** Ids of agents, until the stream ends or the caller stops reading. */
+  agentIds: AsyncIterable<string>;
+}
+
+export interface FleetHintsDeps {
+  files: Files;
+  clock: Clock;
+  ids: Ids;
+  processes: Pick<Processes, "alive">;
+  env: Environment;
+  runtimeRoot: string;
+  directory: Directory;
+  links: Links;
+}
+
+const connectMs = 2000;
+
+/** One stream of all agents: of the coordination server that runs here, else of the gateways themselves. */
+export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal): Promise<FleetHints> {
+  for (const { instance, token } of runningCoordinators(deps)) {
+    const body = await openEvents(deps, instance.api_base_url, token, signal);
+    if (body) return { via: instance.api_base_url, agentIds: idsIn(body) };
+  }
+  return { via: null, agentIds: idsOfGateways(deps, signal) };
+}
+
+function runningCoordinators({ files, processes, runtimeRoot, env }: FleetHintsDeps) {
+  return coordinatorsIn(files, runtimeRoot).flatMap((paths) => {
+    const instance = readInstance(files.read(paths.instance));
+    if (!instance || !processes.alive(instance.pid)) return [];
+    return [{ instance, token: env["SVC_COORD_TOKEN"] || files.read(paths.token)?.trim() || null }];
+  });
+}
+
+function readInstance(text: string | null): CoordinatorInstance | null {
+  try {
+    const value: unknown = JSON.parse(text ?? "null");
+    return Value.Check(CoordinatorInstance, value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Null when no stream begins in time. */
+async function openEvents(
+  { clock }: FleetHintsDeps,
+  baseUrl: string,
+  token: string | null,
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array> | null> {
+  const late = new AbortController();
+  const cancel = clock.after(connectMs, () => late.abort());
+  try {
+    const reply = await fetch(`${baseUrl}${coordinatorStreams.fleetEvents.path}`, {
+      signal: AbortSignal.any([signal, late.signal]),
+      redirect: "error",
+      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+      // Bun would send even loopback through a proxy that the environment names.
+      proxy: false,
+    } as unknown as BunFetchRequestInit);
+    return reply.ok ? reply.body : null;
+  } catch {
+    return null;
+  } finally {
+    cancel();
+  }
+}
+
+async function* idsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const source = createEventSource(FleetEvent);
+  try {
+    for await (const bytes of body) {
+      for (const { agent_id: id } of source.push(bytes)) if (id !== null) yield id;
+    }
+  } catch {
+    // A stream that breaks has ended.
+  }
+}
+
+async function* idsOfGateways(deps: FleetHintsDeps, signal: AbortSignal): AsyncGenerator<string> {
+  const events = createFleetEvents(deps);
+  try {
+    for await (const item of events.follow({ after: null, signal })) {
+      if (item.item === "event" && item.event.agent_id !== null) yield item.event.agent_id;
+    }
+  } finally {
+    await events.stop();
+  }
+}

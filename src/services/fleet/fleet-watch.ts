@@ -1,0 +1,95 @@
+import type { Clock } from "../../system/clock.ts";
+import { sleep } from "../../system/clock.ts";
+import { createLoop, type Loop } from "../../system/lifecycle.ts";
+import type { Directory } from "./directory.ts";
+import { type Glance, type GlanceDeps, glanceAtAll } from "./glance.ts";
+
+/** What is new about the agents that run. */
+export interface FleetChange {
+  /** All of them, by name. */
+  glances: readonly Glance[];
+  appeared: readonly Glance[];
+  changed: readonly Glance[];
+  /** As they were last seen. */
+  gone: readonly Glance[];
+}
+
+export interface FleetWatch extends Loop {
+  /** Something may have happened at this agent. */
+  hint(agentId: string): void;
+}
+
+const betweenLooksMs = 150;
+const lookAtAllMs = 5000;
+const lookForNewMs = 1000;
+
+/**
+ * Keeps one glance of each agent whose record says that it runs. Looks at an agent soon after a hint, at new ones
+ * within a second and at all of them every 5 s, so that a hint that never came costs no more than that.
+ * `onChange` is told only of what differs; the first time of all, also when there is none.
+ */
+export function createFleetWatch(deps: {
+  directory: Directory;
+  glancing: GlanceDeps;
+  clock: Clock;
+  onChange: (change: FleetChange) => Promise<void>;
+  onError: (error: unknown) => void;
+}): FleetWatch {
+  const { clock, directory } = deps;
+  let known = new Map<string, Glance>();
+  let lookedMs = Number.NEGATIVE_INFINITY;
+  let first = true;
+  const hinted = new Set<string>();
+
+  async function turn(signal: AbortSignal): Promise<number> {
+    const records = directory
+      .agents()
+      .map(({ record }) => record)
+      .filter(({ lifecycle }) => lifecycle.state === "active" || lifecycle.state === "relaunching");
+    const everyone = clock.monotonicMs() - lookedMs >= lookAtAllMs;
+    if (everyone) lookedMs = clock.monotonicMs();
+    const wanted = records.filter(
+      (record) => everyone || hinted.has(record.agent_id) || known.get(record.agent_id)?.record !== record,
+    );
+    hinted.clear();
+    const before = known;
+    known = new Map(records.flatMap(({ agent_id: id }) => entryOf(id, before.get(id))));
+    for (const glance of await glanceAtAll(deps.glancing, wanted)) known.set(glance.record.agent_id, glance);
+    const glances = [...known.values()].sort(byName);
+    const isOf = (map: ReadonlyMap<string, Glance>) => (glance: Glance) => map.has(glance.record.agent_id);
+    const appeared = glances.filter((glance) => !isOf(before)(glance));
+    const changed = glances.filter(
+      (glance) => isOf(before)(glance) && factsOf(glance) !== factsOf(before.get(glance.record.agent_id)),
+    );
+    const gone = [...before.values()].filter((glance) => !isOf(known)(glance));
+    if (signal.aborted) return 0;
+    if (first || appeared.length + changed.length + gone.length > 0) {
+      await deps.onChange({ glances, appeared, changed, gone });
+    }
+    first = false;
+    await sleep(clock, betweenLooksMs, signal);
+    return lookForNewMs;
+  }
+
+  const loop = createLoop({ clock, turn, onError: deps.onError });
+  return {
+    ...loop,
+    hint(agentId) {
+      hinted.add(agentId);
+      loop.wake();
+    },
+  };
+}
+
+function entryOf(id: string, glance: Glance | undefined): [string, Glance][] {
+  return glance ? [[id, glance]] : [];
+}
+
+function factsOf(glance: Glance | undefined): string {
+  return JSON.stringify(glance);
+}
+
+function byName(one: Glance, other: Glance): number {
+  const [a, b] = [one, other].map(({ record }) => `${record.agent_name}\0${record.agent_id}`);
+  return (a ?? "") < (b ?? "") ? -1 : 1;
+}

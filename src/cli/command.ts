@@ -55,8 +55,9 @@ export interface CliIo {
   cwd: string;
   home: string;
   stdoutIsTty: boolean;
-  /** Width of the terminal on stdout; 80 where it is none. */
-  columns: number;
+  /** Size of the terminal on stdout at this moment; 80 x 24 where it is none. */
+  readonly columns: number;
+  readonly rows: number;
   stderrIsTty: boolean;
   stdinIsTty: boolean;
   /** Resolves once written; rejects when the reader has gone. */

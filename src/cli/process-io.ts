@@ -9,7 +9,12 @@ export function createProcessIo(): CliIo {
     cwd: process.cwd(),
     home: process.env["HOME"] || homedir(),
     stdoutIsTty: process.stdout.isTTY === true,
-    columns: process.stdout.columns || 80,
+    get columns() {
+      return process.stdout.columns || 80;
+    },
+    get rows() {
+      return process.stdout.rows || 24;
+    },
     stderrIsTty: process.stderr.isTTY === true,
     stdinIsTty: process.stdin.isTTY === true,
     writeOut: (text) => write(process.stdout, text),

@@ -15,6 +15,7 @@ export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): F
     home: "/nonexistent",
     stdoutIsTty: false,
     columns: 80,
+    rows: 24,
     stderrIsTty: false,
     stdinIsTty: given.input === undefined,
     writeOut: async (text) => {

@@ -127,6 +127,7 @@ export default group({
   subCommands: {
     launch: () => import("./agents-launch.ts").then((module) => module.default),
     list,
+    watch: () => import("./agents-watch.ts").then((module) => module.default),
     single: async () =>
       group({
         name: "single",

@@ -1,0 +1,142 @@
+import { createDirectory } from "../../services/fleet/directory.ts";
+import { openFleetHints } from "../../services/fleet/fleet-hints.ts";
+import { createFleetWatch, type FleetChange } from "../../services/fleet/fleet-watch.ts";
+import type { Glance, GlanceDeps } from "../../services/fleet/glance.ts";
+import { createLinks } from "../../services/fleet/links.ts";
+import { createLiveness } from "../../services/fleet/liveness.ts";
+import { sleep, timestampNow } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import { type CliIo, command } from "../command.ts";
+import { exitCodes } from "../dispatch.ts";
+import { renderGlanceScreen } from "../glance-screen.ts";
+import { toGlanceJson } from "../glance-text.ts";
+import { mailboxOpeners } from "../mailbox-openers.ts";
+import { warn } from "../narrate.ts";
+import { openWorld, type World } from "../world.ts";
+
+/** Between the end of one stream of hints and the next. */
+const reopenMs = 500;
+
+export default command({
+  name: "watch",
+  description:
+    "show all agents that run as they change, until interrupted: a live table, or JSON lines off a terminal",
+  examples: ["svc-mgr agents watch", "svc-mgr agents watch --json"],
+  async run({ io, inherited }) {
+    const world = openWorld(io, inherited);
+    const stopped = io.interrupted();
+    const openers = mailboxOpeners(world);
+    const directory = createDirectory({ ...world, registryRoot: world.roots.registryRoot });
+    const view =
+      io.stdoutIsTty && inherited["json"] !== true ? createTable(io, world) : createLines(io, world);
+    const watch = createFleetWatch({
+      ...{ clock: world.clock, directory, onChange: view.show },
+      glancing: { ...world, openers, sessionAlive: aliveBy(world) },
+      onError: (error) => void warn(io, messageOf(error)),
+    });
+    const links = createLinks(world);
+    try {
+      await view.open();
+      watch.start();
+      await Promise.all([view.keepCurrent(stopped), followHints()]);
+    } finally {
+      await watch.stop();
+      await view.close();
+      for (const opener of Object.values(openers)) opener.close();
+    }
+    return exitCodes.done;
+
+    async function followHints(): Promise<void> {
+      while (!stopped.aborted) {
+        const hints = await openFleetHints(
+          { ...world, runtimeRoot: world.roots.runtimeRoot, directory, links },
+          stopped,
+        );
+        view.fedBy(hints.via);
+        for await (const agentId of hints.agentIds) watch.hint(agentId);
+        await sleep(world.clock, reopenMs, stopped);
+      }
+    }
+  },
+});
+
+/** One question for each tmux server, whatever the number of agents. */
+function aliveBy(world: World): GlanceDeps["sessionAlive"] {
+  const liveness = createLiveness(world);
+  // A server that is not there has no sessions.
+  return async (record) => (await liveness.of(record)) === "alive";
+}
+
+interface View {
+  open(): Promise<void>;
+  show(change: FleetChange): Promise<void>;
+  fedBy(coordinator: string | null): void;
+  /** Resolves when `stopped` aborts. */
+  keepCurrent(stopped: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+function createLines(io: CliIo, { clock }: World): View {
+  const tell = async (change: string, glances: readonly Glance[]) => {
+    for (const glance of glances) {
+      const line = { at_utc: timestampNow(clock), change, agent: toGlanceJson(glance) };
+      await io.writeOut(`${JSON.stringify(line)}\n`);
+    }
+  };
+  return {
+    open: async () => {},
+    async show({ appeared, changed, gone }) {
+      await tell("appeared", appeared);
+      await tell("changed", changed);
+      await tell("gone", gone);
+    },
+    fedBy: () => {},
+    keepCurrent: (stopped) => aborted(stopped),
+    close: async () => {},
+  };
+}
+
+const otherScreen = "\x1b[?1049h\x1b[?25l";
+const ownScreen = "\x1b[?25h\x1b[?1049l";
+/** How long ago a turn was is told anew. */
+const redrawMs = 1000;
+
+function createTable(io: CliIo, { clock }: World): View {
+  let glances: readonly Glance[] = [];
+  let source = "";
+  const render = (rows: number) => {
+    const count = glances.length === 1 ? "1 agent" : `${glances.length} agents`;
+    const title = `${count}${source}, Ctrl-C ends`;
+    return renderGlanceScreen({ title, glances, nowMs: clock.nowMs(), columns: io.columns, rows });
+  };
+  // Each line is cleared to its end and the rest of the screen below: nothing flickers.
+  const draw = () => {
+    const lines = render(io.rows).map((line) => `${line}\x1b[K`);
+    return io.writeOut(`\x1b[H${lines.join("\r\n")}\x1b[J`);
+  };
+  return {
+    open: () => io.writeOut(otherScreen),
+    async show(change) {
+      glances = change.glances;
+      await draw();
+    },
+    fedBy(coordinator) {
+      source = coordinator === null ? "" : ` through ${coordinator}`;
+    },
+    async keepCurrent(stopped) {
+      while (!stopped.aborted) {
+        await sleep(clock, redrawMs, stopped);
+        if (!stopped.aborted) await draw();
+      }
+    },
+    // What was last seen stays where the person goes on.
+    close: () => io.writeOut(`${ownScreen}${render(Number.POSITIVE_INFINITY).slice(1).join("\n")}\n`),
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

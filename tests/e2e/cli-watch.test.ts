@@ -1,0 +1,113 @@
+import { expect, test } from "bun:test";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { until } from "../support/until.ts";
+
+interface Line {
+  change: string;
+  agent: { agent_name: string; turn_phase: string; last_turn: { result: string } };
+}
+
+/** `agents watch` off a terminal, its lines as they come. */
+function watch(lab: CliLab) {
+  const child = Bun.spawn([...lab.command("svc-mgr"), "agents", "watch"], {
+    env: lab.env,
+    cwd: lab.workdir,
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const lines: Line[] = [];
+  const ended = (async () => {
+    let rest = "";
+    const decoder = new TextDecoder();
+    for await (const bytes of child.stdout) {
+      const parts = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+      rest = parts.pop() ?? "";
+      for (const part of parts) lines.push(JSON.parse(part));
+    }
+  })();
+  return {
+    lines,
+    of: (name: string) => lines.filter(({ agent }) => agent.agent_name === name),
+    async interrupt() {
+      child.kill("SIGINT");
+      await ended;
+      return { exitCode: await child.exited, complaints: await new Response(child.stderr).text() };
+    },
+  };
+}
+
+const launch = (lab: CliLab, name: string) =>
+  lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", name);
+const one = (lab: CliLab, name: string, ...words: string[]) =>
+  lab.mgr("agents", "single", "--agent-name", name, ...words);
+
+/** An agent that comes, works and goes while another is there. */
+async function followOneLife(lab: CliLab) {
+  await launch(lab, "first");
+  const watching = watch(lab);
+  await until("the agent that is there", () => watching.of("first").length > 0);
+  await launch(lab, "second");
+  await until("the new agent ready", () => watching.of("second").at(-1)?.agent.turn_phase === "ready");
+  await one(lab, "second", "prompt", "--prompt", "SLOW 1000");
+  await until("its turn", () => watching.of("second").some(({ agent }) => agent.turn_phase === "active"));
+  await until("its end", () => watching.of("second").at(-1)?.agent.last_turn.result === "success");
+  await one(lab, "second", "stop");
+  await until("that it went", () => watching.of("second").at(-1)?.change === "gone");
+  expect(watching.of("second").map(({ change }) => change)).toEqual([
+    "appeared",
+    ...Array.from({ length: watching.of("second").length - 2 }, () => "changed"),
+    "gone",
+  ]);
+  expect(await watching.interrupt()).toEqual({ exitCode: 0, complaints: "" });
+}
+
+test("off a terminal a watcher gets a JSON line for each change of agents that come, work and go", async () => {
+  await using lab = createCliLab();
+  await followOneLife(lab);
+}, 90_000);
+
+test("the same through the coordination server, and on without it when it ends", async () => {
+  await using lab = createCliLab();
+  const server = Bun.spawn([...lab.command("svc-coord"), "serve", "--port", "0", "--json"], {
+    ...{ env: lab.env, cwd: lab.workdir, stdout: "pipe", stderr: "pipe" },
+  });
+  try {
+    await server.stdout.getReader().read();
+    await followOneLife(lab);
+
+    const watching = watch(lab);
+    await until("the agent that is there", () => watching.of("first").length > 0);
+    server.kill("SIGTERM");
+    await server.exited;
+    await one(lab, "first", "prompt", "--prompt", "SLOW 1000");
+    await until("the turn", () => watching.of("first").some(({ agent }) => agent.turn_phase === "active"));
+    expect(await watching.interrupt()).toEqual({ exitCode: 0, complaints: "" });
+  } finally {
+    server.kill("SIGKILL");
+  }
+}, 120_000);
+
+test("on a terminal a table is redrawn in place, and Ctrl-C gives the screen back", async () => {
+  await using lab = createCliLab();
+  await lab.startSession("person", ["sh"]);
+  const screen = () => lab.tmux("capture-pane", "-p", "-t", "person");
+  const type = (...keys: string[]) => lab.tmux("send-keys", "-t", "person", ...keys);
+  await launch(lab, "first");
+  await type("echo before", "Enter");
+  await type(`${lab.command("svc-mgr").join(" ")} agents watch; echo "ended with $?"`, "Enter");
+  const table = await until("the table", async () => {
+    const text = await screen();
+    return /^first .* ready /m.test(text) ? text : null;
+  });
+  expect(table).toMatch(/^1 agent, Ctrl-C ends\nNAME +TOOL +STATE +AVAILABILITY/);
+  expect(table).not.toContain("before");
+
+  await launch(lab, "second");
+  await until("both", async () => /^2 agents.*\n.*\nfirst .*\nsecond .* ready /.test(await screen()));
+  await type("C-c");
+  const after = await until("the end", async () => {
+    const text = await screen();
+    return text.includes("ended with 0") ? text : null;
+  });
+  expect(after).toMatch(/before\n(.*\n)*NAME .*\nfirst .*\nsecond .*\nended with 0/);
+}, 90_000);

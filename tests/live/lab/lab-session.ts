@@ -10,9 +10,10 @@ import type { InstalledCli, LabTool } from "./cli-cache.ts";
 import { currentInstanceFile, type LabGateway, startLabGateway } from "./lab-gateway.ts";
 import type { Recorder } from "./recorder.ts";
 import { createSandbox, type Sandbox } from "./sandbox.ts";
+import type { Stage } from "./staged-steps.ts";
 
 /** One running agent with its gateway and its scripted model. */
-export interface LabSession {
+export interface LabSession extends Stage {
   tool: LabTool;
   model: ModelServer;
   box: Sandbox;
@@ -39,10 +40,6 @@ export interface LabSession {
   isReady(): Promise<TerminalState>;
   /** Records the agent's screen as `name` and fails when it reads differently than `labels` say. */
   shows(name: string, labels: Labels): Promise<void>;
-  /** All that helps to understand a failure, as text. */
-  account(): Promise<string>;
-  /** Stops gateway, agent and model, and asserts that nothing of them remains. */
-  end(): Promise<void>;
 }
 
 export interface SessionSettings {
@@ -56,7 +53,7 @@ export async function openLabSession(
   settings: SessionSettings,
 ): Promise<LabSession> {
   const model = startModelServer();
-  const box = createSandbox(cli, model.url, settings);
+  const box = createSandbox(cli, model.url, { ...settings, unattended: false });
   const gateway = await startLabGateway(cli, box).catch(async (error) => {
     await box[Symbol.asyncDispose]();
     await model.stop();

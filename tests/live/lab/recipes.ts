@@ -17,6 +17,8 @@ export interface RecipeFacts {
   workFolder: string;
   /** False leaves the working folder unknown to the tool, which then asks about it where it knows how. */
   trusted: boolean;
+  /** The tool can be launched without permissions and sandboxes, by its own flags or, where it has none, as it is. */
+  unattended: boolean;
 }
 
 const dummyKey = "lab-dummy-key-0123456789abcdef";
@@ -27,7 +29,7 @@ export function recipeOf(tool: LabTool, facts: RecipeFacts): Recipe {
 }
 
 const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
-  claude: ({ modelUrl, workFolder, trusted }) => ({
+  claude: ({ modelUrl, workFolder, trusted, unattended }) => ({
     env: {
       ANTHROPIC_BASE_URL: modelUrl,
       ANTHROPIC_API_KEY: dummyKey,
@@ -35,6 +37,8 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
       DISABLE_TELEMETRY: "1",
       DISABLE_ERROR_REPORTING: "1",
+      // It refuses its unattended flag to root unless it is told that nothing can be hurt.
+      ...(unattended ? { IS_SANDBOX: "1" } : {}),
     },
     args: [],
     files: {
@@ -54,7 +58,7 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
             }
           : {},
       }),
-      ".claude/settings.json": "{}",
+      ".claude/settings.json": JSON.stringify(unattended ? { skipDangerousModePermissionPrompt: true } : {}),
     },
   }),
   codex: (facts) => ({
@@ -80,7 +84,7 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
       ".gemini/trustedFolders.json": JSON.stringify(trusted ? { [workFolder]: "TRUST_FOLDER" } : {}),
     },
   }),
-  opencode: ({ modelUrl }) => ({
+  opencode: ({ modelUrl, unattended }) => ({
     env: {
       OPENCODE_DISABLE_AUTOUPDATE: "1",
       OPENCODE_DISABLE_MODELS_FETCH: "1",
@@ -88,7 +92,7 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
       OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
     },
     args: [],
-    files: { ".config/opencode/opencode.json": JSON.stringify(opencodeConfig(modelUrl)) },
+    files: { ".config/opencode/opencode.json": JSON.stringify(opencodeConfig(modelUrl, unattended)) },
   }),
 };
 
@@ -124,7 +128,8 @@ enabled = false
 `;
 }
 
-function opencodeConfig(modelUrl: string) {
+function opencodeConfig(modelUrl: string, unattended: boolean) {
+  const model = (name: string) => ({ name, tool_call: true, limit: { context: 128_000, output: 4096 } });
   return {
     autoupdate: false,
     share: "disabled",
@@ -136,11 +141,9 @@ function opencodeConfig(modelUrl: string) {
         npm: "@ai-sdk/openai-compatible",
         name: "Mock",
         options: { baseURL: `${modelUrl}/v1`, apiKey: dummyKey },
-        models: {
-          "mock-model": { name: "Mock model", tool_call: true, limit: { context: 128_000, output: 4096 } },
-        },
+        models: { "mock-model": model("Mock model"), "other-model": model("Other model") },
       },
     },
-    permission: { bash: "ask" },
+    permission: { bash: unattended ? "allow" : "ask" },
   };
 }

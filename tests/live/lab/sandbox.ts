@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { InstalledCli } from "./cli-cache.ts";
 import { endMarked, type MarkedProcess, processesMarked } from "./processes.ts";
-import { recipeOf } from "./recipes.ts";
+import { type RecipeFacts, recipeOf } from "./recipes.ts";
 
 /** Marks every process of a sandbox. Not a variable of the product: those are kept from agents. */
 const sandboxMark = "LAB_SANDBOX_ID";
@@ -29,11 +29,11 @@ export interface Sandbox extends AsyncDisposable {
   processes(): MarkedProcess[];
 }
 
-/** `trusted`: the tool knows the working folder already. */
+/** `settings`: those of the recipe. */
 export function createSandbox(
   cli: InstalledCli,
   modelUrl: string,
-  { trusted }: { trusted: boolean },
+  settings: Pick<RecipeFacts, "trusted" | "unattended">,
 ): Sandbox {
   const id = randomBytes(6).toString("hex");
   const root = realpathSync(mkdtempSync(join(tmpdir(), `svc-lab-${cli.tool}-`)));
@@ -42,7 +42,7 @@ export function createSandbox(
   const temporary = join(root, "tmp");
   const tmuxSocket = join(root, "tmux.sock");
   for (const folder of [work, temporary]) mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const recipe = recipeOf(cli.tool, { modelUrl, workFolder: work, trusted });
+  const recipe = recipeOf(cli.tool, { modelUrl, workFolder: work, ...settings });
   const env = {
     PATH: searchPath(cli),
     HOME: home,

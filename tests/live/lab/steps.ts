@@ -3,6 +3,18 @@ import type { LabSession } from "./lab-session.ts";
 import { compaction, newConversation } from "./steps/command-steps.ts";
 import { approvalAllowed, approvalRefused, trustIsAsked } from "./steps/decision-steps.ts";
 import { exitToShell } from "./steps/exit-steps.ts";
+import {
+  actionsAreTold,
+  conversationBegins,
+  conversationsAreChosen,
+  gatewayDies,
+  type HeadlessStep,
+  interruptEndsAll,
+  modelErrorFails,
+  modelIsForOneTurn,
+  promptArrivesWhole,
+  runningTurnIsSeen,
+} from "./steps/headless-steps.ts";
 import type { LabStep } from "./steps/lab-step.ts";
 import { arrives, directWhenReady, draftIsLeftAlone, freshIsReady, prompts } from "./steps/prompt-steps.ts";
 import {
@@ -16,9 +28,9 @@ import {
   promptWhileCommandRuns,
   promptWhileSpeaking,
 } from "./steps/turn-steps.ts";
-import { toolFacts } from "./tool-facts.ts";
+import { headlessFacts, toolFacts } from "./tool-facts.ts";
 
-/** The steps of one tool, in the order in which they share a session. */
+/** The steps of one tool in its terminal, in the order in which they share a session. */
 export function stepsOf(tool: LabTool): LabStep[] {
   const facts = toolFacts[tool];
   return [
@@ -64,5 +76,23 @@ export function stepsOf(tool: LabTool): LabStep[] {
           },
         ]
       : []),
+  ];
+}
+
+/** The steps of one tool without a terminal, in the order in which they share a session. */
+export function headlessStepsOf(tool: LabTool): HeadlessStep[] {
+  return [
+    { id: "a first turn opens a conversation and pins the session to it", run: conversationBegins },
+    { id: "a prompt arrives whole in the conversation that is pinned", run: promptArrivesWhole },
+    { id: "a conversation is new, chosen by its id, or the tool's last", run: conversationsAreChosen },
+    {
+      id: `a model is for one turn${headlessFacts[tool].keepsModel ? " and the conversation keeps it" : ""}`,
+      run: modelIsForOneTurn,
+    },
+    { id: "an action is told with its result", run: actionsAreTold },
+    { id: "an error of the model fails the turn with its cause", run: modelErrorFails },
+    { id: "a running turn is seen, and its prompt in no argument list", run: runningTurnIsSeen },
+    { id: "an interrupt ends the tool and all it started", run: interruptEndsAll },
+    { id: "a turn outlives its gateway and is asked once", run: gatewayDies },
   ];
 }

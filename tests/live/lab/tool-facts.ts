@@ -130,3 +130,57 @@ export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
     trust: null,
   },
 };
+
+/** How one tool goes about a turn without a terminal. */
+export interface HeadlessFacts {
+  /** A model for one turn: as the flag names it, and as the model server is asked for it. */
+  model: { flag: string; name: string };
+  /** How the second reasoning level reaches the model; null where the tool has no levels. */
+  level: { read: (body: unknown) => unknown; second: string } | null;
+  /** The conversation goes on with the model that one of its turns named. */
+  keepsModel: boolean;
+  /** What it calls its last conversation: the one used last, or, of conversations begun at nearly one time, any. */
+  last: "used" | "any";
+  /** It writes its first event before the model's answer is complete. */
+  saysWhileSpeaking: boolean;
+  /** Kind of its first event. */
+  saysBefore: RegExp;
+}
+
+const effort = (key: string) => (body: unknown) =>
+  (body as Record<string, { effort?: unknown } | undefined>)[key]?.effort;
+
+export const headlessFacts: Readonly<Record<LabTool, HeadlessFacts>> = {
+  claude: {
+    model: { flag: "claude-opus-4-6", name: "claude-opus-4-6" },
+    level: { read: effort("output_config"), second: "medium" },
+    keepsModel: true,
+    last: "used",
+    saysWhileSpeaking: true,
+    saysBefore: /^session$/,
+  },
+  codex: {
+    model: { flag: "gpt-5.1", name: "gpt-5.1" },
+    level: { read: effort("reasoning"), second: "medium" },
+    keepsModel: false,
+    last: "used",
+    saysWhileSpeaking: true,
+    saysBefore: /^session$/,
+  },
+  gemini: {
+    model: { flag: "other-model", name: "other-model" },
+    level: null,
+    keepsModel: false,
+    last: "any",
+    saysWhileSpeaking: true,
+    saysBefore: /^(session|diagnostic)$/,
+  },
+  opencode: {
+    model: { flag: "mock/other-model", name: "other-model" },
+    level: null,
+    keepsModel: true,
+    last: "used",
+    saysWhileSpeaking: false,
+    saysBefore: /^session$/,
+  },
+};

@@ -4,16 +4,10 @@ import type { TerminalState } from "../../../../src/protocol/terminal.ts";
 import type { ReceivedRequest } from "../../../support/model-server/records.ts";
 import { until } from "../../../support/until.ts";
 import { isIdle, type LabSession, type SessionSettings } from "../lab-session.ts";
+import type { StageStep } from "../staged-steps.ts";
 
 /** One thing that must hold for every tool, shown on a live session that is ready when it begins. */
-export interface LabStep {
-  id: string;
-  /** A session of its own, which ends with the step; the other steps share one. */
-  own?: SessionSettings;
-  /** Nothing can follow in the session. */
-  last?: true;
-  run(session: LabSession): Promise<void>;
-}
+export type LabStep = StageStep<LabSession, SessionSettings>;
 
 /**
  * The phases of the turn of `record`, each once per stay: active, then ready. A turn may be seen to begin, and a

@@ -67,6 +67,9 @@ export interface NotifierDeps {
  */
 type Bell = "silent" | "rung" | "deferred" | "held";
 
+/** A burst of mail for an agent that cannot be woken is looked at this often, lest it fill the audit. */
+const calmMs = 1000;
+
 const noMemory: NotifierMemory = {
   lastPollAtUtc: null,
   lastNotificationAtUtc: null,
@@ -82,6 +85,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   let sweepAtMs = 0;
   /** When a held wake-up may be given, on the monotonic clock. */
   let heldUntilMs = 0;
+  /** Until then, on the monotonic clock, a ring changes nothing, save that a busy agent is free again. */
+  let calm: { untilMs: number; why: "busy" | "held" } | null = null;
   let busyWith: string | null = null;
   let endArrivals = () => {};
   /** The last poll's outcome as it was logged: what repeats is told once. */
@@ -128,18 +133,31 @@ export function createNotifier(deps: NotifierDeps): Notifier {
 
   /** Which poll is due, if any. */
   function due(): NotifierTrigger | null {
-    if (bell === "rung" || (bell === "deferred" && whyBusy(gate()) === null)) return "doorbell";
-    if (bell === "held" && clock.monotonicMs() >= heldUntilMs) return "doorbell";
-    return clock.monotonicMs() >= sweepAtMs ? "interval" : null;
+    const nowMs = clock.monotonicMs();
+    const free = () => whyBusy(gate()) === null;
+    const calmed = calm !== null && nowMs < calm.untilMs && (calm.why === "held" || !free());
+    if (bell === "rung" && !calmed) return "doorbell";
+    if (bell === "deferred" && free()) return "doorbell";
+    if (bell === "held" && nowMs >= heldUntilMs) return "doorbell";
+    return nowMs >= sweepAtMs ? "interval" : null;
+  }
+
+  /** When a poll is due that nothing but time makes due, on the monotonic clock. */
+  function nextAtMs(): number {
+    if (bell === "held") return Math.min(heldUntilMs, sweepAtMs);
+    return bell === "rung" && calm !== null ? Math.min(calm.untilMs, sweepAtMs) : sweepAtMs;
+  }
+
+  function calmAfter({ row, heldForMs }: Awaited<ReturnType<typeof runCycle>>): typeof calm {
+    const nowMs = clock.monotonicMs();
+    if (row.outcome === "busy_skip") return { untilMs: nowMs + calmMs, why: "busy" };
+    return heldForMs === null ? null : { untilMs: nowMs + Math.min(calmMs, heldForMs), why: "held" };
   }
 
   /** What a poll leaves of the bell; one that rang meanwhile is for the next. */
-  function settleBell(
-    trigger: NotifierTrigger,
-    { row, heldForMs }: Awaited<ReturnType<typeof runCycle>>,
-  ): void {
+  function settleBell(answersBell: boolean, { row, heldForMs }: Awaited<ReturnType<typeof runCycle>>): void {
     if (row.outcome === "enqueued" && bell !== "rung") bell = "silent";
-    if (trigger === "interval" || bell !== "silent") return;
+    if (!answersBell || bell !== "silent") return;
     if (row.outcome === "busy_skip") bell = "deferred";
     if (heldForMs !== null) {
       bell = "held";
@@ -166,12 +184,10 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     const baseUrl = deps.baseUrl();
     if (!config.enabled || baseUrl === null) return null;
     const trigger = due();
-    if (trigger === null) {
-      const nextAtMs = bell === "held" ? Math.min(heldUntilMs, sweepAtMs) : sweepAtMs;
-      return Math.max(1, nextAtMs - clock.monotonicMs());
-    }
+    if (trigger === null) return Math.max(1, nextAtMs() - clock.monotonicMs());
     // What rings from here on is for the next poll.
-    if (trigger === "doorbell") bell = "silent";
+    const answersBell = trigger === "doorbell" || bell === "rung";
+    if (answersBell) bell = "silent";
     const result = await runCycle(
       {
         agent,
@@ -189,7 +205,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     store.recordPoll(result.row, result.memory);
     tell(result.row);
     if (trigger === "interval") scheduleSweep(config);
-    settleBell(trigger, result);
+    settleBell(answersBell, result);
+    calm = calmAfter(result);
     return 0;
   }
 
@@ -214,6 +231,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       store.saveConfig(config, timestampNow(clock));
       if (!before.enabled || before.interval_seconds !== config.interval_seconds) scheduleSweep(config);
       log.line("mail notifier enabled", { interval_seconds: config.interval_seconds ?? 0 });
+      calm = null;
       if (before.enabled && bell !== "held") loop.wake();
       else ring();
       return status();

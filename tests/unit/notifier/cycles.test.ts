@@ -305,6 +305,31 @@ describe("the notifier's polls", () => {
     expect(lab.prompts).toHaveLength(3);
   });
 
+  test("a burst for an agent that cannot be woken is looked at once a second, and woken for as ever", async () => {
+    await using lab = setup({ interval_seconds: 3600 });
+    await lab.clock.advance(0);
+    lab.world.readiness = notReady;
+    const burst = async () => {
+      for (let n = 0; n < 50; n++) await lab.arrive();
+    };
+    await burst();
+    expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell busy_skip"]);
+    await lab.clock.advance(999);
+    expect(outcomes(lab)).toHaveLength(2);
+    await lab.clock.advance(1);
+    expect(outcomes(lab)).toHaveLength(3);
+    await burst();
+    lab.world.readiness = ready;
+    lab.notifier.wake();
+    await settle();
+    expect(outcomes(lab).slice(3)).toEqual(["doorbell enqueued"]);
+    lab.notifier.update({ min_gap_seconds: 10 });
+    await burst();
+    expect(outcomes(lab).slice(4)).toEqual(["doorbell wake_held"]);
+    await lab.clock.advance(10_000);
+    expect(outcomes(lab).slice(5)).toEqual(["doorbell wake_held", "doorbell enqueued"]);
+  });
+
   test("mail that a gap holds back wakes when the gap is over, not at the next sweep", async () => {
     await using lab = setup({ interval_seconds: 3600, min_gap_seconds: 30 });
     await lab.clock.advance(0);

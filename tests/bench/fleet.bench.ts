@@ -1,0 +1,149 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { renderJson } from "../../src/protocol/json.ts";
+import { buildRecord } from "../../src/services/sessions/record.ts";
+import { sampleManifest } from "../support/session-samples.ts";
+import { type Bench, durationRows, percentile, type Row, takeTurns } from "./bench.ts";
+import { type BenchLab, cpuNanoseconds, createBenchLab, memoryMegabytes, type ServedGateway } from "./lab.ts";
+
+const quick = process.argv.includes("--quick");
+const registered = quick ? 60 : 300;
+const live = quick ? 8 : 40;
+const launchedAtOnce = 4;
+const rounds = quick ? 100 : 400;
+const settleMs = quick ? 1000 : 10_000;
+const watchMs = quick ? 2000 : 20_000;
+
+const repositoryRoot = join(import.meta.dir, "..", "..");
+
+/**
+ * The coordination server over many registered agents (`--quick`: fewer), some with a gateway and a scripted agent.
+ * A forwarded request stands beside the same one asked of the gateway itself, a list beside an answer that needs
+ * nothing.
+ */
+const bench: Bench = {
+  name: "fleet",
+  async run() {
+    await using lab = await createBenchLab();
+    const startedMs = performance.now();
+    const gateways = await launchMany(lab);
+    for (const gateway of gateways) await gateway.whenReady();
+    const launchSeconds = (performance.now() - startedMs) / 1000;
+    await registerOthers(lab);
+    await using server = await startServer(lab);
+    const listed = (await server.ask("/svc/agents")) as { agents: unknown[] };
+    if (listed.agents.length !== registered) throw new Error(`${listed.agents.length} agents are listed`);
+
+    let turn = 0;
+    const name = () => `live-${turn++ % live}`;
+    const durations = await takeTurns(
+      [
+        { name: "bare", run: () => server.ask("/health") },
+        { name: "list", run: () => server.ask("/svc/agents") },
+        { name: "resolve", run: () => server.ask(`/svc/agents/${name()}`) },
+        { name: "state", run: () => server.ask(`/svc/agents/${name()}/state`) },
+        { name: "direct", run: () => ask(`${gateways[turn % live]?.baseUrl}/v1/control/tui/state`) },
+        { name: "forwarded", run: () => server.ask(`/svc/agents/${name()}/gateway/tui/state`) },
+      ],
+      { rounds, warmUp: live },
+    );
+    const of = (contestant: string) => durations[contestant] ?? [];
+    const added = (share: number) => percentile(of("forwarded"), share) - percentile(of("direct"), share);
+    const before = memoryMegabytes(server.pid);
+    return [
+      { metric: "agents", value: registered, unit: "" },
+      { metric: "live_gateways", value: live, unit: "" },
+      { metric: "launch_all_s", value: launchSeconds, unit: "s" },
+      ...durationRows("list", of("list"), of("bare")),
+      ...durationRows("resolve_alias", of("resolve"), of("bare")),
+      ...durationRows("state", of("state"), of("direct")),
+      ...durationRows("forwarded", of("forwarded"), of("direct")),
+      { metric: "forwarding_adds_p50_ms", value: added(0.5), unit: "ms" },
+      { metric: "forwarding_adds_p99_ms", value: added(0.99), unit: "ms" },
+      { metric: "pss_mb", value: before.pss, unit: "MB" },
+      { metric: "anonymous_mb", value: before.anonymous, unit: "MB" },
+      await idleRow(server.pid),
+    ] satisfies Row[];
+  },
+};
+
+export default bench;
+
+/** Some at a time: each start is work for the machine that the others would wait for. */
+async function launchMany(lab: BenchLab): Promise<ServedGateway[]> {
+  const gateways: ServedGateway[] = [];
+  const numbers = Array.from({ length: live }, (_, index) => index).values();
+  async function work(): Promise<void> {
+    for (const number of numbers) gateways[number] = await (await lab.launch(`live-${number}`)).serve();
+  }
+  await Promise.all(Array.from({ length: launchedAtOnce }, work));
+  return gateways;
+}
+
+/** Agents of which only the registry and their manifests know. */
+async function registerOthers({ world, tmux }: BenchLab): Promise<void> {
+  for (let number = live; number < registered; number++) {
+    const manifest = sampleManifest({
+      agentName: `other-${number}`,
+      agentId: `id-other-${number}`,
+      sessionId: `local_interactive-20261121-044700Z-${number.toString(16).padStart(8, "0")}`,
+      generationId: `generation-${number}`,
+      tmux: {
+        sessionName: `SVC-other-${number}`,
+        windowName: "agent",
+        windowId: "@0",
+        paneId: "%0",
+        socket: tmux.socket,
+      },
+    });
+    const sessionRoot = join(tmux.folder, "others", String(number));
+    const manifestPath = join(sessionRoot, "manifest.json");
+    world.files.ensureDirectory("bench", sessionRoot);
+    world.files.write("bench", manifestPath, renderJson(manifest), { durable: false });
+    await world.registry.publish(
+      buildRecord({ manifest, manifestPath, sessionRoot, nowMs: world.clock.nowMs() }),
+    );
+  }
+}
+
+interface Server extends AsyncDisposable {
+  pid: number;
+  ask(path: string): Promise<unknown>;
+}
+
+async function startServer({ world, tmux }: BenchLab): Promise<Server> {
+  const compiled = join(repositoryRoot, "dist", "svc-coord");
+  const command = existsSync(compiled)
+    ? [compiled]
+    : [process.execPath, join(repositoryRoot, "src/cli/svc-coord.ts")];
+  const child = Bun.spawn([...command, "serve", "--port", "0", "--json"], {
+    env: { ...world.env },
+    cwd: tmux.folder,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const { value } = await child.stdout.getReader().read();
+  const { api_base_url: baseUrl } = JSON.parse(new TextDecoder().decode(value)) as Record<string, string>;
+  return {
+    pid: child.pid,
+    ask: (path) => ask(`${baseUrl}${path}`),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.exited;
+    },
+  };
+}
+
+/** Of one core, while nobody asks. */
+async function idleRow(pid: number): Promise<Row> {
+  await Bun.sleep(settleMs);
+  const [beforeMs, before] = [performance.now(), cpuNanoseconds(pid)];
+  await Bun.sleep(watchMs);
+  const spentMs = (cpuNanoseconds(pid) - before) / 1e6;
+  return { metric: "idle_cpu_percent", value: (spentMs / (performance.now() - beforeMs)) * 100, unit: "%" };
+}
+
+async function ask(url: string): Promise<unknown> {
+  const reply = await fetch(url, { proxy: false } as RequestInit);
+  if (!reply.ok) throw new Error(`${url}: ${reply.status} ${await reply.text()}`);
+  return reply.json();
+}

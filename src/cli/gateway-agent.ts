@@ -22,7 +22,6 @@ import { newTransitions } from "../services/terminal/transition-events.ts";
 import { ServiceError } from "../system/errors.ts";
 import { createLocks } from "../system/locks.ts";
 import type { System } from "../system/system.ts";
-import { createWatcher } from "../system/watcher.ts";
 
 export interface GatewayAgentOptions {
   system: System;
@@ -95,13 +94,12 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
 
 function headless(options: GatewayAgentOptions): GatewayAgent {
   const { system, manifest, sessionRoot, log, events } = options;
-  const { clock, files, processes } = system;
+  const { clock, files, processes, watch } = system;
   const provider = headlessProvider(manifest.tool);
   if (!provider) throw new ServiceError("unsupported", `${manifest.tool} has no headless form that we drive`);
   const control = controlOf(options);
   const tmux = createTmux({ processes, steps: system.steps, socket: manifest.tmux.socket });
   const locks = createLocks({ clock });
-  const watcher = createWatcher();
   const manifests = createManifestStore({ files, locks });
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const turns = createTurnDirectories({ files, sessionRoot });
@@ -116,7 +114,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   });
   const runner = createTurnRunner({
     ...settling,
-    ...{ ids: system.ids, watcher, log, turns, pane, manifests, manifestPath, events },
+    ...{ ids: system.ids, watch, log, turns, pane, manifests, manifestPath, events },
   });
   const agent = createHeadlessAgent({
     ...settling,
@@ -126,7 +124,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   return {
     agent,
     start() {
-      ends = [control.onEvent(presence.wake), watcher.watch(sessionRoot, presence.wake)];
+      ends = [control.onEvent(presence.wake), watch.watchFolder(sessionRoot, presence.wake)];
       control.start();
       agent.start();
     },

@@ -4,14 +4,14 @@ import { CanonicalEvent } from "../../protocol/turns.ts";
 import { sleep } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
-import type { Watcher } from "../../system/watcher.ts";
+import type { FolderWatch } from "../../system/watch.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { createLineSplitter } from "./line-splitter.ts";
 import { isRunnerAlive, type SettleDeps, settleTurn } from "./settle-turn.ts";
 import type { TurnDirectory } from "./turn-directory.ts";
 
 export interface FollowDeps extends SettleDeps {
-  watcher: Watcher;
+  watch: FolderWatch;
   log: Log;
 }
 
@@ -97,7 +97,7 @@ export function followTurn(
     turn: look,
     onError: (error) => deps.log.line("following a turn failed", { error: messageOf(error) }),
   });
-  const unwatch = deps.watcher.watch(turn.paths.folder, loop.wake);
+  const unwatch = deps.watch.watchFolder(turn.paths.folder, loop.wake);
   loop.start();
   return {
     async stop() {

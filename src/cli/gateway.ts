@@ -10,6 +10,7 @@ import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, maxBodyBytes } from "../routes/http/gate.ts";
 import { observeHttp } from "../routes/http/observe.ts";
 import { backendFacts } from "../services/agent/backends.ts";
+import { createAgui } from "../services/agui/agui.ts";
 import { diagnosticSettings } from "../services/diagnostics/diagnostic-log.ts";
 import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
@@ -179,6 +180,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock,
   });
   const stream = createEventStream({ events, clock });
+  const agui = createAgui({ agent, board, queue, events, clock, ids });
   const headless = createHeadlessControl({ agent, status: board.status });
   const keys = createKeyControl({ agent, board, events, clock });
   const mailBinding = createMailBinding({
@@ -210,7 +212,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
   const app = createGatewayApp({
     ...(observation ? { observation } : {}),
-    services: { headless, board, queue, prompt, keys, mail, notifier, reminders, agent, stream },
+    services: { headless, board, queue, prompt, keys, mail, notifier, reminders, agent, stream, agui },
     gate: { allowsHost: hostRule(options.host), allowedOrigins: [], token: options.token },
     faults: {
       report(error) {
@@ -325,6 +327,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       await queue.stop();
       await reminders.stop();
       stream.close();
+      agui.close();
       await server?.stop(stopGraceMs);
       await driven.stop();
       await announcement.withdraw();

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { aguiEndpoints, aguiStreamEndpoints } from "./agui-endpoints.ts";
 import { endpoint, limit, RefusedOrInvalid } from "./endpoint.ts";
 import {
   AcceptedRequest,
@@ -182,6 +183,7 @@ export const gatewayEndpoints = {
   ...notifierEndpoints,
   ...reminderEndpoints,
   ...mailEndpoints,
+  ...aguiEndpoints,
 } as const;
 
 /** Answers that do not end by themselves; not part of the typed client. */
@@ -202,6 +204,7 @@ export const streamEndpoints = {
     errors: { 422: ValidationErrorBody },
   }),
   ...turnArtifactEndpoints,
+  ...aguiStreamEndpoints,
 } as const;
 
 /** What each of our servers tells about itself, beside its own routes. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
+import { aguiConnectionHeader } from "../../src/protocol/agui-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { documentEndpoints, gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
@@ -74,6 +75,14 @@ const calls: Record<Name, Call> = {
   readReminder: { url: oneReminder },
   updateReminder: { url: oneReminder, body: reminder },
   deleteReminder: { url: oneReminder },
+  aguiCapabilities: {},
+  aguiDetach: {
+    url: async ({ app }) => {
+      const viewer = json({ threadId: "thread", runId: "viewer", messages: [] });
+      const reply = await app.fetch(new Request("http://127.0.0.1:1/v1/ag-ui/connect", viewer));
+      return `/v1/ag-ui/connections/${reply.headers.get(aguiConnectionHeader)}`;
+    },
+  },
   openApiDocument: {},
   referencePage: {},
 };

@@ -8,6 +8,7 @@ import type { GatewayEvent } from "../../src/protocol/events.ts";
 import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
 import type { HttpObservation } from "../../src/routes/http/observe.ts";
+import { createAgui } from "../../src/services/agui/agui.ts";
 import { createEventStream } from "../../src/services/diagnostics/event-stream.ts";
 import { createMailFacade } from "../../src/services/mail/facade.ts";
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
@@ -171,8 +172,10 @@ export function createGatewayBundle(
     skillInstalled: () => false,
     onChange: () => queue.wake(),
   });
+  const agui = createAgui({ agent, board, queue, events: eventLog, clock, ids });
   const app = createGatewayApp({
     services: {
+      agui,
       board,
       queue,
       prompt,
@@ -219,6 +222,7 @@ export function createGatewayBundle(
     faults,
     async [Symbol.asyncDispose]() {
       stream.close();
+      agui.close();
       await notifier.stop();
       await queue.stop();
       await reminders.stop();

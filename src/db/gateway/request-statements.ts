@@ -35,6 +35,14 @@ export function requestStatements(db: BunSQLiteDatabase<typeof schema>) {
         .where(eq(requests.requestId, sql.placeholder("id")))
         .prepare(),
     ),
+    withTurn: once(() =>
+      db
+        .select({ seq: requests.seq })
+        .from(requests)
+        .where(sql`json_extract(${requests.payloadJson}, '$.turn_id') = ${sql.placeholder("turnId")}`)
+        .limit(1)
+        .prepare(),
+    ),
     acceptedFrom: once(() =>
       db
         .select()

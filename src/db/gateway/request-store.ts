@@ -34,6 +34,9 @@ export type NewRequest = Pick<
   "requestId" | "kind" | "lane" | "payload" | "acceptedAtUtc" | "epoch" | "evidence"
 >;
 
+/** Throws to refuse a row, in the transaction that would store it: what it reads there holds for the row. */
+export type InsertGuard = () => void;
+
 /** A legal change of one request's state; the database refuses it when the row is not in `from`. */
 export interface Transition {
   requestId: string;
@@ -55,8 +58,10 @@ export interface InstanceRow {
 
 /** The durable queue. Every method that changes something is on disk when it returns or resolves. */
 export interface RequestStore {
-  /** Requests of one moment share one transaction. Rejects when the row could not be stored. */
-  insertAccepted(row: NewRequest): Promise<void>;
+  /** Requests of one moment share one transaction. Rejects when the row was refused or could not be stored. */
+  insertAccepted(row: NewRequest, guard?: InsertGuard): Promise<void>;
+  /** Whether a request, whatever became of it, asked for this turn. */
+  knowsTurn(turnId: string): boolean;
   /** All transitions or none. Throws `illegal transition` when a row is not in the state the change starts from. */
   transition(label: string, changes: readonly Transition[]): void;
   addEvidence(label: string, requestId: string, evidence: readonly Evidence[]): void;
@@ -96,9 +101,10 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
   const { db } = store;
   const prepared = requestStatements(db);
 
-  const accepting = createGroupCommit<NewRequest, void>((rows) => {
+  const accepting = createGroupCommit<{ row: NewRequest; guard: InsertGuard }, void>((rows) => {
     store.write("sql:request-accepted", () => {
-      for (const row of rows) {
+      for (const { row, guard } of rows) {
+        guard();
         prepared.insert().run({
           ...row,
           payload: JSON.stringify(row.payload),
@@ -144,7 +150,8 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
   }
 
   return {
-    insertAccepted: (row) => accepting.add(row),
+    insertAccepted: (row, guard = () => {}) => accepting.add({ row, guard }),
+    knowsTurn: (turnId) => prepared.withTurn().get({ turnId }) !== undefined,
     transition(label, changes) {
       store.write(label, () => {
         for (const change of changes) apply(change);

@@ -10,6 +10,7 @@ import { type GateOptions, httpGate } from "../http/gate.ts";
 import { jsonBody } from "../http/json-body.ts";
 import type { HttpObservation } from "../http/observe.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
+import { aguiRoutes } from "./agui.ts";
 import { controlRoutes } from "./control.ts";
 import { eventRoutes } from "./events.ts";
 import { headlessRoutes } from "./headless.ts";
@@ -103,6 +104,7 @@ export function createGatewayApp(options: {
     .use(reminderRoutes(services))
     .use(headlessRoutes(services))
     .use(eventRoutes(services))
+    .use(aguiRoutes(services))
     .use(openApiRoutes(gatewayOpenApi));
 }
 

@@ -1,4 +1,5 @@
 import type { Agent } from "../../services/agent/agent.ts";
+import type { Agui } from "../../services/agui/agui.ts";
 import type { EventStream } from "../../services/diagnostics/event-stream.ts";
 import type { MailFacade } from "../../services/mail/facade.ts";
 import type { Notifier } from "../../services/notifier/notifier.ts";
@@ -20,6 +21,7 @@ export interface GatewayServices {
   notifier: Pick<Notifier, "status" | "update" | "disable" | "audit">;
   reminders: Pick<Reminders, "create" | "list" | "get" | "update" | "remove">;
   stream: Pick<EventStream, "follow">;
+  agui: Pick<Agui, "capabilities" | "connect" | "detach" | "run">;
   agent: Pick<
     Agent,
     | "turns"

@@ -8,8 +8,15 @@ export function toServerSentEvents(items: AsyncGenerator<StreamItem>): Response 
   return streamOf(items, renderItem);
 }
 
-/** The same of any items that `render` turns into whole blocks of the stream. */
-export function streamOf<Item>(items: AsyncGenerator<Item>, render: (item: Item) => string): Response {
+/**
+ * The same of any items that `render` turns into whole blocks of the stream. `onCancel` is called when the reader
+ * leaves, which wakes items that wait for nothing else.
+ */
+export function streamOf<Item>(
+  items: AsyncGenerator<Item>,
+  render: (item: Item) => string,
+  options: { headers?: Record<string, string>; onCancel?: () => void } = {},
+): Response {
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>(
     {
@@ -22,13 +29,18 @@ export function streamOf<Item>(items: AsyncGenerator<Item>, render: (item: Item)
         else controller.enqueue(encoder.encode(render(next.value)));
       },
       async cancel() {
+        options.onCancel?.();
         await items.return(undefined);
       },
     },
     { highWaterMark: 0 },
   );
   return new Response(body, {
-    headers: { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" },
+    headers: {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+      ...options.headers,
+    },
   });
 }
 

@@ -1,4 +1,4 @@
-import type { RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
+import type { InsertGuard, RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
 import type { AcceptedRequest } from "../../protocol/gateway.ts";
 import { afterThisTurn, type Clock, timestampNow } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
@@ -10,9 +10,10 @@ type Told = Pick<AcceptedRequest, "request_id" | "accepted_at_utc"> & { request_
 
 /** Puts requests on disk at once and tells of them a moment later, once for all of that moment. */
 export interface Acceptance {
-  /** On disk when it resolves. */
+  /** On disk when it resolves; rejects with what `guard` throws, and then nothing was taken. */
   take(
     request: Pick<StoredRequest, "kind" | "lane" | "payload">,
+    guard?: InsertGuard,
   ): Promise<{ request_id: string; accepted_at_utc: string; epoch: number }>;
   /** Tells now what was not told yet: nothing is told of a request before its acceptance. False without any. */
   tell(): boolean;
@@ -62,17 +63,20 @@ export function createAcceptance(deps: {
 
   return {
     tell,
-    async take(request) {
+    async take(request, guard) {
       const accepted_at_utc = timestampNow(clock);
       const request_id = newRequestId();
       const epoch = deps.epoch();
-      await store.insertAccepted({
+      const row = {
         ...request,
         requestId: request_id,
         acceptedAtUtc: accepted_at_utc,
         epoch,
-        evidence: [{ step: "accepted", at_utc: accepted_at_utc, proof: "committed to queue.sqlite" }],
-      });
+        evidence: [
+          { step: "accepted", at_utc: accepted_at_utc, proof: "committed to queue.sqlite" } as const,
+        ],
+      };
+      await store.insertAccepted(row, guard);
       tellLater({ request_id, request_kind: request.kind, accepted_at_utc });
       return { request_id, accepted_at_utc, epoch };
     },

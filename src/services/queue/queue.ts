@@ -1,4 +1,4 @@
-import type { Lane, RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
+import type { InsertGuard, Lane, RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
 import type {
   AcceptedRequest,
   Evidence,
@@ -34,6 +34,14 @@ import { toSubmission } from "./submission.ts";
 export interface Queue extends Lifecycle {
   /** On disk when it resolves; rejects when it could not be stored. The caller has checked admission. */
   accept(request: GatewayRequest): Promise<AcceptedRequest>;
+  /**
+   * Like `accept`, for a prompt that must not wait behind others: `refuse` decides by what the database holds at the
+   * moment of the insert, and what it returns is thrown.
+   */
+  acceptIf(
+    request: GatewayRequest & { kind: "submit_prompt" },
+    refuse: (facts: IdleFacts) => Error | null,
+  ): Promise<AcceptedRequest>;
   /** The same for the notifier's wake-up prompt, which is no public kind; it waits for a turn boundary. */
   acceptNotice(prompt: string): Promise<{ request_id: string }>;
   record(requestId: string): RequestRecord | null;
@@ -51,6 +59,13 @@ export interface Queue extends Lifecycle {
   wake(): void;
   /** Stored requests were changed by another hand: count them again, then look. */
   reload(): void;
+}
+
+export interface IdleFacts {
+  /** Requests accepted or running. */
+  depth: number;
+  /** A request asked for the same turn before. */
+  turnKnown: boolean;
 }
 
 export interface QueueDeps {
@@ -274,8 +289,8 @@ export function createQueue(deps: QueueDeps): Queue {
     finish(held, { to: "failed", errorDetail, result: unknownOutcome(held.evidence) });
   }
 
-  async function take(request: Pick<StoredRequest, "kind" | "lane" | "payload">) {
-    const taken = await acceptance.take(request);
+  async function take(request: Pick<StoredRequest, "kind" | "lane" | "payload">, guard?: InsertGuard) {
+    const taken = await acceptance.take(request, guard);
     depth += 1;
     if (!headed.has(request.lane)) loop.wake();
     if (request.kind === "interrupt") preemption.look();
@@ -295,22 +310,29 @@ export function createQueue(deps: QueueDeps): Queue {
     onError: (error) => log.line("queue worker fault", { error: messageOf(error) }),
   });
 
+  async function accept(request: GatewayRequest, guard?: InsertGuard): Promise<AcceptedRequest> {
+    const payload = request.kind === "submit_prompt" ? request.payload : {};
+    const row = { kind: request.kind, lane: laneOf(request), payload };
+    const { request_id, accepted_at_utc, epoch } = await take(row, guard);
+    return {
+      request_id,
+      request_kind: request.kind,
+      state: "accepted",
+      accepted_at_utc,
+      queue_depth: depth,
+      managed_agent_instance_epoch: epoch,
+    };
+  }
+
   return {
-    async accept(request) {
-      const { request_id, accepted_at_utc, epoch } = await take({
-        kind: request.kind,
-        lane: laneOf(request),
-        payload: request.kind === "submit_prompt" ? request.payload : {},
-      });
-      return {
-        request_id,
-        request_kind: request.kind,
-        state: "accepted",
-        accepted_at_utc,
-        queue_depth: depth,
-        managed_agent_instance_epoch: epoch,
-      };
-    },
+    accept: (request) => accept(request),
+    acceptIf: (request, refuse) =>
+      accept(request, () => {
+        const { turn_id } = request.payload;
+        const turnKnown = turn_id !== undefined && store.knowsTurn(turn_id);
+        const refusal = refuse({ depth: store.depth(), turnKnown });
+        if (refusal) throw refusal;
+      }),
     async acceptNotice(prompt) {
       const { request_id } = await take({
         kind: "mail_notifier_prompt",

@@ -1,0 +1,55 @@
+import { Type } from "@sinclair/typebox";
+import { AguiCapabilities, AguiConnectInput, AguiDetached, AguiNotConnected, AguiRunInput } from "./agui.ts";
+import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { ErrorBody, ValidationErrorBody } from "./wire.ts";
+
+/** The header of a GUI stream that names its connection. */
+export const aguiConnectionHeader = "x-svc-connection-id";
+
+const eventStream = Type.String({ contentMediaType: "text/event-stream" });
+
+/** What GUI clients ask besides their streams. */
+export const aguiEndpoints = {
+  aguiCapabilities: endpoint({
+    method: "GET",
+    path: "/v1/ag-ui/capabilities",
+    summary: "What a GUI client may expect",
+    status: 200,
+    reply: AguiCapabilities,
+  }),
+  aguiDetach: endpoint({
+    method: "DELETE",
+    path: "/v1/ag-ui/connections/:connection_id",
+    summary: "Detach a GUI stream",
+    description: "Its stream is finished; the agent is left as it is.",
+    status: 200,
+    reply: AguiDetached,
+    errors: { 404: AguiNotConnected },
+  }),
+} as const;
+
+/** Streams of the AG-UI protocol: each event a line `data`, a comment in silence. */
+export const aguiStreamEndpoints = {
+  aguiConnect: endpoint({
+    method: "POST",
+    path: "/v1/ag-ui/connect",
+    summary: "Attach a GUI client, as an AG-UI event stream",
+    description:
+      "The state of the gateway and its agent now, and again whenever it changes, until the client leaves or is detached. Submits no work and replays nothing. The header x-svc-connection-id names the connection.",
+    body: AguiConnectInput,
+    status: 200,
+    reply: eventStream,
+    errors: { 422: ValidationErrorBody },
+  }),
+  aguiRun: endpoint({
+    method: "POST",
+    path: "/v1/ag-ui/runs",
+    summary: "Run a task from a GUI client, as an AG-UI event stream",
+    description:
+      "The task becomes an ordinary request of the queue; the stream tells what the agent says and does until its turn has ended. A client that leaves ends the stream, not the task. Refused while anything waits or runs.",
+    body: AguiRunInput,
+    status: 200,
+    reply: eventStream,
+    errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
+  }),
+} as const;

@@ -1,0 +1,190 @@
+import type {
+  AguiCapabilities,
+  AguiConnectInput,
+  AguiEvent,
+  AguiRunInput,
+  AguiTargetFamily,
+} from "../../protocol/agui.ts";
+import type { GatewayRequest } from "../../protocol/gateway.ts";
+import type { Clock } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Ids } from "../../system/ids.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { EventLog } from "../diagnostics/event-log.ts";
+import type { IdleFacts, Queue } from "../queue/queue.ts";
+import type { StatusBoard } from "../status/status-board.ts";
+import { toCapabilities } from "./capabilities.ts";
+import { createConnections, type OpenConnection } from "./connections.ts";
+import { type RunTask, toRunTask } from "./input.ts";
+import { type Bell, looks } from "./looks.ts";
+import { toTurnId } from "./run-id.ts";
+import { createRunTeller } from "./run-stream.ts";
+import { toSnapshot } from "./snapshot.ts";
+import { type AguiItem, beatMs, paced } from "./stream-item.ts";
+import { targetFamily } from "./target-family.ts";
+
+/**
+ * What GUI clients of the AG-UI protocol do at this gateway. They attach, submit runs to the ordinary queue and leave;
+ * nothing they do starts or stops the agent. Source: contract 4.1; spec/mailbox-agui.md C.
+ */
+export interface Agui {
+  capabilities(): AguiCapabilities;
+  /** A stream of the state until `left` aborts, the connection is detached, or the gateway ends. */
+  connect(
+    input: AguiConnectInput,
+    left: AbortSignal,
+  ): { connectionId: string; stream: AsyncGenerator<AguiItem> };
+  /** False when there is no such connection. */
+  detach(connectionId: string): boolean;
+  /**
+   * Queues the run's task and resolves, once it is on disk, with the stream that tells of it. Throws ServiceError:
+   * `invalid_request`, `conflict` while anything waits or runs or for a run id that was seen before, `unavailable`.
+   * When `left` aborts the stream ends; the task goes on.
+   */
+  run(input: AguiRunInput, left: AbortSignal): Promise<AsyncGenerator<AguiItem>>;
+  /** Ends every stream, each with the event that a client expects last. */
+  close(): void;
+}
+
+export interface AguiDeps {
+  agent: Agent;
+  board: Pick<StatusBoard, "status" | "onChange">;
+  queue: Pick<Queue, "acceptIf" | "record">;
+  events: Pick<EventLog, "subscribe">;
+  clock: Clock;
+  ids: Ids;
+}
+
+/** Looks are at least this far apart. */
+const leastPauseMs = 40;
+
+export function createAgui(deps: AguiDeps): Agui {
+  const { agent, board, queue, events, clock } = deps;
+  const connections = createConnections(deps);
+  const closing = new AbortController();
+  const bells: Bell[] = [events.subscribe, board.onChange];
+  const family = () => targetFamily(agent);
+
+  async function* stateStream(
+    input: AguiConnectInput,
+    { connection, ended, left }: OpenConnection & { left: AbortSignal },
+  ): AsyncGenerator<AguiItem> {
+    const { threadId, runId, parentRunId } = input;
+    let last = "";
+    yield toItem({
+      type: "RUN_STARTED",
+      threadId,
+      runId,
+      ...(parentRunId == null ? {} : { parentRunId }),
+    });
+    yield* paced({
+      looks: looks({ bells, clock, signal: ended, everyMs: beatMs, pauseMs: () => leastPauseMs }),
+      nowMs: () => clock.monotonicMs(),
+      *tell() {
+        const snapshot = toSnapshot({ status: board.status(), own: input.state, connection });
+        const text = JSON.stringify(snapshot);
+        if (text !== last) yield { type: "STATE_SNAPSHOT", snapshot };
+        last = text;
+        return false;
+      },
+    });
+    if (left.aborted) return;
+    const { connectionId } = connection;
+    yield toItem({ type: "RUN_FINISHED", threadId, runId, result: { connectionId, detached: true } });
+  }
+
+  async function* runStream(
+    teller: ReturnType<typeof createRunTeller>,
+    left: AbortSignal,
+  ): AsyncGenerator<AguiItem> {
+    for (const event of teller.begin()) yield toItem(event);
+    const signal = AbortSignal.any([left, closing.signal]);
+    // Each look reads the turn from its beginning: what a long turn costs is bounded by looking less often.
+    const pauseMs = () => Math.min(1000, Math.max(leastPauseMs, teller.told() / 10));
+    const done = yield* paced({
+      looks: looks({ bells, clock, signal, everyMs: beatMs, pauseMs }),
+      nowMs: () => clock.monotonicMs(),
+      tell: teller.look,
+    });
+    if (done || left.aborted) return;
+    for (const event of teller.breakOff("the gateway ends; the request goes on without this stream")) {
+      yield toItem(event);
+    }
+  }
+
+  return {
+    capabilities: () => toCapabilities({ status: board.status(), family: family(), tool: agent.tool }),
+    connect(input, left) {
+      const opened = connections.open(input, AbortSignal.any([left, closing.signal]));
+      const { connectionId } = opened.connection;
+      return { connectionId, stream: stateStream(input, { ...opened, left }) };
+    },
+    detach: connections.detach,
+    async run(input, left) {
+      const converted = toRunTask(input);
+      if (!converted.ok) throw new ServiceError("invalid_request", converted.reason);
+      const target = family();
+      if (target === "unknown" || target === "http_rest") {
+        throw new ServiceError("unavailable", `the backend ${agent.backend} takes no runs`);
+      }
+      const problem = taskProblem(converted.task, agent, target);
+      if (problem) throw new ServiceError("invalid_request", problem);
+      const turnId = toTurnId(input.runId);
+      const dialogBefore = agent.terminalState()?.parsed_surface?.dialog_text ?? "";
+      const accepted = await queue.acceptIf(toRequest(converted.task, turnId), (facts) =>
+        refuseRun({ ...facts, turnKnown: facts.turnKnown || agent.turns?.exists(turnId) === true }),
+      );
+      const teller = createRunTeller(
+        { input, family: target, tracked: agent.tracked, dialogBefore },
+        {
+          status: board.status,
+          record: () => queue.record(accepted.request_id),
+          turnEvents: (page) => agent.turns?.events(turnId, page) ?? null,
+          terminal: () => agent.terminalState(),
+        },
+      );
+      return runStream(teller, left);
+    },
+    close: () => closing.abort(),
+  };
+
+  function refuseRun({ depth, turnKnown }: IdleFacts): ServiceError | null {
+    const { active_execution, request_admission, managed_agent_connectivity } = board.status();
+    if (active_execution !== "idle" || depth > 0) {
+      return new ServiceError("conflict", "the agent is at work or requests wait; run again when it is idle");
+    }
+    if (request_admission !== "open") {
+      const why = managed_agent_connectivity === "connected" ? "" : `: ${agent.presence().detail}`;
+      return new ServiceError("unavailable", `no work is admitted, ${request_admission}${why}`);
+    }
+    return turnKnown ? new ServiceError("conflict", "this runId was seen before; use a new one") : null;
+  }
+}
+
+function toItem(event: AguiEvent): AguiItem {
+  return { item: "event", event };
+}
+
+function toRequest(task: RunTask, turnId: string): GatewayRequest & { kind: "submit_prompt" } {
+  return {
+    kind: "submit_prompt",
+    payload: {
+      prompt: task.prompt,
+      turn_id: turnId,
+      ...(task.chatSession ? { chat_session: task.chatSession } : {}),
+      ...(task.execution ? { execution: task.execution } : {}),
+    },
+  };
+}
+
+/** What this agent cannot do with a run, as a clause for people, or null. */
+function taskProblem(task: RunTask, agent: Agent, family: AguiTargetFamily): string | null {
+  if (family === "headless") {
+    const problem = agent.turns?.refuseExecution(task.execution) ?? null;
+    return problem && `forwardedProps.svc.execution: ${problem}`;
+  }
+  if (task.chatSession) return "forwardedProps.svc.chatSession is for headless agents";
+  return task.execution
+    ? "forwardedProps.svc.execution: a terminal agent runs the model it was started with"
+    : null;
+}

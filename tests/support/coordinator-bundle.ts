@@ -4,8 +4,6 @@ import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coordinator/app.ts";
 import type { CoordinatorServices } from "../../src/routes/coordinator/services.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
-import { aliasesOf, chooseAgent } from "../../src/services/fleet/aliases.ts";
-import type { Directory, KnownAgent } from "../../src/services/fleet/directory.ts";
 import {
   toHeadlessDetail,
   toHeadlessHistory,
@@ -13,14 +11,14 @@ import {
 } from "../../src/services/fleet/fleet-detail.ts";
 import { createForward } from "../../src/services/fleet/forward.ts";
 import { createGatewayClient } from "../../src/services/fleet/gateway-client.ts";
-import type { FleetLink, Links } from "../../src/services/fleet/links.ts";
-import { toAgentState, toIdentity } from "../../src/services/fleet/projection.ts";
+import type { Links } from "../../src/services/fleet/links.ts";
+import { toAgentState } from "../../src/services/fleet/projection.ts";
 import { toResolveLive } from "../../src/services/mail/resolve-live.ts";
 import { ServiceError } from "../../src/system/errors.ts";
 import { giveTerminal } from "./fake-terminal.ts";
 import { giveTurns } from "./fake-turns.ts";
+import { createFakeDirectory, liveLink, noLink, sampleKnown, sampleMailbox } from "./fleet-fakes.ts";
 import { createGatewayBundle, type GatewayBundle } from "./gateway-bundle.ts";
-import { sampleManifest, sampleRecord } from "./session-samples.ts";
 
 /** A coordination server over agents in memory. `worker` has a real gateway app, `bare` none; `batch` is headless. */
 export interface CoordinatorBundle extends AsyncDisposable {
@@ -33,57 +31,6 @@ export interface CoordinatorBundle extends AsyncDisposable {
   /** Instead of the gateway's own answers. */
   answer: { with: ((request: Request) => Promise<Response>) | null };
   launched: HeadlessLaunch[];
-}
-
-const mailbox = {
-  transport: "filesystem",
-  principal_id: "SVC-worker",
-  address: "worker@svc.localhost",
-  bindings_version: "2026-01-01T00:00:00.000001+00:00",
-  filesystem_root: "/mail",
-};
-
-function known(name: string, session: string, headless: boolean, agentId = `id-${name}`): KnownAgent {
-  const facts = {
-    agentName: name,
-    agentId,
-    sessionId: session,
-    ...(headless
-      ? {
-          headless: {
-            backend: "demo_headless",
-            life: "life-1",
-            displayStyle: "plain",
-            displayDetail: "concise",
-            model: undefined,
-            reasoningLevel: undefined,
-          },
-        }
-      : {}),
-  };
-  const record = sampleRecord(facts);
-  const plain = sampleManifest(facts);
-  const manifest = { ...plain, launch_plan: { ...plain.launch_plan, mailbox } };
-  const found = {
-    record,
-    manifest,
-    manifestPath: `/sessions/${name}/manifest.json`,
-    sessionRoot: `/sessions/${name}`,
-  };
-  const identity = toIdentity({ ...found, lifecycleState: record.lifecycle.state, hasGateway: false });
-  return { record, identity, found, problem: null };
-}
-
-function fakeDirectory(agents: readonly KnownAgent[]): Directory {
-  return {
-    agents: () => agents,
-    resolve: (ref) =>
-      chooseAgent(
-        agents.filter(({ identity }) => aliasesOf(identity).includes(ref.trim())),
-        ref.trim(),
-      ),
-    refresh: () => {},
-  };
 }
 
 const turn: TurnStatusRecord = {
@@ -116,13 +63,13 @@ export function createCoordinatorBundle(options: { token?: string } = {}): Coord
   const terminal = giveTerminal(gateway.agent);
   giveTurns(gateway.agent);
   const agents = [
-    known("batch", "demo_headless-1", true),
-    known("bare", "local_interactive-2", false),
-    known("twin", "local_interactive-3", false, "id-twin-1"),
-    known("twin", "local_interactive-4", false, "id-twin-2"),
-    known("worker", "local_interactive-1", false),
+    sampleKnown("batch", { sessionId: "demo_headless-1", headless: true }),
+    sampleKnown("bare", { sessionId: "local_interactive-2" }),
+    sampleKnown("twin", { sessionId: "local_interactive-3", agentId: "id-twin-1" }),
+    sampleKnown("twin", { sessionId: "local_interactive-4", agentId: "id-twin-2" }),
+    sampleKnown("worker", { sessionId: "local_interactive-1" }),
   ];
-  const directory = fakeDirectory(agents);
+  const directory = createFakeDirectory(agents);
   const asked: unknown[] = [];
   const faults: unknown[] = [];
   const launched: HeadlessLaunch[] = [];
@@ -139,20 +86,8 @@ export function createCoordinatorBundle(options: { token?: string } = {}): Coord
   });
   const live = { host: "127.0.0.1", port: 4000, protocol_version: "v1" as const };
   const links: Links = {
-    to: async ({ manifest }): Promise<FleetLink> =>
-      manifest.agent_name === "worker" || manifest.agent_name === "batch"
-        ? {
-            state: "live",
-            instance: {
-              ...live,
-              schema_version: 1,
-              pid: 1,
-              execution_mode: "detached_process",
-              managed_agent_instance_epoch: 1,
-            },
-            client,
-          }
-        : { state: "none", claimed: false, why: "no gateway runs for this agent" },
+    to: async ({ manifest }) =>
+      ["worker", "batch"].includes(manifest.agent_name) ? liveLink(client) : noLink,
     claims: ({ manifest }) => manifest.agent_name === "worker",
     doubt: () => {},
   };
@@ -223,7 +158,7 @@ export function createCoordinatorBundle(options: { token?: string } = {}): Coord
       async resolveLive(ref) {
         const { found } = opened(ref);
         return toResolveLive(
-          mailbox,
+          sampleMailbox,
           links.claims(found) ? { instance: live, statePath: "/sessions/worker/gateway/state.json" } : null,
         );
       },

@@ -1,0 +1,171 @@
+import { describe, expect, test } from "bun:test";
+import type { KnownAgent } from "../../../src/services/fleet/directory.ts";
+import { createFleetEvents } from "../../../src/services/fleet/fleet-events.ts";
+import type { FleetStreamItem } from "../../../src/services/fleet/fleet-stream.ts";
+import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
+import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
+import { createGatewayBundle } from "../../support/gateway-bundle.ts";
+
+/** The fleet of one agent whose gateway may be taken away and given back. */
+function setup() {
+  const gateway = createGatewayBundle({ start: false });
+  const agents: KnownAgent[] = [sampleKnown("worker")];
+  let served = true;
+  const client = createGatewayClient({
+    clock: gateway.clock,
+    baseUrl: "http://127.0.0.1:4000",
+    token: null,
+    respectProxyEnvironment: false,
+    fetch: async (url, init) => gateway.app.fetch(new Request(url, init)),
+  });
+  const events = createFleetEvents({
+    directory: createFakeDirectory(agents),
+    links: {
+      to: async () => (served ? liveLink(client) : noLink),
+      claims: ({ manifest }) => served && manifest.agent_name === "worker",
+      doubt: () => {},
+    },
+    clock: gateway.clock,
+    ids: { hex: () => "abcd", uuid: () => "u" },
+  });
+  const left = new AbortController();
+  return {
+    gateway,
+    agents,
+    events,
+    serve: (now: boolean) => {
+      served = now;
+    },
+    read(after: string | null = null) {
+      const items = events.follow({ after, signal: left.signal });
+      return {
+        /** The next event that is no heartbeat. */
+        async next(): Promise<Extract<FleetStreamItem, { item: "event" }>> {
+          for (;;) {
+            const { value } = await items.next();
+            if (value?.item === "event") return value;
+            if (!value) throw new Error("the stream ended");
+          }
+        },
+        end: () => items.return(undefined),
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      left.abort();
+      await events.stop();
+      await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const submit = (text: string) => ({ kind: "submit_prompt" as const, payload: { prompt: text } });
+
+describe("what happens at all agents", () => {
+  test("is told with whose it is, under positions that grow", async () => {
+    await using at = setup();
+    const reader = at.read();
+    expect(await reader.next()).toMatchObject({ id: "abcd-1", event: { kind: "gateway_connected" } });
+    const accepted = reader.next();
+    await at.gateway.queue.accept(submit("hello"));
+    expect(await accepted).toMatchObject({
+      id: "abcd-2",
+      event: {
+        kind: "accepted",
+        agent_id: "id-worker",
+        agent_name: "worker",
+        gateway_seq: expect.any(Number),
+      },
+    });
+  });
+
+  test("is told again after a position that is kept, to any number of readers", async () => {
+    await using at = setup();
+    const first = at.read();
+    await first.next();
+    const accepted = first.next();
+    await at.gateway.queue.accept(submit("hello"));
+    const told = await accepted;
+    const again = at.read("abcd-1");
+    expect(await again.next()).toEqual(told);
+  });
+
+  test.each(["wxyz-1", "abcd-99", "abcd-", "nonsense"])(
+    "a position that is not kept (%s) is one gap and then what is to come",
+    async (after) => {
+      await using at = setup();
+      const first = at.read();
+      await first.next();
+      const reader = at.read(after);
+      expect(await reader.next()).toMatchObject({ id: "abcd-1", event: { kind: "stream_gap" } });
+      const next = reader.next();
+      await at.gateway.queue.accept(submit("hello"));
+      expect(await next).toMatchObject({ id: "abcd-2", event: { kind: "accepted" } });
+    },
+  );
+
+  test("goes on where it was when a gateway comes back: nothing is lost and nothing told twice", async () => {
+    await using at = setup();
+    const reader = at.read();
+    await reader.next();
+    const one = reader.next();
+    await at.gateway.queue.accept(submit("one"));
+    await one;
+    at.serve(false);
+    await at.gateway.clock.advance(1000);
+    expect(at.gateway.followers()).toBe(0);
+    await at.gateway.queue.accept(submit("two"));
+    at.serve(true);
+    const back = reader.next();
+    await at.gateway.clock.advance(1000);
+    expect(await back).toMatchObject({ event: { kind: "gateway_connected" } });
+    const two = await reader.next();
+    expect(two.event.kind).toBe("accepted");
+    expect(at.gateway.events.at(-1)).toMatchObject({
+      seq: (two.event as { gateway_seq?: number }).gateway_seq,
+    });
+  });
+
+  test("agents that come, change and go are told", async () => {
+    await using at = setup();
+    const reader = at.read();
+    await reader.next();
+    const seen = reader.next();
+    at.agents.push(sampleKnown("new"));
+    await at.gateway.clock.advance(1000);
+    expect(await seen).toMatchObject({ event: { kind: "agent_seen", agent_name: "new" } });
+    const changed = reader.next();
+    at.agents[1] = sampleKnown("new", { stopped: true });
+    await at.gateway.clock.advance(1000);
+    expect(await changed).toMatchObject({ event: { kind: "agent_changed", lifecycle_state: "stopped" } });
+    const gone = reader.next();
+    at.agents.pop();
+    await at.gateway.clock.advance(1000);
+    expect(await gone).toMatchObject({ event: { kind: "agent_gone", gone_agent_id: "id-new" } });
+  });
+
+  test("nobody is followed a minute after the last reader has left, and everybody again after the next", async () => {
+    await using at = setup();
+    const reader = at.read();
+    await reader.next();
+    expect(at.gateway.followers()).toBe(1);
+    await reader.end();
+    await at.gateway.clock.advance(59_000);
+    expect(at.gateway.followers()).toBe(1);
+    await at.gateway.clock.advance(1000);
+    expect([at.gateway.followers(), at.gateway.clock.pending()]).toEqual([0, 0]);
+    const later = at.read();
+    expect(await later.next()).toMatchObject({ event: { kind: "gateway_connected" } });
+  });
+
+  test("a silent stream has a heartbeat every 15 s, and ends with the server", async () => {
+    await using at = setup();
+    const items = at.events.follow({ after: null, signal: new AbortController().signal });
+    await items.next();
+    const silent = items.next();
+    await at.gateway.clock.advance(15_000);
+    expect((await silent).value).toEqual({ item: "heartbeat" });
+    const last = items.next();
+    await at.events.stop();
+    expect((await last).done).toBe(true);
+  });
+});

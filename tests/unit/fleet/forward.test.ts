@@ -1,0 +1,145 @@
+import { describe, expect, test } from "bun:test";
+import { forwardedEndpoints, forwardedStreams } from "../../../src/protocol/forwarded-endpoints.ts";
+import type { Directory } from "../../../src/services/fleet/directory.ts";
+import { createForward, type ForwardRequest } from "../../../src/services/fleet/forward.ts";
+import type { GatewayClient } from "../../../src/services/fleet/gateway-client.ts";
+import type { Links } from "../../../src/services/fleet/links.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { liveLink, sampleKnown } from "../../support/fleet-fakes.ts";
+
+const { agentTerminalState: route } = forwardedEndpoints;
+
+type Forwarded = Parameters<GatewayClient["forward"]>[0];
+
+function setup(answer: (request: Forwarded) => Promise<Response>) {
+  const clock = createFakeClock();
+  const doubted: string[] = [];
+  const sent: Forwarded[] = [];
+  const client = {
+    forward(request: Forwarded) {
+      sent.push(request);
+      return answer(request);
+    },
+  } as GatewayClient;
+  const directory: Directory = {
+    agents: () => [],
+    resolve: (ref) => sampleKnown(ref, { agentId: ref }),
+    refresh: () => {},
+  };
+  const links: Links = {
+    to: async () => liveLink(client),
+    claims: () => true,
+    doubt: ({ sessionRoot }) => void doubted.push(sessionRoot),
+  };
+  const forward = createForward({ directory, links, clock });
+  const send = (ref = "worker", change: Partial<ForwardRequest> = {}, to = route as typeof route) =>
+    forward.send(to, ref, {
+      target: "/v1/control/tui/state",
+      headers: new Headers(),
+      body: null,
+      signal: new AbortController().signal,
+      ...change,
+    });
+  return { clock, doubted, sent, send };
+}
+
+/** Never answers, and fails as a fetch does when its signal aborts. */
+const hang = ({ signal }: Forwarded) =>
+  new Promise<Response>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+
+describe("a request that is handed on", () => {
+  test("fails after the route's time when nothing answers, and the link is doubted", async () => {
+    const { clock, doubted, send } = setup(hang);
+    const answer = send();
+    answer.catch(() => {});
+    await clock.advance(4999);
+    expect(doubted).toEqual([]);
+    await clock.advance(1);
+    await expect(answer).rejects.toMatchObject({
+      reason: "unavailable",
+      message: 'the gateway of "worker": no answer within 5000 ms',
+    });
+    expect([doubted, clock.pending()]).toEqual([["/sessions/worker"], 0]);
+  });
+
+  test("is given up with its caller, which says nothing of the gateway", async () => {
+    const { clock, doubted, sent, send } = setup(hang);
+    const caller = new AbortController();
+    const answer = send("worker", { signal: caller.signal });
+    answer.catch(() => {});
+    await clock.advance(0);
+    caller.abort();
+    await expect(answer).rejects.toMatchObject({ reason: "unavailable" });
+    expect([sent[0]?.signal.aborted, doubted, clock.pending()]).toEqual([true, [], 0]);
+  });
+
+  test("64 of one agent may be under way, and those of another agent do not count", async () => {
+    const { clock, send } = setup(hang);
+    const first = Array.from({ length: 64 }, () => send("a"));
+    await expect(send("a")).rejects.toMatchObject({
+      reason: "unavailable",
+      message: '64 requests to the gateway of "a" are under way',
+    });
+    const other = send("b");
+    for (const one of [...first, other]) one.catch(() => {});
+    await clock.advance(5000);
+    await expect(first[0] as Promise<Response>).rejects.toThrow("no answer");
+    const again = send("a");
+    again.catch(() => {});
+    await clock.advance(5000);
+    await expect(again).rejects.toThrow("no answer");
+  });
+
+  test("a body of unknown length comes part by part, and its silence is timed only while somebody reads", async () => {
+    let controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+    let cancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      start: (given) => {
+        controller = given;
+      },
+      cancel: () => {
+        cancelled = true;
+      },
+    });
+    const { clock, sent, send } = setup(async () => new Response(body));
+    const reply = await send("worker", {}, forwardedStreams.agentGatewayEvents as unknown as typeof route);
+    const reader = (reply.body as ReadableStream<Uint8Array>).getReader();
+    await clock.advance(120_000);
+    expect(sent[0]?.signal.aborted).toBe(false);
+    const reading = reader.read();
+    (controller as ReadableStreamDefaultController<Uint8Array> | null)?.enqueue(new Uint8Array([1]));
+    expect((await reading).value).toEqual(new Uint8Array([1]));
+    const silent = reader.read();
+    await clock.advance(60_000);
+    expect(sent[0]?.signal.aborted).toBe(true);
+    await reader.cancel();
+    await silent.catch(() => {});
+    expect([cancelled, clock.pending()]).toEqual([true, 0]);
+  });
+
+  test("an answer that asks for a token makes the link doubted, and goes out as it is", async () => {
+    const headers = { "www-authenticate": "Bearer" };
+    const { doubted, send } = setup(async () => Response.json({ detail: "x" }, { status: 401, headers }));
+    const reply = await send();
+    expect([reply.status, await reply.json(), doubted]).toEqual([401, { detail: "x" }, ["/sessions/worker"]]);
+  });
+
+  test("of the caller's headers only those that say what is sent and wanted go on", async () => {
+    const { sent, send } = setup(async () => Response.json({}));
+    const headers = new Headers({
+      authorization: "Bearer x",
+      origin: "http://evil.example",
+      cookie: "a=b",
+      host: "elsewhere",
+      "content-type": "application/json",
+      accept: "text/event-stream",
+      "last-event-id": "7",
+    });
+    await send("worker", { headers });
+    expect(sent[0]?.headers).toEqual({
+      "content-type": "application/json",
+      accept: "text/event-stream",
+      "last-event-id": "7",
+    });
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "bun:test";
+import { createLiveness } from "../../../src/services/fleet/liveness.ts";
+import type { TmuxSession } from "../../../src/services/terminal/tmux-command.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { sampleRecord } from "../../support/session-samples.ts";
+
+function bundle(answer: () => Promise<string[]>) {
+  const clock = createFakeClock();
+  const asked: (string | undefined)[] = [];
+  const liveness = createLiveness({
+    clock,
+    tmuxFor: (socket) => ({
+      async sessions() {
+        asked.push(socket);
+        return (await answer()).map((name): TmuxSession => ({ name, sessionId: "$1", sessionCreated: 1 }));
+      },
+    }),
+  });
+  return { clock, asked, liveness };
+}
+
+const on = (name: string, socket: string | null = null) =>
+  sampleRecord({ tmux: { sessionName: name, windowName: "agent", windowId: "@0", paneId: "%0", socket } });
+
+describe("whether agents live", () => {
+  test.each([
+    { id: "a session that is there: alive", answer: async () => ["a", "b"], want: "alive" },
+    { id: "a session that is not there beside others: gone", answer: async () => ["b"], want: "gone" },
+    { id: "a server without a session is none: unknown", answer: async () => [], want: "unknown" },
+    {
+      id: "a server that cannot be asked: unknown",
+      answer: () => Promise.reject(new Error("refused")),
+      want: "unknown",
+    },
+  ])("$id", async ({ answer, want }) => {
+    expect(await bundle(answer).liveness.of(on("a"))).toBe(want as never);
+  });
+
+  test("a server that does not answer within a second says nothing", async () => {
+    const { clock, liveness } = bundle(() => new Promise(() => {}));
+    const asked = liveness.of(on("a"));
+    await clock.advance(1000);
+    expect(await asked).toBe("unknown");
+  });
+
+  test("a stopped agent is gone without a question", async () => {
+    const { asked, liveness } = bundle(async () => []);
+    const { current_session_name: _gone, ...terminal } = on("a").terminal;
+    expect(await liveness.of({ ...on("a"), terminal })).toBe("gone");
+    expect(asked).toEqual([]);
+  });
+
+  test("each server is asked once for all its agents, and again after half a second", async () => {
+    const { asked, clock, liveness } = bundle(async () => ["a"]);
+    await Promise.all([on("a"), on("b"), on("c"), on("a", "/other")].map(liveness.of));
+    expect(asked).toEqual([undefined, "/other"]);
+    await clock.advance(499);
+    await liveness.of(on("a"));
+    expect(asked).toHaveLength(2);
+    await clock.advance(1);
+    await liveness.of(on("a"));
+    expect(asked).toEqual([undefined, "/other", undefined]);
+  });
+});

@@ -4,6 +4,9 @@ import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./
 
 /** Reminders of one gateway: kept in its memory, gone when it stops. Source: contract 2.3, 3.3, 4.3. */
 
+/** Keys need no idle agent: at a finer cadence they would keep the gateway busy and fill its event log. */
+const leastIntervalSeconds = 0.1;
+
 const seconds = (description: string) => Type.Number({ exclusiveMinimum: 0, description });
 const orNull = <T extends Parameters<typeof Nullable>[0]>(schema: T) => Type.Optional(Nullable(schema));
 
@@ -39,7 +42,12 @@ const definition = {
       examples: ["2026-11-21T04:47:00+00:00"],
     }),
   ),
-  interval_seconds: orNull(seconds("with mode repeat, and only then: from one due time to the next")),
+  interval_seconds: orNull(
+    Type.Number({
+      minimum: leastIntervalSeconds,
+      description: "with mode repeat, and only then: from one due time to the next",
+    }),
+  ),
 } as const;
 
 /** What a caller says of a reminder. Rules across fields are checked by the service. */

@@ -239,6 +239,11 @@ describe.each(surfaces)("reminders $surface", ({ open }) => {
       loc: ["start_after_seconds"],
     },
     {
+      id: "an interval that would never let the gateway rest",
+      given: { ...good, mode: "repeat", interval_seconds: 0.099 },
+      loc: ["interval_seconds"],
+    },
+    {
       id: "an interval beyond all time",
       given: { ...good, mode: "repeat", interval_seconds: 1e300 },
       loc: ["interval_seconds"],

@@ -1,0 +1,38 @@
+import { join } from "node:path";
+import { runChaos } from "../tests/support/chaos.ts";
+import { bootstrap, repositoryRoot } from "./bootstrap.ts";
+import { runStep } from "./steps.ts";
+
+// `bun run chaos [--seconds N] [--seed S]`: agents, gateways and tmux servers are killed at random under load through
+// the coordination server. Exit 0 when no answer was wrong; the seed gives the same dice again.
+
+await bootstrap({ tmux: true });
+
+const seconds = numberAfter("--seconds", 120);
+const seed = numberAfter("--seed", Date.now() % 2 ** 31);
+
+const build = await runStep({ name: "build", command: [process.execPath, "scripts/build.ts"] });
+if (!build.ok) {
+  console.error(`the executables could not be built:\n${build.output}`);
+  process.exit(1);
+}
+
+console.log(`chaos: ${seconds} s, seed ${seed}`);
+const { wrong, figures } = await runChaos({ seconds, seed, dist: join(repositoryRoot, "dist") });
+const width = Math.max(...Object.keys(figures).map((name) => name.length));
+for (const [name, value] of Object.entries(figures)) {
+  console.log(`  ${name.padEnd(width)}  ${Number(value.toPrecision(4))}`);
+}
+for (const problem of wrong) console.error(`wrong: ${problem}`);
+console.log(
+  wrong.length === 0 ? "no wrong answer" : `${wrong.length} wrong answers; again with --seed ${seed}`,
+);
+process.exit(wrong.length === 0 ? 0 : 1);
+
+function numberAfter(flag: string, otherwise: number): number {
+  const at = process.argv.indexOf(flag);
+  const value = at < 0 ? otherwise : Number(process.argv[at + 1]);
+  if (Number.isFinite(value) && value >= 0) return value;
+  console.error(`${flag} needs a number`);
+  process.exit(2);
+}

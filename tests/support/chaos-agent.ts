@@ -1,0 +1,130 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import type { CliLab } from "./cli-lab.ts";
+import { until } from "./until.ts";
+
+/** What is known to be dead of an agent, and since when; nothing while it is being revived. */
+export interface Death {
+  what: "program" | "session" | "gateway";
+  sinceMs: number;
+}
+
+/** A scripted agent that is killed in part or whole and revived, always under its name. */
+export interface ChaosAgent {
+  name: string;
+  /** Null while it lives or is being revived. */
+  death: Death | null;
+  /** True from before a blow until it is told in `death`, and while it is being revived: nothing is known then. */
+  unsettled: boolean;
+  /** Session folders it ever had, the present one last. */
+  roots: string[];
+  /** What it itself says that it was given, oldest first. */
+  heard(): string[];
+  /** Each resolves when the thing is dead, and false when there was none. */
+  killGateway(): Promise<boolean>;
+  killProgram(): Promise<boolean>;
+  killSession(): Promise<boolean>;
+  /** Whatever is dead lives again and is served; throws what the command line said otherwise. */
+  revive(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export type ChaosMachine = Pick<CliLab, "folder" | "run" | "alive" | "kill" | "env">;
+
+/** `socket`: the tmux server that it lives on. */
+export function createChaosAgent(lab: ChaosMachine, name: string, socket: string): ChaosAgent {
+  const log = join(lab.folder, `${name}.log`);
+  const env = { ...lab.env, SVC_TMUX_SOCKET: socket };
+  const tmux = (...args: string[]) => Bun.spawnSync(["tmux", "-S", socket, ...args], { env });
+  let session = "";
+
+  async function mgr(...words: string[]): Promise<Record<string, string>> {
+    const run = await lab.run("svc-mgr", ["agents", ...words, "--json"], { env, timeoutMs: 60_000 });
+    if (run.exitCode !== 0) throw new Error(`${name}: ${words.join(" ")}: ${run.stderr || run.stdout}`);
+    return run.json() as Record<string, string>;
+  }
+  const single = (...words: string[]) => mgr("single", "--agent-name", name, ...words);
+
+  async function launch(): Promise<void> {
+    const words = ["launch", "--tool", "demo", "--agent-name", name, "--gateway-background"];
+    const run = await lab.run("svc-mgr", ["agents", ...words, "--json", "--", "--log", log], {
+      env,
+      timeoutMs: 60_000,
+    });
+    if (run.exitCode !== 0) throw new Error(`${name}: launch: ${run.stderr}`);
+    const answer = run.json() as Record<string, string>;
+    session = answer["tmux_session_name"] ?? "";
+    agent.roots.push(answer["session_root"] ?? "");
+    if (!answer["gateway_base_url"]) await single("gateway", "attach", "--background");
+  }
+
+  function gatewayPid(): number | null {
+    try {
+      const path = sessionPaths(agent.roots.at(-1) ?? "").currentInstance;
+      return Number((JSON.parse(readFileSync(path, "utf8")) as { pid: number }).pid);
+    } catch {
+      return null;
+    }
+  }
+
+  /** The blow's effect is certain when this resolves. */
+  async function end(pid: number | null): Promise<boolean> {
+    if (pid === null || !lab.alive(pid)) return false;
+    lab.kill(pid);
+    await until("the process to be gone", () => !lab.alive(pid));
+    return true;
+  }
+
+  /** The scripted agent below the shell of its pane. */
+  function programPid(): number | null {
+    const pane = tmux("display-message", "-p", "-t", `=${session}:0.0`, "#{pane_pid}")
+      .stdout.toString()
+      .trim();
+    if (pane === "") return null;
+    const children = Bun.spawnSync(["ps", "-o", "pid=", "--ppid", pane]).stdout.toString().trim();
+    return children === "" ? null : Number(children.split("\n")[0]);
+  }
+
+  const agent: ChaosAgent = {
+    name,
+    death: null,
+    unsettled: true,
+    roots: [],
+    heard() {
+      try {
+        return readFileSync(log, "utf8")
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line) as { kind: string; text: string })
+          .filter(({ kind }) => kind === "submitted")
+          .map(({ text }) => text);
+      } catch {
+        return [];
+      }
+    },
+    killGateway: () => end(gatewayPid()),
+    killProgram: () => end(programPid()),
+    async killSession() {
+      const ended = tmux("kill-session", "-t", `=${session}`).exitCode === 0;
+      return ended;
+    },
+    async revive() {
+      if (agent.roots.length === 0) return launch();
+      const what = agent.death?.what;
+      if (what === "gateway") {
+        await single("gateway", "attach", "--background");
+      } else if (what === "program") {
+        await single("relaunch", "--reconcile");
+      } else {
+        await single("stop");
+        await end(gatewayPid());
+        await launch();
+      }
+    },
+    async stop() {
+      await single("stop");
+    },
+  };
+  return agent;
+}

@@ -6,6 +6,8 @@ import { Nullable, Strict, Words } from "./wire.ts";
  * case; keys that we do not know are let through, since each version of the protocol adds some (ruling 11).
  */
 
+const open = { additionalProperties: true };
+
 const identifier = (description: string) =>
   Type.String({ minLength: 1, maxLength: 1024, pattern: "\\S", description });
 
@@ -21,7 +23,7 @@ export const AguiMessage = Type.Object(
     ),
     toolCallId: Type.Optional(Nullable(Type.String())),
   },
-  { description: "one message" },
+  { description: "one message", ...open },
 );
 export type AguiMessage = Static<typeof AguiMessage>;
 
@@ -41,7 +43,10 @@ const inputFields = {
   resume: Type.Optional(Nullable(Type.Array(Type.Unknown()))),
 };
 
-export const AguiRunInput = Type.Object(inputFields, { description: "RunAgentInput of the AG-UI protocol" });
+export const AguiRunInput = Type.Object(inputFields, {
+  description: "RunAgentInput of the AG-UI protocol",
+  ...open,
+});
 export type AguiRunInput = Static<typeof AguiRunInput>;
 
 export const AguiConnectInput = Type.Object(
@@ -51,7 +56,7 @@ export const AguiConnectInput = Type.Object(
       Nullable(Type.Union([Type.String(), Type.Number()], { description: "told back; nothing is replayed" })),
     ),
   },
-  { description: "RunAgentInput of the AG-UI protocol; no work is submitted" },
+  { description: "RunAgentInput of the AG-UI protocol; no work is submitted", ...open },
 );
 export type AguiConnectInput = Static<typeof AguiConnectInput>;
 

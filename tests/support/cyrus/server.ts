@@ -14,8 +14,8 @@ export interface Cyrus extends AsyncDisposable {
   readonly relay: Relay;
   /** Makes `<name>@svc.localhost` with its boxes, ready for JMAP. */
   addAccount(name: string): Promise<CyrusAccount>;
-  /** Ends all processes of the server; its mail stays. */
-  stop(): Promise<void>;
+  /** Ends all processes of the server, asked to or at once (`SIGKILL`); its mail stays. */
+  stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
   /** The same server on the same ports. */
   start(): Promise<void>;
 }
@@ -60,15 +60,24 @@ export async function startCyrus(): Promise<Cyrus> {
         ...["/usr/lib/cyrus/bin/master", "-D", "-C", join(folder, "imapd.conf")],
         ...["-M", join(folder, "cyrus.conf"), "-p", join(folder, "run", "master.lock")],
       ],
-      { stdio: ["ignore", "ignore", "ignore"], env: { PATH: process.env["PATH"] ?? "" } },
+      // A group of its own, so that all of it can be ended.
+      { stdio: ["ignore", "ignore", "ignore"], detached: true, env: serverEnv() },
     );
     await until("the mail server answers", async () => (await statusOf(url)) === 401, 30_000);
   }
 
-  async function stop(): Promise<void> {
+  async function stop(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
     if (!master) return;
-    master.kill("SIGTERM");
-    await master.exited;
+    const ending = master;
+    const kill = () => process.kill(-ending.pid, "SIGKILL");
+    const isGone = () => ending.exitCode !== null || ending.signalCode !== null;
+    if (signal === "SIGKILL") kill();
+    else {
+      ending.kill(signal);
+      // The master of 3.6 may wait for ever while somebody connects to what it has stopped serving.
+      await until("the mail server has ended", isGone, stopMs).catch(kill);
+    }
+    await ending.exited;
     master = null;
     await until("the mail server is gone", async () => (await statusOf(url)) === null, 30_000);
   }
@@ -91,6 +100,14 @@ export async function startCyrus(): Promise<Cyrus> {
     },
   };
 }
+
+/** With the mark by which what a test run leaves behind is found. */
+function serverEnv(): Record<string, string> {
+  const { PATH = "", SVC_TEST_RUN: mark } = process.env;
+  return mark === undefined ? { PATH } : { PATH, SVC_TEST_RUN: mark };
+}
+
+const stopMs = 3000;
 
 const passwordOf = (name: string) => `pw-${name}`;
 

@@ -117,17 +117,22 @@ export function createJmapMailbox(deps: {
     async reply(ref, draft) {
       const { email: parent, boxes: now } = await one(ref, null);
       const message = { ...planReply(parent), cc: [], ...(await content(draft)) };
-      const { email, boxes } = await submission.send(message);
       const state = { ...viewStateOf(parent, now), read: true, answered: true };
-      try {
-        await applyChanges(client, now, [{ email: parent, state }]);
-      } catch (error) {
-        throw new ServiceError(
-          "transport_failed",
-          `the reply was sent; what it answers could not be marked as answered (${messageOf(error)})`,
-          { cause: error, data: { sent: `jmap:${email.id}` } },
-        );
-      }
+      const { email, boxes } = await submission.send(message, async ({ id }) => {
+        try {
+          await applyChanges(client, now, [{ email: parent, state }]);
+        } catch (error) {
+          const what = "the reply was sent; what it answers could not be marked as answered";
+          throw new ServiceError(
+            "transport_failed",
+            `${what}: the same again marks it (${messageOf(error)})`,
+            {
+              cause: error,
+              data: { sent: `jmap:${id}` },
+            },
+          );
+        }
+      });
       return shown(email, boxes);
     },
     mark: (refs, flags) => change(refs, (state, email) => planMark(state, flags, homeOf(email))),

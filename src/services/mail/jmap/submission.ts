@@ -26,7 +26,13 @@ export interface Outgoing {
  * `invalid_request` for what the server will not send, else `transport_failed` whose message says what became of it.
  */
 export interface Submission {
-  send(message: Outgoing): Promise<{ email: JmapEmail; boxes: Boxes }>;
+  /** `complete`: what else belongs to it; while that fails, the same again does only that. */
+  send(message: Outgoing, complete?: (email: JmapEmail) => Promise<void>): Promise<Sent>;
+}
+
+interface Sent {
+  email: JmapEmail;
+  boxes: Boxes;
 }
 
 /** Messages whose fate is not known are few; the oldest is forgotten. */
@@ -136,37 +142,43 @@ export function createSubmission(deps: { client: JmapClient; ids: Ids; address: 
     if (refusal) throw toSetFailure(`the message was sent, but it stands in ${drafts} still`, refusal);
   }
 
+  function keep(key: string, messageId: string): void {
+    unsettled.set(key, messageId);
+    for (const old of [...unsettled.keys()].slice(0, -maxUnsettled)) unsettled.delete(old);
+  }
+
+  /** Sends what `unsettled` does not tell to be sent already. */
+  async function settled(key: string, messageId: string, message: Outgoing): Promise<Sent> {
+    const known = unsettled.has(key);
+    const boxes = await ensureBoxes(client, [sent, drafts]);
+    try {
+      const found = known ? await find(messageId, boxes) : null;
+      if (found === null) return await create(message, messageId, boxes);
+      return found.box === sent ? { email: found.email, boxes } : await resubmit(found.email.id, boxes);
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.data?.["reached"] !== true) throw error;
+      keep(key, messageId);
+      const found = await find(messageId, boxes).catch(() => null);
+      if (found?.box === sent) return { email: found.email, boxes };
+      const where = found ? `; it stands in ${drafts}` : "";
+      throw failed(
+        `it is not known whether the message was sent${where}: sending the same again completes it (${messageOf(error)})`,
+        error,
+      );
+    }
+  }
+
   return {
-    async send(message) {
+    async send(message, complete) {
       const key = digestOf(message);
-      const boxes = await ensureBoxes(client, [sent, drafts]);
-      const earlier = unsettled.get(key);
-      const messageId = earlier ?? `${ids.uuid()}@${address.slice(address.indexOf("@") + 1)}`;
-      try {
-        const found = earlier === undefined ? null : await find(messageId, boxes);
-        const result =
-          found === null
-            ? await create(message, messageId, boxes)
-            : found.box === sent
-              ? { email: found.email, boxes }
-              : await resubmit(found.email.id, boxes);
-        unsettled.delete(key);
-        return result;
-      } catch (error) {
-        if (!(error instanceof ServiceError) || error.data?.["reached"] !== true) throw error;
-        unsettled.set(key, messageId);
-        for (const old of [...unsettled.keys()].slice(0, -maxUnsettled)) unsettled.delete(old);
-        const found = await find(messageId, boxes).catch(() => null);
-        if (found?.box === sent) {
-          unsettled.delete(key);
-          return { email: found.email, boxes };
-        }
-        const where = found ? `; it stands in ${drafts}` : "";
-        throw failed(
-          `it is not known whether the message was sent${where}: sending the same again completes it (${messageOf(error)})`,
-          error,
-        );
+      const messageId = unsettled.get(key) ?? `${ids.uuid()}@${address.slice(address.indexOf("@") + 1)}`;
+      const result = await settled(key, messageId, message);
+      if (complete) {
+        keep(key, messageId);
+        await complete(result.email);
       }
+      unsettled.delete(key);
+      return result;
     },
   };
 }

@@ -1,0 +1,88 @@
+import { expect, test } from "bun:test";
+import type { Mail, Mailbox } from "../../src/services/mail/mailbox.ts";
+import { ServiceError } from "../../src/system/errors.ts";
+import { jmapMailbox } from "../support/cyrus/mailboxes.ts";
+import { startCyrus } from "../support/cyrus/server.ts";
+import { draft, everything } from "../support/mail-story.ts";
+import { until } from "../support/until.ts";
+
+const letters = 24;
+const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
+
+test("a mail server that stops and dies in mid-conversation loses nothing and doubles nothing", async () => {
+  await using cyrus = await startCyrus();
+  const ada = jmapMailbox(cyrus, await cyrus.addAccount("ada"), { timeoutMs: 2000 });
+  const ben = jmapMailbox(cyrus, await cyrus.addAccount("ben"), { timeoutMs: 2000 });
+  const failures: ServiceError[] = [];
+  let answered = 0;
+  let sent = 0;
+
+  /** As an agent does it: what failed for the server's sake is done again, the very same. */
+  function persist<T>(work: () => Promise<T>): Promise<Awaited<T>> {
+    return until("the mail server works again", async () => {
+      try {
+        return { done: await work() };
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.reason !== "transport_failed") throw error;
+        failures.push(error);
+        return null;
+      }
+    }).then(({ done }) => done);
+  }
+
+  async function write(): Promise<void> {
+    for (let nth = 1; nth <= letters; nth++) {
+      await persist(() => ada.send(draft("ben", `letter ${nth}`)));
+      sent = nth;
+    }
+  }
+
+  async function answer(): Promise<void> {
+    while (answered < letters) {
+      const { messages } = await persist(() => ben.list(everything));
+      for (const { message_ref: ref, subject, answered: already } of messages) {
+        if (!already) await persist(() => ben.reply(ref, { body: `answer to ${subject}`, ...plain }));
+        await persist(() => ben.archive([ref]));
+        answered += 1;
+      }
+    }
+  }
+
+  async function disturb(): Promise<void> {
+    for (const [at, signal] of [
+      [3, "SIGTERM"],
+      [8, "SIGKILL"],
+      [13, "SIGTERM"],
+      [18, "SIGKILL"],
+    ] as const) {
+      await until(`letter ${at}`, () => sent >= at, 60_000);
+      await cyrus.stop(signal);
+      const before = failures.length;
+      await until("somebody notices", () => failures.length > before);
+      await cyrus.start();
+    }
+  }
+
+  await Promise.all([write(), answer(), disturb()]);
+  await until("all answers", async () => (await ada.list(everything)).messages.length >= letters, 30_000);
+  await until("nothing is on its way", () => cyrus.relay.waiting() === 0);
+
+  const subjects = Array.from({ length: letters }, (_, index) => `letter ${index + 1}`).sort();
+  const replies = subjects.map((subject) => `Re: ${subject}`);
+  expect(await subjectsIn(ada, "sent")).toEqual(subjects);
+  expect(await subjectsIn(ben, "archive")).toEqual(subjects);
+  expect(await subjectsIn(ben, "sent")).toEqual(replies);
+  expect(await subjectsIn(ada, "inbox")).toEqual(replies);
+  for (const mailbox of [ada, ben]) expect(await subjectsIn(mailbox, "drafts")).toEqual([]);
+  expect(await subjectsIn(ben, "inbox")).toEqual([]);
+  const archived = (await ben.list({ ...everything, box: "archive" })).messages;
+  expect(archived.every((mail: Mail) => mail.read && mail.answered)).toBe(true);
+  expect(cyrus.relay.bounced).toEqual([]);
+  expect(failures.length).toBeGreaterThan(3);
+  ada.close();
+  ben.close();
+}, 180_000);
+
+async function subjectsIn(mailbox: Mailbox, box: string): Promise<string[]> {
+  return (await mailbox.list({ ...everything, box })).messages.map(({ subject }) => subject).sort();
+}

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type CliAgent, launched } from "../support/cli-agent.ts";
 import { until } from "../support/until.ts";
@@ -44,7 +44,9 @@ describe("a gateway in a window beside its agent", () => {
       gateway_pid: Number(pid),
       gateway_execution_mode: "tmux_auxiliary_window",
     });
-    const log = readFileSync(join(at.sessionRoot, "gateway", "logs", "gateway.log"), "utf8");
+    const logPath = join(at.sessionRoot, "gateway", "logs", "gateway.log");
+    expect(statSync(logPath).mode & 0o777).toBe(0o600);
+    const log = readFileSync(logPath, "utf8");
     expect(log.match(/gateway started/g)).toHaveLength(1);
     expect(await at.tmux("capture-pane", "-p", "-t", paneId)).toContain("gateway started");
     expect((await at.type("agents single --agent-name worker gateway attach")).stdout).toContain("already");

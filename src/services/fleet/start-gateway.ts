@@ -42,6 +42,8 @@ export async function startGateway(
 ): Promise<StartedGateway> {
   const { gatewayLog, logRoot } = sessionPaths(session.sessionRoot);
   deps.files.ensureDirectory("file:gateway-folder", logRoot);
+  // The shell of a window would make it readable to others.
+  deps.files.append("file:gateway-log", gatewayLog, "");
   const env = gatewayEnvironment(deps.env, session.manifest.tmux.socket);
   const where = { workdir: session.sessionRoot, errorPath: gatewayLog };
   return mode === "detached_process"

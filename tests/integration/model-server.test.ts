@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ProtocolName, Purpose } from "../support/model-server/records.ts";
 import { asks } from "../support/model-server/sample-requests.ts";
-import { planReply, spokenText } from "../support/model-server/scenario.ts";
+import { planReply, sayAtOnce, spokenText } from "../support/model-server/scenario.ts";
 import { startModelServer } from "../support/model-server/server.ts";
 
 function post(url: string, body: unknown, signal?: AbortSignal): Promise<Response> {
@@ -43,6 +43,26 @@ describe.each([...asks])("the scripted model over $protocol", (ask) => {
     ).text();
     expect(answer).not.toContain(ask.toolMark);
     expect(server.received().map((record) => record.tool_answered)).toEqual([false, true]);
+    expect(server.received().map((record) => record.tool_results)).toEqual([[], ["done"]]);
+  });
+
+  test("plays a part for the prompts that it takes, step by step", async () => {
+    await using server = startModelServer({
+      pace: 0,
+      part: ({ prompt, toolResults }) =>
+        prompt === "my part"
+          ? { ...sayAtOnce(`heard ${toolResults.length}`), command: { command: "true", escalate: false } }
+          : null,
+    });
+    const played = await (await post(server.url + ask.path, ask.body(["my part"]))).text();
+    expect([ask.words(played), played.includes(ask.toolMark)]).toEqual(["heard 0", true]);
+    const next = await (
+      await post(server.url + ask.path, ask.body(["my part"], { toolResult: true }))
+    ).text();
+    expect(ask.words(next)).toBe("heard 1");
+    expect(ask.words(await (await post(server.url + ask.path, ask.body(["another FAST"]))).text())).toBe(
+      "ok",
+    );
   });
 
   test.each([400, 401, 429, 500, 529])("fails with status %d when told so", async (status) => {

@@ -6,6 +6,8 @@ import {
   member,
   mintId,
   type Protocol,
+  resultsSincePerson,
+  type Said,
   textOf,
   type Understood,
 } from "./protocol.ts";
@@ -27,6 +29,7 @@ export const anthropicMessages: Protocol = {
       userTexts,
       // A prompt after a tool that was refused travels behind the refusal, in the same message.
       toolAnswered: endsInToolResult(messages.at(-1) ?? null),
+      toolResults: resultsSincePerson(messages.flatMap(saidIn)),
     };
   },
   sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
@@ -69,7 +72,7 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
   }
   yield event("content_block_stop", { index: 0 });
   if (speech.command) {
-    const input = { command: speech.command.command, description: "Touch a file" };
+    const input = { command: speech.command.command, description: "Run a command" };
     const block = { type: "tool_use", id: mintId("toolu"), name: "Bash", input: {} };
     yield event("content_block_start", { index: 1, content_block: block });
     const delta = { type: "input_json_delta", partial_json: JSON.stringify(input) };
@@ -108,6 +111,24 @@ function personTexts(message: Json): string[] {
   const texts =
     typeof content === "string" ? [content] : blocksOf(message).map((block) => textOf(member(block, "text")));
   return texts.filter((text) => text !== "" && !isNote(text));
+}
+
+function saidIn(message: Json): Said[] {
+  const results = blocksOf(message).filter((block) => member(block, "type") === "tool_result");
+  return [
+    ...results.map((block) => ({ by: "tool" as const, text: contentText(member(block, "content")) })),
+    ...personTexts(message).map((text) => ({ by: "person" as const, text })),
+  ];
+}
+
+/** Text, or blocks of text. */
+function contentText(content: Json | undefined): string {
+  return (
+    textOf(content) ||
+    items(content)
+      .map((block) => textOf(member(block, "text")))
+      .join("")
+  );
 }
 
 function endsInToolResult(message: Json): boolean {

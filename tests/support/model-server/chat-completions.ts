@@ -6,6 +6,8 @@ import {
   member,
   mintId,
   type Protocol,
+  resultsSincePerson,
+  type Said,
   textOf,
   type Understood,
 } from "./protocol.ts";
@@ -26,6 +28,7 @@ export const chatCompletions: Protocol = {
       headless: null,
       userTexts,
       toolAnswered: member(messages.at(-1), "role") === "tool",
+      toolResults: resultsSincePerson(messages.flatMap(saidIn)),
     };
   },
   sideText: ({ purpose }) => (purpose === "title" ? "Lab session" : null),
@@ -62,7 +65,7 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
   yield frame({ role: "assistant", content: "" });
   for (const { afterMs, text } of speech.words) yield { ...frame({ content: text }, afterMs), word: true };
   if (speech.command) {
-    const call = { command: speech.command.command, description: "Touch a file" };
+    const call = { command: speech.command.command, description: "Run a command" };
     const made = { name: "bash", arguments: JSON.stringify(call) };
     yield frame({ tool_calls: [{ index: 0, id: mintId("call"), type: "function", function: made }] });
   }
@@ -85,6 +88,12 @@ function personTexts(message: Json): string[] {
   const texts =
     typeof content === "string" ? [content] : items(content).map((part) => textOf(member(part, "text")));
   return texts.filter((text) => text !== "");
+}
+
+function saidIn(message: Json): Said[] {
+  const role = member(message, "role");
+  if (role === "tool") return [{ by: "tool", text: textOf(member(message, "content")) }];
+  return role === "user" ? personTexts(message).map((text) => ({ by: "person", text })) : [];
 }
 
 function purposeOf(body: Json, messages: readonly Json[], newest: string): Purpose {

@@ -5,6 +5,8 @@ import {
   type Json,
   member,
   type Protocol,
+  resultsSincePerson,
+  type Said,
   textOf,
   type Understood,
 } from "./protocol.ts";
@@ -25,6 +27,7 @@ export const gemini: Protocol = {
       headless: null,
       userTexts,
       toolAnswered: partsOf(contents.at(-1)).some((part) => member(part, "functionResponse") !== undefined),
+      toolResults: resultsSincePerson(contents.flatMap(saidIn)),
     };
   },
   sideText: ({ purpose }) => (purpose === "router" ? routerAnswer : null),
@@ -65,7 +68,7 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
   });
   for (const { afterMs, text } of speech.words) yield { ...frame([{ text }], afterMs), word: true };
   if (speech.command) {
-    const args = { command: speech.command.command, description: "Touch a file" };
+    const args = { command: speech.command.command, description: "Run a command" };
     yield frame([{ functionCall: { name: "run_shell_command", args } }]);
   }
   yield frame([{ text: "" }], 0, "STOP");
@@ -89,6 +92,15 @@ function personTexts(content: Json): string[] {
   const files = texts.findIndex((text) => text.startsWith("\n--- Content from referenced files"));
   const said = files === -1 ? texts : texts.slice(0, files);
   return said.filter((text) => text !== "" && !notes.some((note) => text.startsWith(note)));
+}
+
+function saidIn(content: Json): Said[] {
+  const answers = partsOf(content).map((part) => member(member(part, "functionResponse"), "response"));
+  const results = answers.filter((answer) => answer !== undefined);
+  return [
+    ...results.map((answer) => ({ by: "tool" as const, text: textOf(member(answer, "output")) })),
+    ...personTexts(content).map((text) => ({ by: "person" as const, text })),
+  ];
 }
 
 /** What Gemini CLI itself says in the user's role. */

@@ -6,6 +6,8 @@ import {
   member,
   mintId,
   type Protocol,
+  resultsSincePerson,
+  type Said,
   textOf,
   type Understood,
 } from "./protocol.ts";
@@ -25,7 +27,8 @@ export const openaiResponses: Protocol = {
       streamed: member(body, "stream") === true,
       headless: headlessOf(headers),
       userTexts,
-      toolAnswered: textOf(member(input.at(-1), "type")).endsWith("_call_output"),
+      toolAnswered: isToolResult(input.at(-1)),
+      toolResults: resultsSincePerson(input.flatMap(saidIn)),
     };
   },
   sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
@@ -127,6 +130,14 @@ function personTexts(item: Json): string[] {
   return items(member(item, "content"))
     .map((part) => textOf(member(part, "text")))
     .filter((text) => text !== "" && !isNote(text));
+}
+
+const isToolResult = (item: Json | undefined) => textOf(member(item, "type")).endsWith("_call_output");
+
+function saidIn(item: Json): Said[] {
+  if (isToolResult(item)) return [{ by: "tool", text: textOf(member(item, "output")) }];
+  if (member(item, "role") !== "user") return [];
+  return personTexts(item).map((text) => ({ by: "person", text }));
 }
 
 /** Codex tells the model about its surroundings in the user's role. */

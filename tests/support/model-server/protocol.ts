@@ -17,6 +17,16 @@ export interface Understood {
   headless: boolean | null;
   userTexts: readonly string[];
   toolAnswered: boolean;
+  /** What tools gave since the newest user text, oldest first. */
+  toolResults: readonly string[];
+}
+
+/** A piece of a conversation that is not the model's own. */
+export type Said = { by: "person" | "tool"; text: string };
+
+/** What the tools gave since a person spoke last. */
+export function resultsSincePerson(said: readonly Said[]): string[] {
+  return said.slice(said.findLastIndex(({ by }) => by === "person") + 1).map(({ text }) => text);
 }
 
 /** One piece of a streamed body; `afterMs` is the pause before it, `word` marks a piece of the speech. */

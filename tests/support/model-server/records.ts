@@ -28,6 +28,8 @@ export interface ReceivedRequest {
   all_user_texts: readonly string[];
   /** True when the newest item answers a tool call. */
   tool_answered: boolean;
+  /** What tools gave since the newest user text, oldest first. */
+  tool_results: readonly string[];
   body: unknown;
 }
 

@@ -75,7 +75,9 @@ export const asks: readonly Ask[] = [
       contents: [
         { role: "user", parts: [{ text: "<session_context>x</session_context>" }] },
         ...texts.map((text) => ({ role: "user", parts: [{ text }] })),
-        ...(toolResult ? [{ role: "user", parts: [{ functionResponse: { name: "t", response: {} } }] }] : []),
+        ...(toolResult
+          ? [{ role: "user", parts: [{ functionResponse: { name: "t", response: { output: "done" } } }] }]
+          : []),
       ],
     }),
     words: (stream) =>

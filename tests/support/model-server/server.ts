@@ -20,9 +20,12 @@ export interface ModelServer extends Pick<Records, "received" | "next">, AsyncDi
 
 const protocols: readonly Protocol[] = [anthropicMessages, openaiResponses, gemini, chatCompletions];
 
+/** A part that the model plays instead of the directives; null leaves a prompt to them. Must not throw. */
+export type Part = (turn: { prompt: string; toolResults: readonly string[] }) => Reply | null;
+
 /** `pace` multiplies all pauses of the script; 0 speaks at once. Default 1. */
-export function startModelServer(options: { pace?: number } = {}): ModelServer {
-  const { pace = 1 } = options;
+export function startModelServer(options: { pace?: number; part?: Part } = {}): ModelServer {
+  const { pace = 1, part = () => null } = options;
   const records = createRecords();
   const strays: string[] = [];
 
@@ -47,7 +50,7 @@ export function startModelServer(options: { pace?: number } = {}): ModelServer {
     record: ReceivedRequest,
     signal: AbortSignal,
   ): Response {
-    const reply = replyTo(protocol, understood);
+    const reply = replyTo(protocol, understood, part);
     if (reply.kind === "failure") {
       records.end(record, "failed");
       return Response.json(protocol.failure(reply.status), { status: reply.status });
@@ -81,11 +84,13 @@ export function startModelServer(options: { pace?: number } = {}): ModelServer {
   };
 }
 
-function replyTo(protocol: Protocol, understood: Understood): Reply {
+function replyTo(protocol: Protocol, understood: Understood, part: Part): Reply {
   const side = protocol.sideText(understood);
   if (side !== null) return sayAtOnce(side);
   if (understood.purpose !== "turn") return sayAtOnce("A short account of the conversation so far.");
-  return planReply(understood.userTexts.at(-1) ?? "", understood.toolAnswered);
+  const { toolResults, toolAnswered } = understood;
+  const prompt = understood.userTexts.at(-1) ?? "";
+  return part({ prompt, toolResults }) ?? planReply(prompt, toolAnswered);
 }
 
 function toRecord(
@@ -106,6 +111,7 @@ function toRecord(
     newest_user_text: understood.userTexts.at(-1) ?? "",
     all_user_texts: understood.userTexts,
     tool_answered: understood.toolAnswered,
+    tool_results: understood.toolResults,
     body,
   };
 }

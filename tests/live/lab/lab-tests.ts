@@ -1,13 +1,14 @@
 import { cacheRoot, type InstalledCli, installCli, type LabTool } from "./cli-cache.ts";
 import { openHeadlessSession } from "./headless-session.ts";
 import { openLabSession, type SessionSettings } from "./lab-session.ts";
+import { openMailSession } from "./mail-session.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { describeSteps } from "./staged-steps.ts";
-import { headlessStepsOf, stepsOf } from "./steps.ts";
+import { headlessStepsOf, mailSteps, stepsOf } from "./steps.ts";
 
 const shared: SessionSettings = { trusted: true };
 
-/** The lab of one tool: in its terminal, then without one. The recorded screens are kept when a step failed. */
+/** The lab of one tool: in its terminal, without one, and in a talk by mail. The recorded screens are kept when a step failed. */
 export function describeLab(tool: LabTool): void {
   let recorder: Recorder | null = null;
   describeSteps({
@@ -30,6 +31,12 @@ export function describeLab(tool: LabTool): void {
     steps: headlessStepsOf(tool),
     shared: null,
     open: async () => openHeadlessSession(await install(tool)),
+  });
+  describeSteps({
+    name: `${tool} talks by mail in the lab`,
+    steps: mailSteps,
+    shared: null,
+    open: async () => openMailSession(await install(tool)),
   });
 }
 

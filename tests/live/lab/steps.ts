@@ -16,6 +16,7 @@ import {
   runningTurnIsSeen,
 } from "./steps/headless-steps.ts";
 import type { LabStep } from "./steps/lab-step.ts";
+import { conversation, type MailStep } from "./steps/mail-steps.ts";
 import { arrives, directWhenReady, draftIsLeftAlone, freshIsReady, prompts } from "./steps/prompt-steps.ts";
 import {
   busyHoldsPrompts,
@@ -96,3 +97,8 @@ export function headlessStepsOf(tool: LabTool): HeadlessStep[] {
     { id: "a turn outlives its gateway and is asked once", run: gatewayDies },
   ];
 }
+
+/** The steps of one tool that talks by mail. */
+export const mailSteps: readonly MailStep[] = [
+  { id: "every mail is read, answered and archived once, by the shell alone", run: conversation, last: true },
+];

@@ -46,7 +46,7 @@ export interface Coordinator {
   app: CoordinatorApp;
   /** Binds and serves. Throws `conflict` when the port is taken or another process holds its folder. */
   start(): Promise<CoordinatorInstance>;
-  /** Lets what is under way finish. Agents and gateways live on. */
+  /** Lets what is under way finish. Agents and gateways live on. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -65,6 +65,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   let server: HttpServer | null = null;
   let instance: CoordinatorInstance | null = null;
   let lock: { release(): void } | null = null;
+  let stopping: Promise<void> | null = null;
 
   const directory = createDirectory({ files, clock, registry, registryRoot: roots.registryRoot });
   const links = createLinks({ files, clock, processes, env: io.env });
@@ -154,6 +155,16 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     fileLog = createFileLog({ files, clock, path: paths.log });
   }
 
+  async function stop(): Promise<void> {
+    fileLog?.line("coordination server stopping");
+    if (instance) retireCoordinator(files, paths);
+    await events.stop();
+    await server?.stop(stopGraceMs);
+    await terminals.stop();
+    fileLog?.close();
+    lock?.release();
+  }
+
   return {
     app,
     async start() {
@@ -186,14 +197,9 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       fileLog?.line("coordination server started", { base_url: instance.api_base_url, pid: instance.pid });
       return instance;
     },
-    async stop() {
-      fileLog?.line("coordination server stopping");
-      if (instance) retireCoordinator(files, paths);
-      await events.stop();
-      await server?.stop(stopGraceMs);
-      await terminals.stop();
-      fileLog?.close();
-      lock?.release();
+    stop() {
+      stopping ??= stop();
+      return stopping;
     },
   };
 }

@@ -251,6 +251,15 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     expect(bundle.asked).toEqual([]);
   });
 
+  test("a path that cannot be decoded names nothing", async () => {
+    await using bundle = createCoordinatorBundle();
+    await using http = open((request) => bundle.app.fetch(request));
+    for (const path of ["/svc/agents/%E0%A4%A/state", "/svc/agents/%/stop", "/svc/agents/worker%zz"]) {
+      expect([path, (await http.request(path)).status]).toEqual([path, 404]);
+    }
+    expect(bundle.faults).toEqual([]);
+  });
+
   test("a request keeps what its gateway refused it with", async () => {
     await using bundle = createCoordinatorBundle();
     await using http = open((request) => bundle.app.fetch(request));

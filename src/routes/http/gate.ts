@@ -25,6 +25,7 @@ export function httpGate(options: GateOptions) {
     };
     const host = request.headers.get("host") ?? new URL(request.url).host;
     if (!options.allowsHost(host)) return refuse(421, "this host name is not served here");
+    if (!isWellFormed(request.url)) return refuse(404, "no such route: the path is not well-formed");
     const origin = request.headers.get("origin");
     const sameOrigin = origin === `http://${host}` || origin === `https://${host}`;
     if (origin !== null && !sameOrigin && !options.allowedOrigins.includes(origin)) {
@@ -47,6 +48,17 @@ export function httpGate(options: GateOptions) {
 function hasBody({ body, headers }: Request): boolean {
   if (body === null || headers.get("content-length") === "0") return false;
   return ["content-length", "transfer-encoding", "content-type"].some((name) => headers.has(name));
+}
+
+/** A path that cannot be decoded names nothing; what reads its parameters would be given null. */
+function isWellFormed(url: string): boolean {
+  if (!url.includes("%")) return true;
+  try {
+    decodeURIComponent(new URL(url).pathname);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function authorized(request: Request, token: string | null): boolean {

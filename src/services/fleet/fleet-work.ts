@@ -5,6 +5,7 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Refusal } from "../agent/agent.ts";
+import { TmuxError } from "../terminal/tmux-protocol.ts";
 import { type Answer, refusalOf } from "./answer.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
 import type { FleetTurns } from "./fleet-turns.ts";
@@ -177,9 +178,13 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
       return { kind: "done", body };
     },
     async stop(ref) {
-      const agent = openedAgent(directory.resolve(ref));
-      const { tracked_agent_id } = directory.resolve(ref).identity;
-      const stop = await stopAgent(deps.stopping, agent);
+      const known = directory.resolve(ref);
+      const agent = openedAgent(known);
+      const { tracked_agent_id } = known.identity;
+      const stop = await stopAgent(deps.stopping, agent).catch((error: unknown) => {
+        if (!(error instanceof TmuxError)) throw error;
+        throw new ServiceError("transport_failed", `tmux: ${error.message}`, { cause: error });
+      });
       links.doubt(agent);
       directory.refresh();
       const problem = whatLivesOn(stop);

@@ -8,7 +8,7 @@ import type { Links } from "./links.ts";
 export interface Forward {
   /**
    * The gateway's answer, status and body as they are. Throws `not_found`, `ambiguous`, and `unavailable` when no
-   * live gateway serves the agent, when it does not begin to answer in the route's time, and when 64 requests to it
+   * live gateway serves the agent, when it does not begin to answer in the route's time, and when 32 requests to it
    * are under way. Ends with the caller.
    */
   send(route: ForwardedEndpoint, agentRef: string, request: ForwardRequest): Promise<Response>;
@@ -22,7 +22,8 @@ export interface ForwardRequest {
   signal: AbortSignal;
 }
 
-const mostAtOnce = 64;
+/** A process has 256 requests to others under way at most, and the stream of all agents holds up to 160. */
+const mostAtOnce = 32;
 /** A body of a known length up to this is read whole, so that a gateway that dies meanwhile is a clean refusal. */
 const wholeBytes = 256 * 1024;
 const handedOn = ["content-type", "accept", "last-event-id"] as const;

@@ -73,12 +73,12 @@ describe("a request that is handed on", () => {
     expect([sent[0]?.signal.aborted, doubted, clock.pending()]).toEqual([true, [], 0]);
   });
 
-  test("64 of one agent may be under way, and those of another agent do not count", async () => {
+  test("32 of one agent may be under way, and those of another agent do not count", async () => {
     const { clock, send } = setup(hang);
-    const first = Array.from({ length: 64 }, () => send("a"));
+    const first = Array.from({ length: 32 }, () => send("a"));
     await expect(send("a")).rejects.toMatchObject({
       reason: "unavailable",
-      message: '64 requests to the gateway of "a" are under way',
+      message: '32 requests to the gateway of "a" are under way',
     });
     const other = send("b");
     for (const one of [...first, other]) one.catch(() => {});

@@ -1,12 +1,6 @@
 import { join } from "node:path";
 import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
-import { createFollowed, type Followed } from "../../../db/mailbox/followed.ts";
-import {
-  type MailboxState,
-  openMailboxState,
-  type StateRow,
-  type ViewRow,
-} from "../../../db/mailbox/state.ts";
+import type { StateRow, ViewRow } from "../../../db/mailbox/state.ts";
 import type { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { operator, parseAddress, shown } from "../address.ts";
@@ -20,12 +14,13 @@ import { previewOf } from "../preview.ts";
 import { idOf } from "../refs.ts";
 import { originHeader, planReply, replyPolicyHeader } from "../reply-thread.ts";
 import { archive, inbox, parseBox, planMark, planMove, sent, type ViewState } from "../view-state.ts";
-import { ensureMailbox, mailboxFolder, settleArtifacts } from "./artifacts.ts";
+import { mailboxFolder } from "./artifacts.ts";
 import type { Delivery } from "./delivery.ts";
+import { createPresence, type Present } from "./presence.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
 import type { MailRootDeps } from "./root-deps.ts";
-import { canonicalPath, stateFileName } from "./root-paths.ts";
-import { placeLinks, seedMailbox } from "./seeding.ts";
+import { canonicalPath } from "./root-paths.ts";
+import { placeLinks } from "./seeding.ts";
 
 export interface FilesystemMailboxDeps extends MailRootDeps {
   root: string;
@@ -34,72 +29,14 @@ export interface FilesystemMailboxDeps extends MailRootDeps {
   delivery: Delivery;
 }
 
-/** A mailbox as it is at this moment, caught up with all that was delivered. */
-interface Present {
-  row: RegistrationRow;
-  state: MailboxState;
-}
-
 /** The mailbox of one registration. Throws `invalid_request` when it has none that is active. */
 export function createFilesystemMailbox(
   deps: FilesystemMailboxDeps,
   binding: { address: string; principalId: string },
 ): Mailbox {
-  const { root, catalog, registrations, delivery, files, clock, steps, watch } = deps;
+  const { root, catalog, registrations, delivery, files, watch } = deps;
   const address = parseAddress(binding.address);
-  let held: { registrationId: string; states: Followed<MailboxState> } | null = null;
-
-  function owned(): RegistrationRow {
-    const row = catalog.active(address);
-    if (row?.ownerPrincipalId === binding.principalId) return row;
-    const whose = row ? "belongs to another principal" : "has no active registration";
-    throw new ServiceError("invalid_request", `the mailbox ${address} ${whose}`);
-  }
-
-  /**
-   * The registration may have been replaced since the last call, and with it the folder. What lies there is opened
-   * as this registration's only when it says so, or when it can be claimed while no registration changes.
-   */
-  function registered(): { row: RegistrationRow; state: MailboxState } {
-    const row = owned();
-    settleArtifacts(files, root, catalog);
-    const path = join(mailboxFolder(root, row), stateFileName);
-    if (held?.registrationId === row.registrationId && files.exists(path)) {
-      const state = held.states.present();
-      if (state.mark()?.registrationId === row.registrationId) return { row, state };
-    }
-    return { row, state: claim(row, path) };
-  }
-
-  function claim(row: RegistrationRow, path: string): MailboxState {
-    const { registrationId } = row;
-    return catalog.undisturbed("sql:mail-claimed", () => {
-      if (owned().registrationId !== registrationId || catalog.pending().length > 0) {
-        throw new ServiceError(
-          "transport_failed",
-          `the mailbox ${address} is just being replaced; try again`,
-        );
-      }
-      held?.states.close();
-      held = null;
-      ensureMailbox(files, root, row);
-      const open = () => openMailboxState({ path, clock, steps });
-      if (!files.exists(path)) open().close();
-      const states = createFollowed({ files, path, open });
-      const state = states.present();
-      if (state.mark()?.registrationId !== registrationId) {
-        state.seed("sql:mail-begun", [], { generation: catalog.generation(), registrationId, seededSeq: 0 });
-      }
-      held = { registrationId, states };
-      return state;
-    });
-  }
-
-  function present(): Present {
-    const { row, state } = registered();
-    seedMailbox({ files, root, catalog, state, registration: row });
-    return { row, state };
-  }
+  const presence = createPresence(deps, { address, principalId: binding.principalId });
 
   function holding({ state }: Present, ref: string): StateRow {
     const row = state.get(idOf(ref));
@@ -158,14 +95,17 @@ export function createFilesystemMailbox(
     return row;
   }
 
-  function change(refs: readonly string[], plan: (state: ViewState, row: StateRow) => ViewState): Mail[] {
+  function change(
+    now: Present,
+    refs: readonly string[],
+    plan: (state: ViewState, row: StateRow) => ViewState,
+  ): Mail[] {
     if (refs.length === 0) throw new ServiceError("invalid_request", "no message is named");
-    const now = present();
     const rows = now.state.change("sql:mail-changed", refs.map(idOf), (row) => {
       if (!row) throw new ServiceError("not_found", "this mailbox holds no such message");
       return toRow(plan({ box: row.boxName, read: row.isRead, answered: row.isAnswered }, row));
     });
-    placeLinks({ files, root, catalog, state: now.state, registration: now.row });
+    placeLinks({ files, root, state: now.state, registration: now.row });
     return rows.map((row) => toShown(row, bodyText(row)));
   }
 
@@ -176,16 +116,18 @@ export function createFilesystemMailbox(
     return from.address === address && !received ? sent : inbox;
   }
 
-  const run = async <T>(work: () => T): Promise<T> => {
+  const run = async <T>(work: () => T | Promise<T>): Promise<T> => {
     try {
-      return work();
+      return await work();
     } catch (error) {
       throw toServiceError(error);
     }
   };
+  /** `work` on the mailbox with all that was delivered to it. */
+  const seeing = <T>(work: (now: Present) => T): Promise<T> => run(() => presence.caughtUp(work));
 
   try {
-    registered();
+    presence.registered();
   } catch (error) {
     throw toServiceError(error);
   }
@@ -196,8 +138,7 @@ export function createFilesystemMailbox(
     address,
     capabilities: { post: true, notify: true, search: true, refusesUnknownRecipients: true },
     list: (query) =>
-      run(() => {
-        const { state } = present();
+      seeing(({ state }) => {
         const plan = planList(query);
         if (!plan) return { messages: [], nextCursor: null };
         const limit = plan.limit === null ? null : plan.limit + 1;
@@ -210,13 +151,12 @@ export function createFilesystemMailbox(
         };
       }),
     peek: (ref, options) =>
-      run(() => {
-        const row = inBox(holding(present(), ref), options?.box);
+      seeing((now) => {
+        const row = inBox(holding(now, ref), options?.box);
         return toShown(row, bodyText(row));
       }),
     read: (ref, options) =>
-      run(() => {
-        const now = present();
+      seeing((now) => {
         const found = holding(now, ref);
         // What cannot be shown has not been read.
         const body = bodyText(inBox(found, options?.box));
@@ -228,7 +168,7 @@ export function createFilesystemMailbox(
       }),
     send: (draft) =>
       run(() => {
-        const { row: from } = registered();
+        const { row: from } = presence.registered();
         const subject = parseSubject(draft.subject);
         const rows = new Map<string, RegistrationRow>();
         const { to, cc } = planRecipients(draft, (one) => {
@@ -250,7 +190,7 @@ export function createFilesystemMailbox(
       }),
     post: (draft) =>
       run(() => {
-        const { row: own } = registered();
+        const { row: own } = presence.registered();
         const subject = parseSubject(draft.subject);
         if (!catalog.active(operator.address)) ensureOperator(registrations);
         const from = recipient(operator.address);
@@ -267,8 +207,7 @@ export function createFilesystemMailbox(
         return toDelivered(message, inbox);
       }),
     reply: (ref, draft) =>
-      run(() => {
-        const now = present();
+      seeing((now) => {
         const parent = holding(now, ref);
         const { to, subject, ...thread } = planReply(JSON.parse(parent.envelopeJson));
         const message = delivery.deliver({
@@ -283,13 +222,14 @@ export function createFilesystemMailbox(
         });
         return toDelivered(message, to.some((one) => one.address === address) ? inbox : sent);
       }),
-    mark: (refs, flags) => run(() => change(refs, (state, row) => planMark(state, flags, homeOf(row)))),
+    mark: (refs, flags) =>
+      seeing((now) => change(now, refs, (state, row) => planMark(state, flags, homeOf(row)))),
     move: (refs, destination) =>
-      run(() => {
+      seeing((now) => {
         const box = parseBox(destination);
-        return change(refs, (state) => planMove(state, box));
+        return change(now, refs, (state) => planMove(state, box));
       }),
-    archive: (refs) => run(() => change(refs, (state) => planMove(state, archive))),
+    archive: (refs) => seeing((now) => change(now, refs, (state) => planMove(state, archive))),
     onArrival(listener) {
       const row = catalog.active(address);
       if (!row) return () => {};
@@ -300,8 +240,7 @@ export function createFilesystemMailbox(
       });
     },
     close() {
-      held?.states.close();
-      held = null;
+      presence.close();
     },
   };
 }

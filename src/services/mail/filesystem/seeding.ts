@@ -7,7 +7,8 @@ import { inbox, sent } from "../view-state.ts";
 import { mailboxFolder } from "./artifacts.ts";
 import { moveLink, placeLink } from "./links.ts";
 
-const batch = 500;
+/** Some milliseconds of work. */
+const batch = 50;
 /** So much of a body can be searched. */
 export const searchableChars = 1024 * 1024;
 
@@ -25,6 +26,20 @@ export interface Seeding {
  * mailbox knows already stays as it is: whoever died on the way, the next to come finishes.
  */
 export function seedMailbox(seeding: Seeding): void {
+  while (!seedStep(seeding));
+}
+
+/** A bounded part of the same, so that others can work in between. Returns whether the mailbox is whole now. */
+export function seedStep(seeding: Seeding): boolean {
+  return addNext(seeding) && placeNext(seeding);
+}
+
+/** Puts the links of changed messages where they belong. */
+export function placeLinks(seeding: Omit<Seeding, "catalog">): void {
+  while (!placeNext(seeding));
+}
+
+function addNext(seeding: Seeding): boolean {
   const { catalog, state, registration } = seeding;
   const { registrationId } = registration;
   const generation = catalog.generation();
@@ -32,37 +47,29 @@ export function seedMailbox(seeding: Seeding): void {
   const mark = state.mark();
   const continues =
     mark?.generation === generation && mark.registrationId === registrationId && mark.seededSeq <= newest;
-  let from = continues ? mark.seededSeq : 0;
-  if (!continues || from < newest) {
-    for (;;) {
-      const found = catalog.projectionsAfter(registrationId, from, batch);
-      from = found.at(-1)?.seq ?? Math.max(from, newest);
-      const next: SeedMark = { generation, registrationId, seededSeq: from };
-      const rows = found.filter(({ messageId }) => state.get(messageId) === null);
-      state.seed(
-        "sql:mail-seeded",
-        rows.map((row) => toStateRow(seeding, row)),
-        next,
-      );
-      if (found.length < batch) break;
-    }
-  }
-  placeLinks(seeding);
+  const from = continues ? mark.seededSeq : 0;
+  if (continues && from === newest) return true;
+  const found = catalog.projectionsAfter(registrationId, from, batch);
+  const next: SeedMark = { generation, registrationId, seededSeq: found.at(-1)?.seq ?? newest };
+  const rows = found.filter(({ messageId }) => state.get(messageId) === null);
+  state.seed(
+    "sql:mail-seeded",
+    rows.map((row) => toStateRow(seeding, row)),
+    next,
+  );
+  return found.length < batch;
 }
 
-/** Puts the links of changed messages where they belong. */
-export function placeLinks({ files, root, state, registration }: Seeding): void {
-  for (;;) {
-    const rows = state.misplaced(batch);
-    const mailbox = mailboxFolder(root, registration);
-    const placed = rows.flatMap((message) => {
-      const link = { root, mailbox, box: message.boxName, message };
-      return moveLink(files, link, message.linkBox) ? [{ seq: message.seq, box: message.boxName }] : [];
-    });
-    state.placed("sql:mail-relinked", placed);
-    // What cannot be linked now is tried again by the next operation.
-    if (rows.length < batch || placed.length === 0) return;
-  }
+function placeNext({ files, root, state, registration }: Omit<Seeding, "catalog">): boolean {
+  const rows = state.misplaced(batch);
+  const mailbox = mailboxFolder(root, registration);
+  const placed = rows.flatMap((message) => {
+    const link = { root, mailbox, box: message.boxName, message };
+    return moveLink(files, link, message.linkBox) ? [{ seq: message.seq, box: message.boxName }] : [];
+  });
+  state.placed("sql:mail-relinked", placed);
+  // What cannot be linked now is tried again by the next operation.
+  return rows.length < batch || placed.length === 0;
 }
 
 function toStateRow({ files, root, registration }: Seeding, message: ProjectedMessage): NewStateRow {

@@ -10,7 +10,9 @@ import { until } from "./until.ts";
 
 /** How long after its death an agent may still be told as alive: two looks of half a second, and a slow machine. */
 const freshMs = 2500;
-const agentCount = 5;
+/** Longer than it takes to be seen by everyone. */
+const longestDeathMs = 5000;
+const agentCount = 6;
 const askers = 3;
 const submitEveryMs = 150;
 
@@ -45,6 +47,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const accepted: Accepted[] = [];
   const listMs: number[] = [];
   const counts = { answers: 0, refused: 0, blows: 0, servers: 0, revivals: 0 };
+  let busy: ChaosAgent | undefined;
   const pause = (mostMs: number) => Bun.sleep(random() * mostMs);
   try {
     await Promise.all(agents.map((agent) => revive(agent)));
@@ -131,6 +134,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       const answer = await reply(server, `/svc/agents/${agent.name}/gateway/requests`, body);
       if (answer.status === 202) {
         accepted.push({ agent, requestId: String(answer.body["request_id"]), prompt });
+        busy = agent;
       }
       await pause(2 * submitEveryMs);
     }
@@ -140,7 +144,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const healing = new Set<Promise<void>>();
     while (on()) {
       await pause(600);
-      const agent = agents[Math.floor(random() * agents.length)];
+      // As often as not one that was given work a moment ago.
+      const agent = random() < 0.5 ? busy : agents[Math.floor(random() * agents.length)];
       if (!agent || agent.unsettled || agent.death) continue;
       const dice = random();
       if (dice < 0.1) {
@@ -154,7 +159,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await Promise.all(healing);
 
     function heal(agent: ChaosAgent): void {
-      const healed = pause(6000).then(() => revive(agent));
+      const healed = pause(longestDeathMs).then(() => revive(agent));
       healing.add(healed);
       void healed.finally(() => healing.delete(healed));
     }

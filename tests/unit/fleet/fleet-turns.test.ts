@@ -1,0 +1,202 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import type { TurnRequest, TurnResult } from "../../../src/protocol/turn-files.ts";
+import { createFleetTurns } from "../../../src/services/fleet/fleet-turns.ts";
+import { createGatewayClient, type GatewayClient } from "../../../src/services/fleet/gateway-client.ts";
+import type { FleetLink } from "../../../src/services/fleet/links.ts";
+import { headlessProvider } from "../../../src/services/headless/providers.ts";
+import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
+import { createLocks } from "../../../src/system/locks.ts";
+import { createSystem } from "../../../src/system/system.ts";
+import { giveTurns } from "../../support/fake-turns.ts";
+import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
+import { createGatewayBundle } from "../../support/gateway-bundle.ts";
+import { createScratch } from "../../support/scratch.ts";
+
+const at_utc = "2026-11-21T04:47:00.000+00:00";
+
+function setup(
+  options: { link?: "live" | FleetLink; attach?: (client: GatewayClient) => GatewayClient } = {},
+) {
+  const scratch = createScratch();
+  const system = createSystem();
+  const gateway = createGatewayBundle({ start: false });
+  giveTurns(gateway.agent);
+  const client = createGatewayClient({
+    clock: gateway.clock,
+    baseUrl: "http://127.0.0.1:4000",
+    token: null,
+    respectProxyEnvironment: false,
+    fetch: async (url, init) => {
+      const reply = await gateway.app.fetch(new Request(url, init));
+      // What a gateway would do with the request: begin its turn.
+      if (init.method === "POST" && reply.ok) {
+        const { payload } = JSON.parse(String(init.body)) as { payload: { turn_id: string } };
+        begin(payload.turn_id, 7);
+      }
+      return reply;
+    },
+  });
+  const known = sampleKnown("batch", { headless: true });
+  if (known.found) known.found = { ...known.found, sessionRoot: scratch.folder };
+  const attached: string[] = [];
+  const directories = createTurnDirectories({ files: system.files, sessionRoot: scratch.folder });
+  const turns = createFleetTurns({
+    ...system,
+    locks: createLocks(system),
+    providerOf: headlessProvider,
+    directory: createFakeDirectory([
+      known,
+      sampleKnown("worker"),
+      sampleKnown("old", { headless: true, stopped: true }),
+    ]),
+    links: {
+      to: async () => (options.link === "live" ? liveLink(client) : (options.link ?? noLink)),
+      claims: () => true,
+      doubt: () => {},
+    },
+    async attach({ manifest }) {
+      attached.push(manifest.agent_name);
+      return (options.attach ?? ((same) => same))(client);
+    },
+  });
+
+  function begin(turnId: string, index: number) {
+    const request: TurnRequest = {
+      schema_version: 1,
+      turn_id: turnId,
+      turn_index: index,
+      tracked_agent_id: "session-batch",
+      request_id: null,
+      requested_at_utc: at_utc,
+      life: null,
+      tool: "demo",
+      executable: "/bin/demo",
+      args: [],
+      working_directory: "/",
+      role_prompt: null,
+      prompt: "hello",
+      session: { mode: "new" },
+      model: null,
+      display_style: "plain",
+      display_detail: "concise",
+    };
+    return directories.create(request);
+  }
+
+  return {
+    ...{ turns, attached, gateway, begin },
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
+      scratch[Symbol.dispose]();
+    },
+  };
+}
+
+const ended: TurnResult = {
+  schema_version: 1,
+  status: "completed",
+  completed_at_utc: at_utc,
+  returncode: 0,
+  signal: null,
+  completion_source: "terminal_event",
+  session_id: null,
+  history_summary: "said hello",
+  error: null,
+  usage: null,
+};
+/** This very process runs the turn, as far as anybody can see. */
+const running = {
+  runner_pid: process.pid,
+  runner_start: null,
+  child_pid: null,
+  child_start: null,
+  launched_at_utc: at_utc,
+};
+
+describe("a turn of a headless agent", () => {
+  test("is begun by its gateway and told with its number", async () => {
+    await using at = setup({ link: "live" });
+    const answer = await at.turns.submit("batch", { prompt: "hello" });
+    expect(answer).toMatchObject({
+      kind: "done",
+      body: { success: true, tracked_agent_id: "session-batch", turn_index: 7, status: "active" },
+    });
+    const [queued] = at.gateway.queue.list({ limit: 2 });
+    const turnId = answer.kind === "done" ? answer.body.turn_id : "";
+    expect([queued?.turn_id, turnId]).toEqual([turnId, expect.stringMatching(/^turn-[0-9a-f]{12}$/)]);
+    expect(at.attached).toEqual([]);
+  });
+
+  test("has a gateway started where none serves the agent", async () => {
+    await using at = setup();
+    expect(await at.turns.submit("batch", { prompt: "hello" })).toMatchObject({ kind: "done" });
+    expect(at.attached).toEqual(["batch"]);
+  });
+
+  test("is refused while a silent gateway claims the agent, and for a stopped agent", async () => {
+    await using at = setup({ link: { state: "none", claimed: true, why: "no answer" } });
+    for (const ref of ["batch", "old"]) {
+      await expect(at.turns.submit(ref, { prompt: "x" })).rejects.toMatchObject({ reason: "unavailable" });
+    }
+    expect(at.attached).toEqual([]);
+  });
+
+  test("is refused while another runs, and while requests wait", async () => {
+    await using at = setup({ link: "live" });
+    const other = at.begin("turn-9", 1);
+    other.saveProcess(running);
+    await expect(at.turns.submit("batch", { prompt: "x" })).rejects.toMatchObject({
+      reason: "conflict",
+      message: expect.stringContaining("turn-9"),
+    });
+    other.saveResult(ended);
+    await at.gateway.queue.accept({ kind: "submit_prompt", payload: { prompt: "waits" } });
+    await expect(at.turns.submit("batch", { prompt: "x" })).rejects.toMatchObject({ reason: "conflict" });
+  });
+
+  test("is read from its directory; one whose runner has died gets its end first", async () => {
+    await using at = setup();
+    const turn = at.begin("turn-1", 1);
+    mkdirSync(turn.paths.folder, { recursive: true });
+    writeFileSync(turn.paths.stdout, "out\n");
+    expect(await at.turns.read("batch", "turn-1")).toMatchObject({ status: "active", turn_index: 1 });
+    turn.saveProcess({ ...running, runner_pid: 2 ** 22 + 1 });
+    expect(await at.turns.read("batch", "turn-1")).toMatchObject({ status: "failed" });
+    const part = { offset: 0, maxBytes: 100 };
+    const bytes = [...(await at.turns.artifact("batch", "turn-1", "stdout", part))];
+    expect(Buffer.concat(bytes).toString()).toBe("out\n");
+    expect([...(await at.turns.artifact("batch", "turn-1", "stderr", part))]).toEqual([]);
+    const page = { after: 0, limit: 5 };
+    expect(await at.turns.events("batch", "turn-1", page)).toMatchObject({ turn_id: "turn-1" });
+  });
+
+  test.each(["turn-none", "..", "a/b"])("an unknown one (%s) is not found", async (turnId) => {
+    await using at = setup();
+    await expect(at.turns.read("batch", turnId)).rejects.toMatchObject({ reason: "not_found" });
+    await expect(
+      at.turns.artifact("batch", turnId, "stdout", { offset: 0, maxBytes: 1 }),
+    ).rejects.toMatchObject({ reason: "not_found" });
+  });
+
+  test("a terminal agent has none", async () => {
+    await using at = setup();
+    for (const act of [
+      at.turns.submit("worker", { prompt: "x" }),
+      at.turns.read("worker", "turn-1"),
+      at.turns.interrupt("worker"),
+    ]) {
+      await expect(act).rejects.toMatchObject({ reason: "headless_only" });
+    }
+  });
+
+  test("an interrupt without a turn changes nothing", async () => {
+    await using at = setup();
+    at.begin("turn-1", 1).saveResult(ended);
+    expect(await at.turns.interrupt("batch")).toEqual({
+      success: true,
+      tracked_agent_id: "session-batch",
+      detail: "no turn is running",
+    });
+  });
+});

@@ -10,8 +10,8 @@ const firstLookMs = 500;
 const maxRetryMs = 60_000;
 /** A server pings twice in this time: one that is silent longer is gone. */
 const silenceMs = 75_000;
-/** A server that offers no stream may offer one later. */
-const streamRetryMs = 600_000;
+/** A server that offers no stream, or none that begins, may offer one later. */
+const streamRetryMs = 300_000;
 
 /**
  * Rings after mail may have come: by the server's event stream where it has one, else by asking for changes every
@@ -60,7 +60,7 @@ export function watchArrivals(deps: {
   async function follow(signal: AbortSignal): Promise<boolean> {
     const silence = new AbortController();
     const both = AbortSignal.any([signal, silence.signal]);
-    const stream = await client.openEvents(["Email", "EmailDelivery"], both);
+    const stream = await client.openEvents(["Email", "EmailDelivery"], both).catch(() => null);
     if (stream === null) return false;
     // What came before the stream began is told by no event.
     ring();

@@ -1,0 +1,203 @@
+import { describe, expect, test } from "bun:test";
+import { createJmapClient } from "../../../src/services/mail/jmap/client.ts";
+import { watchArrivals } from "../../../src/services/mail/jmap/push.ts";
+import { createSubmission } from "../../../src/services/mail/jmap/submission.ts";
+import { EmailState } from "../../../src/services/mail/jmap/wire.ts";
+import { createClock } from "../../../src/system/clock.ts";
+import { messageOf, ServiceError } from "../../../src/system/errors.ts";
+import { createIds } from "../../../src/system/ids.ts";
+import { type ScriptedJmap, startScriptedJmap } from "../../support/scripted-jmap.ts";
+import { until } from "../../support/until.ts";
+import * as recorded from "../../unit/mail/jmap/recorded.ts";
+
+const state = [["Email/get", { ids: [] }, "s"]] as const;
+const message = {
+  ...{ to: ["ben@svc.localhost"], cc: [], subject: "S", body: "secret words", attachments: [] },
+  ...{ inReplyTo: [], references: [] },
+};
+const sentId = "h74fj9bl4trqz79jcmsg2mjk";
+const draftsId = "169359hqcy4klfzc5dtncyd2";
+
+async function failure(work: Promise<unknown>): Promise<ServiceError> {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof ServiceError)) throw new Error(`not refused: ${messageOf(error)}`);
+  return error;
+}
+
+function submissionOf({ client }: ScriptedJmap) {
+  return createSubmission({ client, ids: createIds(), address: "ada@svc.localhost" });
+}
+
+/** A server that takes a draft and says `submitted` to its submission. */
+function takingDrafts(lab: ScriptedJmap, submitted: object | object[]): Record<string, unknown>[] {
+  const sets: Record<string, unknown>[] = [];
+  lab.answers["Email/set"] = (args) => {
+    sets.push(args);
+    return "create" in args ? { created: { draft: { id: "M1" } } } : { destroyed: ["M1"] };
+  };
+  lab.answers["EmailSubmission/set"] = () => submitted as never;
+  lab.answers["Email/get"] = () => ({
+    state: "1",
+    list: [{ ...recorded.email, id: "M1", mailboxIds: { [sentId]: true } }],
+  });
+  return sets;
+}
+
+describe("a JMAP server that fails", () => {
+  test("is read once more when it is overloaded, and written to only once", async () => {
+    await using lab = startScriptedJmap();
+    lab.answers["Email/get"] = () => ({ state: "7", list: [] });
+    let turnedAway = 0;
+    lab.beforeCall = () => (turnedAway++ < 2 ? new Response("", { status: 503 }) : null);
+    const answers = await lab.client.call(state, { safe: true });
+    expect([answers.of(EmailState, "Email/get", "s").state, turnedAway]).toEqual(["7", 3]);
+    turnedAway = 0;
+    const error = await failure(lab.client.call(state, { safe: false }));
+    expect([error.reason, error.data?.["reached"], turnedAway]).toEqual(["transport_failed", true, 1]);
+  });
+
+  test("by silence is given up in time", async () => {
+    await using lab = startScriptedJmap({ timeoutMs: 100 });
+    lab.beforeCall = () => new Promise<Response>(() => {});
+    const error = await failure(lab.client.call(state, { safe: true }));
+    expect([error.reason, error.message]).toEqual([
+      "transport_failed",
+      expect.stringContaining("no answer within 100 ms"),
+    ]);
+  });
+
+  test("by nonsense, an error page or the wrong login is a failure of the transport that keeps the password", async () => {
+    await using lab = startScriptedJmap();
+    for (const body of ["<html>", "[]", '{"methodResponses": 1}', '{"methodResponses": []}']) {
+      lab.beforeCall = () => new Response(body);
+      const work = lab.client
+        .call(state, { safe: true })
+        .then((found) => found.of(EmailState, "Email/get", "s"));
+      expect((await failure(work)).reason).toBe("transport_failed");
+    }
+    await using other = startScriptedJmap({ session: { primaryAccounts: {} } });
+    expect((await failure(other.client.session())).message).toContain("no mail account");
+    const login = () => ({ identity: "ada", password: "not-the-secret" });
+    const wrong = createJmapClient({ clock: createClock(), url: lab.url, login });
+    const error = await failure(wrong.session());
+    expect(error.message).toContain("refuses the login");
+    expect(JSON.stringify([error.message, error.data, String(error.cause)])).not.toContain("secret");
+  });
+});
+
+describe("a message that the server does not send", () => {
+  test("is taken back, and the caller is told why", async () => {
+    await using lab = startScriptedJmap();
+    const refused = { notCreated: { it: { type: "invalidRecipients", description: "who is that" } } };
+    const sets = takingDrafts(lab, refused);
+    const error = await failure(submissionOf(lab).send(message));
+    expect([error.reason, error.message]).toEqual([
+      "invalid_request",
+      "the message was not sent: invalidRecipients (who is that)",
+    ]);
+    expect(sets.map((one) => ("create" in one ? "create" : one["destroy"]))).toEqual(["create", ["M1"]]);
+    expect(error.message).not.toContain("secret words");
+  });
+
+  test("never looks sent: it is a draft until the server took it", async () => {
+    await using lab = startScriptedJmap();
+    const sets = takingDrafts(lab, { error: { type: "serverFail" } });
+    const error = await failure(submissionOf(lab).send(message));
+    expect(error.reason).toBe("transport_failed");
+    expect(sets[0]?.["create"]).toMatchObject({ draft: { mailboxIds: { [draftsId]: true } } });
+  });
+
+  test("that cannot be made is refused before anything is submitted", async () => {
+    await using lab = startScriptedJmap();
+    lab.answers["Email/set"] = () => ({ notCreated: { draft: { type: "tooLarge" } } });
+    lab.answers["EmailSubmission/set"] = () => ({ notCreated: { it: { type: "invalidProperties" } } });
+    const error = await failure(submissionOf(lab).send(message));
+    expect([error.reason, error.message]).toEqual([
+      "invalid_request",
+      expect.stringContaining("nothing was sent"),
+    ]);
+    expect(lab.calls).not.toContain("Email/query");
+  });
+
+  test("but stays in drafts although it was sent is filed", async () => {
+    await using lab = startScriptedJmap();
+    const sets = takingDrafts(lab, { created: { it: { id: "S1" } } });
+    const { email } = await submissionOf(lab).send(message);
+    expect(email.mailboxIds).toEqual({ [sentId]: true });
+    expect(sets[1]).toMatchObject({
+      update: { M1: { [`mailboxIds/${sentId}`]: true, "keywords/$draft": null } },
+    });
+  });
+
+  test("whose answer is lost is found by its id, and is not sent a second time", async () => {
+    await using lab = startScriptedJmap();
+    const sets = takingDrafts(lab, { created: { it: { id: "S1" } } });
+    lab.answers["Email/query"] = () => ({ ids: ["M1"] });
+    let posts = 0;
+    // Boxes and identity are read before; the third request is the one that sends.
+    lab.beforeCall = () => (++posts === 3 ? Response.json({}, { status: 500 }) : null);
+    const { email } = await submissionOf(lab).send(message);
+    expect([email.id, sets]).toEqual(["M1", []]);
+  });
+});
+
+describe("the doorbell", () => {
+  test("rings by the server's stream, and once more whenever the stream begins anew", async () => {
+    await using lab = startScriptedJmap();
+    const streams: ReadableStreamDefaultController<Uint8Array>[] = [];
+    const bytes = new TextEncoder();
+    const say = (text: string) => streams.at(-1)?.enqueue(bytes.encode(text));
+    lab.events = () =>
+      new Response(
+        new ReadableStream({
+          start(controller) {
+            streams.push(controller);
+            // Until something is written the answer has not begun.
+            say(": welcome\n\n");
+          },
+        }),
+        {
+          headers: { "content-type": "text/event-stream" },
+        },
+      );
+    let rings = 0;
+    const end = watchArrivals({
+      client: lab.client,
+      clock: createClock(),
+      pollMs: 60_000,
+      ring: () => rings++,
+    });
+    await until("the stream begins", () => rings === 1);
+    say('event: ping\ndata: {"interval":30}\n\n: a comment\n\n');
+    say('id: 5\nevent: state\ndata: {"changed"');
+    say(":{}}\n\n");
+    await until("the event rings", () => rings === 2);
+    streams.at(-1)?.close();
+    await until("the stream begins anew", () => streams.length === 2 && rings === 3);
+    end();
+    expect(rings).toBe(3);
+  });
+
+  test("rings by looking where nothing is pushed, for new mail only", async () => {
+    await using lab = startScriptedJmap();
+    let mail: string[] = [];
+    let number = 1;
+    lab.answers["Email/get"] = () => ({ state: "1", list: [] });
+    lab.answers["Email/changes"] = () => {
+      const created = mail;
+      mail = [];
+      return { newState: String(++number), hasMoreChanges: false, created };
+    };
+    let rings = 0;
+    const end = watchArrivals({ client: lab.client, clock: createClock(), pollMs: 20, ring: () => rings++ });
+    await until("it begins", () => rings === 1);
+    await until("it looks and sees nothing", () => number > 4);
+    expect(rings).toBe(1);
+    mail = ["M1"];
+    await until("it sees new mail", () => rings === 2);
+    end();
+  });
+});

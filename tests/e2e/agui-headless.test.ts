@@ -106,7 +106,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
     const busy = await client.run(runs(), { runId: `busy-${at}`, prompt: "too early" });
     expect(busy.error?.status).toBe(409);
     expect(await batch.ended(`left-${at}`)).toMatchObject({ status: "completed" });
-  });
+  }, 20_000);
 
   test("an interrupt ends a run as an error", async () => {
     await idle();
@@ -149,5 +149,5 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
         .map((svc) => svc.activeExecution.state);
       expect([seen[0], seen.includes("running")]).toEqual(["idle", true]);
     }
-  });
+  }, 20_000);
 });

@@ -79,7 +79,6 @@ export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
   }
 
   function finished(record: RequestRecord): AguiEvent {
-    const terminal = run.family === "tui" ? facts.terminal() : null;
     return {
       type: "RUN_FINISHED",
       ...ids,
@@ -87,7 +86,6 @@ export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
         gatewayRequestId: record.request_id,
         gatewayRequestState: record.state,
         targetTransportFamily: run.family,
-        ...(terminal && record.state === "completed" ? { lastTurnResult: terminal.last_turn.result } : {}),
       },
     };
   }

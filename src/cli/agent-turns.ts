@@ -38,7 +38,7 @@ export async function openTurns(invocation: Invocation<never> | Invocation): Pro
     turns,
     async look(turnId) {
       const turn = directories.find(turnId);
-      if (turn && !turn.result()) await settleTurn({ ...world, providerOf: headlessProvider }, turn);
+      if (turn) await settleTurn({ ...world, providerOf: headlessProvider }, turn);
       return turns.read(turnId);
     },
     async waitingRequest(turnId) {

@@ -75,7 +75,7 @@ export function followTurn(
     if (ended) return null;
     tellStarted();
     // The final state is written after the last event: in this order none is missed.
-    const result = turn.result() ?? (await settleIfGone());
+    const result = await settleIfGone();
     tellStarted();
     await readEvents();
     if (!result) return lookEveryMs;
@@ -86,6 +86,7 @@ export function followTurn(
   }
 
   async function settleIfGone(): Promise<TurnResult | null> {
+    if (turn.result()) return settleTurn(deps, turn);
     if (isRunnerAlive(processes, turn)) return null;
     if (turn.process()) return settleTurn(deps, turn);
     if (clock.monotonicMs() < deadlineMs) return null;

@@ -26,7 +26,8 @@ export function isRunnerAlive(processes: Processes, turn: TurnDirectory): boolea
 
 /**
  * Gives a turn whose runner is gone its final state, with what its output still proves, and ends what the runner
- * left of the tool. Does nothing while a runner holds the turn. `unbegun`: also a turn that no runner has claimed,
+ * left of the tool. Does nothing while a runner holds the turn. A turn that has its final state gets the exit code
+ * that is missing if whoever wrote the state ended before it could. `unbegun`: also a turn that no runner has claimed,
  * which none can run afterwards. Resolves with the final state, or null when the turn is not ours to settle.
  */
 export async function settleTurn(
@@ -36,7 +37,10 @@ export async function settleTurn(
 ): Promise<TurnResult | null> {
   const { locks, processes } = deps;
   const before = turn.result();
-  if (before) return before;
+  if (before) {
+    turn.completeRecord(before);
+    return before;
+  }
   if (isRunnerAlive(processes, turn)) return null;
   if (!turn.process() && options.unbegun === undefined) return null;
   return locks.hold(turn.paths.lock, async () => {

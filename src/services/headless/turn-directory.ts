@@ -37,6 +37,8 @@ export interface TurnDirectory {
   saveInterrupt(interrupt: TurnInterrupt): void;
   /** The final state, then the exit code as the last file of all. Only under the turn's lock, only once. */
   saveResult(result: TurnResult): void;
+  /** Writes the exit code that `result` tells, if whoever wrote `result` ended before; else nothing. Safe anywhere. */
+  completeRecord(result: TurnResult): void;
 }
 
 export function openTurn(files: Files, folder: string): TurnDirectory {
@@ -50,6 +52,10 @@ export function openTurn(files: Files, folder: string): TurnDirectory {
     } catch {
       return null;
     }
+  };
+  const saveExitCode = (result: TurnResult) => {
+    const code = result.returncode === null ? (result.signal ?? "unknown") : String(result.returncode);
+    files.write("file:turn-exitcode", paths.exitCode, `${code}\n`, { durable: false });
   };
   return {
     turnId: basename(folder),
@@ -68,8 +74,10 @@ export function openTurn(files: Files, folder: string): TurnDirectory {
     },
     saveResult(result) {
       files.write("file:turn-result", paths.result, renderJson(result));
-      const code = result.returncode === null ? (result.signal ?? "unknown") : String(result.returncode);
-      files.write("file:turn-exitcode", paths.exitCode, `${code}\n`, { durable: false });
+      saveExitCode(result);
+    },
+    completeRecord(result) {
+      if (!files.exists(paths.exitCode)) saveExitCode(result);
     },
   };
 }

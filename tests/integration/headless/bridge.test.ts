@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TurnRequest } from "../../../src/protocol/turn-files.ts";
 import { createBridge } from "../../../src/services/headless/bridge.ts";
+import { followTurn } from "../../../src/services/headless/follow-turn.ts";
 import { headlessProvider } from "../../../src/services/headless/providers.ts";
 import { settleTurn } from "../../../src/services/headless/settle-turn.ts";
 import { interruptTurn } from "../../../src/services/headless/stop-turn.ts";
@@ -12,6 +13,7 @@ import { createClock } from "../../../src/system/clock.ts";
 import { createLocks } from "../../../src/system/locks.ts";
 import { createProcesses } from "../../../src/system/processes.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
+import { createFolderWatch } from "../../../src/system/watch.ts";
 import { createScratch } from "../../support/scratch.ts";
 import { until } from "../../support/until.ts";
 
@@ -148,6 +150,28 @@ describe("a turn whose runner is gone", () => {
     const result = await settleTurn(lab.settling, turn);
     expect(result).toMatchObject({ status: "completed", session_id: "abc", history_summary: "done" });
     expect(await settleTurn(lab.settling, turn)).toEqual(result);
+  });
+
+  test("between its final state and the exit code gets the exit code from whoever looks next", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request());
+    await lab.bridge.run(turn.paths.folder);
+    lab.files.remove("test", turn.paths.exitCode);
+    expect(await settleTurn(lab.settling, turn)).toMatchObject({ status: "completed" });
+    expect(readFileSync(turn.paths.exitCode, "utf8")).toBe("0\n");
+    lab.files.remove("test", turn.paths.exitCode);
+    const ended = Promise.withResolvers<unknown>();
+    const followed = followTurn(
+      { ...lab.settling, watch: createFolderWatch(), log: { line: () => {} } },
+      turn,
+      {
+        claimWithinMs: 0,
+        news: { onStarted: () => {}, onEvent: () => {}, onEnd: ended.resolve },
+      },
+    );
+    expect(await ended.promise).toMatchObject({ status: "completed" });
+    await followed.stop();
+    expect(readFileSync(turn.paths.exitCode, "utf8")).toBe("0\n");
   });
 
   test("is interrupted when that was asked for", async () => {

@@ -22,7 +22,8 @@ export async function installCyrus(): Promise<void> {
 const isThere = () => needed.every((path) => existsSync(path));
 
 async function apt(words: string[]): Promise<string> {
-  const child = Bun.spawn(["apt-get", ...words], {
+  // Another test file may be at it.
+  const child = Bun.spawn(["flock", "/run/lock/svc-tests-apt", "apt-get", ...words], {
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -161,7 +161,7 @@ describe("one server over all agents", () => {
         expect((await at.ask("/svc/agents")).status).toBe(200);
         times.push(performance.now() - startedMs);
       }
-      expect(Math.max(...times)).toBeLessThan(1000);
+      expect(Math.max(...times)).toBeLessThan(4000);
       const answer = await stuck;
       expect([answer.status, answer.body["detail"]]).toEqual([
         503,

@@ -12,6 +12,8 @@ export interface ResetFacts {
 }
 
 const dayMs = 86_400_000;
+/** The year 10000, which no timestamp can tell. */
+const endOfTimeMs = 253_402_300_800_000;
 const unitMs: Readonly<Record<string, number>> = { d: dayMs, h: 3_600_000, m: 60_000, s: 1000 };
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
@@ -27,14 +29,17 @@ const namedZone = /^\s*\(?\s*([A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)+|UTC|GMT)(?:([+-])
 
 /**
  * The moment that a tool's words for the end of a usage limit name, milliseconds since the epoch; null when they
- * name none. Understood: spans (`2h 13m`, `5 days 22 hours 11 minutes`), clock times (`3pm`, `14:30`), dates with
- * or without year and clock (`May 5 at 9pm`, `Aug 8th, 2026 12:30 PM`, `16:21 on 19 May`), RFC 3339; behind a clock
- * a zone (`(Europe/Berlin)`, `UTC`, `GMT+2`). Pure but for the host's zone where `zone` is null.
+ * name none that a timestamp can tell. Understood: spans (`2h 13m`, `5 days 22 hours 11 minutes`), clock times
+ * (`3pm`, `14:30`), dates with or without year and clock (`May 5 at 9pm`, `Aug 8th, 2026 12:30 PM`,
+ * `16:21 on 19 May`), RFC 3339; behind a clock a zone (`(Europe/Berlin)`, `UTC`, `GMT+2`). Pure but for the host's
+ * zone where `zone` is null.
  */
 export function parseResetTime(facts: ResetFacts): number | null {
   const text = facts.text.replace(/^\s*(?:(?:at|in|on|after)\s+)?/iu, "");
   if (/^less than (?:a|one) minute/iu.test(text)) return facts.nowMs + 60_000;
-  return absoluteOf(text, facts) ?? spanOf(text, facts.nowMs) ?? datedOf(text, facts) ?? clockOf(text, facts);
+  const at =
+    absoluteOf(text, facts) ?? spanOf(text, facts.nowMs) ?? datedOf(text, facts) ?? clockOf(text, facts);
+  return at !== null && at >= 0 && at < endOfTimeMs ? at : null;
 }
 
 function absoluteOf(text: string, { zone }: ResetFacts): number | null {

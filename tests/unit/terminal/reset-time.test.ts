@@ -47,6 +47,8 @@ describe("the time a tool shows for the end of a usage limit", () => {
     { id: "seconds", text: "90s", want: "2026-11-21T14:11" },
     { id: "less than a minute", text: "less than a minute", want: "2026-11-21T14:11" },
     { id: "no time at all", text: "later", want: null },
+    { id: "a span beyond all time", text: "99999999999999d", want: null },
+    { id: "a span beyond what a timestamp can tell", text: "9999999d", want: null },
     { id: "a bare number", text: "5", want: null },
     { id: "an hour that no clock shows", text: "25:00", want: null },
     { id: "a 13th hour of the afternoon", text: "13pm", want: null },

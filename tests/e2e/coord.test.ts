@@ -305,7 +305,8 @@ describe("the server itself", () => {
     }
     expect((await at.ask("/svc/agents")).body).toEqual({ agents: [] });
 
-    const made = await launchWith({});
+    const mailbox = { filesystem_root: join(lab.folder, "mail"), address: "review@svc.localhost" };
+    const made = await launchWith({ mailbox });
     expect(made).toMatchObject({ status: 200, body: { success: true, identity: { transport: "headless" } } });
     const manifest = JSON.parse(readFileSync(String(made.body["manifest_path"]), "utf8"));
     expect(manifest).toMatchObject({
@@ -314,7 +315,16 @@ describe("the server itself", () => {
       system_prompt: { text: "You review.\n" },
       gateway_authority: { control: { api_base_url: at.baseUrl } },
     });
+    expect((await at.ask("/svc/agents/made/mail/resolve-live")).body).toMatchObject({
+      address: "review@svc.localhost",
+      gateway: null,
+    });
     expect((await launchWith({})).status).toBe(409);
+    const turn = (await at.ask("/svc/agents/made/turns", { prompt: "SAY reviewed" })).body;
+    const turnPath = `/svc/agents/made/turns/${turn["turn_id"]}`;
+    await until("the turn to end", async () => (await at.ask(turnPath)).body["status"] === "completed");
+    const box = await at.ask("/svc/agents/made/mail/list", { box: "inbox" });
+    expect([box.status, box.body["message_count"]]).toEqual([200, 0]);
     const stopped = await at.ask(`/svc/agents/${made.body["tracked_agent_id"]}/stop`, null);
     expect([stopped.status, stopped.body["success"]]).toEqual([200, true]);
   }, 60_000);

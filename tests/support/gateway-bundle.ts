@@ -8,7 +8,7 @@ import type { GatewayEvent } from "../../src/protocol/events.ts";
 import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
 import type { HttpObservation } from "../../src/routes/http/observe.ts";
-import { createAgui } from "../../src/services/agui/agui.ts";
+import { type Agui, createAgui } from "../../src/services/agui/agui.ts";
 import { createEventStream } from "../../src/services/diagnostics/event-stream.ts";
 import { createMailFacade } from "../../src/services/mail/facade.ts";
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
@@ -35,6 +35,7 @@ export interface GatewayBundle extends AsyncDisposable {
   reminders: Reminders;
   notifier: Notifier;
   app: GatewayApp;
+  agui: Agui;
   /** The agent's mailbox is `worker@svc.localhost`; `other@svc.localhost` is there too. */
   mail: FakeMail;
   events: GatewayEvent[];
@@ -215,6 +216,7 @@ export function createGatewayBundle(
     reminders,
     notifier,
     app,
+    agui,
     mail,
     events,
     followers: () => listeners.size,

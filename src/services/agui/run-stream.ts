@@ -135,7 +135,8 @@ export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
         type: "RUN_STARTED",
         ...ids,
         ...(parentRunId == null ? {} : { parentRunId }),
-        input: withoutNulls({ ...run.input }),
+        // Clients of the 0.0 versions want both lists in what they sent, even when they are empty.
+        input: { tools: [], context: [], ...withoutNulls(run.input) },
       },
     ],
     *look() {

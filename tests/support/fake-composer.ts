@@ -15,6 +15,8 @@ interface FakeComposerOptions {
   draft?: string;
   /** A prompt that was taken shows no work: it is over before anybody looks. */
   quick?: boolean;
+  /** The tool is killed at our paste or at Enter. */
+  killed?: "paste" | "enter";
   /** A menu opens over the composer at our paste. */
   menu?: boolean;
 }
@@ -33,10 +35,11 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   let draft = options.draft ?? "";
   let taken = false;
   let menu = false;
+  let ended = false;
   let phase: TerminalState["turn"]["phase"] = "ready";
   const state = (): TerminalState => ({
     ...unseen,
-    diagnostics: { ...unseen.diagnostics, process_state: "tui_up" },
+    diagnostics: { ...unseen.diagnostics, process_state: ended ? "tui_down" : "tui_up" },
     surface: {
       accepting_input: "yes",
       ready_posture: "yes",
@@ -68,12 +71,16 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     async paste(text) {
       draft = `${draft}${options.person ?? ""}${text}${options.after ?? ""}`;
       menu = options.menu ?? false;
+      ended = options.killed === "paste";
       show();
     },
     async keys(tokens) {
       for (const token of tokens) {
         pressed.push(token.kind === "key" ? token.name : token.text);
-        if (token.kind === "key" && token.name === "Enter") taken = draft !== "";
+        if (token.kind === "key" && token.name === "Enter") {
+          ended ||= options.killed === "enter";
+          taken = draft !== "" && !ended;
+        }
         draft = token.kind === "text" ? `${draft}${token.text}` : "";
         show();
       }

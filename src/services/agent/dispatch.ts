@@ -34,9 +34,10 @@ export interface DispatchDeps {
 /**
  * Types `text` into a composer that was just found fit for it, presses Enter, and proves that the tool took it:
  * the draft is gone from the composer, or work, a queue or a question showed up. A swallowed Enter is pressed
- * again, only while the draft still stands there and nothing asks a question. Text that met a person's first letters
- * is taken back before any Enter. A question that comes up before
- * the first Enter gets none: the text waits behind it, to be handed back. The text is never pasted twice; a draft that will not go is cleared. Source: spec/terminal.md 6.
+ * again, only while the draft still stands there and nothing asks a question. A tool that ends before Enter gets none,
+ * and one that ends at it must have been seen to work, or the prompt failed. Text that met a person's first letters is
+ * taken back before any Enter. A question that comes up before the first Enter gets none: the text waits behind it, to
+ * be handed back. The text is never pasted twice; a draft that will not go is cleared. Source: spec/terminal.md 6.
  */
 export async function dispatchText(deps: DispatchDeps, text: string): Promise<DispatchOutcome> {
   const { view, clock, profile, pane } = deps;
@@ -89,6 +90,8 @@ export async function submitDraft(
     const state = await view.look();
     const decision = decideEnter({ press, before, state, draft: view.draft(), text });
     if (decision.do === "stop") break;
+    if (decision.do === "gone")
+      return { outcome: "failed", typed: true, detail: "the tool ended before Enter" };
     if (decision.do === "take_back") return takeBack(deps, decision.words);
     if (decision.do === "leave") {
       if (isCommand(text)) return { outcome: "failed", typed: true, detail: questionFirst };
@@ -98,6 +101,9 @@ export async function submitDraft(
     await pane.keys([{ kind: "key", name: "Enter" }]);
     await view.look();
     const proof = await awaitState(view, clock, taken, pauseMs);
+    if (proof && hasEnded(proof) && !isCommand(text) && !facts.sawActivity()) {
+      return { outcome: "failed", typed: true, detail: `the tool ended at Enter and was not seen to work` };
+    }
     if (proof) return submitted(proof, `${describeProof(proof)} after Enter ${press + 1}`);
   }
   const last = await view.look();
@@ -114,6 +120,8 @@ type EnterDecision =
   | { do: "press"; behind: string | null }
   /** It was taken meanwhile, or never will be. */
   | { do: "stop" }
+  /** What stands in the pane now is not the tool: Enter could make a shell run the text. */
+  | { do: "gone" }
   /** Enter would answer a question. */
   | { do: "leave" }
   | { do: "take_back"; words: string };
@@ -127,6 +135,7 @@ function decideEnter(facts: {
   text: string;
 }): EnterDecision {
   const { press, before, state, text } = facts;
+  if (press === 0 && hasEnded(state)) return { do: "gone" };
   if (press === 0 && cameUp(before, state)) return { do: "leave" };
   if (press > 0 && !mayPressAgain(state)) return { do: "stop" };
   // A draft that stood there before was the caller's to judge; a command may be followed by a hint of the tool's.
@@ -204,11 +213,15 @@ export function isWorking(state: TerminalState): boolean {
 function wasTaken(facts: { before: TerminalState; echo: boolean; state: TerminalState }): boolean {
   const { before, echo, state } = facts;
   // `/exit` and its kin end the tool itself.
-  if (state.diagnostics.process_state === "tui_down") return true;
+  if (hasEnded(state)) return true;
   if (state.awaiting_decision || (!isWorking(before) && isWorking(state) && !hasDraft(state))) return true;
   if (before.surface.pending_input === "no" && state.surface.pending_input === "yes") return true;
   if (echo) return state.surface.editing_input === "no";
   return !hasDraft(state) && projectionOf(state) !== projectionOf(before);
+}
+
+function hasEnded(state: TerminalState): boolean {
+  return state.diagnostics.process_state === "tui_down";
 }
 
 /** Whether a question that was not there before is on the screen. */
@@ -221,7 +234,7 @@ function mayPressAgain(state: TerminalState): boolean {
 }
 
 function describeProof(state: TerminalState): string {
-  if (state.diagnostics.process_state === "tui_down") return "the tool ended";
+  if (hasEnded(state)) return "the tool ended";
   if (state.awaiting_decision) return "the tool asks a question";
   if (state.surface.pending_input === "yes") return "the tool holds the text behind its turn";
   if (isWorking(state)) return "the tool works";

@@ -30,6 +30,28 @@ test("what stood behind the text when Enter was pressed is told with the proof",
   expect(proofs.at(-1)).toBe('the tool works after Enter 1; behind the text stood "now"');
 });
 
+describe("a tool that is killed", () => {
+  test("between the text and its Enter gets no Enter: a shell may stand there now", async () => {
+    const { deps, clock, pressed } = createFakeComposer({ killed: "paste" });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect(outcome).toEqual({ outcome: "failed", typed: true, detail: "the tool ended before Enter" });
+    expect(pressed).toEqual([]);
+  });
+
+  test("at Enter, before it was seen to work, has not taken the prompt", async () => {
+    const { deps, clock, told } = createFakeComposer({ killed: "enter" });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect(outcome).toMatchObject({ outcome: "failed", typed: true });
+    expect(told).toEqual(["typed"]);
+  });
+
+  test("ended by a command that ends it has taken that", async () => {
+    const { deps, clock, told } = createFakeComposer({ killed: "enter" });
+    expect(await finished(clock, dispatchText(deps, "/exit"))).toMatchObject({ outcome: "submitted" });
+    expect(told).toEqual(["typed", "submitted"]);
+  });
+});
+
 describe("a question that comes up between the text and its Enter", () => {
   test("is not answered by that Enter; the prompt waits to be handed back", async () => {
     const { deps, clock, pressed, told } = createFakeComposer({ menu: true });

@@ -1,7 +1,7 @@
+import { offlineStatus } from "../../../services/fleet/offline-status.ts";
 import { stopGateway } from "../../../services/fleet/stop-gateway.ts";
 import { command } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
-import { offlineStatus } from "../../../services/fleet/offline-status.ts";
 import { openTarget } from "../../target.ts";
 
 export default command({

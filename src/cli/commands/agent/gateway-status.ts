@@ -1,10 +1,10 @@
 import type { GatewayStatus } from "../../../protocol/gateway.ts";
 import { linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { settleClaims } from "../../../services/fleet/live-claims.ts";
+import { offlineStatus } from "../../../services/fleet/offline-status.ts";
 import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
-import { offlineStatus } from "../../../services/fleet/offline-status.ts";
 import { openTarget } from "../../target.ts";
 
 export default command({

@@ -21,10 +21,12 @@ export type AttachmentRow = typeof schema.attachments.$inferSelect;
 /** A message of one mailbox as the catalog has it; `seq` counts deliveries. */
 export type ProjectedMessage = Omit<MessageRow, "senderPrincipalId"> & { seq: number; folder: string };
 
-export interface NewDelivery {
+/** A message with all that the catalog keeps of it. */
+export interface IndexedMessage {
   message: MessageRow;
   recipients: readonly RecipientRow[];
   attachments: readonly AttachmentRow[];
+  /** Whose mailboxes hold it. */
   projections: readonly { registrationId: string; folder: string }[];
 }
 
@@ -61,7 +63,7 @@ export interface Catalog {
   /** Runs `work` while nobody else changes who is registered, or anything else here. */
   undisturbed<T>(label: string, work: () => T): T;
   /** Stores a message with all of its rows. `check` runs inside the transaction; its throw changes nothing. */
-  deliver(label: string, delivery: NewDelivery, check: () => void): void;
+  deliver(label: string, delivery: IndexedMessage, check: () => void): void;
   knows(messageId: string): boolean;
   /** 0 for a registration without mail. */
   newestProjection(registrationId: string): number;

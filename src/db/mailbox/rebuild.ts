@@ -1,18 +1,9 @@
 import { count, eq, sql } from "drizzle-orm";
 import * as schema from "./catalog/schema.ts";
-import type { AttachmentRow, CatalogStore, MessageRow, RecipientRow, RegistrationRow } from "./catalog.ts";
+import type { CatalogStore, IndexedMessage, MessageRow, RegistrationRow } from "./catalog.ts";
 import { catalogStatements } from "./catalog-statements.ts";
 
 const { attachments, catalog, messages, projections, recipients, registrations } = schema;
-
-/** A message with its rows as its canonical file gives them. */
-export interface IndexedMessage {
-  message: MessageRow;
-  recipients: readonly RecipientRow[];
-  attachments: readonly AttachmentRow[];
-  /** Whose mailboxes hold it; added where they are not known. */
-  projections: readonly { registrationId: string; folder: string }[];
-}
 
 export interface Evidence {
   messageId: string;

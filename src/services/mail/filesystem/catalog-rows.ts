@@ -1,4 +1,4 @@
-import type { IndexedMessage } from "../../../db/mailbox/rebuild.ts";
+import type { IndexedMessage } from "../../../db/mailbox/catalog.ts";
 import type { StoredMessage } from "../message-file.ts";
 import { previewOf } from "../preview.ts";
 import { canonicalPath } from "./root-paths.ts";

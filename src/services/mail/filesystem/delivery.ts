@@ -1,5 +1,5 @@
 import { basename, dirname, isAbsolute, join } from "node:path";
-import type { Catalog, NewDelivery, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import type { Catalog, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { AttachmentInput } from "../../../protocol/mail.ts";
 import type { MailEnvelope, MailPrincipal, StoredAttachment } from "../../../protocol/mail-file.ts";
 import { ServiceError } from "../../../system/errors.ts";
@@ -9,10 +9,10 @@ import { parseBody } from "../draft.ts";
 import { storedTime } from "../list-plan.ts";
 import type { ReplyDraft } from "../mailbox.ts";
 import { isEnvelope, renderMessageFile, type StoredMessage } from "../message-file.ts";
-import { previewOf } from "../preview.ts";
 import { messageId } from "../refs.ts";
 import { inbox, sent } from "../view-state.ts";
 import { mailboxFolder } from "./artifacts.ts";
+import { toIndexed } from "./catalog-rows.ts";
 import { announceLink } from "./links.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { attachmentPath, canonicalPath, rootPaths } from "./root-paths.ts";
@@ -118,7 +118,7 @@ export function createDelivery(
     files.place("mail.placed", staged, place);
   }
 
-  function commit(message: StoredMessage, letter: Letter, rows: NewDelivery): void {
+  function commit(message: StoredMessage, letter: Letter, rows: IndexedMessage): void {
     const parties = [letter.from, ...letter.to, ...letter.cc];
     const place = join(root, rows.message.canonicalPath);
     catalog.deliver("sql:mail-delivered", rows, () => {
@@ -142,7 +142,7 @@ export function createDelivery(
   }
 
   /** Best effort: a mailbox makes the links it misses by itself. Also what rings at the recipients. */
-  function link(rows: NewDelivery, parties: readonly RegistrationRow[]): void {
+  function link(rows: IndexedMessage, parties: readonly RegistrationRow[]): void {
     for (const { registrationId, folder } of rows.projections) {
       const party = parties.find((one) => one.registrationId === registrationId);
       if (party)
@@ -163,7 +163,7 @@ export function createDelivery(
       }
       const made: string[] = [];
       const { id, createdAtUtc } = stamped();
-      let rows: NewDelivery;
+      let rows: IndexedMessage;
       let message: StoredMessage;
       try {
         const attachments = letter.attachments.map((one) => attach(one, made));
@@ -226,46 +226,14 @@ function toPrincipal(row: RegistrationRow): MailPrincipal {
 }
 
 /** Each mailbox once: who writes to himself finds the message in his inbox. */
-function toRows({ envelope, body }: StoredMessage, letter: Letter): NewDelivery {
-  const id = envelope.message_id;
-  const receivers = [
-    ...letter.to.map((row) => ({ kind: "to" as const, row })),
-    ...letter.cc.map((row) => ({ kind: "cc" as const, row })),
-  ];
-  const folders = new Map([[letter.from.registrationId, sent as string]]);
-  for (const { row } of receivers) folders.set(row.registrationId, inbox);
-  return {
-    message: {
-      messageId: id,
-      threadId: envelope.thread_id,
-      inReplyTo: envelope.in_reply_to,
-      createdAtUtc: envelope.created_at_utc,
-      subject: envelope.subject,
-      senderAddress: envelope.from.address,
-      senderPrincipalId: envelope.from.principal_id,
-      canonicalPath: canonicalPath({ messageId: id, createdAtUtc: envelope.created_at_utc }),
-      envelopeJson: JSON.stringify(envelope),
-      bodyPreview: previewOf(body),
-    },
-    recipients: receivers.map(({ kind, row }, ordinal) => ({
-      messageId: id,
-      ordinal,
-      kind,
-      address: row.address,
-      principalId: row.ownerPrincipalId,
-      deliveredRegistrationId: row.registrationId,
-    })),
-    attachments: envelope.attachments.map((one, ordinal) => ({
-      messageId: id,
-      ordinal,
-      attachmentId: one.attachment_id,
-      kind: one.kind,
-      path: one.path,
-      mediaType: one.media_type,
-      sha256: one.sha256 ?? null,
-      sizeBytes: one.size_bytes ?? null,
-      label: one.label ?? null,
-    })),
-    projections: [...folders].map(([registrationId, folder]) => ({ registrationId, folder })),
-  };
+function toRows(message: StoredMessage, { from, to, cc }: Letter): IndexedMessage {
+  const receivers = [...to, ...cc];
+  const folders = new Map([[from.registrationId, sent as string]]);
+  for (const { registrationId } of receivers) folders.set(registrationId, inbox);
+  const projections = [...folders].map(([registrationId, folder]) => ({ registrationId, folder }));
+  return toIndexed(
+    message,
+    projections,
+    (address) => receivers.find((one) => one.address === address)?.registrationId ?? null,
+  );
 }

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import type { Catalog, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { openCatalog } from "../../../db/mailbox/catalog.ts";
 import { inspectDatabase, salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
-import { type CatalogRebuild, type IndexedMessage, rebuildCatalog } from "../../../db/mailbox/rebuild.ts";
+import { type CatalogRebuild, rebuildCatalog } from "../../../db/mailbox/rebuild.ts";
 import { parseMessageFile, type StoredMessage } from "../message-file.ts";
 import { isMessageId } from "../refs.ts";
 import { toIndexed } from "./catalog-rows.ts";

@@ -4,7 +4,7 @@ import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { toOversizeEvent, toStderrEvent } from "./canonical.ts";
 import { renderEvent } from "./display.ts";
-import { createLineSplitter } from "./line-splitter.ts";
+import { boundsOfRecords, createLineSplitter, type SplitLine } from "./line-splitter.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
 import type { turnPaths } from "./turn-directory.ts";
 
@@ -49,15 +49,16 @@ export function createOutputPump(deps: {
     toEvents: (text: string, atUtc: string) => CanonicalEvent[],
   ): Promise<void> {
     const file = name === "stdout" ? out : err;
-    const splitter = createLineSplitter();
-    const read = (lines: ReturnType<typeof splitter.push>) => {
+    const splitter = name === "stdout" ? createLineSplitter(boundsOfRecords) : createLineSplitter();
+    const read = (lines: readonly SplitLine[]) => {
       const atUtc = timestampNow(clock);
       emit(
-        lines.flatMap((line) =>
-          line.truncated
+        lines.flatMap((line) => [
+          ...(line.truncated || line.shortened
             ? [toOversizeEvent(context, { ...line, stream: name }, atUtc)]
-            : toEvents(line.text, atUtc),
-        ),
+            : []),
+          ...(line.truncated ? [] : toEvents(line.text, atUtc)),
+        ]),
       );
     };
     for await (const chunk of stream) {

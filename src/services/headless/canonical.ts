@@ -63,18 +63,19 @@ export function toStderrEvent(context: EventContext, text: string, atUtc: string
   });
 }
 
-/** A line too long to be read: its size and its first part. */
+/** A line too long to be read, or to be read whole: its size and its first part. */
 export function toOversizeEvent(
   context: EventContext,
-  line: { text: string; bytes: number; stream: "stdout" | "stderr" },
+  line: { text: string; bytes: number; stream: "stdout" | "stderr"; shortened?: true },
   atUtc: string,
 ): CanonicalEvent {
-  const { text, bytes, stream } = line;
+  const { text, bytes, stream, shortened } = line;
+  const what = shortened ? "was read without the ends of its long texts" : "was not read";
   return toCanonicalEvent(context, {
     kind: "diagnostic",
-    message: `a line of ${bytes} bytes was not read: ${text}`,
+    message: `a line of ${bytes} bytes ${what}: ${text.slice(0, 4096)}`,
     type: "oversize_line",
     atUtc,
-    data: { severity: "warning", text: toSummary(text), stream, bytes },
+    data: { severity: "warning", text: toSummary(text.slice(0, 4096)), stream, bytes },
   });
 }

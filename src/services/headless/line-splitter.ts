@@ -1,10 +1,14 @@
-/** One line without its end; `truncated` when it was longer than the bound. */
+import { createStringCutter, type StringCutter } from "./string-cutter.ts";
+
+/** One line without its end; `truncated` when it was longer than the bound and only its first part is here. */
 export interface SplitLine {
   /** The line, or its first part: invalid UTF-8 stands as U+FFFD. */
   text: string;
   /** Bytes of the whole line without its end. */
   bytes: number;
   truncated: boolean;
+  /** It was longer than the bound, and all of it is here but the ends of its long strings. */
+  shortened?: true;
 }
 
 /** Bytes in, lines out, in order, whatever the chunks. Holds at most one line up to the bound. */
@@ -19,12 +23,17 @@ export interface SplitBounds {
   maxLineBytes: number;
   /** How much of a line beyond the bound is kept. */
   keptBytes: number;
+  /** Of a JSON object beyond the bound each string is kept up to this length, and so the object may be whole. */
+  maxStringBytes?: number;
 }
 
 const defaultBounds: SplitBounds = { maxLineBytes: 4 * 1024 * 1024, keptBytes: 4096 };
+/** For what a tool writes: a verdict with an answer of any length in it is still a verdict. */
+export const boundsOfRecords: SplitBounds = { ...defaultBounds, maxStringBytes: 300_000 };
 
 const lineFeed = 10;
 const carriageReturn = 13;
+const openingBrace = 0x7b;
 
 /** A splitter of one stream. LF ends a line, a CR before it belongs to the end. */
 export function createLineSplitter(bounds: SplitBounds = defaultBounds): LineSplitter {
@@ -33,13 +42,39 @@ export function createLineSplitter(bounds: SplitBounds = defaultBounds): LineSpl
   let heldBytes = 0;
   let lineBytes = 0;
   let lastByte = 0;
+  let cutter: StringCutter | null = null;
+  let lost = false;
 
   function take(piece: Uint8Array): void {
     if (piece.length === 0) return;
     lineBytes += piece.length;
     lastByte = piece[piece.length - 1] ?? 0;
-    if (lineBytes <= bounds.maxLineBytes + 1) hold(piece);
-    else keepFirstPart(piece);
+    if (lineBytes <= bounds.maxLineBytes + 1) {
+      hold(piece);
+      return;
+    }
+    if (!lost && cutter === null) beginCutting(piece);
+    if (!lost && cutter) hold(cutter(piece));
+    if (heldBytes > bounds.maxLineBytes + 1) lost = true;
+    if (lost) keepFirstPart(piece);
+  }
+
+  /** Nothing but an object is worth it: its strings are what makes it long. */
+  function beginCutting(piece: Uint8Array): void {
+    const before = joined();
+    const first = before.length > 0 ? before[0] : piece[0];
+    if (bounds.maxStringBytes === undefined || first !== openingBrace) {
+      lost = true;
+      return;
+    }
+    cutter = createStringCutter(bounds.maxStringBytes);
+    release();
+    hold(cutter(before));
+  }
+
+  function release(): void {
+    held = [];
+    heldBytes = 0;
   }
 
   function hold(piece: Uint8Array): void {
@@ -68,13 +103,16 @@ export function createLineSplitter(bounds: SplitBounds = defaultBounds): LineSpl
 
   function finish(): SplitLine {
     const bytes = lastByte === carriageReturn ? lineBytes - 1 : lineBytes;
-    const truncated = bytes > bounds.maxLineBytes;
+    if (bytes > bounds.maxLineBytes && !lost && cutter === null) beginCutting(new Uint8Array());
+    const shortened = cutter !== null && !lost;
+    const truncated = bytes > bounds.maxLineBytes && !shortened;
     const whole = joined().subarray(0, truncated ? bounds.keptBytes : bytes);
-    held = [];
-    heldBytes = 0;
+    release();
     lineBytes = 0;
     lastByte = 0;
-    return { text: decoder.decode(whole), bytes, truncated };
+    cutter = null;
+    lost = false;
+    return { text: decoder.decode(whole), bytes, truncated, ...(shortened ? { shortened } : {}) };
   }
 
   return {

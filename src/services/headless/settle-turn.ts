@@ -4,7 +4,7 @@ import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
 import { endProvider } from "./end-provider.ts";
-import { createLineSplitter } from "./line-splitter.ts";
+import { boundsOfRecords, createLineSplitter } from "./line-splitter.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
 import type { TurnDirectory } from "./turn-directory.ts";
 import { decideVerdict } from "./verdict.ts";
@@ -102,7 +102,7 @@ function summarize(deps: SettleDeps, turn: TurnDirectory): TurnSummary | null {
   const provider = request && deps.providerOf(request.tool);
   if (!provider) return null;
   const parser = provider.parser({ turnIndex: request.turn_index });
-  const splitter = createLineSplitter();
+  const splitter = createLineSplitter(boundsOfRecords);
   const atUtc = timestampNow(deps.clock);
   for (const part of partsOf(deps.files, turn.paths.stdout, 0, Number.POSITIVE_INFINITY)) {
     for (const line of splitter.push(part)) if (!line.truncated) parser.line(line.text, atUtc);

@@ -225,6 +225,19 @@ test("a tool that closes its input at once, with a large prompt, ends its turn a
   expect(turn.result()).toMatchObject({ status: "completed", returncode: 0 });
 });
 
+test("a verdict on a line of 20 MB is read by the bridge, and once more by who settles", async () => {
+  using lab = setup();
+  const script = `process.stdout.write(JSON.stringify({ type: "end", text: "x".repeat(20_000_000), status: "success" }) + "\\n")`;
+  const turn = lab.turns.create(lab.request({ args: ["-e", script, "--"] }));
+  await lab.bridge.run(turn.paths.folder);
+  expect(turn.result()).toMatchObject({ status: "completed", completion_source: "terminal_event" });
+  expect(lab.files.stat(turn.paths.stdout)?.size).toBeGreaterThan(20_000_000);
+  lab.files.remove("test", turn.paths.result);
+  const dead = { runner_pid: 2 ** 22 + 1, runner_start: "1", child_pid: null, child_start: null };
+  turn.saveProcess({ ...dead, launched_at_utc: "2026-01-01T00:00:00.000+00:00" });
+  expect(await settleTurn(lab.settling, turn)).toMatchObject({ status: "completed" });
+});
+
 test("a prompt of 8 MB reaches the tool whole", async () => {
   using lab = setup();
   const says = 'printf \'{"type":"answer","text":"%s"}\\n{"type":"end","status":"success"}\\n\' $(wc -c)';

@@ -48,6 +48,50 @@ test("a line at the bound is whole; one byte more is told with its size and firs
   ]);
 });
 
+test("an object beyond the bound is whole but for the ends of its long strings", () => {
+  const limits: SplitBounds = { maxLineBytes: 60, keptBytes: 8, maxStringBytes: 10 };
+  const long = { type: "end", text: `quote " back \\ é ${"x".repeat(200)}`, n: [1, "ü"] };
+  const [line, next] = split([bytes(`${JSON.stringify(long)}\r\nnext\n`)], limits);
+  expect(line).toMatchObject({ truncated: false, shortened: true });
+  expect(JSON.parse(line?.text ?? "")).toEqual({ type: "end", text: 'quote " b', n: [1, "ü"] });
+  expect(next?.text).toBe("next");
+});
+
+test("an object that is long without long strings, and a long line that is none, are told with their first part", () => {
+  const limits: SplitBounds = { ...bounds, maxStringBytes: 10 };
+  const many = JSON.stringify({ list: Array.from({ length: 40 }, () => 1) });
+  expect(split([bytes(`${many}\n`)], limits)).toEqual([
+    { text: many.slice(0, 8), bytes: many.length, truncated: true },
+  ]);
+  expect(split([bytes(`"${"x".repeat(60)}"\n`)], limits)).toEqual([
+    { text: '"xxxxxxx', bytes: 62, truncated: true },
+  ]);
+});
+
+test("whatever the object and the pieces, what is left of it can be read and no string grew", () => {
+  const limits: SplitBounds = { maxLineBytes: 60, keptBytes: 8, maxStringBytes: 12 };
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string({ maxLength: 3 }), fc.string({ unit: "binary", maxLength: 50 }), {
+        maxKeys: 3,
+      }),
+      fc.array(fc.nat(300), { maxLength: 10 }),
+      (object, places) => {
+        const whole = bytes(`${JSON.stringify(object)}\n`);
+        const [line] = split(cut(whole, places), limits);
+        expect([line]).toEqual(split([whole], limits));
+        if (!line || line.truncated) return;
+        const left = Object.values(JSON.parse(line.text) as Record<string, string>);
+        const given = Object.values(object);
+        expect(left.length).toBe(given.length);
+        for (const [index, text] of left.entries())
+          expect((given[index] ?? "").length).toBeGreaterThanOrEqual(text.length);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
 test("any way of cutting the bytes gives the same lines", () => {
   const piece = fc.oneof(
     fc.constantFrom("\n", "\r\n", "\r", "é", "日本", "🙂", "x".repeat(60)),

@@ -121,6 +121,19 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
       expect((await list(lab.ben, { includeBody: true }))[0]?.body_text).toBe(body);
     });
 
+    test("keeps a long body whole, however it is read", async () => {
+      await using lab = await open();
+      const body = `${"One long line. ".repeat(20_000)}\n${"line\n.\n".repeat(40_000)}the end`;
+      await lab.ada.send(letter(lab.ben, { subject: "Long", body }));
+      const { message_ref } = await arrived(lab.ben, "Long");
+      const read = [
+        (await lab.ben.peek(message_ref)).body_text,
+        (await list(lab.ben, { includeBody: true }))[0]?.body_text,
+        (await lab.ben.archive([message_ref]))[0]?.body_text,
+      ];
+      expect(read.map((text) => text === body)).toEqual([true, true, true]);
+    });
+
     test("peeks without a trace and reads for good", async () => {
       await using lab = await open();
       const [mail] = await correspondence(lab, ["Look"]);

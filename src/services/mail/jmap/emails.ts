@@ -52,11 +52,12 @@ export function createEmailReader(client: JmapClient): EmailReader {
     plan: Selection,
     after: Position | null,
     body: boolean,
-    size: number,
+    { offset, size }: { offset: number; size: number },
   ) {
     const query = {
       filter: toFilter(boxId, plan, after),
-      sort: newestFirst,
+      sort: newestFirst(await client.session()),
+      position: offset,
       limit: size,
     };
     const get = {
@@ -71,11 +72,16 @@ export function createEmailReader(client: JmapClient): EmailReader {
     const boxes = toBoxes(answers.of(MailboxGet, "Mailbox/get", "boxes").list);
     known = boxes;
     if (boxes.idOf(plan.box) !== boxId) return null;
-    const { ids } = answers.of(EmailQuery, "Email/query", "query");
+    const { ids, limit } = answers.of(EmailQuery, "Email/query", "query");
     const byId = new Map(answers.of(EmailGet, "Email/get", "get").list.map((email) => [email.id, email]));
     // What was destroyed between the two is not there any more.
     const found = ids.flatMap((id) => byId.get(id) ?? []);
-    return { emails: found.filter(isBehind(after)), all: ids.length < size, boxes };
+    return {
+      emails: found.filter(isBehind(after)),
+      all: ids.length < Math.min(size, limit ?? size),
+      count: ids.length,
+      boxes,
+    };
   }
 
   return {
@@ -100,7 +106,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
       const { maxObjects } = await client.session();
       const emails: JmapEmail[] = [];
       let position = plan.after;
-      let passed = 0;
+      let offset = 0;
       for (;;) {
         // What is not known yet may have been made since.
         if (known?.idOf(plan.box) === undefined) known = await readBoxes(client);
@@ -109,11 +115,13 @@ export function createEmailReader(client: JmapClient): EmailReader {
         if (boxId === null) return { emails, boxes, next: null };
         const wanted = plan.limit === null ? pageSize : plan.limit - emails.length;
         // One more tells whether there is a next page; those that were told come again and are passed over.
-        const size = Math.min(Math.min(wanted + 1, pageSize) + toldAt(position).length + passed, maxObjects);
-        const page = await fetchPage(boxId, plan, position, body, size).catch((error: unknown) => {
-          known = null;
-          throw error;
-        });
+        const size = Math.min(Math.min(wanted + 1, pageSize) + toldAt(position).length, maxObjects);
+        const page = await fetchPage(boxId, plan, position, body, { offset, size }).catch(
+          (error: unknown) => {
+            known = null;
+            throw error;
+          },
+        );
         // The box is another one by now.
         if (page === null) continue;
         const taken = page.emails.slice(0, wanted);
@@ -121,15 +129,15 @@ export function createEmailReader(client: JmapClient): EmailReader {
         position = positionAfter(taken, position);
         const enough = plan.limit !== null && emails.length >= plan.limit;
         const more = !page.all || page.emails.length > taken.length;
-        const stuck = taken.length === 0 && size === maxObjects;
-        if (enough || !more || stuck) {
+        if (enough || !more) {
           return {
             emails: body ? await whole(emails) : emails,
             boxes: page.boxes,
             next: more ? position : null,
           };
         }
-        passed = taken.length === 0 ? passed * 2 + pageSize : 0;
+        // A server may give so few that all of them were told.
+        offset = taken.length === 0 ? offset + page.count : 0;
       }
     },
   };

@@ -104,7 +104,7 @@ export function watchArrivals(deps: {
 }
 
 /** Takes pieces of an event stream and gives the names of the events that are whole. Pure but for what it keeps. */
-export function createEventReader(): (piece: string) => string[] {
+function createEventReader(): (piece: string) => string[] {
   let rest = "";
   let name = "";
   let data = false;

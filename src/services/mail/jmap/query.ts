@@ -1,6 +1,7 @@
 import type { Selection } from "../../../db/mailbox/state.ts";
 import { parseTimestamp, toTimestamp } from "../../../system/clock.ts";
 import { keyword } from "./message.ts";
+import type { JmapSession } from "./session.ts";
 import type { JmapEmail } from "./wire.ts";
 
 /**
@@ -10,11 +11,11 @@ import type { JmapEmail } from "./wire.ts";
 
 type Position = NonNullable<Selection["after"]>;
 
-/** Newest first; of one second the server decides, always the same way. */
-export const newestFirst = [
-  { property: "receivedAt", isAscending: false },
-  { property: "id", isAscending: false },
-];
+/** Newest first; of one second the server decides, by the ids where it can. */
+export function newestFirst({ sortsById }: Pick<JmapSession, "sortsById">) {
+  const byTime = { property: "receivedAt", isAscending: false };
+  return sortsById ? [byTime, { property: "id", isAscending: false }] : [byTime];
+}
 
 /** All conditions hold on the server, before it counts to the limit. */
 export function toFilter(boxId: string, plan: Selection, after: Position | null): Record<string, unknown> {

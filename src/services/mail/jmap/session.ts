@@ -12,6 +12,8 @@ export interface JmapSession {
   accountId: string;
   /** The account may send mail. */
   submits: boolean;
+  /** Messages of the same time can be put in an order by their ids. */
+  sortsById: boolean;
   /** Most messages in one call. */
   maxObjects: number;
   maxUploadBytes: number;
@@ -46,6 +48,7 @@ export function parseSession(body: unknown, url: string): JmapSession {
     eventSourceUrl: body.eventSourceUrl ? resolved(body.eventSourceUrl) : null,
     accountId,
     submits: capability.submission in account.accountCapabilities,
+    sortsById: sortOptions(account.accountCapabilities[capability.mail]).includes("id"),
     maxObjects: Math.min(
       numberAt(core, "maxObjectsInGet") ?? leastObjects,
       numberAt(core, "maxObjectsInSet") ?? leastObjects,
@@ -88,6 +91,11 @@ function resolveUrl(template: string, base: string): string {
     throw failed(`the JMAP server leads to ${url.origin}, where no TLS is`);
   }
   return url.href.replaceAll("__OPEN__", "{").replaceAll("__CLOSE__", "}");
+}
+
+function sortOptions(mail: unknown): unknown[] {
+  const found = (mail as Record<string, unknown> | null | undefined)?.["emailsListSortOptions"];
+  return Array.isArray(found) ? found : [];
 }
 
 function numberAt(value: unknown, key: string): number | null {

@@ -59,7 +59,8 @@ export const EmailGet = Type.Object({
 });
 export const BodyGet = Type.Object({ list: Type.Array(Type.Pick(JmapEmail, ["id", "bodyValues"])) });
 export const EmailState = Type.Object({ state: Text });
-export const EmailQuery = Type.Object({ ids: Type.Array(Text) });
+/** `limit`: where the server allows fewer at a time than were asked for. */
+export const EmailQuery = Type.Object({ ids: Type.Array(Text), limit: orNull(Type.Number()) });
 export const EmailChanges = Type.Object({
   newState: Text,
   hasMoreChanges: Type.Boolean(),

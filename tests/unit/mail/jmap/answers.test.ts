@@ -46,6 +46,7 @@ describe("a session", () => {
         "https://mail.example/jmap/eventsource/?types={types}&closeafter={closeafter}&ping={ping}",
       accountId: "alice@svc.localhost",
       submits: true,
+      sortsById: true,
       maxObjects: 4096,
       maxUploadBytes: 1073741824,
       state: "0",

@@ -18,7 +18,7 @@ export const session = {
       isPrimary: true,
       accountCapabilities: {
         "urn:ietf:params:jmap:core": {},
-        "urn:ietf:params:jmap:mail": { maxMailboxesPerEmail: 20 },
+        "urn:ietf:params:jmap:mail": { emailsListSortOptions: ["receivedAt", "from", "id", "size"] },
         "urn:ietf:params:jmap:submission": {},
       },
     },

@@ -80,7 +80,7 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
     const { manifest } = presence.state();
     if (!manifest) return null;
     const model = toModel(manifest, execution);
-    return model && refuseModel(provider, model);
+    return model && refuseModel(provider, { model, args: manifest.launch_plan.args });
   }
 
   async function submit(submission: Submission): Promise<SubmitOutcome> {

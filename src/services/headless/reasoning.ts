@@ -21,22 +21,47 @@ export function saturate(level: number, { levels, off }: ReasoningLadder): Reaso
     : { ok: true, preset };
 }
 
-/** Why a turn of `provider` cannot have this model and level, or null: to be asked at admission. */
+interface ModelChoice {
+  name: string | null;
+  level: number | null;
+}
+
+/**
+ * Why a turn of `provider`, launched with `args`, cannot have this model and level, or null: to be asked at admission.
+ * A name that begins with a dash is none, since a tool would read it as a flag.
+ */
 export function refuseModel(
-  provider: HeadlessProvider,
-  model: { name: string | null; level: number | null },
+  provider: Pick<HeadlessProvider, "ladder">,
+  { model, args }: { model: ModelChoice; args: readonly string[] },
 ): string | null {
+  if (model.name !== null && !/^[^-\s\p{Cc}][^\p{Cc}]*$/u.test(model.name)) {
+    return "model.name: no dash or blank in front, no control characters";
+  }
   if (model.level === null) return null;
-  const choice = saturate(model.level, provider.ladder(model.name));
+  const choice = saturate(model.level, provider.ladder(model.name ?? modelIn(args)));
   return choice.ok ? null : choice.reason;
 }
+
+/** The model that the arguments of a launch name in any of our tools' ways, the last one; null when none does. */
+export function modelIn(args: readonly string[]): string | null {
+  const named = args.flatMap((arg, index) => {
+    const next = args[index + 1] ?? "";
+    if (arg === "--model" || arg === "-m") return [next];
+    if (arg === "--config" || arg === "-c") return modelSetting.exec(next)?.[1] ?? [];
+    return modelFlag.exec(arg)?.[1] ?? [];
+  });
+  return named.at(-1) || null;
+}
+
+const modelSetting = /^model=["']?([^"']*)["']?$/;
+const modelFlag = /^(?:--model=|-m=|--config=model=)["']?([^"']*)["']?$/;
 
 /** The tool's own word for the level that a turn asks for; null when it asks for none or there is none. */
 export function presetOf(
   provider: Pick<HeadlessProvider, "ladder">,
-  model: { name: string | null; level: number | null } | null,
+  { model, args }: { model: ModelChoice | null; args: readonly string[] },
 ): string | null {
   if (model === null || model.level === null) return null;
-  const choice = saturate(model.level, provider.ladder(model.name));
+  const choice = saturate(model.level, provider.ladder(model.name ?? modelIn(args)));
   return choice.ok ? choice.preset : null;
 }

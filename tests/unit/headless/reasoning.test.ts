@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { presetOf, refuseModel, saturate } from "../../../src/services/headless/reasoning.ts";
+import { modelIn, presetOf, refuseModel, saturate } from "../../../src/services/headless/reasoning.ts";
 import { providerOf } from "./recorded-streams.ts";
 
 test.each([
@@ -50,13 +50,37 @@ test("a higher level never gives a lower preset", () => {
 });
 
 test("what cannot be chosen is refused before the turn, and a mere name never", () => {
-  expect(refuseModel(providerOf("claude"), { name: null, level: 0 })).toContain("turned off");
-  expect(refuseModel(providerOf("gemini"), { name: "flash", level: 1 })).toContain("no reasoning levels");
-  expect(refuseModel(providerOf("gemini"), { name: "flash", level: null })).toBeNull();
-  expect(refuseModel(providerOf("demo"), { name: null, level: 0 })).toBeNull();
+  const refuse = (tool: string, name: string | null, level: number | null) =>
+    refuseModel(providerOf(tool), { model: { name, level }, args: [] });
+  expect(refuse("claude", null, 0)).toContain("turned off");
+  expect(refuse("gemini", "flash", 1)).toContain("no reasoning levels");
+  expect(refuse("gemini", "flash", null)).toBeNull();
+  expect(refuse("demo", null, 0)).toBeNull();
+});
+
+test.each(["--yolo", "-m", " sonnet", "son\u0000net", "a\nb"])("%j is no name of a model", (name) => {
+  const model = { name, level: null };
+  expect(refuseModel(providerOf("gemini"), { model, args: [] })).toContain("model.name");
+});
+
+test.each([
+  { args: ["--model", "opus"], want: "opus" },
+  { args: ["--model=sonnet", "-m", "opus"], want: "opus" },
+  { args: ["-m=flash"], want: "flash" },
+  { args: ["-c", 'model="gpt-6"', "--config", "sandbox_mode=x"], want: "gpt-6" },
+  { args: ["--config=model=gpt-6"], want: "gpt-6" },
+  { args: ["--verbose", "-c", "model_reasoning_effort=high", "--model"], want: null },
+])("a launch with $args has the model $want", ({ args, want }) => {
+  expect(modelIn(args)).toBe(want);
+});
+
+test("the ladder is that of the model that the launch named, unless the turn names its own", () => {
+  const preset = (name: string | null) =>
+    presetOf(providerOf("claude"), { model: { name, level: 9 }, args: ["--model", "opus"] });
+  expect([preset(null), preset("sonnet")]).toEqual(["max", "high"]);
 });
 
 test("no wish is no preset", () => {
-  expect(presetOf(providerOf("claude"), null)).toBeNull();
-  expect(presetOf(providerOf("claude"), { name: "sonnet", level: null })).toBeNull();
+  expect(presetOf(providerOf("claude"), { model: null, args: [] })).toBeNull();
+  expect(presetOf(providerOf("claude"), { model: { name: "sonnet", level: null }, args: [] })).toBeNull();
 });

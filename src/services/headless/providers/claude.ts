@@ -19,7 +19,7 @@ export const claude: HeadlessProvider = {
     off: null,
   }),
   command(turn) {
-    const preset = presetOf(claude, turn.model);
+    const preset = presetOf(claude, turn);
     return {
       argv: [
         ...programOf(turn),

@@ -50,8 +50,8 @@ export const codex: HeadlessProvider = {
 /** Source: spec/gateway.md "Reasoning": newer families have max and ultra. */
 const newerFamily = /^gpt-(5\.[3-9]|[6-9])/i;
 
-function configFlags({ model, rolePrompt }: ProviderTurn): string[] {
-  const preset = presetOf(codex, model);
+function configFlags({ model, args, rolePrompt }: ProviderTurn): string[] {
+  const preset = presetOf(codex, { model, args });
   const config = (key: string, value: string) => `--config=${key}=${JSON.stringify(value)}`;
   return [
     ...(model?.name ? [config("model", model.name)] : []),

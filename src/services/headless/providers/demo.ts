@@ -15,7 +15,7 @@ export const demo: HeadlessProvider = {
   tool: "demo",
   ladder: () => ({ levels: ["low", "medium", "high"], off: "none" }),
   command(turn) {
-    const preset = presetOf(demo, turn.model);
+    const preset = presetOf(demo, turn);
     return {
       argv: [
         ...programOf(turn),

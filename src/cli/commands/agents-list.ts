@@ -1,4 +1,5 @@
 import { type Glance, glanceAtAll } from "../../services/fleet/glance.ts";
+import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
 import { command } from "../command.ts";
 import { renderTable } from "../format.ts";
 import { glanceHeader, toGlanceCells, toGlanceJson } from "../glance-text.ts";
@@ -25,7 +26,8 @@ export default command({
     const openers = mailboxOpeners(world);
     let glances: Glance[];
     try {
-      glances = await glanceAtAll({ ...world, openers }, wanted);
+      const sessionAlive = createSessionsSeen(world.tmuxFor);
+      glances = await glanceAtAll({ ...world, openers, sessionAlive }, wanted);
     } finally {
       for (const opener of Object.values(openers)) opener.close();
     }

@@ -14,3 +14,16 @@ export function createSessionAlive(tmuxFor: (socket: string | undefined) => Tmux
       ? tmuxFor(terminal.socket).hasSession(terminal.current_session_name)
       : false;
 }
+
+/** The same as it was when each tmux server was first asked: one question for all of its sessions. */
+export function createSessionsSeen(tmuxFor: (socket: string | undefined) => Tmux): SessionAlive {
+  const seen = new Map<string | undefined, Promise<ReadonlySet<string>>>();
+  const namesOn = async (socket: string | undefined) =>
+    new Set((await tmuxFor(socket).sessions()).map(({ name }) => name));
+  return async ({ terminal: { socket, current_session_name: session } }) => {
+    if (!session) return false;
+    const names = seen.get(socket) ?? namesOn(socket);
+    seen.set(socket, names);
+    return (await names).has(session);
+  };
+}

@@ -117,7 +117,8 @@ export function createChaosAgent(lab: ChaosMachine, name: string, socket: string
       } else if (what === "program") {
         await single("relaunch", "--reconcile");
       } else {
-        await single("stop");
+        // There is nothing to stop when an earlier attempt came so far.
+        await single("stop").catch(() => {});
         await end(gatewayPid());
         await launch();
       }

@@ -148,7 +148,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       const agent = random() < 0.5 ? busy : agents[Math.floor(random() * agents.length)];
       if (!agent || agent.unsettled || agent.death) continue;
       const dice = random();
-      if (dice < 0.1) {
+      if (dice < 0.15) {
         for (const struck of await killServer(agent)) heal(struck);
       } else {
         const what = dice < 0.45 ? "gateway" : dice < 0.75 ? "program" : "session";
@@ -175,11 +175,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     agent.unsettled = false;
   }
 
-  /** The server of this agent, and with it every agent on it that is not being revived. */
+  /** The server of this agent, and with it every agent on it; those that were not dead before. */
   async function killServer(victim: ChaosAgent): Promise<ChaosAgent[]> {
     const index = agents.indexOf(victim) % sockets.length;
     const neighbours = agents.filter((_, at) => at % sockets.length === index);
-    if (neighbours.some((agent) => agent.unsettled || agent.death)) return [];
+    if (neighbours.some((agent) => agent.unsettled)) return [];
+    const living = neighbours.filter((agent) => agent.death === null);
     counts.servers += 1;
     for (const agent of neighbours) agent.unsettled = true;
     Bun.spawnSync(["tmux", "-S", sockets[index] ?? "", "-N", "kill-server"]);
@@ -187,17 +188,23 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       agent.death = { what: "session", sinceMs: performance.now() };
       agent.unsettled = false;
     }
-    return neighbours;
+    return living;
   }
 
   async function revive(agent: ChaosAgent): Promise<void> {
     if (agent.roots.length > 0 && agent.death === null) return;
     agent.unsettled = true;
-    try {
-      await agent.revive();
-      counts.revivals += 1;
-    } catch (error) {
-      wrong.add(`not revived: ${error instanceof Error ? error.message : error}`);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await agent.revive();
+        counts.revivals += 1;
+        break;
+      } catch (error) {
+        // A tmux server that ends with its last session takes a new one with it.
+        if (attempt < 3) continue;
+        wrong.add(`not revived: ${error instanceof Error ? error.message : error}`);
+        break;
+      }
     }
     agent.death = null;
     agent.unsettled = false;

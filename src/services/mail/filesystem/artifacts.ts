@@ -3,6 +3,7 @@ import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { standardBoxes } from "../view-state.ts";
+import { whyOutside } from "./maintenance.ts";
 
 /**
  * Finishes on disk what a registration began, whoever began it. Doing it twice changes nothing: nobody makes a
@@ -25,6 +26,16 @@ export function mailboxFolder(
   row: Pick<RegistrationRow, "mailboxKind" | "mailboxPath">,
 ): string {
   return row.mailboxKind === "in_root" ? join(root, row.mailboxPath) : row.mailboxPath;
+}
+
+/** Throws `transport_failed` when a folder of the root on the way to `path` has become a symbolic link. */
+export function refuseDetour(files: Files, root: string, path: string): void {
+  const why = whyOutside(files, root, path);
+  if (why === null) return;
+  throw new ServiceError(
+    "transport_failed",
+    `${why} where a folder of the mailbox root belongs; put it back`,
+  );
 }
 
 /** Makes what is missing of the folders of an active registration. Throws `transport_failed` for a link in its place. */

@@ -11,7 +11,7 @@ import type { ReplyDraft } from "../mailbox.ts";
 import { isEnvelope, renderMessageFile, type StoredMessage } from "../message-file.ts";
 import { messageId } from "../refs.ts";
 import { inbox, sent } from "../view-state.ts";
-import { mailboxFolder } from "./artifacts.ts";
+import { mailboxFolder, refuseDetour } from "./artifacts.ts";
 import { toIndexed } from "./catalog-rows.ts";
 import { announceLink } from "./links.ts";
 import type { MailRootDeps } from "./root-deps.ts";
@@ -68,6 +68,8 @@ export function createDelivery(
     if (name === "" || name === "." || name === "..") throw refused("does not name a file");
     const attachmentId = `att-${ids.hex(6)}`;
     const folder = join(paths.staging, attachmentId);
+    refuseDetour(files, root, folder);
+    refuseDetour(files, root, join(root, attachmentPath(attachmentId, name)));
     files.ensureDirectory("mail.attachment-folder", folder);
     made.push(folder);
     const copied = files.copy("mail.attachment-staged", path, join(folder, name), {
@@ -109,6 +111,7 @@ export function createDelivery(
     );
     if (files.exists(place)) throw new Error(`the id ${envelope.message_id} exists already`);
     const staged = join(paths.staging, basename(place));
+    for (const path of [staged, place]) refuseDetour(files, root, path);
     made.push(staged, place);
     files.create("mail.staged", staged, renderMessageFile({ envelope, body }));
     if (!files.exists(dirname(place))) {

@@ -1,6 +1,7 @@
 import { join, relative } from "node:path";
 import type { Files } from "../../../system/files.ts";
 import { archive } from "../view-state.ts";
+import { liesBelow, whyOutside } from "./maintenance.ts";
 import { canonicalPath } from "./root-paths.ts";
 
 /** A message of a mailbox as a symbolic link `<box>/<message id>.md` to its file. For people; decides nothing. */
@@ -17,9 +18,10 @@ export function placeLink(files: Files, link: Link): boolean {
   const path = linkPath(link);
   const target = join(link.root, canonicalPath(link.message));
   try {
+    if (isDetour(files, link)) return false;
     if (files.isLink(path)) return true;
     // A moved root keeps its links, as far as the mailbox is inside of it.
-    const inside = !relative(link.root, link.mailbox).startsWith("..");
+    const inside = liesBelow(link.root, link.mailbox);
     files.symlink("mail.linked", inside ? relative(join(link.mailbox, link.box), target) : target, path);
     return true;
   } catch {
@@ -43,6 +45,7 @@ export function announceLink(files: Files, link: Link): void {
 /** Moves the link from the box where it was, or makes it. Whether it is in its place now; never throws. */
 export function moveLink(files: Files, link: Link, from: string | null): boolean {
   try {
+    if (isDetour(files, link)) return false;
     files.ensureDirectory("mail.box-made", join(link.mailbox, link.box));
     const before = from === null ? null : linkPath({ ...link, box: from });
     if (before !== null && files.isLink(before)) {
@@ -53,6 +56,12 @@ export function moveLink(files: Files, link: Link, from: string | null): boolean
     // It was moved by another process, or cannot be: the link is looked for below.
   }
   return placeLink(files, link);
+}
+
+/** Whether the box has become a symbolic link itself, or something on the way to it has. */
+function isDetour(files: Files, { root, mailbox, box }: Link): boolean {
+  if (files.isLink(join(mailbox, box))) return true;
+  return liesBelow(root, mailbox) && whyOutside(files, root, join(mailbox, box)) !== null;
 }
 
 function linkPath({ mailbox, box, message }: Link): string {

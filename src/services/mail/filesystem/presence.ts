@@ -4,7 +4,7 @@ import { createFollowed, type Followed } from "../../../db/mailbox/followed.ts";
 import { type MailboxState, openMailboxState } from "../../../db/mailbox/state.ts";
 import { afterThisTurn } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { ensureMailbox, mailboxFolder, settleArtifacts } from "./artifacts.ts";
+import { ensureMailbox, mailboxFolder, refuseDetour, settleArtifacts } from "./artifacts.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { stateFileName } from "./root-paths.ts";
 import { seedStep } from "./seeding.ts";
@@ -52,6 +52,13 @@ export function createPresence(
     const row = owned();
     settleArtifacts(files, root, catalog);
     const path = join(mailboxFolder(root, row), stateFileName);
+    if (row.mailboxKind === "in_root") refuseDetour(files, root, path);
+    if (files.isLink(path)) {
+      throw new ServiceError(
+        "transport_failed",
+        `${path} is a symbolic link; put the mailbox's own file back`,
+      );
+    }
     if (held?.registrationId === row.registrationId && files.exists(path)) {
       const state = held.states.present();
       if (state.mark()?.registrationId === row.registrationId) return { row, state };

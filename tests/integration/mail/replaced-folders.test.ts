@@ -1,0 +1,104 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
+import { createMailRootLab } from "../../support/mail-root.ts";
+
+/** A root in which `place` has been replaced by a link to the folder `outside`, while its mailboxes are open. */
+async function setup(place: string) {
+  const lab = createMailRootLab();
+  const ada = lab.mailbox("ada");
+  const ben = lab.mailbox("ben");
+  await sendTo(ada, ben);
+  await ben.list(everything);
+  const path = join(lab.path, place);
+  const aside = lab.scratch.path("aside");
+  const outside = lab.scratch.path("outside");
+  mkdirSync(outside);
+  renameSync(path, aside);
+  symlinkSync(outside, path);
+  return {
+    ada,
+    ben,
+    written: () => readdirSync(outside, { recursive: true }),
+    putBack() {
+      rmSync(path);
+      renameSync(aside, path);
+    },
+    [Symbol.dispose]: () => lab[Symbol.dispose](),
+  };
+}
+
+const everything = {
+  box: "inbox",
+  readState: "any",
+  answeredState: "any",
+  archived: null,
+  limit: null,
+  since: null,
+  includeBody: false,
+  cursor: null,
+  query: null,
+} as const;
+
+function sendTo(from: Mailbox, to: Mailbox, attachments: { path: string }[] = []) {
+  const draft = { cc: [], subject: "hello", body: "", attachments, notifyBlock: null, notifyAuth: null };
+  return from.send({ ...draft, to: [to.address] });
+}
+
+test.each([
+  { id: "messages", place: "messages" },
+  { id: "a day of messages", place: `messages/${new Date().toISOString().slice(0, 10)}` },
+  { id: "staging", place: "staging" },
+])("where $id became a link, mail is refused and nothing is written through it", async ({ place }) => {
+  using lab = await setup(place);
+  const refused = await sendTo(lab.ada, lab.ben).catch((error) => error);
+  expect([refused.reason, refused.message]).toEqual([
+    "transport_failed",
+    expect.stringContaining("is a symbolic link"),
+  ]);
+  expect(lab.written()).toEqual([]);
+  lab.putBack();
+  await sendTo(lab.ada, lab.ben);
+  expect((await lab.ben.list(everything)).messages).toHaveLength(2);
+});
+
+test("where the folder of attachments became a link, mail with one is refused and nothing is left", async () => {
+  using lab = await setup("attachments/managed");
+  const refused = await sendTo(lab.ada, lab.ben, [{ path: import.meta.path }]).catch((error) => error);
+  expect([refused.reason, lab.written()]).toEqual(["transport_failed", []]);
+});
+
+test.each([
+  { id: "an open mailbox", place: "mailboxes/ben@svc.localhost" },
+  { id: "the state of an open mailbox", place: "mailboxes/ben@svc.localhost/mailbox.sqlite" },
+])("where $id became a link, nothing is looked up or written behind it", async ({ place }) => {
+  using lab = await setup(place);
+  const refused = await lab.ben.list(everything).catch((error) => error);
+  expect([refused.reason, refused.message]).toEqual([
+    "transport_failed",
+    expect.stringContaining("symbolic link"),
+  ]);
+  await sendTo(lab.ada, lab.ben);
+  expect(lab.written()).toEqual([]);
+  lab.putBack();
+  expect((await lab.ben.list(everything)).messages).toHaveLength(2);
+});
+
+test("an open mailbox that was moved away and linked is not looked up there", async () => {
+  using lab = createMailRootLab();
+  const ben = lab.mailbox("ben");
+  await ben.list(everything);
+  const folder = join(lab.path, "mailboxes", ben.address);
+  renameSync(folder, lab.scratch.path("away"));
+  symlinkSync(lab.scratch.path("away"), folder);
+  const refused = await ben.list(everything).catch((error) => error);
+  expect(refused.reason).toBe("transport_failed");
+});
+
+test("where a box became a link, mail arrives and no file of it lies behind the link", async () => {
+  using lab = await setup("mailboxes/ben@svc.localhost/inbox");
+  await sendTo(lab.ada, lab.ben);
+  expect((await lab.ben.list(everything)).messages).toHaveLength(2);
+  expect(lab.written()).toEqual([]);
+});

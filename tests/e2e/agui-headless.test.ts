@@ -6,8 +6,8 @@ import { until } from "../support/until.ts";
 let batch: HeadlessAgentLab;
 beforeAll(async () => {
   batch = await launchHeadless({ name: "gui" });
-});
-afterAll(() => batch[Symbol.asyncDispose]());
+}, 20_000);
+afterAll(() => batch[Symbol.asyncDispose](), 20_000);
 
 const runs = () => `${batch.baseUrl()}/v1/ag-ui/runs`;
 const idle = () =>

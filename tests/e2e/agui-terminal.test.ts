@@ -7,8 +7,8 @@ import { until } from "../support/until.ts";
 let agent: CliAgent;
 beforeAll(async () => {
   agent = await launched();
-});
-afterAll(() => agent[Symbol.asyncDispose]());
+}, 20_000);
+afterAll(() => agent[Symbol.asyncDispose](), 20_000);
 
 const runs = () => `${agent.baseUrl}/v1/ag-ui/runs`;
 

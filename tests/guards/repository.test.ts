@@ -58,7 +58,12 @@ describe("a planted violation is seen", () => {
     expect(findLockedUrls('"a": ["a@1.0.0", "https://host/a.tgz", {}, "sha512-x=="],')).toHaveLength(1);
     expect(findLockedUrls('"a": ["a@1.0.0", "", {}, "sha512-x//y=="],')).toEqual([]);
   });
-  test.each(["^1.0.0", "~1.0.0", "latest", "1.x", "npm:b@1.0.0", "*"])("the version %s", (version) =>
-    expect(findLooseVersions(JSON.stringify({ devDependencies: { a: version } }))).toHaveLength(1),
+  test.each(["^1.0.0", "~1.0.0", "latest", "1.x", "npm:b", "npm:b@^1.0.0", "*"])(
+    "the version %s",
+    (version) =>
+      expect(findLooseVersions(JSON.stringify({ devDependencies: { a: version } }))).toHaveLength(1),
+  );
+  test.each(["1.0.0", "1.0.0-rc.1", "npm:b@1.0.0", "npm:@a/b@1.0.0"])("not the version %s", (version) =>
+    expect(findLooseVersions(JSON.stringify({ devDependencies: { a: version } }))).toEqual([]),
   );
 });

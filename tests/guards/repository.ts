@@ -50,12 +50,12 @@ export function findLockedUrls(lockfile: string): Violation[] {
   return [...lockfile.matchAll(/\w+:\/\/[^"\s]+/g)].map((match) => match[0]);
 }
 
-/** Dependencies that are not pinned to one exact version. */
+/** Dependencies that are not pinned to one exact version; `npm:name@version` is one under another name. */
 export function findLooseVersions(manifest: string): Violation[] {
   const parsed: Record<string, unknown> = JSON.parse(manifest);
   return ["dependencies", "devDependencies", "optionalDependencies"].flatMap((section) =>
     Object.entries((parsed[section] ?? {}) as Record<string, string>)
-      .filter(([, version]) => !/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))
+      .filter(([, version]) => !/^(?:npm:(?:@[\w.-]+\/)?[\w.-]+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))
       .map(([name, version]) => `${section}: ${name}@${version}`),
   );
 }

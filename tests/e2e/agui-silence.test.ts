@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { brokenRules, stockClients } from "../support/agui.ts";
+import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { until } from "../support/until.ts";
+
+let quiet: HeadlessAgentLab;
+beforeAll(async () => {
+  quiet = await launchHeadless({ name: "quiet" });
+}, 20_000);
+afterAll(() => quiet[Symbol.asyncDispose](), 20_000);
+
+/** The longest silence between two pieces of a stream. */
+function listener() {
+  let last = performance.now();
+  let longestMs = 0;
+  return {
+    onBytes() {
+      const now = performance.now();
+      longestMs = Math.max(longestMs, now - last);
+      last = now;
+    },
+    longestMs: () => longestMs,
+  };
+}
+
+test("a minute in which the agent says nothing ends neither a run nor a connection", async () => {
+  const base = `${quiet.baseUrl()}/v1/ag-ui`;
+  const streams = stockClients.map((client, at) => {
+    const heard = listener();
+    let connectionId = "";
+    const connection = client.run(`${base}/connect`, {
+      runId: `watch-${at}`,
+      onBytes: heard.onBytes,
+      onEvent({ type, ...event }) {
+        if (type !== "STATE_SNAPSHOT") return;
+        const { svc } = event["snapshot"] as { svc: { connection: { connectionId: string } } };
+        connectionId = svc.connection.connectionId;
+      },
+    });
+    return { heard, connection, connectionId: () => connectionId };
+  });
+  await until("both viewers", () => streams.every((stream) => stream.connectionId() !== ""));
+  const [client] = stockClients;
+  const heard = listener();
+  const startedMs = performance.now();
+  const prompt = "be quiet\nSILENT 61000";
+  const run = await client?.run(`${base}/runs`, { runId: "quiet", prompt, onBytes: heard.onBytes });
+  expect(performance.now() - startedMs).toBeGreaterThan(60_000);
+  expect([run?.error, brokenRules(run?.raw ?? "")]).toEqual([null, []]);
+  expect(run?.events.at(-1)?.type).toBe("RUN_FINISHED");
+  for (const stream of streams) {
+    await fetch(`${base}/connections/${stream.connectionId()}`, {
+      method: "DELETE",
+      proxy: false,
+    } as RequestInit);
+    const viewer = await stream.connection;
+    expect([viewer.error, brokenRules(viewer.raw)]).toEqual([null, []]);
+    expect(viewer.events.at(-1)?.type).toBe("RUN_FINISHED");
+  }
+  for (const one of [heard, ...streams.map((stream) => stream.heard)]) {
+    expect(one.longestMs()).toBeLessThan(5000);
+  }
+}, 90_000);

@@ -11,6 +11,7 @@ const registered = quick ? 60 : 300;
 const live = quick ? 8 : 40;
 const launchedAtOnce = 4;
 const rounds = quick ? 100 : 400;
+const commandLines = 5;
 const settleMs = quick ? 1000 : 10_000;
 const watchMs = quick ? 2000 : 20_000;
 
@@ -49,7 +50,9 @@ const bench: Bench = {
     );
     const of = (contestant: string) => durations[contestant] ?? [];
     const added = (share: number) => percentile(of("forwarded"), share) - percentile(of("direct"), share);
-    const before = memoryMegabytes(server.pid);
+    const lists = [];
+    for (let count = 0; count < commandLines; count++) lists.push(await timeCommandLine(lab));
+    const memory = memoryMegabytes(server.pid);
     return [
       { metric: "agents", value: registered, unit: "" },
       { metric: "live_gateways", value: live, unit: "" },
@@ -60,8 +63,9 @@ const bench: Bench = {
       ...durationRows("forwarded", of("forwarded"), of("direct")),
       { metric: "forwarding_adds_p50_ms", value: added(0.5), unit: "ms" },
       { metric: "forwarding_adds_p99_ms", value: added(0.99), unit: "ms" },
-      { metric: "pss_mb", value: before.pss, unit: "MB" },
-      { metric: "anonymous_mb", value: before.anonymous, unit: "MB" },
+      { metric: "agents_list_p50_ms", value: percentile(lists, 0.5), unit: "ms" },
+      { metric: "pss_mb", value: memory.pss, unit: "MB" },
+      { metric: "anonymous_mb", value: memory.anonymous, unit: "MB" },
       await idleRow(server.pid),
     ] satisfies Row[];
   },
@@ -131,6 +135,22 @@ async function startServer({ world, tmux }: BenchLab): Promise<Server> {
       await child.exited;
     },
   };
+}
+
+/** `svc-mgr agents list` from its start to its end, ms. */
+async function timeCommandLine({ world, tmux }: BenchLab): Promise<number> {
+  const startedMs = performance.now();
+  const compiled = join(repositoryRoot, "dist", "svc-mgr");
+  const program = existsSync(compiled) ? [compiled] : world.managerCommand;
+  const child = Bun.spawn([...program, "agents", "list", "--json"], {
+    env: { ...world.env },
+    cwd: tmux.folder,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const { agents } = (await new Response(child.stdout).json()) as { agents: { answered: boolean }[] };
+  const silent = agents.filter(({ answered }) => !answered).length;
+  if (agents.length !== registered || silent > 0) throw new Error(`${agents.length} listed, ${silent} as ?`);
+  return performance.now() - startedMs;
 }
 
 /** Of one core, while nobody asks. */

@@ -2,7 +2,7 @@ import type { MailboxBinding } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { MailboxOpener } from "./binding.ts";
-import { toServiceError } from "./filesystem/mailbox.ts";
+import { toServiceError } from "./filesystem/carrier-fault.ts";
 import type { MailRoot } from "./filesystem/root.ts";
 
 /**

@@ -28,7 +28,8 @@ export function planList(query: MailQuery): Selection | null {
     sinceUtc: sinceMs === null ? null : storedTime(sinceMs),
     words,
     after,
-    limit: query.limit,
+    // One more is asked for, and the database counts in whole numbers.
+    limit: query.limit === null ? null : Math.min(query.limit, Number.MAX_SAFE_INTEGER - 1),
   };
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { withExclusiveRoot } from "../../../src/services/mail/filesystem/root.ts";
 import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
 import { createMailRootLab } from "../../support/mail-root.ts";
 
@@ -101,4 +102,11 @@ test("where a box became a link, mail arrives and no file of it lies behind the 
   await sendTo(lab.ada, lab.ben);
   expect((await lab.ben.list(everything)).messages).toHaveLength(2);
   expect(lab.written()).toEqual([]);
+});
+
+test("a maintenance that finds no place for its lock says so, and not that another runs", async () => {
+  using lab = createMailRootLab();
+  rmSync(join(lab.path, "locks"), { recursive: true });
+  const refused = await withExclusiveRoot(lab.deps, lab.path, () => "done").catch((error) => error);
+  expect(refused.reason).toBe("transport_failed");
 });

@@ -232,6 +232,12 @@ describe("what a list shows", () => {
     expect(planList({ ...query, archived: false })).not.toBeNull();
   });
 
+  test("takes any limit that a database can count to", () => {
+    const limit = planList({ ...query, limit: 1e300 })?.limit ?? 0;
+    expect(limit).toBeGreaterThan(2 ** 52);
+    expect(Number.isSafeInteger(limit + 1)).toBe(true);
+  });
+
   test("begins at a time in any notation", () => {
     expect(planList({ ...query, since: "2026-01-01T01:00:00+01:00" })?.sinceUtc).toBe(
       "2026-01-01T00:00:00.000Z",

@@ -15,6 +15,7 @@ import { idOf } from "../refs.ts";
 import { originHeader, planReply, replyPolicyHeader } from "../reply-thread.ts";
 import { archive, inbox, parseBox, planMark, planMove, sent, type ViewState } from "../view-state.ts";
 import { mailboxFolder } from "./artifacts.ts";
+import { toServiceError } from "./carrier-fault.ts";
 import type { Delivery } from "./delivery.ts";
 import { createPresence, type Present } from "./presence.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
@@ -247,13 +248,4 @@ export function createFilesystemMailbox(
 
 function toRow(state: ViewState): ViewRow {
   return { boxName: state.box, isRead: state.read, isAnswered: state.answered };
-}
-
-/** What SQLite or the file system complains about is the carrier's; anything else unexpected is a fault of ours. */
-export function toServiceError(error: unknown): unknown {
-  const code = (error as { code?: unknown }).code;
-  if (error instanceof ServiceError || typeof code !== "string" || !/^(SQLITE_|E[A-Z0-9]+$)/.test(code)) {
-    return error;
-  }
-  return new ServiceError("transport_failed", `the mailbox cannot be used (${code})`, { cause: error });
 }

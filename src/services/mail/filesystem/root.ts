@@ -5,8 +5,9 @@ import { timestampNow } from "../../../system/clock.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import type { Mailbox } from "../mailbox.ts";
+import { toServiceError } from "./carrier-fault.ts";
 import { createDelivery } from "./delivery.ts";
-import { createFilesystemMailbox, toServiceError } from "./mailbox.ts";
+import { createFilesystemMailbox } from "./mailbox.ts";
 import { createRegistrations, ensureOperator, type Registrations } from "./registrations.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { rootPaths } from "./root-paths.ts";
@@ -117,7 +118,7 @@ export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
     }
     return status;
   } catch (error) {
-    return { ...status, error: messageOf(error) };
+    return { ...status, error: messageOf(toServiceError(error)) };
   }
 }
 
@@ -179,7 +180,8 @@ export async function withExclusiveRoot<T>(
       { timeoutMs: 30_000 },
     );
   } catch (error) {
-    if (began) throw toServiceError(error);
+    const fault = toServiceError(error);
+    if (began || fault !== error) throw fault;
     throw new ServiceError("conflict", "another maintenance of this mailbox root runs", { cause: error });
   }
 }

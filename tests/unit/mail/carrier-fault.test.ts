@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { toServiceError } from "../../../src/services/mail/filesystem/carrier-fault.ts";
+import { ServiceError } from "../../../src/system/errors.ts";
+
+const withCode = (code: string) => Object.assign(new Error("raw"), { code });
+
+test.each([
+  { id: "a lost database names the repair", code: "SQLITE_CANTOPEN", says: "svc-mgr mailbox repair" },
+  { id: "a damaged database names the repair", code: "SQLITE_CORRUPT_INDEX", says: "svc-mgr mailbox repair" },
+  { id: "a full disk is called so", code: "ENOSPC", says: "the disk is full" },
+  { id: "a full disk is called so by SQLite too", code: "SQLITE_FULL", says: "the disk is full" },
+  { id: "a read-only disk is called so", code: "EROFS", says: "may not be written" },
+  { id: "a busy database is worth another try", code: "SQLITE_BUSY", says: "try again" },
+  { id: "any other code is told as it is", code: "EMFILE", says: "cannot be used (EMFILE)" },
+])("$id", ({ code, says }) => {
+  const error = toServiceError(withCode(code)) as ServiceError;
+  expect([error.reason, error.message]).toEqual(["transport_failed", expect.stringContaining(says)]);
+});
+
+test("what is not the carrier's stays as it is", () => {
+  const errors = [new Error("ours"), withCode("ERR_INVALID_ARG_TYPE"), new ServiceError("conflict", "no")];
+  expect(errors.map(toServiceError)).toEqual(errors);
+});

@@ -49,6 +49,8 @@ export function followTurn(
   let offset = 0;
   let told = false;
   let ended = false;
+  /** The last look failed: what it wrote in the folder must not make it look again at once. */
+  let troubled = false;
 
   async function readEvents(): Promise<void> {
     for (;;) {
@@ -95,10 +97,21 @@ export function followTurn(
 
   const loop = createLoop({
     clock,
-    turn: look,
+    async turn() {
+      try {
+        const delayMs = await look();
+        troubled = false;
+        return delayMs;
+      } catch (error) {
+        troubled = true;
+        throw error;
+      }
+    },
     onError: (error) => deps.log.line("following a turn failed", { error: messageOf(error) }),
   });
-  const unwatch = deps.watch.watchFolder(turn.paths.folder, loop.wake);
+  const unwatch = deps.watch.watchFolder(turn.paths.folder, () => {
+    if (!troubled) loop.wake();
+  });
   loop.start();
   return {
     async stop() {

@@ -1,5 +1,5 @@
 import type { TurnResult } from "../../protocol/turn-files.ts";
-import { type Clock, timestampNow } from "../../system/clock.ts";
+import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
@@ -51,7 +51,7 @@ export async function settleTurn(
     if (facts?.child_pid && facts.child_start) {
       await endProvider(deps, { pid: facts.child_pid, startToken: facts.child_start });
     }
-    const result = facts ? judgeDead(deps, turn) : judgeUnbegun(deps, turn, options.unbegun ?? "");
+    const result = facts ? await judgeDead(deps, turn) : judgeUnbegun(deps, turn, options.unbegun ?? "");
     turn.saveResult(result);
     return result;
   });
@@ -70,8 +70,8 @@ function judgeUnbegun(deps: SettleDeps, turn: TurnDirectory, why: string): TurnR
   };
 }
 
-function judgeDead(deps: SettleDeps, turn: TurnDirectory): TurnResult {
-  const summary = summarize(deps, turn) ?? silent;
+async function judgeDead(deps: SettleDeps, turn: TurnDirectory): Promise<TurnResult> {
+  const summary = (await summarize(deps, turn)) ?? silent;
   const verdict = decideVerdict({
     ...{ summary, exitCode: null, signal: null, exited: false },
     interruptRequested: turn.interrupt() !== null,
@@ -96,8 +96,8 @@ const silent: TurnSummary = {
 
 const partBytes = 1024 * 1024;
 
-/** Reads the stored output once more. */
-function summarize(deps: SettleDeps, turn: TurnDirectory): TurnSummary | null {
+/** Reads the stored output once more, piece by piece, so that a gateway answers meanwhile. */
+async function summarize(deps: SettleDeps, turn: TurnDirectory): Promise<TurnSummary | null> {
   const request = turn.request();
   const provider = request && deps.providerOf(request.tool);
   if (!provider) return null;
@@ -106,6 +106,7 @@ function summarize(deps: SettleDeps, turn: TurnDirectory): TurnSummary | null {
   const atUtc = timestampNow(deps.clock);
   for (const part of partsOf(deps.files, turn.paths.stdout, 0, Number.POSITIVE_INFINITY)) {
     for (const line of splitter.push(part)) if (!line.truncated) parser.line(line.text, atUtc);
+    if (part.length === partBytes) await sleep(deps.clock, 0);
   }
   for (const line of splitter.end()) if (!line.truncated) parser.line(line.text, atUtc);
   parser.end(atUtc);

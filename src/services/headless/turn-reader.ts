@@ -9,22 +9,44 @@ import { type TurnDirectories, toTurnStatus } from "./turn-directory.ts";
 /** The turns of a session as their directories tell them, with or without a gateway. Nothing is changed. */
 export type TurnReader = Pick<AgentTurns, "exists" | "list" | "read" | "events" | "artifact">;
 
+const lineEnd = 1;
+const mostPageStarts = 64;
+
 export function createTurnReader(deps: { files: Files; turns: TurnDirectories }): TurnReader {
   const { files, turns } = deps;
+  /** Where in a file of events, which only grows, the events after a number of them begin. */
+  const pageStarts = new Map<string, number>();
 
   function readEvents(path: string, { after, limit }: { after: number; limit: number }): TurnEvent[] {
     const splitter = createLineSplitter();
     const found: TurnEvent[] = [];
-    let passed = 0;
-    for (const part of partsOf(files, path, 0, Number.POSITIVE_INFINITY)) {
+    const known = pageStarts.get(`${path} ${after}`);
+    let passed = known === undefined ? 0 : after;
+    let offset = known ?? 0;
+    const parts = partsOf(files, path, offset, Number.POSITIVE_INFINITY);
+    for (const part of parts) {
       for (const line of splitter.push(part)) {
+        offset += line.bytes + lineEnd;
         const event = line.truncated ? null : toEvent(line.text);
         if (!event || passed++ < after) continue;
         found.push(toTurnEvent(event));
-        if (found.length >= limit) return found;
+        if (found.length < limit) continue;
+        noteStart(`${path} ${passed}`, offset);
+        return found;
       }
     }
+    noteStart(`${path} ${passed}`, offset);
     return found;
+  }
+
+  /** Whoever follows a turn asks for what comes after the last page: it is not read from the beginning each time. */
+  function noteStart(page: string, offset: number): void {
+    pageStarts.delete(page);
+    pageStarts.set(page, offset);
+    for (const oldest of pageStarts.keys()) {
+      if (pageStarts.size <= mostPageStarts) return;
+      pageStarts.delete(oldest);
+    }
   }
 
   return {

@@ -10,6 +10,7 @@ import { interruptTurn } from "../../../src/services/headless/stop-turn.ts";
 import { createTurnDirectories, toTurnStatus } from "../../../src/services/headless/turn-directory.ts";
 import { createTurnReader } from "../../../src/services/headless/turn-reader.ts";
 import { createClock } from "../../../src/system/clock.ts";
+import type { Files } from "../../../src/system/files.ts";
 import { createLocks } from "../../../src/system/locks.ts";
 import { createProcesses } from "../../../src/system/processes.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
@@ -172,6 +173,29 @@ describe("a turn whose runner is gone", () => {
     expect(await ended.promise).toMatchObject({ status: "completed" });
     await followed.stop();
     expect(readFileSync(turn.paths.exitCode, "utf8")).toBe("0\n");
+  });
+
+  test("on a full disk is tried again now and then, not all the time", async () => {
+    using lab = setup();
+    const turn = lab.turns.create(lab.request());
+    turn.saveProcess({ ...dead, launched_at_utc });
+    const attempts: number[] = [];
+    const files: Files = {
+      ...lab.files,
+      write() {
+        attempts.push(performance.now());
+        lab.files.append("test", join(turn.paths.folder, "left"), "a notice of the folder");
+        throw new Error("ENOSPC");
+      },
+    };
+    const full = createTurnDirectories({ files, sessionRoot: lab.scratch.folder }).find(turn.turnId);
+    if (!full) throw new Error("no turn");
+    const nothing = { onStarted: () => {}, onEvent: () => {}, onEnd: () => {} };
+    const deps = { ...lab.settling, files, watch: createFolderWatch(), log: { line: () => {} } };
+    const followed = followTurn(deps, full, { claimWithinMs: 0, news: nothing });
+    await until("three attempts", () => attempts.length >= 3);
+    await followed.stop();
+    expect((attempts[2] ?? 0) - (attempts[0] ?? 0)).toBeGreaterThan(900);
   });
 
   test("is interrupted when that was asked for", async () => {

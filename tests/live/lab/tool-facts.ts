@@ -139,7 +139,7 @@ export interface HeadlessFacts {
   level: { read: (body: unknown) => unknown; second: string } | null;
   /** The conversation goes on with the model that one of its turns named. */
   keepsModel: boolean;
-  /** What it calls its last conversation: the one used last, or, of conversations begun at nearly one time, any. */
+  /** What it calls its last conversation: the one used last, or any: it goes by a start that a resume may move. */
   last: "used" | "any";
   /** It writes its first event before the model's answer is complete. */
   saysWhileSpeaking: boolean;

@@ -47,7 +47,7 @@ export async function glanceAtAll(deps: GlanceDeps, records: readonly RegistryRe
 }
 
 /** A look at one agent, within 1.5 s. Never rejects. */
-export async function glanceAt(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
+async function glanceAt(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
   const nothing = { record, gone: false, state: null, gatewayBaseUrl: null, unreadMail: null };
   const late: Glance = { ...nothing, answered: false, problem: `no answer within ${deadlineMs / 1000} s` };
   try {

@@ -59,7 +59,20 @@ const matchers = {
   toContain: (actual: unknown, item: unknown) =>
     [...(actual as Iterable<unknown>)].includes(item) ||
     (typeof actual === "string" && actual.includes(String(item))),
+  toContainEqual: (actual: unknown, item: unknown) =>
+    [...(actual as Iterable<unknown>)].some((one) => same(one, item, "equal")),
+  toHaveProperty: (actual: unknown, key: unknown) => isObject(actual) && (key as string) in actual,
   toBeGreaterThan: (actual: unknown, bound: unknown) => (actual as number) > (bound as number),
+  toBeGreaterThanOrEqual: (actual: unknown, bound: unknown) => (actual as number) >= (bound as number),
+  toBeLessThan: (actual: unknown, bound: unknown) => (actual as number) < (bound as number),
+  toBeLessThanOrEqual: (actual: unknown, bound: unknown) => (actual as number) <= (bound as number),
+  toBeNull: (actual: unknown) => actual === null,
+  toBeUndefined: (actual: unknown) => actual === undefined,
+  toBeTrue: (actual: unknown) => actual === true,
+  toBeFalse: (actual: unknown) => actual === false,
+  toBeString: (actual: unknown) => typeof actual === "string",
+  toBeInstanceOf: (actual: unknown, type: unknown) => actual instanceof (type as new () => unknown),
+  toEndWith: (actual: unknown, end: unknown) => (actual as string).endsWith(end as string),
   toStartWith: (actual: unknown, start: unknown) => (actual as string).startsWith(start as string),
   toMatch: (actual: unknown, pattern: unknown) =>
     pattern instanceof RegExp

@@ -56,7 +56,7 @@ export interface AguiDeps {
 }
 
 /** Looks are at least this far apart. */
-const leastPauseMs = 40;
+const pauseMs = 40;
 
 export function createAgui(deps: AguiDeps): Agui {
   const { agent, board, queue, events, clock } = deps;
@@ -78,7 +78,7 @@ export function createAgui(deps: AguiDeps): Agui {
       ...(parentRunId == null ? {} : { parentRunId }),
     });
     yield* paced({
-      looks: looks({ bells, clock, signal: ended, everyMs: beatMs, pauseMs: () => leastPauseMs }),
+      looks: looks({ bells, clock, signal: ended, everyMs: beatMs, pauseMs }),
       nowMs: () => clock.monotonicMs(),
       *tell() {
         const snapshot = toSnapshot({ status: board.status(), own: input.state, connection });
@@ -99,8 +99,6 @@ export function createAgui(deps: AguiDeps): Agui {
   ): AsyncGenerator<AguiItem> {
     for (const event of teller.begin()) yield toItem(event);
     const signal = AbortSignal.any([left, closing.signal]);
-    // Each look reads the turn from its beginning: what a long turn costs is bounded by looking less often.
-    const pauseMs = () => Math.min(1000, Math.max(leastPauseMs, teller.told() / 10));
     const done = yield* paced({
       looks: looks({ bells, clock, signal, everyMs: beatMs, pauseMs }),
       nowMs: () => clock.monotonicMs(),

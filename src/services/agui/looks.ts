@@ -13,7 +13,7 @@ export async function* looks(deps: {
   clock: Clock;
   signal: AbortSignal;
   everyMs: number;
-  pauseMs: () => number;
+  pauseMs: number;
 }): AsyncGenerator<void> {
   const { clock, signal, everyMs } = deps;
   let rung = false;
@@ -27,7 +27,7 @@ export async function* looks(deps: {
     while (!signal.aborted) {
       rung = false;
       yield;
-      await sleep(clock, deps.pauseMs(), signal);
+      await sleep(clock, deps.pauseMs, signal);
       if (rung || signal.aborted) continue;
       const nap = new AbortController();
       const woken = new Promise<void>((resolve) => {

@@ -33,8 +33,6 @@ export interface RunTeller {
   look(): Generator<AguiEvent, boolean>;
   /** The terminal event of a run whose stream must end before it. */
   breakOff(reason: string): AguiEvent[];
-  /** Events of the turn told so far. */
-  told(): number;
 }
 
 /** Few enough that even the largest events of a turn do not fill the memory. */
@@ -129,7 +127,6 @@ export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
 
   return {
     breakOff,
-    told: () => told,
     begin: () => [
       {
         type: "RUN_STARTED",

@@ -39,7 +39,7 @@ test("the apps, unchanged, keep the whole contract under Deno, in process and ov
     ],
     {
       env: { HOME: scratch.folder, DENO_DIR: scratch.path("deno"), TMPDIR: scratch.folder, NO_COLOR: "1" },
-      timeoutMs: 150_000,
+      timeoutMs: 300_000,
     },
   );
   const passed = Number(/^ok \| (\d+) passed \| 0 failed/m.exec(run.stdout)?.[1]);
@@ -47,4 +47,4 @@ test("the apps, unchanged, keep the whole contract under Deno, in process and ov
   expect(run.exitCode === 0 ? "" : errors + run.stderr).toBe("");
   expect(passed).toBe(await countUnderBun());
   expect(passed).toBeGreaterThan(1400);
-}, 180_000);
+}, 360_000);

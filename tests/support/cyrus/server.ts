@@ -14,8 +14,8 @@ export interface Cyrus extends AsyncDisposable {
   readonly relay: Relay;
   /** Makes `<name>@svc.localhost` with its boxes, ready for JMAP. */
   addAccount(name: string): Promise<CyrusAccount>;
-  /** Ends all processes of the server, asked to or at once (`SIGKILL`); its mail stays. */
-  stop(signal?: "SIGTERM" | "SIGKILL"): Promise<void>;
+  /** Ends all processes of the server in good order; its mail stays. */
+  stop(): Promise<void>;
   /** The same server on the same ports. */
   start(): Promise<void>;
 }
@@ -66,17 +66,14 @@ export async function startCyrus(): Promise<Cyrus> {
     await until("the mail server answers", async () => (await statusOf(url)) === 401, 30_000);
   }
 
-  async function stop(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<void> {
+  async function stop(): Promise<void> {
     if (!master) return;
     const ending = master;
     const kill = () => process.kill(-ending.pid, "SIGKILL");
     const isGone = () => ending.exitCode !== null || ending.signalCode !== null;
-    if (signal === "SIGKILL") kill();
-    else {
-      ending.kill(signal);
-      // The master of 3.6 may wait for ever while somebody connects to what it has stopped serving.
-      await until("the mail server has ended", isGone, stopMs).catch(kill);
-    }
+    ending.kill("SIGTERM");
+    // The master of 3.6 may wait for ever while somebody connects to what it has stopped serving.
+    await until("the mail server has ended", isGone, stopMs).catch(kill);
     await ending.exited;
     master = null;
     await until("the mail server is gone", async () => (await statusOf(url)) === null, 30_000);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { withExclusiveRoot } from "../../../src/services/mail/filesystem/root.ts";
 import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
 import { createMailRootLab } from "../../support/mail-root.ts";
+import { draft, everything } from "../../support/mail-story.ts";
 
 /** A root in which `place` has been replaced by a link to the folder `outside`, while its mailboxes are open. */
 async function setup(place: string) {
@@ -30,21 +31,8 @@ async function setup(place: string) {
   };
 }
 
-const everything = {
-  box: "inbox",
-  readState: "any",
-  answeredState: "any",
-  archived: null,
-  limit: null,
-  since: null,
-  includeBody: false,
-  cursor: null,
-  query: null,
-} as const;
-
 function sendTo(from: Mailbox, to: Mailbox, attachments: { path: string }[] = []) {
-  const draft = { cc: [], subject: "hello", body: "", attachments, notifyBlock: null, notifyAuth: null };
-  return from.send({ ...draft, to: [to.address] });
+  return from.send({ ...draft("ben", "hello", { attachments }), to: [to.address] });
 }
 
 test.each([

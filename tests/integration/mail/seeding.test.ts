@@ -3,21 +3,10 @@ import { defaultMailbox } from "../../../src/services/mail/address.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
 import { makeCorpus } from "../../bench/mail-corpus.ts";
 import { mailRootDeps } from "../../support/mail-root.ts";
+import { everything } from "../../support/mail-story.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 const unseen = 600;
-const all = {
-  box: "inbox",
-  readState: "any",
-  answeredState: "any",
-  archived: null,
-  limit: null,
-  since: null,
-  includeBody: false,
-  cursor: null,
-  query: null,
-} as const;
-
 function setup() {
   const scratch = createScratch();
   makeCorpus(scratch.path("mailbox"), unseen);
@@ -45,22 +34,22 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 
 test("a mailbox that catches up with much mail lets other work of its process happen meanwhile", async () => {
   using lab = setup();
-  expect(await turnsDuring(lab.worker.list(all))).toBeGreaterThan(5);
+  expect(await turnsDuring(lab.worker.list(everything))).toBeGreaterThan(5);
   // What is caught up with waits for nothing.
-  expect(await turnsDuring(lab.worker.list(all))).toBeLessThan(3);
+  expect(await turnsDuring(lab.worker.list(everything))).toBeLessThan(3);
 });
 
 test("nobody sees a part of the mail for the whole, and another mailbox answers first", async () => {
   using lab = setup();
   const order: string[] = [];
   const told = (name: string) => () => void order.push(name);
-  const lists = [1, 2, 3].map(() => lab.worker.list(all));
-  const newest = lab.worker.list({ ...all, limit: 1 });
+  const lists = [1, 2, 3].map(() => lab.worker.list(everything));
+  const newest = lab.worker.list({ ...everything, limit: 1 });
   const counted = Promise.all(lists).then((pages) => {
     told("worker")();
     return pages.map(({ messages }) => messages.length);
   });
-  await lab.other.list(all).then(told("other"));
+  await lab.other.list(everything).then(told("other"));
   expect(order).toEqual(["other"]);
   expect(await counted).toEqual([unseen, unseen, unseen]);
   expect((await newest).messages[0]?.subject).toBe(`message ${unseen - 1}`);
@@ -68,14 +57,14 @@ test("nobody sees a part of the mail for the whole, and another mailbox answers 
 
 test("a mailbox that is closed while it catches up says so and opens nothing again", async () => {
   using lab = setup();
-  const list = lab.worker.list(all);
+  const list = lab.worker.list(everything);
   lab.worker.close();
   expect(await list.catch((error) => error.reason)).toBe("transport_failed");
 });
 
 test("a mailbox whose registration is replaced while it catches up does not show its mail to the next", async () => {
   using lab = setup();
-  const list = lab.worker.list(all);
+  const list = lab.worker.list(everything);
   lab.registrations.register({
     address: lab.worker.address,
     principalId: "SVC-next",

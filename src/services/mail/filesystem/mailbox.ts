@@ -45,15 +45,21 @@ export function createFilesystemMailbox(
     return row;
   }
 
-  function bodyText(row: Pick<StateRow, "messageId" | "createdAtUtc">): string {
+  /** Null when the file is lost: the message can still be put away, and hides no other. */
+  function bodyOrNull(row: StateRow): string | null {
     const text = files.read(join(root, canonicalPath(row)));
-    if (text === null) {
+    return text === null ? null : bodyOf(text);
+  }
+
+  function bodyText(row: StateRow): string {
+    const body = bodyOrNull(row);
+    if (body === null) {
       throw new ServiceError(
         "transport_failed",
         `the file of ${row.messageId} is missing from the mailbox root`,
       );
     }
-    return bodyOf(text);
+    return body;
   }
 
   function toShown(row: StateRow, body: string | null): Mail {
@@ -107,7 +113,7 @@ export function createFilesystemMailbox(
       return toRow(plan({ box: row.boxName, read: row.isRead, answered: row.isAnswered }, row));
     });
     placeLinks({ files, root, state: now.state, registration: now.row });
-    return rows.map((row) => toShown(row, bodyText(row)));
+    return rows.map((row) => toShown(row, bodyOrNull(row)));
   }
 
   /** To where the message was delivered: what the owner sent does not come back as mail to him. */
@@ -147,7 +153,7 @@ export function createFilesystemMailbox(
         const page = plan.limit === null ? rows : rows.slice(0, plan.limit);
         const last = page.at(-1);
         return {
-          messages: page.map((row) => toShown(row, query.includeBody ? bodyText(row) : null)),
+          messages: page.map((row) => toShown(row, query.includeBody ? bodyOrNull(row) : null)),
           nextCursor: last && page.length < rows.length ? toCursor(last) : null,
         };
       }),

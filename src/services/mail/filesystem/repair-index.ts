@@ -8,7 +8,7 @@ import { isMessageId } from "../refs.ts";
 import { toIndexed } from "./catalog-rows.ts";
 import { planDelivered } from "./repair-evidence.ts";
 import { toSavedRegistration } from "./repair-registrations.ts";
-import type { RepairRun } from "./repair-report.ts";
+import { missingFile, type RepairRun } from "./repair-report.ts";
 
 const batchSize = 200;
 
@@ -93,7 +93,7 @@ export async function indexMessages(
   }
   for (const { canonicalPath } of rebuild.unseen()) {
     const path = join(run.paths.root, canonicalPath);
-    if (!run.deps.files.exists(path)) run.find(path, "the file of this message is missing");
+    if (!run.deps.files.exists(path)) run.find(path, missingFile);
   }
   return { orphans };
 

@@ -5,7 +5,7 @@ import { type MailboxState, openMailboxState, type StateRow } from "../../../db/
 import { type Flags, type StateUpkeep, upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import { bodyOf } from "../message-file.ts";
 import { inbox, isArchived, sent } from "../view-state.ts";
-import type { RepairRun } from "./repair-report.ts";
+import { missingFile, type RepairRun } from "./repair-report.ts";
 import type { SurveyedMailbox } from "./repair-survey.ts";
 import { canonicalPath, stateFileName } from "./root-paths.ts";
 import { placeLinks, type Seeding, searchableChars, seedMailbox } from "./seeding.ts";
@@ -72,6 +72,7 @@ async function makeWhole(
   upkeep.restoreFlags([...fromLinks, ...fromOld]);
   await run.breathe({ step: `links of ${address}`, done: 0, total: null });
   mendLinks(run, upkeep, mailbox, state);
+  tellLost(run, upkeep, seeding.catalog);
   placeLinks(seeding);
   await mendText(run, upkeep, address);
   const restored = before + fromOld.length;
@@ -137,6 +138,18 @@ function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox
         linkPath(box, id),
         "it was a link to a message that this mailbox does not hold; it was removed",
       );
+    }
+  }
+}
+
+/** Messages of which only this state is left. Their rows stay, so that their owner can put them away. */
+function tellLost({ find, findings, paths }: RepairRun, upkeep: StateUpkeep, catalog: Catalog): void {
+  for (let rows = upkeep.rowsAfter(0, page); rows.length > 0; rows = upkeep.rowsAfter(last(rows), page)) {
+    for (const row of rows) {
+      if (catalog.knows(row.messageId)) continue;
+      // Another mailbox may have held it too.
+      const isTold = findings.some(({ path }) => path === canonicalPath(row));
+      if (!isTold) find(join(paths.root, canonicalPath(row)), missingFile);
     }
   }
 }

@@ -14,6 +14,8 @@ export interface RepairOptions {
   onProgress?: (progress: Progress) => void;
 }
 
+export const missingFile = "the file of this message is missing";
+
 /** What all steps of one repair share. */
 export interface RepairRun {
   deps: MailRootDeps;

@@ -1,0 +1,43 @@
+import { expect, test } from "bun:test";
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { createMailRootLab } from "../../support/mail-root.ts";
+import { draft, everything } from "../../support/mail-story.ts";
+
+/** Ben has two messages, and the file of one, `lost`, was taken away by somebody. */
+async function setup() {
+  const lab = createMailRootLab();
+  const ada = lab.mailbox("ada");
+  const ben = lab.mailbox("ben");
+  const kept = await ada.send(draft("ben", "kept"));
+  const lost = await ada.send(draft("ben", "lost"));
+  await ben.list(everything);
+  const id = lost.message_ref.replace("filesystem:", "");
+  const [day = ""] = readdirSync(join(lab.path, "messages"));
+  rmSync(join(lab.path, "messages", day, `${id}.md`));
+  return { lab, ben, kept, lost, id, [Symbol.dispose]: () => lab[Symbol.dispose]() };
+}
+
+test("a message whose file is lost can be put away and hides no other mail", async () => {
+  using has = await setup();
+  const page = await has.ben.list({ ...everything, includeBody: true });
+  expect(page.messages.map((one) => [one.subject, one.body_text])).toEqual([
+    ["lost", null],
+    ["kept", has.kept.body_text],
+  ]);
+  const [archived] = await has.ben.archive([has.lost.message_ref]);
+  expect([archived?.box, archived?.body_text]).toEqual(["archive", null]);
+  const refused = await has.ben.read(has.lost.message_ref).catch((error) => error);
+  expect(refused.reason).toBe("transport_failed");
+});
+
+test("a repair tells of a message of which only the state of a mailbox is left", async () => {
+  using has = await setup();
+  for (const ending of ["", "-wal", "-shm"])
+    rmSync(join(has.lab.path, `index.sqlite${ending}`), { force: true });
+  const options = { cleanupStaging: true, quarantineStaging: true };
+  const report = await repairMailRoot(has.lab.deps, has.lab.path, options);
+  const told = report.findings.filter(({ path }) => path.endsWith(`${has.id}.md`));
+  expect(told.map(({ problem }) => problem)).toContain("the file of this message is missing");
+});

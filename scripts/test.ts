@@ -99,7 +99,7 @@ async function runGroup(group: Group): Promise<void> {
     env: environment,
     cleanEnv: true,
     live: true,
-    timeoutMs: 8 * 60_000,
+    timeoutMs: 20 * 60_000,
   });
   const counts = readReport(readReportFile(report), group.files);
   total.passed += counts.passed;

@@ -82,7 +82,10 @@ describe("completion", () => {
     {
       id: "deeper commands",
       words: ["agents", "single", "gateway", ""],
-      want: [...["attach", "detach", "status", "prompt", "send-keys", "interrupt", "reconcile", "tui"]],
+      want: [
+        ...["attach", "detach", "status", "prompt", "send-keys", "interrupt", "reconcile", "tui"],
+        ...["reminders", "mail-notifier"],
+      ],
     },
     {
       id: "flags of the command and of its groups",

@@ -6,14 +6,21 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
   await using lab = createCliLab();
   const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker"];
   expect((await lab.mgr(...launch)).exitCode).toBe(0);
-  const single = ["--agent-name", "worker"];
 
-  const early = await lab.mgr("agents", "single", ...single, "gateway", "mail-notifier", "enable");
+  const early = await lab.mgr(
+    "agents",
+    "single",
+    "--agent-name",
+    "worker",
+    "gateway",
+    "mail-notifier",
+    "enable",
+  );
   expect([early.exitCode, early.stderr]).toEqual([1, expect.stringContaining("mailbox register")]);
 
-  const register = ["agents", "single", ...single, "mailbox", "register", "--mailbox-root"];
+  const register = ["agents", "single", "--agent-name", "worker", "mailbox", "register", "--mailbox-root"];
   expect((await lab.mgr(...register, join(lab.folder, "mail"))).exitCode).toBe(0);
-  const enable = ["agents", "single", ...single, "gateway", "mail-notifier", "enable"];
+  const enable = ["agents", "single", "--agent-name", "worker", "gateway", "mail-notifier", "enable"];
   const words = [
     "--interval-seconds",
     "300",
@@ -42,12 +49,21 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
   const wrong = await lab.mgr(...enable, "--quiet-hours", "at night");
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("22:00-07:00")]);
 
-  const status = await lab.mgr("agents", "single", ...single, "gateway", "mail-notifier", "status");
+  const status = await lab.mgr(
+    "agents",
+    "single",
+    "--agent-name",
+    "worker",
+    "gateway",
+    "mail-notifier",
+    "status",
+  );
   expect(status.stdout).toMatch(/notifier +enabled, every 60 s/);
   const audit = await lab.mgr(
     "agents",
     "single",
-    ...single,
+    "--agent-name",
+    "worker",
     "gateway",
     "mail-notifier",
     "audit",
@@ -60,7 +76,8 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
     const disabled = await lab.mgr(
       "agents",
       "single",
-      ...single,
+      "--agent-name",
+      "worker",
       "gateway",
       "mail-notifier",
       "disable",

@@ -87,6 +87,20 @@ test("the same through the coordination server, and on without it when it ends",
   }
 }, 120_000);
 
+test("a reader that goes away ends a watcher without a word", async () => {
+  await using lab = createCliLab();
+  await launch(lab, "first");
+  const words = lab.command("svc-mgr").map((word) => `'${word}'`);
+  const pipeline = Bun.spawn(["sh", "-c", `{ ${words.join(" ")} agents watch; echo $? >&2; } | head -n 1`], {
+    ...{ env: lab.env, cwd: lab.workdir, stdout: "pipe", stderr: "pipe" },
+  });
+  const { value } = await pipeline.stdout.getReader().read();
+  const line = JSON.parse(new TextDecoder().decode(value)) as Line;
+  expect(line).toMatchObject({ change: "appeared", agent: { agent_name: "first" } });
+  await launch(lab, "second");
+  expect(await new Response(pipeline.stderr).text()).toBe("0\n");
+}, 60_000);
+
 test("on a terminal a table is redrawn in place, and Ctrl-C gives the screen back", async () => {
   await using lab = createCliLab();
   await lab.startSession("person", ["sh"]);

@@ -24,13 +24,17 @@ export default command({
   examples: ["svc-mgr agents watch", "svc-mgr agents watch --json"],
   async run({ io, inherited }) {
     const world = openWorld(io, inherited);
-    const stopped = io.interrupted();
+    const over = new AbortController();
+    const stopped = AbortSignal.any([io.interrupted(), over.signal]);
+    const unread = Promise.withResolvers<never>();
     const openers = mailboxOpeners(world);
     const directory = createDirectory({ ...world, registryRoot: world.roots.registryRoot });
     const view =
       io.stdoutIsTty && inherited["json"] !== true ? createTable(io, world) : createLines(io, world);
     const watch = createFleetWatch({
-      ...{ clock: world.clock, directory, onChange: view.show },
+      ...{ clock: world.clock, directory },
+      // A reader that has gone ends the command, not only this one look.
+      onChange: (change) => view.show(change).catch(unread.reject),
       glancing: { ...world, openers, sessionAlive: aliveBy(world) },
       onError: (error) => void warn(io, messageOf(error)),
     });
@@ -38,8 +42,9 @@ export default command({
     try {
       await view.open();
       watch.start();
-      await Promise.all([view.keepCurrent(stopped), followHints()]);
+      await Promise.race([Promise.all([view.keepCurrent(stopped), followHints()]), unread.promise]);
     } finally {
+      over.abort();
       await watch.stop();
       await view.close();
       for (const opener of Object.values(openers)) opener.close();
@@ -63,8 +68,11 @@ export default command({
 /** One question for each tmux server, whatever the number of agents. */
 function aliveBy(world: World): GlanceDeps["sessionAlive"] {
   const liveness = createLiveness(world);
-  // A server that is not there has no sessions.
-  return async (record) => (await liveness.of(record)) === "alive";
+  return async (record) => {
+    const alive = await liveness.of(record);
+    if (alive === "unknown") throw new Error("its tmux server does not answer");
+    return alive === "alive";
+  };
 }
 
 interface View {

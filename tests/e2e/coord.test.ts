@@ -299,6 +299,7 @@ describe("the server itself", () => {
       { role_name: "../reviewer" },
       { tool: "claude" },
       { agent_name: "svc-made" },
+      { mailbox: { address: "no address" } },
       { gateway_port: 1 },
     ]) {
       expect([change, (await launchWith(change)).status]).toEqual([change, 422]);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { isAbsolute, join } from "node:path";
 import type { HeadlessLaunch, HeadlessLaunched } from "../../protocol/coordinator.ts";
 import type { Manifest } from "../../protocol/files.ts";
-import { messageOf, ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { FoundAgent } from "../sessions/find.ts";
@@ -17,8 +17,8 @@ import { stopAgent } from "./stop-agent.ts";
 /** Makes headless agents. */
 export interface FleetLaunch {
   /**
-   * Throws `invalid_request` for a field that does not fit (contract 2.9), `conflict` when the agent runs already,
-   * `unavailable` when it could not be made; nothing of it is left then.
+   * Throws `invalid_request` for a field that does not fit (contract 2.9), `conflict` when the agent runs already or its
+   * mailbox is another's, `unavailable` when it could not be made; nothing of it is left then.
    */
   launch(wish: HeadlessLaunch): Promise<HeadlessLaunched>;
 }
@@ -35,22 +35,28 @@ export interface FleetLaunchDeps {
   giveMailbox: (agent: FoundAgent, wish: NonNullable<HeadlessLaunch["mailbox"]>) => Promise<unknown>;
 }
 
+/** Of a brain manifest and of a role. */
+const mostBytes = 1024 * 1024;
+
 export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
   const { files, directory } = deps;
 
   /** Everything that can be refused, before anything is made. */
-  function plan(wish: HeadlessLaunch) {
+  async function plan(wish: HeadlessLaunch) {
     const workdir = folderOf(files, "working_directory", wish.working_directory);
     const definition = folderOf(files, "agent_def_dir", wish.agent_def_dir);
-    const brainText = files.read(absolute("brain_manifest_path", wish.brain_manifest_path));
+    const brainText = await textIn(files, "brain_manifest_path", wish.brain_manifest_path);
     if (brainText === null) throw invalid("brain_manifest_path", "there is no such file");
     const brain = parseBrainManifest(brainText);
     if (brain.tool !== wish.tool) {
       throw invalid("tool", `the brain manifest is of "${brain.tool}"`);
     }
+    const rolePrompt = await readRole(files, definition, wish.role_name, brain);
+    if (wish.mailbox?.filesystem_root !== undefined) {
+      absolute("mailbox.filesystem_root", wish.mailbox.filesystem_root);
+    }
     const tool = chooseTool(deps.tools, wish.tool);
     if (!tool.headless) throw invalid("tool", `${wish.tool} has no headless form that we drive`);
-    const rolePrompt = readRole(files, definition, wish.role_name, brain);
     const agentName = wish.agent_name ?? `${wish.role_name}-${deps.ids.hex(3)}`;
     const problem = nameProblem(agentName);
     if (problem !== null) throw invalid("agent_name", problem);
@@ -94,7 +100,7 @@ export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
 
   return {
     async launch(wish) {
-      const { workdir, brain, tool, rolePrompt, agentName } = plan(wish);
+      const { workdir, brain, tool, rolePrompt, agentName } = await plan(wish);
       const session = await launchAgent(deps.launching, {
         tool,
         agentName,
@@ -117,7 +123,7 @@ export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
         if (wish.mailbox) await deps.giveMailbox(session, wish.mailbox);
       } catch (error) {
         await undo(session);
-        throw new ServiceError("unavailable", `the agent was not made: ${messageOf(error)}`, {
+        throw new ServiceError(reasonOf(error), `the agent was not made: ${messageOf(error)}`, {
           cause: error,
         });
       }
@@ -135,16 +141,49 @@ export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
   };
 }
 
-function readRole(files: Files, definition: string, role: string, brain: Brain): string {
+/** A mailbox that does not fit is the caller's to mend; whatever else went wrong is not. */
+function reasonOf(error: unknown): ServiceErrorCode {
+  const reason = error instanceof ServiceError ? error.reason : null;
+  return reason === "invalid_request" || reason === "conflict" ? reason : "unavailable";
+}
+
+async function readRole(files: Files, definition: string, role: string, brain: Brain): Promise<string> {
   if (!/^[A-Za-z0-9][\w.-]*$/.test(role)) throw invalid("role_name", "is no name of a role");
-  const text = files.read(join(definition, "roles", role, "system-prompt.md")) ?? brain.rolePrompt;
+  const path = join(definition, "roles", role, "system-prompt.md");
+  const text = (await textIn(files, "role_name", path)) ?? brain.rolePrompt;
   if (text === null) throw invalid("role_name", "it has no roles/<role>/system-prompt.md in agent_def_dir");
   return text;
 }
 
+const whyNot = {
+  absent: "there is no such file",
+  unreadable: "cannot be read",
+  not_regular: "is not a regular file",
+  too_large: "is larger than 1 MiB",
+};
+
+/** The text of a file that a caller names, or null when there is none. What is no file of ours may be a pipe. */
+async function textIn(files: Files, field: string, path: string): Promise<string | null> {
+  const real = looking(field, () => files.realPath(absolute(field, path)));
+  if (real === null) return null;
+  const file = files.openRegular(real, { maxBytes: mostBytes });
+  if (!file.ok) throw invalid(field, whyNot[file.why]);
+  return new Response(file.stream()).text();
+}
+
 function folderOf(files: Files, field: string, path: string): string {
-  if (files.stat(absolute(field, path))?.directory) return path;
+  if (looking(field, () => files.stat(absolute(field, path)))?.directory) return path;
   throw invalid(field, "is not a folder");
+}
+
+/** A path may be too long, lead through a folder that is not ours, or hold what no path holds. */
+function looking<T>(field: string, look: () => T): T {
+  try {
+    return look();
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    throw invalid(field, "cannot be read");
+  }
 }
 
 function absolute(field: string, path: string): string {

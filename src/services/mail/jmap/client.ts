@@ -41,6 +41,7 @@ const pingSeconds = 30;
 /** What a server says to a login that it does not take, and when it asks to come again. */
 const refusedLogin: readonly number[] = [401, 403];
 const overloaded: readonly number[] = [429, 502, 503, 504];
+const maxRedirects = 5;
 const maxReplyBytes = 64 * 1024 * 1024;
 
 export function createJmapClient(deps: {
@@ -64,13 +65,14 @@ export function createJmapClient(deps: {
   async function begin() {
     const { identity, password } = deps.login();
     const authorization = `Basic ${Buffer.from(`${identity}:${password}`).toString("base64")}`;
-    const answer = await repeatedly(() =>
-      exchange(
-        url,
-        { headers: { authorization, accept: "application/json" }, redirect: "follow" },
-        timeoutMs,
-      ),
-    );
+    const headers = { authorization, accept: "application/json" };
+    const get = (target: string) =>
+      repeatedly(() => exchange(target, { headers, redirect: "manual" }, timeoutMs));
+    let answer = await get(url);
+    for (let hops = 0; answer.location !== null && hops < maxRedirects; hops++) {
+      answer = await get(planRedirect(answer.url, answer.location));
+    }
+    if (answer.location !== null) throw failed("the JMAP server redirects without end", true);
     return { session: parseSession(answer.body, answer.url), authorization };
   }
 
@@ -80,9 +82,11 @@ export function createJmapClient(deps: {
     try {
       const response = await request(target, { ...init, signal: abort.signal });
       const text = await response.text();
+      const location = response.headers.get("location");
+      if (!response.ok && location !== null) return { url: target, location, body: null };
       if (!response.ok) throw toHttpFailure(response.status, text);
       if (text.length > maxReplyBytes) throw failed("the answer is larger than 64 MiB", true);
-      return { url: response.url || target, body: parseJson(text) };
+      return { url: target, location: null, body: parseJson(text) };
     } catch (error) {
       opened = null;
       throw error instanceof ServiceError ? error : toConnectionFailure(error);
@@ -172,6 +176,16 @@ export function createJmapClient(deps: {
       }
     },
   };
+}
+
+/** Where to look for the session next: a password goes to the place that was named for it, and to no other. Pure. */
+export function planRedirect(from: string, location: string): string {
+  const next = URL.canParse(location, from) ? new URL(location, from) : null;
+  if (next?.origin === new URL(from).origin) return next.href;
+  throw failed(
+    `the JMAP server sends its callers to ${next?.origin ?? "no address"}: give that address instead`,
+    true,
+  );
 }
 
 /** A proxy of the environment is for what lies outside; Bun's fetch would send loopback through it too. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { boxToList, toBoxes } from "../../../../src/services/mail/jmap/boxes.ts";
 import { toPatch } from "../../../../src/services/mail/jmap/changes.ts";
-import { toAnswers, toHttpFailure } from "../../../../src/services/mail/jmap/client.ts";
+import { planRedirect, toAnswers, toHttpFailure } from "../../../../src/services/mail/jmap/client.ts";
 import { toCredentialRef } from "../../../../src/services/mail/jmap/credentials.ts";
 import { firstRefusal, toSetFailure } from "../../../../src/services/mail/jmap/failures.ts";
 import {
@@ -51,6 +51,18 @@ describe("a session", () => {
       maxUploadBytes: 1073741824,
       state: "0",
     });
+  });
+
+  test("is looked for where the server says, as long as that is the same server", () => {
+    expect(planRedirect(at, "/jmap")).toBe("https://mail.example/jmap");
+    for (const away of [
+      "http://mail.example/jmap",
+      "https://evil.example/jmap",
+      "//evil.example/",
+      "http://[",
+    ]) {
+      expect(reasonOf(() => planRedirect(at, away))).toBe("transport_failed");
+    }
   });
 
   test("may name another host, with TLS", () => {

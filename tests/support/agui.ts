@@ -1,5 +1,6 @@
-import { HttpAgent } from "@ag-ui/client";
+import { type AGUIEvent, HttpAgent } from "@ag-ui/client";
 import { HttpAgent as HttpAgent0 } from "ag-ui-client-0";
+import type { AguiEvent } from "../../src/protocol/agui.ts";
 
 /** An event as it came over the wire. */
 export type WireEvent = { type: string } & Record<string, unknown>;
@@ -161,4 +162,12 @@ function holdsNull(value: unknown): boolean {
 
 function isObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** An event of the protocol, as its own package types it, with plain words for its kinds. */
+type Plain<E> = E extends { type: infer T extends string } ? Omit<E, "type"> & { type: `${T}` } : never;
+
+/** Our event as the protocol's own types have it: what the protocol does not know does not compile. */
+export function asProtocolEvent(event: Exclude<AguiEvent, { type: "RUN_STARTED" }>): Plain<AGUIEvent> {
+  return event;
 }

@@ -3,7 +3,7 @@ import type { AguiEvent } from "../../../src/protocol/agui.ts";
 import type { CanonicalKind, TurnEvent } from "../../../src/protocol/turns.ts";
 import { toDialogMessage } from "../../../src/services/agui/terminal-run.ts";
 import { createTurnTranslator } from "../../../src/services/agui/turn-events.ts";
-import { brokenRules } from "../../support/agui.ts";
+import { asProtocolEvent, brokenRules } from "../../support/agui.ts";
 
 function event(kind: CanonicalKind, data: Record<string, unknown>, message = "message"): TurnEvent {
   return {
@@ -135,7 +135,8 @@ describe("a headless turn in the words of AG-UI", () => {
     const all = [...events.flatMap((one) => translator.translate(one)), ...translator.close()];
     expect(all.map(told)).toEqual(want);
     const ids = { threadId: "t", runId: "r" };
-    const whole = [{ type: "RUN_STARTED", ...ids }, ...all, { type: "RUN_FINISHED", ...ids }];
+    const typed = all.map((one) => (one.type === "RUN_STARTED" ? one : asProtocolEvent(one)));
+    const whole = [{ type: "RUN_STARTED", ...ids }, ...typed, { type: "RUN_FINISHED", ...ids }];
     expect(brokenRules(whole.map((one) => `data: ${JSON.stringify(one)}\n\n`).join(""))).toEqual([]);
   });
 });

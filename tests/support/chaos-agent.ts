@@ -24,6 +24,8 @@ export interface ChaosAgent {
   /** Each resolves when the thing is dead, and false when there was none. */
   killGateway(): Promise<boolean>;
   killProgram(): Promise<boolean>;
+  /** Its gateway hangs until the function that is returned is called; null when it has none. */
+  freezeGateway(): (() => void) | null;
   killSession(): Promise<boolean>;
   /** Whatever is dead lives again and is served; throws what the command line said otherwise. */
   revive(): Promise<void>;
@@ -104,6 +106,12 @@ export function createChaosAgent(lab: ChaosMachine, name: string, socket: string
       }
     },
     killGateway: () => end(gatewayPid()),
+    freezeGateway() {
+      const pid = gatewayPid();
+      if (pid === null || !lab.alive(pid)) return null;
+      process.kill(pid, "SIGSTOP");
+      return () => process.kill(pid, "SIGCONT");
+    },
     killProgram: () => end(programPid()),
     async killSession() {
       const ended = tmux("kill-session", "-t", `=${session}`).exitCode === 0;

@@ -12,6 +12,9 @@ import { until } from "./until.ts";
 const freshMs = 2500;
 /** Longer than it takes to be seen by everyone. */
 const longestDeathMs = 5000;
+const longestFreezeMs = 3000;
+/** No answer about an agent whose gateway runs may take longer because another one hangs. */
+const patienceMs = 3000;
 const agentCount = 6;
 const askers = 3;
 const submitEveryMs = 150;
@@ -35,7 +38,7 @@ interface Accepted {
   prompt: string;
 }
 
-/** Kills agents, gateways and tmux servers at random under load through one coordination server. */
+/** Kills agents, gateways and tmux servers, and lets gateways hang, at random under load through one coordination server. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   await using lab = createChaosLab(options.dist);
   const random = randomFrom(options.seed);
@@ -46,7 +49,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const wrong = new Set<string>();
   const accepted: Accepted[] = [];
   const listMs: number[] = [];
-  const counts = { answers: 0, refused: 0, blows: 0, servers: 0, revivals: 0 };
+  const counts = { answers: 0, refused: 0, blows: 0, freezes: 0, servers: 0, revivals: 0 };
   let busy: ChaosAgent | undefined;
   const pause = (mostMs: number) => Bun.sleep(random() * mostMs);
   try {
@@ -99,6 +102,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       if (random() < 0.5) {
         const { status, body } = await reply(server, "/svc/agents");
         listMs.push(performance.now() - askedMs);
+        inPatience("the list", askedMs);
         if (status !== 200) wrong.add(`the list was answered with ${status}`);
         const listed = (body["agents"] ?? []) as Record<string, unknown>[];
         for (const agent of steady.filter((one) => !one.unsettled)) {
@@ -116,6 +120,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
         const agent = agents[Math.floor(random() * agents.length)];
         if (!agent) continue;
         const { body } = await reply(server, `/svc/agents/${agent.name}/state`);
+        if (steady.includes(agent) && !agent.unsettled) inPatience(`the state of ${agent.name}`, askedMs);
         const death = stillDead(agent);
         if (death && death.what !== "gateway" && body["availability"] === "available") {
           wrong.add(`${agent.name} is available ${since(death.sinceMs)} after its ${death.what} died`);
@@ -123,6 +128,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       }
       await pause(30);
     }
+  }
+
+  function inPatience(what: string, askedMs: number): void {
+    if (performance.now() - askedMs > patienceMs) wrong.add(`${what} took ${since(askedMs)}`);
   }
 
   async function submit(server: CoordServer, on: () => boolean): Promise<void> {
@@ -150,8 +159,10 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       const dice = random();
       if (dice < 0.15) {
         for (const struck of await killServer(agent)) heal(struck);
+      } else if (dice < 0.3) {
+        healing.add(freeze(agent));
       } else {
-        const what = dice < 0.45 ? "gateway" : dice < 0.75 ? "program" : "session";
+        const what = dice < 0.55 ? "gateway" : dice < 0.8 ? "program" : "session";
         await blow(agent, what);
         heal(agent);
       }
@@ -163,6 +174,16 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       healing.add(healed);
       void healed.finally(() => healing.delete(healed));
     }
+  }
+
+  async function freeze(agent: ChaosAgent): Promise<void> {
+    const thaw = agent.freezeGateway();
+    if (!thaw) return;
+    counts.freezes += 1;
+    agent.unsettled = true;
+    await pause(longestFreezeMs);
+    thaw();
+    agent.unsettled = false;
   }
 
   async function blow(agent: ChaosAgent, what: "gateway" | "program" | "session"): Promise<void> {

@@ -3,8 +3,8 @@ import { runChaos } from "../tests/support/chaos.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { runStep } from "./steps.ts";
 
-// `bun run chaos [--seconds N] [--seed S]`: agents, gateways and tmux servers are killed, and gateways hang, at random under load through
-// the coordination server. Exit 0 when no answer was wrong; the seed gives the same dice again.
+// `bun run chaos [--seconds N] [--seed S]`: agents, gateways and tmux servers are killed, and gateways hang, at random
+// under load through the coordination server. Exit 0 when no answer was wrong; the seed gives the same dice again.
 
 await bootstrap({ tmux: true });
 

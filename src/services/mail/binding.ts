@@ -170,9 +170,12 @@ export function bindingOf(readManifest: () => Manifest): MailboxBinding {
   throw unusable(`it has none. Give it one with: ${command}`);
 }
 
-/** Whether an error says that a mailbox is there and cannot be reached from here. Pure. */
+/**
+ * Whether an error says that a mailbox is there and cannot be reached from here, so that somebody else may be asked.
+ * Not one after which the thing may be done all the same. Pure.
+ */
 export function isOutOfReach(error: unknown): error is ServiceError {
-  if (isTransportFault(error)) return true;
+  if (isTransportFault(error)) return (error as ServiceError).data?.["may_be_done"] !== true;
   return error instanceof ServiceError && error.data?.["out_of_reach"] === true;
 }
 

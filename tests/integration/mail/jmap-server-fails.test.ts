@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { isOutOfReach } from "../../../src/services/mail/binding.ts";
 import { createJmapClient } from "../../../src/services/mail/jmap/client.ts";
 import { watchArrivals } from "../../../src/services/mail/jmap/push.ts";
 import { createSubmission } from "../../../src/services/mail/jmap/submission.ts";
@@ -142,6 +143,38 @@ describe("a message that the server does not send", () => {
     const { email } = await submissionOf(lab).send(message);
     expect([email.id, sets]).toEqual(["M1", []]);
   });
+});
+
+test("a message whose fate nobody can tell is not handed to somebody else to send", async () => {
+  await using lab = startScriptedJmap();
+  const sets = takingDrafts(lab, { created: { it: { id: "S1" } } });
+  const submission = submissionOf(lab);
+  let posts = 0;
+  lab.beforeCall = () => (++posts >= 3 ? Response.json({}, { status: 500 }) : null);
+  const error = await failure(submission.send(message));
+  expect([error.reason, error.message]).toEqual(["transport_failed", expect.stringContaining("not known")]);
+  expect(isOutOfReach(error)).toBe(false);
+  // The server works again, and it turns out that it holds the message as a draft: that one is sent.
+  lab.beforeCall = () => null;
+  lab.answers["Email/query"] = () => ({ ids: ["M1"] });
+  lab.answers["Email/get"] = () => ({
+    state: "1",
+    list: [{ ...recorded.email, id: "M1", mailboxIds: { [draftsId]: true } }],
+  });
+  await submission.send(message);
+  expect(sets.filter((one) => "create" in one)).toEqual([]);
+  expect(lab.calls.filter((name) => name === "EmailSubmission/set")).toHaveLength(1);
+});
+
+test("a server that is not there did nothing", async () => {
+  const gone = startScriptedJmap();
+  await gone[Symbol.asyncDispose]();
+  const error = await failure(submissionOf(gone).send(message));
+  expect([error.reason, isOutOfReach(error), error.data?.["reached"]]).toEqual([
+    "transport_failed",
+    true,
+    false,
+  ]);
 });
 
 describe("the doorbell", () => {

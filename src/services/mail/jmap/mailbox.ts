@@ -128,7 +128,7 @@ export function createJmapMailbox(deps: {
             `${what}: the same again marks it (${messageOf(error)})`,
             {
               cause: error,
-              data: { sent: `jmap:${id}` },
+              data: { sent: `jmap:${id}`, may_be_done: true },
             },
           );
         }

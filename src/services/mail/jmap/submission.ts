@@ -120,7 +120,7 @@ export function createSubmission(deps: { client: JmapClient; ids: Ids; address: 
       firstRefusal(answers.of(SetReply, "Email/set", "submitted")) !== null;
     if (unfiled) await file(emailId, boxes);
     const [email] = answers.of(EmailGet, "Email/get", "got").list;
-    if (!email) throw failed("the message was sent; its copy in the mailbox cannot be found");
+    if (!email) throw perhapsDone("the message was sent; its copy in the mailbox cannot be found");
     return { email: unfiled ? { ...email, ...filedEmail(email, boxes) } : email, boxes };
   }
 
@@ -137,9 +137,14 @@ export function createSubmission(deps: { client: JmapClient; ids: Ids; address: 
 
   async function file(emailId: string, boxes: Boxes): Promise<void> {
     const update = { [emailId]: filed(boxes) };
-    const answers = await client.call([["Email/set", { update }, "filed"]], { safe: true });
-    const refusal = firstRefusal(answers.of(SetReply, "Email/set", "filed"));
-    if (refusal) throw toSetFailure(`the message was sent, but it stands in ${drafts} still`, refusal);
+    const said = `the message was sent, but it stands in ${drafts} still`;
+    try {
+      const answers = await client.call([["Email/set", { update }, "filed"]], { safe: true });
+      const refusal = firstRefusal(answers.of(SetReply, "Email/set", "filed"));
+      if (refusal) throw toSetFailure("it could not be filed", refusal);
+    } catch (error) {
+      throw perhapsDone(`${said} (${messageOf(error)})`, error);
+    }
   }
 
   function keep(key: string, messageId: string): void {
@@ -161,8 +166,8 @@ export function createSubmission(deps: { client: JmapClient; ids: Ids; address: 
       const found = await find(messageId, boxes).catch(() => null);
       if (found?.box === sent) return { email: found.email, boxes };
       const where = found ? `; it stands in ${drafts}` : "";
-      throw failed(
-        `it is not known whether the message was sent${where}: sending the same again completes it (${messageOf(error)})`,
+      throw perhapsDone(
+        `it is not known whether the message was sent${where}; the same again by the same gateway completes it, anybody else looks into ${sent} first (${messageOf(error)})`,
         error,
       );
     }
@@ -226,6 +231,11 @@ export function toDraft(options: {
 
 function digestOf(message: Outgoing): string {
   return createHash("sha256").update(JSON.stringify(message)).digest("hex");
+}
+
+/** What must not be done once more by other means. */
+function perhapsDone(message: string, cause?: unknown): ServiceError {
+  return new ServiceError("transport_failed", message, { cause, data: { may_be_done: true } });
 }
 
 function failed(message: string, cause?: unknown): ServiceError {

@@ -16,6 +16,8 @@ const heartbeatMs = 15_000;
 const lookEveryMs = 1000;
 /** For a reader that comes back soon. */
 const lingerMs = 60_000;
+/** Of sessions, before those that are known no more are forgotten. */
+const mostPositions = 2000;
 /** Each is one connection, and a process has 256. */
 const mostFollowed = 160;
 
@@ -40,7 +42,7 @@ export function createFleetEvents(deps: {
   const origin = deps.ids.hex(4);
   const closed = new AbortController();
   const followers = new Map<string, Follower>();
-  /** By agent: position in its gateway's log; null for one that was there before us and told nothing yet. */
+  /** By session root: position in its gateway's log; null for one that was there before us and told nothing yet. */
   const positions = new Map<string, number | null>();
   const seen = new Map<string, { lifecycle: string; generation: string }>();
   const kept: FleetEvent[] = [];
@@ -71,7 +73,7 @@ export function createFleetEvents(deps: {
     const ended = followEvents({
       clock,
       signal: abort.signal,
-      afterSeq: positions.get(id) ?? null,
+      afterSeq: positions.get(found.sessionRoot) ?? null,
       async link() {
         const link = await links.to(found);
         return link.state === "live"
@@ -88,7 +90,7 @@ export function createFleetEvents(deps: {
         connected = false;
       },
       onEvent(event) {
-        positions.set(id, event.seq);
+        positions.set(found.sessionRoot, event.seq);
         tell(agent, event.kind, { ...event, gateway_seq: event.seq });
       },
     }).catch(() => {});
@@ -110,7 +112,15 @@ export function createFleetEvents(deps: {
       tell(agent, "agent_changed", { lifecycle_state: lifecycle.state });
     }
     // Of an agent that came while we looked everything is news, of an earlier one only what is to come.
-    if (!positions.has(id)) positions.set(id, first ? null : 0);
+    const root = agent.found?.sessionRoot;
+    if (root !== undefined && !positions.has(root)) positions.set(root, first ? null : 0);
+  }
+
+  /** Sessions that ended long ago come no more; one that went only for a moment is not told twice. */
+  function forget(agents: readonly KnownAgent[]): void {
+    if (positions.size <= mostPositions) return;
+    const roots = new Set(agents.map(({ found }) => found?.sessionRoot));
+    for (const root of [...positions.keys()]) if (!roots.has(root)) positions.delete(root);
   }
 
   const loop = createLoop({
@@ -131,6 +141,7 @@ export function createFleetEvents(deps: {
         seen.delete(id);
         tell(null, "agent_gone", { gone_agent_id: id });
       }
+      forget(agents);
       first = false;
       return lookEveryMs;
     },

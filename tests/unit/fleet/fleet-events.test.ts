@@ -4,19 +4,20 @@ import { createFleetEvents } from "../../../src/services/fleet/fleet-events.ts";
 import type { FleetStreamItem } from "../../../src/services/fleet/fleet-stream.ts";
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
-import { createGatewayBundle } from "../../support/gateway-bundle.ts";
+import { createGatewayBundle, type GatewayBundle } from "../../support/gateway-bundle.ts";
 
 /** The fleet of one agent whose gateway may be taken away and given back. */
 function setup() {
   const gateway = createGatewayBundle({ start: false });
   const agents: KnownAgent[] = [sampleKnown("worker")];
   let served = true;
+  let serving = gateway;
   const client = createGatewayClient({
     clock: gateway.clock,
     baseUrl: "http://127.0.0.1:4000",
     token: null,
     respectProxyEnvironment: false,
-    fetch: async (url, init) => gateway.app.fetch(new Request(url, init)),
+    fetch: async (url, init) => serving.app.fetch(new Request(url, init)),
   });
   const events = createFleetEvents({
     directory: createFakeDirectory(agents),
@@ -33,8 +34,9 @@ function setup() {
     gateway,
     agents,
     events,
-    serve: (now: boolean) => {
+    serve: (now: boolean, by: GatewayBundle = gateway) => {
       served = now;
+      serving = by;
     },
     read(after: string | null = null) {
       const items = events.follow({ after, signal: left.signal });
@@ -124,6 +126,34 @@ describe("what happens at all agents", () => {
       seq: (two.event as { gateway_seq?: number }).gateway_seq,
     });
   });
+
+  test("an agent launched again begins a new log: it is told from its beginning", async () => {
+    await using at = setup();
+    const reader = at.read();
+    await reader.next();
+    for (const text of ["one", "two", "three"]) {
+      const told = reader.next();
+      await at.gateway.queue.accept(submit(text));
+      await told;
+    }
+    at.serve(false);
+    at.agents[0] = sampleKnown("worker", { stopped: true });
+    const stopped = reader.next();
+    await at.gateway.clock.advance(1000);
+    expect(await stopped).toMatchObject({ event: { kind: "agent_changed" } });
+
+    await using later = createGatewayBundle({ start: false });
+    await later.queue.accept(submit("first of the new session"));
+    const again = sampleKnown("worker", { generationId: "generation-2" });
+    if (again.found) again.found = { ...again.found, sessionRoot: "/sessions/later" };
+    at.agents[0] = again;
+    at.serve(true, later);
+    const changed = reader.next();
+    await at.gateway.clock.advance(1000);
+    expect(await changed).toMatchObject({ event: { kind: "agent_changed", lifecycle_state: "active" } });
+    const rest = [await reader.next(), await reader.next()].map(({ event }) => event);
+    expect(rest).toMatchObject([{ kind: "gateway_connected" }, { kind: "accepted", gateway_seq: 1 }]);
+  }, 3000);
 
   test("agents that come, change and go are told", async () => {
     await using at = setup();

@@ -82,7 +82,8 @@ beforeAll(async () => {
   for (const mailbox of [ada, ben, cleo]) mailbox.close();
   root.close();
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+// Some hundred roots: on a busy disk that takes its time.
+afterAll(() => rmSync(folder, { recursive: true, force: true }), 60_000);
 
 async function run(act: string, path: string, kill?: Moment) {
   const trace = `${path}.trace`;

@@ -61,6 +61,65 @@ describe("an agent that runs already", () => {
     expect(environment).not.toMatch(/^SVC_(MANIFEST|AGENT|GATEWAY)/m);
   }, 60_000);
 
+  test("an idle pane is adopted for a headless agent, shows its turns, and is a shell again after stop", async () => {
+    await using lab = createCliLab();
+    await lab.startSession("work", ["/bin/sh"]);
+    const words = [
+      "agents",
+      "self",
+      "join",
+      "--agent-name",
+      "joined",
+      "--headless",
+      "--background",
+      "--json",
+    ];
+    const toolless = await lab.run("svc-mgr", words, await inside(lab));
+    expect(toolless.error()).toMatchObject({ error: "invalid_request" });
+    const joined = await lab.run("svc-mgr", [...words, "--tool", "demo"], await inside(lab));
+    expect(joined.stderr).toBe("");
+    const manifest = JSON.parse(readFileSync(String(joined.json()["manifest_path"]), "utf8"));
+    expect(manifest).toMatchObject({
+      backend: "demo_headless",
+      agent_launch_authority: { session_origin: "joined_tmux", posture_kind: "headless_launch_options" },
+    });
+    const single = ["agents", "single", "--agent-name", "joined"];
+    const turn = await lab.mgr(...single, "turn", "submit", "--prompt", "hello\nFAST", "--wait", "--json");
+    expect(turn.json()).toMatchObject({ status: "completed" });
+    const relaunch = await lab.mgr(...single, "relaunch", "--reconcile", "--json");
+    expect(relaunch.stderr).toBe("");
+    const second = await lab.mgr(...single, "turn", "submit", "--prompt", "again\nFAST", "--wait", "--json");
+    expect(second.json()).toMatchObject({ status: "completed" });
+    const stopped = await lab.mgr(...single, "stop", "--json");
+    expect(stopped.json()).toMatchObject({ success: true, surviving_pids: [] });
+    expect(await lab.sessions()).toEqual(["work"]);
+    await lab.tmux("send-keys", "-t", "=work:0.0", "echo it-is-$((40 + 2))", "Enter");
+    await until("a shell", async () =>
+      (await lab.tmux("capture-pane", "-p", "-t", "=work:0.0")).includes("it-is-42"),
+    );
+  }, 60_000);
+
+  test("a pane where something runs is not adopted for a headless agent", async () => {
+    await using lab = createCliLab();
+    await lab.startSession("work", ["sh", "-c", "sleep 600; exit"]);
+    const words = [
+      "agents",
+      "self",
+      "join",
+      "--agent-name",
+      "joined",
+      "--headless",
+      "--tool",
+      "demo",
+      "--json",
+    ];
+    const joined = await lab.run("svc-mgr", words, await inside(lab));
+    expect(joined.error()).toMatchObject({
+      error: "precondition_failed",
+      detail: expect.stringContaining("sleep"),
+    });
+  }, 30_000);
+
   test("with its arguments told can be launched again in its pane", async () => {
     await using lab = createCliLab();
     const log = join(lab.folder, "agent.log");

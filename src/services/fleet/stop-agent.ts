@@ -1,6 +1,7 @@
 import type { Manifest } from "../../protocol/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import { backendFacts } from "../agent/backends.ts";
+import { turnIndexOf } from "../headless/chat-session.ts";
 import { stopTurns } from "../headless/stop-turns.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { forgetSession } from "../sessions/join.ts";
@@ -8,6 +9,7 @@ import type { LaunchTool } from "../sessions/launch-tools.ts";
 import { endTree } from "../sessions/process-tree.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
+import { respawnShell } from "../terminal/tmux-launch.ts";
 import { type GatewayStop, type StopGatewayDeps, stopGateway } from "./stop-gateway.ts";
 
 export interface AgentStop {
@@ -46,7 +48,8 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
   const headless = backendFacts(manifest.backend).headless;
   const interruptedTurns = headless ? await stopTurns(deps, sessionRoot) : [];
   const joined = manifest.agent_launch_authority.session_origin === "joined_tmux";
-  const ended = joined ? await endProgram(deps, manifest) : await endTerminal(deps, manifest);
+  const ranTurns = headless && (interruptedTurns.length > 0 || turnIndexOf(manifest) > 0);
+  const ended = joined ? await endProgram(deps, manifest, { ranTurns }) : await endTerminal(deps, manifest);
   const recordStopped =
     agent.record?.lifecycle.state !== "stopped" &&
     (await deps.registry.markStopped(manifest.agent_id, manifest.registry_generation_id, "operator_stop"));
@@ -55,14 +58,22 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
 
 type Ended = Pick<AgentStop, "endedProcesses" | "survivingPids" | "sessionEnded">;
 
-/** Ends the tool's processes in the pane of a joined agent, and what its session published of it. */
-async function endProgram(deps: StopAgentDeps, manifest: Manifest): Promise<Ended> {
+/**
+ * Ends the tool's processes in the pane of a joined agent, and what its session published of it. A pane that turns were
+ * run in gets a shell again.
+ */
+async function endProgram(
+  deps: StopAgentDeps,
+  manifest: Manifest,
+  { ranTurns }: { ranTurns: boolean },
+): Promise<Ended> {
   const tmux = deps.tmuxFor(manifest.tmux.socket);
   const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
   const tool = deps.tools.find((one) => one.tool === manifest.tool);
   const program = pane && (await deps.processes.tree(pane.panePid)).find((one) => tool?.occupies(one));
   const tree = program ? await endTree(deps, program.pid, agentGraceMs) : { ended: 0, surviving: [] };
   await forgetSession(tmux, manifest);
+  if (pane && ranTurns) await respawnShell(tmux, pane.paneId);
   return { endedProcesses: tree.ended, survivingPids: tree.surviving, sessionEnded: false };
 }
 

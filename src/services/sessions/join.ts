@@ -7,10 +7,18 @@ import type { Processes, ProcessFacts } from "../../system/processes.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { folderOfPane } from "../terminal/tmux-screen.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
-import type { LaunchedSession } from "./launch.ts";
+import { headlessTool, refuseBusyPane } from "./join-headless.ts";
+import type { HeadlessWish, LaunchedSession } from "./launch.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore } from "./manifest.ts";
-import { checkedAgentId, checkedName, defaultAgentId, localInteractive, newSessionId } from "./names.ts";
+import {
+  checkedAgentId,
+  checkedName,
+  defaultAgentId,
+  headlessBackend,
+  localInteractive,
+  newSessionId,
+} from "./names.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { sessionPaths, sessionRootOf } from "./roots.ts";
@@ -29,6 +37,8 @@ export interface JoinRequest {
   launchArgs?: readonly string[] | undefined;
   /** Absolute. Default: where its pane works. */
   workdir?: string | undefined;
+  /** The pane is idle, and turns of `tool` will be run and shown there; its shell ends with the first. */
+  headless?: HeadlessWish | undefined;
 }
 
 export interface JoinDeps {
@@ -46,10 +56,10 @@ export interface JoinDeps {
 }
 
 /**
- * Adopts an agent that already runs, without touching its window: manifest, gateway folder, what its tmux session
+ * Adopts an agent that already runs, or an idle pane for a headless one, without touching its window: manifest, gateway folder, what its tmux session
  * publishes, registry record, in this order. All or nothing. Throws ServiceError: `invalid_request` for a bad name
  * or tool, `not_found` when there is no such session or window 0, `conflict` when the name or the session is taken,
- * `precondition_failed` when no known tool or more than one runs there.
+ * `precondition_failed` when no known tool or more than one runs there, or when a pane for a headless agent is not idle.
  */
 export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<LaunchedSession> {
   const { files, ids, clock, tmux, registry, manifests } = deps;
@@ -58,14 +68,15 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<L
   const pane = await findPane(tmux, request.tmuxSession);
   await refuseTakenName(deps, agentName, agentId);
   await refuseManaged(deps, request.tmuxSession);
-  const { tool, process } = chooseAgent(
-    await deps.processes.tree(pane.panePid),
-    deps.tools,
-    request.tool ?? null,
-    request.tmuxSession,
-  );
-  const sessionId = newSessionId(localInteractive, clock.nowMs(), ids);
-  const sessionRoot = sessionRootOf(deps.runtimeRoot, localInteractive, sessionId);
+  const tree = await deps.processes.tree(pane.panePid);
+  const { headless } = request;
+  const { tool, process } = headless
+    ? { tool: headlessTool(deps.tools, request.tool), process: null }
+    : chooseAgent(tree, deps.tools, request.tool ?? null, request.tmuxSession);
+  if (headless) refuseBusyPane(tree, deps.processes.selfPid(), request.tmuxSession);
+  const backend = headless ? headlessBackend(tool.tool) : localInteractive;
+  const sessionId = newSessionId(backend, clock.nowMs(), ids);
+  const sessionRoot = sessionRootOf(deps.runtimeRoot, backend, sessionId);
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const [program, ...first] = tool.command;
   const manifest: Manifest = buildManifest({
@@ -88,8 +99,9 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<L
       paneId: pane.paneId,
       socket: tmux.socket ?? null,
     },
-    agentPid: process.pid,
-    joined: { posture: request.launchArgs === undefined ? "unavailable" : "tui_launch_options" },
+    agentPid: process?.pid ?? null,
+    ...(headless ? { headless: { ...headless, backend, life: ids.uuid() } } : {}),
+    joined: { posture: postureOf(request) },
   });
   const session = { manifest, manifestPath, sessionRoot };
   try {
@@ -107,6 +119,11 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<L
     await forgetSession(tmux, manifest).catch(() => {});
     throw error;
   }
+}
+
+function postureOf({ headless, launchArgs }: JoinRequest) {
+  if (headless) return "headless_launch_options";
+  return launchArgs === undefined ? "unavailable" : "tui_launch_options";
 }
 
 /** Takes back what adopting an agent made its tmux session publish. */

@@ -37,7 +37,7 @@ export interface ManifestFacts {
     reasoningLevel: number | undefined;
   };
   /** Set for an agent that we did not start: whether we know how to start it again (posture). */
-  joined?: { posture: "tui_launch_options" | "unavailable" };
+  joined?: { posture: "tui_launch_options" | "headless_launch_options" | "unavailable" };
 }
 
 /** Where the agent's pane is. */

@@ -152,6 +152,11 @@ export function createLauncher(deps: {
   };
 }
 
+/** Ends what runs in the pane and starts the person's own shell there. */
+export async function respawnShell(tmux: Tmux, paneId: string): Promise<void> {
+  await tmux.run(["respawn-pane", "-k", "-t", paneId, "--", "/bin/sh", "-c", fallBack]);
+}
+
 function windowOption(session: string, name: string, value: string): string[] {
   return ["set-option", "-w", "-t", exactWindow(session), name, value];
 }
@@ -186,11 +191,10 @@ export function launchScript(path: string, program: PaneProgram): string {
   ].join("\n");
 }
 
-const fallingBack = [
-  `printf '\\n[the agent ended with exit status %s]\\n' "$?"`,
-  // tmux sets SHELL in every pane.
-  'exec "$SHELL" -l',
-];
+/** tmux sets SHELL in every pane. */
+const fallBack = 'exec "$SHELL" -l';
+
+const fallingBack = [`printf '\\n[the agent ended with exit status %s]\\n' "$?"`, fallBack];
 
 /**
  * Nothing of a person's is begun in such a pane, since the next program takes it without asking; and no key of

@@ -7,12 +7,20 @@ import { joinFlags, readJoinFlags } from "../../join-flags.ts";
 import { toLaunchAnswer } from "../../launch-answer.ts";
 import { openWorld } from "../../world.ts";
 
+const plainTurns = {
+  displayStyle: "plain",
+  displayDetail: "concise",
+  model: undefined,
+  reasoningLevel: undefined,
+};
+
 export default command({
   name: "join",
   description: "adopt the agent that runs in window 0 of this tmux session, and start its gateway",
   examples: [
     "svc-mgr agents self join --agent-name worker",
     "svc-mgr agents self join --agent-name worker --launch-args=--model --launch-args=sonnet",
+    "svc-mgr agents self join --agent-name batch --headless --tool claude",
   ],
   args: {
     "agent-name": {
@@ -23,6 +31,11 @@ export default command({
     },
     ...joinFlags,
     background: { type: "boolean", description: "run the gateway as a process of its own, without a window" },
+    headless: {
+      type: "boolean",
+      description:
+        "run turns of --tool in that window, which must be idle; its shell ends with the first turn",
+    },
     "no-gateway": { type: "boolean", description: "start no gateway" },
   },
   async run({ args, inherited, io }) {
@@ -33,6 +46,7 @@ export default command({
     const session = await joinAgent(world, {
       ...readJoinFlags(args, io),
       agentName: args["agent-name"],
+      headless: args.headless ? plainTurns : undefined,
       tmuxSession: await sessionOfPane(world.tmux, pane),
     });
     if (args["no-gateway"]) return toLaunchAnswer(session, null, null);

@@ -6,6 +6,7 @@ import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes, StreamedProcess } from "../../system/processes.ts";
 import { createOutputPump, type OutputPump } from "./bridge-output.ts";
+import { renderTurnStart } from "./display.ts";
 import { endProvider } from "./end-provider.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
 import { openTurn, type TurnDirectory } from "./turn-directory.ts";
@@ -65,6 +66,8 @@ export function createBridge(deps: BridgeDeps): Bridge {
     // Looked for after the claim: an interrupt that came before it must keep the tool from being started.
     if (at.interrupt()) return settle(at, null, { error: "interrupted before the tool was started" });
     const { prompt, session, model, executable, args, role_prompt, working_directory } = request;
+    const display = { style: request.display_style, detail: request.display_detail };
+    deps.show(renderTurnStart({ turnIndex: request.turn_index, prompt }, display));
     const pump = createOutputPump({ ...deps, request, provider, paths: at.paths });
     try {
       const command = provider.command({

@@ -24,12 +24,16 @@ export function renderEvent(event: CanonicalEvent, { style, detail }: Display): 
   return `${colours[parts.colour]}${fancyMarks[event.kind] ?? ""}${text}${colours.none}\n`;
 }
 
-/** The line that opens a turn in the pane. */
+/** More of a prompt is of no use to whoever looks at a pane. */
+const shownPrompt = 16_384;
+
+/** The line that opens a turn in the pane, with the beginning of its prompt. */
 export function renderTurnStart(
-  { turnIndex, prompt }: { turnIndex: number; prompt: string },
+  { turnIndex, prompt: whole }: { turnIndex: number; prompt: string },
   { style, detail }: Display,
 ): string {
   if (style === "json") return "";
+  const prompt = whole.slice(0, shownPrompt);
   const characters = [...toDisplayText(prompt).replace(/\s+/g, " ").trim()];
   const shown =
     detail === "detail" || characters.length <= 200 ? prompt : `${characters.slice(0, 199).join("")}…`;

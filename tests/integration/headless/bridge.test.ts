@@ -60,7 +60,8 @@ describe("the bridge", () => {
     expect(readFileSync(turn.paths.exitCode, "utf8")).toBe("0\n");
     expect(await lab.bridge.run(turn.paths.folder)).toBe("refused");
     expect(lab.runs()).toBe(1);
-    expect(lab.shown.join("")).toContain("hello");
+    expect(lab.shown.join("")).toStartWith("\nturn 1: hello\n");
+    expect(lab.shown.join("")).toContain("You said: hello");
   });
 
   test("two bridges of one turn run it once", async () => {

@@ -63,6 +63,11 @@ test("a turn opens with its prompt, cut to one line when concise", () => {
   expect(renderTurnStart(start, plain)).toMatch(/^\nturn 3: first second x{186}…\n$/);
   expect(renderTurnStart(start, { style: "plain", detail: "detail" })).toContain("first\nsecond");
   expect(renderTurnStart(start, { style: "json", detail: "concise" })).toBe("");
+  const huge = renderTurnStart(
+    { turnIndex: 3, prompt: "x".repeat(8_000_000) },
+    { style: "plain", detail: "detail" },
+  );
+  expect(huge.length).toBeLessThan(20_000);
 });
 
 describe("no control character of a tool reaches the terminal", () => {

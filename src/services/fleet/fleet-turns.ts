@@ -1,4 +1,5 @@
 import type { TurnHandle, TurnInterruption, TurnSubmission } from "../../protocol/coordinator.ts";
+import type { RequestRecord } from "../../protocol/gateway.ts";
 import type { TurnEvents, TurnStatusRecord } from "../../protocol/turns.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
@@ -21,7 +22,7 @@ import type { Links } from "./links.ts";
 export interface FleetTurns {
   /**
    * Begins a turn, through a gateway that is started when none serves the agent. Throws `conflict` while another runs
-   * or waits, `unavailable` when the agent cannot work.
+   * or waits and when no conversation is pinned that it should go on with, `unavailable` when the agent cannot work.
    */
   submit(ref: string, submission: TurnSubmission): Promise<Answer<TurnHandle>>;
   /** Throws `not_found` for an unknown turn, as do the two below. */
@@ -53,6 +54,8 @@ const lookEveryMs = 15;
 
 export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
   const { directory, links, clock, files } = deps;
+  /** Sessions whose next turn is being begun. */
+  const beginning = new Set<string>();
 
   function open(ref: string) {
     const known = directory.resolve(ref);
@@ -98,55 +101,79 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
     }
   }
 
-  async function awaitBegun(opened: ReturnType<typeof open>, turnId: string): Promise<number | null> {
+  /** The number of the turn, or null while it waits. Throws when its request is over and there is no turn. */
+  async function awaitBegun(
+    opened: ReturnType<typeof open>,
+    client: GatewayClient,
+    { turnId, requestId }: { turnId: string; requestId: string },
+  ): Promise<number | null> {
     const deadlineMs = clock.monotonicMs() + beginMs;
     for (;;) {
+      const reply = await client.call("readRequest", { params: { request_id: requestId } });
       const index = opened.turns.find(turnId)?.request()?.turn_index;
       if (index !== undefined) return index;
+      if (reply.kind === "ok") refuseUnlessWaiting(reply.body);
       if (clock.monotonicMs() >= deadlineMs) return null;
       await sleep(clock, lookEveryMs);
     }
   }
 
+  async function begin(
+    opened: ReturnType<typeof open>,
+    { prompt, chat_session, execution }: TurnSubmission,
+  ): Promise<Answer<TurnHandle>> {
+    const { agent, trackedId } = opened;
+    const name = agent.manifest.agent_name;
+    const active = await activeTurn(opened);
+    if (active) throw new ServiceError("conflict", `turn ${active.turnId} of "${name}" is running`);
+    const client = await clientOf(agent);
+    const status = await client.call("status", {});
+    if (status.kind !== "ok") return refusalOf(status);
+    if (status.body.queue_depth > 0) {
+      throw new ServiceError("conflict", `${status.body.queue_depth} requests of "${name}" wait or run`);
+    }
+    const turn_id = `turn-${deps.ids.hex(6)}`;
+    const payload = {
+      prompt,
+      turn_id,
+      ...(chat_session ? { chat_session } : {}),
+      ...(execution ? { execution } : {}),
+    };
+    const accepted = await client.call("submitRequest", { body: { kind: "submit_prompt", payload } });
+    if (accepted.kind !== "ok") {
+      links.doubt(agent);
+      return refusalOf(accepted);
+    }
+    const { request_id } = accepted.body;
+    const turn_index = await awaitBegun(opened, client, { turnId: turn_id, requestId: request_id });
+    const body: TurnHandle = {
+      success: true,
+      tracked_agent_id: trackedId,
+      turn_id,
+      turn_index,
+      status: "active",
+      detail: `request ${request_id} of its gateway`,
+    };
+    return { kind: "done", body };
+  }
+
   return {
-    async submit(ref, { prompt, chat_session, execution }) {
+    async submit(ref, submission) {
       const opened = open(ref);
-      const { agent, trackedId } = opened;
-      const name = agent.manifest.agent_name;
-      const { state } = agent.record.lifecycle;
+      const { manifest, record, sessionRoot } = opened.agent;
+      const { state } = record.lifecycle;
       if (state === "stopped" || state === "retired") {
-        throw new ServiceError("unavailable", `"${name}" is ${state}`);
+        throw new ServiceError("unavailable", `"${manifest.agent_name}" is ${state}`);
       }
-      const active = await activeTurn(opened);
-      if (active) throw new ServiceError("conflict", `turn ${active.turnId} of "${name}" is running`);
-      const client = await clientOf(agent);
-      const status = await client.call("status", {});
-      if (status.kind !== "ok") return refusalOf(status);
-      if (status.body.queue_depth > 0) {
-        throw new ServiceError("conflict", `${status.body.queue_depth} requests of "${name}" wait or run`);
+      if (beginning.has(sessionRoot)) {
+        throw new ServiceError("conflict", `another turn of "${manifest.agent_name}" is just beginning`);
       }
-      const turn_id = `turn-${deps.ids.hex(6)}`;
-      const payload = {
-        prompt,
-        turn_id,
-        ...(chat_session ? { chat_session } : {}),
-        ...(execution ? { execution } : {}),
-      };
-      const accepted = await client.call("submitRequest", { body: { kind: "submit_prompt", payload } });
-      if (accepted.kind !== "ok") {
-        links.doubt(agent);
-        return refusalOf(accepted);
+      beginning.add(sessionRoot);
+      try {
+        return await begin(opened, submission);
+      } finally {
+        beginning.delete(sessionRoot);
       }
-      const turn_index = await awaitBegun(opened, turn_id);
-      const body: TurnHandle = {
-        success: true,
-        tracked_agent_id: trackedId,
-        turn_id,
-        turn_index,
-        status: "active",
-        detail: `request ${accepted.body.request_id} of its gateway`,
-      };
-      return { kind: "done", body };
     },
     read: async (ref, turnId) => (await openTurn(ref, turnId)).record,
     async events(ref, turnId, page) {
@@ -172,4 +199,12 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
       };
     },
   };
+}
+
+/** A request that is over without a turn began none: nobody could follow it. */
+function refuseUnlessWaiting({ state, error_detail }: RequestRecord): void {
+  if (state === "accepted" || state === "running") return;
+  const why = error_detail ?? `its request is ${state}`;
+  const lacksChat = why.startsWith("missing_current_chat_session");
+  throw new ServiceError(state === "failed" && !lacksChat ? "unavailable" : "conflict", why);
 }

@@ -16,7 +16,12 @@ import { createScratch } from "../../support/scratch.ts";
 const at_utc = "2026-11-21T04:47:00.000+00:00";
 
 function setup(
-  options: { link?: "live" | FleetLink; attach?: (client: GatewayClient) => GatewayClient } = {},
+  options: {
+    link?: "live" | FleetLink;
+    attach?: (client: GatewayClient) => GatewayClient;
+    /** Why the gateway's request fails before its turn begins. */
+    fails?: string;
+  } = {},
 ) {
   const scratch = createScratch();
   const system = createSystem();
@@ -30,7 +35,11 @@ function setup(
     fetch: async (url, init) => {
       const reply = await gateway.app.fetch(new Request(url, init));
       // What a gateway would do with the request: begin its turn.
-      if (init.method === "POST" && reply.ok) {
+      if (init.method === "GET" && url.includes("/v1/requests/") && options.fails !== undefined) {
+        const record = (await reply.json()) as object;
+        return Response.json({ ...record, state: "failed", error_detail: options.fails });
+      }
+      if (init.method === "POST" && reply.ok && options.fails === undefined) {
         const { payload } = JSON.parse(String(init.body)) as { payload: { turn_id: string } };
         begin(payload.turn_id, 7);
       }
@@ -153,6 +162,27 @@ describe("a turn of a headless agent", () => {
     other.saveResult(ended);
     await at.gateway.queue.accept({ kind: "submit_prompt", payload: { prompt: "waits" } });
     await expect(at.turns.submit("batch", { prompt: "x" })).rejects.toMatchObject({ reason: "conflict" });
+  });
+
+  test("is begun once by two callers of the same moment: the other is refused", async () => {
+    await using at = setup({ link: "live" });
+    const answers = await Promise.allSettled(
+      ["one", "two"].map((prompt) => at.turns.submit("batch", { prompt })),
+    );
+    expect(answers).toMatchObject([
+      { status: "fulfilled" },
+      { status: "rejected", reason: { reason: "conflict" } },
+    ]);
+    expect(at.gateway.queue.list({ limit: 5 })).toHaveLength(1);
+  });
+
+  test.each([
+    { fails: "missing_current_chat_session: none is pinned", reason: "conflict" },
+    { fails: "the tmux session is gone", reason: "unavailable" },
+  ])("is no turn when its request fails before it begins ($reason: $fails)", async ({ fails, reason }) => {
+    await using at = setup({ link: "live", fails });
+    const submission = { prompt: "x", chat_session: { mode: "current" } } as const;
+    await expect(at.turns.submit("batch", submission)).rejects.toMatchObject({ reason, message: fails });
   });
 
   test("is read from its directory; one whose runner has died gets its end first", async () => {

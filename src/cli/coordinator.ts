@@ -101,15 +101,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const app = createCoordinatorApp({
     services: {
       view: createFleetView({
-        directory,
-        links,
-        liveness,
-        terminals,
-        files,
-        clock,
-        processes,
-        tools,
-        tmuxFor,
+        ...settling,
+        ...{ directory, links, liveness, terminals, tools, tmuxFor },
       }),
       work: createFleetWork({ directory, links, terminals, turns, stopping: world, clock, ids }),
       turns,

@@ -14,6 +14,7 @@ import { type Answer, refusalOf } from "./answer.ts";
 import { type Directory, openedAgent } from "./directory.ts";
 import type { GatewayClient } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
+import { createRunningTurn } from "./running-turn.ts";
 
 /**
  * The durable turns of headless agents: the gateway of an agent runs them, their directories are the only record
@@ -56,6 +57,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
   const { directory, links, clock, files } = deps;
   /** Sessions whose next turn is being begun. */
   const beginning = new Set<string>();
+  const runningTurn = createRunningTurn(deps);
 
   function open(ref: string) {
     const known = directory.resolve(ref);
@@ -80,13 +82,6 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
     const record = reader.read(turnId);
     if (!record) throw new ServiceError("not_found", "no turn with this id");
     return { record, reader };
-  }
-
-  async function activeTurn({ turns }: ReturnType<typeof open>) {
-    for (const turn of turns.list(5)) {
-      if (!turn.result() && !(await settleTurn(deps, turn))) return turn;
-    }
-    return null;
   }
 
   async function clientOf(agent: ReturnType<typeof open>["agent"]): Promise<GatewayClient> {
@@ -124,7 +119,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
   ): Promise<Answer<TurnHandle>> {
     const { agent, trackedId } = opened;
     const name = agent.manifest.agent_name;
-    const active = await activeTurn(opened);
+    const active = await runningTurn(opened.agent);
     if (active) throw new ServiceError("conflict", `turn ${active.turnId} of "${name}" is running`);
     const client = await clientOf(agent);
     const status = await client.call("status", {});
@@ -188,7 +183,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
     async interrupt(ref) {
       const opened = open(ref);
       const { trackedId } = opened;
-      const turn = await activeTurn(opened);
+      const turn = await runningTurn(opened.agent);
       if (!turn) return { success: true, tracked_agent_id: trackedId, detail: "no turn is running" };
       const outcome = await interruptTurn(deps, turn, "gateway");
       return {

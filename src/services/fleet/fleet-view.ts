@@ -11,10 +11,8 @@ import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { MailResolveLive } from "../../protocol/mail.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import type { HeadlessChatSession } from "../../protocol/turns.ts";
-import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
-import type { Files } from "../../system/files.ts";
-import type { Processes } from "../../system/processes.ts";
+import type { SettleDeps } from "../headless/settle-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createTurnReader } from "../headless/turn-reader.ts";
 import { bindingOf } from "../mail/binding.ts";
@@ -32,6 +30,7 @@ import { isProgramPresent, readTurns } from "./observe-agent.ts";
 import { offlineStatus } from "./offline-status.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
 import { toAgentGateway, toAgentState } from "./projection.ts";
+import { createRunningTurn } from "./running-turn.ts";
 
 /**
  * What can be seen of all agents. Each method but `list` throws `not_found` and `ambiguous` for its `ref`, and
@@ -50,15 +49,12 @@ export interface FleetView {
   resolveLive(ref: string): Promise<MailResolveLive>;
 }
 
-export interface FleetViewDeps {
+export interface FleetViewDeps extends SettleDeps {
   directory: Directory;
   links: Links;
   liveness: Liveness;
   /** What terminals without a gateway show. */
   terminals: Pick<PassiveTerminals, "state">;
-  files: Files;
-  clock: Clock;
-  processes: Processes;
   tools: readonly LaunchTool[];
   tmuxFor: (socket: string | undefined) => Tmux;
 }
@@ -79,6 +75,7 @@ const probeTimeoutMs = 2000;
 /** Reads through the live gateway of an agent; of one without, what tmux and the files of its session tell. */
 export function createFleetView(deps: FleetViewDeps): FleetView {
   const { directory, links, liveness, files } = deps;
+  const runningTurn = createRunningTurn(deps);
 
   async function identityOf(agent: KnownAgent): Promise<AgentIdentity> {
     const alive = await liveness.of(agent.record);
@@ -112,6 +109,7 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
     const agent = openedAgent(known);
     const { manifest, manifestPath, sessionRoot, record } = agent;
     const headless = known.identity.transport === "headless";
+    if (headless) await runningTurn(agent);
     const diagnostics: AgentDiagnostic[] = [];
     const [alive, link] = await Promise.all([liveness.of(record), links.to(agent)]);
     const asked = link.state === "live" ? await ask(link.client, headless) : null;
@@ -197,6 +195,7 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
       const agent = openedAgent(known);
       const { tracked_agent_id, transport } = known.identity;
       if (transport === "headless") {
+        await runningTurn(agent);
         return { tracked_agent_id, entries: toHeadlessHistory(readerOf(agent).list(limit)) };
       }
       const { terminal } = await look(ref);

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { type AgentLiveness, AgentState, AgentStateDetail } from "../../../src/protocol/agents.ts";
+import type { TurnRequest } from "../../../src/protocol/turn-files.ts";
 import { createFleetView } from "../../../src/services/fleet/fleet-view.ts";
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import type { FleetLink } from "../../../src/services/fleet/links.ts";
+import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
+import { toTimestamp } from "../../../src/system/clock.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
 import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
@@ -25,9 +28,11 @@ function setup({ link = noLink, alive = "alive", seen = true, programs = true }:
     fetch: async (url, init) => gateway.app.fetch(new Request(url, init)),
   });
   const looked: string[] = [];
+  const batch = sampleKnown("batch", { headless: true });
+  if (batch.found) batch.found = { ...batch.found, sessionRoot: scratch.folder };
   const view = createFleetView({
     directory: createFakeDirectory([
-      sampleKnown("batch", { headless: true }),
+      batch,
       sampleKnown("old", { stopped: true }),
       sampleKnown("worker"),
       { ...sampleKnown("lost"), found: null, problem: "its manifest is gone" },
@@ -47,7 +52,9 @@ function setup({ link = noLink, alive = "alive", seen = true, programs = true }:
     },
     files: scratch.files,
     clock: gateway.clock,
-    processes: { tree: async () => [] } as never,
+    processes: { tree: async () => [], alive: () => false } as never,
+    locks: { hold: async <T>(_: string, work: () => Promise<T>) => work() } as never,
+    providerOf: () => null,
     tools: [],
     tmuxFor: () =>
       ({
@@ -58,12 +65,39 @@ function setup({ link = noLink, alive = "alive", seen = true, programs = true }:
     view,
     looked,
     gateway,
+    turns: createTurnDirectories({ files: scratch.files, sessionRoot: scratch.folder }),
     async [Symbol.asyncDispose]() {
       await gateway[Symbol.asyncDispose]();
       scratch[Symbol.dispose]();
     },
   };
 }
+
+const request: TurnRequest = {
+  schema_version: 1,
+  turn_id: "turn-1",
+  turn_index: 1,
+  tracked_agent_id: "session-batch",
+  request_id: null,
+  requested_at_utc: "2026-11-21T04:47:00.000+00:00",
+  life: null,
+  tool: "demo",
+  executable: "/bin/demo",
+  args: [],
+  working_directory: "/",
+  role_prompt: null,
+  prompt: "hello",
+  session: { mode: "new" },
+  model: null,
+  display_style: "plain",
+  display_detail: "concise",
+};
+const launched = {
+  runner_start: null,
+  child_pid: null,
+  child_start: null,
+  launched_at_utc: "2026-11-21T04:47:00.000+00:00",
+};
 
 const healthOf = (state: AgentState) => state.gateway?.gateway_health ?? null;
 const kindsOf = (state: AgentState) => state.diagnostics.map(({ kind }) => kind);
@@ -138,6 +172,23 @@ describe("what an agent is doing", () => {
       principal_id: "SVC-worker",
       address: "worker@svc.localhost",
     });
+  });
+
+  test.each([
+    { id: "whose runner is gone", claimed: true },
+    { id: "that no gateway is there to begin", claimed: false },
+  ])("a turn $id does not run any more", async ({ claimed }) => {
+    await using at = setup();
+    const turn = at.turns.create({ ...request, requested_at_utc: toTimestamp(at.gateway.clock.nowMs()) });
+    expect((await at.view.state("batch")).turn.phase).toBe("active");
+    if (claimed) turn.saveProcess({ ...launched, runner_pid: 1 });
+    await at.gateway.clock.advance(10_000);
+    const state = await at.view.state("batch");
+    expect([state.turn.phase, state.last_turn]).toMatchObject([
+      "ready",
+      { result: "known_failure", turn_id: "turn-1" },
+    ]);
+    expect((await at.view.history("batch", 5)).entries).toMatchObject([{ turn_phase: "ready" }]);
   });
 
   test("a terminal is watched by us only while no gateway does and its session lives", async () => {

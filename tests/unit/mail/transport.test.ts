@@ -204,7 +204,7 @@ describe("mail on disk", () => {
       rmSync(join(lab.path, "mailboxes", at("ada"), name), { force: true });
     }
     // What was answered still is: the answer says so.
-    expect(await list(ada)).toEqual(before);
+    expect(await list(lab.mailbox("ada"))).toEqual(before);
     expect(before.map((mail) => `${mail.subject} ${mail.read} ${mail.answered}`)).toEqual([
       "Re: Self false false",
       "Self true true",

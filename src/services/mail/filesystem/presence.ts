@@ -24,7 +24,7 @@ export interface Presence {
    * where much was: others work in between, and whoever asks meanwhile waits for it too.
    */
   caughtUp<T>(work: (now: Present) => T): Promise<T>;
-  /** What still waits is refused with `transport_failed`. */
+  /** Whatever comes after it, or still waits, is refused with `transport_failed`. */
   close(): void;
 }
 
@@ -49,6 +49,7 @@ export function createPresence(
    * as this registration's only when it says so, or when it can be claimed while no registration changes.
    */
   function registered(): Present {
+    if (closed) throw new ServiceError("transport_failed", `the mailbox ${address} has been closed`);
     const row = owned();
     settleArtifacts(files, root, catalog);
     const path = join(mailboxFolder(root, row), stateFileName);
@@ -96,7 +97,6 @@ export function createPresence(
       for (;;) {
         // One step between two pauses, however many wait.
         while (pause) await pause;
-        if (closed) throw new ServiceError("transport_failed", `the mailbox ${address} was closed meanwhile`);
         const { row, state } = registered();
         if (seedStep({ files, root, catalog, state, registration: row })) return work({ row, state });
         pause = new Promise<void>(afterThisTurn).then(() => {

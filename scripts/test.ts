@@ -38,6 +38,12 @@ const groups: Group[] = [
   { name: "stories", files: story, needsExecutables: true },
 ].filter((group) => group.files.length > 0);
 
+// Before the clocks of the tests run: it takes a minute where it was never installed.
+if (files.some((path) => readFileSync(join(repositoryRoot, path), "utf8").includes("support/cyrus/"))) {
+  const { installCyrus } = await import("../tests/support/cyrus/install.ts");
+  await installCyrus();
+}
+
 // A home, a temporary folder and tmux sockets of their own: a test sees nothing of the user's, and what it
 // leaves behind is found.
 const playground = mkdtempSync(join(tmpdir(), "svc-test-"));

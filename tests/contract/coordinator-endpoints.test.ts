@@ -168,9 +168,11 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     const status = async (init: RequestInit) =>
       (await call(name, (good) => ({ ...good, ...init }))).reply.status;
     expect(await status({ body: JSON.stringify({ ...calls[name].body, surprise: 1 }) })).toBe(422);
-    for (const body of ["{", "", "[]", "5", "null", '"text"']) {
+    for (const body of ["{", "[]", "5", "null", '"text"']) {
       expect([body, await status({ body })]).toEqual([body, 422]);
     }
+    // No field of a remote attach is needed.
+    expect(await status({ body: "" })).toBe(name === "attachAgentGateway" ? 501 : 422);
     expect(await status({ body: "x", headers: { "content-type": "text/plain" } })).toBe(415);
   });
 
@@ -249,6 +251,20 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     await using http = open((request) => bundle.app.fetch(request));
     expect((await http.request(`${worker}/history?${query}`)).status).toBe(422);
     expect(bundle.asked).toEqual([]);
+  });
+
+  test("a remote attach is not offered without a body either", async () => {
+    await using bundle = createCoordinatorBundle();
+    await using http = open((request) => bundle.app.fetch(request));
+    for (const [ref, status] of [
+      ["worker", 501],
+      ["nobody", 404],
+    ] as const) {
+      const reply = await http.request(`/svc/agents/${ref}/gateway/attach`, { method: "POST" });
+      expect([ref, reply.status]).toEqual([ref, status]);
+    }
+    const bad = await http.request(`${worker}/gateway/attach`, json({ more: 1 }));
+    expect(bad.status).toBe(422);
   });
 
   test("a path that cannot be decoded names nothing", async () => {

@@ -45,7 +45,7 @@ export const agentRoutes = ({
       response: repliesOf(endpoints.agentGateway),
     })
     .post(endpoints.attachAgentGateway.path, ({ params }) => notOffered(view, params.agent_ref, "attach"), {
-      parse: "limitedJson",
+      parse: "limitedJsonOrNone",
       body: endpoints.attachAgentGateway.body,
       response: repliesOf(endpoints.attachAgentGateway),
     })

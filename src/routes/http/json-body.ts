@@ -4,16 +4,19 @@ import { maxBodyBytes } from "./gate.ts";
 
 /**
  * The parser `limitedJson` that every route with a body names: counts what really arrives, since a chunked body
- * tells no length beforehand.
+ * tells no length beforehand. `limitedJsonOrNone` reads no body at all as one without fields.
  */
-export const jsonBody = new Elysia({ name: "json-body" }).parser("limitedJson", async ({ request }) => {
-  const text = await readLimited(request);
+export const jsonBody = new Elysia({ name: "json-body" })
+  .parser("limitedJson", async ({ request }) => parse(await readLimited(request)))
+  .parser("limitedJsonOrNone", async ({ request }) => parse((await readLimited(request)) || "{}"));
+
+function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     throw new ParseError(error as Error);
   }
-});
+}
 
 async function readLimited(request: Request): Promise<string> {
   if (request.headers.has("content-length")) return request.text();

@@ -119,7 +119,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
             mode: "safe",
           }),
       }),
-      forward: createForward({ directory, links, clock }),
+      forward: createForward({ directory, links, clock, streams: events.following }),
       events,
       server: {
         instance: current,

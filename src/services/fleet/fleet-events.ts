@@ -8,6 +8,8 @@ import { followEvents } from "./follow-events.ts";
 import type { Links } from "./links.ts";
 
 export interface FollowedFleet extends FleetEvents {
+  /** How many gateways are followed now, each over a connection of its own. */
+  following(): number;
   stop(): Promise<void>;
 }
 
@@ -219,6 +221,7 @@ export function createFleetEvents(deps: {
         leave();
       }
     },
+    following: () => followers.size,
     async stop() {
       closed.abort();
       cancelLinger();

@@ -8,8 +8,8 @@ import type { Links } from "./links.ts";
 export interface Forward {
   /**
    * The gateway's answer, status and body as they are. Throws `not_found`, `ambiguous`, and `unavailable` when no
-   * live gateway serves the agent, when it does not begin to answer in the route's time, and when 32 requests to it
-   * are under way. Ends with the caller.
+   * live gateway serves the agent, when it does not begin to answer in the route's time, and when its share of the
+   * connections is in use: 32, or 4 while half of all are. Ends with the caller.
    */
   send(route: ForwardedEndpoint, agentRef: string, request: ForwardRequest): Promise<Response>;
 }
@@ -22,28 +22,46 @@ export interface ForwardRequest {
   signal: AbortSignal;
 }
 
-/** A process has 256 requests to others under way at most, and the stream of all agents holds up to 160. */
-const mostAtOnce = 32;
+/** A process has 256 requests to others under way at most, a further one waits silently; some are left for probes. */
+const mostTogether = 240;
+const mostOfOne = 32;
+/** While half of all are in use: gateways that hang or make wait leave room for the others. */
+const fewOfOne = 4;
 /** A body of a known length up to this is read whole, so that a gateway that dies meanwhile is a clean refusal. */
 const wholeBytes = 256 * 1024;
 const handedOn = ["content-type", "accept", "last-event-id"] as const;
 const handedBack = ["content-type", "cache-control"] as const;
 
-/** What a gateway that hangs costs is its own requests' time: they are counted for each agent. */
-export function createForward(deps: { directory: Directory; links: Links; clock: Clock }): Forward {
-  const { directory, links, clock } = deps;
+/**
+ * What a gateway that hangs costs is its own requests' time: they are counted for each agent. `streams`: how many
+ * other connections to gateways are held open; none when left out.
+ */
+export function createForward(deps: {
+  directory: Directory;
+  links: Links;
+  clock: Clock;
+  streams?: () => number;
+}): Forward {
+  const { directory, links, clock, streams = () => 0 } = deps;
   const underWay = new Map<string, number>();
+  let together = 0;
 
   function enter(agentId: string, name: string): () => void {
     const count = underWay.get(agentId) ?? 0;
-    if (count >= mostAtOnce) {
+    const room = mostTogether - streams();
+    if (count >= (together * 2 < room ? mostOfOne : fewOfOne)) {
       throw new ServiceError("unavailable", `${count} requests to the gateway of "${name}" are under way`);
     }
+    if (together >= room) {
+      throw new ServiceError("unavailable", `${together} requests to gateways are under way: try again`);
+    }
+    together += 1;
     underWay.set(agentId, count + 1);
     let left = false;
     return () => {
       if (left) return;
       left = true;
+      together -= 1;
       const now = (underWay.get(agentId) ?? 1) - 1;
       if (now === 0) underWay.delete(agentId);
       else underWay.set(agentId, now);

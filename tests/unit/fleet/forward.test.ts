@@ -11,7 +11,7 @@ const { agentTerminalState: route } = forwardedEndpoints;
 
 type Forwarded = Parameters<GatewayClient["forward"]>[0];
 
-function setup(answer: (request: Forwarded) => Promise<Response>) {
+function setup(answer: (request: Forwarded) => Promise<Response>, streams = 0) {
   const clock = createFakeClock();
   const doubted: string[] = [];
   const sent: Forwarded[] = [];
@@ -31,7 +31,7 @@ function setup(answer: (request: Forwarded) => Promise<Response>) {
     claims: () => true,
     doubt: ({ sessionRoot }) => void doubted.push(sessionRoot),
   };
-  const forward = createForward({ directory, links, clock });
+  const forward = createForward({ directory, links, clock, streams: () => streams });
   const send = (ref = "worker", change: Partial<ForwardRequest> = {}, to = route as typeof route) =>
     forward.send(to, ref, {
       target: "/v1/control/tui/state",
@@ -88,6 +88,30 @@ describe("a request that is handed on", () => {
     again.catch(() => {});
     await clock.advance(5000);
     await expect(again).rejects.toThrow("no answer");
+  });
+
+  test("gateways that hang leave room for others, and what would wait for a connection is refused at once", async () => {
+    const { clock, send } = setup(hang, 160);
+    const taken: Promise<Response>[] = [];
+    async function fill(ref: string): Promise<number> {
+      const before = taken.length;
+      for (;;) {
+        const one = send(ref);
+        const refused = await Promise.race([one.catch(() => true), clock.advance(0).then(() => false)]);
+        if (refused === true) return taken.length - before;
+        one.catch(() => {});
+        taken.push(one);
+      }
+    }
+    expect([await fill("a"), await fill("b"), await fill("c")]).toEqual([32, 8, 4]);
+    for (let agent = 0; agent < 9; agent += 1) expect(await fill(`more-${agent}`)).toBe(4);
+    await expect(send("last")).rejects.toMatchObject({
+      reason: "unavailable",
+      message: "80 requests to gateways are under way: try again",
+    });
+    await clock.advance(5000);
+    expect(await fill("last")).toBe(32);
+    await clock.advance(5000);
   });
 
   test("a body of unknown length comes part by part, and its silence is timed only while somebody reads", async () => {

@@ -324,6 +324,10 @@ describe("the server itself", () => {
     const turn = (await at.ask("/svc/agents/made/turns", { prompt: "SAY reviewed" })).body;
     const turnPath = `/svc/agents/made/turns/${turn["turn_id"]}`;
     await until("the turn to end", async () => (await at.ask(turnPath)).body["status"] === "completed");
+    const folder = `${made.body["session_root"]}/manifest.turn-artifacts/${turn["turn_id"]}`;
+    expect(JSON.parse(readFileSync(`${folder}/request.json`, "utf8"))).toMatchObject({
+      role_prompt: "You review.\n",
+    });
     const box = await at.ask("/svc/agents/made/mail/list", { box: "inbox" });
     expect([box.status, box.body["message_count"]]).toEqual([200, 0]);
     const stopped = await at.ask(`/svc/agents/${made.body["tracked_agent_id"]}/stop`, null);

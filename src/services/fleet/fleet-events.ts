@@ -46,6 +46,8 @@ export function createFleetEvents(deps: {
   const followers = new Map<string, Follower>();
   /** By session root: position in its gateway's log; null for one that was there before us and told nothing yet. */
   const positions = new Map<string, number | null>();
+  /** Agents of which it was told that their gateway's events do not come. */
+  const unfollowed = new Set<string>();
   const seen = new Map<string, { lifecycle: string; generation: string }>();
   const kept: FleetEvent[] = [];
   const readers = new Set<() => void>();
@@ -99,6 +101,17 @@ export function createFleetEvents(deps: {
     followers.set(id, { generation, abort, ended });
   }
 
+  function beginIfRoom(agent: KnownAgent): void {
+    const { agent_id: id } = agent.record;
+    if (followers.size < mostFollowed) {
+      unfollowed.delete(id);
+      begin(agent);
+    } else if (!unfollowed.has(id)) {
+      unfollowed.add(id);
+      tell(agent, "gateway_unfollowed", { detail: `${mostFollowed} gateways are followed already` });
+    }
+  }
+
   function end(id: string): void {
     followers.get(id)?.abort.abort();
     followers.delete(id);
@@ -136,11 +149,13 @@ export function createFleetEvents(deps: {
         const follower = followers.get(id);
         const served = agent.found !== null && links.claims(agent.found);
         if (follower && (!served || follower.generation !== generation)) end(id);
-        if (served && !followers.has(id) && followers.size < mostFollowed) begin(agent);
+        if (served && !followers.has(id)) beginIfRoom(agent);
+        else unfollowed.delete(id);
       }
       for (const id of [...seen.keys()].filter((one) => !ids.has(one))) {
         end(id);
         seen.delete(id);
+        unfollowed.delete(id);
         tell(null, "agent_gone", { gone_agent_id: id });
       }
       forget(agents);
@@ -190,8 +205,9 @@ export function createFleetEvents(deps: {
     async *follow({ after, signal: callers }) {
       const signal = AbortSignal.any([callers, closed.signal]);
       let wake = () => {};
-      const leave = enter(() => wake());
+      // Taken first: a look that begins with this reader tells at once.
       let at = after === null ? lastSeq : seqOf(after);
+      const leave = enter(() => wake());
       try {
         if (at === null) {
           at = lastSeq;

@@ -3,6 +3,7 @@ import type { KnownAgent } from "../../../src/services/fleet/directory.ts";
 import { createFleetEvents } from "../../../src/services/fleet/fleet-events.ts";
 import type { FleetStreamItem } from "../../../src/services/fleet/fleet-stream.ts";
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
 import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
 import { createGatewayBundle, type GatewayBundle } from "../../support/gateway-bundle.ts";
 
@@ -171,6 +172,35 @@ describe("what happens at all agents", () => {
     at.agents.pop();
     await at.gateway.clock.advance(1000);
     expect(await gone).toMatchObject({ event: { kind: "agent_gone", gone_agent_id: "id-new" } });
+  });
+
+  test("160 gateways are followed, and of each further one it is told once that it is not", async () => {
+    const clock = createFakeClock();
+    const agents = Array.from({ length: 162 }, (_, index) => sampleKnown(`agent-${index}`));
+    const events = createFleetEvents({
+      directory: createFakeDirectory(agents),
+      links: { to: async () => noLink, claims: () => true, doubt: () => {} },
+      clock,
+      ids: { hex: () => "abcd", uuid: () => "u" },
+    });
+    const items = events.follow({ after: null, signal: new AbortController().signal });
+    const told = async () => {
+      const { value } = await items.next();
+      return value?.item === "event" ? [value.event.kind, value.event.agent_name] : value?.item;
+    };
+    expect([await told(), await told(), events.following()]).toEqual([
+      ["gateway_unfollowed", "agent-160"],
+      ["gateway_unfollowed", "agent-161"],
+      160,
+    ]);
+    agents.push(sampleKnown("new"));
+    const seen = told();
+    await clock.advance(1000);
+    expect([await seen, await told()]).toEqual([
+      ["agent_seen", "new"],
+      ["gateway_unfollowed", "new"],
+    ]);
+    await events.stop();
   });
 
   test("nobody is followed a minute after the last reader has left, and everybody again after the next", async () => {

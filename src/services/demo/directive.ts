@@ -17,6 +17,8 @@ export type TurnEnding =
 /** How long a turn runs that nothing directs. */
 export const DEFAULT_MS = 1500;
 const FAST_MS = 30;
+/** Long enough to be seen at work before it is gone. */
+const ENDING_MS = 500;
 const DEFAULT_QUESTION = "Go on with this?";
 
 /**
@@ -43,7 +45,7 @@ export function parseDirective(line: string): TurnPlan | null {
     case "EXIT":
     case "CRASH":
       if (rest) return null;
-      return { durationMs: FAST_MS, streams: false, ending: { kind: word === "EXIT" ? "exit" : "crash" } };
+      return { durationMs: ENDING_MS, streams: false, ending: { kind: word === "EXIT" ? "exit" : "crash" } };
     default:
       return null;
   }

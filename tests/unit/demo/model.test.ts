@@ -69,7 +69,7 @@ describe("turns", () => {
     { prompt: "CRASH", code: 3, restore: false },
     { prompt: "/exit", code: 0, restore: true },
   ])("$prompt leaves with $code", ({ prompt, code, restore }) => {
-    const agent = driveDemo().press(`${prompt}\r`).wait(100);
+    const agent = driveDemo().press(`${prompt}\r`).wait(500);
     expect(agent.exits()).toEqual([{ kind: "exit", code, restore }]);
     expect(agent.log("exited")).toMatchObject([{ code }]);
     expect(agent.press("more\r").story().at(-1)).toBe("exited");

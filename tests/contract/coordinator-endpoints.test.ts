@@ -327,6 +327,13 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     ]);
   });
 
+  test("HEAD of the stream is answered at once, without a body", async () => {
+    await using bundle = createCoordinatorBundle();
+    await using http = open((request) => bundle.app.fetch(request));
+    const reply = await http.request("/svc/events", { method: "HEAD" });
+    expect([reply.status, await reply.text()]).toEqual([200, ""]);
+  });
+
   test("the events of one gateway are handed on as they come, and end with the reader", async () => {
     await using bundle = createCoordinatorBundle();
     await using http = open((request) => bundle.app.fetch(request));

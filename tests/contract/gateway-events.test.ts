@@ -17,6 +17,13 @@ describe.each(surfaces)("GET /v1/events $surface", ({ open }) => {
     };
   }
 
+  test("HEAD is answered at once, and nobody follows after it", async () => {
+    await using gateway = await setup();
+    const reply = await gateway.http.request("/v1/events", { method: "HEAD" });
+    expect([reply.status, await reply.text(), gateway.followers()]).toEqual([200, "", 0]);
+    expect(reply.headers.get("content-type")).toContain("text/event-stream");
+  });
+
   /** A stream's text, taken piece by piece. */
   async function follow(gateway: Awaited<ReturnType<typeof setup>>, path: string, headers: HeadersInit = {}) {
     const reply = await gateway.http.request(path, { headers });

@@ -19,6 +19,7 @@ export const forwardRoutes = ({ forward }: Pick<CoordinatorServices, "forward">)
       ({ params, request }) => {
         const values = params as Record<string, string>;
         return forward.send(route, values["agent_ref"] ?? "", {
+          ...(request.method === "HEAD" ? { method: "HEAD" } : {}),
           target: targetOf(route, values, request.url),
           headers: request.headers,
           body: request.body,

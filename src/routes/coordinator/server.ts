@@ -3,6 +3,7 @@ import {
   coordinatorStreams,
   coordinatorEndpoints as endpoints,
 } from "../../protocol/coordinator-endpoints.ts";
+import type { FleetStreamItem } from "../../services/fleet/fleet-stream.ts";
 import { repliesOf } from "../http/declared.ts";
 import { heartbeat, renderEvent, streamOf } from "../http/sse.ts";
 import type { CoordinatorServices } from "./services.ts";
@@ -31,9 +32,10 @@ export const serverRoutes = ({ server, events }: Pick<CoordinatorServices, "serv
       ({ request, query }) => {
         // The header of the protocol wins over the query.
         const after = request.headers.get("last-event-id") ?? query.after ?? null;
-        return streamOf(events.follow({ after, signal: request.signal }), (item) =>
-          item.item === "heartbeat" ? heartbeat : renderEvent(item.id, item.event),
-        );
+        const items = events.follow({ after, signal: request.signal });
+        const render = (item: FleetStreamItem) =>
+          item.item === "heartbeat" ? heartbeat : renderEvent(item.id, item.event);
+        return streamOf(items, render, { method: request.method });
       },
       { query: fleetEvents.query },
     );

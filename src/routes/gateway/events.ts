@@ -12,6 +12,7 @@ export const eventRoutes = ({ stream }: Pick<GatewayServices, "stream">) =>
     events.path,
     ({ request, query }) =>
       toServerSentEvents(
+        request,
         stream.follow({ afterSeq: resumePosition(request, query.after), signal: request.signal }),
       ),
     { query: events.query, transform: numbersIn(events.query) },

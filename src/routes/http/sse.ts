@@ -4,19 +4,29 @@ import type { StreamItem } from "../../services/diagnostics/event-stream.ts";
  * Server-sent events as bytes, one item for each pull of the reader: `id` is the event's position, `event` its
  * kind, `data` the whole event on one line. A heartbeat is a comment, which clients ignore.
  */
-export function toServerSentEvents(items: AsyncGenerator<StreamItem>): Response {
-  return streamOf(items, renderItem);
+export function toServerSentEvents(request: Request, items: AsyncGenerator<StreamItem>): Response {
+  return streamOf(items, renderItem, { method: request.method });
 }
 
 /**
  * The same of any items that `render` turns into whole blocks of the stream. `onCancel` is called when the reader
- * leaves, which wakes items that wait for nothing else.
+ * leaves, which wakes items that wait for nothing else. The `method` HEAD gets the headers alone.
  */
 export function streamOf<Item>(
   items: AsyncGenerator<Item>,
   render: (item: Item) => string,
-  options: { headers?: Record<string, string>; onCancel?: () => void } = {},
+  options: { headers?: Record<string, string>; onCancel?: () => void; method?: string } = {},
 ): Response {
+  const headers = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+    ...options.headers,
+  };
+  // The framework would read a body to its end, and this one has none.
+  if (options.method === "HEAD") {
+    void items.return(undefined);
+    return new Response(null, { headers });
+  }
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>(
     {
@@ -35,13 +45,7 @@ export function streamOf<Item>(
     },
     { highWaterMark: 0 },
   );
-  return new Response(body, {
-    headers: {
-      "content-type": "text/event-stream; charset=utf-8",
-      "cache-control": "no-cache",
-      ...options.headers,
-    },
-  });
+  return new Response(body, { headers });
 }
 
 function renderItem(item: StreamItem): string {

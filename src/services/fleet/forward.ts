@@ -15,6 +15,8 @@ export interface Forward {
 }
 
 export interface ForwardRequest {
+  /** HEAD where the operation is a GET; the operation's own otherwise. */
+  method?: "HEAD";
   /** Path at the gateway and query, escaped. */
   target: string;
   headers: Headers;
@@ -85,7 +87,7 @@ export function createForward(deps: {
         const signal = AbortSignal.any([request.signal, watch.signal]);
         try {
           const response = await link.client.forward({
-            method: route.method,
+            method: request.method ?? route.method,
             target: request.target,
             headers: pick(request.headers, handedOn),
             body: request.body,

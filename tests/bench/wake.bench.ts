@@ -4,6 +4,7 @@ import { registerMailbox } from "../../src/services/mail/binding-register.ts";
 import { initMailRoot, type MailRoot, openMailRoot } from "../../src/services/mail/filesystem/root.ts";
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
 import { followEvents } from "../support/gateway-events.ts";
+import { everything } from "../support/mail-story.ts";
 import { type Bench, durationRows } from "./bench.ts";
 import { type BenchLab, createBenchLab, type ServedGateway } from "./lab.ts";
 
@@ -130,16 +131,6 @@ function poll({ gateway, mailbox }: Receiver): () => void {
 }
 
 async function inboxOf(mailbox: Mailbox) {
-  const page = await mailbox.list({
-    box: "inbox",
-    readState: "any",
-    answeredState: "any",
-    archived: false,
-    limit: null,
-    since: null,
-    includeBody: false,
-    cursor: null,
-    query: null,
-  });
+  const page = await mailbox.list({ ...everything, archived: false });
   return page.messages;
 }

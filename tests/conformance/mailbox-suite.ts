@@ -4,6 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { Mail, Mailbox, MailDraft, MailQuery } from "../../src/services/mail/mailbox.ts";
 import { ServiceError, type ServiceErrorCode } from "../../src/system/errors.ts";
+import { everything } from "../support/mail-story.ts";
 import { until } from "../support/until.ts";
 
 /** Three empty mailboxes that can write to one another, and a folder for files to attach. */
@@ -16,17 +17,6 @@ export interface MailLab extends AsyncDisposable {
   timeResolutionMs?: number;
 }
 
-const everything: MailQuery = {
-  box: "inbox",
-  readState: "any",
-  answeredState: "any",
-  archived: null,
-  limit: null,
-  since: null,
-  includeBody: false,
-  cursor: null,
-  query: null,
-};
 const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
 
 function letter(to: Mailbox | readonly Mailbox[], rest: Partial<MailDraft> = {}): MailDraft {

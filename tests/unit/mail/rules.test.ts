@@ -10,6 +10,7 @@ import { nearestAddress } from "../../../src/services/mail/nearest-address.ts";
 import { previewOf } from "../../../src/services/mail/preview.ts";
 import { messageId } from "../../../src/services/mail/refs.ts";
 import { planReply } from "../../../src/services/mail/reply-thread.ts";
+import { everything } from "../../support/mail-story.ts";
 
 const id = (number: number) => messageId("20260101T000000Z", number.toString(16).padStart(32, "0"));
 
@@ -213,17 +214,7 @@ describe("a reply", () => {
 });
 
 describe("what a list shows", () => {
-  const query: MailQuery = {
-    box: "inbox",
-    readState: "any",
-    answeredState: "any",
-    archived: null,
-    limit: null,
-    since: null,
-    includeBody: false,
-    cursor: null,
-    query: null,
-  };
+  const query: MailQuery = everything;
 
   test("is nothing where no message can meet the conditions", () => {
     expect(planList({ ...query, archived: true })).toBeNull();

@@ -21,22 +21,12 @@ import {
   openMailRoot,
   withExclusiveRoot,
 } from "../../../src/services/mail/filesystem/root.ts";
-import type { Mail, Mailbox, MailDraft, MailQuery } from "../../../src/services/mail/mailbox.ts";
+import type { Mail, Mailbox, MailDraft } from "../../../src/services/mail/mailbox.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createMailRootLab, mailRootDeps } from "../../support/mail-root.ts";
+import { everything } from "../../support/mail-story.ts";
 
 const plain = { attachments: [], notifyBlock: null, notifyAuth: null };
-const everything: MailQuery = {
-  box: "inbox",
-  readState: "any",
-  answeredState: "any",
-  archived: null,
-  limit: null,
-  since: null,
-  includeBody: false,
-  cursor: null,
-  query: null,
-};
 
 const at = (name: string) => `${name}@svc.localhost`;
 const letter = (to: string, rest: Partial<MailDraft> = {}): MailDraft => ({

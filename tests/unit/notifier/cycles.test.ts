@@ -10,6 +10,7 @@ import { quietSteps } from "../../../src/system/steps.ts";
 import { createFakeClock, type FakeClock, settle } from "../../support/fake-clock.ts";
 import { createFakeMail, type FakeMail } from "../../support/fake-mailbox.ts";
 import { randomFrom } from "../../support/fault-load.ts";
+import { everything } from "../../support/mail-story.ts";
 
 const ready: Readiness = { ready: true };
 const notReady: Readiness = { ready: false, code: "not_ready", detail: "turn.phase=active" };
@@ -243,17 +244,7 @@ describe("the notifier's polls", () => {
   test("unread_only leaves read mail alone, any_inbox does not", async () => {
     await using lab = setup({ interval_seconds: 60, mode: "unread_only" });
     await lab.arrive();
-    const { messages } = await lab.inbox.list({
-      box: "inbox",
-      readState: "any",
-      answeredState: "any",
-      archived: null,
-      limit: null,
-      since: null,
-      includeBody: false,
-      cursor: null,
-      query: null,
-    });
+    const { messages } = await lab.inbox.list(everything);
     await lab.inbox.read(messages[0]?.message_ref ?? "");
     await lab.clock.advance(60_000);
     expect(outcomes(lab).at(-1)).toBe("interval empty");
@@ -424,17 +415,7 @@ test("500 sweeps at random states decide as the table says", async () => {
       pre_notification_context_action: chance(0.3) ? "compact" : "none",
       context_error_policy: chance(0.5) ? "clear_context" : "continue_current",
     });
-    const held = await lab.inbox.list({
-      box: "inbox",
-      readState: "any",
-      answeredState: "any",
-      archived: null,
-      limit: null,
-      since: null,
-      includeBody: false,
-      cursor: null,
-      query: null,
-    });
+    const held = await lab.inbox.list(everything);
     const refs = held.messages.map((message) => message.message_ref);
     if (refs.length > 0 && chance(0.4)) await lab.inbox.archive(refs.slice(0, 2));
     if (refs.length > 2 && chance(0.5)) await lab.inbox.mark(refs.slice(2), { read: true });
@@ -442,15 +423,9 @@ test("500 sweeps at random states decide as the table says", async () => {
     if (chance(0.1)) lab.world.binding = "half written";
     const { mode } = lab.notifier.status();
     const counted = await lab.inbox.list({
-      box: "inbox",
+      ...everything,
       readState: mode === "unread_only" ? "unread" : "any",
-      answeredState: "any",
       archived: false,
-      limit: null,
-      since: null,
-      includeBody: false,
-      cursor: null,
-      query: null,
     });
     const eligible = counted.messages.length;
     const want = table.find(([, holds]) => holds(lab, eligible))?.[0];

@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import {
-  chmodSync,
   closeSync,
   constants,
+  fchmodSync,
   fstatSync,
   fsyncSync,
   openSync,
@@ -10,6 +9,7 @@ import {
   rmSync,
   writeSync,
 } from "node:fs";
+import { startSha256 } from "./digest.ts";
 
 export type CopyResult =
   | { ok: true; size: number; sha256: string }
@@ -51,7 +51,7 @@ function copyInto(source: number, to: string, { maxBytes, durable = true }: Copy
   let size = 0;
   let whole = false;
   try {
-    const hash = createHash("sha256");
+    const hash = startSha256();
     const chunk = new Uint8Array(chunkBytes);
     for (;;) {
       const read = readSync(source, chunk, 0, chunk.length, size);
@@ -62,13 +62,14 @@ function copyInto(source: number, to: string, { maxBytes, durable = true }: Copy
       hash.update(chunk.subarray(0, read));
       for (let written = 0; written < read; ) written += writeSync(target, chunk, written, read - written);
     }
+    // The umask may have taken bits away.
+    fchmodSync(target, 0o600);
     if (durable) fsyncSync(target);
     whole = true;
-    return { ok: true, size, sha256: hash.digest("hex") };
+    return { ok: true, size, sha256: hash.hex() };
   } finally {
     closeSync(target);
-    if (whole) chmodSync(to, 0o600);
-    else rmSync(to, { force: true });
+    if (!whole) rmSync(to, { force: true });
   }
 }
 

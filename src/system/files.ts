@@ -1,7 +1,5 @@
 import {
   accessSync,
-  appendFileSync,
-  chmodSync,
   closeSync,
   constants,
   fsyncSync,
@@ -11,19 +9,26 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
-  readSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
   symlinkSync,
-  truncateSync,
-  writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { type CopyResult, copyRegular } from "./copy-regular.ts";
 import type { Ids } from "./ids.ts";
 import { type OpenedRegular, openRegular } from "./open-regular.ts";
+import {
+  type Appender,
+  appendTo,
+  isAbsent,
+  openAppend,
+  readOwn,
+  readPart,
+  truncateWhole,
+  writeWhole,
+} from "./own-file.ts";
 import type { Steps } from "./steps.ts";
 
 /**
@@ -33,8 +38,10 @@ import type { Steps } from "./steps.ts";
 export interface Files {
   /** The whole file as text, or null when it does not exist. Other failures throw. */
   read(path: string): string | null;
+  /** The same of a file that is ours: one that has become a link, or is no file at all, counts as absent. */
+  readOwn(path: string): string | null;
   exists(path: string): boolean;
-  /** Bytes `start` to before `end` (both from 0), fewer where the file ends, none when it does not exist. */
+  /** Bytes `start` to before `end` (both from 0), fewer where the file ends, none when it does not exist or is a link. */
   readPart(path: string, start: number, end: number): Uint8Array;
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
   stat(path: string): FileFacts | null;
@@ -72,22 +79,18 @@ export interface Files {
   symlink(label: string, target: string, path: string): void;
   /** Removes the temporary files in a folder (not below it) that processes which are no more began to write. */
   sweep(label: string, folder: string): void;
-  /** Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. */
+  /** Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. Throws for a link. */
   append(label: string, path: string, text: string): void;
-  /** Opens a file to add bytes to, for streams: each write is on its way to the disk when it returns, unsynced. */
+  /**
+   * Opens a file to add bytes to, for streams: each write is on its way to the disk when it returns, unsynced. Throws
+   * for a link.
+   */
   openAppend(label: string, path: string): Appender;
-  /** Cuts the file off after `size` bytes. */
+  /** Cuts the file off after `size` bytes. Throws for a link. */
   truncate(label: string, path: string, size: number): void;
   rename(label: string, from: string, to: string): void;
   /** Removes a file or an empty-or-not folder; absent is fine. Never follows a link at `path` itself. */
   remove(label: string, path: string): void;
-}
-
-export interface Appender {
-  /** All of `bytes`, in order. */
-  write(bytes: Uint8Array): void;
-  /** Closing twice is safe; nothing may be written afterwards. */
-  close(): void;
 }
 
 export interface FileFacts {
@@ -108,6 +111,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
   };
   return {
     read: readOrNull,
+    readOwn,
     exists: (path) => statOrNull(path) !== null,
     readPart,
     stat: (path) => {
@@ -158,9 +162,9 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
         step(label, () => rmSync(join(folder, name), { force: true }));
       }
     },
-    append: (label, path, text) => step(label, () => appendFileSync(path, text, { mode: 0o600 })),
-    openAppend: (label, path) => openAppender(step(label, () => openSync(path, "a", 0o600))),
-    truncate: (label, path, size) => step(label, () => truncateSync(path, size)),
+    append: (label, path, text) => step(label, () => appendTo(path, text)),
+    openAppend: (label, path) => step(label, () => openAppend(path)),
+    truncate: (label, path, size) => step(label, () => truncateWhole(path, size)),
     create: (label, path, text) => step(label, () => writeWhole(path, text, { durable: true, mode: 0o600 })),
     copy: (label, from, to, options) => step(label, () => copyRegular(from, to, options)),
     place(label, from, to) {
@@ -174,40 +178,16 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
   };
 }
 
-function openAppender(handle: number): Appender {
-  let open = true;
-  return {
-    write(bytes) {
-      for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
-    },
-    close() {
-      if (open) closeSync(handle);
-      open = false;
-    },
-  };
-}
-
 /** A file of ours that is not yet under its name; the number is the process that writes it. */
 const TEMPORARY = /^\.(\d+)-[0-9a-f]{12}\.tmp$/;
 
-function writeWhole(path: string, text: string, { durable, mode }: { durable: boolean; mode: number }): void {
-  const handle = openSync(path, "wx", mode);
+function isLink(path: string): boolean {
   try {
-    const bytes = Buffer.from(text, "utf8");
-    for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
-    if (durable) fsyncSync(handle);
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
   } catch (error) {
-    closeSync(handle);
-    rmSync(path, { force: true });
+    if (isAbsent(error)) return false;
     throw error;
   }
-  closeSync(handle);
-  // The umask may have taken bits away; the mode is part of the promise.
-  chmodSync(path, mode);
-}
-
-function isLink(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }
 
 function isAlive(pid: number): boolean {
@@ -237,28 +217,6 @@ function readOrNull(path: string): string | null {
   }
 }
 
-function readPart(path: string, start: number, end: number): Uint8Array {
-  let handle: number;
-  try {
-    handle = openSync(path, "r");
-  } catch (error) {
-    if (isAbsent(error)) return new Uint8Array();
-    throw error;
-  }
-  try {
-    const bytes = new Uint8Array(Math.max(0, end - start));
-    let filled = 0;
-    while (filled < bytes.length) {
-      const read = readSync(handle, bytes, filled, bytes.length - filled, start + filled);
-      if (read === 0) break;
-      filled += read;
-    }
-    return bytes.subarray(0, filled);
-  } finally {
-    closeSync(handle);
-  }
-}
-
 function namesIn(path: string): string[] {
   try {
     return readdirSync(path).sort();
@@ -276,9 +234,4 @@ function statOrNull(path: string) {
     if (isAbsent(error)) return null;
     throw error;
   }
-}
-
-function isAbsent(error: unknown): boolean {
-  const code = (error as { code?: string }).code;
-  return code === "ENOENT" || code === "ENOTDIR";
 }

@@ -9,17 +9,22 @@ export interface HttpServer {
   stop(graceMs: number): Promise<void>;
 }
 
-/**
- * Serves an edge-style handler. `port` 0 takes a free one; a port in use is `conflict`, never another port
- * instead. Bodies beyond `maxBodyBytes` are cut off by the server as a last resort.
- */
-export function listen(options: {
+export interface ListenOptions {
   fetch: (request: Request) => Response | Promise<Response>;
   host: string;
   port: number;
-  maxBodyBytes: number;
   clock: Clock;
-}): HttpServer {
+  /** How long a body may bring nothing, whole seconds from 1 to 255, in steps of 4. Default four minutes. */
+  stalledBodySeconds?: number;
+}
+
+/**
+ * Serves an edge-style handler. `port` 0 takes a free one; a port in use is `conflict`, never another port
+ * instead. Bodies of any length reach `fetch`, which refuses what is too long; what it does not read is thrown away as it
+ * arrives. A connection that begins no request, or half of one, is closed after 12 s of silence (which is
+ * Bun's, whatever `idleTimeout` says), a body that stalls after `stalledBodySeconds`.
+ */
+export function listen(options: ListenOptions): HttpServer {
   const server = serve(options);
   return {
     host: options.host,
@@ -33,15 +38,25 @@ export function listen(options: {
   };
 }
 
-function serve(options: Parameters<typeof listen>[0]) {
+export const defaultStalledBodySeconds = 240;
+
+function serve(options: ListenOptions) {
+  const { stalledBodySeconds = defaultStalledBodySeconds } = options;
   try {
     return Bun.serve({
       hostname: options.host,
       port: options.port,
-      // The default ends a quiet event stream after 10 s.
-      idleTimeout: 0,
-      maxRequestBodySize: options.maxBodyBytes,
-      fetch: options.fetch,
+      // Unset, Bun writes a warning of its own when a body stalls.
+      idleTimeout: 30,
+      // The server's own refusal has no body that says why.
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      async fetch(request, server) {
+        // A quiet event stream lives on, and a caller that keeps its connection is never cut off as it asks again.
+        server.timeout(request, request.body === null ? 0 : stalledBodySeconds);
+        const response = await options.fetch(request);
+        if (request.body !== null) server.timeout(request, 0);
+        return response;
+      },
     });
   } catch (error) {
     if ((error as { code?: string }).code === "EADDRINUSE") {

@@ -1,5 +1,3 @@
-import { randomBytes, randomUUID } from "node:crypto";
-
 /** The only source of random identifiers; tests substitute a counter. */
 export interface Ids {
   /** `2 * bytes` lower-case hexadecimal characters, from the system's secure generator. */
@@ -9,7 +7,10 @@ export interface Ids {
 }
 
 export function createIds(): Ids {
-  return { hex: (bytes) => randomBytes(bytes).toString("hex"), uuid: () => randomUUID() };
+  return {
+    hex: (bytes) => Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("hex"),
+    uuid: () => crypto.randomUUID(),
+  };
 }
 
 /** `20261121-044700Z`, the stamp inside request and session ids. */

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 
 /**
  * An empty file at `path` with mode 0600 from the first moment, for what opens files by itself, such as SQLite,
@@ -11,4 +11,10 @@ export function createPrivately(path: string): void {
   } catch (error) {
     if ((error as { code?: string }).code !== "EEXIST") throw error;
   }
+}
+
+/** Equal as long as the same file stands at `path`; null when none does. */
+export function fileIdentity(path: string): string | null {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found ? `${found.dev}:${found.ino}` : null;
 }

@@ -47,7 +47,7 @@ export interface RunOptions {
   timeoutMs?: number;
 }
 
-/** The only door to processes. All signals go to explicit process ids that we started or were told to end. */
+/** The only door to processes. Without `env` a child gets ours, but for the tokens. All signals go to explicit process ids that we started or were told to end. */
 export interface Processes {
   selfPid(): number;
   /** Path of an executable on PATH, or null. */
@@ -70,14 +70,26 @@ export interface Processes {
     command: readonly string[],
     options: { env: Record<string, string>; cwd: string; logPath: string },
   ): { pid: number; exited: Promise<number | null> };
-  /** `pid` first, then its descendants in no particular order; empty when `pid` does not exist. */
+  /**
+   * `pid` first, then its descendants in no particular order; empty when `pid` does not exist. Rejects when that
+   * cannot be known.
+   */
   tree(pid: number): Promise<ProcessFacts[]>;
   /** True while a process with this id exists and is not a zombie. */
   alive(pid: number): boolean;
-  /** Changes when the id is reused by another process; null when there is none. */
+  /** Changes when the id is reused by another process; null when there is none. Throws when it cannot be known. */
   startToken(pid: number): string | null;
   /** False when there was no such process. */
   signal(pid: number, signal: "SIGINT" | "SIGTERM" | "SIGKILL" | "SIGHUP"): boolean;
+}
+
+/**
+ * Our environment without what callers of our servers must show: a tmux server that a command of ours starts would hand
+ * it to every pane.
+ */
+function inherited(): Record<string, string | undefined> {
+  const { SVC_GATEWAY_TOKEN: _gateway, SVC_COORD_TOKEN: _coordinator, ...rest } = process.env;
+  return rest;
 }
 
 export function createProcesses(deps: { steps: Steps }): Processes {
@@ -88,15 +100,16 @@ export function createProcesses(deps: { steps: Steps }): Processes {
       stderr: "pipe",
       timeout: options.timeoutMs ?? 10_000,
       killSignal: "SIGKILL",
-      ...(options.env ? { env: options.env } : {}),
+      env: options.env ?? inherited(),
       ...(options.cwd ? { cwd: options.cwd } : {}),
     });
-    const [stdout, stderr] = await Promise.all([
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-    ]);
+    const [stdout, stderr] = [gather(child.stdout), gather(child.stderr)];
+    const whole = Promise.all([stdout.whole, stderr.whole]);
     await child.exited;
-    return { exitCode: child.exitCode, stdout, stderr };
+    // What a killed child had handed on keeps its pipes open: a tmux client gives its own to the server.
+    if (child.exitCode === null) await Promise.race([whole, Bun.sleep(lastWordsMs)]);
+    else await whole;
+    return { exitCode: child.exitCode, stdout: stdout.take(), stderr: stderr.take() };
   };
 
   return {
@@ -104,7 +117,11 @@ export function createProcesses(deps: { steps: Steps }): Processes {
     which: (command) => Bun.which(command),
     run,
     pipe(command, options = {}) {
-      const child = Bun.spawn([...command], { stdin: "pipe", stdout: "pipe", stderr: "ignore", ...options });
+      const child = Bun.spawn([...command], {
+        ...{ stdin: "pipe" as const, stdout: "pipe" as const, stderr: "ignore" as const },
+        ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+        env: options.env ?? inherited(),
+      });
       let open = true;
       const gone = () => {
         open = false;
@@ -180,13 +197,15 @@ export function createProcesses(deps: { steps: Steps }): Processes {
       deps.steps.after(label);
       return { pid: child.pid, exited: child.exited.then(() => child.exitCode) };
     },
-    tree: (pid) => (process.platform === "linux" ? Promise.resolve(linuxTree(pid)) : psTree(pid, run)),
+    tree: async (pid) => (process.platform === "linux" ? linuxTree(pid) : psTree(pid, run)),
     alive(pid) {
-      if (process.platform === "linux") {
+      if (process.platform !== "linux") return canSignal(pid);
+      try {
         const stat = linuxStat(pid);
         return stat !== null && stat.state !== "Z" && stat.state !== "X";
+      } catch {
+        return canSignal(pid);
       }
-      return canSignal(pid);
     },
     startToken(pid) {
       if (process.platform === "linux") return linuxStat(pid)?.startTicks ?? null;
@@ -199,6 +218,27 @@ export function createProcesses(deps: { steps: Steps }): Processes {
       } catch {
         return false;
       }
+    },
+  };
+}
+
+const lastWordsMs = 100;
+
+/** The text of a stream: `whole` resolves at its end; `take` gives what there is and reads no further. */
+function gather(stream: ReadableStream<Uint8Array>): { whole: Promise<void>; take(): string } {
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  const whole = (async () => {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      text += decoder.decode(part.value, { stream: true });
+    }
+  })();
+  return {
+    whole,
+    take() {
+      reader.cancel().catch(() => {});
+      return text + decoder.decode();
     },
   };
 }
@@ -255,17 +295,27 @@ function linuxTree(root: number): ProcessFacts[] {
 function readProc(path: string): string | null {
   try {
     return readFileSync(path, "utf8");
-  } catch {
-    return null;
+  } catch (error) {
+    return absent(error, null);
   }
 }
 
 function listProc(path: string): string[] {
   try {
     return readdirSync(path);
-  } catch {
-    return [];
+  } catch (error) {
+    return absent(error, []);
   }
+}
+
+/** A process that has gone or is hidden is none; one that could not be looked at (no descriptor left) may live. */
+function absent<T>(error: unknown, nothing: T): T {
+  if (
+    ["ENOENT", "ESRCH", "ENOTDIR", "EACCES", "EPERM"].includes(String((error as { code?: unknown }).code))
+  ) {
+    return nothing;
+  }
+  throw error;
 }
 
 async function psTree(

@@ -1,21 +1,25 @@
 /**
- * Calls `stop` once on the first SIGINT, SIGTERM or SIGHUP and resolves when it is done; a second signal ends the
- * process at once. Resolves with the conventional exit code: 0, because a requested stop is no failure.
+ * Calls `stop` once on the first SIGINT, SIGTERM or SIGHUP, or when `over` resolves, and resolves when it is done; a
+ * second signal ends the process at once. Resolves with the conventional exit code: 0, because a requested stop is no failure.
  */
-export function untilStopped(stop: (signal: string) => Promise<void>): Promise<number> {
+export function untilStopped(stop: () => Promise<void>, over?: Promise<void>): Promise<number> {
   return new Promise((resolve) => {
     let stopping = false;
+    const begin = () => {
+      stopping = true;
+      stop().then(
+        () => resolve(0),
+        (error) => {
+          process.stderr.write(`${String(error)}\n`);
+          resolve(1);
+        },
+      );
+    };
+    void over?.then(() => stopping || begin());
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
       process.on(signal, () => {
         if (stopping) process.exit(1);
-        stopping = true;
-        stop(signal).then(
-          () => resolve(0),
-          (error) => {
-            process.stderr.write(`${String(error)}\n`);
-            resolve(1);
-          },
-        );
+        begin();
       });
     }
   });

@@ -1,0 +1,125 @@
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+
+// Files that are ours: what is opened is the file itself, never what a link in its place leads to, and whatever is
+// asked or changed afterwards is asked of the open file.
+
+export interface Appender {
+  /** All of `bytes`, in order. */
+  write(bytes: Uint8Array): void;
+  /** Closing twice is safe; nothing may be written afterwards. */
+  close(): void;
+}
+
+/** None of these follows a link at the end of the path, nor waits for the other end of a pipe. */
+const flags = {
+  read: constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+  append:
+    constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+  change: constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+};
+
+export function appendTo(path: string, text: string): void {
+  const appender = openAppend(path);
+  try {
+    appender.write(Buffer.from(text, "utf8"));
+  } finally {
+    appender.close();
+  }
+}
+
+export function truncateWhole(path: string, size: number): void {
+  const handle = openSync(path, flags.change);
+  try {
+    ftruncateSync(handle, size);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+export function openAppend(path: string): Appender {
+  const handle = openSync(path, flags.append, 0o600);
+  let open = true;
+  return {
+    write(bytes) {
+      for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
+    },
+    close() {
+      if (open) closeSync(handle);
+      open = false;
+    },
+  };
+}
+
+export function writeWhole(
+  path: string,
+  text: string,
+  { durable, mode }: { durable: boolean; mode: number },
+): void {
+  const handle = openSync(path, "wx", mode);
+  try {
+    const bytes = Buffer.from(text, "utf8");
+    for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
+    // The umask may have taken bits away; the mode is part of the promise.
+    fchmodSync(handle, mode);
+    if (durable) fsyncSync(handle);
+  } catch (error) {
+    closeSync(handle);
+    rmSync(path, { force: true });
+    throw error;
+  }
+  closeSync(handle);
+}
+
+export function readOwn(path: string): string | null {
+  let handle: number;
+  try {
+    handle = openSync(path, flags.read);
+  } catch (error) {
+    if (isAbsent(error) || ["ELOOP", "ENXIO"].includes((error as { code?: string }).code ?? "")) return null;
+    throw error;
+  }
+  try {
+    return fstatSync(handle).isFile() ? readFileSync(handle, "utf8") : null;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+export function readPart(path: string, start: number, end: number): Uint8Array {
+  let handle: number;
+  try {
+    handle = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if (isAbsent(error) || (error as { code?: string }).code === "ELOOP") return new Uint8Array();
+    throw error;
+  }
+  try {
+    const bytes = new Uint8Array(Math.max(0, end - start));
+    let filled = 0;
+    while (filled < bytes.length) {
+      const read = readSync(handle, bytes, filled, bytes.length - filled, start + filled);
+      if (read === 0) break;
+      filled += read;
+    }
+    return bytes.subarray(0, filled);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+export function isAbsent(error: unknown): boolean {
+  const code = (error as { code?: string }).code;
+  return code === "ENOENT" || code === "ENOTDIR";
+}

@@ -1,13 +1,17 @@
 import { afterThisTurn } from "../system/clock.ts";
 
 /**
- * Gathers the writes of one turn of the event loop into one transaction: many callers share one sync to disk,
- * and each is answered only after that sync. `commit` writes the whole batch or throws with nothing written.
+ * Gathers the writes of one moment into one transaction: many callers share one sync to disk, and each is answered
+ * only after that sync. A moment ends with the first turn of the event loop that brings no more; one caller alone
+ * waits for none. `commit` writes the whole batch or throws with nothing written.
  * When a batch throws, each item is tried alone, so that one bad row fails only its own caller.
  */
 export interface GroupCommit<Item, Result> {
   add(item: Item): Promise<Result>;
 }
+
+/** So many share a sync well enough; no stream of callers holds it up for longer. */
+const mostGathered = 256;
 
 export function createGroupCommit<Item, Result>(
   commit: (items: readonly Item[]) => readonly Result[],
@@ -29,16 +33,23 @@ export function createGroupCommit<Item, Result>(
     }
   }
 
+  /** While others still come, one more turn of the event loop is cheaper than one more sync. */
+  function gather(known: number): void {
+    if (batch.length > known && batch.length > 1 && batch.length < mostGathered) {
+      const size = batch.length;
+      afterThisTurn(() => gather(size));
+      return;
+    }
+    const waiters = batch;
+    batch = [];
+    settle(waiters);
+  }
+
   return {
     add: (item) =>
       new Promise((resolve, reject) => {
         batch.push({ item, resolve, reject });
-        if (batch.length > 1) return;
-        afterThisTurn(() => {
-          const waiters = batch;
-          batch = [];
-          settle(waiters);
-        });
+        if (batch.length === 1) afterThisTurn(() => gather(0));
       }),
   };
 }

@@ -1,5 +1,6 @@
 import { desc, lt, sql } from "drizzle-orm";
 import type { NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
+import { once } from "./request-statements.ts";
 import type { GatewayDatabase } from "./request-store.ts";
 import { mailNotifier, notifierAudit } from "./schema.ts";
 
@@ -39,9 +40,11 @@ const noMemory: NotifierMemory = {
 
 export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
   const { db } = store;
+  // Read at every turn of the notifier, which each acceptance wakes.
+  const stored = once(() => db.select().from(mailNotifier).prepare());
   return {
     read() {
-      const row = db.select().from(mailNotifier).get();
+      const row = stored().get();
       if (!row) return null;
       const { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats } =
         row;

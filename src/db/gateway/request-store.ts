@@ -5,10 +5,14 @@ import type { Steps } from "../../system/steps.ts";
 import { createGroupCommit } from "../group-commit.ts";
 import { openStore, type Store } from "../open.ts";
 import { gatewayMigrations } from "./migrations.ts";
-import { requestStatements } from "./request-statements.ts";
+import { refuseLostFile, whenDamaged } from "./queue-file.ts";
+import { type InstanceRow, requestStatements } from "./request-statements.ts";
+
 import * as schema from "./schema.ts";
 
-const { requests, instance } = schema;
+const { requests } = schema;
+
+export type { InstanceRow };
 
 export type Lane = "interrupt" | "immediate" | "turn_boundary";
 
@@ -49,12 +53,15 @@ export interface Transition {
   evidence?: Evidence[];
 }
 
-/** Which instance of the agent the queue serves (ruling 5). */
-export interface InstanceRow {
-  epoch: number;
-  instanceId: string | null;
-  reconciledEpoch: number;
-}
+/** A request that is known to have been accepted and whose row was lost: how it ends, without its payload. */
+export type RecalledRequest = Pick<
+  StoredRequest,
+  "requestId" | "kind" | "acceptedAtUtc" | "epoch" | "state"
+> & {
+  finishedAtUtc: string;
+  errorDetail?: string;
+  result?: Record<string, unknown>;
+};
 
 /** The durable queue. Every method that changes something is on disk when it returns or resolves. */
 export interface RequestStore {
@@ -64,6 +71,8 @@ export interface RequestStore {
   knowsTurn(turnId: string): boolean;
   /** All transitions or none. Throws `illegal transition` when a row is not in the state the change starts from. */
   transition(label: string, changes: readonly Transition[]): void;
+  /** Rows for requests that were lost and transitions of others, all or none. */
+  recall(label: string, lost: readonly RecalledRequest[], changes: readonly Transition[]): void;
   addEvidence(label: string, requestId: string, evidence: readonly Evidence[]): void;
   get(requestId: string): StoredRequest | null;
   /** The oldest accepted request of each lane that has one, oldest first. */
@@ -88,8 +97,17 @@ export interface RequestStore {
 /** queue.sqlite, for the stores that share it. */
 export type GatewayDatabase = Store<typeof schema>;
 
+const checkedBytes = 16 * 2 ** 20;
+
+/** Throws ServiceError `precondition_failed` for a damaged file. */
 export function openGatewayDatabase(options: { path: string; clock: Clock; steps: Steps }): GatewayDatabase {
-  return openStore({ ...options, schema, migrations: gatewayMigrations });
+  const { path } = options;
+  try {
+    const onLost = refuseLostFile(path);
+    return openStore({ ...options, schema, migrations: gatewayMigrations, onLost, checkedBytes });
+  } catch (error) {
+    throw whenDamaged(error, path);
+  }
 }
 
 export function openRequestStore(options: { path: string; clock: Clock; steps: Steps }): RequestStore {
@@ -99,17 +117,16 @@ export function openRequestStore(options: { path: string; clock: Clock; steps: S
 /** `close` closes the database. */
 export function requestStoreOn(store: GatewayDatabase): RequestStore {
   const { db } = store;
-  const prepared = requestStatements(db);
+  const prepared = requestStatements(store);
 
   const accepting = createGroupCommit<{ row: NewRequest; guard: InsertGuard }, void>((rows) => {
     store.write("sql:request-accepted", () => {
       for (const { row, guard } of rows) {
         guard();
-        prepared.insert().run({
-          ...row,
-          payload: JSON.stringify(row.payload),
-          evidence: JSON.stringify(row.evidence),
-        });
+        const { requestId, kind, lane, acceptedAtUtc, epoch } = row;
+        const payload = JSON.stringify(row.payload);
+        const evidence = JSON.stringify(row.evidence);
+        prepared.insert().run({ requestId, kind, lane, payload, acceptedAtUtc, epoch, evidence });
       }
     });
     return rows.map(() => undefined);
@@ -124,30 +141,23 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
     const evidence = change.evidence?.length
       ? JSON.stringify([...(read(change.requestId)?.evidence ?? []), ...change.evidence])
       : undefined;
-    const changed = db
-      .update(requests)
-      .set({
-        state: change.to,
-        ...(change.startedAtUtc === undefined ? {} : { startedAtUtc: change.startedAtUtc }),
-        ...(change.finishedAtUtc === undefined ? {} : { finishedAtUtc: change.finishedAtUtc }),
-        ...(change.errorDetail === undefined ? {} : { errorDetail: change.errorDetail }),
-        ...(change.result === undefined ? {} : { resultJson: JSON.stringify(change.result) }),
-        ...(evidence === undefined ? {} : { evidenceJson: evidence }),
-      })
-      .where(and(eq(requests.requestId, change.requestId), eq(requests.state, change.from)))
-      .returning({ seq: requests.seq })
-      .all();
+    const changed = prepared.move().all({
+      requestId: change.requestId,
+      from: change.from,
+      to: change.to,
+      startedAtUtc: change.startedAtUtc ?? null,
+      finishedAtUtc: change.finishedAtUtc ?? null,
+      errorDetail: change.errorDetail ?? null,
+      resultJson: change.result === undefined ? null : JSON.stringify(change.result),
+      evidenceJson: evidence ?? null,
+    });
     if (changed.length !== 1) {
       throw new Error(`illegal transition ${change.from} -> ${change.to} of ${change.requestId}`);
     }
   }
 
-  function saveInstance(row: InstanceRow): void {
-    db.insert(instance)
-      .values({ singleton: 1, ...row })
-      .onConflictDoUpdate({ target: instance.singleton, set: row })
-      .run();
-  }
+  const saveInstance = ({ epoch, instanceId, reconciledEpoch }: InstanceRow) =>
+    void prepared.saveInstance().run(epoch, instanceId, reconciledEpoch);
 
   return {
     insertAccepted: (row, guard = () => {}) => accepting.add({ row, guard }),
@@ -157,14 +167,23 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
         for (const change of changes) apply(change);
       });
     },
+    recall(label, lost, changes) {
+      store.write(label, () => {
+        for (const { kind, result, ...row } of lost) {
+          const lane = kind === "interrupt" ? "interrupt" : "turn_boundary";
+          const resultJson = result === undefined ? null : JSON.stringify(result);
+          db.insert(requests)
+            .values({ ...row, requestKind: kind, lane, payloadJson: "{}", resultJson })
+            .run();
+        }
+        for (const change of changes) apply(change);
+      });
+    },
     addEvidence(label, requestId, evidence) {
       store.write(label, () => {
         const row = read(requestId);
         if (!row) return;
-        db.update(requests)
-          .set({ evidenceJson: JSON.stringify([...row.evidence, ...evidence]) })
-          .where(eq(requests.requestId, requestId))
-          .run();
+        prepared.saveEvidence().run({ requestId, evidence: JSON.stringify([...row.evidence, ...evidence]) });
       });
     },
     get: read,
@@ -188,13 +207,8 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
         .limit(limit)
         .all()
         .map(toStored),
-    depth: () => (prepared.countAccepted().get()?.n ?? 0) + (prepared.countRunning().get()?.n ?? 0),
-    instance() {
-      const row = db.select().from(instance).get();
-      return row
-        ? { epoch: row.epoch, instanceId: row.instanceId, reconciledEpoch: row.reconciledEpoch }
-        : null;
-    },
+    depth: () => prepared.countOpen().get()?.n ?? 0,
+    instance: () => prepared.instance().get() ?? null,
     saveInstance(label, row) {
       store.write(label, () => saveInstance(row));
     },

@@ -9,12 +9,25 @@ const { messageState, seeded } = schema;
 
 export type StateStore = Store<typeof schema>;
 export type StateRow = typeof messageState.$inferSelect;
+/** What a list shows of a message: the envelope holds the rest. */
+export type ListedRow = Pick<StateRow, (typeof listedColumns)[number]>;
 export type NewStateRow = Omit<StateRow, "seq" | "isStarred" | "isArchived" | "isDeleted"> & {
   /** For the full-text search. */
   body: string;
   /** A message that counts as read and answered from now on. */
   answers: string | null;
 };
+
+/** Half of a row's columns, and a page is read in half of the time. */
+const listedColumns = [
+  "messageId",
+  "createdAtUtc",
+  "boxName",
+  "isRead",
+  "isAnswered",
+  "envelopeJson",
+  "bodyPreview",
+] as const;
 
 /** What the owner may change of a message. */
 export type ViewRow = Pick<StateRow, "boxName" | "isRead" | "isAnswered">;
@@ -57,7 +70,7 @@ export interface MailboxState {
    */
   seed(label: string, rows: readonly NewStateRow[], mark: SeedMark): void;
   get(messageId: string): StateRow | null;
-  select(selection: Selection): StateRow[];
+  select(selection: Selection): ListedRow[];
   /**
    * Changes all of these messages or none, and returns their rows, in the order given. `plan` decides on the row as
    * it is in the transaction; null is a message that is not here. Durable; nothing is written when nothing changes.
@@ -230,8 +243,11 @@ function prepareSelection(
       ? undefined
       : sql`${messageState.seq} IN (SELECT rowid FROM message_text WHERE message_text MATCH ${value("match")})`,
   ];
+  const columns = Object.fromEntries(listedColumns.map((name) => [name, messageState[name]])) as {
+    [name in keyof ListedRow]: (typeof messageState)[name];
+  };
   const query = db
-    .select()
+    .select(columns)
     .from(messageState)
     .where(and(...conditions))
     .orderBy(desc(messageState.createdAtUtc), desc(messageState.messageId));

@@ -1,0 +1,34 @@
+import type { Database } from "bun:sqlite";
+import { basename } from "node:path";
+import { ServiceError } from "../../system/errors.ts";
+import { createPrivately, fileIdentity } from "../../system/private-file.ts";
+import { storageFaultOf } from "../../system/storage-fault.ts";
+
+const restart = "restart the gateway (`gateway detach`, then `gateway attach`)";
+
+/**
+ * What a gateway does about its database when the file was removed or replaced under it: where nothing stands in its
+ * place, all that it holds is written there anew, once; from then on every write is refused. Nothing that was
+ * accepted is lost, and nothing is accepted into a file without a name.
+ */
+export function refuseLostFile(path: string): (client: Database) => never {
+  const name = basename(path);
+  return (client) => {
+    if (fileIdentity(path) === null) {
+      createPrivately(path);
+      client.query("VACUUM INTO ?").run(path);
+    }
+    throw new ServiceError("unavailable", `${name} was removed or replaced under the gateway; ${restart}`);
+  };
+}
+
+/** A refusal that names the file and says what to do, for one that is damaged; any other error as it is. */
+export function whenDamaged(error: unknown, path: string): unknown {
+  if (storageFaultOf(error)?.fault !== "damaged") return error;
+  const name = basename(path);
+  return new ServiceError(
+    "precondition_failed",
+    `${name} is damaged: put a copy of it in its place, or move it and the files ${name}-* away; then the gateway begins an empty queue and tells, from its history, which requests were lost`,
+    { cause: error },
+  );
+}

@@ -35,11 +35,11 @@ export const aguiStreamEndpoints = {
     path: "/v1/ag-ui/connect",
     summary: "Attach a GUI client, as an AG-UI event stream",
     description:
-      "The state of the gateway and its agent now, and again whenever it changes, until the client leaves or is detached. Submits no work and replays nothing. The header x-svc-connection-id names the connection.",
+      "The state of the gateway and its agent now, and again whenever it changes, until the client leaves or is detached. Submits no work and replays nothing. The header x-svc-connection-id names the connection. At most 64 are attached at once; 503 then.",
     body: AguiConnectInput,
     status: 200,
     reply: eventStream,
-    errors: { 422: ValidationErrorBody },
+    errors: { 422: ValidationErrorBody, 503: ErrorBody },
   }),
   aguiRun: endpoint({
     method: "POST",

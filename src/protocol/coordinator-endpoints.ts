@@ -23,6 +23,7 @@ import {
 } from "./coordinator.ts";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { documentEndpoints } from "./endpoints.ts";
+import { mostFollowers } from "./events.ts";
 import { forwardedEndpoints, forwardedStreams } from "./forwarded-endpoints.ts";
 import { GatewayStatus } from "./gateway.ts";
 import { MailResolveLive } from "./mail.ts";
@@ -46,7 +47,7 @@ export const coordinatorEndpoints = {
     method: "GET",
     path: "/health",
     summary: "Whether the coordination server answers",
-    description: "The only route that never asks for a token.",
+    description: "Never asks for a token, nor do `/docs` and `/openapi.json`.",
     status: 200,
     reply: CoordinatorHealth,
   }),
@@ -230,14 +231,13 @@ export const coordinatorStreams = {
     method: "GET",
     path: "/svc/events",
     summary: "Follow what happens at all agents, as server-sent events",
-    description:
-      "The events of every gateway, each with the agent it is of, beside agent_seen, agent_changed, agent_gone, gateway_connected and gateway_lost. 160 gateways are followed at most; one event gateway_unfollowed tells of each agent whose events do not come. Resume with Last-Event-ID or `after`; a position that is too old, or of another server, is answered with one event stream_gap and then with what is to come. A comment every 15 s of silence keeps the connection.",
+    description: `The events of every gateway, each with the agent it is of, beside agent_seen, agent_changed, agent_gone, gateway_connected and gateway_lost. 160 gateways are followed at most; one event gateway_unfollowed tells of each agent whose events do not come. Resume with Last-Event-ID or \`after\`; a position that is too old, or of another server, is answered with one event stream_gap and then with what is to come. A comment every 15 s of silence keeps the connection. At most ${mostFollowers} follow at once; 503 then.`,
     query: Strict({
       after: Type.Optional(Type.String({ description: "tell what follows the event with this id" })),
     }),
     status: 200,
     reply: Type.String({ contentMediaType: "text/event-stream" }),
-    errors: { 422: ValidationErrorBody },
+    errors: { 422: ValidationErrorBody, 503: ErrorBody },
   }),
 } as const;
 

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { aguiEndpoints, aguiStreamEndpoints } from "./agui-endpoints.ts";
 import { endpoint, limit, RefusedOrInvalid } from "./endpoint.ts";
+import { mostFollowers } from "./events.ts";
 import {
   AcceptedRequest,
   GatewayRequest,
@@ -38,7 +39,7 @@ export const gatewayEndpoints = {
     method: "GET",
     path: "/health",
     summary: "Whether the gateway answers",
-    description: "Says nothing of the agent. The only route that never asks for a token.",
+    description: "Says nothing of the agent. Never asks for a token, nor do `/docs` and `/openapi.json`.",
     status: 200,
     reply: HealthBody,
   }),
@@ -192,8 +193,7 @@ export const streamEndpoints = {
     method: "GET",
     path: "/v1/events",
     summary: "Follow what happens, as server-sent events",
-    description:
-      "State transitions (terminal_state), request transitions, what a headless turn says (turn_event, numbered by turn_seq) and its end (turn_finished), and lifecycle, each with its position as `id`. Resume with Last-Event-ID or `after`; without either only what is to come is told. A comment every 15 s of silence keeps the connection.",
+    description: `State transitions (terminal_state), request transitions, what a headless turn says (turn_event, numbered by turn_seq) and its end (turn_finished), and lifecycle, each with its position as \`id\`. Resume with Last-Event-ID or \`after\`; without either only what is to come is told. A comment every 15 s of silence keeps the connection. At most ${mostFollowers} follow at once; 503 then.`,
     query: Strict({
       after: Type.Optional(
         Type.Integer({ minimum: 0, description: "tell what follows this position; 0 tells all" }),
@@ -201,7 +201,7 @@ export const streamEndpoints = {
     }),
     status: 200,
     reply: Type.String({ contentMediaType: "text/event-stream" }),
-    errors: { 422: ValidationErrorBody },
+    errors: { 422: ValidationErrorBody, 503: ErrorBody },
   }),
   ...turnArtifactEndpoints,
   ...aguiStreamEndpoints,

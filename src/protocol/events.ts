@@ -18,3 +18,6 @@ export const GatewayEvent = Type.Object(
   { additionalProperties: Type.Unknown(), description: "one event of the gateway's log" },
 );
 export type GatewayEvent = Static<typeof GatewayEvent>;
+
+/** How many may follow the events of one server at once; what is over that is answered 503. */
+export const mostFollowers = 64;

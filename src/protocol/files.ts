@@ -117,7 +117,10 @@ export const LaunchPlan = Type.Object(
 );
 
 const tmuxSocket = Type.Optional(
-  Type.String({ description: "additional: SVC_TMUX_SOCKET at launch; absent for the person's own server" }),
+  Type.String({
+    description:
+      "additional: path of the tmux server's socket. Earlier records: SVC_TMUX_SOCKET at launch, perhaps a name, absent for the person's own server",
+  }),
 );
 
 const primaryTmux = {

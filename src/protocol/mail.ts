@@ -77,7 +77,7 @@ export const MailMessage = Strict(
       Strict({ scheme: NotifyAuth.properties.scheme }, { description: "a token is never shown" }),
     ),
   },
-  { description: "one mail message (spec/mailbox-agui.md A9)" },
+  { description: "one mail message, with its state in this mailbox" },
 );
 export type MailMessage = Static<typeof MailMessage>;
 

@@ -17,11 +17,11 @@ export const reminderEndpoints = {
     path: "/v1/reminders",
     summary: "Create reminders",
     description:
-      "Answers with the created ones, in their order. They live in the gateway's memory and make no queue rows: the effective one (smallest ranking, then oldest) is delivered when it is due, the queue is empty and, for a prompt, the agent can begin a turn.",
+      "Answers with the created ones, in their order. They live in the gateway's memory and make no queue rows: the effective one (smallest ranking, then oldest) is delivered when it is due, the queue is empty and, for a prompt, the agent can begin a turn. A gateway holds at most 1000; 409 then.",
     body: ReminderCreateRequest,
     status: 200,
     reply: ReminderList,
-    errors: { 422: ValidationErrorBody, 503: ErrorBody },
+    errors: { 409: ErrorBody, 422: ValidationErrorBody, 503: ErrorBody },
   }),
   listReminders: endpoint({
     method: "GET",

@@ -7,6 +7,9 @@ import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./
 /** Keys need no idle agent: at a finer cadence they would keep the gateway busy and fill its event log. */
 const leastIntervalSeconds = 0.1;
 
+/** How many one gateway holds: each change tells of all of them. */
+export const mostReminders = 1000;
+
 const seconds = (description: string) => Type.Number({ exclusiveMinimum: 0, description });
 const orNull = <T extends Parameters<typeof Nullable>[0]>(schema: T) => Type.Optional(Nullable(schema));
 
@@ -30,7 +33,11 @@ const definition = {
       { description: "keys to press; exactly one of prompt and send_keys" },
     ),
   ),
-  ranking: Type.Integer({ description: "the smallest is effective and blocks all others; may be negative" }),
+  ranking: Type.Integer({
+    minimum: Number.MIN_SAFE_INTEGER,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "the smallest is effective and blocks all others; may be negative",
+  }),
   paused: Type.Optional(Type.Boolean({ default: false, description: "delivers nothing and still blocks" })),
   start_after_seconds: orNull(
     seconds("due so long after this request; exactly one of start_after_seconds and deliver_at_utc"),
@@ -58,6 +65,7 @@ export const ReminderCreateRequest = Strict({
   schema_version: Type.Optional(SchemaVersion1),
   reminders: Type.Array(ReminderDefinition, {
     minItems: 1,
+    maxItems: mostReminders,
     description: "all of them are created or none",
   }),
 });

@@ -129,7 +129,8 @@ export const ToolProfile = Strict({
   process: Strict({
     commands: Type.Array(Type.String(), { description: "process names (comm)" }),
     scripts: Type.Array(Type.String(), {
-      description: "base name of argv 0, or of any argument of a script interpreter",
+      description:
+        "base name of argv 0, of any argument of a script interpreter, or of the script that a shell runs",
     }),
     arguments: Type.Array(Type.String(), { description: "an argument equal to one of these" }),
   }),

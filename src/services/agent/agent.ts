@@ -28,6 +28,8 @@ export interface Agent {
   presence(): Presence;
   /** Whether a prompt could be given now under `policy`, by the latest knowledge; `submit` proves it afresh. */
   readiness(policy: SubmitPolicy): Readiness;
+  /** A prompt may be given in a moment: what `submit` has to look at may be looked at from now on. Sends no key. */
+  expectPrompt?(): void;
   /**
    * Gives the agent one prompt and proves that it was taken. Looks at the agent afresh; when the policy does not
    * hold it resolves `refused` with nothing typed. Otherwise calls `begin` (a throw prevents everything) right

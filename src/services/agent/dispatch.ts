@@ -3,7 +3,17 @@ import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
-import { personsWords, wordsBehind } from "./left-draft.ts";
+import { decideEnter, type Shown } from "./enter.ts";
+import {
+  cameUp,
+  describeProof,
+  hasDraft,
+  hasEnded,
+  isCommand,
+  isWorking,
+  projectionOf,
+  wasTaken,
+} from "./seen.ts";
 import { enterDelayMs } from "./submission.ts";
 import { awaitState, type PromptNote, type TerminalView } from "./terminal-view.ts";
 
@@ -19,6 +29,8 @@ const echoMs = 2000;
 const lastChanceMs = 3000;
 /** Of words that went out with a prompt so many characters are told. */
 const mostTold = 40;
+const startedAnew = "the tool was started anew meanwhile";
+const replaced = "other words stand in the composer where the text stood; whether it was taken is not known";
 const questionFirst = "a question came up before Enter";
 /** A draft of many rows needs one clearing key a row in some tools. */
 const clearAttempts = 12;
@@ -34,7 +46,7 @@ export interface DispatchDeps {
 /**
  * Types `text` into a composer that was just found fit for it, presses Enter, and proves that the tool took it:
  * the draft is gone from the composer, or work, a queue or a question showed up. A swallowed Enter is pressed
- * again, only while the draft still stands there and nothing asks a question. A tool that ends before Enter gets none,
+ * again, only while the same draft still stands there and nothing asks a question. A tool that ends before Enter gets none,
  * and one that ends at it must have been seen to work, or the prompt failed. Text that met a person's first letters is
  * taken back before any Enter. A question that comes up before the first Enter gets none: the text waits behind it, to
  * be handed back. The text is never pasted twice; a draft that will not go is cleared. Source: spec/terminal.md 6.
@@ -42,6 +54,7 @@ export interface DispatchDeps {
 export async function dispatchText(deps: DispatchDeps, text: string): Promise<DispatchOutcome> {
   const { view, clock, profile, pane } = deps;
   const before = view.state();
+  const life = view.instanceId();
   const pastedAtMs = clock.monotonicMs();
   const activity = watchActivity(view, before);
   try {
@@ -53,7 +66,14 @@ export async function dispatchText(deps: DispatchDeps, text: string): Promise<Di
       proof: echo ? "the composer shows the text" : "handed to the terminal; no echo seen",
     });
     await sleep(clock, pastedAtMs + enterDelayMs(text, profile) - clock.monotonicMs());
-    return await submitDraft(deps, { text, before, echo, sawActivity: activity.seen });
+    return await submitDraft(deps, {
+      text,
+      before,
+      life,
+      echo,
+      joined: hasDraft(before),
+      sawActivity: activity.seen,
+    });
   } finally {
     activity.end();
   }
@@ -65,13 +85,23 @@ export async function dispatchText(deps: DispatchDeps, text: string): Promise<Di
  */
 export async function submitDraft(
   deps: DispatchDeps,
-  facts: { text: string; before: TerminalState; echo: boolean; sawActivity: () => boolean },
+  facts: {
+    text: string;
+    before: TerminalState;
+    /** The instance of the tool that was given the text. */
+    life: string | null;
+    echo: boolean;
+    /** The text stands behind somebody else's draft. */
+    joined: boolean;
+    sawActivity: () => boolean;
+  },
 ): Promise<DispatchOutcome> {
   const { view, clock, profile, pane } = deps;
-  const { text, before, echo } = facts;
+  const { text, before, echo, joined } = facts;
   const taken = (state: TerminalState) => wasTaken({ before, echo, state });
-  let behind: string | null = null;
+  let shown: Shown = { whole: false, behind: null };
   const submitted = (state: TerminalState, proof: string): DispatchOutcome => {
+    const { behind } = shown;
     const more =
       behind === null ? "" : `; behind the text stood ${JSON.stringify(behind.slice(0, mostTold))}`;
     deps.onEvidence({ step: "submitted", proof: `${proof}${more}` });
@@ -88,8 +118,11 @@ export async function submitDraft(
   const pauses = [...profile.data.submit.enter_retry_after_ms, lastChanceMs];
   for (const [press, pauseMs] of pauses.entries()) {
     const state = await view.look();
-    const decision = decideEnter({ press, before, state, draft: view.draft(), text });
-    if (decision.do === "stop") break;
+    // What a fresh instance shows proves nothing of a text that the former one was given.
+    if (isAnother(view.instanceId(), facts.life))
+      return { outcome: "failed", typed: true, detail: startedAnew };
+    const decision = decideEnter({ press, before, state, draft: view.draft(), text, shown, joined });
+    if (decision.do === "stop" || decision.do === "replaced") break;
     if (decision.do === "gone")
       return { outcome: "failed", typed: true, detail: "the tool ended before Enter" };
     if (decision.do === "take_back") return takeBack(deps, decision.words);
@@ -97,10 +130,12 @@ export async function submitDraft(
       if (isCommand(text)) return { outcome: "failed", typed: true, detail: questionFirst };
       return submitted(state, `${questionFirst}; the text waits behind it`);
     }
-    behind = decision.behind;
+    shown = decision.shown;
     await pane.keys([{ kind: "key", name: "Enter" }]);
     await view.look();
     const proof = await awaitState(view, clock, taken, pauseMs);
+    if (isAnother(view.instanceId(), facts.life))
+      return { outcome: "failed", typed: true, detail: startedAnew };
     if (proof && hasEnded(proof) && !isCommand(text) && !facts.sawActivity()) {
       return { outcome: "failed", typed: true, detail: `the tool ended at Enter and was not seen to work` };
     }
@@ -108,6 +143,23 @@ export async function submitDraft(
   }
   const last = await view.look();
   if (taken(last)) return submitted(last, `${describeProof(last)} after the last Enter`);
+  const rest = decideEnter({
+    press: pauses.length,
+    before,
+    state: last,
+    draft: view.draft(),
+    text,
+    shown,
+    joined,
+  });
+  if (rest.do === "take_back") return takeBack(deps, rest.words);
+  if (rest.do === "replaced") {
+    // Somebody types on while the tool may be slow to show that it took the text.
+    const begun = (state: TerminalState) => !isWorking(before) && isWorking(state);
+    const works = await awaitState(view, clock, (state) => taken(state) || begun(state), lastChanceMs);
+    if (works && !isAnother(view.instanceId(), facts.life)) return submitted(works, describeProof(works));
+    return { outcome: "failed", typed: true, detail: replaced };
+  }
   const cleared = hasDraft(last) ? await clearDraft(deps) : true;
   return {
     outcome: "failed",
@@ -116,33 +168,9 @@ export async function submitDraft(
   };
 }
 
-type EnterDecision =
-  | { do: "press"; behind: string | null }
-  /** It was taken meanwhile, or never will be. */
-  | { do: "stop" }
-  /** What stands in the pane now is not the tool: Enter could make a shell run the text. */
-  | { do: "gone" }
-  /** Enter would answer a question. */
-  | { do: "leave" }
-  | { do: "take_back"; words: string };
-
-/** What to do now that Enter would be pressed for the (`press` + 1)-th time; `draft`: what the composer shows. Pure. */
-function decideEnter(facts: {
-  press: number;
-  before: TerminalState;
-  state: TerminalState;
-  draft: string | null;
-  text: string;
-}): EnterDecision {
-  const { press, before, state, text } = facts;
-  if (press === 0 && hasEnded(state)) return { do: "gone" };
-  if (press === 0 && cameUp(before, state)) return { do: "leave" };
-  if (press > 0 && !mayPressAgain(state)) return { do: "stop" };
-  // A draft that stood there before was the caller's to judge; a command may be followed by a hint of the tool's.
-  if (hasDraft(before) || isCommand(text)) return { do: "press", behind: null };
-  const draft = facts.draft ?? "";
-  const words = personsWords(draft, text);
-  return words === null ? { do: "press", behind: wordsBehind(draft, text) } : { do: "take_back", words };
+/** Both are known, and they differ. */
+function isAnother(now: string | null, life: string | null): boolean {
+  return now !== null && life !== null && now !== life;
 }
 
 /** Takes the text out of a composer in which a person had begun to type, and leaves their words there. */
@@ -195,52 +223,4 @@ export async function clearDraft(
     if (await awaitState(deps.view, deps.clock, (state) => !hasDraft(state), 150)) return true;
   }
   return false;
-}
-
-/** Whether a tool may take the text for a command of its own rather than for the model. */
-export function isCommand(text: string): boolean {
-  return /^\/\S/.test(text);
-}
-
-export function hasDraft(state: TerminalState): boolean {
-  return state.surface.editing_input === "yes";
-}
-
-export function isWorking(state: TerminalState): boolean {
-  return (state.active_reasons ?? []).length > 0;
-}
-
-function wasTaken(facts: { before: TerminalState; echo: boolean; state: TerminalState }): boolean {
-  const { before, echo, state } = facts;
-  // `/exit` and its kin end the tool itself.
-  if (hasEnded(state)) return true;
-  if (state.awaiting_decision || (!isWorking(before) && isWorking(state) && !hasDraft(state))) return true;
-  if (before.surface.pending_input === "no" && state.surface.pending_input === "yes") return true;
-  if (echo) return state.surface.editing_input === "no";
-  return !hasDraft(state) && projectionOf(state) !== projectionOf(before);
-}
-
-function hasEnded(state: TerminalState): boolean {
-  return state.diagnostics.process_state === "tui_down";
-}
-
-/** Whether a question that was not there before is on the screen. */
-function cameUp(before: TerminalState, state: TerminalState): boolean {
-  return before.awaiting_decision === undefined && state.awaiting_decision !== undefined;
-}
-
-function mayPressAgain(state: TerminalState): boolean {
-  return hasDraft(state) && !state.awaiting_decision;
-}
-
-function describeProof(state: TerminalState): string {
-  if (hasEnded(state)) return "the tool ended";
-  if (state.awaiting_decision) return "the tool asks a question";
-  if (state.surface.pending_input === "yes") return "the tool holds the text behind its turn";
-  if (isWorking(state)) return "the tool works";
-  return "the composer is empty again";
-}
-
-function projectionOf(state: TerminalState): string | null {
-  return state.parsed_surface?.normalized_projection_text ?? null;
 }

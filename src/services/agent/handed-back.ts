@@ -1,14 +1,8 @@
 import type { Evidence } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
-import {
-  type DispatchDeps,
-  type DispatchOutcome,
-  hasDraft,
-  isWorking,
-  submitDraft,
-  watchActivity,
-} from "./dispatch.ts";
+import { type DispatchDeps, type DispatchOutcome, submitDraft, watchActivity } from "./dispatch.ts";
 import { isDraftOf } from "./left-draft.ts";
+import { hasDraft, isWorking } from "./seen.ts";
 
 /** A prompt whose Enter brought up a question instead of a turn. */
 export interface Asked {
@@ -37,7 +31,15 @@ export async function submitAgain(deps: DispatchDeps, asked: Asked): Promise<Dis
   if (!mayBeHandedBack(before) || draft === null || !isDraftOf(draft, asked.text)) return null;
   const activity = watchActivity(view, before);
   try {
-    return await submitDraft(deps, { text: asked.text, before, echo: true, sawActivity: activity.seen });
+    const life = view.instanceId();
+    return await submitDraft(deps, {
+      text: asked.text,
+      before,
+      life,
+      echo: true,
+      joined: false,
+      sawActivity: activity.seen,
+    });
   } finally {
     activity.end();
   }

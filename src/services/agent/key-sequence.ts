@@ -13,3 +13,19 @@ export function withOneEnter(sequence: string): string {
   while (sequence.endsWith(enter, end)) end -= enter.length;
   return sequence.slice(0, end) + enter;
 }
+
+/** At most this many characters of a sequence are described. */
+const previewLength = 120;
+
+/**
+ * A key sequence as events and logs may tell it: its keys by name, of its text the length alone, because what is typed
+ * may be a password. Never throws. Source: ruling 12.
+ */
+export function previewKeys(sequence: string, escapeSpecialKeys = false): string {
+  const parsed = parseKeySequence(sequence, escapeSpecialKeys);
+  if (!parsed.ok) return "";
+  return parsed.tokens
+    .map((token) => (token.kind === "key" ? `<[${token.name}]>` : `(${token.text.length} characters)`))
+    .join("")
+    .slice(0, previewLength);
+}

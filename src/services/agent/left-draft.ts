@@ -31,6 +31,11 @@ export function wordsBehind(draft: string, text: string): string | null {
   return found.behind.trim().replace(/\s*\n\s*/g, " ") || null;
 }
 
+/** Whether the whole of `text`, or a chip that stands for it, is to be seen in a draft, alone or not. Pure. */
+export function holdsText(draft: string, text: string): boolean {
+  return findText(draft, text) !== null;
+}
+
 /** A line shorter than this stands as itself in every tool we know; opencode has the lowest limit. */
 const longLine = 150;
 

@@ -34,6 +34,12 @@ function absence(state: TerminalState, tracked: boolean): Refusal | null {
     );
   }
   if (process_state === "tui_up" || (!tracked && process_state === "unsupported_tool")) return null;
+  if (process_state === "probe_error") {
+    return refuse(
+      "tracking_unavailable",
+      "whether the agent's program runs cannot be seen just now; try again",
+    );
+  }
   return refuse(
     "unavailable",
     `the agent's program does not run in its pane: process_state=${process_state}`,

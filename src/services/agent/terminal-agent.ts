@@ -6,22 +6,16 @@ import { parseKeySequence } from "../terminal/keys.ts";
 import type { PaneDoor, PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
-import type { Agent, InterruptOutcome, Submission, SubmitOutcome } from "./agent.ts";
+import type { Agent, InterruptOutcome, Presence, Submission, SubmitOutcome } from "./agent.ts";
 import { answerDecision } from "./decision.ts";
-import {
-  clearDraft,
-  type DispatchOutcome,
-  dispatchBlind,
-  dispatchText,
-  hasDraft,
-  isCommand,
-} from "./dispatch.ts";
+import { clearDraft, type DispatchOutcome, dispatchBlind, dispatchText } from "./dispatch.ts";
 import { createFollowedTurns, stampedBy } from "./followed-turns.ts";
 import { mostQuestions } from "./handed-back.ts";
 import { stopTurn } from "./interrupt.ts";
 import { isDraftOf } from "./left-draft.ts";
 import { isAsWanted, toPresence } from "./presence.ts";
 import { judgeReadiness } from "./readiness.ts";
+import { hasDraft, isCommand } from "./seen.ts";
 import { prepareText } from "./submission.ts";
 import { awaitState, type TerminalView } from "./terminal-view.ts";
 
@@ -47,6 +41,7 @@ const mostAttempts = 3;
 export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   const { profile, view, door, clock, log } = deps;
   const tracked = profile !== null;
+  let present: { of: TerminalState; told: Presence } | null = null;
   const turns = createFollowedTurns({ view, door, clock, log, profile });
 
   async function type(pane: PaneWriter, text: string, submission: Submission): Promise<DispatchOutcome> {
@@ -55,13 +50,17 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     return dispatchText({ view, clock, profile, pane, onEvidence }, text);
   }
 
-  /** Lets a person who began to type at the same moment finish, and tries again. */
+  /**
+   * Lets a person who began to type at the same moment finish, and tries again. No policy's leave to type into a draft
+   * is one to submit those words.
+   */
   async function typeUndisturbed(
     pane: PaneWriter,
     text: string,
     submission: Submission,
   ): Promise<DispatchOutcome> {
-    const fit = (state: TerminalState) => judgeReadiness(state, submission.policy, tracked).ready;
+    const fit = (state: TerminalState) =>
+      !hasDraft(state) && judgeReadiness(state, submission.policy, tracked).ready;
     for (let attempt = 1; ; attempt++) {
       const outcome = await type(pane, text, submission);
       const disturbed = outcome.outcome === "failed" && outcome.disturbed === true;
@@ -130,12 +129,25 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     return stopTurn({ view, clock, profile, pane });
   }
 
+  /** Asked for every request and every reader of the status: judged once for each thing seen. */
+  function presence(): Presence {
+    const state = view.judged();
+    const instanceId = view.instanceId();
+    if (present?.of !== state || present.told.instanceId !== instanceId) {
+      present = { of: state, told: toPresence(state, instanceId, tracked) };
+    }
+    return present.told;
+  }
+
   return {
     backend: deps.backend,
     tool: deps.tool,
     tracked,
-    presence: () => toPresence(view.state(), view.instanceId(), tracked),
-    readiness: (policy) => judgeReadiness(view.state(), policy, tracked),
+    presence,
+    readiness: (policy) => judgeReadiness(view.judged(), policy, tracked),
+    expectPrompt() {
+      if (judgeReadiness(view.judged(), "turn_boundary", tracked).ready) view.glance();
+    },
     submit: (submission) => door.exclusive((pane) => submitIn(pane, submission)),
     withdraw: (prompt) =>
       door.exclusive(async (pane) => {

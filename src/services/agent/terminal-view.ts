@@ -4,8 +4,12 @@ import { type Clock, sleep } from "../../system/clock.ts";
 /** What the terminal agent needs of a tracker. */
 export interface TerminalView {
   state(): TerminalState;
-  /** Reads the terminal now; the state returned is no older than the call. */
+  /** As `state`, but for how long it has been so: the same object until something else is to be said. */
+  judged(): TerminalState;
+  /** Reads the terminal now; the state returned is no older than the call, or than a glance. */
   look(): Promise<TerminalState>;
+  /** Begins a look that the next `look` takes if nothing has been written since; it is good for some milliseconds. */
+  glance(): void;
   /** Told after each new state; `material`: more than the text of the screen differs. */
   subscribe(listener: (state: TerminalState, change: { material: boolean }) => void): () => void;
   /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */

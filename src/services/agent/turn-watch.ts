@@ -35,7 +35,12 @@ export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
   const ended = state.turn.phase === "ready";
   if (ended) {
     if (!started) evidence.push({ step: "turn_started", proof: "the transcript changed" });
-    evidence.push({ step: "turn_ended", proof: `ready again; last turn ${state.last_turn.result}` });
+    // How the turn went is settled only when the screen has been still for a while.
+    const { result } = state.last_turn;
+    evidence.push({
+      step: "turn_ended",
+      proof: result === "none" ? "ready again" : `ready again: ${result}`,
+    });
   }
   return { watch: { started: started || ended, ended }, evidence };
 }

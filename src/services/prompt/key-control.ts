@@ -3,6 +3,7 @@ import { type Clock, timestampNow } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Agent } from "../agent/agent.ts";
 import { backendFacts } from "../agent/backends.ts";
+import { previewKeys } from "../agent/key-sequence.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { StatusBoard } from "../status/status-board.ts";
 
@@ -36,7 +37,7 @@ export function createKeyControl(deps: {
       await agent.keys({ sequence: request.sequence, literal });
       events.append("control_input", {
         escape_special_keys: literal,
-        sequence_preview: request.sequence.slice(0, 120),
+        sequence_preview: previewKeys(request.sequence, literal),
         submitted_at_utc: timestampNow(clock),
       });
       return { status: "ok", action: "control_input", detail: "sent" };

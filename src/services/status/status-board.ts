@@ -11,11 +11,11 @@ import type { Agent } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { needsReconciliation, nextInstance } from "./instance.ts";
-import { decideAdmission, type GatewayIdentity, toStatus } from "./project.ts";
+import { decideAdmission, type GatewayIdentity, type StatusFacts, toStatus } from "./project.ts";
 
 /**
  * The gateway's status axes, computed from what is known now, never by a timer. `refresh` takes in a change of the
- * agent: it settles the instance epoch (durably, before anyone can act on it) and tells listeners when the status
+ * agent: it settles the instance epoch (in force at once, and durably before an operator can agree to it) and tells listeners when the status
  * differs. Source: contract 2.1, 3.2; ruling 5.
  */
 export interface StatusBoard {
@@ -54,29 +54,38 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   const { identity, store, agent, events, log } = deps;
   const listeners = new Set<(status: GatewayStatus) => void>();
   let instance: InstanceRow = nextInstance(store.instance(), null);
+  /** What the database has of it. */
+  let saved = instance;
   let listener: { host: string; port: number } | null = null;
   let published = "";
+  let seen: GatewayStatus | null = null;
+  let told: { facts: StatusFacts; status: GatewayStatus } | null = null;
 
-  function settleInstance(): void {
-    const next = nextInstance(instance, agent.presence().instanceId);
-    if (next === instance) return;
-    store.saveInstance("sql:instance", next);
-    const previous = instance;
-    instance = next;
-    if (next.epoch === previous.epoch) return;
-    events.append("instance_changed", {
-      managed_agent_instance_epoch: next.epoch,
-      managed_agent_instance_id: next.instanceId,
-      previous_instance_id: previous.instanceId,
-    });
-    log.line("agent instance changed", { epoch: next.epoch });
+  /** In force at once: what was accepted for the former instance must not reach the next, also on a full disk. */
+  function seeInstance(): void {
+    instance = nextInstance(instance, agent.presence().instanceId);
   }
 
-  function status(): GatewayStatus {
+  /** Tried again at every look while the disk refuses. */
+  function saveInstance(): void {
+    if (instance === saved) return;
+    store.saveInstance("sql:instance", instance);
+    const previous = saved;
+    saved = instance;
+    if (saved.epoch === previous.epoch) return;
+    events.append("instance_changed", {
+      managed_agent_instance_epoch: saved.epoch,
+      managed_agent_instance_id: saved.instanceId,
+      previous_instance_id: previous.instanceId,
+    });
+    log.line("agent instance changed", { epoch: saved.epoch });
+  }
+
+  function gather(): StatusFacts {
     const { depth, running, waiting } = deps.queue();
     const { executing, lost } = deps.reminders();
     const activeExecution: ActiveExecution = running || executing ? "running" : "idle";
-    return toStatus({
+    return {
       identity,
       listener,
       presence: agent.presence(),
@@ -85,16 +94,33 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       queueDepth: depth,
       waiting,
       remindersLost: lost,
-    });
+    };
   }
 
-  function refresh(): void {
-    settleInstance();
+  /** The same object while the facts are the same: it is asked for more often than they change. */
+  function status(): GatewayStatus {
+    const facts = gather();
+    if (!told || !sameFacts(told.facts, facts)) told = { facts, status: toStatus(facts) };
+    return told.status;
+  }
+
+  function publish(): void {
     const now = status();
+    if (now === seen) return;
+    seen = now;
     const text = JSON.stringify(now);
     if (text === published) return;
     published = text;
     for (const tell of listeners) tell(now);
+  }
+
+  function refresh(): void {
+    seeInstance();
+    try {
+      saveInstance();
+    } finally {
+      publish();
+    }
   }
 
   return {
@@ -104,7 +130,8 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
     epoch: () => instance.epoch,
     refresh,
     reconcile() {
-      settleInstance();
+      seeInstance();
+      saveInstance();
       if (!needsReconciliation(instance)) return [];
       const next = { ...instance, reconciledEpoch: instance.epoch };
       const failed = store.reconcile("sql:reconcile", next, {
@@ -112,6 +139,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
         errorDetail: `accepted for an earlier instance of the agent; reconciled at epoch ${next.epoch}`,
       });
       instance = next;
+      saved = next;
       events.append("reconciled", { managed_agent_instance_epoch: next.epoch, failed_request_ids: failed });
       log.line("reconciled", { epoch: next.epoch, failed: failed.length });
       deps.onReconciled();
@@ -127,4 +155,9 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       return () => listeners.delete(tell);
     },
   };
+}
+
+/** None of the facts is changed in place, so the same one is the same. */
+function sameFacts(one: StatusFacts, other: StatusFacts): boolean {
+  return (Object.keys(one) as (keyof StatusFacts)[]).every((name) => one[name] === other[name]);
 }

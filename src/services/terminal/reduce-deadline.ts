@@ -4,11 +4,12 @@ import { parkedAt } from "./reduce-parked.ts";
 import type { TrackState } from "./reduce-state.ts";
 
 /**
- * Whether samples should go on at `watch_poll_interval_seconds`: a turn runs or is being judged, or the visible
- * state has not held long enough. A settled state waits for a push (ruling 24).
+ * Whether samples should go on at `watch_poll_interval_seconds`: a turn runs or is being judged, the visible state
+ * has not held long enough, or the last look failed. A settled state waits for a push (ruling 24).
  */
 export function isUnsettled(state: TrackState): boolean {
-  const { turn, stability } = state;
+  const { turn, stability, diagnostics } = state;
+  if (diagnostics.probe_error !== null) return true;
   return turn.phase === "active" || turn.anchor !== null || turn.settle !== null || !stability.stable;
 }
 

@@ -36,6 +36,10 @@ export interface Tmux {
   version(): Promise<string | null>;
   hasSession(session: string): Promise<boolean>;
   sessions(): Promise<TmuxSession[]>;
+  /** The sessions that a launch of ours marked, with what it noted. */
+  sessionMarks(): Promise<{ name: string; mark: string }[]>;
+  /** Absolute path of the server's socket, in the server's own words: one server, one path. The session must exist. */
+  socketPath(session: string): Promise<string>;
   /** Every pane of every window, in order; empty when there is no such session. */
   panes(session: string): Promise<TmuxPane[]>;
   /** Variables of the session's own environment; null when there is no such session. */
@@ -50,14 +54,27 @@ export interface Tmux {
   run(args: readonly string[], options?: { startServer?: boolean; input?: string }): Promise<string>;
 }
 
+const startMs = 10_000;
+const answerMs = 5000;
+const hungMs = 500;
+
 export function createTmux(deps: { processes: Processes; steps: Steps; socket?: string | undefined }): Tmux {
   const { processes, steps } = deps;
   const command = tmuxCommand(deps.socket);
 
+  /** A server that did not answer once is not waited for that long again until it does. */
+  let hangs = false;
+
   async function attempt(args: readonly string[], options: { startServer?: boolean; input?: string } = {}) {
     const argv = [...command, ...(options.startServer ? [] : ["-N"]), ...args];
+    const timeoutMs = hangs ? hungMs : options.startServer ? startMs : answerMs;
     try {
-      return await processes.run(argv, options.input === undefined ? {} : { input: options.input });
+      const output = await processes.run(argv, {
+        timeoutMs,
+        ...(options.input === undefined ? {} : { input: options.input }),
+      });
+      hangs = output.exitCode === null;
+      return output;
     } catch (error) {
       throw new ServiceError("precondition_failed", "tmux is not installed or not on PATH", { cause: error });
     }
@@ -107,6 +124,15 @@ export function createTmux(deps: { processes: Processes; steps: Steps; socket?: 
         return [{ sessionId: match[1] ?? "", sessionCreated: Number(match[2]), name: match[3] ?? "" }];
       });
     },
+    async sessionMarks() {
+      const format = `#{session_name}\t#{${markName}}`;
+      return lines(await runOrAbsent(["list-sessions", "-F", format])).flatMap((line) => {
+        const [name = "", mark = ""] = line.split("\t");
+        return mark === "" ? [] : [{ name, mark }];
+      });
+    },
+    socketPath: async (session) =>
+      (await run(["display-message", "-p", "-t", exactWindow(session), "#{socket_path}"])).replace(/\n$/, ""),
     async panes(session) {
       const target = exactWindow(session);
       return lines(await runOrAbsent(["list-panes", "-s", "-t", target, "-F", PANE_FORMAT])).flatMap(
@@ -161,6 +187,9 @@ export function agentPane(panes: readonly TmuxPane[], recordedPaneId: string | n
   return found ?? null;
 }
 
+/** An option of the session, which nothing that runs in it inherits. */
+export const markName = "@svc_launch";
+
 export const PANE_FORMAT = [
   "#{session_id}",
   "#{session_created}",
@@ -210,6 +239,7 @@ function lines(text: string | null): string[] {
 }
 
 function refused(output: Output): TmuxError {
+  if (output.exitCode === null) return new TmuxError("refused", "tmux: the server does not answer");
   const words = output.stderr.trim().split("\n").pop() ?? "";
   return new TmuxError("refused", `tmux: ${words || `exit code ${output.exitCode}`}`);
 }

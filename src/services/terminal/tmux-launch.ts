@@ -1,9 +1,12 @@
 import { join } from "node:path";
+import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
-import { PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
+import { quoteShell } from "./shell-word.ts";
+import { markName, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
+import { tmuxAttachLine } from "./tmux-lines.ts";
 import { exactWindow } from "./tmux-protocol.ts";
 
 /** What runs in the agent's pane. */
@@ -23,6 +26,8 @@ export interface LaunchRequest extends PaneProgram {
   session: string;
   /** Variables of the session itself, which every later pane sees: `SVC_*` only. */
   sessionEnv: Record<string, string>;
+  /** Kept with the session from its first moment, as `sessionMarks` tells it. */
+  mark?: string;
   /** Columns and rows; default 120 x 36, at least 110 x 36. */
   size?: { width: number; height: number };
 }
@@ -41,6 +46,19 @@ export interface Launcher {
   launch(request: LaunchRequest): Promise<TmuxPane>;
   /** Ends what runs in the pane and starts the program there: same pane, new pid. Steps: `launch.script`, `launch.respawn`. */
   respawn(paneId: string, program: PaneProgram): Promise<TmuxPane>;
+}
+
+/** What a launch that was killed leaves; tmux has started a script, which removes itself, long before that age. */
+const staleScriptMs = 60_000;
+
+/** Removes scripts in `folder` that nothing will run any more. */
+export function sweepLaunchScripts(files: Files, clock: Clock, folder: string): void {
+  for (const name of files.list(folder)) {
+    if (!/^launch-[0-9a-f]{16}\.sh$/.test(name)) continue;
+    const path = join(folder, name);
+    const writtenMs = files.stat(path)?.modifiedMs ?? Number.POSITIVE_INFINITY;
+    if (clock.nowMs() - writtenMs > staleScriptMs) files.remove("launch.script.remove", path);
+  }
 }
 
 const LEAST = { width: 110, height: 36 };
@@ -85,6 +103,7 @@ export function createLauncher(deps: {
         ...["-x", String(width), "-y", String(height), ...program],
         // The person's own settings must not end the session, keep a dead pane, rename or resize it.
         ...[";", "set-option", "-t", exactWindow(session), "destroy-unattached", "off"],
+        ...(request.mark === undefined ? [] : markOption(session, request.mark)),
         ...[";", ...windowOption(session, "remain-on-exit", "off")],
         ...[";", ...windowOption(session, "automatic-rename", "off")],
         ...[";", ...windowOption(session, "allow-rename", "off")],
@@ -109,14 +128,18 @@ export function createLauncher(deps: {
     async launch(request) {
       const { session, sessionEnv } = request;
       const { width, height } = request.size ?? DEFAULT_SIZE;
-      if (!SESSION.test(session)) throw new ServiceError("invalid_request", `not a session name: ${session}`);
+      if (!SESSION.test(session))
+        throw new ServiceError(
+          "invalid_request",
+          `not a session name: ${session}; use letters, digits, "-" and "_"`,
+        );
       if (width < LEAST.width || height < LEAST.height) {
         throw new ServiceError("invalid_request", `the pane must be at least ${LEAST.width}x${LEAST.height}`);
       }
       const foreign = Object.keys(sessionEnv).find((name) => !name.startsWith("SVC_"));
       if (foreign !== undefined)
         throw new ServiceError("invalid_request", `not an SVC_ variable: ${foreign}`);
-      if (await tmux.hasSession(session)) throw new ServiceError("conflict", `session ${session} exists`);
+      if (await tmux.hasSession(session)) throw sessionExists(tmux, session);
 
       const made = await withScript(request, async (script) => {
         const answer = await newSession(request, width, height, script);
@@ -152,9 +175,21 @@ export function createLauncher(deps: {
   };
 }
 
+function sessionExists({ socket }: Tmux, session: string): ServiceError {
+  const watch = tmuxAttachLine({ session_name: session, socket });
+  return new ServiceError(
+    "conflict",
+    `tmux session ${session} exists already; look at it with \`${watch}\`, or have another name for the new one`,
+  );
+}
+
 /** Ends what runs in the pane and starts the person's own shell there. */
 export async function respawnShell(tmux: Tmux, paneId: string): Promise<void> {
   await tmux.run(["respawn-pane", "-k", "-t", paneId, "--", "/bin/sh", "-c", fallBack]);
+}
+
+function markOption(session: string, mark: string): string[] {
+  return [";", "set-option", "-t", exactWindow(session), markName, mark.replace(/;$/, "\\;")];
 }
 
 function windowOption(session: string, name: string, value: string): string[] {
@@ -209,9 +244,4 @@ const waiting = [
 /** An argument that tmux expands as a format; a `;` at its end would be eaten as a separator. */
 function quoteFormat(text: string): string {
   return text.replaceAll("#", "##").replace(/;$/, "\\;");
-}
-
-/** One word of a POSIX shell command, exactly. Pure. */
-export function quoteShell(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -13,7 +13,7 @@ export interface PaneReader {
   /**
    * One moment of the pane: facts and screen in one pipelined batch, then its processes. Null when the pane is no
    * more. `fresh`: the process tree is read anew; otherwise one that is younger than a second and whose processes
-   * all live will do. The same screen as before gives the same `rows` object.
+   * all live will do. The same screen as before gives the same `rows` object, the same processes the same `processes`.
    */
   read(pane: TmuxPane, fresh: boolean): Promise<Observation | null>;
 }
@@ -34,7 +34,9 @@ export function createPaneReader(deps: {
     const usable = !fresh && tree?.root === root && now - tree.atMs < TREE_MS;
     if (tree && usable && tree.found.every(({ pid }) => processes.alive(pid))) return tree.found;
     try {
-      tree = { root, atMs: now, found: await processes.tree(root) };
+      const found = await processes.tree(root);
+      const same = tree !== null && Bun.deepEquals(tree.found, found);
+      tree = { root, atMs: now, found: same && tree ? tree.found : found };
     } catch {
       tree = null;
     }
@@ -74,6 +76,7 @@ export function createPaneReader(deps: {
         rows: rowsOf(raw),
         cursor: pane.cursor,
         pane: pane.facts,
+        // Last: between question and answer a write to a slow disk may hold us up, and what was the tool be a shell.
         processes: await processesOf(pane.facts.panePid, fresh),
       };
     },

@@ -68,11 +68,19 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
   async function paste(text: string): Promise<void> {
     const clean = stripControl(text);
     if (clean.trim() === "") throw new ServiceError("invalid_request", "the text is blank");
-    await leaveMode();
     const buffer = `svc-${ids.hex(8)}`;
     try {
-      await step("pane.buffer", () => fill(buffer, Buffer.from(clean, "utf8")));
-      await step("pane.paste", () => release(buffer));
+      steps.before("pane.buffer");
+      const bytes = Buffer.from(clean, "utf8");
+      const filled = fill(buffer, bytes);
+      // A buffer of one piece is there or not, and its paste fails without it: both go in one turn. Of more it is awaited.
+      if (bytes.length > CHUNK_BYTES) await filled;
+      steps.after("pane.buffer");
+      const pasted = step("pane.paste", () => release(buffer, UNFIT));
+      const [taken] = await Promise.all([pasted, filled]);
+      if (taken) return;
+      await leaveMode();
+      if (!(await step("pane.paste", () => release(buffer, CLOSED)))) throw closedPane();
     } catch (error) {
       control.command(`delete-buffer -b ${buffer}`).catch(() => {});
       throw error;
@@ -90,15 +98,16 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
 
   /**
    * tmux itself looks at the pane and pastes in one go: tmux 3.3a loses its whole server to a paste into a dead
-   * pane, so no moment may pass between the two.
+   * pane, so no moment may pass between the two. False when the pane is as `against` says, or gone.
    */
-  async function release(buffer: string): Promise<void> {
+  async function release(buffer: string, against: string): Promise<boolean> {
     const target = pane();
     const write = `paste-buffer -d -p -r -b ${buffer} -t ${target}`;
     const refuse = `display-message -p ${REFUSED}`;
-    const guarded = `if-shell -F -t ${target} "${CLOSED}" "${refuse}" "${write}"`;
+    const unfit = `#{?#{==:#{pane_id},${target}},${against},1}`;
+    const guarded = `if-shell -F -t ${target} "${unfit}" "${refuse}" "${write}"`;
     const [answer] = await control.command(guarded, { replies: 2 });
-    if (answer === REFUSED) throw closedPane();
+    return answer !== REFUSED;
   }
 
   async function keys(tokens: readonly KeyToken[]): Promise<void> {
@@ -116,6 +125,8 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
 }
 
 const CLOSED = "#{?#{||:#{pane_dead},#{pane_input_off}},1,0}";
+/** Closed, or in a mode that would take the text. */
+const UNFIT = "#{?#{||:#{pane_in_mode},#{||:#{pane_dead},#{pane_input_off}}},1,0}";
 const REFUSED = "refused";
 
 function closedPane(): ServiceError {

@@ -14,13 +14,13 @@ export class TmuxError extends ServiceError {
 }
 
 /**
- * How tmux is called: `socket` is a name (`-L`), an absolute path (`-S`), or undefined for the person's own
- * server. `-u`: output is UTF-8 whatever the locale says. `-N` is left to the caller: only a launch may start
- * a server.
+ * How tmux is called: `socket` is an absolute path (`-S`), a name (`-L`), or undefined for the person's own
+ * server. Names, `default` too, are looked for below TMUX_TMPDIR; without one tmux would ask the server of the pane
+ * that we run in. `-u`: output is UTF-8 whatever the locale says. `-N` is left to the caller: only a launch may
+ * start a server.
  */
 export function tmuxCommand(socket: string | undefined): string[] {
-  if (socket === undefined || socket === "") return ["tmux", "-u"];
-  return ["tmux", "-u", socket.startsWith("/") ? "-S" : "-L", socket];
+  return ["tmux", "-u", socket?.startsWith("/") ? "-S" : "-L", socket || "default"];
 }
 
 /** A session by its whole name; a bare name would also match a longer one that begins with it. */

@@ -3,8 +3,9 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
+import { quoteShell } from "./shell-word.ts";
 import { PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
-import { quoteShell, standardPath } from "./tmux-launch.ts";
+import { standardPath } from "./tmux-launch.ts";
 import { exactWindow } from "./tmux-protocol.ts";
 
 /** What runs in the window, once it is known which window that is. */

@@ -16,6 +16,7 @@ import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Signals } from "./detect/signals.ts";
 import { detect } from "./detect.ts";
 import { explainState } from "./explain.ts";
+import { createGlance } from "./glance.ts";
 import type { Observation } from "./observation.ts";
 import type { CompiledProfile } from "./profile.ts";
 import { toTerminalHistory, toTerminalState } from "./record.ts";
@@ -41,8 +42,14 @@ export interface StateChange {
  */
 export interface Tracker extends Lifecycle {
   state(): TerminalState;
-  /** Reads the terminal now; the state returned is no older than the call. Never rejects. */
+  /** As `state`, but for how long it has been so: the same object until something else is to be said. */
+  judged(): TerminalState;
+  /** Reads the terminal now; the state returned is no older than the call, or than a glance. Never rejects. */
   look(): Promise<TerminalState>;
+  /**
+   * Begins a look that the next `look` takes if the pane has written nothing since and it is only some milliseconds old.
+   */
+  glance(): void;
   /** `look`, and what was read; null when nothing could be. */
   observe(): Promise<Observation | null>;
   /** Resolves when something is known of the terminal for the first time, or after `timeoutMs`. */
@@ -108,6 +115,7 @@ export function createTracker(options: TrackerOptions): Tracker {
   let sampledMs = Number.NEGATIVE_INFINITY;
   const complaints = new Map<string, string>();
   let lost = false;
+  let judged: { of: TrackState; state: TerminalState } | null = null;
 
   function moment(): Moment {
     return { wallMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
@@ -147,7 +155,7 @@ export function createTracker(options: TrackerOptions): Tracker {
   function hold(found: TmuxPane | null): void {
     if (found?.paneId !== pane?.paneId) {
       deaf?.();
-      deaf = found && control.onOutput(found.paneId, loop.wake);
+      deaf = found && control.onOutput(found.paneId, onOutput);
     }
     pane = found;
   }
@@ -229,6 +237,8 @@ export function createTracker(options: TrackerOptions): Tracker {
   /** One sample, never two at a time; the one that is asked for begins after the question. */
   const sampleNext = (fresh: boolean) => sampling.run(() => sample(fresh));
 
+  const glance = createGlance({ clock, sample: () => sampleNext(true) });
+
   function nextDelayMs(): number | null {
     // Without a connection its next event wakes us.
     if (!control.connected()) return null;
@@ -251,8 +261,14 @@ export function createTracker(options: TrackerOptions): Tracker {
     onError: (error) => complain("tracking failed", error),
   });
 
+  function onOutput(): void {
+    glance.spoil();
+    loop.wake();
+  }
+
   function onEvent(event: ControlEvent): void {
     if (event.kind === "notice" && !TELLING.has(event.name)) return;
+    glance.spoil();
     // Whatever was known of the pane is of another connection.
     if (event.kind === "connected") hold(null);
     lost = event.kind === "lost";
@@ -273,10 +289,18 @@ export function createTracker(options: TrackerOptions): Tracker {
       hold(null);
     },
     state: () => record(track, moment()),
+    judged() {
+      // A limit of the tool passes with time alone.
+      if (judged?.of !== track || track.parked !== null) {
+        judged = { of: track, state: record(track, moment()) };
+      }
+      return judged.state;
+    },
     async look() {
-      await sampleNext(true);
+      if (!(await glance.take())) await sampleNext(true);
       return record(track, moment());
     },
+    glance: glance.begin,
     observe: () => sampleNext(true),
     async firstLook(timeoutMs) {
       const nap = new AbortController();

@@ -80,7 +80,7 @@ export const demoProfile: ToolProfile = {
     },
   ],
   submit: {
-    enter_delay_ms: 50,
+    enter_delay_ms: 25,
     enter_delay_ms_per_kib: 10,
     enter_delay_max_ms: 1000,
     enter_retry_after_ms: [500, 1000, 2000],

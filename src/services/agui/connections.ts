@@ -1,5 +1,6 @@
 import type { AguiConnectInput } from "../../protocol/agui.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Connection } from "./snapshot.ts";
 
@@ -11,11 +12,14 @@ export interface OpenConnection {
 
 /** The GUI streams that are attached now; none outlives its client. */
 export interface Connections {
-  /** `over`: aborted when the client leaves or the gateway ends. */
+  /** `over`: aborted when the client leaves or the gateway ends. Throws `unavailable` when too many are attached. */
   open(input: AguiConnectInput, over: AbortSignal): OpenConnection;
   /** False when there is no such connection. */
   detach(connectionId: string): boolean;
 }
+
+/** Each is told every change of the state. */
+const mostConnections = 64;
 
 export function createConnections(deps: { clock: Clock; ids: Ids }): Connections {
   const { clock, ids } = deps;
@@ -30,6 +34,12 @@ export function createConnections(deps: { clock: Clock; ids: Ids }): Connections
 
   return {
     open(input, over) {
+      if (open.size >= mostConnections) {
+        throw new ServiceError(
+          "unavailable",
+          `${mostConnections} GUI clients are attached already; detach one first`,
+        );
+      }
       const connectionId = `agui-${ids.hex(16)}`;
       const controller = new AbortController();
       open.set(connectionId, controller);

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../../system/digest.ts";
 
 const safe = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 
@@ -8,5 +8,5 @@ const safe = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
  */
 export function toTurnId(runId: string): string {
   if (safe.test(runId)) return runId;
-  return `run-${createHash("sha256").update(runId).digest("hex").slice(0, 40)}`;
+  return `run-${sha256(runId).slice(0, 40)}`;
 }

@@ -9,7 +9,10 @@ export interface EventFiles {
   lastSeq: number;
   /** The smallest `seq` still kept, or null. */
   firstSeq(): number | null;
-  /** Appends lines, whole and in order, of which the first has `seq`. Throws what the file system throws. */
+  /**
+   * Appends lines, whole and in order, of which the first has `seq`. Throws what the file system throws; then none of
+   * them counts as written, and the next append takes away what there is of them.
+   */
   append(lines: string, seq: number): void;
   /** Events after a position, oldest first, across files. */
   after(seq: number): Generator<GatewayEvent>;
@@ -44,14 +47,18 @@ export function openEventFiles(options: { files: Files; path: string; limits: Ev
 
   heal();
   let first = firstSeqIn(files, path);
-  /** A failed write may have left a part of a line. */
-  let suspect = false;
+  /** Size of the file before a write that failed and may have left a part of it. */
+  let wholeSize: number | null = null;
 
   function heal(): void {
     const torn = findTornTail(files, path);
     if (!torn) return;
     if (torn.wholeEvent) files.append("file:events-heal", path, "\n");
     else files.truncate("file:events-heal", path, torn.offset);
+  }
+
+  function cutTo(size: number): void {
+    if ((files.stat(path)?.size ?? 0) > size) files.truncate("file:events-heal", path, size);
   }
 
   function lastClosedSeq(): number {
@@ -77,8 +84,8 @@ export function openEventFiles(options: { files: Files; path: string; limits: Ev
       return first;
     },
     append(lines, seq) {
-      if (suspect) heal();
-      suspect = false;
+      if (wholeSize !== null) cutTo(wholeSize);
+      wholeSize = null;
       // Asked for each time: a person may have taken the file away.
       let size = files.stat(path)?.size ?? 0;
       if (size > 0 && size + Buffer.byteLength(lines) > limits.maxBytes) {
@@ -86,9 +93,9 @@ export function openEventFiles(options: { files: Files; path: string; limits: Ev
         size = 0;
       }
       if (size === 0) first = seq;
-      suspect = true;
+      wholeSize = size;
       files.append("file:events", path, lines);
-      suspect = false;
+      wholeSize = null;
     },
     *after(seq) {
       const begins = closed();

@@ -5,7 +5,8 @@ import { type EventFileLimits, openEventFiles } from "./event-files.ts";
 
 /**
  * The append-only history of a gateway. Written after the fact stands (a commit, a key sent), so a crash may lose
- * the line and never the fact. A failed write is reported and loses nothing else.
+ * the line and never the fact. What could not be written is reported, kept, and written with the next event: of 1000
+ * such events none is lost.
  */
 export interface EventLog {
   /** `fields` must not hold a whole prompt, a mail body or a token. */
@@ -31,6 +32,7 @@ export interface StoredEventLog extends EventLog {
   flush(): void;
 }
 
+const mostHeld = 1000;
 const defaultLimits: EventFileLimits = { maxBytes: 16 * 1024 * 1024, count: 4 };
 
 /**
@@ -48,17 +50,22 @@ export function createEventLog(deps: {
   const listeners = new Set<(event: GatewayEvent) => void>();
   const stored = openEventFiles({ files, path, limits });
   let seq = stored.lastSeq;
+  /** Not on disk, oldest first; listeners know all but the last `untold`. */
   let unwritten: GatewayEvent[] = [];
+  let untold = 0;
 
   function flush(): void {
-    const events = unwritten;
-    unwritten = [];
-    const [first] = events;
+    const [first] = unwritten;
     if (!first) return;
-    attempt(() =>
-      stored.append(events.map((event) => `${JSON.stringify(sortKeys(event))}\n`).join(""), first.seq),
-    );
-    for (const event of events) for (const listener of listeners) attempt(() => listener(event));
+    const fresh = unwritten.slice(unwritten.length - untold);
+    untold = 0;
+    attempt(() => {
+      const lines = unwritten.map((event) => `${JSON.stringify(sortKeys(event))}\n`);
+      stored.append(lines.join(""), first.seq);
+      unwritten = [];
+    });
+    unwritten = unwritten.slice(-mostHeld);
+    for (const event of fresh) for (const listener of listeners) attempt(() => listener(event));
   }
 
   function attempt(task: () => void): void {
@@ -73,7 +80,9 @@ export function createEventLog(deps: {
     append(kind, fields = {}) {
       seq += 1;
       const event: GatewayEvent = { ...fields, seq, kind, at_utc: timestampNow(clock) };
-      if (unwritten.push(event) === 1) afterThisTurn(flush);
+      unwritten.push(event);
+      untold += 1;
+      if (untold === 1) afterThisTurn(flush);
     },
     subscribe(listener) {
       listeners.add(listener);
@@ -83,7 +92,13 @@ export function createEventLog(deps: {
       flush();
       const events: GatewayEvent[] = [];
       if (limit > 0) {
-        for (const event of stored.after(afterSeq)) if (events.push(event) >= limit) break;
+        // A write that failed may have left whole lines of what is held.
+        const heldFrom = unwritten[0]?.seq ?? Number.POSITIVE_INFINITY;
+        for (const event of stored.after(afterSeq)) {
+          if (event.seq >= heldFrom || events.push(event) >= limit) break;
+        }
+        const held = unwritten.filter((event) => event.seq > afterSeq);
+        events.push(...held.slice(0, limit - events.length));
       }
       return { events, firstSeq: stored.firstSeq() ?? 0, lastSeq: seq };
     },
@@ -91,6 +106,8 @@ export function createEventLog(deps: {
   };
 }
 
-function sortKeys<T extends Record<string, unknown>>(record: T): T {
-  return Object.fromEntries(Object.entries(record).sort(([left], [right]) => (left < right ? -1 : 1))) as T;
+function sortKeys(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const sorted: Record<string, unknown> = {};
+  for (const key of Object.keys(record).sort()) sorted[key] = record[key];
+  return sorted;
 }

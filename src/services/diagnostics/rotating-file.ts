@@ -19,6 +19,7 @@ export function createRotatingFile(options: {
   backups: number;
 }): RotatingFile {
   const { files, label, path, maxBytes, backups } = options;
+  let made = false;
 
   function rotate(): void {
     for (const old of keptSuffixes().filter((suffix) => suffix >= backups)) {
@@ -47,7 +48,9 @@ export function createRotatingFile(options: {
       if (bytes > maxBytes) return;
       const size = files.stat(path)?.size ?? 0;
       if (size + bytes > maxBytes) rotate();
-      files.ensureDirectory(`${label}-folder`, dirname(path));
+      // Once: a folder that is removed afterwards was removed on purpose.
+      if (!made) files.ensureDirectory(`${label}-folder`, dirname(path));
+      made = true;
       files.append(label, path, text);
     },
   };

@@ -44,7 +44,7 @@ export interface TurnDirectory {
 export function openTurn(files: Files, folder: string): TurnDirectory {
   const paths = turnPaths(folder);
   const load = <S extends TSchema>(schema: S, path: string): Static<S> | null => {
-    const text = files.read(path);
+    const text = files.readOwn(path);
     if (text === null) return null;
     try {
       const value: unknown = JSON.parse(text);
@@ -77,7 +77,9 @@ export function openTurn(files: Files, folder: string): TurnDirectory {
       saveExitCode(result);
     },
     completeRecord(result) {
-      if (!files.exists(paths.exitCode)) saveExitCode(result);
+      if (files.exists(paths.exitCode)) return;
+      files.sweep("file:sweep", folder);
+      saveExitCode(result);
     },
   };
 }
@@ -86,9 +88,12 @@ export function openTurn(files: Files, folder: string): TurnDirectory {
 export interface TurnDirectories {
   /** `manifest.turn-artifacts` of the session. */
   root: string;
-  /** Null when there is no such turn; an id that is none of ours names no folder. */
+  /** Null when there is no such turn; an id that is none of ours names no folder, and a link is no turn. */
   find(turnId: string): TurnDirectory | null;
-  /** Makes the directory with its request.json. Throws `conflict` when the turn exists. */
+  /**
+   * Makes the directory with its request.json. Throws `conflict` when the turn exists, `precondition_failed` when the
+   * folder of turns is a link.
+   */
   create(request: TurnRequest): TurnDirectory;
   /** In no particular order. */
   all(): TurnDirectory[];
@@ -108,21 +113,29 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
     if (!turnIdPattern.test(turnId)) throw new ServiceError("invalid_request", "turn_id: not a turn id");
     return join(root, turnId);
   };
+  /** What is behind a link is not ours. */
+  const isOurs = (folder: string) => !files.isLink(root) && !files.isLink(folder);
   const all = () =>
-    files
-      .list(root)
-      .filter((name) => turnIdPattern.test(name))
+    (files.isLink(root) ? [] : files.list(root))
+      .filter((name) => turnIdPattern.test(name) && !files.isLink(join(root, name)))
       .map((name) => openTurn(files, join(root, name)));
   return {
     root,
     find(turnId) {
       if (!turnIdPattern.test(turnId)) return null;
       const folder = join(root, turnId);
-      return files.exists(turnPaths(folder).request) ? openTurn(files, folder) : null;
+      return isOurs(folder) && files.exists(turnPaths(folder).request) ? openTurn(files, folder) : null;
     },
     create(request) {
       const folder = folderOf(request.turn_id);
-      if (files.exists(folder)) throw new ServiceError("conflict", `turn ${request.turn_id} exists already`);
+      if (files.isLink(root)) {
+        throw new ServiceError(
+          "precondition_failed",
+          `${basename(root)} is a symbolic link: put the folder back`,
+        );
+      }
+      if (files.exists(folder) || files.isLink(folder))
+        throw new ServiceError("conflict", `turn ${request.turn_id} exists already`);
       files.ensureDirectory("file:turn-folder", folder);
       const turn = openTurn(files, folder);
       files.write("file:turn-request", turn.paths.request, renderJson(request));

@@ -5,6 +5,7 @@ import type { Steps } from "../../system/steps.ts";
 import { planEnvironment } from "../sessions/environment.ts";
 import { readLaunchEnvironment } from "../sessions/launch-environment.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
+import { runtimeSettings } from "../sessions/runtime-settings.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher } from "../terminal/tmux-launch.ts";
 
@@ -15,7 +16,7 @@ export interface TurnPane {
 }
 
 /** Set for our own processes, and none of the tool's business. */
-const ofTheGateway = new Set(["BUN_GC_TIMER_DISABLE"]);
+const ofTheGateway = new Set(Object.keys(runtimeSettings));
 
 export function createTurnPane(deps: {
   tmux: Tmux;

@@ -1,5 +1,5 @@
-import { createHash } from "node:crypto";
 import type { MailSummaryEntry, NotifierConfig } from "../../protocol/notifier.ts";
+import { sha256 } from "../../system/digest.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Mail, Mailbox } from "../mail/mailbox.ts";
 import type { EligibleMail } from "./decide.ts";
@@ -34,7 +34,7 @@ export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mo
       address: mailbox.address,
       messages,
       more: page.nextCursor !== null,
-      digest: createHash("sha256").update(refs.join("\n")).digest("hex"),
+      digest: sha256(refs.join("\n")),
     };
   } catch (error) {
     return { listed: false, error: messageOf(error) };

@@ -1,21 +1,21 @@
-import { join } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import type { Files } from "../../system/files.ts";
+import { readHomes } from "../skills/home.ts";
+import { skillPath } from "../skills/ownership.ts";
 import { mailRoundSkill } from "./render.ts";
 
 /**
- * Whether the tool of this session finds the mail-round skill: in the home it was launched with, else in its own or
- * the universal folder of the person or of the working directory. Source: spec/mailbox-agui.md D.
+ * Whether the tool of this session finds the mail-round skill: in a folder that it reads, with the home it was
+ * launched with. Source: spec/mailbox-agui.md D.
  */
 export function isSkillInstalled(
   files: Pick<Files, "exists">,
   manifest: Manifest,
   env: Readonly<Record<string, string | undefined>>,
 ): boolean {
-  const { tool, working_directory, launch_plan } = manifest;
-  const chosen = launch_plan.home_selector.home_path;
-  const folders = [`.${tool}`, ".agents"];
-  const parents = [env["HOME"], working_directory].filter((path) => path !== undefined);
-  const homes = chosen ? [chosen] : parents.flatMap((path) => folders.map((folder) => join(path, folder)));
-  return homes.some((home) => files.exists(join(home, "skills", mailRoundSkill, "SKILL.md")));
+  const { tool, working_directory: cwd, launch_plan } = manifest;
+  const { env_var: variable, home_path: chosen } = launch_plan.home_selector;
+  const given = variable !== null && chosen !== null ? { ...env, [variable]: chosen } : env;
+  const homes = readHomes(tool, { env: given, cwd, home: env["HOME"] ?? cwd });
+  return homes.some((home) => files.exists(skillPath(home, mailRoundSkill)));
 }

@@ -52,6 +52,11 @@ export function coalesce(rows: readonly StoredRequest[]): Coalesced | null {
   };
 }
 
+/** Whether a request may begin a run that collapses. Pure. */
+export function isControlIntent(request: StoredRequest): boolean {
+  return actionOf(request) !== null;
+}
+
 function actionOf(request: StoredRequest): Action | null {
   if (request.kind === "interrupt") return "interrupt";
   if (request.kind !== "submit_prompt") return null;

@@ -25,7 +25,7 @@ export function createPreemption(deps: {
   store: RequestStore;
   agent: Agent;
   clock: Clock;
-  events: EventLog;
+  events: Pick<EventLog, "append">;
   log: Log;
   /** There is a turn that an interrupt may end from outside, and admission is open. */
   turnRuns: () => boolean;

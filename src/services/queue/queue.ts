@@ -17,7 +17,7 @@ import type { RunningTurn } from "../agent/turns.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { createAcceptance } from "./acceptance.ts";
-import { type Coalesced, coalesce } from "./coalesce.ts";
+import { type Coalesced, coalesce, isControlIntent } from "./coalesce.ts";
 import { type End, endOf, endOfTurn, endUnknown, unknownOutcome } from "./end.ts";
 import { orAborted } from "./or-aborted.ts";
 import { planNext } from "./plan.ts";
@@ -25,6 +25,7 @@ import { createPreemption } from "./preemption.ts";
 import { promotionOf } from "./promotion.ts";
 import { toRecord } from "./record.ts";
 import { toSubmission } from "./submission.ts";
+import { createTelling } from "./telling.ts";
 
 /**
  * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
@@ -91,8 +92,9 @@ const coalesceWindow = 64;
 const mostClaims = 100_000;
 
 export function createQueue(deps: QueueDeps): Queue {
-  const { store, agent, clock, events, log } = deps;
+  const { store, agent, clock, log } = deps;
   const acceptance = createAcceptance({ ...deps, onTold: deps.onChange });
+  const events = createTelling({ events: deps.events, acceptance });
   let depth = store.depth();
   let inSlot = false;
   let waiting: Waiting | null = null;
@@ -183,14 +185,16 @@ export function createQueue(deps: QueueDeps): Queue {
     const { transitions, coalesced } = promotionOf(request, collapsed, now());
     store.transition("sql:request-promoted", transitions);
     inSlot = true;
-    if (coalesced) {
-      events.append("coalesced", coalesced);
-      log.line("coalesced requests", { count: transitions.length - 1, next: request.requestId });
-    }
-    events.append("executing", { request_id: request.requestId, request_kind: request.kind });
-    log.line("executing request", { request_id: request.requestId, kind: request.kind });
     waiting = null;
-    changed();
+    events.promoted(() => {
+      if (coalesced) {
+        events.append("coalesced", coalesced);
+        log.line("coalesced requests", { count: transitions.length - 1, next: request.requestId });
+      }
+      events.append("executing", { request_id: request.requestId, request_kind: request.kind });
+      log.line("executing request", { request_id: request.requestId, kind: request.kind });
+      changed();
+    });
   }
 
   function addEvidence(requestId: string, evidence: Evidence): void {
@@ -208,7 +212,9 @@ export function createQueue(deps: QueueDeps): Queue {
     request: StoredRequest,
     signal: AbortSignal,
   ): Promise<SubmitOutcome | InterruptOutcome> {
-    const coalesced = coalesce(store.acceptedFrom(request.seq, coalesceWindow));
+    const coalesced = isControlIntent(request)
+      ? coalesce(store.acceptedFrom(request.seq, coalesceWindow))
+      : null;
     const chosen = coalesced?.next ?? request;
     const begin = () => promote(chosen, coalesced);
     const onEvidence = (evidence: Evidence) => addEvidence(chosen.requestId, evidence);
@@ -222,8 +228,6 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   async function turn(signal: AbortSignal): Promise<number | null> {
-    // Nothing is told of a request before its acceptance.
-    acceptance.tell();
     // A turn that a direct prompt began is ended in the same way; what is being executed still counts as waiting.
     preemption.look();
     await preemption.settled();
@@ -290,6 +294,7 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   async function take(request: Pick<StoredRequest, "kind" | "lane" | "payload">, guard?: InsertGuard) {
+    if (depth === 0 && !inSlot) agent.expectPrompt?.();
     const taken = await acceptance.take(request, guard);
     depth += 1;
     if (!headed.has(request.lane)) loop.wake();
@@ -373,7 +378,7 @@ export function createQueue(deps: QueueDeps): Queue {
       started = false;
       await loop.stop();
       await preemption.settled();
-      acceptance.tell();
+      events.flush();
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { Evidence } from "../../protocol/gateway.ts";
 import type { ReminderLedger } from "../../protocol/reminders.ts";
 import { type Clock, parseTimestamp, timestampNow, toTimestamp } from "../../system/clock.ts";
+import { previewKeys } from "../agent/key-sequence.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Reminder } from "./reminder.ts";
@@ -8,8 +9,8 @@ import type { Reminder } from "./reminder.ts";
 type Fields = Record<string, unknown>;
 
 /**
- * Tells the events and the log of what became of reminders (spec/gateway.md 6). Texts are cut to 120 characters in
- * events and never stand in the log.
+ * Tells the events and the log of what became of reminders (spec/gateway.md 6). Titles are cut to 120 characters in
+ * events; of prompts and keys nothing is told but their length (ruling 12).
  */
 export interface ReminderHistory {
   registered(reminder: Reminder): void;
@@ -95,7 +96,7 @@ function definitionFields(reminder: Reminder): Fields {
     ...identityFields(reminder),
     title: preview(reminder.title),
     paused: reminder.paused,
-    ...(prompt === null ? {} : { prompt_preview: preview(prompt) }),
+    ...(prompt === null ? {} : { prompt_length: prompt.length }),
     ...keyFields(reminder),
     next_due_at_utc: toTimestamp(reminder.dueMs),
     ...(interval_seconds === null ? {} : { interval_seconds }),
@@ -104,7 +105,7 @@ function definitionFields(reminder: Reminder): Fields {
 }
 
 function keyFields({ send_keys: keys }: Reminder): Fields {
-  return keys ? { sequence_preview: preview(keys.sequence), ensure_enter: keys.ensure_enter } : {};
+  return keys ? { sequence_preview: previewKeys(keys.sequence), ensure_enter: keys.ensure_enter } : {};
 }
 
 /** By characters, so that none is cut in two. */

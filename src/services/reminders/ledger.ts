@@ -34,7 +34,7 @@ export function createLedger(deps: {
   return {
     takeOver: () =>
       attempt(() => {
-        const text = files.read(path);
+        const text = files.readOwn(path);
         if (text === null) return null;
         files.remove("file:reminders", path);
         const ledger: unknown = JSON.parse(text);

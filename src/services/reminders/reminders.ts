@@ -1,9 +1,10 @@
 import type { RemindersLost, RequestAdmission } from "../../protocol/gateway.ts";
-import type {
-  ReminderDefinition,
-  ReminderDeleted,
-  ReminderList,
-  ReminderRecord,
+import {
+  mostReminders,
+  type ReminderDefinition,
+  type ReminderDeleted,
+  type ReminderList,
+  type ReminderRecord,
 } from "../../protocol/reminders.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
@@ -28,7 +29,10 @@ import { nextDue } from "./schedule.ts";
  * definitions `invalid_request` with `data.issues`. Source: contract 2.3, 3.3, 4.3.
  */
 export interface Reminders extends Lifecycle {
-  /** All or none. The created ones, in their order. Throws `unavailable` once the gateway stops. */
+  /**
+   * All or none. The created ones, in their order. Throws `conflict` beyond `mostReminders`, `unavailable` once the
+   * gateway stops.
+   */
   create(definitions: readonly ReminderDefinition[]): ReminderList;
   /** In the order in which they become effective. */
   list(): ReminderList;
@@ -222,6 +226,12 @@ export function createReminders(deps: RemindersDeps): Reminders {
     create(definitions) {
       if (state === "stopped") throw new ServiceError("unavailable", "the gateway is stopping");
       const defined = read(definitions, (nth) => ["reminders", nth]);
+      if (all.size + defined.length > mostReminders) {
+        throw new ServiceError(
+          "conflict",
+          `a gateway holds at most ${mostReminders} reminders, and ${all.size} are here; remove some first`,
+        );
+      }
       const reminders = defined.map((one): Reminder => {
         const reminder_id = `greminder-${ids.hex(6)}`;
         const born = { reminder_id, created_at_utc: now(), last_started_at_utc: null };

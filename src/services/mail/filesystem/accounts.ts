@@ -102,7 +102,11 @@ export function presentRegistration(
   const address = parseAddress(text);
   const present =
     registrations.active(address) ?? registrations.list().find((row) => row.address === address) ?? null;
-  if (!present) throw new ServiceError("not_found", `no mailbox is or was registered for ${shown(address)}`);
+  if (!present)
+    throw new ServiceError(
+      "not_found",
+      `no mailbox is or was registered for ${shown(address)}; \`svc-mgr mailbox accounts list\` shows all`,
+    );
   return present;
 }
 

@@ -1,15 +1,17 @@
 import { ServiceError } from "../../../system/errors.ts";
+import { type StorageFault, storageAdvice, storageFaultOf } from "../../../system/storage-fault.ts";
 
-const whys: readonly (readonly [RegExp, string])[] = [
-  [
-    /^SQLITE_CANTOPEN/,
+/** What a mailbox knows better. */
+const advice: Record<StorageFault, string> = {
+  ...storageAdvice,
+  forbidden: "it may not be written by this user",
+  damaged: "a database of it is damaged; svc-mgr mailbox repair makes it anew",
+  missing:
     "a database of it is missing or may not be opened; svc-mgr mailbox status says more, svc-mgr mailbox repair makes a lost one anew",
-  ],
-  [/^SQLITE_(NOTADB|CORRUPT)/, "a database of it is damaged; svc-mgr mailbox repair makes it anew"],
-  [/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/, "the disk is full; make room and try again"],
-  [/^(SQLITE_READONLY|SQLITE_PERM|EROFS|EACCES|EPERM)/, "it may not be written by this user"],
-  [/^SQLITE_(BUSY|LOCKED)/, "another process keeps it busy; try again"],
-];
+};
+
+/** Copies that leave out empty folders lose some. */
+const lost = "a file or folder of it is missing; svc-mgr mailbox repair puts it in order";
 
 /**
  * What SQLite or the file system complains about is the carrier's, with a word on what to do; anything else
@@ -20,7 +22,8 @@ export function toServiceError(error: unknown): unknown {
   if (error instanceof ServiceError || typeof code !== "string" || !/^(SQLITE_|E[A-Z0-9]+$)/.test(code)) {
     return error;
   }
-  const why = whys.find(([pattern]) => pattern.test(code))?.[1];
-  const told = why === undefined ? `cannot be used (${code})` : `cannot be used: ${why} (${code})`;
-  return new ServiceError("transport_failed", `the mailbox ${told}`, { cause: error });
+  const found = storageFaultOf(error);
+  const word = found ? advice[found.fault] : code === "ENOENT" ? lost : null;
+  const told = `the mailbox cannot be used${word === null ? "" : `: ${word}`} (${code})`;
+  return new ServiceError("transport_failed", told, { cause: error });
 }

@@ -233,7 +233,10 @@ function chooseAccounts({ registrations }: MailRoot, addresses: readonly string[
   const wanted = new Set(addresses.map(parseAddress));
   for (const address of wanted) {
     if (!all.some((one) => one.address === address)) {
-      throw new ServiceError("not_found", `no mailbox is or was registered for ${address}`);
+      throw new ServiceError(
+        "not_found",
+        `no mailbox is or was registered for ${address}; \`svc-mgr mailbox accounts list\` shows all`,
+      );
     }
   }
   return all.filter((one) => wanted.has(one.address));

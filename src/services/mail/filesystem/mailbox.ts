@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
-import type { StateRow, ViewRow } from "../../../db/mailbox/state.ts";
+import type { ListedRow, StateRow, ViewRow } from "../../../db/mailbox/state.ts";
 import type { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { operator, parseAddress, shown } from "../address.ts";
@@ -46,7 +46,7 @@ export function createFilesystemMailbox(
   }
 
   /** Null when the file is lost: the message can still be put away, and hides no other. */
-  function bodyOrNull(row: StateRow): string | null {
+  function bodyOrNull(row: ListedRow): string | null {
     const text = files.read(join(root, canonicalPath(row)));
     return text === null ? null : bodyOf(text);
   }
@@ -62,7 +62,7 @@ export function createFilesystemMailbox(
     return body;
   }
 
-  function toShown(row: StateRow, body: string | null): Mail {
+  function toShown(row: ListedRow, body: string | null): Mail {
     const envelope: MailEnvelope = JSON.parse(row.envelopeJson);
     const state = { box: row.boxName, read: row.isRead, answered: row.isAnswered };
     return toMail({ envelope, state, preview: row.bodyPreview, body, locate });

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { sha256 } from "../../../system/digest.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import type { JmapLogin } from "./client.ts";
@@ -24,7 +24,7 @@ export function toCredentialRef(url: string, address: string): string {
     .replace(/[^a-z0-9]+/g, "-")
     .replace(/^-|-$/g, "")
     .slice(0, 60);
-  const digest = createHash("sha256").update(`${url}\n${address}`).digest("hex").slice(0, 16);
+  const digest = sha256(`${url}\n${address}`).slice(0, 16);
   return `jmap-${slug}-${digest}`;
 }
 

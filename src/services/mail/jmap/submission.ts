@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { sha256 } from "../../../system/digest.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { Ids } from "../../../system/ids.ts";
 import { sent } from "../view-state.ts";
@@ -230,7 +230,7 @@ export function toDraft(options: {
 }
 
 function digestOf(message: Outgoing): string {
-  return createHash("sha256").update(JSON.stringify(message)).digest("hex");
+  return sha256(JSON.stringify(message));
 }
 
 /** What must not be done once more by other means. */

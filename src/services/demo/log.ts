@@ -47,6 +47,7 @@ export type DemoLogEntry =
   | { kind: "person_draft_ended"; outcome: PersonDraftOutcome; foreign: boolean }
   | MailAct
   | { kind: "mail_round_ended"; turn: number; problem: string | null }
+  | { kind: "program_ended"; turn: number; code: number | null }
   | { kind: "exited"; code: number; why: string };
 
 export type TurnResult = "success" | "interrupted" | "error";

@@ -55,6 +55,15 @@ function take(work: Work, event: DemoEvent): void {
       if (phase.kind === "busy" && phase.turn.number === turn) endTurn(work, phase.turn, "finished");
       return;
     }
+    case "program_ended": {
+      const { turn, code } = event;
+      const { phase } = work.state;
+      work.log({ kind: "program_ended", turn, code });
+      if (phase.kind !== "busy" || phase.turn.number !== turn) return;
+      const failed = { kind: "error", text: `the program ended with ${code ?? "a signal"}` } as const;
+      endTurn(work, code === 0 ? phase.turn : { ...phase.turn, ending: failed }, "finished");
+      return;
+    }
     case "stop":
       work.exit(0, event.why, true);
       return;

@@ -106,6 +106,13 @@ export const DemoScriptSchema = Type.Object(
         description: "Acts on wake-up prompts: reads, answers and archives the mail that they name",
       }),
     ),
+    program: Type.Optional(
+      Type.Array(Type.String({ minLength: 1 }), {
+        minItems: 1,
+        description:
+          "Command with its arguments that does the work of every prompt, which is its standard input; the turn lasts until it ends, and an interrupt ends it",
+      }),
+    ),
     rules: Type.Optional(Type.Array(RuleSchema, { description: "The first that applies wins" })),
     hostile: Type.Optional(HostileSchema),
   },

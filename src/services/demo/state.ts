@@ -112,6 +112,10 @@ export type DemoEffect =
   | { kind: "log"; record: DemoLogRecord }
   /** Work this round; tell what was done by `mail_acted` and the end by `mail_round_ended`. */
   | { kind: "mail_round"; turn: number; round: MailRound }
+  /** Run the script's program for this turn; tell its end by `program_ended`. */
+  | { kind: "program"; turn: number; command: readonly string[]; prompt: string }
+  /** End the program of this turn: the turn was interrupted. */
+  | { kind: "program_stop"; turn: number }
   /** `restore`: leave the terminal as it was found; false is a crash. */
   | { kind: "exit"; code: number; restore: boolean };
 
@@ -123,6 +127,8 @@ export type DemoEvent =
   | { kind: "mail_acted"; act: MailAct; atMs: number }
   /** `problem`: why the round was broken off, or null. */
   | { kind: "mail_round_ended"; turn: number; problem: string | null; atMs: number }
+  /** `code`: how the program ended; null for a signal, or when it could not be started. */
+  | { kind: "program_ended"; turn: number; code: number | null; atMs: number }
   /** A signal or the end of the input. */
   | { kind: "stop"; why: string; atMs: number };
 

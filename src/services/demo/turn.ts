@@ -63,6 +63,9 @@ export function endTurn(work: Work, turn: Turn, given: "finished" | "interrupted
   const failed = turn.ending.kind === "error";
   const result: TurnResult = given === "interrupted" ? "interrupted" : failed ? "error" : "success";
   work.set({ phase: { kind: "idle" } });
+  if (given === "interrupted" && turn.number !== null && work.state.script.program) {
+    work.stopProgram(turn.number);
+  }
   showEnd(work, turn, result);
   if (turn.number === null) {
     work.log({ kind: "compact", stage: "ended", result });
@@ -110,9 +113,12 @@ function startTurn(work: Work, items: readonly QueuedPrompt[]): void {
   work.show(...items.map((item): Cell => ({ kind: "user", text: item.text })));
   work.log({ kind: "turn_started", turn, prompts });
   const round = script.mail_rounds ? parseMailRound(text) : null;
-  // A round of mail takes as long as it takes.
-  beginWork(work, round ? { ...plan, durationMs: Number.POSITIVE_INFINITY } : plan, turn, prompts);
+  const { program } = script;
+  // Work outside takes as long as it takes.
+  const outside = round !== null || program !== undefined;
+  beginWork(work, outside ? { ...plan, durationMs: Number.POSITIVE_INFINITY } : plan, turn, prompts);
   if (round) work.workMail(turn, round);
+  else if (program) work.runProgram(turn, program, text);
 }
 
 function beginWork(work: Work, plan: TurnPlan, number: number | null, prompts: readonly number[]): void {

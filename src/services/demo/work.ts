@@ -15,6 +15,9 @@ export interface Work {
   show(...cells: Cell[]): void;
   /** Has the hands work a round of mail. */
   workMail(turn: number, round: MailRound): void;
+  /** Has the hands run the script's program, or end it. */
+  runProgram(turn: number, command: readonly string[], prompt: string): void;
+  stopProgram(turn: number): void;
   /** Ends the agent. `restore` false is a crash. */
   exit(code: number, why: string, restore: boolean): void;
 }
@@ -47,6 +50,12 @@ export function createWork(given: DemoState): Work {
     },
     workMail(turn, round) {
       effects.push({ kind: "mail_round", turn, round });
+    },
+    runProgram(turn, command, prompt) {
+      effects.push({ kind: "program", turn, command, prompt });
+    },
+    stopProgram(turn) {
+      effects.push({ kind: "program_stop", turn });
     },
     show(...cells) {
       work.set({ cells: [...state.cells, ...cells].slice(-MOST_CELLS) });

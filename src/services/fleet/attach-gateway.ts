@@ -24,6 +24,8 @@ export interface AttachWish {
   host?: string | undefined;
   port?: number | undefined;
   allowUnauthenticated?: boolean | undefined;
+  /** Web pages that may call; not kept for later starts. */
+  allowOrigins?: readonly string[] | undefined;
   executionMode?: ExecutionMode | undefined;
   timings?: Partial<TrackingTimings> | undefined;
   /** Work with the agent's present instance (ruling 5). */
@@ -82,7 +84,7 @@ async function start(deps: AttachDeps, agent: Session, wish: AttachWish): Promis
   const { gatewayLog } = sessionPaths(agent.sessionRoot);
   const executionMode =
     wish.executionMode ?? readDesiredConfig(files, agent.sessionRoot).desired_execution_mode;
-  const before = files.read(gatewayLog)?.length ?? 0;
+  const before = files.readOwn(gatewayLog)?.length ?? 0;
   const command = [...deps.serveCommand, "--session-root", agent.sessionRoot, ...toArguments(wish)];
   const gateway = await startGateway(deps, agent, executionMode, command);
   const outcome = await becomesHealthy(deps, agent, gateway);
@@ -92,7 +94,12 @@ async function start(deps: AttachDeps, agent: Session, wish: AttachWish): Promis
   }
   if (gateway.ended() === null) await gateway.abandon();
   await clearClaims(deps, agent, gateway.pid);
-  const said = (files.read(gatewayLog) ?? "").slice(before).trimEnd().split("\n").slice(-logRows).join("\n");
+  const said = (files.readOwn(gatewayLog) ?? "")
+    .slice(before)
+    .trimEnd()
+    .split("\n")
+    .slice(-logRows)
+    .join("\n");
   throw new ServiceError("unavailable", `the gateway ${outcome}${said ? `:\n${said}` : ""}`);
 }
 
@@ -103,6 +110,7 @@ function toArguments(wish: AttachWish): string[] {
     ...(wish.host === undefined ? [] : ["--host", wish.host]),
     ...(wish.port === undefined ? [] : ["--port", String(wish.port)]),
     ...(wish.allowUnauthenticated ? ["--allow-unauthenticated"] : []),
+    ...(wish.allowOrigins ?? []).flatMap((origin) => ["--allow-origin", origin]),
     ...timings.flatMap(([timing, value]) => [`--tui-${timing.replaceAll("_", "-")}`, String(value)]),
     ...(wish.reconcile ? ["--reconcile"] : []),
   ];

@@ -3,6 +3,9 @@ import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
 
+/** Where `svc-coord serve` listens unless it is told another port (ruling 1). */
+export const defaultCoordinatorPort = 9891;
+
 /** Paths of a coordination server's own folder, `<runtime-root>/coordinators/<host>-<port>`. */
 export function coordinatorPaths(runtimeRoot: string, host: string, port: number) {
   return pathsIn(join(runtimeRoot, "coordinators", `${host.replaceAll(":", "_")}-${port}`));

@@ -36,7 +36,11 @@ export interface Directory {
 /** `agent.found`; throws `unavailable` when its manifest cannot be read. */
 export function openedAgent(agent: KnownAgent): FoundAgent & { record: RegistryRecord } {
   if (agent.found) return { ...agent.found, record: agent.record };
-  throw new ServiceError("unavailable", `"${agent.record.agent_name}": ${agent.problem}`);
+  const { agent_name: name, agent_id: id } = agent.record;
+  throw new ServiceError(
+    "unavailable",
+    `"${name}" cannot be opened: ${agent.problem}. All that can be done is to end it: svc-mgr agents single --agent-id ${id} stop`,
+  );
 }
 
 const staleMs = 100;

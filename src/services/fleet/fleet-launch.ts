@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { isAbsolute, join } from "node:path";
 import type { HeadlessLaunch, HeadlessLaunched } from "../../protocol/coordinator.ts";
 import type { Manifest } from "../../protocol/files.ts";
@@ -9,6 +8,7 @@ import type { FoundAgent } from "../sessions/find.ts";
 import { type LaunchDeps, type LaunchedSession, launchAgent } from "../sessions/launch.ts";
 import { chooseTool, type LaunchTool } from "../sessions/launch-tools.ts";
 import { nameProblem } from "../sessions/names.ts";
+import { withRole } from "../sessions/role.ts";
 import { type Brain, parseBrainManifest } from "./brain-manifest.ts";
 import type { Directory } from "./directory.ts";
 import type { StopAgentDeps } from "./stop-agent.ts";
@@ -67,20 +67,12 @@ export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
   function described(manifest: Manifest, wish: HeadlessLaunch, rolePrompt: string): Manifest {
     const { role_name } = wish;
     return {
-      ...manifest,
-      role_name,
+      ...withRole(manifest, { name: role_name, text: rolePrompt }, "agent_def_dir"),
       brain_manifest_path: wish.brain_manifest_path,
       runtime: { ...manifest.runtime, agent_def_dir: wish.agent_def_dir },
       gateway_authority: {
         ...manifest.gateway_authority,
         control: { api_base_url: deps.apiBaseUrl(), managed_agent_ref: manifest.runtime.session_id },
-      },
-      system_prompt: {
-        format: "text",
-        role_name,
-        text: rolePrompt,
-        sha256: createHash("sha256").update(rolePrompt).digest("hex"),
-        source: "agent_def_dir",
       },
     };
   }

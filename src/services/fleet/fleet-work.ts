@@ -13,6 +13,7 @@ import type { GatewayClient } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
 import { type AgentStop, type StopAgentDeps, stopAgent } from "./stop-agent.ts";
+import { stopDamaged } from "./stop-damaged.ts";
 
 /** What agents are asked to do. Each method throws `not_found` and `ambiguous` for its `ref`. */
 export interface FleetWork {
@@ -179,13 +180,16 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
     },
     async stop(ref) {
       const known = directory.resolve(ref);
-      const agent = openedAgent(known);
+      const { found, record } = known;
       const { tracked_agent_id } = known.identity;
-      const stop = await stopAgent(deps.stopping, agent).catch((error: unknown) => {
+      const stopping = found
+        ? stopAgent(deps.stopping, { ...found, record })
+        : stopDamaged(deps.stopping, record);
+      const stop = await stopping.catch((error: unknown) => {
         if (!(error instanceof TmuxError)) throw error;
         throw new ServiceError("transport_failed", `tmux: ${error.message}`, { cause: error });
       });
-      links.doubt(agent);
+      if (found) links.doubt(found);
       directory.refresh();
       const problem = whatLivesOn(stop);
       if (problem !== null) throw new ServiceError("transport_failed", problem);
@@ -193,10 +197,10 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
       return {
         success: true,
         tracked_agent_id,
-        detail: wasStopped(stop) ? "stopped" : "it was stopped already",
+        detail: toDetail(stop, known.problem),
         ...(turnId === undefined ? {} : { turn_id: turnId }),
-        manifest_path: agent.manifestPath,
-        session_root: agent.sessionRoot,
+        manifest_path: record.runtime.manifest_path,
+        session_root: found?.sessionRoot ?? record.runtime.session_root ?? "",
       };
     },
   };
@@ -225,6 +229,11 @@ function whatLivesOn({ gateway, survivingPids }: AgentStop): string | null {
     return `process ${gateway.pid} may still be its gateway and was left alone: ${gateway.why}`;
   }
   return survivingPids.length > 0 ? `these processes live on: ${survivingPids.join(", ")}` : null;
+}
+
+function toDetail(stop: AgentStop, problem: string | null): string {
+  const detail = wasStopped(stop) ? "stopped" : "it was stopped already";
+  return problem === null ? detail : `${detail}, by its record alone: ${problem}`;
 }
 
 function wasStopped({ sessionEnded, recordStopped, gateway }: AgentStop): boolean {

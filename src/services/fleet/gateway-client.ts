@@ -1,7 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
 import type { BodyOf, Endpoint, ReplyOf } from "../../protocol/endpoint.ts";
 import { type GatewayEndpoints, gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
-import { PromptRefusalBody } from "../../protocol/gateway.ts";
+import { PromptRefusalBody, type PromptRefusalCode } from "../../protocol/gateway.ts";
 import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
@@ -114,7 +114,7 @@ export function createGatewayClient(deps: {
       try {
         answer = await exchange(endpoint, url, options.body, timeoutMs);
       } catch (error) {
-        return { kind: "unreachable", detail: `${baseUrl}: ${messageOf(error)}` };
+        return { kind: "unreachable", detail: whyUnreachable(error, baseUrl) };
       }
       return readAnswer(endpoint, answer, baseUrl);
     },
@@ -135,12 +135,19 @@ export function createGatewayClient(deps: {
         if (response.ok && response.body) return { kind: "ok", body: response.body };
         return { kind: "refused", status: response.status, detail: await response.text() };
       } catch (error) {
-        return { kind: "unreachable", detail: `${baseUrl}: ${messageOf(error)}` };
+        return { kind: "unreachable", detail: whyUnreachable(error, baseUrl) };
       } finally {
         cancel();
       }
     },
   };
+}
+
+/** Bun's own words for a refused connection are a question to whoever runs a browser. */
+function whyUnreachable(error: unknown, baseUrl: string): string {
+  const code = (error as { code?: unknown }).code;
+  const refused = code === "ConnectionRefused" || code === "ECONNREFUSED";
+  return refused ? `nothing listens at ${baseUrl}` : `${baseUrl}: ${messageOf(error)}`;
 }
 
 function readAnswer<E extends Endpoint>(
@@ -173,6 +180,11 @@ export function toDetail(body: unknown): string {
     return body.detail.map((issue) => `${issue.loc.join(".")}: ${issue.msg}`).join("; ");
   }
   return JSON.stringify(body);
+}
+
+/** The code with which a direct prompt was refused; null for any other body. Pure. */
+export function toRefusalCode(body: unknown): PromptRefusalCode | null {
+  return Value.Check(PromptRefusalBody, body) ? body.detail.error_code : null;
 }
 
 /** Base URL, path with its `:name` parts filled in and escaped, and query. Pure. */

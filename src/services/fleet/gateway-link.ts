@@ -3,6 +3,7 @@ import { CurrentInstance } from "../../protocol/files.ts";
 import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
+import type { Network } from "../../system/network.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
 import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
 
@@ -18,6 +19,8 @@ export interface GatewayLinkDeps {
   files: Files;
   clock: Clock;
   env: Environment;
+  /** Instead of the runtime's own. */
+  network?: Pick<Network, "fetch">;
 }
 
 const probeTimeoutMs = 2000;
@@ -33,7 +36,7 @@ export async function linkGateway(
   deps: GatewayLinkDeps,
   session: { sessionRoot: string; attachIdentity: string },
 ): Promise<GatewayLink> {
-  const { files, clock, env } = deps;
+  const { files, clock, env, network } = deps;
   const paths = sessionPaths(session.sessionRoot);
   const instance = readCurrentInstance(files, paths.currentInstance);
   if (instance === null) return { state: "absent", why: "no gateway runs for this agent" };
@@ -42,8 +45,9 @@ export async function linkGateway(
   const client = createGatewayClient({
     clock,
     baseUrl: `http://${reachableHost(instance.host)}:${instance.port}`,
-    token: env["SVC_GATEWAY_TOKEN"] || files.read(paths.token)?.trim() || null,
+    token: env["SVC_GATEWAY_TOKEN"] || files.readOwn(paths.token)?.trim() || null,
     respectProxyEnvironment: env["SVC_GATEWAY_RESPECT_PROXY_ENV"] === "1",
+    ...(network ? { fetch: network.fetch } : {}),
   });
   const health = await client.call("health", { timeoutMs: probeTimeoutMs });
   if (health.kind !== "ok") return stale(health.detail);
@@ -57,7 +61,7 @@ export async function linkGateway(
 
 /** The record of a live gateway, or null when there is none or it is not whole (it is then not believed). */
 export function readCurrentInstance(files: Files, path: string): CurrentInstance | null {
-  const text = files.read(path);
+  const text = files.readOwn(path);
   if (text === null) return null;
   try {
     const value: unknown = JSON.parse(text);

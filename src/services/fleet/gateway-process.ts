@@ -1,4 +1,4 @@
-import type { CurrentInstance, Manifest } from "../../protocol/files.ts";
+import type { CurrentInstance } from "../../protocol/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
 import { findWindow, type WindowHandles } from "../terminal/tmux-window.ts";
@@ -11,19 +11,19 @@ export function windowOf(instance: CurrentInstance): WindowHandles | null {
 }
 
 /**
- * Whether the process with the recorded id is this session's gateway although it does not answer: it was started for
+ * `session`: name of the agent's tmux session. Whether the process with the recorded id is this session's gateway although it does not answer: it was started for
  * exactly this session root, or it is the process of the recorded window. A process id alone proves nothing.
  */
 export async function isGatewayProcess(
   deps: { processes: Processes; tmux: Tmux },
-  session: { sessionRoot: string; manifest: Manifest },
+  { sessionRoot, session }: { sessionRoot: string; session: string },
   instance: CurrentInstance,
 ): Promise<boolean> {
   if (!deps.processes.alive(instance.pid)) return false;
   const [self] = await deps.processes.tree(instance.pid);
-  if (self?.argv.includes(session.sessionRoot)) return true;
+  if (self?.argv.includes(sessionRoot)) return true;
   const window = windowOf(instance);
   if (window === null) return false;
-  const pane = await findWindow(deps.tmux, session.manifest.tmux_session_name, window);
+  const pane = await findWindow(deps.tmux, session, window);
   return pane?.panePid === instance.pid;
 }

@@ -40,7 +40,8 @@ export async function settleClaims(deps: ClaimDeps, session: Session, link: Gate
   }
   if (link.state === "stale") {
     const tmux = deps.tmuxFor(session.manifest.tmux.socket);
-    if (await isGatewayProcess({ ...deps, tmux }, session, link.instance)) return;
+    const placed = { sessionRoot: session.sessionRoot, session: session.manifest.tmux_session_name };
+    if (await isGatewayProcess({ ...deps, tmux }, placed, link.instance)) return;
   }
   await clearClaims(deps, session, link.state === "stale" ? link.instance.pid : null);
 }

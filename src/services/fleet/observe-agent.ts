@@ -1,4 +1,4 @@
-import type { AgentState } from "../../protocol/agents.ts";
+import type { AgentLiveness, AgentState } from "../../protocol/agents.ts";
 import type { Manifest } from "../../protocol/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import { backendFacts } from "../agent/backends.ts";
@@ -7,7 +7,7 @@ import { createTurnReader } from "../headless/turn-reader.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
-import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
+import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { type GatewayLink, type GatewayLinkDeps, linkGateway } from "./gateway-link.ts";
 import { toAgentState } from "./projection.ts";
 
@@ -33,13 +33,17 @@ export async function observeAgent(deps: ObserveDeps, agent: FoundAgent): Promis
   const healthy = link.state === "healthy" ? link : null;
   const isHeadless = backendFacts(manifest.backend).headless;
   const terminal = healthy && !isHeadless ? await healthy.client.call("terminalState", {}) : null;
-  const programPresent = await isProgramPresent(deps, manifest);
+  const lifecycleState = agent.record?.lifecycle.state ?? null;
+  const ended = lifecycleState === "stopped" || lifecycleState === "retired";
+  const tmux = deps.tmuxFor(manifest.tmux.socket);
+  const panes = await tmux.panes(manifest.tmux_session_name);
   const state = toAgentState({
     manifest,
     manifestPath,
     sessionRoot,
-    lifecycleState: agent.record?.lifecycle.state ?? null,
-    programPresent,
+    lifecycleState,
+    liveness: ended ? "gone" : await livenessOf(tmux, panes),
+    programPresent: await occupies(deps, manifest, panes),
     status: healthy?.status ?? null,
     terminal: terminal?.kind === "ok" ? terminal.body : null,
     ...(isHeadless ? { turns: readTurns(deps, sessionRoot) } : {}),
@@ -57,7 +61,21 @@ export async function isProgramPresent(
   manifest: Manifest,
 ): Promise<boolean> {
   const tmux = deps.tmuxFor(manifest.tmux.socket);
-  const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
+  return occupies(deps, manifest, await tmux.panes(manifest.tmux_session_name));
+}
+
+/** A server without a session ends. */
+async function livenessOf(tmux: Pick<Tmux, "sessions">, panes: readonly TmuxPane[]): Promise<AgentLiveness> {
+  if (panes.length > 0) return "alive";
+  return (await tmux.sessions()).length > 0 ? "gone" : "unknown";
+}
+
+async function occupies(
+  deps: Pick<ObserveDeps, "processes" | "tools">,
+  manifest: Manifest,
+  panes: readonly TmuxPane[],
+): Promise<boolean> {
+  const pane = agentPane(panes, manifest.tmux.primary_pane_id ?? null);
   if (!pane || pane.dead) return false;
   // Between two turns there is no program.
   if (backendFacts(manifest.backend).headless) return true;

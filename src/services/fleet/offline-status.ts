@@ -15,7 +15,7 @@ export function offlineStatus(
 }
 
 function lastEpoch(files: Files, sessionRoot: string): number {
-  const text = files.read(sessionPaths(sessionRoot).state);
+  const text = files.readOwn(sessionPaths(sessionRoot).state);
   try {
     const saved: unknown = JSON.parse(text ?? "null");
     return Value.Check(GatewayStatus, saved) ? saved.managed_agent_instance_epoch : 0;

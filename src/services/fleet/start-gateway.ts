@@ -1,11 +1,13 @@
 import type { Manifest } from "../../protocol/files.ts";
 import type { ExecutionMode } from "../../protocol/gateway.ts";
+import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
 import { toExecutionVariables } from "../sessions/execution.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
+import { runtimeSettings } from "../sessions/runtime-settings.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
 import { closeWindow, openWindow } from "../terminal/tmux-window.ts";
 
@@ -91,7 +93,9 @@ async function startInWindow(
       ...place.env,
       ...toExecutionVariables({ executionMode: "tmux_auxiliary_window", auxiliaryWindow }),
     },
-  }));
+  })).catch(async (error: unknown) => {
+    throw (await tmux.hasSession(session)) ? error : sessionGone(manifest);
+  });
   return {
     pid,
     ended: () => (processes.alive(pid) ? null : "ended"),
@@ -100,6 +104,13 @@ async function startInWindow(
       await closeWindow(tmux, session, handles);
     },
   };
+}
+
+function sessionGone({ agent_name: name, tmux_session_name: session }: Manifest): ServiceError {
+  return new ServiceError(
+    "unavailable",
+    `tmux session ${session} of "${name}" is gone. Start the agent again with: svc-mgr agents single --agent-name ${name} relaunch`,
+  );
 }
 
 /** What a gateway inherits: everything but the pane we happen to run in, and the tmux server of its agent. */
@@ -115,7 +126,6 @@ function gatewayEnvironment(env: Environment, socket: string | undefined): Recor
   return {
     ...Object.fromEntries(kept),
     ...(socket === undefined ? {} : { SVC_TMUX_SOCKET: socket }),
-    // Without it Bun's collector wakes an idle process every second; memory that grows is still collected.
-    BUN_GC_TIMER_DISABLE: "1",
+    ...runtimeSettings,
   };
 }

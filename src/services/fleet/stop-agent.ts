@@ -1,4 +1,6 @@
+import { isAbsolute } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
+import { ServiceError } from "../../system/errors.ts";
 import type { Locks } from "../../system/locks.ts";
 import { backendFacts } from "../agent/backends.ts";
 import { turnIndexOf } from "../headless/chat-session.ts";
@@ -40,10 +42,14 @@ const agentGraceMs = 3000;
  * own, so that each has its final state; then every process of its pane, by id,
  * since some outlive their terminal (spec/terminal.md 10); then exactly its tmux session; last the record
  * says `stopped` by the operator. Of an agent that was joined only its own program is ended: pane, window and
- * session were the person's before us (ruling 20). Idempotent; touches nothing that is not this agent's.
+ * session were the person's before us (ruling 20). Idempotent; touches nothing that is not this agent's. Throws, with
+ * nothing ended, where tmux cannot be asked, and where it may be another tmux than the agent's.
  */
 export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise<AgentStop> {
   const { manifest, sessionRoot } = agent;
+  // What could not be ended whole is not begun: an agent must not lose its gateway to a stop that then fails.
+  const panes = await deps.tmuxFor(manifest.tmux.socket).panes(manifest.tmux_session_name);
+  if (panes.length === 0) await refuseUnseen(deps, manifest);
   const gateway = await stopGateway(deps, { sessionRoot, manifest });
   const headless = backendFacts(manifest.backend).headless;
   const interruptedTurns = headless ? await stopTurns(deps, sessionRoot) : [];
@@ -54,6 +60,22 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
     agent.record?.lifecycle.state !== "stopped" &&
     (await deps.registry.markStopped(manifest.agent_id, manifest.registry_generation_id, "operator_stop"));
   return { gateway, ...ended, recordStopped, interruptedTurns };
+}
+
+/**
+ * An earlier manifest may name the tmux server in a way that leads elsewhere under another TMUX_TMPDIR: there a missing
+ * session does not mean that its agent has gone.
+ */
+async function refuseUnseen({ processes, tools }: StopAgentDeps, manifest: Manifest): Promise<void> {
+  const { agent_pid: pid } = manifest.runtime;
+  if (isAbsolute(manifest.tmux.socket ?? "") || typeof pid !== "number") return;
+  const [program] = await processes.tree(pid);
+  const tool = tools.find((one) => one.tool === manifest.tool);
+  if (!program || !tool?.occupies(program)) return;
+  throw new ServiceError(
+    "precondition_failed",
+    `the tmux server asked here has no session ${manifest.tmux_session_name}, but process ${pid} may be "${manifest.agent_name}". Run this again with TMUX_TMPDIR as it was where the agent was launched, or end that process first`,
+  );
 }
 
 type Ended = Pick<AgentStop, "endedProcesses" | "survivingPids" | "sessionEnded">;

@@ -39,7 +39,8 @@ export async function stopGateway(
   const tmux = deps.tmuxFor(manifest.tmux.socket);
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = await linkGateway(deps, { sessionRoot, attachIdentity });
-  if (link.state !== "healthy" && !(await isGatewayProcess({ processes, tmux }, session, instance))) {
+  const placed = { sessionRoot, session: manifest.tmux_session_name };
+  if (link.state !== "healthy" && !(await isGatewayProcess({ processes, tmux }, placed, instance))) {
     if (!isSameProcess(processes, gateway)) {
       await clearClaims(deps, session, instance.pid);
       return { outcome: "not_running" };

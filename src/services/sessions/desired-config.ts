@@ -22,7 +22,7 @@ export interface GatewayWish {
 /** Throws `precondition_failed` with the place when the file is there and does not fit. */
 export function readDesiredConfig(files: Files, sessionRoot: string): DesiredConfig {
   const path = sessionPaths(sessionRoot).desiredConfig;
-  const text = files.read(path);
+  const text = files.readOwn(path);
   if (text === null) return unasked;
   const fail = (problem: string) => new ServiceError("precondition_failed", `${path}: ${problem}`);
   let value: unknown;

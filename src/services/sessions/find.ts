@@ -1,4 +1,4 @@
-import { dirname } from "node:path";
+import { dirname, isAbsolute } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -23,26 +23,34 @@ export interface FindDeps {
   registry: Registry;
 }
 
+const whereAllAre = "`svc-mgr agents list --state all` shows all";
+
 export type AgentSelector = { agentName: string } | { agentId: string };
 
-/**
- * The agent of a name or an id. Running records win over stopped ones of the same name. Throws `not_found`,
- * `ambiguous` with the ids to choose from in `data.agent_ids`, and as `readManifest`.
- */
+/** The agent of a name or an id. Throws as `findRecord` and `readManifest`. */
 export function findAgent(deps: FindDeps, selector: AgentSelector): FoundAgent {
+  return openRecord(deps.files, findRecord(deps, selector));
+}
+
+/**
+ * The record of a name or an id, whatever became of its manifest. Running records win over stopped ones of the same
+ * name. Throws `not_found`, and `ambiguous` with the ids to choose from in `data.agent_ids`.
+ */
+export function findRecord(
+  { registry }: Pick<FindDeps, "registry">,
+  selector: AgentSelector,
+): RegistryRecord {
   if ("agentId" in selector) {
-    const record = deps.registry.read(selector.agentId.trim());
-    if (record) return openRecord(deps.files, record);
-    throw new ServiceError("not_found", `there is no agent with id ${selector.agentId.trim()}`);
+    const id = selector.agentId.trim();
+    const record = registry.read(id);
+    if (record) return record;
+    throw new ServiceError("not_found", `there is no agent with id ${id}; ${whereAllAre}`);
   }
   const name = selector.agentName.trim();
-  const decision = chooseByName(deps.registry.list().records, name);
-  if ("record" in decision) return openRecord(deps.files, decision.record);
+  const decision = chooseByName(registry.list().records, name);
+  if ("record" in decision) return decision.record;
   if (decision.agentIds.length === 0) {
-    throw new ServiceError(
-      "not_found",
-      `there is no agent named "${name}"; \`svc-mgr agents list\` shows all`,
-    );
+    throw new ServiceError("not_found", `there is no agent named "${name}"; ${whereAllAre}`);
   }
   throw new ServiceError(
     "ambiguous",
@@ -83,13 +91,14 @@ export async function findSelf(deps: SelfDeps): Promise<FoundAgent> {
   const { env, files, registry, tmux } = deps;
   const pane = env["TMUX_PANE"];
   const session = pane ? await sessionOfPane(tmux, pane) : null;
+  const place = session === null ? null : { session, socket: await tmux.socketPath(session) };
   const published = (session ? await tmux.environment(session) : null) ?? {};
   const lookup = (name: string) => published[name] || env[name] || null;
 
   const manifestPath = lookup("SVC_MANIFEST_PATH");
   if (manifestPath !== null) {
     const manifest = readManifest(files, manifestPath);
-    requireSession(manifest, session);
+    requirePlace(manifest, place);
     return {
       record: matchingRecord(registry, manifest),
       manifest,
@@ -116,15 +125,22 @@ export async function findSelf(deps: SelfDeps): Promise<FoundAgent> {
     );
   }
   const found = openRecord(files, only);
-  requireSession(found.manifest, session);
+  requirePlace(found.manifest, place);
   return found;
 }
 
-function requireSession(manifest: Manifest, session: string | null): void {
-  if (session === null || manifest.tmux_session_name === session) return;
+/** Earlier manifests may hold a name of the server, or nothing: then the session alone must fit. */
+function requirePlace(manifest: Manifest, place: { session: string; socket: string } | null): void {
+  if (place === null) return;
+  const { agent_name: name, tmux_session_name: session, tmux } = manifest;
+  const sameServer = !isAbsolute(tmux.socket ?? "") || tmux.socket === place.socket;
+  if (session === place.session && sameServer) return;
+  const [theirs, ours] = sameServer
+    ? [session, place.session]
+    : [`${session} at ${tmux.socket}`, `${place.session} at ${place.socket}`];
   throw new ServiceError(
     "precondition_failed",
-    `the manifest of "${manifest.agent_name}" belongs to tmux session ${manifest.tmux_session_name}, and this is ${session}`,
+    `the manifest of "${name}" belongs to tmux session ${theirs}, and this is ${ours}`,
   );
 }
 

@@ -1,3 +1,4 @@
+import { isAbsolute } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -9,8 +10,9 @@ import { folderOfPane } from "../terminal/tmux-screen.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import { headlessTool, refuseBusyPane } from "./join-headless.ts";
 import type { HeadlessWish, LaunchedSession } from "./launch.ts";
+import { saveLaunchEnvironment } from "./launch-environment.ts";
 import type { LaunchTool } from "./launch-tools.ts";
-import { buildManifest, type ManifestStore } from "./manifest.ts";
+import { buildManifest, type ManifestStore, toRestarted } from "./manifest.ts";
 import {
   checkedAgentId,
   checkedName,
@@ -21,6 +23,7 @@ import {
 } from "./names.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
+import type { Resume } from "./resume.ts";
 import { sessionPaths, sessionRootOf } from "./roots.ts";
 import type { SessionAlive } from "./session-alive.ts";
 import { refuseTakenName, runningAgents } from "./taken.ts";
@@ -35,10 +38,14 @@ export interface JoinRequest {
   tool?: string | undefined;
   /** The arguments that the agent was started with; without them it can be stopped and not launched again. */
   launchArgs?: readonly string[] | undefined;
+  /** Variables it was started with; null for one whose value only its person knows. */
+  launchEnv?: Readonly<Record<string, string | null>> | undefined;
   /** Absolute. Default: where its pane works. */
   workdir?: string | undefined;
   /** The pane is idle, and turns of `tool` will be run and shown there; its shell ends with the first. */
   headless?: HeadlessWish | undefined;
+  /** The conversation with which a headless agent begins; default: a new one. */
+  resume?: Resume | undefined;
 }
 
 export interface JoinDeps {
@@ -79,7 +86,7 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<L
   const sessionRoot = sessionRootOf(deps.runtimeRoot, backend, sessionId);
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const [program, ...first] = tool.command;
-  const manifest: Manifest = buildManifest({
+  const built: Manifest = buildManifest({
     createdAtUtc: toTimestamp(clock.nowMs()),
     tool: tool.tool,
     agentName,
@@ -90,22 +97,25 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<L
     executable: deps.processes.which(program) ?? program,
     args: [...first, ...(request.launchArgs ?? [])],
     home: null,
-    envVarNames: [],
+    envVarNames: Object.keys(request.launchEnv ?? {}),
     unattendedArgs: null,
     tmux: {
       sessionName: request.tmuxSession,
       windowName: pane.windowName,
       windowId: pane.windowId,
       paneId: pane.paneId,
-      socket: tmux.socket ?? null,
+      socket: await tmux.socketPath(request.tmuxSession),
     },
     agentPid: process?.pid ?? null,
     ...(headless ? { headless: { ...headless, backend, life: ids.uuid() } } : {}),
     joined: { posture: postureOf(request) },
   });
+  const { resume } = request;
+  const manifest = headless && resume ? toRestarted(built, { resume, life: ids.uuid() }) : built;
   const session = { manifest, manifestPath, sessionRoot };
   try {
     files.ensureDirectory("file:session-folder", sessionRoot);
+    saveLaunchEnvironment(files, sessionRoot, valuesOf(request.launchEnv));
     await manifests.write(manifestPath, manifest);
     seedGatewayFolder(files, session);
     await tmux.setEnvironment("join.environment", request.tmuxSession, {
@@ -119,6 +129,11 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<L
     await forgetSession(tmux, manifest).catch(() => {});
     throw error;
   }
+}
+
+function valuesOf(variables: JoinRequest["launchEnv"]): Record<string, string> {
+  const given = Object.entries(variables ?? {});
+  return Object.fromEntries(given.filter((entry): entry is [string, string] => entry[1] !== null));
 }
 
 function postureOf({ headless, launchArgs }: JoinRequest) {
@@ -138,7 +153,8 @@ async function findPane(tmux: Tmux, session: string): Promise<TmuxPane> {
   const pane = agentPane(panes, null);
   if (pane) return pane;
   const [first] = panes;
-  if (!first) throw new ServiceError("not_found", `there is no tmux session ${session}`);
+  if (!first)
+    throw new ServiceError("not_found", `there is no tmux session ${session}; \`tmux ls\` shows all`);
   throw new ServiceError(
     "not_found",
     `session ${session} has no window 0, where an agent must run. Move its window there with: tmux move-window -s '=${session}:${first.windowIndex}' -t '=${session}:0'`,
@@ -146,19 +162,22 @@ async function findPane(tmux: Tmux, session: string): Promise<TmuxPane> {
 }
 
 /**
- * The record of the running agent of a tmux session, or null. The same server may be named in two ways; then what
- * the session itself publishes tells.
+ * The record of the running agent of a tmux session, or null. An earlier record may name the server in another way;
+ * then what the session itself publishes tells.
  */
 export async function managedIn(
   deps: Pick<JoinDeps, "registry" | "sessionAlive" | "clock" | "tmux">,
   session: string,
 ): Promise<RegistryRecord | null> {
-  const published = (await deps.tmux.environment(session))?.["SVC_AGENT_ID"];
+  const environment = await deps.tmux.environment(session);
+  if (environment === null) return null;
+  const published = environment["SVC_AGENT_ID"];
+  const socket = await deps.tmux.socketPath(session);
   const [record] = await runningAgents(
     deps,
     ({ terminal, agent_id: agentId }) =>
       terminal.current_session_name === session &&
-      (terminal.socket === deps.tmux.socket || agentId === published),
+      (isAbsolute(terminal.socket ?? "") ? terminal.socket === socket : agentId === published),
   );
   return record ?? null;
 }

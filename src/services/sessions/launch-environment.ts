@@ -19,7 +19,7 @@ export function saveLaunchEnvironment(
 
 /** Nothing when there is no file, or none of ours. */
 export function readLaunchEnvironment(files: Files, sessionRoot: string): Record<string, string> {
-  const text = files.read(join(sessionRoot, fileName));
+  const text = files.readOwn(join(sessionRoot, fileName));
   if (text === null) return {};
   try {
     const entries = Object.entries(JSON.parse(text) as Record<string, unknown>);

@@ -10,6 +10,7 @@ import { createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { planEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import { saveLaunchEnvironment } from "./launch-environment.ts";
+import { launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore } from "./manifest.ts";
 import {
@@ -25,6 +26,7 @@ import { awaitOccupied } from "./occupied.ts";
 import { endTree } from "./process-tree.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
+import { type Role, roleArguments, withRole } from "./role.ts";
 import { type Environment, sessionPaths, sessionRootOf } from "./roots.ts";
 import type { SessionAlive } from "./session-alive.ts";
 import { refuseTakenName } from "./taken.ts";
@@ -42,6 +44,10 @@ export interface LaunchRequest {
   env?: Readonly<Record<string, string>> | undefined;
   /** Another home of the tool, absolute. */
   home?: string | undefined;
+  /** Default: `SVC-<name>-<ms>`. */
+  tmuxSessionName?: string | undefined;
+  /** By the tool's own flag in a terminal, else with the first prompt of each conversation. */
+  role?: Role | undefined;
   /** Adds the tool's flags that skip permissions or sandboxes (ruling 19). */
   unattended?: boolean | undefined;
   /** No terminal program: each turn is a process of its own, started by the gateway. */
@@ -102,13 +108,14 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
     const pane = await launcher.launch({
       session: plan.tmuxSessionName,
       sessionEnv: plan.published,
+      mark: launchMark(deps.processes, plan.manifestPath),
       ...(request.headless ? waitingProgram : { command: plan.command, env: plan.environment }),
       workdir: request.workdir,
     });
     undo.push(() => endSession(deps, plan.tmuxSessionName, pane));
     const agent = request.headless ? null : await awaitOccupied(deps, request.tool, pane, request.signal);
 
-    const manifest = buildManifest({
+    const built = buildManifest({
       createdAtUtc: toTimestamp(clock.nowMs()),
       tool: request.tool.tool,
       agentName: plan.agentName,
@@ -129,10 +136,11 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
         windowName: pane.windowName,
         windowId: pane.windowId,
         paneId: pane.paneId,
-        socket: tmux.socket ?? null,
+        socket: await tmux.socketPath(plan.tmuxSessionName),
       },
       agentPid: agent?.pid ?? null,
     });
+    const manifest = request.role ? withRole(built, request.role, "role_file") : built;
     const session = { manifest, manifestPath: plan.manifestPath, sessionRoot: plan.sessionRoot };
     if (request.headless) saveLaunchEnvironment(files, plan.sessionRoot, request.env ?? {});
     await manifests.write(plan.manifestPath, manifest);
@@ -196,6 +204,7 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
     throw new ServiceError("unsupported", `${tool.tool} has no flags for unattended work`);
   }
   const home = plannedHome(request);
+  const role = request.role && !request.headless ? roleArguments(tool.tool, request.role) : [];
   await refuseTakenName(deps, agentName, agentId);
 
   const nowMs = clock.nowMs();
@@ -212,8 +221,8 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
     sessionId,
     sessionRoot,
     manifestPath,
-    tmuxSessionName: newTmuxSessionName(agentName, nowMs),
-    command: [executable, ...first, ...unattended, ...request.args],
+    tmuxSessionName: request.tmuxSessionName ?? newTmuxSessionName(agentName, nowMs),
+    command: [executable, ...first, ...unattended, ...role, ...request.args],
     home,
     published,
     environment: planEnvironment({

@@ -1,7 +1,7 @@
 import type { CurrentInstance } from "../../protocol/files.ts";
 import type { GatewayStatus } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
-import type { Clock } from "../../system/clock.ts";
+import { afterThisTurn, type Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { toOfflineStatus } from "../status/project.ts";
 import { type GatewayFolder, offlineIdentity, writeGatewayManifest } from "./gateway-folder.ts";
@@ -15,7 +15,10 @@ export interface LiveFiles {
   publish(instance: CurrentInstance): void;
   /** Leaves the token where our own clients find it by themselves (ruling 12); null removes a former one. */
   publishToken(token: string | null): void;
-  /** Written at most every 100 ms, the last one always; not synced, since every part of it is derived. */
+  /**
+   * Written after this turn of the event loop and at most every 100 ms, the last one always; not synced, since every part
+   * of it is derived.
+   */
   saveStatus(status: GatewayStatus): void;
   /** As `retireLiveFiles`. Later saves are ignored. */
   retire(epoch: number): void;
@@ -70,7 +73,8 @@ export function createLiveFiles(deps: {
       latest = status;
       if (armed) return;
       armed = true;
-      flush();
+      // What changed the status has more urgent things to do, such as the paste of a prompt.
+      afterThisTurn(flush);
       clock.after(saveEveryMs, () => {
         armed = false;
         flush();
@@ -78,7 +82,12 @@ export function createLiveFiles(deps: {
     },
     retire(epoch) {
       retired = true;
-      retireLiveFiles(files, folder, epoch);
+      // A full disk must not keep the gateway from its end: every part of these is derived.
+      try {
+        retireLiveFiles(files, folder, epoch);
+      } catch (error) {
+        onError(error);
+      }
     },
   };
 }

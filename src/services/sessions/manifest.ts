@@ -1,9 +1,11 @@
+import { dirname } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { Manifest } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
+import { refuseLinks } from "./links.ts";
 import { localInteractive } from "./names.ts";
 import type { Resume } from "./resume.ts";
 
@@ -46,13 +48,13 @@ export interface ManifestTerminal {
   windowName: string;
   windowId: string;
   paneId: string;
-  /** Null for the person's own tmux server. */
+  /** Absolute path of the tmux server's socket; null for the person's own server, wherever it is asked for. */
   socket: string | null;
 }
 
 /**
- * The manifest, version 4, of a session that `launch` started or `join` adopted. Pure. `tmux.socket` is additional: the value of
- * SVC_TMUX_SOCKET, absent for the person's own server, so that the session is found from anywhere.
+ * The manifest, version 4, of a session that `launch` started or `join` adopted. Pure. `tmux.socket` is additional: the path
+ * of the server's socket, so that the session is found from anywhere.
  * Source: spec/coordination.md "Manifest, roots, env"; rulings 16, 19, 20.
  */
 export function buildManifest(facts: ManifestFacts): Manifest {
@@ -160,7 +162,12 @@ export function toRelaunched(
     tmux_session_name: tmux.sessionName,
     registry_generation_id: generationId,
     runtime: { ...manifest.runtime, agent_pid: agentPid, registry_generation_id: generationId },
-    tmux: { ...manifest.tmux, session_name: tmux.sessionName, ...primary },
+    tmux: {
+      ...manifest.tmux,
+      session_name: tmux.sessionName,
+      ...primary,
+      ...(tmux.socket === null ? {} : { socket: tmux.socket }),
+    },
     agent_launch_authority: {
       ...authority,
       ...(origin && !moved ? { session_origin: origin } : {}),
@@ -217,9 +224,13 @@ export function parseManifest(text: string, path: string): Manifest {
   throw fail(`${first?.path || "/"}: ${first?.message ?? "does not fit the schema"}`);
 }
 
-/** Throws `not_found` when there is no file at `path`, else as `parseManifest`. */
+/**
+ * The manifest at `path`, through which everything comes to a session. Throws `not_found` when there is no file, else as
+ * `refuseLinks` and `parseManifest`.
+ */
 export function readManifest(files: Files, path: string): Manifest {
-  const text = files.read(path);
+  refuseLinks(files, dirname(path));
+  const text = files.readOwn(path);
   if (text === null) throw new ServiceError("not_found", `there is no session manifest at ${path}`);
   return parseManifest(text, path);
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { md5 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type Ids, idStamp } from "../../system/ids.ts";
 
@@ -46,7 +46,7 @@ export function checkedAgentId(agentId: string): string {
 
 /** The id of an agent that was given none: the MD5 of its name, so that a name finds the same agent again. */
 export function defaultAgentId(agentName: string): string {
-  return createHash("md5").update(agentName).digest("hex");
+  return md5(agentName);
 }
 
 /** `<backend>-<YYYYMMDD-HHMMSSZ>-<8 hex>`. */

@@ -5,16 +5,18 @@ import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { paneTail } from "../terminal/tmux-screen.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 
-/** How long the tool's program may take to occupy the pane. */
+/** How long the tool's program may take to occupy the pane; once it is there, the limits below are its own. */
 const occupyMs = 10_000;
-/** A program that rejects its arguments is seen for a moment too. */
+/** A program that rejects its arguments says so, and goes a moment later. */
 const stayMs = 300;
+/** However long it takes to load, it is not taken for started before it shows something, unless it shows nothing at all. */
+const silentMs = 5000;
 const lookEveryMs = 25;
 const tailRows = 20;
 
 /**
- * The tool's process once it is in the pane and has stayed there for a moment. Throws `dispatch_failed` with the end of the screen when it ended or
- * never came, and when `signal` aborts.
+ * The tool's process once it is in the pane, has shown something and stayed for a moment after. Throws
+ * `dispatch_failed` with the end of the screen when it ended or never came, and when `signal` aborts.
  */
 export async function awaitOccupied(
   deps: { clock: Clock; processes: Processes; tmux: Tmux },
@@ -25,20 +27,32 @@ export async function awaitOccupied(
   const { clock, processes } = deps;
   const deadlineMs = clock.monotonicMs() + occupyMs;
   let seenMs = Number.POSITIVE_INFINITY;
+  let shownMs = Number.POSITIVE_INFINITY;
   for (;;) {
     if (signal?.aborted) throw new ServiceError("dispatch_failed", "the launch was interrupted and undone");
     const tree = await processes.tree(pane.panePid);
     const found = tree.find(tool.occupies);
-    seenMs = found ? Math.min(seenMs, clock.monotonicMs()) : Number.POSITIVE_INFINITY;
-    if (found && clock.monotonicMs() - seenMs >= stayMs) return found;
+    const nowMs = clock.monotonicMs();
+    if (found) {
+      seenMs = Math.min(seenMs, nowMs);
+      if (shownMs > nowMs && (await showsSomething(deps.tmux, pane))) shownMs = nowMs;
+      if (nowMs - Math.max(seenMs, shownMs) >= stayMs || nowMs - seenMs >= silentMs) return found;
+    } else {
+      seenMs = Number.POSITIVE_INFINITY;
+      shownMs = Number.POSITIVE_INFINITY;
+    }
     const ended = tree[0] === undefined || isLoginShell(tree[0]);
-    if (ended || clock.monotonicMs() >= deadlineMs) {
+    if (ended || (!found && nowMs >= deadlineMs)) {
       const tail = await paneTail(deps.tmux, pane.paneId, tailRows).catch(messageOf);
       const what = ended ? "ended at once" : `was not seen within ${occupyMs / 1000} s`;
       throw new ServiceError("dispatch_failed", `${tool.tool} ${what}. Its screen ended with:\n${tail}`);
     }
     await sleep(clock, lookEveryMs);
   }
+}
+
+async function showsSomething(tmux: Tmux, { paneId }: TmuxPane): Promise<boolean> {
+  return (await paneTail(tmux, paneId, 1).catch(() => "")) !== "";
 }
 
 /** What the launch script of the terminal becomes when the program has ended. */

@@ -2,11 +2,12 @@ import { join } from "node:path";
 import type { MailboxBinding, RegistryRecord } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Clock } from "../../system/clock.ts";
-import { ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
-import { checkedAgentId } from "./names.ts";
+import { checkedAgentId, checkedName } from "./names.ts";
 import { isFresh, judgeRecord, parseRecord, toStopped } from "./record.ts";
+import { refuseTwin, runsAlready } from "./rival.ts";
 import type { SessionAlive } from "./session-alive.ts";
 
 /** Something in the registry that is not a usable record: shown to people, believed by nobody. */
@@ -25,7 +26,8 @@ export type GatewayLocator = NonNullable<RegistryRecord["gateway"]>;
 export interface Registry {
   /**
    * Writes `record` and returns it as read back. Throws `conflict` when another generation of this agent id is
-   * published as running and its tmux session is alive; a dead or stopped one is replaced.
+   * published as running and its tmux session is alive; a dead or stopped one is replaced. Throws as
+   * `refuseTwin`.
    */
   publish(record: RegistryRecord): Promise<RegistryRecord>;
   /** Null when there is no record or an unusable one. */
@@ -53,25 +55,55 @@ export interface RegistryDeps {
   sessionAlive: SessionAlive;
 }
 
+interface Inspected {
+  record: RegistryRecord | null;
+  ignored: IgnoredEntry | null;
+  kept: boolean;
+}
+
 export function createRegistry(deps: RegistryDeps): Registry {
   const { files, locks, clock, sessionAlive } = deps;
   const agentsRoot = join(deps.root, "live_agents");
+  const locksRoot = join(deps.root, "locks");
   const folderOf = (agentId: string) => join(agentsRoot, checkedAgentId(agentId));
   const pathOf = (agentId: string) => join(folderOf(agentId), "record.json");
 
-  /** The lock lives beside the folders, so that removing one never removes a held lock. */
+  /**
+   * The lock lives beside the folders, so that removing one never removes a held lock. Ids that differ only in capital
+   * letters share it.
+   */
   function exclusively<T>(agentId: string, work: () => T | Promise<T>): Promise<T> {
-    const locksRoot = join(deps.root, "locks");
     files.ensureDirectory("file:registry-folder", locksRoot);
-    return locks.hold(join(locksRoot, `${checkedAgentId(agentId)}.lock`), work);
+    return locks.hold(join(locksRoot, `${checkedAgentId(agentId).toLowerCase()}.lock`), work);
   }
 
-  function inspect(agentId: string): { record: RegistryRecord | null; ignored: IgnoredEntry | null } {
+  /** The same, and no other id gets this name meanwhile, in whatever letters. */
+  function exclusivelyNamed<T>(record: RegistryRecord, work: () => Promise<T>): Promise<T> {
+    const names = join(locksRoot, "names");
+    files.ensureDirectory("file:registry-folder", names);
+    const path = join(names, `${checkedName(record.agent_name).toLowerCase()}.lock`);
+    return locks.hold(path, () => exclusively(record.agent_id, work));
+  }
+
+  /** What stands there. One that cannot be read now, for want of rights or handles, is passed over and `kept`. */
+  function inspect(agentId: string): Inspected {
+    try {
+      return { ...look(agentId), kept: false };
+    } catch (error) {
+      const problem = `cannot be read: ${messageOf(error)}`;
+      return { record: null, ignored: { path: pathOf(agentId), problem }, kept: true };
+    }
+  }
+
+  function look(agentId: string): Omit<Inspected, "kept"> {
     const folder = folderOf(agentId);
     const path = pathOf(agentId);
     const ignore = (at: string, problem: string) => ({ record: null, ignored: { path: at, problem } });
     if (files.isLink(folder)) return ignore(folder, "is a symbolic link");
     if (files.isLink(path)) return ignore(path, "is a symbolic link");
+    const facts = files.stat(path);
+    if (facts === null) return ignore(path, "is missing");
+    if (facts.directory) return ignore(path, "is no file");
     const text = files.read(path);
     if (text === null) return ignore(path, "is missing");
     const parsed = parseRecord(text, agentId);
@@ -112,9 +144,26 @@ export function createRegistry(deps: RegistryDeps): Registry {
     });
   }
 
+  function list(): ReturnType<Registry["list"]> {
+    const records: RegistryRecord[] = [];
+    const ignored: IgnoredEntry[] = [];
+    for (const { agentId, problem } of entries()) {
+      if (problem !== null) {
+        ignored.push({ path: join(agentsRoot, agentId), problem });
+        continue;
+      }
+      const found = inspect(agentId);
+      if (found.record) records.push(found.record);
+      if (found.ignored) ignored.push(found.ignored);
+    }
+    const key = (record: RegistryRecord) => `${record.agent_name}\n${record.agent_id}`;
+    return { records: records.sort((left, right) => (key(left) < key(right) ? -1 : 1)), ignored };
+  }
+
   return {
     publish: (record) =>
-      exclusively(record.agent_id, async () => {
+      exclusivelyNamed(record, async () => {
+        refuseTwin(list().records, record.agent_name, record.agent_id);
         const { record: other } = inspect(record.agent_id);
         if (
           other &&
@@ -122,11 +171,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
           isFresh(other, clock.nowMs()) &&
           (await sessionAlive(other))
         ) {
-          throw new ServiceError(
-            "conflict",
-            `an agent with id ${record.agent_id} ("${other.agent_name}") is running in tmux session ${other.terminal.current_session_name}`,
-            { data: { agent_ids: [other.agent_id] } },
-          );
+          throw runsAlready(other);
         }
         replace(record);
         const { record: written, ignored } = inspect(record.agent_id);
@@ -137,21 +182,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
         );
       }),
     read: (agentId) => inspect(agentId).record,
-    list() {
-      const records: RegistryRecord[] = [];
-      const ignored: IgnoredEntry[] = [];
-      for (const { agentId, problem } of entries()) {
-        if (problem !== null) {
-          ignored.push({ path: join(agentsRoot, agentId), problem });
-          continue;
-        }
-        const found = inspect(agentId);
-        if (found.record) records.push(found.record);
-        if (found.ignored) ignored.push(found.ignored);
-      }
-      const key = (record: RegistryRecord) => `${record.agent_name}\n${record.agent_id}`;
-      return { records: records.sort((left, right) => (key(left) < key(right) ? -1 : 1)), ignored };
-    },
+    list,
     markStopped: (agentId, generationId, reason) =>
       change(agentId, generationId, (record) =>
         record.lifecycle.state === "stopped" ? record : toStopped(record, reason, clock.nowMs()),
@@ -173,7 +204,8 @@ export function createRegistry(deps: RegistryDeps): Registry {
         // A name that is no agent id was not written by us; it is reported by `list` and left alone.
         if (problem !== null) continue;
         const found = await exclusively(agentId, async () => {
-          const { record, ignored } = inspect(agentId);
+          const { record, ignored, kept } = inspect(agentId);
+          if (kept) return null;
           if (ignored) {
             files.remove("file:registry-remove", folderOf(agentId));
             return ignored;

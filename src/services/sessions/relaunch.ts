@@ -1,3 +1,4 @@
+import { dirname, isAbsolute } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
@@ -5,6 +6,8 @@ import { createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { planEnvironment } from "./environment.ts";
 import type { FoundAgent } from "./find.ts";
 import { endSession, type LaunchDeps, type LaunchedSession, waitingProgram } from "./launch.ts";
+import { readLaunchEnvironment } from "./launch-environment.ts";
+import { launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { toRelaunched, toRestarted } from "./manifest.ts";
 import { newTmuxSessionName } from "./names.ts";
@@ -59,7 +62,8 @@ export async function planRelaunch(
   if (!deps.files.stat(plan.working_directory)?.directory) throw fail(`${plan.working_directory} is gone`);
 
   const { env_var: homeVariable, home_path: home } = plan.home_selector;
-  const given = deps.personEnvironment;
+  // What a launch or a join was told, then what whoever relaunches has.
+  const given = { ...readLaunchEnvironment(deps.files, agent.sessionRoot), ...deps.personEnvironment };
   const names = plan.env_var_names.filter((one) => one !== homeVariable);
   const published = { SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: manifest.agent_id };
   const headless = manifest.headless !== undefined;
@@ -74,7 +78,7 @@ export async function planRelaunch(
           command: [executable, ...plan.args, ...resumeArguments(manifest.tool, resume)],
           workdir: plan.working_directory,
           env: planEnvironment({
-            person: given,
+            person: deps.personEnvironment,
             extra: {
               ...Object.fromEntries(
                 names.flatMap((one) => (given[one] === undefined ? [] : [[one, given[one]]])),
@@ -119,7 +123,9 @@ async function relaunchInPlace(
   launcher: Launcher,
 ): Promise<{ session: LaunchedSession; pane: TmuxPane }> {
   const { registry, clock, manifests } = deps;
-  const { manifest, manifestPath, sessionRoot } = agent;
+  const { manifestPath, sessionRoot } = agent;
+  const socket = await deps.tmux.socketPath(agent.manifest.tmux_session_name);
+  const manifest = withSocket(agent.manifest, socket);
   const fresh = buildRecord({ manifest, manifestPath, sessionRoot, nowMs: clock.nowMs() });
   const record = { ...fresh, ...(agent.record?.gateway ? { gateway: agent.record.gateway } : {}) };
   await registry.publish({ ...record, lifecycle: { ...record.lifecycle, state: "relaunching" } });
@@ -130,7 +136,7 @@ async function relaunchInPlace(
     const started = await launcher.respawn(pane.paneId, plan.program);
     const program = plan.headless ? null : await awaitOccupied(deps, plan.tool, started);
     const changed = await manifests.update(manifestPath, (now) => ({
-      ...restarted(deps, now, plan),
+      ...withSocket(restarted(deps, now, plan), socket),
       runtime: { ...now.runtime, agent_pid: program?.pid ?? null },
     }));
     return { session: { manifest: changed, manifestPath, sessionRoot, record }, pane: started };
@@ -148,13 +154,22 @@ async function relaunchElsewhere(
   const { registry, clock, manifests, ids, tmux } = deps;
   const { manifest: before, manifestPath, sessionRoot } = agent;
   const sessionName = newTmuxSessionName(before.agent_name, clock.nowMs());
-  const pane = await launcher.launch({ ...plan.program, session: sessionName, sessionEnv: plan.published });
+  // A folder below /tmp does not outlast a restart of the machine, and tmux makes only that of its own default.
+  if (isAbsolute(tmux.socket ?? ""))
+    deps.files.ensureDirectory("file:tmux-folder", dirname(tmux.socket ?? ""));
+  const pane = await launcher.launch({
+    ...plan.program,
+    session: sessionName,
+    sessionEnv: plan.published,
+    mark: launchMark(deps.processes, manifestPath),
+  });
   try {
     const program = plan.headless ? null : await awaitOccupied(deps, plan.tool, pane);
     const { windowName, windowId, paneId } = pane;
+    const socket = await tmux.socketPath(sessionName);
     const manifest = await manifests.update(manifestPath, (now) =>
       toRelaunched(restarted(deps, now, plan), {
-        tmux: { sessionName, windowName, windowId, paneId, socket: tmux.socket ?? null },
+        tmux: { sessionName, windowName, windowId, paneId, socket },
         agentPid: program?.pid ?? null,
         generationId: ids.uuid(),
       }),
@@ -167,6 +182,11 @@ async function relaunchElsewhere(
     await manifests.write(manifestPath, before);
     throw error;
   }
+}
+
+/** Earlier manifests may hold a name of the server, or nothing. */
+function withSocket(manifest: Manifest, socket: string): Manifest {
+  return { ...manifest, tmux: { ...manifest.tmux, socket } };
 }
 
 /** The manifest of a headless agent that begins anew: nothing pinned, and another life; of others as it is. */

@@ -1,8 +1,8 @@
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { Clock } from "../../system/clock.ts";
-import { ServiceError } from "../../system/errors.ts";
 import { isFresh } from "./record.ts";
 import type { Registry } from "./registry.ts";
+import { refuseTwin, runsAlready } from "./rival.ts";
 import type { SessionAlive } from "./session-alive.ts";
 
 export interface TakenDeps {
@@ -24,17 +24,12 @@ export async function runningAgents(
   return candidates.filter((_, index) => alive[index]);
 }
 
-/** Throws `conflict` when an agent of this name or id runs. */
+/** Throws `conflict` when an agent of this name or id runs, and as `refuseTwin`. */
 export async function refuseTakenName(deps: TakenDeps, agentName: string, agentId: string): Promise<void> {
   const [rival] = await runningAgents(
     deps,
     (record) => record.agent_name === agentName || record.agent_id === agentId,
   );
-  if (!rival) return;
-  const session = rival.terminal.current_session_name;
-  throw new ServiceError(
-    "conflict",
-    `agent "${rival.agent_name}" already runs in tmux session ${session}. Look at it with \`tmux attach -t =${session}\` or end it with \`svc-mgr agents single --agent-name ${rival.agent_name} stop\``,
-    { data: { agent_ids: [rival.agent_id] } },
-  );
+  if (rival) throw runsAlready(rival);
+  refuseTwin(deps.registry.list().records, agentName, agentId);
 }

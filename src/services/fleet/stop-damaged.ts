@@ -1,0 +1,77 @@
+import { dirname } from "node:path";
+import type { RegistryRecord } from "../../protocol/files.ts";
+import { backendFacts } from "../agent/backends.ts";
+import { stopTurns } from "../headless/stop-turns.ts";
+import { endProcesses, endTree } from "../sessions/process-tree.ts";
+import { sessionPaths } from "../sessions/roots.ts";
+import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
+import { readCurrentInstance } from "./gateway-link.ts";
+import { isGatewayProcess } from "./gateway-process.ts";
+import type { AgentStop, StopAgentDeps } from "./stop-agent.ts";
+import type { GatewayStop } from "./stop-gateway.ts";
+
+const graceMs = 3000;
+
+/**
+ * Ends an agent whose manifest cannot be read, by what its record and its session tell: its gateway, its turns, the
+ * session if a launch of ours made it for this very agent, and the record then says `stopped`. The session of an agent
+ * that was joined is the person's and stays. Idempotent; throws, with nothing ended, where tmux cannot be asked.
+ * Source: spec/coordination.md "Stop, relaunch".
+ */
+export async function stopDamaged(deps: StopAgentDeps, record: RegistryRecord): Promise<AgentStop> {
+  const sessionRoot = record.runtime.session_root ?? dirname(record.runtime.manifest_path);
+  const tmux = deps.tmuxFor(record.terminal.socket);
+  const session = record.terminal.current_session_name ?? null;
+  const ours = session !== null && (await isOurs(tmux, session, record.agent_id));
+  const gateway = await endGateway(deps, tmux, { sessionRoot, session: session ?? "" });
+  const { headless } = backendFacts(record.identity.backend);
+  const interruptedTurns = headless ? await stopTurns(deps, sessionRoot) : [];
+  const ended = ours ? await endSession(deps, tmux, session) : { ended: 0, surviving: [] };
+  const recordStopped =
+    record.lifecycle.state !== "stopped" &&
+    (await deps.registry.markStopped(record.agent_id, record.generation_id, "operator_stop"));
+  return {
+    gateway,
+    endedProcesses: ended.ended,
+    survivingPids: ended.surviving,
+    sessionEnded: ours,
+    recordStopped,
+    interruptedTurns,
+  };
+}
+
+async function endGateway(
+  deps: StopAgentDeps,
+  tmux: Tmux,
+  { sessionRoot, session }: { sessionRoot: string; session: string },
+): Promise<GatewayStop> {
+  const { files, processes } = deps;
+  const paths = sessionPaths(sessionRoot);
+  const instance = readCurrentInstance(files, paths.currentInstance);
+  const startToken = instance && processes.startToken(instance.pid);
+  let outcome: GatewayStop = { outcome: "not_running" };
+  if (instance && startToken !== null && processes.alive(instance.pid)) {
+    const { pid } = instance;
+    if (!(await isGatewayProcess({ processes, tmux }, { sessionRoot, session }, instance))) {
+      return { outcome: "unproven", pid, why: "the manifest, which would tell, cannot be read" };
+    }
+    await endProcesses(deps, [{ pid, startToken }], graceMs);
+    outcome = { outcome: "stopped", pid };
+  }
+  for (const path of [paths.currentInstance, paths.pidFile, paths.token]) {
+    files.remove("file:current-instance", path);
+  }
+  return outcome;
+}
+
+async function isOurs(tmux: Tmux, session: string, agentId: string): Promise<boolean> {
+  const marked = (await tmux.sessionMarks()).some(({ name }) => name === session);
+  return marked && (await tmux.environment(session))?.["SVC_AGENT_ID"] === agentId;
+}
+
+async function endSession(deps: StopAgentDeps, tmux: Tmux, session: string) {
+  const pane = agentPane(await tmux.panes(session), null);
+  const ended = pane ? await endTree(deps, pane.panePid, graceMs) : { ended: 0, surviving: [] };
+  await tmux.killSession("stop.session", session);
+  return ended;
+}

@@ -1,0 +1,39 @@
+import type { RegistryRecord } from "../../protocol/files.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { tmuxAttachLine } from "../terminal/tmux-lines.ts";
+
+/** The error for whoever wants the place of an agent that runs. Pure. */
+export function runsAlready({ agent_name: name, agent_id: id, terminal }: RegistryRecord): ServiceError {
+  const { current_session_name: session, socket } = terminal;
+  const watch = tmuxAttachLine({ session_name: session ?? "", socket });
+  return new ServiceError(
+    "conflict",
+    `agent "${name}" already runs in tmux session ${session}. Look at it with \`${watch}\` or end it with \`svc-mgr agents single --agent-name ${name} stop\``,
+    { data: { agent_ids: [id] } },
+  );
+}
+
+/**
+ * Throws `conflict` when another agent, running or not, has this name or id in other letters: its mailbox and its record
+ * lie in folders of these names, and some file systems see one folder there. Not for an agent that is among `records`:
+ * earlier versions let both in. Pure.
+ */
+export function refuseTwin(records: readonly RegistryRecord[], agentName: string, agentId: string): void {
+  if (records.some((record) => record.agent_id === agentId && record.agent_name === agentName)) return;
+  const others = records.filter((record) => record.agent_id !== agentId);
+  const byName = others.find(({ agent_name: name }) => name !== agentName && sameLetters(name, agentName));
+  const byId = others.find((record) => sameLetters(record.agent_id, agentId));
+  const twin = byName ?? byId;
+  if (!twin) return;
+  const { agent_name: name, agent_id: id } = twin;
+  const differs = byName ? `the name "${agentName}"` : `the id ${agentId}`;
+  throw new ServiceError(
+    "conflict",
+    `${differs} differs from that of agent "${name}" (${id}) only in capital letters. Choose another, or remove that agent with \`svc-mgr agents single --agent-id ${id} cleanup\` once it has ended`,
+    { data: { agent_ids: [id] } },
+  );
+}
+
+function sameLetters(left: string, right: string): boolean {
+  return left.toLowerCase() === right.toLowerCase();
+}

@@ -1,6 +1,6 @@
 import * as agentSchemas from "../../protocol/agents.ts";
 import * as coordinatorSchemas from "../../protocol/coordinator.ts";
-import { allCoordinatorEndpoints, coordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
+import { allCoordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
 import * as terminalSchemas from "../../protocol/terminal.ts";
 import * as turnSchemas from "../../protocol/turns.ts";
@@ -24,6 +24,6 @@ export function coordinatorOpenApi(): OpenApiDocument {
       turnSchemas,
       wireSchemas,
     ]),
-    refusals: gateRefusals(coordinatorEndpoints.health),
+    refusals: gateRefusals(),
   });
 }

@@ -5,14 +5,16 @@ import {
 } from "../../protocol/coordinator-endpoints.ts";
 import type { FleetStreamItem } from "../../services/fleet/fleet-stream.ts";
 import { repliesOf } from "../http/declared.ts";
+import { createFollowers } from "../http/followers.ts";
 import { heartbeat, renderEvent, streamOf } from "../http/sse.ts";
 import type { CoordinatorServices } from "./services.ts";
 
 const { fleetEvents } = coordinatorStreams;
 
 /** The server itself, and the one stream of everything that happens. */
-export const serverRoutes = ({ server, events }: Pick<CoordinatorServices, "server" | "events">) =>
-  new Elysia({ name: "coordinator-server" })
+export const serverRoutes = ({ server, events }: Pick<CoordinatorServices, "server" | "events">) => {
+  const followers = createFollowers();
+  return new Elysia({ name: "coordinator-server" })
     .get(endpoints.health.path, () => ({ status: "ok" as const, svc_service: "svc-coord" as const }), {
       response: repliesOf(endpoints.health),
     })
@@ -32,10 +34,11 @@ export const serverRoutes = ({ server, events }: Pick<CoordinatorServices, "serv
       ({ request, query }) => {
         // The header of the protocol wins over the query.
         const after = request.headers.get("last-event-id") ?? query.after ?? null;
-        const items = events.follow({ after, signal: request.signal });
+        const items = followers.admit(request.signal, (signal) => events.follow({ after, signal }));
         const render = (item: FleetStreamItem) =>
           item.item === "heartbeat" ? heartbeat : renderEvent(item.id, item.event);
         return streamOf(items, render, { method: request.method });
       },
       { query: fleetEvents.query },
     );
+};

@@ -17,7 +17,7 @@ const declaration: ApiDeclaration = {
   version: gatewaySchemas.protocolVersion,
   endpoints: { ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints },
   schemas: namedSchemas([gatewaySchemas, terminalSchemas, wireSchemas]),
-  refusals: gateRefusals(gatewayEndpoints.health),
+  refusals: gateRefusals(),
 };
 
 /** The document of the gateway's routes. Built anew by each call; nothing in it depends on a running gateway. */

@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { ErrorBody, ValidationIssue } from "../../protocol/wire.ts";
 import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
+import { tellStorageFault } from "../../system/storage-fault.ts";
 import { toIssues } from "./issues.ts";
 import { type Route, routesAt } from "./routes-at.ts";
 
@@ -28,8 +29,8 @@ export interface FaultReporter {
 
 /**
  * Turns everything that can go wrong into the contract's bodies: `{detail}` with the reason's status, 422 with a
- * list for validation, 405 for a known path with another method, 500 with an id for anything unforeseen, whose
- * message stays in the log. `routes` is asked late because routes are added after this.
+ * list for validation, 405 for a known path with another method, 503 with an id when files cannot be used, 500 with an
+ * id for anything unforeseen, whose message stays in the log. `routes` is asked late because routes are added after this.
  */
 export function httpErrors(deps: { faults: FaultReporter; routes: () => readonly Route[] }) {
   return new Elysia({ name: "http-errors" }).onError({ as: "global" }, ({ code, error, path, set }) => {
@@ -60,7 +61,11 @@ export function httpErrors(deps: { faults: FaultReporter; routes: () => readonly
       set.headers["allow"] = allowed.join(", ");
       return reply(405, { detail: `method not allowed here; use ${allowed.join(" or ")}` });
     }
-    return reply(500, { detail: "internal error", error_id: deps.faults.report(error) });
+    const error_id = deps.faults.report(error);
+    const storage = tellStorageFault(error);
+    return storage
+      ? reply(503, { detail: storage, error_id })
+      : reply(500, { detail: "internal error", error_id });
   });
 }
 

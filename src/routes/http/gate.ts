@@ -1,4 +1,8 @@
 import { Elysia } from "elysia";
+import { aguiConnectionHeader } from "../../protocol/agui-endpoints.ts";
+import { documentEndpoints } from "../../protocol/endpoints.ts";
+import { equalInConstantTime } from "./constant-time.ts";
+import { decideCrossOrigin } from "./cors.ts";
 
 /** The largest request body, bytes (ruling 9). */
 export const maxBodyBytes = 8 * 1024 * 1024;
@@ -6,31 +10,51 @@ export const maxBodyBytes = 8 * 1024 * 1024;
 export interface GateOptions {
   /** Whether the `Host` header of a request is ours. */
   allowsHost: (host: string) => boolean;
-  /** Origins of browser pages, besides our own, that may call us. */
+  /** Origins of browser pages, besides our own, that may call us, as browsers write them. */
   allowedOrigins: readonly string[];
-  /** What callers must show as a bearer token, or null. `/health` is open to all. */
+  /** What callers must show as a bearer token, or null. `openPaths` are open to all. */
   token: string | null;
 }
 
 /**
+ * What no token is asked for: whether we run, and the description of the API, which is the same wherever we run and
+ * which a browser, that shows no token by itself, is pointed at.
+ */
+export const openPaths: ReadonlySet<string> = new Set([
+  "/health",
+  documentEndpoints.openApiDocument.path,
+  documentEndpoints.referencePage.path,
+]);
+
+/**
  * Refuses, before anything else looks at a request: a foreign `Host` (421: DNS rebinding), a foreign `Origin`
- * (403: a page in the person's browser), a body that is not JSON (415) or that is too large (413). Source:
- * rulings 9 and 12.
+ * (403: a page in the person's browser), a body that is not JSON (415) or that is too large (413). Pages of an allowed
+ * origin get what their browser asks for. Source: rulings 9 and 12.
  */
 export function httpGate(options: GateOptions) {
+  const crossOrigin = { allowedOrigins: options.allowedOrigins, exposedHeaders: [aguiConnectionHeader] };
   return new Elysia({ name: "http-gate", seed: options }).onRequest(({ request, set }) => {
     const refuse = (status: number, detail: string) => {
       set.status = status;
       return { detail };
     };
-    const host = request.headers.get("host") ?? new URL(request.url).host;
+    const host = request.headers.get("host") ?? hostOf(request.url);
     if (!options.allowsHost(host)) return refuse(421, "this host name is not served here");
+    const { kind, headers } = decideCrossOrigin(
+      {
+        method: request.method,
+        host,
+        origin: request.headers.get("origin"),
+        preflightFor: request.headers.get("access-control-request-method"),
+        site: request.headers.get("sec-fetch-site"),
+        mode: request.headers.get("sec-fetch-mode"),
+      },
+      crossOrigin,
+    );
+    Object.assign(set.headers, headers);
+    if (kind === "refused") return refuse(403, "this origin may not call");
+    if (kind === "preflight") return new Response(null, { status: 204, headers });
     if (!isWellFormed(request.url)) return refuse(404, "no such route: the path is not well-formed");
-    const origin = request.headers.get("origin");
-    const sameOrigin = origin === `http://${host}` || origin === `https://${host}`;
-    if (origin !== null && !sameOrigin && !options.allowedOrigins.includes(origin)) {
-      return refuse(403, "this origin may not call");
-    }
     if (!authorized(request, options.token)) {
       set.headers["www-authenticate"] = "Bearer";
       return refuse(401, "a bearer token is needed");
@@ -42,6 +66,11 @@ export function httpGate(options: GateOptions) {
     if (type !== "application/json") return refuse(415, "send the body as application/json");
     return;
   });
+}
+
+/** Of a request that names no host, which HTTP/1.0 allows, the URL is a path alone: it is for nobody. */
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : "";
 }
 
 /** A server may hand over an empty stream with a request that has no body: its headers tell then. */
@@ -62,32 +91,27 @@ function isWellFormed(url: string): boolean {
 }
 
 function authorized(request: Request, token: string | null): boolean {
-  if (token === null || new URL(request.url).pathname === "/health") return true;
+  if (token === null || openPaths.has(new URL(request.url).pathname)) return true;
   const shown = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
-  return equalInConstantTime(shown, token);
-}
-
-/** The time taken tells the length of what was shown and nothing of the token. */
-function equalInConstantTime(shown: string, token: string): boolean {
   const encoder = new TextEncoder();
-  const left = encoder.encode(shown);
-  const right = encoder.encode(token);
-  let difference = left.length ^ right.length;
-  for (const [index, byte] of left.entries()) difference |= byte ^ (right[index % right.length] ?? 0);
-  return difference === 0;
+  return equalInConstantTime(encoder.encode(shown), encoder.encode(token));
 }
 
 /**
- * Names under which a listener on `host` is reached: itself, and for a loopback or wildcard bind the loopback
- * names. `extra` come from the operator. Ports do not matter: they may be forwarded.
+ * Names under which a listener on `host` is reached: itself and the loopback names; for a listener on all addresses
+ * also any address, because only a name can be made to lead elsewhere (DNS rebinding). Ports do not matter: they may
+ * be forwarded.
  */
-export function hostRule(host: string, extra: readonly string[] = []): (header: string) => boolean {
-  const names = new Set([
-    "127.0.0.1",
-    "localhost",
-    "[::1]",
-    host.toLowerCase(),
-    ...extra.map((one) => one.toLowerCase()),
-  ]);
-  return (header) => names.has(header.toLowerCase().replace(/:\d+$/, ""));
+export function hostRule(host: string): (header: string) => boolean {
+  const bound = host.toLowerCase();
+  const names = new Set(["127.0.0.1", "localhost", "[::1]", bound.includes(":") ? `[${bound}]` : bound]);
+  const onAll = bound === "0.0.0.0" || bound === "::";
+  return (header) => {
+    const name = header.toLowerCase().replace(/:\d+$/, "");
+    return names.has(name) || (onAll && isAddress(name));
+  };
+}
+
+function isAddress(name: string): boolean {
+  return /^(?:\d{1,3}\.){3}\d{1,3}$/.test(name) || /^\[[0-9a-f:.]+\]$/.test(name);
 }

@@ -10,7 +10,16 @@ export const jsonBody = new Elysia({ name: "json-body" })
   .parser("limitedJson", async ({ request }) => parse(await readLimited(request)))
   .parser("limitedJsonOrNone", async ({ request }) => parse((await readLimited(request)) || "{}"));
 
+/** How deep a body may be nested: what looks at it goes down into itself at every level. */
+const deepest = 128;
+
 function parse(text: string): unknown {
+  if (isDeeper(text, deepest)) {
+    const msg = `the body is nested more than ${deepest} deep`;
+    throw new ServiceError("invalid_request", msg, {
+      data: { issues: [{ type: "json_invalid", loc: [], msg }] },
+    });
+  }
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -18,8 +27,41 @@ function parse(text: string): unknown {
   }
 }
 
+/** By its brackets alone, those in strings left out, and no further than it takes to know. */
+function isDeeper(text: string, limit: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x22:
+        at = endOfString(text, at);
+        break;
+      case 0x5b:
+      case 0x7b:
+        if (++depth > limit) return true;
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth--;
+        break;
+    }
+  }
+  return false;
+}
+
+/** Where the string that begins at `start` ends; the end of the text when it does not. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
+    if (backslashes % 2 === 0) return end;
+  }
+  return text.length;
+}
+
 async function readLimited(request: Request): Promise<string> {
-  if (request.headers.has("content-length")) return request.text();
+  // What tells its length was judged by it, unless it goes on to come in chunks.
+  const told = request.headers.has("content-length") && !request.headers.has("transfer-encoding");
+  if (told) return request.text();
   const decoder = new TextDecoder();
   let text = "";
   let bytes = 0;

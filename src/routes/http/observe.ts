@@ -58,7 +58,7 @@ export function observeHttp(deps: {
     around: (app) => async (request) => {
       const startedMs = clock.monotonicMs();
       const response = await app.fetch(request);
-      const path = routesAt(app.routes, new URL(request.url).pathname)[0]?.path ?? "(no such route)";
+      const path = routesAt(app.routes, pathOf(request.url))[0]?.path ?? "(no such route)";
       const method = methods.has(request.method) ? request.method : "OTHER";
       const facts = {
         method,
@@ -71,6 +71,11 @@ export function observeHttp(deps: {
       return response;
     },
   };
+}
+
+/** A request that names no host has a path for a URL. */
+function pathOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).pathname : "";
 }
 
 interface HttpFacts {

@@ -4,14 +4,14 @@ export interface Route {
   path: string;
 }
 
-/** The routes, of whatever method, that serve the path of a URL. */
+/** The routes, of whatever method, that serve the path of a URL; one slash at its end is no part of it. */
 export function routesAt<R extends Route>(routes: readonly R[], path: string): R[] {
-  const wanted = path.split("/");
+  const wanted = path.replace(/(?<=.)\/$/, "").split("/");
   return routes.filter((route) => {
     const parts = route.path.split("/");
     return (
       parts.length === wanted.length &&
-      parts.every((part, index) => part.startsWith(":") || part === wanted[index])
+      parts.every((part, index) => (part.startsWith(":") ? wanted[index] !== "" : part === wanted[index]))
     );
   });
 }

@@ -1,10 +1,10 @@
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import { ErrorBody } from "../../protocol/wire.ts";
-import { maxBodyBytes } from "../http/gate.ts";
+import { maxBodyBytes, openPaths } from "../http/gate.ts";
 import type { Refusal } from "./document.ts";
 
-/** What every server of ours may answer before an operation is looked at. `open`: the one that never asks for a token. */
-export function gateRefusals(open: Endpoint): Refusal[] {
+/** What every server of ours may answer before an operation is looked at. */
+export function gateRefusals(): Refusal[] {
   const refusal = (
     status: number,
     description: string,
@@ -12,7 +12,7 @@ export function gateRefusals(open: Endpoint): Refusal[] {
   ): Refusal => ({ status, description, schema: ErrorBody, appliesTo });
   const withBody = ({ body }: Endpoint) => body !== null;
   return [
-    refusal(401, "A bearer token is needed and was not shown", (endpoint) => endpoint !== open),
+    refusal(401, "A bearer token is needed and was not shown", ({ path }) => !openPaths.has(path)),
     refusal(403, "A page of another origin may not call", () => true),
     refusal(413, `The body is larger than ${maxBodyBytes} bytes`, withBody),
     refusal(415, "The body is not application/json", withBody),

@@ -5,9 +5,10 @@ import { renderReference } from "./page.ts";
 
 const { openApiDocument, referencePage } = documentEndpoints;
 
-/** Serves an app's document, to programs and to people. `build` is called at the first request, not before. */
+/** Serves an app's document, to programs and to people. Each is built at its first request, once. */
 export function openApiRoutes(build: () => OpenApiDocument) {
   let document: OpenApiDocument | null = null;
+  let page: string | null = null;
   const built = () => {
     document ??= build();
     return document;
@@ -19,5 +20,8 @@ export function openApiRoutes(build: () => OpenApiDocument) {
   };
   return new Elysia({ name: "openapi", seed: build })
     .get(openApiDocument.path, () => built())
-    .get(referencePage.path, () => new Response(renderReference(built()), { headers }));
+    .get(referencePage.path, () => {
+      page ??= renderReference(built());
+      return new Response(page, { headers });
+    });
 }

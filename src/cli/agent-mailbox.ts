@@ -1,11 +1,11 @@
-import { resolve } from "node:path";
 import { type Registered, type RegisterWish, registerMailbox } from "../services/mail/binding-register.ts";
 import { initMailRoot, openMailRoot } from "../services/mail/filesystem/root.ts";
-import { prepareMailboxRoot } from "../services/mail/mailbox-root.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { Answer, CliIo, Flags } from "./command.ts";
 import { exitCodes } from "./dispatch.ts";
+import { meantMailboxFolder } from "./mailbox-folder.ts";
+import { skillHint } from "./skill-hint.ts";
 import type { World } from "./world.ts";
 
 /** Which root a mailbox is registered below. */
@@ -27,12 +27,7 @@ export async function giveMailbox(
   agent: FoundAgent,
   wish: RegisterWish & { rootFlag: string | undefined },
 ): Promise<Registered & { rootDetail: string }> {
-  const { mailboxRoot, detail } = prepareMailboxRoot(world.files, {
-    flag: wish.rootFlag === undefined ? undefined : resolve(io.cwd, wish.rootFlag),
-    env: io.env,
-    home: io.home,
-    workdir: io.cwd,
-  });
+  const { mailboxRoot, detail } = meantMailboxFolder(world.files, io, { flag: wish.rootFlag, creates: true });
   const status = initMailRoot(world, mailboxRoot);
   if (status.error !== null) {
     throw new ServiceError("precondition_failed", `the mailbox root ${mailboxRoot}: ${status.error}`);
@@ -45,7 +40,7 @@ export async function giveMailbox(
   }
 }
 
-type MailboxAtLaunch = { address: string; root: string } | { error: string };
+type MailboxAtLaunch = { address: string; root: string; skillHint: string | null } | { error: string };
 
 /** The same for an agent that was launched a moment ago; it runs on when it cannot be given one. */
 export async function giveMailboxAtLaunch(
@@ -56,7 +51,8 @@ export async function giveMailboxAtLaunch(
 ): Promise<MailboxAtLaunch> {
   try {
     const { binding } = await giveMailbox(world, io, agent, { rootFlag, mode: "safe" });
-    return { address: binding.address, root: binding.filesystem_root ?? "" };
+    const hint = skillHint(world.files, agent.manifest, io);
+    return { address: binding.address, root: binding.filesystem_root ?? "", skillHint: hint };
   } catch (error) {
     return { error: messageOf(error) };
   }
@@ -73,9 +69,10 @@ export function withMailbox(answer: Answer, mailbox: MailboxAtLaunch | null): An
       exitCode: exitCodes.usage,
     };
   }
+  const { address, root, skillHint: hint } = mailbox;
   return {
     ...answer,
-    json: { ...json, mailbox_address: mailbox.address, mailbox_root: mailbox.root },
-    text: `${answer.text}\nits mailbox is ${mailbox.address}`,
+    json: { ...json, mailbox_address: address, mailbox_root: root, ...(hint ? { skill_hint: hint } : {}) },
+    text: `${answer.text}\nits mailbox is ${address}${hint ? `\n  teach it to work its mail: ${hint}` : ""}`,
   };
 }

@@ -1,5 +1,8 @@
 import type { ArgsDef, CommandDef } from "citty";
 
+/** Values that only a look at this machine tells. */
+export type OfferedValues = "agent-names" | "agent-ids" | "addresses" | "tools" | "skill-tools";
+
 /** One flag or positional of a command: citty's own shape, and what we need beyond it. */
 export type Flag = {
   description: string;
@@ -7,6 +10,8 @@ export type Flag = {
   alias?: string;
   /** What stands for the value in the help. */
   valueHint?: string;
+  /** Values that shells complete. Not a closed set, which is an enum; folders and files go by their value hint. */
+  offers?: OfferedValues;
   /** Works, but the help does not mention it. */
   hidden?: true;
 } & (
@@ -68,6 +73,8 @@ export interface CliIo {
   readLine(): Promise<string | null>;
   /** Aborts on SIGINT and SIGTERM, so that a command can undo what it began. */
   interrupted(): AbortSignal;
+  /** The same, and when nobody reads stdout any more: for a command that does nothing but show. */
+  unheard(): AbortSignal;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: citty's own type of a tree of commands with different flags.

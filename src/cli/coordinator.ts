@@ -3,7 +3,7 @@ import { coordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
 import { defaultTimings } from "../protocol/terminal.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../routes/coordinator/app.ts";
 import { describeFault } from "../routes/http/errors.ts";
-import { hostRule, maxBodyBytes } from "../routes/http/gate.ts";
+import { hostRule } from "../routes/http/gate.ts";
 import { createFileLog } from "../services/diagnostics/gateway-log.ts";
 import { attachGateway } from "../services/fleet/attach-gateway.ts";
 import {
@@ -25,7 +25,7 @@ import { headlessProvider } from "../services/headless/providers.ts";
 import { profileFor } from "../services/terminal/profile.ts";
 import { timestampNow } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
-import { type HttpServer, listen } from "../system/http-server.ts";
+import type { HttpServer } from "../system/http-server.ts";
 import { giveMailbox } from "./agent-mailbox.ts";
 import type { CliIo } from "./command.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
@@ -38,6 +38,8 @@ export interface CoordinatorOptions {
   port: number;
   /** What callers must show, or null to let in whoever reaches the address. */
   token: string | null;
+  /** Web pages that may call besides those that we serve. */
+  allowedOrigins?: readonly string[];
   /** Asked for by a caller of the shutdown route. */
   onShutdown: () => void;
 }
@@ -68,7 +70,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   let stopping: Promise<void> | null = null;
 
   const directory = createDirectory({ files, clock, registry, registryRoot: roots.registryRoot });
-  const links = createLinks({ files, clock, processes, env: io.env });
+  const links = createLinks({ ...system, env: io.env });
   const liveness = createLiveness({ clock, tmuxFor });
   const profiles = readProfiles(system, io.env);
   const terminals = createPassiveTerminals({
@@ -126,7 +128,11 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         shutdown: () => void clock.after(shutdownMs, options.onShutdown),
       },
     },
-    gate: { allowsHost: hostRule(options.host), allowedOrigins: [], token: options.token },
+    gate: {
+      allowsHost: hostRule(options.host),
+      allowedOrigins: options.allowedOrigins ?? [],
+      token: options.token,
+    },
     faults: {
       report(error) {
         const id = ids.hex(8);
@@ -163,12 +169,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     async start() {
       // The first request of a process takes several milliseconds longer than the second.
       await app.fetch(new Request(`http://127.0.0.1${coordinatorEndpoints.health.path}`));
-      server = listen({
+      server = system.network.listen({
         fetch: app.fetch,
         host: options.host,
         port: options.port,
-        // Our own refusal of a large body comes first and says why.
-        maxBodyBytes: maxBodyBytes + 65_536,
         clock,
       });
       try {

@@ -1,9 +1,12 @@
 import { renderJson } from "../protocol/json.ts";
 import { messageOf, ServiceError, type ServiceErrorCode } from "../system/errors.ts";
+import { tellStorageFault } from "../system/storage-fault.ts";
+import { answerShell } from "./answer-shell.ts";
+import { type Paint, painterFor } from "./colour.ts";
 import { type Answer, type CliIo, type Command, type Invocation, UsageError } from "./command.ts";
-import { complete } from "./completion.ts";
 import { renderHelp } from "./help.ts";
 import { type Parsed, parseCommandLine, wordsOf } from "./parse.ts";
+import { type ProgramVersion, versionText } from "./version.ts";
 
 /** Exit codes of all our programs (house 4). A reader that has gone (broken pipe) is `done`. */
 export const exitCodes = { done: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
@@ -28,12 +31,12 @@ export class CommandFailure extends Error {
  */
 export async function runProgram(
   root: Command,
-  version: string,
+  version: () => Promise<ProgramVersion>,
   argv: readonly string[],
   io: CliIo,
 ): Promise<number> {
   try {
-    if (argv[0] === "complete") return await complete(root, argv.slice(1), io);
+    if (argv[0] === "complete") return await answerShell(root, argv.slice(1), io);
     const parsed = await parseCommandLine(root, argv);
     return await perform(parsed, version, io);
   } catch (error) {
@@ -42,14 +45,16 @@ export async function runProgram(
   }
 }
 
-async function perform(parsed: Parsed, version: string, io: CliIo): Promise<number> {
+async function perform(parsed: Parsed, version: () => Promise<ProgramVersion>, io: CliIo): Promise<number> {
   switch (parsed.kind) {
     case "help":
-      await io.writeOut(await renderHelp(parsed.chain));
+      await io.writeOut(withHeadings(await renderHelp(parsed.chain), painterFor(io, "stdout")));
       return exitCodes.done;
-    case "version":
-      await io.writeOut(parsed.json ? renderJson({ version }) : `${version}\n`);
+    case "version": {
+      const told = await version();
+      await io.writeOut(parsed.json ? renderJson(told) : `${versionText(told)}\n`);
       return exitCodes.done;
+    }
     case "run": {
       const leaf = parsed.chain.at(-1)?.command;
       const invocation: Invocation = {
@@ -78,7 +83,9 @@ async function perform(parsed: Parsed, version: string, io: CliIo): Promise<numb
 
 async function report(error: unknown, json: boolean, io: CliIo): Promise<number> {
   const { exitCode, document, text } = describe(error);
-  await io.writeError(json ? renderJson(document) : withNewline(text));
+  const paint = painterFor(io, "stderr");
+  const shown = text.replace(/^Error:/, (word) => paint("red", word));
+  await io.writeError(json ? renderJson(document) : withNewline(shown));
   return exitCode;
 }
 
@@ -101,6 +108,16 @@ function describe(error: unknown): { exitCode: number; document: unknown; text: 
       text: `Error: ${error.message}`,
     };
   }
+  // The path is of the person's own machine and goes to their own terminal.
+  const { path } = (error ?? {}) as { path?: unknown };
+  const storage = tellStorageFault(error, typeof path === "string" ? path : undefined);
+  if (storage) {
+    return {
+      exitCode: exitCodes.refused,
+      document: { error: "storage", detail: storage },
+      text: `Error: ${storage}`,
+    };
+  }
   return {
     exitCode: exitCodes.refused,
     document: { error: "internal", detail: messageOf(error) },
@@ -113,6 +130,10 @@ function exitOf(reason: ServiceErrorCode): number {
   return reason === "unavailable" || reason === "transport_failed"
     ? exitCodes.unreachable
     : exitCodes.refused;
+}
+
+function withHeadings(help: string, paint: Paint): string {
+  return help.replace(/^[A-Z][A-Za-z ]*:$/gm, (heading) => paint("bold", heading));
 }
 
 /** The command line may be the very thing that could not be understood. */

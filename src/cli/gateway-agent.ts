@@ -20,7 +20,6 @@ import { createControlConnection } from "../services/terminal/tmux-control.ts";
 import { createTracker } from "../services/terminal/tracker.ts";
 import { newTransitions } from "../services/terminal/transition-events.ts";
 import { ServiceError } from "../system/errors.ts";
-import { createLocks } from "../system/locks.ts";
 import type { System } from "../system/system.ts";
 
 export interface GatewayAgentOptions {
@@ -94,12 +93,11 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
 
 function headless(options: GatewayAgentOptions): GatewayAgent {
   const { system, manifest, sessionRoot, log, events } = options;
-  const { clock, files, processes, watch } = system;
+  const { clock, files, locks, processes, watch } = system;
   const provider = headlessProvider(manifest.tool);
   if (!provider) throw new ServiceError("unsupported", `${manifest.tool} has no headless form that we drive`);
   const control = controlOf(options);
   const tmux = createTmux({ processes, steps: system.steps, socket: manifest.tmux.socket });
-  const locks = createLocks({ clock });
   const manifests = createManifestStore({ files, locks });
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const turns = createTurnDirectories({ files, sessionRoot });

@@ -7,7 +7,7 @@ import { protocolVersion } from "../protocol/gateway.ts";
 import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
 import { createGatewayApp, type GatewayApp } from "../routes/gateway/app.ts";
 import { describeFault } from "../routes/http/errors.ts";
-import { hostRule, maxBodyBytes } from "../routes/http/gate.ts";
+import { hostRule } from "../routes/http/gate.ts";
 import { observeHttp } from "../routes/http/observe.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { createAgui } from "../services/agui/agui.ts";
@@ -24,6 +24,7 @@ import { createHeadlessControl } from "../services/prompt/headless-control.ts";
 import { createKeyControl } from "../services/prompt/key-control.ts";
 import { createPromptControl } from "../services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../services/queue/queue.ts";
+import { recallLost } from "../services/queue/recall.ts";
 import { createLedger } from "../services/reminders/ledger.ts";
 import { createReminders, type Reminders } from "../services/reminders/reminders.ts";
 import { createAnnouncement } from "../services/sessions/announcement.ts";
@@ -31,16 +32,18 @@ import { readDesiredConfig } from "../services/sessions/desired-config.ts";
 import { gatewayIdentity, seedGatewayFolder } from "../services/sessions/gateway-folder.ts";
 import { createLiveFiles } from "../services/sessions/live-files.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
+import { createOwnPlace } from "../services/sessions/own-place.ts";
 import type { Registry } from "../services/sessions/registry.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import type { GatewayExecution } from "../services/status/project.ts";
 import { createStatusBoard } from "../services/status/status-board.ts";
 import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
 import { createTmux } from "../services/terminal/tmux-command.ts";
+import { sweepLaunchScripts } from "../services/terminal/tmux-launch.ts";
 import { endStrayClients } from "../services/terminal/tmux-strays.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
-import { type HttpServer, listen } from "../system/http-server.ts";
-import { createLocks } from "../system/locks.ts";
+import type { HttpServer } from "../system/http-server.ts";
+import { createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
 import type { System } from "../system/system.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { isLoopback } from "./listener-flags.ts";
@@ -54,6 +57,8 @@ export interface GatewayOptions {
   port: number;
   /** What callers must show, or null to let in whoever reaches the address. */
   token: string | null;
+  /** Web pages that may call besides those that we serve. */
+  allowedOrigins?: readonly string[];
   profiles: ProfileSet;
   /** What the turns of a headless agent are started with. */
   env: Environment;
@@ -65,6 +70,8 @@ export interface GatewayOptions {
   registry?: Pick<Registry, "setGateway" | "read">;
   /** The operator's word that the agent's present instance may be worked with (ruling 5). */
   reconcile?: boolean;
+  /** The session folder was removed, or another gateway took this one's place: nobody can reach it any more. */
+  onGone?: () => void;
   /** Gets each line of the log, for a window that shows it. */
   echo?: (line: string) => void;
 }
@@ -88,7 +95,7 @@ const stopGraceMs = 2000;
  */
 export function createGateway(options: GatewayOptions): Gateway {
   const { system, sessionRoot } = options;
-  const { clock, ids, files, processes, steps } = system;
+  const { clock, ids, files, locks, processes, steps } = system;
   const paths = sessionPaths(sessionRoot);
   const manifest = readManifest(files, paths.manifest);
   const { refusal } = backendFacts(manifest.backend);
@@ -99,10 +106,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const folder = { manifest, sessionRoot };
   const desired = readDesiredConfig(files, sessionRoot);
   files.ensureDirectory("file:gateway-folder", paths.runRoot);
-  const locks = createLocks({ clock });
   const lock = locks.tryTake(join(paths.runRoot, "gateway.lock"));
   if (!lock) throw new ServiceError("conflict", "another gateway already serves this session");
   for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot]) files.sweep("file:sweep", at);
+  sweepLaunchScripts(files, clock, sessionRoot);
 
   seedGatewayFolder(files, folder);
   const records = openGatewayRecords({
@@ -116,6 +123,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const onError = (what: string) => (error: unknown) => log.line(what, { error: messageOf(error) });
   const database = openGatewayDatabase({ path: paths.queue, clock, steps });
   const store = requestStoreOn(database);
+  recallLost({ events, store, clock, log });
 
   const profile: CompiledProfile | null = profileFor(manifest.tool, options.profiles);
   const driven = createGatewayAgent({
@@ -185,7 +193,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const keys = createKeyControl({ agent, board, events, clock });
   const mailBinding = createMailBinding({
     readBinding: () => bindingOf(() => readManifest(files, paths.manifest)),
-    openers: mailboxOpeners({ ...system, locks }),
+    openers: mailboxOpeners(system),
     clock,
     watchBinding: (listener) =>
       system.watch.watchFolder(sessionRoot, (name) => {
@@ -213,7 +221,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   const app = createGatewayApp({
     ...(observation ? { observation } : {}),
     services: { headless, board, queue, prompt, keys, mail, notifier, reminders, agent, stream, agui },
-    gate: { allowsHost: hostRule(options.host), allowedOrigins: [], token: options.token },
+    gate: {
+      allowsHost: hostRule(options.host),
+      allowedOrigins: options.allowedOrigins ?? [],
+      token: options.token,
+    },
     faults: {
       report(error) {
         const id = ids.hex(8);
@@ -232,7 +244,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     sessionRoot,
     onError: (what, error) => onError(what)(error),
   });
+  const place = createOwnPlace({
+    ...{ files, clock, paths, watch: system.watch },
+    onGone() {
+      log.line("nothing says any more that this gateway serves the session: it ends");
+      options.onGone?.();
+    },
+  });
   let server: HttpServer | null = null;
+  let idleMemory: IdleMemory | null = null;
   let started: Promise<boolean> | null = null;
 
   /** A clean stop takes the record away: one that is still there was left by a process that died. */
@@ -250,12 +270,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     await driven.firstLook(firstLookMs);
     board.refresh();
     if (options.reconcile) board.reconcile();
-    server = listen({
+    server = system.network.listen({
       fetch: observation ? observation.around(app) : app.fetch,
       host: options.host,
       port: options.port,
-      // Our own refusal of a large body comes first and says why.
-      maxBodyBytes: maxBodyBytes + 65_536,
       clock,
     });
     reminders.start();
@@ -283,8 +301,11 @@ export function createGateway(options: GatewayOptions): Gateway {
         tmux_pane_id: window.paneId,
       }),
     });
+    place.start();
     live.saveStatus(board.status());
     board.onChange(live.saveStatus);
+    idleMemory = createIdleMemory({ clock });
+    board.onChange(idleMemory.touch);
     agent.onChange(() => {
       board.refresh();
       queue.wake();
@@ -323,6 +344,8 @@ export function createGateway(options: GatewayOptions): Gateway {
       // A signal may come while the start is under way: what that still opens must be closed after it.
       if (started && !(await started)) return;
       log.line("gateway stopping");
+      place.stop();
+      idleMemory?.stop();
       await notifier.stop();
       await queue.stop();
       await reminders.stop();
@@ -330,10 +353,13 @@ export function createGateway(options: GatewayOptions): Gateway {
       agui.close();
       await server?.stop(stopGraceMs);
       await driven.stop();
-      await announcement.withdraw();
+      // What says otherwise by now is another gateway's.
+      if (!place.gone()) await announcement.withdraw();
       mailBinding.close();
-      live.retire(board.epoch());
-      events.append("gateway_stopped");
+      if (!place.gone()) {
+        live.retire(board.epoch());
+        events.append("gateway_stopped");
+      }
       records.close();
       store.close();
       lock.release();

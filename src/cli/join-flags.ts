@@ -1,11 +1,16 @@
 import { resolve } from "node:path";
 import type { JoinRequest } from "../services/sessions/join.ts";
-import type { CliIo, Flags, Values } from "./command.ts";
+import { type CliIo, type Flags, UsageError, type Values } from "./command.ts";
 
 /** Flags of every command that adopts an agent. */
 export const joinFlags = {
   "agent-id": { type: "string", description: "its id; default: derived from the name", valueHint: "ID" },
-  tool: { type: "string", description: "what it is, where more than one tool runs", valueHint: "TOOL" },
+  tool: {
+    type: "string",
+    description: "what it is, where more than one tool runs",
+    valueHint: "TOOL",
+    offers: "tools",
+  },
   workdir: { type: "string", description: "where it works; default: where its pane does", valueHint: "DIR" },
   "launch-args": {
     type: "string",
@@ -13,6 +18,12 @@ export const joinFlags = {
     description:
       "an argument it was started with, as --launch-args=ARG; an empty one says that there were none",
     valueHint: "ARG",
+  },
+  "launch-env": {
+    type: "string",
+    multiple: true,
+    description: "a variable it was started with; without =VALUE whoever launches it again must have one",
+    valueHint: "NAME[=VALUE]",
   },
 } satisfies Flags;
 
@@ -27,5 +38,12 @@ export function readJoinFlags(
     tool: args.tool,
     workdir: args.workdir === undefined ? undefined : resolve(io.cwd, args.workdir),
     launchArgs: given.length === 0 ? undefined : given.filter((one) => one !== ""),
+    launchEnv: Object.fromEntries(args["launch-env"].map(toVariable)),
   };
+}
+
+function toVariable(text: string): [string, string | null] {
+  const match = /^([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?$/s.exec(text);
+  if (match) return [match[1] ?? "", match[2] ?? null];
+  throw new UsageError(`--launch-env wants NAME or NAME=VALUE, not "${text.split("=")[0]}"`);
 }

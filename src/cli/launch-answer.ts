@@ -1,11 +1,13 @@
 import type { Attached } from "../services/fleet/attach-gateway.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
+import { tmuxAttachLine } from "../services/terminal/tmux-lines.ts";
 import type { Answer } from "./command.ts";
 import { exitCodes } from "./dispatch.ts";
-import { tmuxAttachLine } from "./tmux-socket.ts";
+import type { World } from "./world.ts";
 
 /** Exit 2 when the agent runs but its gateway does not (spec/coordination.md 4.5). */
 export function toLaunchAnswer(
+  world: Pick<World, "bareTmuxSocket">,
   session: FoundAgent,
   attached: Attached | null,
   attachError: string | null,
@@ -18,7 +20,10 @@ export function toLaunchAnswer(
     `${name} runs ${manifest.tool} in tmux session ${manifest.tmux_session_name}`,
     ...(attached ? [`its gateway serves ${attached.link.client.baseUrl}`] : []),
     ...(attachError ? [`its gateway did not start: ${attachError}`] : []),
-    `  watch it:   ${tmuxAttachLine(manifest.tmux)}`,
+    ...(status?.request_admission === "blocked_reconciliation"
+      ? [`its queue is closed: it is a new instance. Open it with: ${target} gateway reconcile`]
+      : []),
+    `  watch it:   ${tmuxAttachLine(manifest.tmux, world.bareTmuxSocket)}`,
     `  prompt it:  ${target} prompt --prompt "..."`,
     `  end it:     ${target} stop`,
   ];

@@ -3,6 +3,15 @@ import { wishedByCaller } from "../services/sessions/live-variables.ts";
 import { ServiceError } from "../system/errors.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";
 
+export const originFlag = {
+  "allow-origin": {
+    type: "string",
+    multiple: true,
+    valueHint: "ORIGIN",
+    description: "let web pages of this origin call, such as http://localhost:3000; others are refused",
+  },
+} satisfies Flags;
+
 /** Flags of every command that starts a listener. */
 export const listenerFlags = {
   host: {
@@ -15,6 +24,7 @@ export const listenerFlags = {
     type: "boolean",
     description: "serve an address other than loopback without a token: whoever reaches it drives the agent",
   },
+  ...originFlag,
 } satisfies Flags;
 
 /** The same of the server over all agents. */
@@ -34,6 +44,7 @@ export const coordinatorListenerFlags = {
     description:
       "serve an address other than loopback without a token: whoever reaches it drives every agent",
   },
+  ...originFlag,
 } satisfies Flags;
 
 export interface ListenerWish {
@@ -46,6 +57,8 @@ export interface ListenerChoice {
   port: number;
   /** Callers must show it; null lets everyone in who reaches the address. */
   token: string | null;
+  /** Web pages that may call besides those that we serve. */
+  allowedOrigins: string[];
   /** Something the operator must be told at start. */
   warning: string | null;
 }
@@ -72,6 +85,23 @@ export function toPort(name: string, text: string | undefined): number | undefin
   throw new UsageError(`${name} takes a number from 0 to 65535, not "${text}"`);
 }
 
+/**
+ * Origins as browsers write them, each once, in the order given. Throws UsageError for what is none: a wildcard and
+ * `null` would let in pages that nobody chose. Pure.
+ */
+export function toOrigins(texts: readonly string[]): string[] {
+  return [...new Set(texts.map(toOrigin))];
+}
+
+function toOrigin(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const bare = url && url.pathname === "/" && !/[?#@*]/.test(text);
+  if (bare && (url.protocol === "http:" || url.protocol === "https:")) return url.origin;
+  throw new UsageError(
+    `--allow-origin takes one origin, such as http://localhost:3000 or https://app.example, not "${text}"`,
+  );
+}
+
 /** Only this machine reaches a listener on `host`. Pure. */
 export function isLoopback(host: string): boolean {
   return ["127.0.0.1", "localhost", "::1"].includes(host);
@@ -79,18 +109,19 @@ export function isLoopback(host: string): boolean {
 
 /**
  * Where to listen and who may call: what the caller asks for, then what the session's desired-config.json keeps, then
- * a free port of 127.0.0.1. Throws when an open address would be left without a token (ruling 12). Pure. Source:
- * spec/gateway.md "Process, attach, detach".
+ * a free port of 127.0.0.1. Throws when an open address would be left without a token, and for an origin that is none
+ * (ruling 12). Pure. Source: spec/gateway.md "Process, attach, detach".
  */
 export function chooseListener(
   wish: ListenerWish,
   desired: Pick<DesiredConfig, "desired_host" | "desired_port"> | null,
-  access: { token: string | undefined; allowUnauthenticated: boolean },
+  access: { token: string | undefined; allowUnauthenticated: boolean; allowOrigins: readonly string[] },
   server = { tokenVariable: "SVC_GATEWAY_TOKEN", drives: "the agent" },
 ): ListenerChoice {
   const host = wish.host ?? desired?.desired_host ?? "127.0.0.1";
   const port = wish.port ?? desired?.desired_port ?? 0;
-  const choice = { host, port, token: access.token || null, warning: null };
+  const allowedOrigins = toOrigins(access.allowOrigins);
+  const choice = { host, port, token: access.token || null, allowedOrigins, warning: null };
   if (isLoopback(host) || choice.token !== null) return choice;
   if (!access.allowUnauthenticated) {
     throw new ServiceError(

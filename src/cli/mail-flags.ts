@@ -14,7 +14,7 @@ export const contentFlags = {
   attach: {
     type: "string",
     multiple: true,
-    description: "a file to go with it; may be repeated",
+    description: "a file to go with it",
     valueHint: "FILE",
   },
   "notify-block": {
@@ -42,7 +42,7 @@ export const refsFlag = {
   "message-ref": {
     type: "string",
     multiple: true,
-    description: "message_ref of a listed message; may be repeated",
+    description: "message_ref of a listed message",
     valueHint: "REF",
   },
 } satisfies Flags;

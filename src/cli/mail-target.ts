@@ -1,12 +1,11 @@
-import { resolve } from "node:path";
 import type { MailboxBinding } from "../protocol/files.ts";
 import { bindingOf } from "../services/mail/binding.ts";
 import { bindingOfAddress } from "../services/mail/binding-register.ts";
 import { openMailRoot } from "../services/mail/filesystem/root.ts";
-import { chooseMailboxRoot } from "../services/mail/mailbox-root.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
 import { type Invocation, UsageError } from "./command.ts";
+import { meantMailboxFolder } from "./mailbox-folder.ts";
 import { openTarget, type Target } from "./target.ts";
 import { openWorld, type World } from "./world.ts";
 
@@ -37,12 +36,7 @@ function byAddress({ inherited, path, io }: Invocation<never> | Invocation): Mai
   const { address, "mailbox-root": flag } = inherited;
   if (typeof address !== "string") throw new UsageError("say whose mailbox with --address", path);
   const world = openWorld(io, inherited);
-  const { mailboxRoot } = chooseMailboxRoot(world.files, {
-    flag: typeof flag === "string" ? resolve(io.cwd, flag) : undefined,
-    env: io.env,
-    home: io.home,
-    workdir: io.cwd,
-  });
+  const { mailboxRoot } = meantMailboxFolder(world.files, io, { flag, creates: false });
   return {
     world,
     agent: null,

@@ -2,7 +2,7 @@ import { group } from "./command.ts";
 import { runProgram } from "./dispatch.ts";
 import { createProcessIo } from "./process-io.ts";
 import { rootFlags } from "./shared-flags.ts";
-import { versionText } from "./version.ts";
+import { programVersion } from "./version.ts";
 
 /** All commands of `svc-mgr`. */
 export const managerCommands = group({
@@ -12,7 +12,7 @@ export const managerCommands = group({
     "svc-mgr doctor",
     "svc-mgr agents launch --tool demo --agent-name first",
     'svc-mgr agents single --agent-name first prompt --prompt "hello" --wait',
-    "source <(svc-mgr complete bash)",
+    "source <(svc-mgr completion bash)",
   ],
   args: rootFlags,
   subCommands: {
@@ -22,10 +22,12 @@ export const managerCommands = group({
     "system-skills": () => import("./commands/system-skills.ts").then((module) => module.default),
     tools: () => import("./commands/tools.ts").then((module) => module.default),
     doctor: () => import("./commands/doctor.ts").then((module) => module.default),
+    completion: () =>
+      import("./commands/completion.ts").then((module) => module.completionCommands("svc-mgr")),
   },
 });
 
 /** The command line `svc-mgr`; `argv` without the program's name. Resolves with the exit code. */
 export function runManager(argv: readonly string[]): Promise<number> {
-  return runProgram(managerCommands, versionText(), argv, createProcessIo());
+  return runProgram(managerCommands, programVersion, argv, createProcessIo());
 }

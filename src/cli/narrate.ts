@@ -1,4 +1,5 @@
 import type { ConsolaInstance } from "consola";
+import { takesColour } from "./colour.ts";
 import type { CliIo } from "./command.ts";
 
 /** Tells a person at the terminal what takes its time; nothing where nobody looks. Answers never pass here. */
@@ -20,7 +21,7 @@ async function say(io: CliIo, speak: (speaker: ConsolaInstance) => void): Promis
   const options = {
     level: LogLevels.info,
     fancy: io.stderrIsTty,
-    formatOptions: { date: false, colors: io.stderrIsTty },
+    formatOptions: { date: false, colors: takesColour(io.env, io.stderrIsTty) },
     stdout: stream,
     stderr: stream,
   };

@@ -62,6 +62,10 @@ export async function parseCommandLine(root: Command, argv: readonly string[]): 
 
   if (given.has("help")) return { kind: "help", chain };
   if (given.has("version")) return { kind: "version", json: given.has("json") };
+  const last = chain.at(-1) ?? first;
+  if (!last.command.run) {
+    throw usage(chain, `"${wordsOf(chain).join(" ")}" needs a command: ${await commandsOf(last)}`);
+  }
   return settle(chain, given, words, rest);
 }
 
@@ -79,6 +83,13 @@ export async function toStation(word: string, command: Command): Promise<Station
     },
     flags: ((await resolve(command.args)) ?? {}) as Flags,
   };
+}
+
+/** One command of a group, loaded alone; null when the group has none of that word. */
+export async function childOf(command: Command, word: string): Promise<Station | null> {
+  const children = await resolve(command.subCommands);
+  if (!children || !Object.hasOwn(children, word)) return null;
+  return toStation(word, (await resolve(children[word])) as Command);
 }
 
 /** The commands of a group by word, loaded. */
@@ -100,10 +111,17 @@ async function resolve<T>(value: T | Promise<T> | (() => T | Promise<T>)): Promi
 async function descend(chain: readonly Station[], word: string): Promise<Station | null> {
   const here = chain.at(-1);
   const children = await resolve(here?.command.subCommands);
-  if (!children || Object.keys(children).length === 0) return null;
-  if (Object.hasOwn(children, word)) return toStation(word, (await resolve(children[word])) as Command);
+  if (!here || !children || Object.keys(children).length === 0) return null;
+  const child = await childOf(here.command, word);
+  if (child) return child;
   const meant = suggest(word, Object.keys(children));
-  throw usage(chain, `unknown command "${word}"${meant ? `; did you mean "${meant}"?` : ""}`);
+  const hint = meant ? `did you mean "${meant}"?` : `known are: ${await commandsOf(here)}`;
+  throw usage(chain, `unknown command "${word}"; ${hint}`);
+}
+
+async function commandsOf({ command }: Station): Promise<string> {
+  const children = (await childrenOf(command)).filter(({ meta }) => !meta.hidden);
+  return children.map(({ word }) => word).join(", ");
 }
 
 /** A known flag where a value should be: the value was forgotten. A real value like it is given with `=`. */
@@ -159,7 +177,7 @@ function settle(
   rest: string[],
 ): Parsed {
   const leaf = chain.at(-1);
-  if (!leaf?.command.run) throw usage(chain, `"${wordsOf(chain).join(" ")}" needs a command`);
+  if (!leaf) throw usage(chain, "no command was given");
   if (rest.length > 0 && leaf.meta.rest === undefined) throw usage(chain, `unexpected "${rest[0]}" after --`);
   const above = flagsOf(chain.slice(0, -1));
   const own: FlagValues = {};

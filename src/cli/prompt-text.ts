@@ -5,6 +5,7 @@ export async function readPrompt(flag: string | undefined, io: CliIo): Promise<s
   if (flag === undefined && io.stdinIsTty)
     throw new UsageError("give the prompt with --prompt or on standard input");
   const prompt = flag ?? (await io.readInput());
-  if (prompt.trim() === "") throw new UsageError("the prompt is empty");
+  if (prompt.trim() === "")
+    throw new UsageError("the prompt is empty; give it with --prompt or on standard input");
   return prompt;
 }

@@ -89,7 +89,8 @@ function whatOf(given: Given, current: ReminderRecord | null): Partial<ReminderD
   }
   if (enter !== undefined) throw new UsageError("--ensure-enter goes with --sequence");
   const text = prompt ?? current?.prompt;
-  if (typeof text !== "string" || text.trim() === "") throw new UsageError("the prompt is empty");
+  if (typeof text !== "string" || text.trim() === "")
+    throw new UsageError("the prompt is empty; give it with --prompt or on standard input");
   return { prompt: text };
 }
 

@@ -10,7 +10,18 @@ export function renderRequest(record: RequestRecord): string {
     ["state", record.state],
     ["error", record.error_detail],
     ["waits for", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
-    ["result", record.result_json && JSON.stringify(record.result_json)],
+    ...resultOf(record),
     ...record.evidence.map((one) => [one.step, `${one.at_utc}  ${one.proof}`] as const),
   ]);
+}
+
+/** What the result adds to the rows that every request has. */
+function resultOf({ result_json }: RequestRecord): (readonly [string, string])[] {
+  const known = ["request_kind", "completed_at_utc"];
+  return Object.entries(result_json ?? {})
+    .filter(([name]) => !known.includes(name))
+    .map(([name, value]) => [
+      name.replaceAll("_", " "),
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]);
 }

@@ -8,6 +8,16 @@ export const rootFlags = {
 
 /** Flags of `agents single`: which agent is meant. */
 export const targetFlags = {
-  "agent-name": { type: "string", description: "the agent's name", valueHint: "NAME" },
-  "agent-id": { type: "string", description: "the agent's id, where a name is not enough", valueHint: "ID" },
+  "agent-name": {
+    type: "string",
+    description: "the agent's name",
+    valueHint: "NAME",
+    offers: "agent-names",
+  },
+  "agent-id": {
+    type: "string",
+    description: "the agent's id, where a name is not enough",
+    valueHint: "ID",
+    offers: "agent-ids",
+  },
 } satisfies Flags;

@@ -1,6 +1,14 @@
+import type { RegistryRecord } from "../protocol/files.ts";
 import { type GatewayLink, linkGateway } from "../services/fleet/gateway-link.ts";
-import { type FoundAgent, findAgent, findSelf } from "../services/sessions/find.ts";
+import {
+  type AgentSelector,
+  type FoundAgent,
+  findRecord,
+  findSelf,
+  openRecord,
+} from "../services/sessions/find.ts";
 import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
+import { ServiceError } from "../system/errors.ts";
 import { type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { openWorld, type World } from "./world.ts";
@@ -12,23 +20,51 @@ export interface Target {
   words: string;
 }
 
+export interface RecordTarget extends Omit<Target, "agent"> {
+  record: RegistryRecord;
+}
+
 /** The agent that `agents single --agent-name|--agent-id` or `agents self` means. */
 export async function openTarget(invocation: Invocation<never> | Invocation): Promise<Target> {
   const { inherited, path, io } = invocation;
   const world = openWorld(io, inherited);
   if (path.includes("self")) {
-    const { files, registry, tmux, clock } = world;
+    const { files, registry, paneTmux: tmux, clock } = world;
     const agent = await findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() });
     return { world, agent, words: "svc-mgr agents self" };
   }
+  const selector = readSelector(invocation);
+  const record = findRecord(world, selector);
+  const words = wordsFor(selector);
+  try {
+    return { world, agent: openRecord(world.files, record), words };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const wayOut = `All that can be done is to end it: ${words} stop`;
+    throw new ServiceError(error.reason, `${error.message}. ${wayOut}`, { cause: error });
+  }
+}
+
+/** The same for what needs no manifest, such as ending an agent whose manifest is damaged. */
+export function openRecordTarget(invocation: Invocation<never> | Invocation): RecordTarget {
+  const world = openWorld(invocation.io, invocation.inherited);
+  const selector = readSelector(invocation);
+  return { world, record: findRecord(world, selector), words: wordsFor(selector) };
+}
+
+function readSelector({ inherited, path }: Invocation<never> | Invocation): AgentSelector {
   const name = textOf(inherited["agent-name"]);
   const id = textOf(inherited["agent-id"]);
   if ((name === undefined) === (id === undefined)) {
     throw new UsageError("give exactly one of --agent-name and --agent-id", path);
   }
-  const agent = findAgent(world, id === undefined ? { agentName: name ?? "" } : { agentId: id });
-  const words = id === undefined ? `--agent-name ${name}` : `--agent-id ${id}`;
-  return { world, agent, words: `svc-mgr agents single ${words}` };
+  return id === undefined ? { agentName: name ?? "" } : { agentId: id };
+}
+
+function wordsFor(selector: AgentSelector): string {
+  const words =
+    "agentId" in selector ? `--agent-id ${selector.agentId}` : `--agent-name ${selector.agentName}`;
+  return `svc-mgr agents single ${words}`;
 }
 
 export type LiveLink = Extract<GatewayLink, { state: "healthy" }>;

@@ -1,19 +1,24 @@
-import { basename } from "node:path";
+import { join } from "node:path";
+import type { Files } from "../system/files.ts";
+import type { CliIo } from "./command.ts";
 
 /**
  * The tmux server that a command means: SVC_TMUX_SOCKET (a name or an absolute path), else inside tmux the
  * server of our own pane, else the person's default one (undefined). Pure. Source: ruling 20.
  */
-export function chooseTmuxSocket(env: Readonly<Record<string, string | undefined>>): string | undefined {
-  const named = env["SVC_TMUX_SOCKET"];
-  if (named) return named;
-  const path = env["TMUX"]?.split(",")[0];
-  return path && basename(path) !== "default" ? path : undefined;
+export function chooseTmuxSocket(env: CliIo["env"]): string | undefined {
+  return env["SVC_TMUX_SOCKET"] || socketOfPane(env);
 }
 
-/** The command with which a person watches a session, for any shell. Pure. */
-export function tmuxAttachLine(tmux: { session_name: string; socket?: string }): string {
-  const { socket } = tmux;
-  const server = socket === undefined ? "" : `${socket.startsWith("/") ? "-S" : "-L"} ${socket} `;
-  return `tmux ${server}attach -t '=${tmux.session_name}'`;
+/** The socket of the server whose pane this runs in, or undefined. Pure. */
+export function socketOfPane(env: CliIo["env"]): string | undefined {
+  return env["TMUX"]?.split(",")[0] || undefined;
+}
+
+/** The socket that a bare `tmux` of this shell reaches, as a server there names it. */
+export function bareTmuxSocket(env: CliIo["env"], files: Pick<Files, "realPath">, uid: number): string {
+  const place = (folder: string | undefined) => (folder ? files.realPath(folder) : null);
+  return (
+    socketOfPane(env) ?? join(place(env["TMUX_TMPDIR"]) ?? place("/tmp") ?? "/tmp", `tmux-${uid}`, "default")
+  );
 }

@@ -34,11 +34,8 @@ export async function waitForRequest(
     const record = bodyOf<GatewayEndpoints["readRequest"]>(reply);
     if (isFarEnough(record, options.until)) return record;
     if (clock.monotonicMs() >= deadlineMs) {
-      throw new CommandFailure(
-        exitCodes.refused,
-        `request ${requestId} is ${record.state} after ${options.timeoutSeconds} s; it goes on without us`,
-        { error: "timeout", detail: `still ${record.state}`, request: record },
-      );
+      const detail = `request ${requestId} ${stillWaitsFor(record)} after ${options.timeoutSeconds} s; it goes on without us`;
+      throw new CommandFailure(exitCodes.refused, detail, { error: "timeout", detail, request: record });
     }
     await sleep(clock, lookEveryMs);
   }
@@ -49,4 +46,9 @@ export function isFarEnough(record: RequestRecord, until: WaitUntil): boolean {
   if (record.state === "failed" || record.state === "coalesced") return true;
   if (record.state !== "completed") return false;
   return until === "finished" || record.evidence.some((one) => one.step === "turn_ended");
+}
+
+/** Pure. What a request has come to that is not far enough: to people, "completed" would mean that its turn has ended. */
+export function stillWaitsFor(record: RequestRecord): string {
+  return record.state === "completed" ? "was taken, and its turn has not ended" : `is ${record.state}`;
 }

@@ -11,28 +11,29 @@ import { createSessionAlive } from "../services/sessions/session-alive.ts";
 import { allProfiles, compileProfile, type ProfileSet, parseProfiles } from "../services/terminal/profile.ts";
 import { createTmux, type Tmux } from "../services/terminal/tmux-command.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
-import { createLocks, type Locks } from "../system/locks.ts";
+import type { Network } from "../system/network.ts";
 import { createSystem, type System } from "../system/system.ts";
 import type { CliIo } from "./command.ts";
 import { selfCommand } from "./self-command.ts";
-import { chooseTmuxSocket } from "./tmux-socket.ts";
+import { bareTmuxSocket, chooseTmuxSocket, socketOfPane } from "./tmux-socket.ts";
 
 /** Everything a command may need, wired once: the composition root of the command line. */
 export interface World extends LaunchDeps, AttachDeps, StopAgentDeps, System {
   system: System;
-  locks: Locks;
+  network: Network;
   roots: Roots;
   tmux: Tmux;
+  /** The server of the pane that this runs in, whatever SVC_TMUX_SOCKET says; outside tmux the same as `tmux`. */
+  paneTmux: Tmux;
+  /** The socket that a bare `tmux` of the person's shell reaches. */
+  bareTmuxSocket: string;
   tools: readonly LaunchTool[];
   /** How this very program is started as `svc-mgr`. */
   managerCommand: readonly string[];
 }
 
 /** The part of it that a gateway needs too: where things are and who is registered. */
-export type Places = Pick<
-  World,
-  "system" | "locks" | "roots" | "tmuxFor" | "sessionAlive" | "registry" | keyof System
->;
+export type Places = Pick<World, "system" | "roots" | "tmuxFor" | "sessionAlive" | "registry" | keyof System>;
 
 /** `flags`: values of `rootFlags`; relative folders count from the working directory. */
 export function openPlaces(
@@ -40,7 +41,7 @@ export function openPlaces(
   flags: Readonly<Record<string, unknown>>,
   system: System,
 ): Places {
-  const { clock, files, processes, steps } = system;
+  const { clock, files, locks, processes, steps } = system;
   const { env } = io;
   const folder = (name: string) => {
     const value = flags[name];
@@ -52,13 +53,11 @@ export function openPlaces(
     home: io.home,
     overlay: findOverlay(files, env, io.cwd),
   });
-  const locks = createLocks({ clock });
   const tmuxFor = (socket: string | undefined) => createTmux({ processes, steps, socket });
   const sessionAlive = createSessionAlive(tmuxFor);
   return {
     ...system,
     system,
-    locks,
     roots,
     tmuxFor,
     sessionAlive,
@@ -81,6 +80,8 @@ export function openWorld(
     ...places,
     env,
     tmux: tmuxFor(chooseTmuxSocket(env)),
+    paneTmux: tmuxFor(socketOfPane(env) ?? chooseTmuxSocket(env)),
+    bareTmuxSocket: bareTmuxSocket(env, files, process.getuid?.() ?? 0),
     manifests: createManifestStore({ files, locks }),
     runtimeRoot: roots.runtimeRoot,
     personEnvironment: env,

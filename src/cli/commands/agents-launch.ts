@@ -1,16 +1,19 @@
-import { resolve } from "node:path";
+import { parse, resolve } from "node:path";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
-import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
+import { endDeadNamesakes, makeWay } from "../../services/fleet/end-dead-namesakes.ts";
 import { type HeadlessWish, launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
+import { checkedName } from "../../services/sessions/names.ts";
+import type { Role } from "../../services/sessions/role.ts";
 import { messageOf } from "../../system/errors.ts";
 import { giveMailboxAtLaunch, mailboxRootFlag, withMailbox } from "../agent-mailbox.ts";
-import { command, UsageError } from "../command.ts";
+import { type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { toLaunchAnswer } from "../launch-answer.ts";
+import { originFlag, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
 import { toWholeNumber } from "../number-flag.ts";
-import { openWorld } from "../world.ts";
+import { openWorld, type World } from "../world.ts";
 
 export default command({
   name: "launch",
@@ -23,7 +26,12 @@ export default command({
   ],
   rest: "TOOL_ARGUMENTS",
   args: {
-    tool: { type: "string", required: true, description: "claude, codex, gemini, opencode, kimi or demo" },
+    tool: {
+      type: "string",
+      required: true,
+      description: "claude, codex, gemini, opencode, kimi or demo",
+      offers: "tools",
+    },
     "agent-name": {
       type: "string",
       required: true,
@@ -34,6 +42,21 @@ export default command({
     workdir: { type: "string", description: "where it works; default: here", valueHint: "DIR" },
     home: { type: "string", description: "another home of the tool", valueHint: "DIR" },
     env: { type: "string", multiple: true, description: "a variable for the agent", valueHint: "NAME=VALUE" },
+    "session-name": {
+      type: "string",
+      description: "name of its tmux session; default: SVC-NAME-TIME",
+      valueHint: "SESSION",
+    },
+    "role-file": {
+      type: "string",
+      description: "a text that says what its part is, given to it before anything else",
+      valueHint: "FILE",
+    },
+    force: {
+      type: "enum",
+      options: ["keep-stale", "clean"],
+      description: "end an agent of this name first; keep what it left, or remove it",
+    },
     unattended: { type: "boolean", description: "add the flags that skip permissions and sandboxes" },
     headless: {
       type: "boolean",
@@ -60,6 +83,7 @@ export default command({
       type: "boolean",
       description: "run the gateway as a process of its own, not in a window of the agent's session",
     },
+    ...originFlag,
     "no-gateway": { type: "boolean", description: "start no gateway" },
     mailbox: { type: "boolean", description: "give it a mailbox, NAME@svc.localhost" },
     ...mailboxRootFlag,
@@ -67,11 +91,16 @@ export default command({
   async run({ args, rest, inherited, io }) {
     const port = toWholeNumber("gateway-port", args["gateway-port"], 0, 65_535);
     const env = toVariables(args.env);
+    const allowOrigins = toOrigins(args["allow-origin"]);
     const headless = toHeadlessWish(args);
     const world = openWorld(io, inherited);
     const tool = chooseTool(world.tools, args.tool);
     const signal = io.interrupted();
     await narrate(io, `launching ${args["agent-name"]}`);
+    const role = readRole(world, io, args["role-file"]);
+    if (args.force !== undefined) {
+      await makeWay(world, checkedName(args["agent-name"]), { clean: args.force === "clean" });
+    }
     await endDeadNamesakes(world, args["agent-name"]);
     const session = await launchAgent(world, {
       tool,
@@ -83,6 +112,8 @@ export default command({
       home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
       unattended: args.unattended,
       headless,
+      role,
+      tmuxSessionName: args["session-name"],
       signal,
     }).catch((error: unknown) => {
       if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
@@ -91,17 +122,25 @@ export default command({
     if (args.unattended) await warn(io, `unattended, with ${(tool.unattendedArgs ?? []).join(" ")}`);
     const wanted = args.mailbox || args["mailbox-root"] !== undefined;
     const mailbox = wanted ? await giveMailboxAtLaunch(world, io, session, args["mailbox-root"]) : null;
-    if (args["no-gateway"]) return withMailbox(toLaunchAnswer(session, null, null), mailbox);
+    if (args["no-gateway"]) return withMailbox(toLaunchAnswer(world, session, null, null), mailbox);
     try {
       await narrate(io, "starting its gateway");
       const executionMode = args["gateway-background"] ? "detached_process" : "tmux_auxiliary_window";
-      const attached = await attachGateway(world, session, { port, executionMode });
-      return withMailbox(toLaunchAnswer(session, attached, null), mailbox);
+      const attached = await attachGateway(world, session, { port, executionMode, allowOrigins });
+      return withMailbox(toLaunchAnswer(world, session, attached, null), mailbox);
     } catch (error) {
-      return withMailbox(toLaunchAnswer(session, null, messageOf(error)), mailbox);
+      return withMailbox(toLaunchAnswer(world, session, null, messageOf(error)), mailbox);
     }
   },
 });
+
+function readRole(world: World, io: CliIo, path: string | undefined): Role | undefined {
+  if (path === undefined) return undefined;
+  const text = world.files.read(resolve(io.cwd, path));
+  if (text === null) throw new UsageError(`--role-file: there is no file ${path}`);
+  if (text.trim() === "") throw new UsageError(`--role-file: ${path} is empty`);
+  return { name: parse(path).name, text: text.trim() };
+}
 
 /** Undefined for a terminal agent, which takes none of the flags that say how turns are run. */
 function toHeadlessWish(args: {

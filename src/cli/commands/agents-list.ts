@@ -1,5 +1,7 @@
 import { type Glance, glanceAtAll } from "../../services/fleet/glance.ts";
+import { findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
 import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
+import { remedyOf } from "../checks/agents.ts";
 import { command } from "../command.ts";
 import { renderTable } from "../format.ts";
 import { glanceHeader, toGlanceCells, toGlanceJson } from "../glance-text.ts";
@@ -7,37 +9,56 @@ import { mailboxOpeners } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
 import { openWorld } from "../world.ts";
 
-export default command({
-  name: "list",
-  description: "list the agents of this user, a line for each",
-  examples: ["svc-mgr agents list", "svc-mgr agents list --state all --json"],
-  args: {
-    state: {
-      type: "enum",
-      options: ["active", "stopped", "relaunching", "retired", "all"],
-      description: "only agents whose record says so",
-      default: "active",
+/** The command `list` of the group or program that `words` name. */
+export const listCommand = (words: string) =>
+  command({
+    name: "list",
+    description: "list the agents of this user, a line for each",
+    examples: [`${words} list`, `${words} list --state all --json`],
+    args: {
+      state: {
+        type: "enum",
+        options: ["active", "stopped", "relaunching", "retired", "all"],
+        description: "only agents whose record says so",
+        default: "active",
+      },
     },
-  },
-  async run({ args, inherited, io }) {
-    const world = openWorld(io, inherited);
-    const { records, ignored } = world.registry.list();
-    const wanted = records.filter(({ lifecycle }) => args.state === "all" || lifecycle.state === args.state);
-    const openers = mailboxOpeners(world);
-    let glances: Glance[];
-    try {
-      const sessionAlive = createSessionsSeen(world.tmuxFor);
-      glances = await glanceAtAll({ ...world, openers, sessionAlive }, wanted);
-    } finally {
-      for (const opener of Object.values(openers)) opener.close();
-    }
-    for (const { path, problem } of ignored) await warn(io, `ignored ${path}: ${problem}`);
-    return {
-      json: { agents: glances.map(toGlanceJson), ignored },
-      text: toText(glances, args.state, world.clock.nowMs()),
-    };
-  },
-});
+    async run({ args, inherited, io }) {
+      const world = openWorld(io, inherited);
+      const { records, ignored } = world.registry.list();
+      const wanted = records.filter(
+        ({ lifecycle }) => args.state === "all" || lifecycle.state === args.state,
+      );
+      const openers = mailboxOpeners(world);
+      let glances: Glance[];
+      try {
+        const sessionAlive = createSessionsSeen(world.tmuxFor);
+        glances = await glanceAtAll({ ...world, openers, sessionAlive }, wanted);
+      } finally {
+        for (const opener of Object.values(openers)) opener.close();
+      }
+      const orphans = await findOrphans({ ...world, runtimeRoot: world.roots.runtimeRoot }, records).catch(
+        () => [],
+      );
+      for (const orphan of orphans) {
+        await warn(io, `${orphan.tmuxSession} has no record; ${remedyOf(world)(orphan)}`);
+      }
+      for (const { path, problem } of ignored) await warn(io, `ignored ${path}: ${problem}`);
+      return {
+        json: { agents: glances.map(toGlanceJson), ignored, orphans: orphans.map(toOrphanJson) },
+        text: toText(glances, args.state, world.clock.nowMs()),
+      };
+    },
+  });
+
+function toOrphanJson({ tmuxSession, sessionRoot, manifest }: Orphan) {
+  return {
+    tmux_session_name: tmuxSession,
+    session_root: sessionRoot,
+    agent_name: manifest?.agent_name ?? null,
+    agent_id: manifest?.agent_id ?? null,
+  };
+}
 
 function toText(glances: readonly Glance[], state: string, nowMs: number): string {
   if (glances.length > 0) {

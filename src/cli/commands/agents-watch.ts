@@ -25,7 +25,7 @@ export default command({
   async run({ io, inherited }) {
     const world = openWorld(io, inherited);
     const over = new AbortController();
-    const stopped = AbortSignal.any([io.interrupted(), over.signal]);
+    const stopped = AbortSignal.any([io.unheard(), over.signal]);
     const unread = Promise.withResolvers<never>();
     const openers = mailboxOpeners(world);
     const directory = createDirectory({ ...world, registryRoot: world.roots.registryRoot });

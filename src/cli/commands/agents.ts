@@ -2,7 +2,10 @@ import { type Flags, group, type LazyCommand } from "../command.ts";
 import { mailCommands } from "../mail-commands.ts";
 import { targetFlags } from "../shared-flags.ts";
 
-const list: LazyCommand = () => import("./agents-list.ts").then((module) => module.default);
+const list =
+  (words: string): LazyCommand =>
+  () =>
+    import("./agents-list.ts").then((module) => module.listCommand(words));
 
 const terminal: LazyCommand = async () =>
   group({
@@ -126,7 +129,7 @@ export default group({
   examples: ["svc-mgr agents launch --tool demo --agent-name first", "svc-mgr agents list"],
   subCommands: {
     launch: () => import("./agents-launch.ts").then((module) => module.default),
-    list,
+    list: list("svc-mgr agents"),
     watch: () => import("./agents-watch.ts").then((module) => module.default),
     single: async () =>
       group({
@@ -136,8 +139,9 @@ export default group({
         args: targets,
         subCommands: {
           ...ofOneAgent,
-          // Not for `self`: whoever stops its own session is gone before the record says so.
+          // Neither is for `self`: whoever stops its own session is gone before the record says so.
           stop: () => import("./agent/stop.ts").then((module) => module.default),
+          cleanup: () => import("./agent/cleanup.ts").then((module) => module.default),
         },
       }),
     self: async () =>
@@ -147,6 +151,7 @@ export default group({
         examples: ["svc-mgr agents self state"],
         subCommands: {
           ...ofOneAgent,
+          identity: () => import("./agent/identity.ts").then((module) => module.default),
           join: () => import("./agent/self-join.ts").then((module) => module.default),
         },
       }),
@@ -156,7 +161,7 @@ export default group({
         description: "all agents",
         examples: ["svc-mgr agents global list"],
         hidden: true,
-        subCommands: { list },
+        subCommands: { list: list("svc-mgr agents global") },
       }),
   },
 });

@@ -11,6 +11,7 @@ import { createClock } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createFiles, type Files } from "../../system/files.ts";
 import { createIds } from "../../system/ids.ts";
+import { createProcesses, type PipedProcess } from "../../system/processes.ts";
 import { quietSteps } from "../../system/steps.ts";
 
 const usage = `Usage: svc-gateway demo-agent [--script FILE] [--log FILE] [--speed F]
@@ -20,7 +21,8 @@ const usage = `Usage: svc-gateway demo-agent [--script FILE] [--log FILE] [--spe
 The scripted agent: behaves like a coding agent in a terminal, without a model.
 With --headless it takes one turn: prompt on standard input, JSON lines on standard output.
 
-  --script FILE  JSON file that makes it misbehave in a repeatable way
+  --script FILE  JSON file: how it misbehaves, so that it can be repeated, or a program
+                 that does its work
   --log FILE     append what it really received and did, one JSON object per line
   --speed F      divide the durations of turns by F (default 1)
   --state DIR    folder of its headless conversations (default: in the state folder)
@@ -33,6 +35,9 @@ Headless, the last lines may be FAST, SLOW <ms>, SILENT <ms>, THINK [text], TOOL
 STDERR [text], BIG <bytes>, INVALID, USAGE <in> <out>, CHILD [STUBBORN], ERROR [text],
 EXIT [code], CRASH, KILL, CUT or HANG [SIGINT] [SIGTERM].
 `;
+
+/** How long a terminal may take the last bytes. */
+const goneMs = 1000;
 
 interface Options {
   script: DemoScript;
@@ -120,6 +125,8 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
         return;
       }
       if (effect.kind === "mail_round") void workMail(effect.turn, effect.round);
+      else if (effect.kind === "program") runProgram(effect.turn, effect.command, effect.prompt);
+      else if (effect.kind === "program_stop") programs.get(effect.turn)?.kill();
       else if (logPath !== null) files.append("demo.log", logPath, renderLogLine(effect.record));
     }
     if (isPainting(state)) show();
@@ -137,6 +144,30 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
     happen({ kind: "mail_round_ended", turn, problem });
   }
 
+  const programs = new Map<number, PipedProcess>();
+
+  function runProgram(turn: number, command: readonly string[], prompt: string): void {
+    const ended = (code: number | null) => {
+      programs.delete(turn);
+      happen({ kind: "program_ended", turn, code });
+    };
+    let program: PipedProcess;
+    try {
+      program = createProcesses({ steps: quietSteps }).pipe(command);
+    } catch {
+      clock.after(0, () => ended(null));
+      return;
+    }
+    programs.set(turn, program);
+    program.write(prompt);
+    program.closeInput();
+    void (async () => {
+      // What it says is nobody's business, but it must be able to say it.
+      for await (const _ of program.stdout);
+    })();
+    void program.exited.then(ended);
+  }
+
   function show(): void {
     const frame = render(state, size());
     const bytes = paint(shown, frame);
@@ -145,16 +176,23 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
   }
 
   function leave(code: number, restore: boolean): void {
+    for (const program of programs.values()) program.kill();
     for (const [name, listener] of signals) process.off(name, listener);
     stdin.off("data", onData).off("end", onEnd);
     if (!restore) {
       end.resolve(code);
       return;
     }
-    show();
-    stdin.setRawMode(false);
-    stdin.pause();
-    stdout.write(leaveSequence(shown), () => end.resolve(code));
+    // A terminal that has gone may refuse this, or never take it: the agent ends all the same.
+    clock.after(goneMs, () => end.resolve(code));
+    try {
+      show();
+      stdin.setRawMode(false);
+      stdin.pause();
+      stdout.write(leaveSequence(shown), () => end.resolve(code));
+    } catch {
+      end.resolve(code);
+    }
   }
 
   const onData = (bytes: Uint8Array) => happen({ kind: "bytes", bytes });

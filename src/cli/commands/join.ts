@@ -39,7 +39,11 @@ export default command({
     const { token, warning, ...listener } = chooseListener(
       readListenerWish(args, io.env),
       running && readDesiredConfig(world.files, running.sessionRoot),
-      { token: io.env["SVC_GATEWAY_TOKEN"], allowUnauthenticated: args["allow-unauthenticated"] },
+      {
+        token: io.env["SVC_GATEWAY_TOKEN"],
+        allowUnauthenticated: args["allow-unauthenticated"],
+        allowOrigins: args["allow-origin"],
+      },
     );
     if (warning) await warn(io, warning);
     const session =

@@ -10,7 +10,7 @@ export default group({
     'svc-mgr mail send --address me@svc.localhost --to worker@svc.localhost --subject "hello" --body-content "text"',
   ],
   args: {
-    address: { type: "string", description: "whose mailbox", valueHint: "ADDRESS" },
+    address: { type: "string", description: "whose mailbox", valueHint: "ADDRESS", offers: "addresses" },
     ...mailboxRootFlag,
   },
   subCommands: mailCommands,

@@ -26,6 +26,7 @@ export default command({
       type: "string",
       required: true,
       valueHint: "TOOL",
+      offers: "tools",
       description: "claude, codex, gemini, opencode, demo, ...",
     },
     "agent-name": { type: "string", required: true, valueHint: "NAME", description: "name of the agent" },
@@ -47,7 +48,11 @@ export default command({
     const { token, warning, ...listener } = chooseListener(
       readListenerWish(args, io.env),
       running && readDesiredConfig(world.files, running.sessionRoot),
-      { token: io.env["SVC_GATEWAY_TOKEN"], allowUnauthenticated: args["allow-unauthenticated"] },
+      {
+        token: io.env["SVC_GATEWAY_TOKEN"],
+        allowUnauthenticated: args["allow-unauthenticated"],
+        allowOrigins: args["allow-origin"],
+      },
     );
     if (warning) await warn(io, warning);
     const session =

@@ -36,10 +36,15 @@ export default command({
     const { token, warning, ...listener } = chooseListener(
       readListenerWish(args, io.env),
       readDesiredConfig(files, sessionRoot),
-      { token: io.env["SVC_GATEWAY_TOKEN"], allowUnauthenticated: args["allow-unauthenticated"] },
+      {
+        token: io.env["SVC_GATEWAY_TOKEN"],
+        allowUnauthenticated: args["allow-unauthenticated"],
+        allowOrigins: args["allow-origin"],
+      },
     );
     const execution = parseExecutionVariables(io.env);
     if (warning) await warn(io, warning);
+    const gone = Promise.withResolvers<void>();
     const gateway = createGateway({
       system,
       sessionRoot,
@@ -51,12 +56,13 @@ export default command({
       execution,
       registry,
       reconcile: args.reconcile,
+      onGone: gone.resolve,
       // A window that has closed takes no more lines; the log file has them all.
       ...(execution.auxiliaryWindow
         ? { echo: (line: string) => void io.writeOut(line).catch(() => {}) }
         : {}),
     });
-    const stopped = untilStopped(() => gateway.stop());
+    const stopped = untilStopped(() => gateway.stop(), gone.promise);
     await gateway.start();
     return stopped;
   },

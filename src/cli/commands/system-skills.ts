@@ -6,6 +6,7 @@ export default group({
   examples: ["svc-mgr system-skills install --tool claude"],
   subCommands: {
     install: () => import("./system-skills-install.ts").then((module) => module.default),
+    uninstall: () => import("./system-skills-uninstall.ts").then((module) => module.default),
     list: () => import("./system-skills-list.ts").then((module) => module.default),
   },
 });

@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
 import { defaultTimings } from "../../protocol/terminal.ts";
 import { explainRecording } from "../../services/terminal/explain.ts";
-import { allProfiles, profileFor } from "../../services/terminal/profile.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
+import { chooseProfile } from "../chosen-profile.ts";
 import { command } from "../command.ts";
 import { toWholeNumber } from "../number-flag.ts";
 import { renderExplanation } from "../terminal-text.ts";
@@ -17,7 +17,13 @@ export default command({
     "tmux capture-pane -p -e -t =my-session: | svc-mgr tools explain --tool codex --screen - --json",
   ],
   args: {
-    tool: { type: "string", required: true, description: "whose screen it is", valueHint: "TOOL" },
+    tool: {
+      type: "string",
+      required: true,
+      description: "whose screen it is",
+      valueHint: "TOOL",
+      offers: "tools",
+    },
     screen: {
       type: "string",
       required: true,
@@ -30,14 +36,7 @@ export default command({
   async run({ args, io }) {
     const system = createSystem();
     const overrides = readProfiles(system, io.env);
-    const profile = profileFor(args.tool, overrides);
-    if (!profile) {
-      const known = allProfiles(overrides).map((one) => one.tool);
-      throw new ServiceError(
-        "invalid_request",
-        `no profile describes "${args.tool}"; known are: ${known.join(", ")}`,
-      );
-    }
+    const profile = chooseProfile(args.tool, overrides);
     const explanation = explainRecording(
       {
         raw: await readScreen(args.screen),

@@ -6,6 +6,7 @@ export default group({
   examples: ["svc-mgr tools list", "svc-mgr tools explain --tool claude --screen recording.ansi.txt"],
   subCommands: {
     list: () => import("./tools-list.ts").then((module) => module.default),
+    show: () => import("./tools-show.ts").then((module) => module.default),
     explain: () => import("./tools-explain.ts").then((module) => module.default),
   },
 });

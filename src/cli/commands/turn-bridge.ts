@@ -2,7 +2,6 @@ import { resolve } from "node:path";
 import { createBridge } from "../../services/headless/bridge.ts";
 import { headlessProvider } from "../../services/headless/providers.ts";
 import { messageOf } from "../../system/errors.ts";
-import { createLocks } from "../../system/locks.ts";
 import { outliveTerminal } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
 
@@ -21,7 +20,6 @@ export async function runTurnBridge(argv: readonly string[]): Promise<number> {
   const system = createSystem();
   const bridge = createBridge({
     ...system,
-    locks: createLocks(system),
     providerOf: headlessProvider,
     env: Object.fromEntries(
       Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),

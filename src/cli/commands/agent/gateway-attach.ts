@@ -1,6 +1,6 @@
 import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
 import { command, UsageError } from "../../command.ts";
-import { listenerFlags, readListenerWish } from "../../listener-flags.ts";
+import { listenerFlags, readListenerWish, toOrigins } from "../../listener-flags.ts";
 import { narrate, warn } from "../../narrate.ts";
 import { openTarget } from "../../target.ts";
 import { attachTimingFlags, readTimings } from "../../timing-flags.ts";
@@ -32,6 +32,7 @@ export default command({
     const wish = {
       ...readListenerWish(args, io.env),
       allowUnauthenticated: args["allow-unauthenticated"],
+      allowOrigins: toOrigins(args["allow-origin"]),
       timings: readTimings("gateway-tui-", args),
       reconcile: args.reconcile,
       executionMode: args.background
@@ -44,7 +45,13 @@ export default command({
     await narrate(io, `starting a gateway for ${agent.manifest.agent_name}`);
     const { link, started } = await attachGateway(world, agent, wish);
     const { client, status } = link;
-    const asked = [args.host, args.port, wish.executionMode, ...Object.values(wish.timings)];
+    const asked = [
+      args.host,
+      args.port,
+      wish.executionMode,
+      ...wish.allowOrigins,
+      ...Object.values(wish.timings),
+    ];
     if (!started && asked.some((one) => one !== undefined)) {
       await warn(io, "the gateway that runs was left as it is; detach it first to start one that differs");
     }

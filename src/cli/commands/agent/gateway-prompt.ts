@@ -1,6 +1,8 @@
 import type { AdmissionPolicy } from "../../../protocol/gateway.ts";
+import { toRefusalCode } from "../../../services/fleet/gateway-client.ts";
 import { command } from "../../command.ts";
 import { bodyOf } from "../../gateway-reply.ts";
+import { stepAfterRefusal } from "../../prompt-refusal.ts";
 import { readPrompt } from "../../prompt-text.ts";
 import { openLiveTarget } from "../../target.ts";
 
@@ -26,11 +28,14 @@ export default command({
   async run(invocation) {
     const { args, io } = invocation;
     const prompt = await readPrompt(args.prompt, io);
-    const { link } = await openLiveTarget(invocation);
+    const { link, words } = await openLiveTarget(invocation);
+    const reply = await link.client.call("controlPrompt", {
+      body: { schema_version: 2, prompt, admission_policy: policies[args["admission-policy"]] },
+    });
+    const refusal = reply.kind === "refused" ? toRefusalCode(reply.body) : null;
+    const step = refusal && stepAfterRefusal(refusal, words);
     const result = bodyOf(
-      await link.client.call("controlPrompt", {
-        body: { schema_version: 2, prompt, admission_policy: policies[args["admission-policy"]] },
-      }),
+      reply.kind === "refused" && step ? { ...reply, detail: `${reply.detail}. ${step}` } : reply,
     );
     return { json: result, text: `sent: ${result.detail}` };
   },

@@ -1,8 +1,10 @@
 import type { NotifierUpdate } from "../../../protocol/notifier.ts";
 import { command, UsageError } from "../../command.ts";
 import { bodyOf } from "../../gateway-reply.ts";
+import { notifyBlockFlags, readNotifyBlockFlags } from "../../notify-block-flags.ts";
 import { toWholeNumber } from "../../number-flag.ts";
 import { openLiveTarget } from "../../target.ts";
+import { openWorld } from "../../world.ts";
 import { notifierText } from "./notifier-text.ts";
 
 export default command({
@@ -53,12 +55,14 @@ export default command({
       description: 'no wake-ups in these hours, such as "22:00-07:00 Europe/Berlin"; "" ends it',
       valueHint: "HH:MM-HH:MM [ZONE]",
     },
+    ...notifyBlockFlags,
   },
   async run(invocation) {
-    const { args } = invocation;
+    const { args, io } = invocation;
     const interval = toWholeNumber("interval-seconds", args["interval-seconds"], 1, 86_400);
     const gap = toWholeNumber("min-gap-seconds", args["min-gap-seconds"], 0, 86_400);
     const quiet = args["quiet-hours"];
+    const world = openWorld(io, invocation.inherited);
     const update: NotifierUpdate = {
       schema_version: 1,
       enabled: true,
@@ -70,6 +74,7 @@ export default command({
       ...given("context_error_policy", args["context-error-policy"]),
       ...given("pre_notification_context_action", args["pre-notification-context-action"]),
       ...given("wake_policy", args["wake-policy"]),
+      ...readNotifyBlockFlags(args, world.files, io.cwd),
     };
     const { link } = await openLiveTarget(invocation);
     const status = bodyOf(await link.client.call("updateNotifier", { body: update }));

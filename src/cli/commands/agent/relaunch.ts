@@ -52,7 +52,7 @@ export default command({
     if (relaunched.missingVariables.length > 0) {
       await warn(io, `started without a value for: ${relaunched.missingVariables.join(", ")}`);
     }
-    const answer = toLaunchAnswer(relaunched.session, relaunched.attached, null);
+    const answer = toLaunchAnswer(target.world, relaunched.session, relaunched.attached, null);
     const { inPlace, missingVariables } = relaunched;
     return {
       ...answer,

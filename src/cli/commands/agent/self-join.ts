@@ -1,8 +1,9 @@
 import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
 import { joinAgent } from "../../../services/sessions/join.ts";
+import { parseResume, type Resume } from "../../../services/sessions/resume.ts";
 import { sessionOfPane } from "../../../services/terminal/tmux-screen.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
-import { command } from "../../command.ts";
+import { command, UsageError } from "../../command.ts";
 import { joinFlags, readJoinFlags } from "../../join-flags.ts";
 import { toLaunchAnswer } from "../../launch-answer.ts";
 import { openWorld } from "../../world.ts";
@@ -36,6 +37,11 @@ export default command({
       description:
         "run turns of --tool in that window, which must be idle; its shell ends with the first turn",
     },
+    "resume-id": {
+      type: "string",
+      description: "with --headless: the conversation to go on with, last or an id; default: a new one",
+      valueHint: "last|ID",
+    },
     "no-gateway": { type: "boolean", description: "start no gateway" },
   },
   async run({ args, inherited, io }) {
@@ -43,18 +49,29 @@ export default command({
     const pane = io.env["TMUX_PANE"];
     if (!pane)
       throw new ServiceError("precondition_failed", "this is not a pane of tmux: TMUX_PANE is not set");
-    const session = await joinAgent(world, {
-      ...readJoinFlags(args, io),
-      agentName: args["agent-name"],
-      headless: args.headless ? plainTurns : undefined,
-      tmuxSession: await sessionOfPane(world.tmux, pane),
-    });
-    if (args["no-gateway"]) return toLaunchAnswer(session, null, null);
+    const { paneTmux: tmux } = world;
+    const session = await joinAgent(
+      { ...world, tmux },
+      {
+        ...readJoinFlags(args, io),
+        agentName: args["agent-name"],
+        headless: args.headless ? plainTurns : undefined,
+        resume: toResume(args["resume-id"], args.headless),
+        tmuxSession: await sessionOfPane(tmux, pane),
+      },
+    );
+    if (args["no-gateway"]) return toLaunchAnswer(world, session, null, null);
     try {
       const executionMode = args.background ? "detached_process" : "tmux_auxiliary_window";
-      return toLaunchAnswer(session, await attachGateway(world, session, { executionMode }), null);
+      return toLaunchAnswer(world, session, await attachGateway(world, session, { executionMode }), null);
     } catch (error) {
-      return toLaunchAnswer(session, null, messageOf(error));
+      return toLaunchAnswer(world, session, null, messageOf(error));
     }
   },
 });
+
+function toResume(id: string | undefined, headless: boolean): Resume | undefined {
+  if (id === undefined) return undefined;
+  if (!headless) throw new UsageError("--resume-id needs --headless: a terminal agent runs already");
+  return id === "last" ? { mode: "tool_last_or_new" } : parseResume("exact", id);
+}

@@ -1,4 +1,4 @@
-import type { AgentState } from "../../../protocol/agents.ts";
+import type { AgentIdentity, AgentState } from "../../../protocol/agents.ts";
 import { type Observed, observeAgent } from "../../../services/fleet/observe-agent.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
@@ -9,19 +9,19 @@ export default command({
   description: "show what the agent is doing",
   examples: ["svc-mgr agents single --agent-name worker state", "svc-mgr agents self state --json"],
   async run(invocation) {
-    const { world, agent } = await openTarget(invocation);
+    const { world, agent, words } = await openTarget(invocation);
     const observed = await observeAgent(world, agent);
-    return { json: observed.state, text: renderState(observed) };
+    return { json: observed.state, text: renderState(observed, words) };
   },
 });
 
-function renderState({ state, link }: Observed): string {
+function renderState({ state, link }: Observed, words: string): string {
   const { identity, gateway, turn, last_turn: last } = state;
   const waiting = link.state === "healthy" ? link.status.waiting : undefined;
   return renderPairs([
     ["agent", `${identity.agent_name} (${identity.agent_id})`],
     ["tool", identity.tool],
-    ["lifecycle", identity.lifecycle_state],
+    ["lifecycle", lifecycleOf(identity, words)],
     ["availability", state.availability],
     ["turn", turn.phase],
     ["last turn", last.result === "unknown" ? null : last.result],
@@ -33,6 +33,13 @@ function renderState({ state, link }: Observed): string {
     ["queue waits", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
     ...state.diagnostics.map((one) => [one.kind, one.message] as const),
   ]);
+}
+
+/** What the record says, where tmux does not say otherwise: a session that ends tells no record. */
+function lifecycleOf({ lifecycle_state, liveness }: AgentIdentity, words: string): string | null {
+  if (lifecycle_state !== "active" || liveness === "alive") return lifecycle_state;
+  const why = liveness === "gone" ? "its tmux session has ended" : "its tmux server is not there";
+  return `gone: ${why}; start it again with: ${words} relaunch`;
 }
 
 function decisionOf({ awaiting_decision: decision }: AgentState): string | null {

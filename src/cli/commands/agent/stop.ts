@@ -1,25 +1,31 @@
+import type { RegistryRecord } from "../../../protocol/files.ts";
 import { trackedAgentId } from "../../../services/fleet/projection.ts";
 import { type AgentStop, stopAgent } from "../../../services/fleet/stop-agent.ts";
+import { stopDamaged } from "../../../services/fleet/stop-damaged.ts";
+import { openRecord } from "../../../services/sessions/find.ts";
+import { ServiceError } from "../../../system/errors.ts";
 import { command } from "../../command.ts";
-import { openTarget } from "../../target.ts";
+import { openRecordTarget } from "../../target.ts";
+import type { World } from "../../world.ts";
 
 export default command({
   name: "stop",
   description: "end the gateway, the agent's processes and its tmux session",
   examples: ["svc-mgr agents single --agent-name worker stop"],
   async run(invocation) {
-    const { world, agent } = await openTarget(invocation);
-    const stop = await stopAgent(world, agent);
-    const { manifest, manifestPath, sessionRoot } = agent;
+    const { world, record, words } = openRecordTarget(invocation);
+    const opened = tryToOpen(world, record);
+    const { agent } = opened;
+    const stop = agent ? await stopAgent(world, agent) : await stopDamaged(world, record);
     const success = stop.survivingPids.length === 0 && stop.gateway.outcome !== "unproven";
-    const detail = describe(manifest.agent_name, stop);
+    const detail = [describe(record.agent_name, stop), ...opened.notes(words)].join("\n");
     return {
       json: {
         success,
-        tracked_agent_id: trackedAgentId(manifest),
+        tracked_agent_id: agent ? trackedAgentId(agent.manifest) : record.agent_id,
         detail,
-        manifest_path: manifestPath,
-        session_root: sessionRoot,
+        manifest_path: record.runtime.manifest_path,
+        session_root: agent?.sessionRoot ?? record.runtime.session_root ?? null,
         gateway: stop.gateway.outcome,
         ended_processes: stop.endedProcesses,
         surviving_pids: stop.survivingPids,
@@ -30,6 +36,20 @@ export default command({
     };
   },
 });
+
+/** An agent whose manifest is damaged can still be ended, and then removed. */
+function tryToOpen({ files }: World, record: RegistryRecord) {
+  try {
+    return { agent: openRecord(files, record), notes: () => [] };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const notes = (words: string) => [
+      `only its record was left to go by: ${error.message}`,
+      `Remove what it left with: ${words} cleanup`,
+    ];
+    return { agent: null, notes };
+  }
+}
 
 function describe(name: string, stop: AgentStop): string {
   const { gateway, survivingPids } = stop;

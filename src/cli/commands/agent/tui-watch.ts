@@ -32,7 +32,7 @@ export default command({
     const { world, agent } = await openLiveTarget(invocation);
     const { attachIdentity } = gatewayIdentity(agent.manifest);
     const live = io.stdoutIsTty && inherited["json"] !== true;
-    const stopped = io.interrupted();
+    const stopped = io.unheard();
     let client: GatewayClient | null = null;
     let lost = false;
     let shown = "";

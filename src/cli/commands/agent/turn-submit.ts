@@ -7,7 +7,7 @@ import { modelFlags, readExecution } from "../../model-flags.ts";
 import { toWholeNumber } from "../../number-flag.ts";
 import { readPrompt } from "../../prompt-text.ts";
 import { openLiveTarget } from "../../target.ts";
-import { waitForTurn } from "./turn-wait.ts";
+import { followAccepted, waitForTurn } from "./turn-wait.ts";
 
 export default command({
   name: "submit",
@@ -44,7 +44,10 @@ export default command({
         body: { schema_version: 1, kind: "submit_prompt", payload },
       }),
     );
-    if (args.wait) return waitForTurn(on, turn_id, timeoutSeconds);
+    if (args.wait) {
+      const status = `${words} turn status ${turn_id}`;
+      return followAccepted({ turn_id, status }, () => waitForTurn(on, turn_id, timeoutSeconds));
+    }
     return {
       json: {
         success: true,

@@ -1,4 +1,5 @@
 import { sleep } from "../../../system/clock.ts";
+import { tellStorageFault } from "../../../system/storage-fault.ts";
 import { type AgentTurnsOnDisk, chooseTurn, exitOf, openTurns, renderTurn } from "../../agent-turns.ts";
 import { type Answer, command } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
@@ -20,6 +21,21 @@ export default command({
     return waitForTurn(await openTurns(invocation), args.turn, timeoutSeconds);
   },
 });
+
+/** `work` follows a turn that is accepted: where the disk fails us, that must not read as if the turn were lost. */
+export async function followAccepted<T>(
+  turn: { turn_id: string; status: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const why = tellStorageFault(error);
+    if (why === null) throw error;
+    const detail = `turn ${turn.turn_id} is accepted and goes on, but cannot be followed: ${why}. See: ${turn.status}`;
+    throw new CommandFailure(exitCodes.refused, detail, { error: "storage", detail, turn_id: turn.turn_id });
+  }
+}
 
 /** A turn that still waits in the queue is waited for too. */
 export async function waitForTurn(

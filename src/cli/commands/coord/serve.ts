@@ -1,11 +1,10 @@
+import { defaultCoordinatorPort } from "../../../services/fleet/coordinator-files.ts";
 import { untilStopped } from "../../../system/signals.ts";
 import { command } from "../../command.ts";
 import { createCoordinator } from "../../coordinator.ts";
 import { chooseListener, coordinatorListenerFlags, toPort } from "../../listener-flags.ts";
 import { warn } from "../../narrate.ts";
 import { openWorld } from "../../world.ts";
-
-const defaultPort = 9891;
 
 export default command({
   name: "serve",
@@ -14,9 +13,13 @@ export default command({
   args: coordinatorListenerFlags,
   async run({ args, inherited, io }) {
     const { token, warning, ...listener } = chooseListener(
-      { host: args.host, port: toPort("--port", args.port) ?? defaultPort },
+      { host: args.host, port: toPort("--port", args.port) ?? defaultCoordinatorPort },
       null,
-      { token: io.env["SVC_COORD_TOKEN"], allowUnauthenticated: args["allow-unauthenticated"] },
+      {
+        token: io.env["SVC_COORD_TOKEN"],
+        allowUnauthenticated: args["allow-unauthenticated"],
+        allowOrigins: args["allow-origin"],
+      },
       { tokenVariable: "SVC_COORD_TOKEN", drives: "every agent" },
     );
     if (warning) await warn(io, warning);

@@ -9,7 +9,13 @@ export default command({
   description: "show one mailbox: whose it is, where it lies, what its boxes hold",
   examples: ["svc-mgr mailbox accounts get --address ann@svc.localhost"],
   args: {
-    address: { type: "string", required: true, description: "the full address", valueHint: "NAME@DOMAIN" },
+    address: {
+      type: "string",
+      required: true,
+      description: "the full address",
+      valueHint: "NAME@DOMAIN",
+      offers: "addresses",
+    },
   },
   async run(invocation) {
     const meant = meantRoot(invocation, { creates: false });

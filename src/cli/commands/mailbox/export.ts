@@ -20,7 +20,13 @@ export default command({
       valueHint: "DIR",
     },
     "all-accounts": { type: "boolean", description: "every mailbox, the former too" },
-    address: { type: "string", multiple: true, description: "only this mailbox", valueHint: "NAME@DOMAIN" },
+    address: {
+      type: "string",
+      multiple: true,
+      description: "only this mailbox",
+      valueHint: "NAME@DOMAIN",
+      offers: "addresses",
+    },
     "symlink-mode": {
       type: "enum",
       options: ["materialize", "preserve"],

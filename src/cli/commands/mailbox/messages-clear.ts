@@ -6,7 +6,13 @@ export default command({
   description: "remove all mail of one mailbox; what another one holds too stays there",
   examples: ["svc-mgr mailbox messages clear --address ann@svc.localhost --dry-run"],
   args: {
-    address: { type: "string", required: true, description: "the full address", valueHint: "NAME@DOMAIN" },
+    address: {
+      type: "string",
+      required: true,
+      description: "the full address",
+      valueHint: "NAME@DOMAIN",
+      offers: "addresses",
+    },
     ...clearFlags,
   },
   run: (invocation) =>

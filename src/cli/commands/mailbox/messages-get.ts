@@ -10,7 +10,13 @@ export default command({
   description: "show one message as it is stored; it counts as unread still",
   examples: ["svc-mgr mailbox messages get --address ann@svc.localhost --message-id ID"],
   args: {
-    address: { type: "string", required: true, description: "the full address", valueHint: "NAME@DOMAIN" },
+    address: {
+      type: "string",
+      required: true,
+      description: "the full address",
+      valueHint: "NAME@DOMAIN",
+      offers: "addresses",
+    },
     "message-id": { type: "string", required: true, description: "its id or reference", valueHint: "ID" },
   },
   async run(invocation) {

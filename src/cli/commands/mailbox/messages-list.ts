@@ -10,7 +10,13 @@ export default command({
   description: "list the messages of one mailbox and where they lie, newest first",
   examples: ["svc-mgr mailbox messages list --address ann@svc.localhost --json"],
   args: {
-    address: { type: "string", required: true, description: "the full address", valueHint: "NAME@DOMAIN" },
+    address: {
+      type: "string",
+      required: true,
+      description: "the full address",
+      valueHint: "NAME@DOMAIN",
+      offers: "addresses",
+    },
   },
   async run(invocation) {
     const { address } = invocation.args;

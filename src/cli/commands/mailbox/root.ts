@@ -5,10 +5,9 @@ import {
   type MailRootDeps,
   openMailRoot,
 } from "../../../services/mail/filesystem/root.ts";
-import { chooseMailboxRoot, prepareMailboxRoot } from "../../../services/mail/mailbox-root.ts";
-import { createLocks } from "../../../system/locks.ts";
 import { createSystem } from "../../../system/system.ts";
 import type { Flags, Invocation } from "../../command.ts";
+import { meantMailboxFolder } from "../../mailbox-folder.ts";
 
 /** The flag of all `svc-mgr mailbox` commands. */
 export const mailboxRootFlags = {
@@ -33,16 +32,9 @@ type Asked = Pick<Invocation, "inherited" | "io">;
 
 /** `creates`: the command is about to write, so the overlay that the root stands in is made when it is missing. */
 export function meantRoot({ inherited, io }: Asked, options: { creates: boolean }): MeantRoot {
-  const system = createSystem();
-  const deps = { ...system, locks: createLocks({ clock: system.clock }) };
+  const deps = createSystem();
   const flag = inherited["mailbox-root"];
-  const find = options.creates ? prepareMailboxRoot : chooseMailboxRoot;
-  const { mailboxRoot, detail } = find(deps.files, {
-    flag: typeof flag === "string" ? resolve(io.cwd, flag) : undefined,
-    env: io.env,
-    home: io.home,
-    workdir: io.cwd,
-  });
+  const { mailboxRoot, detail } = meantMailboxFolder(deps.files, io, { flag, ...options });
   return {
     deps,
     root: mailboxRoot,

@@ -11,7 +11,13 @@ export default command({
     "svc-mgr mailbox unregister --address ann@svc.localhost --mode purge",
   ],
   args: {
-    address: { type: "string", required: true, description: "the full address", valueHint: "NAME@DOMAIN" },
+    address: {
+      type: "string",
+      required: true,
+      description: "the full address",
+      valueHint: "NAME@DOMAIN",
+      offers: "addresses",
+    },
     mode: {
       type: "enum",
       options: ["deactivate", "purge"],

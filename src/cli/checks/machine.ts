@@ -1,0 +1,74 @@
+import { dirname } from "node:path";
+import { coordinatorsIn } from "../../services/fleet/coordinator-files.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import { listen } from "../../system/http-server.ts";
+import { tmuxAdvice } from "../tmux-advice.ts";
+import type { World } from "../world.ts";
+import { type Check, ok, warning } from "./check.ts";
+
+export async function checkTmux({ tmux, processes }: World): Promise<Check> {
+  const version = await tmux.version();
+  return { name: "tmux", ...tmuxAdvice(version, (command) => processes.which(command) !== null) };
+}
+
+/** Agents call `svc-mgr` by its name, and so do the lines that we print. `programFolder`: where this program lies. */
+export function checkPath({ processes }: Pick<World, "processes">, programFolder: string): Check {
+  const found = processes.which("svc-mgr");
+  if (found !== null) return ok("PATH", `svc-mgr is ${found}`);
+  return warning(
+    "PATH",
+    "svc-mgr is not on PATH: agents cannot call it, and neither can its completion",
+    `put the folder of svc-mgr on PATH, such as: export PATH="${programFolder}:$PATH"`,
+  );
+}
+
+export function checkFolders({ roots, files }: World): Check[] {
+  const folders = [
+    ["sessions", roots.runtimeRoot, "SVC_GLOBAL_RUNTIME_DIR"],
+    ["registry", roots.registryRoot, "SVC_GLOBAL_REGISTRY_DIR"],
+    ...(roots.mailboxRoot === null
+      ? []
+      : [["mailbox", roots.mailboxRoot, "SVC_GLOBAL_MAILBOX_DIR"] as const]),
+  ] as const;
+  return folders.map(([what, path, variable]) => {
+    const name = `folder of the ${what}`;
+    const existing = nearest(files, path);
+    if (!files.stat(existing)?.directory) {
+      const remedy = `move the file ${existing} away, or name another folder with ${variable}`;
+      return { name, verdict: "missing", detail: `${existing} is a file, not a folder`, remedy };
+    }
+    const writable = files.writable(existing);
+    return {
+      name,
+      verdict: writable ? "ok" : "missing",
+      detail: existing === path ? path : `${path} (will be made)`,
+      remedy: writable ? null : `make ${existing} writable for you, or name another folder with ${variable}`,
+    };
+  });
+}
+
+/** What stands at the path itself, or the nearest thing above it that exists. */
+function nearest(files: Files, path: string): string {
+  let found = path;
+  while (!files.exists(found) && dirname(found) !== found) found = dirname(found);
+  return found;
+}
+
+/** The port of `svc-coord serve`: free, held by one of ours, or taken by a stranger. */
+export async function checkCoordinatorPort(world: World, port: number): Promise<Check> {
+  const name = `port ${port} (svc-coord)`;
+  const host = "127.0.0.1";
+  try {
+    const server = listen({ ...world, host, port, fetch: () => new Response() });
+    await server.stop(0);
+    return ok(name, "free");
+  } catch (error) {
+    if (!(error instanceof ServiceError)) return warning(name, messageOf(error), null);
+    const ours = coordinatorsIn(world.files, world.roots.runtimeRoot).some(
+      ({ root, instance }) => root.endsWith(`-${port}`) && world.files.exists(instance),
+    );
+    if (ours) return ok(name, "svc-coord serves here");
+    return warning(name, "another program listens here", "svc-coord serve --port 0, or another port");
+  }
+}

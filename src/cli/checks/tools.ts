@@ -1,0 +1,50 @@
+import type { LaunchTool } from "../../services/sessions/launch-tools.ts";
+import { messageOf } from "../../system/errors.ts";
+import type { World } from "../world.ts";
+import { type Check, ok, warning } from "./check.ts";
+
+const versionTimeoutMs = 5000;
+
+/**
+ * Agent CLIs are a choice: one that is not installed is no fault of the machine. `proved`: the versions whose screens
+ * were recorded; another one mostly reads the same, and nobody has looked.
+ */
+export async function checkTool(world: World, tool: LaunchTool, proved: readonly string[]): Promise<Check> {
+  if (tool.tool === "demo") return ok("demo", "built in");
+  const [program] = tool.command;
+  const path = world.processes.which(program);
+  if (path === null) {
+    const detail = `${program} is not on PATH`;
+    return { name: tool.tool, verdict: "absent", detail, remedy: tool.installHint };
+  }
+  const found = await versionOf(world, path);
+  if ("problem" in found) {
+    const remedy = `run ${program} --version yourself, then: ${tool.installHint}`;
+    return warning(tool.tool, `${path} does not start: ${found.problem}`, remedy);
+  }
+  const { version } = found;
+  const detail = `${path} ${version ?? ""}`.trim();
+  if (version === null || proved.length === 0 || proved.includes(version)) return ok(tool.tool, detail);
+  return warning(
+    tool.tool,
+    `${detail}; its screens were recorded with ${proved.join(", ")}`,
+    `if a state of it reads wrong: svc-mgr agents single --agent-name NAME gateway tui explain`,
+  );
+}
+
+async function versionOf(
+  { processes, env }: World,
+  path: string,
+): Promise<{ version: string | null } | { problem: string }> {
+  try {
+    const known = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const { stdout, exitCode } = await processes.run([path, "--version"], {
+      timeoutMs: versionTimeoutMs,
+      env: Object.fromEntries(known),
+    });
+    if (exitCode !== 0) return { problem: `--version ended with ${exitCode ?? "a signal"}` };
+    return { version: /\d+\.\d+[^\s,)]*/.exec(stdout)?.[0] ?? null };
+  } catch (error) {
+    return { problem: messageOf(error) };
+  }
+}

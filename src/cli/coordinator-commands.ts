@@ -1,0 +1,16 @@
+import { group } from "./command.ts";
+import { rootFlags } from "./shared-flags.ts";
+
+/** All commands of `svc-coord`. */
+export const coordinatorCommands = group({
+  name: "svc-coord",
+  description: "One API over all agents of this user.",
+  examples: ["svc-coord serve", "svc-coord list --json"],
+  args: rootFlags,
+  subCommands: {
+    list: () => import("./commands/agents-list.ts").then((module) => module.listCommand("svc-coord")),
+    serve: () => import("./commands/coord/serve.ts").then((module) => module.default),
+    completion: () =>
+      import("./commands/completion.ts").then((module) => module.completionCommands("svc-coord")),
+  },
+});

@@ -1,0 +1,21 @@
+import { group } from "./command.ts";
+
+/** All commands of `svc-gateway` that people call. */
+export const gatewayCommands = group({
+  name: "svc-gateway",
+  description:
+    "The sidecar of one CLI coding agent: durable prompts, live state, mail. Also the scripted agent.",
+  examples: [
+    "svc-gateway run --tool claude --agent-name alice",
+    "svc-gateway join --tmux-session work",
+    "svc-gateway mgr agents list",
+    "svc-gateway demo-agent --help",
+  ],
+  subCommands: {
+    join: () => import("./commands/join.ts").then((module) => module.default),
+    run: () => import("./commands/run.ts").then((module) => module.default),
+    serve: () => import("./commands/serve.ts").then((module) => module.default),
+    completion: () =>
+      import("./commands/completion.ts").then((module) => module.completionCommands("svc-gateway")),
+  },
+});

@@ -6,6 +6,8 @@ export interface AguiReader {
   reply: Response;
   /** Reads, and lets time pass, until an event or a comment is as wanted. Throws when the stream ends before. */
   until(what: string, wanted: (event: WireEvent, raw: string) => boolean): Promise<WireEvent>;
+  /** As `until`, and no time passes: what is wanted must be on its way. */
+  arrives(what: string, wanted: (event: WireEvent, raw: string) => boolean): Promise<WireEvent>;
   /** Reads to the end, letting time pass. */
   rest(): Promise<WireEvent[]>;
   raw(): string;
@@ -22,9 +24,9 @@ export function readAgui(reply: Response, clock: FakeClock): AguiReader {
   let pending: ReturnType<typeof reader.read> | null = null;
 
   /** False at the end of the stream. */
-  async function more(): Promise<boolean> {
+  async function more(timePasses = true): Promise<boolean> {
     pending ??= reader.read();
-    let piece: Awaited<typeof pending> | null = null;
+    let piece: Awaited<typeof pending> | null = timePasses ? null : await pending;
     const taken = pending.then((value) => {
       piece = value;
     });
@@ -38,16 +40,19 @@ export function readAgui(reply: Response, clock: FakeClock): AguiReader {
     return !done;
   }
 
+  async function find(what: string, wanted: (event: WireEvent, raw: string) => boolean, timePasses: boolean) {
+    for (;;) {
+      const found = eventsIn(raw).find((event) => wanted(event, raw));
+      if (found) return found;
+      if (!(await more(timePasses))) throw new Error(`the stream ended before ${what}: ${raw}`);
+    }
+  }
+
   return {
     reply,
     raw: () => raw,
-    async until(what, wanted) {
-      for (;;) {
-        const found = eventsIn(raw).find((event) => wanted(event, raw));
-        if (found) return found;
-        if (!(await more())) throw new Error(`the stream ended before ${what}: ${raw}`);
-      }
-    },
+    until: (what, wanted) => find(what, wanted, true),
+    arrives: (what, wanted) => find(what, wanted, false),
     async rest() {
       while (await more());
       return eventsIn(raw);

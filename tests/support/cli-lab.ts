@@ -23,6 +23,8 @@ export interface CliLab extends AsyncDisposable {
   socket: string;
   env: Record<string, string>;
   run(program: Program, args: readonly string[], options?: RunOptions): Promise<CliRun>;
+  /** A line of sh, as a person would type it there. */
+  shell(line: string): Promise<Output>;
   /** `svc-mgr` with words. */
   mgr(...args: string[]): Promise<CliRun>;
   /** The command line of a program, for what starts it itself. */
@@ -79,6 +81,7 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
       const parse = (text: string) => JSON.parse(text) as Record<string, unknown>;
       return { ...output, json: () => parse(output.stdout), error: () => parse(output.stderr) };
     },
+    shell: (line) => processes.run(["sh", "-c", line], { env, cwd: workdir, timeoutMs: 20_000 }),
     mgr: (...args) => lab.run("svc-mgr", args),
     tmux: async (...args) => (await tmux.run(args)).replace(/\n$/, ""),
     sessions: async () => (await tmux.sessions()).map((session) => session.name),

@@ -58,7 +58,14 @@ const instance: CoordinatorInstance = {
   started_at_utc: "2026-11-21T04:47:00.000+00:00",
 };
 
-export function createCoordinatorBundle(options: { token?: string } = {}): CoordinatorBundle {
+export function createCoordinatorBundle(
+  options: {
+    token?: string;
+    allowedOrigins?: readonly string[];
+    /** Instead of one event and one heartbeat. */
+    events?: CoordinatorServices["events"];
+  } = {},
+): CoordinatorBundle {
   const gateway = createGatewayBundle();
   const terminal = giveTerminal(gateway.agent);
   giveTurns(gateway.agent);
@@ -165,8 +172,8 @@ export function createCoordinatorBundle(options: { token?: string } = {}): Coord
     },
     work: {
       async submit(ref, request) {
-        asked.push(request);
         const { identity } = opened(ref);
+        asked.push(request);
         if (request.request_kind === "submit_prompt" && request.prompt === "REFUSE") {
           return { kind: "refused", status: 409, body: { detail: "the gateway says no" } };
         }
@@ -187,8 +194,8 @@ export function createCoordinatorBundle(options: { token?: string } = {}): Coord
     },
     turns: {
       async submit(ref, submission) {
-        asked.push(submission);
         const { tracked_agent_id } = headlessOnly(ref).identity;
+        asked.push(submission);
         return {
           kind: "done",
           body: {
@@ -231,7 +238,7 @@ export function createCoordinatorBundle(options: { token?: string } = {}): Coord
       },
     },
     forward: createForward({ directory, links, clock: gateway.clock }),
-    events: {
+    events: options.events ?? {
       async *follow({ after }) {
         asked.push(["follow", after]);
         const nobody = { agent_id: null, agent_name: null, tracked_agent_id: null };
@@ -247,7 +254,11 @@ export function createCoordinatorBundle(options: { token?: string } = {}): Coord
   };
   const app = createCoordinatorApp({
     services,
-    gate: { allowsHost: hostRule("127.0.0.1"), allowedOrigins: [], token: options.token ?? null },
+    gate: {
+      allowsHost: hostRule("127.0.0.1"),
+      allowedOrigins: options.allowedOrigins ?? [],
+      token: options.token ?? null,
+    },
     faults: { report: (error) => `fault-${faults.push(error)}` },
   });
   return {

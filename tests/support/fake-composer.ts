@@ -11,14 +11,26 @@ interface FakeComposerOptions {
   person?: string;
   /** Typed by a person right after it. */
   after?: string;
+  /** How many of our first Enters the tool swallows. */
+  swallows?: number;
+  /** Typed by a person right after the first Enter. */
+  afterEnter?: string;
+  /** Instead of the text this stands in the composer right after the first Enter. */
+  replacedBy?: string;
+  /** It had been taken all the same, and the tool is seen to work so many ms after that Enter. */
+  worksAfterMs?: number;
   /** Stands there from the start. */
   draft?: string;
   /** A prompt that was taken shows no work: it is over before anybody looks. */
   quick?: boolean;
   /** The tool is killed at our paste or at Enter. */
   killed?: "paste" | "enter";
+  /** The tool is started anew right after our paste, with an empty composer. */
+  relaunched?: boolean;
   /** A menu opens over the composer at our paste. */
   menu?: boolean;
+  /** The tool works on another turn all the while. */
+  busy?: boolean;
 }
 
 /** A tool in memory that takes what stands in its composer at Enter. */
@@ -34,12 +46,19 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   const notes: PromptNote[] = [];
   let draft = options.draft ?? "";
   let taken = false;
+  let life = "one";
   let menu = false;
   let ended = false;
+  let entered = 0;
   let phase: TerminalState["turn"]["phase"] = "ready";
   const state = (): TerminalState => ({
     ...unseen,
-    diagnostics: { ...unseen.diagnostics, process_state: ended ? "tui_down" : "tui_up" },
+    diagnostics: {
+      ...unseen.diagnostics,
+      transport_state: "tmux_up",
+      process_state: ended ? "tui_down" : "tui_up",
+    },
+    stability: { ...unseen.stability, stable: true },
     surface: {
       accepting_input: "yes",
       ready_posture: "yes",
@@ -48,7 +67,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     },
     turn: { phase: draft === "" ? phase : "unknown" },
     ...(menu ? { awaiting_decision: { kind: "selection_menu", question: "May I?", options: [] } } : {}),
-    ...(taken && !options.quick ? { active_reasons: ["status_row"] } : {}),
+    ...(options.busy || (taken && !options.quick) ? { active_reasons: ["status_row"] } : {}),
   });
   const show = () => {
     for (const listener of listeners) listener(state(), { material: true });
@@ -56,7 +75,9 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   const view = {
     state,
     look: async () => state(),
+    glance: () => {},
     draft: () => draft,
+    instanceId: () => life,
     subscribe(listener: (state: TerminalState, change: { material: boolean }) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -67,21 +88,37 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
       show();
     },
   } as unknown as TerminalView;
+  const work = () => {
+    taken = true;
+    show();
+  };
+  const enter = () => {
+    ended ||= options.killed === "enter";
+    const first = entered++ === 0;
+    if (entered <= (options.swallows ?? 0)) {
+      if (first) draft = options.replacedBy ?? `${draft}${options.afterEnter ?? ""}`;
+      if (first && options.worksAfterMs !== undefined) clock.after(options.worksAfterMs, work);
+      return;
+    }
+    taken = draft !== "" && !ended;
+    draft = "";
+  };
   const pane: DispatchDeps["pane"] = {
     async paste(text) {
       draft = `${draft}${options.person ?? ""}${text}${options.after ?? ""}`;
       menu = options.menu ?? false;
+      if (options.relaunched) {
+        draft = "";
+        life = "two";
+      }
       ended = options.killed === "paste";
       show();
     },
     async keys(tokens) {
       for (const token of tokens) {
         pressed.push(token.kind === "key" ? token.name : token.text);
-        if (token.kind === "key" && token.name === "Enter") {
-          ended ||= options.killed === "enter";
-          taken = draft !== "" && !ended;
-        }
-        draft = token.kind === "text" ? `${draft}${token.text}` : "";
+        if (token.kind === "key" && token.name === "Enter") enter();
+        else draft = token.kind === "text" ? `${draft}${token.text}` : "";
         show();
       }
     },
@@ -105,6 +142,11 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     proofs,
     notes,
     draft: () => draft,
+    /** A person takes their own words out again. */
+    clearByHand() {
+      draft = "";
+      show();
+    },
     /** The turn that was noted is over. */
     endTurn() {
       phase = "ready";

@@ -27,6 +27,7 @@ export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): F
     readInput: async () => given.input ?? "",
     readLine: async () => given.input?.split("\n")[0] ?? null,
     interrupted: () => new AbortController().signal,
+    unheard: () => new AbortController().signal,
     ...given,
   };
   return io;

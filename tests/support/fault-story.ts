@@ -100,7 +100,11 @@ function storedRequests(sessionRoot: string): Row[] {
  * What is wrong with the requests of a session whose queue has been drained after at most `crashes` crashes: `sent`
  * against queue.sqlite and against what the agent says it was given. Empty when nothing is.
  */
-export function requestProblems(agent: FaultAgent, sent: readonly Sent[], crashes = 1): string[] {
+export function requestProblems(
+  agent: Pick<FaultAgent, "sessionRoot" | "log">,
+  sent: readonly Sent[],
+  crashes = 1,
+): string[] {
   const rows = storedRequests(agent.sessionRoot).map(toFacts);
   const submitted = agent.log().flatMap((record) => (record.kind === "submitted" ? [record.text] : []));
   const stored = new Set(rows.map((row) => row.requestId));

@@ -1,10 +1,16 @@
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
+import type { FolderWatch } from "../../src/system/watch.ts";
 import type { FakeMail } from "./fake-mailbox.ts";
 import { createMailRootLab } from "./mail-root.ts";
 
-/** Mailboxes below a root of its own on the real file system, in the place of those in memory. */
-export function createFilesystemMail(): FakeMail & Disposable {
-  const lab = createMailRootLab();
+const deaf: FolderWatch = { watchFolder: () => () => {} };
+
+/**
+ * Mailboxes below a root of its own on the real file system, in the place of those in memory. `rings`: mail that comes is
+ * told, at a moment of the file system's choosing; default true.
+ */
+export function createFilesystemMail({ rings = true } = {}): FakeMail & Disposable & { root: string } {
+  const lab = createMailRootLab(rings ? {} : { system: { watch: deaf } });
   const opened = new Map<string, Mailbox>();
   let failure: Error | null = null;
 
@@ -19,6 +25,7 @@ export function createFilesystemMail(): FakeMail & Disposable {
     });
 
   return {
+    root: lab.path,
     open(address) {
       const mailbox = opened.get(address) ?? guarded(lab.mailbox(address.split("@", 1)[0] ?? ""));
       opened.set(address, mailbox);

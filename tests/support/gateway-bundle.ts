@@ -53,6 +53,7 @@ export function createGatewayBundle(
     agent?: FakeAgent;
     start?: boolean;
     token?: string;
+    allowedOrigins?: readonly string[];
     observation?: HttpObservation;
     ledger?: Ledger;
     /** Instead of the mailboxes in memory. */
@@ -191,7 +192,11 @@ export function createGatewayBundle(
       agent,
       stream,
     },
-    gate: { allowsHost: hostRule("127.0.0.1"), allowedOrigins: [], token: options.token ?? null },
+    gate: {
+      allowsHost: hostRule("127.0.0.1"),
+      allowedOrigins: options.allowedOrigins ?? [],
+      token: options.token ?? null,
+    },
     ...(options.observation ? { observation: options.observation } : {}),
     faults: { report: (error) => `fault-${faults.push(error)}` },
   });

@@ -24,7 +24,6 @@ function overListener(fetch: Fetch): HttpSurface {
     fetch,
     host: "127.0.0.1",
     port: 0,
-    maxBodyBytes: 9 * 1024 * 1024,
     clock: createClock(),
   });
   return {

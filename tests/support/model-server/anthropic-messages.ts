@@ -30,6 +30,9 @@ export const anthropicMessages: Protocol = {
       // A prompt after a tool that was refused travels behind the refusal, in the same message.
       toolAnswered: endsInToolResult(messages.at(-1) ?? null),
       toolResults: resultsSincePerson(messages.flatMap(saidIn)),
+      skillTexts: messages
+        .flatMap((message) => blocksOf(message).map((block) => textOf(member(block, "text"))))
+        .filter((text) => text.startsWith(skillNote)),
     };
   },
   sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
@@ -71,17 +74,24 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
     };
   }
   yield event("content_block_stop", { index: 0 });
-  if (speech.command) {
-    const input = { command: speech.command.command, description: "Run a command" };
-    const block = { type: "tool_use", id: mintId("toolu"), name: "Bash", input: {} };
+  const call = callOf(speech);
+  if (call) {
+    const { name, input } = call;
+    const block = { type: "tool_use", id: mintId("toolu"), name, input: {} };
     yield event("content_block_start", { index: 1, content_block: block });
     const delta = { type: "input_json_delta", partial_json: JSON.stringify(input) };
     yield event("content_block_delta", { index: 1, delta });
     yield event("content_block_stop", { index: 1 });
   }
-  const delta = { stop_reason: speech.command ? "tool_use" : "end_turn", stop_sequence: null };
+  const delta = { stop_reason: call ? "tool_use" : "end_turn", stop_sequence: null };
   yield event("message_delta", { delta, usage: { output_tokens: speech.words.length } });
   yield event("message_stop", {});
+}
+
+function callOf({ command, skill }: Speech): { name: string; input: object } | null {
+  if (skill !== null) return { name: "Skill", input: { skill } };
+  if (command === null) return null;
+  return { name: "Bash", input: { command: command.command, description: "Run a command" } };
 }
 
 function message(understood: Understood) {
@@ -139,7 +149,8 @@ function endsInToolResult(message: Json): boolean {
 const isNote = (text: string) => notes.some((note) => text.startsWith(note));
 
 /** What Claude Code itself says in the user's role. */
-const notes = ["<system-reminder>", "[Image: source: "];
+const skillNote = "Base directory for this skill: ";
+const notes = ["<system-reminder>", "[Image: source: ", skillNote];
 
 function purposeOf(path: string, body: Json, newest: string): Purpose {
   if (path.startsWith("/v1/messages/count_tokens")) return "count_tokens";

@@ -29,6 +29,8 @@ export const chatCompletions: Protocol = {
       userTexts,
       toolAnswered: member(messages.at(-1), "role") === "tool",
       toolResults: resultsSincePerson(messages.flatMap(saidIn)),
+      // Its CLI was never seen to hand over a skill: it fetches a program for that from the network first.
+      skillTexts: [],
     };
   },
   sideText: ({ purpose }) => (purpose === "title" ? "Lab session" : null),
@@ -64,14 +66,20 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
   });
   yield frame({ role: "assistant", content: "" });
   for (const { afterMs, text } of speech.words) yield { ...frame({ content: text }, afterMs), word: true };
-  if (speech.command) {
-    const call = { command: speech.command.command, description: "Run a command" };
-    const made = { name: "bash", arguments: JSON.stringify(call) };
+  const called = callOf(speech);
+  if (called) {
+    const made = { name: called.name, arguments: JSON.stringify(called.input) };
     yield frame({ tool_calls: [{ index: 0, id: mintId("call"), type: "function", function: made }] });
   }
-  yield frame({}, 0, speech.command ? "tool_calls" : "stop");
+  yield frame({}, 0, called ? "tool_calls" : "stop");
   yield { afterMs: 0, text: eventFrame({ ...base, choices: [], usage: usageOf(speech) }) };
   yield { afterMs: 0, text: "data: [DONE]\n\n" };
+}
+
+function callOf({ command, skill }: Speech): { name: string; input: object } | null {
+  if (skill !== null) return { name: "skill", input: { name: skill } };
+  if (command === null) return null;
+  return { name: "bash", input: { command: command.command, description: "Run a command" } };
 }
 
 function usageOf(speech: Speech) {

@@ -20,6 +20,7 @@ export const gemini: Protocol = {
   understand({ path, body }) {
     const contents = items(member(body, "contents")).filter((content) => member(content, "role") === "user");
     const userTexts = contents.flatMap(personTexts);
+    const said = contents.flatMap(saidIn);
     return {
       purpose: purposeOf(path, body, userTexts.at(-1) ?? ""),
       model: /models\/([^:?]+)/.exec(path)?.[1] ?? "",
@@ -27,7 +28,8 @@ export const gemini: Protocol = {
       headless: null,
       userTexts,
       toolAnswered: partsOf(contents.at(-1)).some((part) => member(part, "functionResponse") !== undefined),
-      toolResults: resultsSincePerson(contents.flatMap(saidIn)),
+      toolResults: resultsSincePerson(said),
+      skillTexts: said.map(({ text }) => text).filter((text) => text.startsWith("<activated_skill ")),
     };
   },
   sideText: ({ purpose }) => (purpose === "router" ? routerAnswer : null),
@@ -70,6 +72,9 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
   if (speech.command) {
     const args = { command: speech.command.command, description: "Run a command" };
     yield frame([{ functionCall: { name: "run_shell_command", args } }]);
+  }
+  if (speech.skill !== null) {
+    yield frame([{ functionCall: { name: "activate_skill", args: { name: speech.skill } } }]);
   }
   yield frame([{ text: "" }], 0, "STOP");
 }

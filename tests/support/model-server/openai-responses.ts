@@ -29,6 +29,7 @@ export const openaiResponses: Protocol = {
       userTexts,
       toolAnswered: isToolResult(input.at(-1)),
       toolResults: resultsSincePerson(input.flatMap(saidIn)),
+      skillTexts: input.flatMap(textsOf).filter((text) => text.startsWith(skillNote)),
     };
   },
   sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
@@ -126,10 +127,12 @@ function usageOf(speech: Speech) {
   };
 }
 
+function textsOf(item: Json): string[] {
+  return items(member(item, "content")).map((part) => textOf(member(part, "text")));
+}
+
 function personTexts(item: Json): string[] {
-  return items(member(item, "content"))
-    .map((part) => textOf(member(part, "text")))
-    .filter((text) => text !== "" && !isNote(text));
+  return textsOf(item).filter((text) => text !== "" && !isNote(text));
 }
 
 const isToolResult = (item: Json | undefined) => textOf(member(item, "type")).endsWith("_call_output");
@@ -140,10 +143,11 @@ function saidIn(item: Json): Said[] {
   return personTexts(item).map((text) => ({ by: "person", text }));
 }
 
-/** Codex tells the model about its surroundings in the user's role. */
-function isNote(text: string): boolean {
-  return text.startsWith("<environment_context>") || text.startsWith("# AGENTS.md instructions");
-}
+/** A skill that a prompt names as `$name`. */
+const skillNote = "<skill>\n";
+/** Codex tells the model about its surroundings, and hands it skills, in the user's role. */
+const notes = ["<environment_context>", "# AGENTS.md instructions", skillNote];
+const isNote = (text: string) => notes.some((note) => text.startsWith(note));
 
 function purposeOf(body: Json, newest: string): Purpose {
   if (newest.includes("CONTEXT CHECKPOINT COMPACTION")) return "compaction";

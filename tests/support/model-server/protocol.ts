@@ -19,6 +19,8 @@ export interface Understood {
   toolAnswered: boolean;
   /** What tools gave since the newest user text, oldest first. */
   toolResults: readonly string[];
+  /** Skills as the CLI handed them to the model after a person or the model asked for one, oldest first. */
+  skillTexts: readonly string[];
 }
 
 /** A piece of a conversation that is not the model's own. */

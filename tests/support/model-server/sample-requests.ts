@@ -14,6 +14,8 @@ interface Ask {
   /** What stands at the end of a whole stream. */
   lastMark: string;
   toolMark: string;
+  /** How the client has a skill opened by the model, and how its text comes; null where that was never seen. */
+  skill: { callMark: string | null; body: (text: string) => object } | null;
 }
 
 /** One sample client per protocol. */
@@ -44,6 +46,22 @@ export const asks: readonly Ask[] = [
         .join(""),
     lastMark: "message_stop",
     toolMark: '"tool_use"',
+    skill: {
+      callMark: '"Skill"',
+      body: (text) => ({
+        tools: [{ name: "Skill" }],
+        messages: [
+          { role: "user", content: [{ type: "text", text: "hello" }] },
+          {
+            role: "user",
+            content: [
+              { type: "tool_result", tool_use_id: "t", content: "Launching skill: s" },
+              { type: "text", text: `Base directory for this skill: /s\n\n${text}` },
+            ],
+          },
+        ],
+      }),
+    },
   },
   {
     protocol: "openai_responses",
@@ -67,6 +85,16 @@ export const asks: readonly Ask[] = [
         .join(""),
     lastMark: "response.completed",
     toolMark: '"exec_command"',
+    skill: {
+      callMark: null,
+      body: (text) => ({
+        tools: [{ name: "exec_command" }],
+        input: ["hello", `<skill>\n<name>s</name>\n${text}</skill>`].map((said) => ({
+          role: "user",
+          content: [{ type: "input_text", text: said }],
+        })),
+      }),
+    },
   },
   {
     protocol: "gemini",
@@ -86,6 +114,18 @@ export const asks: readonly Ask[] = [
         .join(""),
     lastMark: '"finishReason":"STOP"',
     toolMark: '"functionCall"',
+    skill: {
+      callMark: '"activate_skill"',
+      body: (text) => {
+        const response = { output: `<activated_skill name="s">${text}` };
+        return {
+          contents: [
+            { role: "user", parts: [{ text: "hello" }] },
+            { role: "user", parts: [{ functionResponse: { name: "activate_skill", response } }] },
+          ],
+        };
+      },
+    },
   },
   {
     protocol: "chat_completions",
@@ -106,6 +146,7 @@ export const asks: readonly Ask[] = [
         .join(""),
     lastMark: "data: [DONE]",
     toolMark: '"tool_calls":[',
+    skill: null,
   },
 ];
 

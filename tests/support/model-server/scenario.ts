@@ -23,6 +23,8 @@ export interface Speech {
   /** The connection breaks after this many words; null speaks to the end. */
   cutAfterWords: number | null;
   command: ShellCommand | null;
+  /** The skill that it has the CLI open, by its name; for a CLI that gives the model a tool for that. */
+  skill: string | null;
 }
 
 export interface ShellCommand {
@@ -51,7 +53,7 @@ export function planReply(newestUserText: string, toolAnswered: boolean): Reply 
 
 /** A reply of one piece without delay, as side requests want it. */
 export function sayAtOnce(text: string): Speech {
-  return { kind: "speech", words: [{ afterMs: 0, text }], cutAfterWords: null, command: null };
+  return { kind: "speech", words: [{ afterMs: 0, text }], cutAfterWords: null, command: null, skill: null };
 }
 
 /** The whole text of a reply, as the last event of some protocols repeats it. */
@@ -65,7 +67,7 @@ function speak(plan: { count: number; overMs: number; silentMs?: number }): Spee
     afterMs: index === 0 ? (plan.silentMs ?? gapMs) : gapMs,
     text: `${index === 0 ? "" : " "}${wordAt(index)}`,
   }));
-  return { kind: "speech", words, cutAfterWords: null, command: null };
+  return { kind: "speech", words, cutAfterWords: null, command: null, skill: null };
 }
 
 function shellCommand(sleeps: boolean, escalate: boolean): ShellCommand {

@@ -21,7 +21,11 @@ export interface ModelServer extends Pick<Records, "received" | "next">, AsyncDi
 const protocols: readonly Protocol[] = [anthropicMessages, openaiResponses, gemini, chatCompletions];
 
 /** A part that the model plays instead of the directives; null leaves a prompt to them. Must not throw. */
-export type Part = (turn: { prompt: string; toolResults: readonly string[] }) => Reply | null;
+export type Part = (turn: {
+  prompt: string;
+  toolResults: readonly string[];
+  skillTexts: readonly string[];
+}) => Reply | null;
 
 /** `pace` multiplies all pauses of the script; 0 speaks at once. Default 1. */
 export function startModelServer(options: { pace?: number; part?: Part } = {}): ModelServer {
@@ -88,9 +92,9 @@ function replyTo(protocol: Protocol, understood: Understood, part: Part): Reply 
   const side = protocol.sideText(understood);
   if (side !== null) return sayAtOnce(side);
   if (understood.purpose !== "turn") return sayAtOnce("A short account of the conversation so far.");
-  const { toolResults, toolAnswered } = understood;
+  const { toolResults, toolAnswered, skillTexts } = understood;
   const prompt = understood.userTexts.at(-1) ?? "";
-  return part({ prompt, toolResults }) ?? planReply(prompt, toolAnswered);
+  return part({ prompt, toolResults, skillTexts }) ?? planReply(prompt, toolAnswered);
 }
 
 function toRecord(

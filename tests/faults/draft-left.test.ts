@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { createFaultLab, type FaultAgent, type FaultLab } from "../support/fault-lab.ts";
 import { drained, requestProblems, type Sent, send } from "../support/fault-story.ts";
+import { faultTest } from "../support/fault-table.ts";
 import { until } from "../support/until.ts";
 
 let lab: FaultLab;
@@ -35,54 +36,80 @@ async function recordOf(client: GatewayClient, one: Sent | undefined) {
 }
 
 describe("a gateway that died between typing and Enter", () => {
-  test("its draft is taken back by the next one, which says so, and the queue goes on", async () => {
-    const { agent, sent } = await leftWithDraft("alone");
-    await using gateway = await agent.serve();
-    const { client } = gateway;
-    if (!client) throw new Error(await gateway.complaints);
-    expect(await drained(client, agent)).toBeNull();
-    expect(await recordOf(client, sent[0])).toMatchObject({
-      state: "failed",
-      result_json: { outcome: "unknown" },
-      evidence: expect.arrayContaining([
-        expect.objectContaining({
-          step: "settled",
-          proof: "its text stood unsent in the composer and was cleared",
-        }),
-      ]),
-    });
-    expect(submitted(agent)).toEqual(["next\nFAST"]);
-    await gateway.stop();
-    expect(requestProblems(agent, sent)).toEqual([]);
-  }, 30_000);
+  const alone = {
+    area: "processes",
+    fault: "A gateway dies between typing a prompt and Enter",
+    outcome: "the text is never sent; the composer is cleared of it",
+    seen: "`failed` with `outcome: unknown` and the proof that its text stood unsent",
+    recovery: "the next gateway clears it and goes on with the queue",
+  } as const;
 
-  test("a draft that a person went on with is left alone, and nothing is typed into it", async () => {
-    const { agent, sent } = await leftWithDraft("shared");
-    const pane = agent.manifest.tmux.primary_pane_id ?? "";
-    await lab.tmux.run("send-keys", "-t", pane, "-l", "--", " and mine");
-    await until("the person's words", async () => (await agent.screen()).includes("and mine"));
-    await using gateway = await agent.serve();
-    const { client } = gateway;
-    if (!client) throw new Error(await gateway.complaints);
-    const waiting = await until("the reason of the wait", async () => {
-      const reply = await client.call("status", {});
-      return reply.kind === "ok" && reply.body.waiting;
-    });
-    expect(waiting).toMatchObject({
-      reason: "not_ready",
-      detail: expect.stringContaining("editing_input=yes"),
-    });
-    expect(await recordOf(client, sent[0])).toMatchObject({
-      state: "failed",
-      error_detail: expect.stringContaining("another draft stands in the composer and was left alone"),
-    });
-    expect(await agent.screen()).toContain("and mine");
-    expect(submitted(agent)).toEqual([]);
+  faultTest(
+    "its draft is taken back by the next one, which says so, and the queue goes on",
+    alone,
+    async () => {
+      const { agent, sent } = await leftWithDraft("alone");
+      await using gateway = await agent.serve();
+      const { client } = gateway;
+      if (!client) throw new Error(await gateway.complaints);
+      expect(await drained(client, agent)).toBeNull();
+      expect(await recordOf(client, sent[0])).toMatchObject({
+        state: "failed",
+        result_json: { outcome: "unknown" },
+        evidence: expect.arrayContaining([
+          expect.objectContaining({
+            step: "settled",
+            proof: "its text stood unsent in the composer and was cleared",
+          }),
+        ]),
+      });
+      expect(submitted(agent)).toEqual(["next\nFAST"]);
+      await gateway.stop();
+      expect(requestProblems(agent, sent)).toEqual([]);
+    },
+    30_000,
+  );
 
-    await lab.tmux.run("send-keys", "-t", pane, "C-u");
-    expect(await drained(client, agent)).toBeNull();
-    expect(submitted(agent)).toEqual(["next\nFAST"]);
-    await gateway.stop();
-    expect(requestProblems(agent, sent)).toEqual([]);
-  }, 30_000);
+  const shared = {
+    area: "processes",
+    fault: "A gateway dies between typing and Enter, and a person goes on with that text",
+    outcome: "the draft is left alone and nothing is typed into it",
+    seen: "the queue waits and says `editing_input=yes`",
+    recovery: "the person sends or clears the draft; the queue goes on",
+  } as const;
+
+  faultTest(
+    "a draft that a person went on with is left alone, and nothing is typed into it",
+    shared,
+    async () => {
+      const { agent, sent } = await leftWithDraft("shared");
+      const pane = agent.manifest.tmux.primary_pane_id ?? "";
+      await lab.tmux.run("send-keys", "-t", pane, "-l", "--", " and mine");
+      await until("the person's words", async () => (await agent.screen()).includes("and mine"));
+      await using gateway = await agent.serve();
+      const { client } = gateway;
+      if (!client) throw new Error(await gateway.complaints);
+      const waiting = await until("the reason of the wait", async () => {
+        const reply = await client.call("status", {});
+        return reply.kind === "ok" && reply.body.waiting;
+      });
+      expect(waiting).toMatchObject({
+        reason: "not_ready",
+        detail: expect.stringContaining("editing_input=yes"),
+      });
+      expect(await recordOf(client, sent[0])).toMatchObject({
+        state: "failed",
+        error_detail: expect.stringContaining("another draft stands in the composer and was left alone"),
+      });
+      expect(await agent.screen()).toContain("and mine");
+      expect(submitted(agent)).toEqual([]);
+
+      await lab.tmux.run("send-keys", "-t", pane, "C-u");
+      expect(await drained(client, agent)).toBeNull();
+      expect(submitted(agent)).toEqual(["next\nFAST"]);
+      await gateway.stop();
+      expect(requestProblems(agent, sent)).toEqual([]);
+    },
+    30_000,
+  );
 });

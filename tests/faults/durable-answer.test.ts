@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createFaultLab, type FaultLab } from "../support/fault-lab.ts";
+import { faultTest } from "../support/fault-table.ts";
 
 const entry = join(import.meta.dir, "../support/faulty-gateway.ts");
 const systemCalls = "trace=fsync,fdatasync,pwrite64,write,writev,sendto,sendmsg";
@@ -40,23 +41,37 @@ function beforeEachAnswer(all: readonly Act[]): Act[][] {
 }
 
 describe("a 202", () => {
-  test("leaves only after its row was written to the log and the log was synced", async () => {
-    const agent = await lab.launch("worker");
-    const out = join(lab.tmux.folder, "strace");
-    await using gateway = await agent.serve({
-      command: ["strace", "-f", "-y", "-s", "32", "-e", systemCalls, "-o", out, process.execPath, entry],
-    });
-    const { client } = gateway;
-    if (!client) throw new Error(await gateway.complaints);
-    const already = acts(readFileSync(out, "utf8")).length;
-    for (const prompt of ["SLOW 60000", "second", "third"]) {
-      const reply = await client.call("submitRequest", {
-        body: { kind: "submit_prompt", payload: { prompt } },
+  const row = {
+    area: "machine",
+    fault: "The power fails right after a 202",
+    outcome:
+      "the request is on disk: its row is written and synced before the answer leaves, as the system calls show",
+    seen: "the request, after the next start",
+    recovery: "by itself",
+  } as const;
+
+  faultTest(
+    "leaves only after its row was written to the log and the log was synced",
+    row,
+    async () => {
+      const agent = await lab.launch("worker");
+      const out = join(lab.tmux.folder, "strace");
+      await using gateway = await agent.serve({
+        command: ["strace", "-f", "-y", "-s", "32", "-e", systemCalls, "-o", out, process.execPath, entry],
       });
-      expect(reply.kind).toBe("ok");
-    }
-    await gateway.stop();
-    const seen = beforeEachAnswer(acts(readFileSync(out, "utf8")).slice(already));
-    expect(seen).toEqual(Array(3).fill(["wal written", "wal synced", "202 sent"]));
-  }, 60_000);
+      const { client } = gateway;
+      if (!client) throw new Error(await gateway.complaints);
+      const already = acts(readFileSync(out, "utf8")).length;
+      for (const prompt of ["SLOW 60000", "second", "third"]) {
+        const reply = await client.call("submitRequest", {
+          body: { kind: "submit_prompt", payload: { prompt } },
+        });
+        expect(reply.kind).toBe("ok");
+      }
+      await gateway.stop();
+      const seen = beforeEachAnswer(acts(readFileSync(out, "utf8")).slice(already));
+      expect(seen).toEqual(Array(3).fill(["wal written", "wal synced", "202 sent"]));
+    },
+    60_000,
+  );
 });

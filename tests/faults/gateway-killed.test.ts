@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DemoLogRecord } from "../../src/services/demo/log.ts";
@@ -14,6 +14,7 @@ import {
   send,
   tellStory,
 } from "../support/fault-story.ts";
+import { faultTest } from "../support/fault-table.ts";
 
 /** Agents that live at once; most of a run is waiting for a terminal to hold still. */
 const lanes = 4;
@@ -80,27 +81,40 @@ function moments(labels: Map<string, number>): Moment[] {
 }
 
 describe("a gateway that is killed", () => {
-  test("loses, repeats and half-believes nothing, whatever step it dies at", async () => {
-    const whole = await life("whole");
-    expect(whole.problems).toEqual([]);
-    const plan = moments(whole.labels);
-    const pending = [...plan.entries()];
-    const found: string[] = [];
-    const missed: string[] = [];
-    const work = async () => {
-      for (let next = pending.shift(); next; next = pending.shift()) {
-        const [index, moment] = next;
-        const { problems, killed } = await life(`agent-${index}`, moment);
-        const where = `${moment.when} ${moment.label} ${moment.nth}`;
-        if (!killed) missed.push(where);
-        found.push(...problems.map((problem) => `killed ${where}: ${problem}`));
-      }
-    };
-    await Promise.all(Array.from({ length: lanes }, work));
-    console.log(`${plan.length} moments of ${whole.labels.size} steps, ${missed.length} not reached`);
-    expect(found).toEqual([]);
-    // How often a status or a line of log is written varies; that every step is reached does not.
-    expect(missed.filter((where) => where.endsWith(" 1"))).toEqual([]);
-    expect(missed.length).toBeLessThan(plan.length / 10);
-  }, 240_000);
+  const row = {
+    area: "processes",
+    fault: "A gateway is killed before or after any step of its work",
+    outcome: "every request answered 202 is kept; none runs twice; the agent lives on",
+    seen: "a request caught in the middle is `failed` with `outcome: unknown` and what was seen of it",
+    recovery: "the next gateway on the session settles that request and works off the queue",
+  } as const;
+
+  faultTest(
+    "loses, repeats and half-believes nothing, whatever step it dies at",
+    row,
+    async () => {
+      const whole = await life("whole");
+      expect(whole.problems).toEqual([]);
+      const plan = moments(whole.labels);
+      const pending = [...plan.entries()];
+      const found: string[] = [];
+      const missed: string[] = [];
+      const work = async () => {
+        for (let next = pending.shift(); next; next = pending.shift()) {
+          const [index, moment] = next;
+          const { problems, killed } = await life(`agent-${index}`, moment);
+          const where = `${moment.when} ${moment.label} ${moment.nth}`;
+          if (!killed) missed.push(where);
+          found.push(...problems.map((problem) => `killed ${where}: ${problem}`));
+        }
+      };
+      await Promise.all(Array.from({ length: lanes }, work));
+      console.log(`${plan.length} moments of ${whole.labels.size} steps, ${missed.length} not reached`);
+      expect(found).toEqual([]);
+      // How often a status or a line of log is written varies; that every step is reached does not.
+      expect(missed.filter((where) => where.endsWith(" 1"))).toEqual([]);
+      expect(missed.length).toBeLessThan(plan.length / 10);
+    },
+    240_000,
+  );
 });

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { findAgent } from "../../src/services/sessions/find.ts";
 import { createFaultLab, type FaultLab } from "../support/fault-lab.ts";
 import { countLabels, faultEnvironment, type Moment } from "../support/fault-steps.ts";
 import { fileProblems, temporaries } from "../support/fault-story.ts";
+import { faultTest } from "../support/fault-table.ts";
 
 const entry = join(import.meta.dir, "../support/faulty-launch.ts");
 const lanes = 3;
@@ -79,41 +80,70 @@ async function atEach(
 }
 
 describe("a launch or a stop that is killed", () => {
-  test("leaves nothing that keeps the name from being launched, found and stopped", async () => {
-    const whole = await run("launch", "whole");
-    expect(whole.exitCode).toBe(0);
-    const plan = moments(whole.labels());
-    expect(plan.map((moment) => moment.label)).toContain("launch.session");
-    // Shared folders of the registry are made by the first launch only.
-    const reached = plan.filter(({ label }) => label !== "file:registry-folder");
-    const found = await atEach(reached, async (name, moment, where) => {
-      const killed = await run("launch", name, moment);
-      return [...(killed.exitCode === null ? [] : [`${where}: not reached`]), ...(await usable(name, where))];
-    });
-    console.log(`${reached.length} moments of a launch`);
-    expect(found).toEqual([]);
-  }, 120_000);
+  const launchRow = {
+    area: "processes",
+    fault: "A launch is killed before or after any of its steps",
+    outcome: "nothing keeps the name from being launched, found and stopped",
+    seen: "no agent, or a whole one",
+    recovery: "the same launch again",
+  } as const;
 
-  test("is finished by the next stop", async () => {
-    expect((await run("launch", "ended")).exitCode).toBe(0);
-    const whole = await run("stop", "ended");
-    expect(whole.exitCode).toBe(0);
-    const plan = moments(whole.labels());
-    expect(plan.map((moment) => moment.label)).toContain("stop.session");
-    const found = await atEach(plan, async (index, moment, where) => {
-      const name = `stopped-${index}`;
-      expect((await run("launch", name)).exitCode).toBe(0);
-      const { manifest } = findAgent(lab.world, { agentName: name });
-      const killed = await run("stop", name, moment);
-      if (killed.exitCode !== null) return [`${where}: not reached`];
-      const stop = await run("stop", name);
-      const problems = stop.exitCode === 0 ? [] : [`${where}: cannot be stopped again: ${stop.stderr}`];
-      if (await lab.tmux.tmux.hasSession(manifest.tmux_session_name)) {
-        problems.push(`${where}: its session lives on`);
-      }
-      return [...problems, ...(await usable(name, where))];
-    });
-    console.log(`${plan.length} moments of a stop`);
-    expect(found).toEqual([]);
-  }, 60_000);
+  faultTest(
+    "leaves nothing that keeps the name from being launched, found and stopped",
+    launchRow,
+    async () => {
+      const whole = await run("launch", "whole");
+      expect(whole.exitCode).toBe(0);
+      const plan = moments(whole.labels());
+      expect(plan.map((moment) => moment.label)).toContain("launch.session");
+      // Shared folders of the registry are made by the first launch only.
+      const reached = plan.filter(({ label }) => label !== "file:registry-folder");
+      const found = await atEach(reached, async (name, moment, where) => {
+        const killed = await run("launch", name, moment);
+        return [
+          ...(killed.exitCode === null ? [] : [`${where}: not reached`]),
+          ...(await usable(name, where)),
+        ];
+      });
+      console.log(`${reached.length} moments of a launch`);
+      expect(found).toEqual([]);
+    },
+    120_000,
+  );
+
+  const stopRow = {
+    area: "processes",
+    fault: "A stop is killed before or after any of its steps",
+    outcome: "nothing is left of the agent that could not be ended",
+    seen: "the agent, until it is stopped",
+    recovery: "the next stop finishes it",
+  } as const;
+
+  faultTest(
+    "is finished by the next stop",
+    stopRow,
+    async () => {
+      expect((await run("launch", "ended")).exitCode).toBe(0);
+      const whole = await run("stop", "ended");
+      expect(whole.exitCode).toBe(0);
+      const plan = moments(whole.labels());
+      expect(plan.map((moment) => moment.label)).toContain("stop.session");
+      const found = await atEach(plan, async (index, moment, where) => {
+        const name = `stopped-${index}`;
+        expect((await run("launch", name)).exitCode).toBe(0);
+        const { manifest } = findAgent(lab.world, { agentName: name });
+        const killed = await run("stop", name, moment);
+        if (killed.exitCode !== null) return [`${where}: not reached`];
+        const stop = await run("stop", name);
+        const problems = stop.exitCode === 0 ? [] : [`${where}: cannot be stopped again: ${stop.stderr}`];
+        if (await lab.tmux.tmux.hasSession(manifest.tmux_session_name)) {
+          problems.push(`${where}: its session lives on`);
+        }
+        return [...problems, ...(await usable(name, where))];
+      });
+      console.log(`${plan.length} moments of a stop`);
+      expect(found).toEqual([]);
+    },
+    60_000,
+  );
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import {
   cpSync,
   existsSync,
@@ -21,6 +21,7 @@ import {
 import type { MailQuery } from "../../src/services/mail/mailbox.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { countLabels, faultEnvironment, type Moment } from "../support/fault-steps.ts";
+import { faultTest } from "../support/fault-table.ts";
 import { mailRootDeps } from "../support/mail-root.ts";
 
 const entry = join(import.meta.dir, "../support/faulty-mailbox.ts");
@@ -197,9 +198,17 @@ async function inLanes<T>(items: readonly T[], work: (item: T, index: number) =>
 }
 
 describe("whoever is killed at a mailbox", () => {
-  test.each(acts)(
-    "while it does $act leaves it as if the act had happened, or had not",
-    async ({ act, commit, seen }) => {
+  const row = {
+    area: "mail",
+    fault: "Whoever acts on a mailbox is killed before or after any step of the act",
+    outcome: "the act stands whole, or not at all, and the commit decides which; mail goes on between all",
+    seen: "the mailbox as before the act, or as after it",
+    recovery: "by itself: the next one to open the mailbox finishes or undoes what was half done",
+  } as const;
+
+  for (const { act, commit, seen } of acts) {
+    const name = `while it does ${act} leaves it as if the act had happened, or had not`;
+    const holds = async () => {
       const copy = (name: string) => {
         const path = join(folder, `${act}-${name}`);
         cpSync(template, path, { recursive: true, verbatimSymlinks: true });
@@ -236,28 +245,43 @@ describe("whoever is killed at a mailbox", () => {
       });
       console.log(`${act}: ${moments.length} moments`);
       expect(found).toEqual([]);
+    };
+    faultTest(name, row, holds, 180_000);
+  }
+
+  const initRow = {
+    area: "mail",
+    fault: "The making of a mailbox root is killed before or after any of its steps",
+    outcome: "no half of a root is taken for a whole one",
+    seen: "no root yet",
+    recovery: "the next one to make it makes it whole",
+  } as const;
+
+  faultTest(
+    "while a root is made leaves nothing that keeps it from being made",
+    initRow,
+    async () => {
+      const whole = await run("init", join(folder, "init"));
+      expect(whole.done).toBe(true);
+      const moments = momentsOf(whole.passed);
+      const found: string[] = [];
+      await inLanes(moments, async (kill, index) => {
+        const where = `${kill.when} ${kill.label} ${kill.nth}`;
+        const path = join(folder, `init-${index}`);
+        if (!(await run("init", path, kill)).killed) found.push(`${where}: not reached`);
+        const deps = mailRootDeps();
+        const half = mailRootStatus(deps, path);
+        const made = initMailRoot(deps, path);
+        if (!made.bootstrapped || made.registration_counts.active !== 1)
+          found.push(`${where}: ${made.error}`);
+        if (half.bootstrapped && half.registration_counts.active !== 1)
+          found.push(`${where}: half of a root`);
+      });
+      console.log(`init: ${moments.length} moments`);
+      expect(found).toEqual([]);
     },
     60_000,
   );
-
-  test("while a root is made leaves nothing that keeps it from being made", async () => {
-    const whole = await run("init", join(folder, "init"));
-    expect(whole.done).toBe(true);
-    const moments = momentsOf(whole.passed);
-    const found: string[] = [];
-    await inLanes(moments, async (kill, index) => {
-      const where = `${kill.when} ${kill.label} ${kill.nth}`;
-      const path = join(folder, `init-${index}`);
-      if (!(await run("init", path, kill)).killed) found.push(`${where}: not reached`);
-      const deps = mailRootDeps();
-      const half = mailRootStatus(deps, path);
-      const made = initMailRoot(deps, path);
-      if (!made.bootstrapped || made.registration_counts.active !== 1) found.push(`${where}: ${made.error}`);
-      if (half.bootstrapped && half.registration_counts.active !== 1) found.push(`${where}: half of a root`);
-    });
-    console.log(`init: ${moments.length} moments`);
-    expect(found).toEqual([]);
-  }, 60_000);
 });
 
 function difference(want: readonly string[], got: readonly string[]): string {

@@ -1,7 +1,8 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Mail } from "../../src/services/mail/mailbox.ts";
+import { faultTest } from "../support/fault-table.ts";
 import { createMailRootLab } from "../support/mail-root.ts";
 import { createScratch } from "../support/scratch.ts";
 
@@ -38,20 +39,42 @@ async function correspond(path: string, seed: number): Promise<{ told: Told[]; c
   return { told: lines.map((line) => JSON.parse(line) as Told), complaint };
 }
 
-test("processes that begin a root and a mailbox at once all find it begun", async () => {
-  using scratch = createScratch();
-  for (const attempt of ["one", "two", "three"]) {
-    const path = scratch.path(attempt);
-    const beginMs = String(Date.now() + 700);
-    const all = await Promise.all(Array.from({ length: 5 }, () => run(beginner, path, beginMs)));
-    expect(all).toEqual(all.map(() => ({ said: "done\n", complaint: "" })));
-    const [day = ""] = readdirSync(join(path, "messages"));
-    expect(readdirSync(join(path, "messages", day))).toHaveLength(5);
-  }
-}, 30_000);
+const beginRow = {
+  area: "mail",
+  fault: "Several processes begin the same mailbox root at once",
+  outcome: "one root, and the mail of all of them in it",
+  seen: "nothing",
+  recovery: "none is needed",
+} as const;
 
-test(
+faultTest(
+  "processes that begin a root and a mailbox at once all find it begun",
+  beginRow,
+  async () => {
+    using scratch = createScratch();
+    for (const attempt of ["one", "two", "three"]) {
+      const path = scratch.path(attempt);
+      const beginMs = String(Date.now() + 700);
+      const all = await Promise.all(Array.from({ length: 5 }, () => run(beginner, path, beginMs)));
+      expect(all).toEqual(all.map(() => ({ said: "done\n", complaint: "" })));
+      const [day = ""] = readdirSync(join(path, "messages"));
+      expect(readdirSync(join(path, "messages", day))).toHaveLength(5);
+    }
+  },
+  30_000,
+);
+
+const raceRow = {
+  area: "mail",
+  fault: "Two processes write, read and archive among the same mailboxes at once",
+  outcome: "no message is lost and none doubled; each is archived once",
+  seen: "nothing",
+  recovery: "none is needed",
+} as const;
+
+faultTest(
   "two processes that write among 12 mailboxes at once lose and double nothing",
+  raceRow,
   async () => {
     using lab = createMailRootLab();
     const mailboxes = Array.from({ length: 12 }, (_, index) => lab.mailbox(`agent${index}`));

@@ -1,8 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import type { TurnProcess, TurnResult } from "../../src/protocol/turn-files.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { randomFrom } from "../support/fault-load.ts";
+import { faultTest } from "../support/fault-table.ts";
 import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
 import { randomMoment } from "../support/random-moment.ts";
 import { until } from "../support/until.ts";
@@ -57,8 +58,19 @@ async function providersAlive(agent: HeadlessAgentLab): Promise<string[]> {
   return stdout.split("\n").filter((line) => line.includes(folder) && line.includes("--headless"));
 }
 
-test(
+const row = {
+  area: "processes",
+  fault:
+    "Turns without a terminal lose their gateway, their bridge or both, or are interrupted, at random moments",
+  outcome:
+    "each turn has exactly one final state, which never changes; none runs twice; no tool is left alive",
+  seen: "`completed`, `failed` or `interrupted` in the turn and in its request alike",
+  recovery: "the next gateway finds a turn that still runs, and settles one whose bridge died",
+} as const;
+
+faultTest(
   `of ${turns} turns each has exactly one final state and none runs twice, whatever is killed (seed ${seed})`,
+  row,
   async () => {
     await using agent = await launchHeadless({
       name: "target",

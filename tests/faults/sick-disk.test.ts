@@ -1,0 +1,183 @@
+import { describe, expect } from "bun:test";
+import { faultTest } from "../support/fault-table.ts";
+import { launchSick, type SickAgent } from "../support/sick-agent.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
+
+const fullDisk = expect.stringContaining("the disk is full; make room and try again");
+const roomy = 8 * 2 ** 20;
+
+const ask = { to: ["worker@svc.localhost"], subject: "s", body_content: "b", schema_version: 1 };
+
+/** Accepts a prompt, and sees it delivered. */
+async function works(agent: SickAgent, prompt: string): Promise<void> {
+  const accepted = await agent.prompt(prompt);
+  expect(accepted).toMatchObject({ status: 202 });
+  expect(await agent.ended(accepted.body["request_id"])).toMatchObject({ state: "completed" });
+}
+
+describe("a disk that is full", () => {
+  const row = {
+    area: "machine",
+    fault: "The disk runs full under a gateway and its mailbox",
+    outcome:
+      "nothing is accepted that is not on disk; what was accepted before is kept; nothing is sent twice",
+    seen: "prompts and interrupts: 503, mail: 502, both with `the disk is full; make room and try again`; reads answer as before",
+    recovery: "room: the same process accepts again, and writes the events it held back",
+  } as const;
+
+  faultTest(
+    "refuses with a clear word and serves again without a restart",
+    row,
+    async () => {
+      await using disk = mountSmallDisk({ bytes: roomy });
+      await using agent = await launchSick({
+        stateHome: disk.path,
+        flags: ["--mailbox-root", `${disk.path}/mail`],
+      });
+      await works(agent, "before\nFAST");
+      const before = agent.gatewayPid();
+      expect((await agent.ask("/v1/mail/send", ask)).status).toBe(200);
+      await works(agent, "keeps the agent busy\nSLOW 600000");
+      const waiting = await agent.prompt("waits\nFAST");
+      expect(waiting.status).toBe(202);
+      disk.fill();
+
+      for (let nth = 1; nth <= 3; nth++) {
+        const answer = await agent.prompt(`refused ${nth}\nFAST`);
+        expect(answer).toMatchObject({ status: 503, body: { detail: fullDisk } });
+        expect(JSON.stringify(answer.body)).not.toContain(disk.path);
+      }
+      expect(await agent.ask("/v1/requests", { kind: "interrupt" })).toMatchObject({
+        status: 503,
+        body: { detail: fullDisk },
+      });
+      expect(await agent.ask("/v1/mail/send", ask)).toMatchObject({
+        status: 502,
+        body: { detail: fullDisk },
+      });
+      expect(await agent.ask("/v1/status")).toMatchObject({
+        status: 200,
+        body: { request_admission: "open" },
+      });
+      const told = await agent.mgr("prompt", "--prompt", "by hand");
+      expect(told).toMatchObject({ exitCode: 1, stderr: fullDisk });
+
+      disk.free();
+      expect((await agent.ask("/v1/requests", { kind: "interrupt" })).status).toBe(202);
+      expect(await agent.ended(waiting.body["request_id"])).toMatchObject({ state: "completed" });
+      await works(agent, "after\nFAST");
+      expect((await agent.ask("/v1/mail/send", ask)).status).toBe(200);
+      const list = await agent.ask("/v1/mail/list", { schema_version: 1, box: "inbox" });
+      expect(list.body["message_count"]).toBe(2);
+      expect(agent.gatewayPid()).toBe(before);
+      expect(agent.heard()).toEqual([
+        "before\nFAST",
+        "keeps the agent busy\nSLOW 600000",
+        "waits\nFAST",
+        "after\nFAST",
+      ]);
+      const seqs = agent.events().map((event) => event.seq);
+      expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+    },
+    60_000,
+  );
+
+  const startRow = {
+    area: "machine",
+    fault: "A gateway is started, or an agent launched, on a full disk",
+    outcome: "no half of a gateway or an agent is left; the queue is as it was",
+    seen: "exit 1 with `the disk is full; make room and try again`",
+    recovery: "room, and the same command again",
+  } as const;
+
+  faultTest(
+    "keeps a gateway from starting, with its reason, and harms nothing",
+    startRow,
+    async () => {
+      await using disk = mountSmallDisk({ bytes: roomy });
+      await using agent = await launchSick({ stateHome: disk.path });
+      await works(agent, "keeps the agent busy\nSLOW 600000");
+      const waiting = await agent.prompt("waits\nFAST");
+      expect(waiting.status).toBe(202);
+      await agent.killGateway();
+      disk.fill();
+      expect(await agent.attach()).toMatchObject({ exitCode: 1, stderr: fullDisk });
+      const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "second"];
+      expect(await agent.lab.mgr(...launch)).toMatchObject({ exitCode: 1, stderr: fullDisk });
+      expect(await agent.lab.sessions()).toHaveLength(1);
+
+      disk.free();
+      expect((await agent.attach()).exitCode).toBe(0);
+      expect((await agent.ask("/v1/requests", { kind: "interrupt" })).status).toBe(202);
+      expect(await agent.ended(waiting.body["request_id"])).toMatchObject({ state: "completed" });
+      expect(await agent.lab.mgr(...launch, "--gateway-background")).toMatchObject({ exitCode: 0 });
+      expect(await agent.mgr("stop")).toMatchObject({ exitCode: 0 });
+      expect(await agent.lab.sessions()).toHaveLength(1);
+    },
+    60_000,
+  );
+});
+
+const namesRow = {
+  area: "machine",
+  fault: "The disk has room but takes no further files (its inodes are used up)",
+  outcome:
+    "the queue, whose files are there already, goes on accepting; mail, which needs a new file, is refused",
+  seen: "mail: 502 with `the disk is full; make room and try again`",
+  recovery: "files removed: mail is sent again without a restart",
+} as const;
+
+faultTest(
+  "a disk without names for further files stops only what needs one",
+  namesRow,
+  async () => {
+    await using disk = mountSmallDisk({ bytes: roomy, names: 400 });
+    await using agent = await launchSick({
+      stateHome: disk.path,
+      flags: ["--mailbox-root", `${disk.path}/mail`],
+    });
+    expect((await agent.ask("/v1/mail/send", ask)).status).toBe(200);
+    disk.fillNames();
+    await works(agent, "without a name\nFAST");
+    expect(await agent.ask("/v1/mail/send", ask)).toMatchObject({ status: 502, body: { detail: fullDisk } });
+    disk.free();
+    expect((await agent.ask("/v1/mail/send", ask)).status).toBe(200);
+    await works(agent, "with names\nFAST");
+    expect(agent.heard()).toEqual(["without a name\nFAST", "with names\nFAST"]);
+  },
+  60_000,
+);
+
+const readOnlyRow = {
+  area: "machine",
+  fault: "The disk is read-only, or the folder may not be written",
+  outcome: "no gateway is started and no agent launched; what is there can be read and is not changed",
+  seen: "exit 1 with `it may not be written by this user, or its disk is read-only`; `agents list` goes on",
+  recovery: "a disk that can be written, and the same command again",
+} as const;
+
+faultTest(
+  "a read-only disk is told as such, and everything goes on when it can be written",
+  readOnlyRow,
+  async () => {
+    await using disk = mountSmallDisk({ bytes: roomy });
+    await using agent = await launchSick({ stateHome: disk.path });
+    await works(agent, "before\nFAST");
+    await agent.killGateway("SIGTERM");
+    await disk.readOnly(true);
+    const readOnly = expect.stringContaining("its disk is read-only");
+    expect(await agent.attach()).toMatchObject({ exitCode: 1, stderr: readOnly });
+    const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "second"];
+    expect(await agent.lab.mgr(...launch)).toMatchObject({ exitCode: 1, stderr: readOnly });
+    expect(await agent.lab.mgr("agents", "list")).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining("worker"),
+    });
+    expect(await agent.lab.sessions()).toHaveLength(1);
+    await disk.readOnly(false);
+    expect((await agent.attach()).exitCode).toBe(0);
+    await works(agent, "after\nFAST");
+    expect(agent.heard()).toEqual(["before\nFAST", "after\nFAST"]);
+  },
+  60_000,
+);

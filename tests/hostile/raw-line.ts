@@ -1,0 +1,53 @@
+import { connect, type Socket } from "node:net";
+
+/** A connection to 127.0.0.1 over which bytes go as they are. */
+export interface RawLine extends Disposable {
+  socket: Socket;
+  send(text: string): void;
+  /** All that came so far, a character for each byte. */
+  heard(): string;
+  /** Resolves when what came satisfies `enough`, or the other side has closed. */
+  until(enough: (heard: string) => boolean): Promise<{ heard: string; closed: boolean }>;
+}
+
+/** Resolves once connected. */
+export async function openRawLine(port: number): Promise<RawLine> {
+  const socket = connect(port, "127.0.0.1");
+  let heard = "";
+  let closed = false;
+  const changes = new Set<() => void>();
+  const tell = () => {
+    for (const change of changes) change();
+  };
+  socket.on("data", (bytes: Buffer) => {
+    heard += bytes.toString("latin1");
+    tell();
+  });
+  // A reset is a way to close.
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    closed = true;
+    tell();
+  });
+  const opened = Promise.withResolvers<void>();
+  socket.once("connect", () => opened.resolve());
+  socket.once("error", opened.reject);
+  await opened.promise;
+  return {
+    socket,
+    send: (text) => void socket.write(Buffer.from(text, "latin1")),
+    heard: () => heard,
+    until(enough) {
+      const { promise, resolve } = Promise.withResolvers<{ heard: string; closed: boolean }>();
+      const look = () => {
+        if (!closed && !enough(heard)) return;
+        changes.delete(look);
+        resolve({ heard, closed });
+      };
+      changes.add(look);
+      look();
+      return promise;
+    },
+    [Symbol.dispose]: () => void socket.destroy(),
+  };
+}

@@ -1,39 +1,27 @@
-import { repositoryRoot } from "./tree.ts";
+import type { Command } from "../../src/cli/command.ts";
+import { renderHelp } from "../../src/cli/help.ts";
+import { childOf, type Station, toStation, wordsOf } from "../../src/cli/parse.ts";
 
-/** One program of ours, by its entry file. */
-export interface Program {
-  name: string;
-  entry: string;
-}
-
-/** Every command that does something, as words: `svc-mgr agents single state`. Asks the programs' own help. */
-export async function listLeaves({ name, entry }: Program): Promise<string[]> {
-  const walk = async (words: string[]): Promise<string[]> => {
-    const children = parseCommands(await helpOf(entry, words));
-    if (children.length === 0) return [[name, ...words].join(" ")];
-    return (await Promise.all(children.map((child) => walk([...words, child])))).flat();
+/** Every command that does something, as words: `svc-mgr agents single state`. Found as people find it, by the help. */
+export async function listLeaves(program: string, root: Command): Promise<string[]> {
+  const walk = async (chain: Station[], here: Station): Promise<string[]> => {
+    const words = parseCommands(await renderHelp(chain));
+    if (words.length === 0) return [wordsOf(chain).join(" ")];
+    const below = words.map(async (word) => {
+      const child = await childOf(here.command, word);
+      if (!child) throw new Error(`${wordsOf(chain).join(" ")} has no command ${word}`);
+      return walk([...chain, child], child);
+    });
+    return (await Promise.all(below)).flat();
   };
-  return walk([]);
+  const station = await toStation(program, root);
+  return walk([station], station);
 }
 
 /** The words under `Commands:`. */
 export function parseCommands(help: string): string[] {
   const section = /^Commands:\n((?: {2}.*\n?)+)/m.exec(help)?.[1] ?? "";
   return [...section.matchAll(/^ {2}(\S+)/gm)].map((match) => match[1] ?? "");
-}
-
-async function helpOf(entry: string, words: string[]): Promise<string> {
-  const child = Bun.spawn([process.execPath, entry, ...words, "--help"], {
-    cwd: repositoryRoot,
-    stdin: "ignore",
-    stderr: "pipe",
-  });
-  const [help, complaint] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-  ]);
-  if ((await child.exited) !== 0) throw new Error(`${entry} ${words.join(" ")} --help: ${complaint}`);
-  return help;
 }
 
 /**

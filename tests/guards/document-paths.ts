@@ -1,5 +1,6 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { anchorOf } from "../../scripts/documents.ts";
 import type { Violation } from "./tree.ts";
 
 /**
@@ -8,7 +9,7 @@ import type { Violation } from "./tree.ts";
  */
 export function findMissingPaths(document: string, markdown: string, root: string): Violation[] {
   const folder = join(root, document, "..");
-  const prose = markdown.replace(/^```[\s\S]*?^```$/gm, "");
+  const prose = withoutBlocks(markdown);
   const named = [...prose.matchAll(/`((?:src|tests|scripts|docs)\/[^`\s]+|\.ci\/run)`/g)]
     .map((match) => match[1] ?? "")
     .filter((path) => !/[<*]|\.\.\./.test(path))
@@ -19,4 +20,24 @@ export function findMissingPaths(document: string, markdown: string, root: strin
   return [...named, ...linked]
     .filter(({ at }) => !existsSync(at))
     .map(({ path }) => `${document}: names ${path}, which is not there`);
+}
+
+/** Links of a document to a heading, in it or in another document, that no heading answers to. */
+export function findMissingAnchors(document: string, markdown: string, root: string): Violation[] {
+  const links = [...withoutBlocks(markdown).matchAll(/\]\(([^)#:]*)#([^)]+)\)/g)];
+  return links
+    .filter(([, path, anchor]) => {
+      const at = path ? join(root, document, "..", path) : null;
+      if (at !== null && !existsSync(at)) return false;
+      const text = at === null ? markdown : readFileSync(at, "utf8");
+      const headings = [...withoutBlocks(text).matchAll(/^#+ (.+)$/gm)].map((match) =>
+        anchorOf(match[1] ?? ""),
+      );
+      return !headings.includes(anchor ?? "");
+    })
+    .map(([, path, anchor]) => `${document}: no heading is called ${path}#${anchor}`);
+}
+
+function withoutBlocks(markdown: string): string {
+  return markdown.replace(/^```[\s\S]*?^```$/gm, "");
 }

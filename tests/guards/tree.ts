@@ -36,7 +36,7 @@ export function readTree(...folders: string[]): SourceFile[] {
 }
 
 /** All files below a folder of the repository, sorted. */
-export function listFiles(folder: string): string[] {
+function listFiles(folder: string): string[] {
   let entries: import("node:fs").Dirent[];
   try {
     entries = readdirSync(join(repositoryRoot, folder), { withFileTypes: true, recursive: true });

@@ -22,6 +22,13 @@ describe("typing a prompt", () => {
     expect(outcome).toMatchObject({ outcome: "failed", typed: false, disturbed: true });
     expect({ pressed, draft: draft() }).toEqual({ pressed: ["C-u", "p"], draft: "p" });
   });
+
+  test("neither is one that stands before a command, which would be no command any more", async () => {
+    const { deps, clock, pressed, draft } = createFakeComposer({ person: "p" });
+    const outcome = await finished(clock, dispatchText(deps, "/clear"));
+    expect(outcome).toMatchObject({ outcome: "failed", typed: false, disturbed: true });
+    expect({ pressed, draft: draft() }).toEqual({ pressed: ["C-u", "p"], draft: "p" });
+  });
 });
 
 test("what stood behind the text when Enter was pressed is told with the proof", async () => {
@@ -30,11 +37,91 @@ test("what stood behind the text when Enter was pressed is told with the proof",
   expect(proofs.at(-1)).toBe('the tool works after Enter 1; behind the text stood "now"');
 });
 
+describe("an Enter that the tool swallows", () => {
+  test("is pressed again while the same draft stands there", async () => {
+    const { deps, clock, pressed, proofs } = createFakeComposer({ swallows: 1 });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect(outcome).toMatchObject({ outcome: "submitted" });
+    expect({ pressed, proof: proofs.at(-1) }).toEqual({
+      pressed: ["Enter", "Enter"],
+      proof: "the tool works after Enter 2",
+    });
+  });
+
+  test("is pressed again when the words behind the text are those of before: a hint of the tool's", async () => {
+    const { deps, clock, pressed } = createFakeComposer({ swallows: 1, after: " (hint)" });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect({ outcome, pressed }).toMatchObject({
+      outcome: { outcome: "submitted" },
+      pressed: ["Enter", "Enter"],
+    });
+  });
+
+  test("is not pressed again on what a person typed behind the text meanwhile: their words stand again", async () => {
+    const { deps, clock, pressed, draft } = createFakeComposer({ swallows: 1, afterEnter: " and" });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect(outcome).toMatchObject({ outcome: "failed", typed: false, disturbed: true });
+    expect({ pressed, draft: draft() }).toEqual({ pressed: ["Enter", "C-u", "and"], draft: "and" });
+  });
+
+  test("is not pressed again once other words stand there, and those are left alone", async () => {
+    const { deps, clock, pressed, draft } = createFakeComposer({ swallows: 1, replacedBy: "what next" });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect(outcome).toEqual({
+      outcome: "failed",
+      typed: true,
+      detail: "other words stand in the composer where the text stood; whether it was taken is not known",
+    });
+    expect({ pressed, draft: draft() }).toEqual({ pressed: ["Enter"], draft: "what next" });
+  });
+
+  test("only by its looks has taken the text, though a person types on already", async () => {
+    const fake = createFakeComposer({ swallows: 1, replacedBy: "what next", worksAfterMs: 2500 });
+    const outcome = await finished(fake.clock, dispatchText(fake.deps, "do it"));
+    expect(outcome).toMatchObject({ outcome: "submitted" });
+    expect({ pressed: fake.pressed, draft: fake.draft() }).toEqual({
+      pressed: ["Enter"],
+      draft: "what next",
+    });
+  });
+
+  test("of a tool that was at work before is not proved by that work once other words stand there", async () => {
+    const { deps, clock, told, draft } = createFakeComposer({
+      busy: true,
+      swallows: 1,
+      replacedBy: "what next",
+    });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect(outcome).toMatchObject({ outcome: "failed", typed: true });
+    expect({ told, draft: draft() }).toEqual({ told: ["typed"], draft: "what next" });
+  });
+
+  test("each time ends with the text cleared from the composer", async () => {
+    const { deps, clock, draft } = createFakeComposer({ swallows: 99 });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect({ outcome, draft: draft() }).toMatchObject({
+      outcome: { outcome: "failed", typed: false },
+      draft: "",
+    });
+  });
+});
+
 describe("a tool that is killed", () => {
   test("between the text and its Enter gets no Enter: a shell may stand there now", async () => {
     const { deps, clock, pressed } = createFakeComposer({ killed: "paste" });
     const outcome = await finished(clock, dispatchText(deps, "do it"));
     expect(outcome).toEqual({ outcome: "failed", typed: true, detail: "the tool ended before Enter" });
+    expect(pressed).toEqual([]);
+  });
+
+  test("and started anew after the text gets no Enter: the fresh composer proves nothing", async () => {
+    const { deps, clock, pressed } = createFakeComposer({ relaunched: true });
+    const outcome = await finished(clock, dispatchText(deps, "do it"));
+    expect(outcome).toEqual({
+      outcome: "failed",
+      typed: true,
+      detail: "the tool was started anew meanwhile",
+    });
     expect(pressed).toEqual([]);
   });
 
@@ -76,6 +163,17 @@ describe("a prompt that came back from a question", () => {
     const outcome = await finished(clock, submitAgain(deps, { text: "do it", left: mostQuestions }));
     expect(outcome).toMatchObject({ outcome: "submitted" });
     expect(pressed).toEqual(["Enter"]);
+  });
+
+  test("is taken back when a person types behind it while its Enter is swallowed", async () => {
+    const { deps, clock, pressed, draft } = createFakeComposer({
+      draft: "do it",
+      swallows: 1,
+      afterEnter: " not",
+    });
+    const outcome = await finished(clock, submitAgain(deps, { text: "do it", left: mostQuestions }));
+    expect(outcome).toMatchObject({ outcome: "failed", typed: false, disturbed: true });
+    expect({ pressed, draft: draft() }).toEqual({ pressed: ["Enter", "C-u", "not"], draft: "not" });
   });
 
   test("is left alone once a person has changed it", async () => {

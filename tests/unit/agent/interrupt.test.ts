@@ -44,6 +44,7 @@ async function stop(states: Shown[]) {
   const view = {
     state,
     look: async () => state(),
+    glance: () => {},
     subscribe: () => () => {},
     noteInterrupt: () => {
       noticed += 1;

@@ -23,12 +23,12 @@ describe("what the states after a submission prove", () => {
     {
       id: "work is a start, ready is an end",
       states: [working, working, ready, ready],
-      want: ["turn_started: the screen shows work: status_row", "turn_ended: ready again; last turn none"],
+      want: ["turn_started: the screen shows work: status_row", "turn_ended: ready again"],
     },
     {
       id: "a turn too quick to be seen starts and ends at once",
       states: [ready],
-      want: ["turn_started: the transcript changed", "turn_ended: ready again; last turn none"],
+      want: ["turn_started: the transcript changed", "turn_ended: ready again"],
     },
     {
       id: "a program that ends takes its turn with it",

@@ -21,7 +21,7 @@ test("contestants take turns, each begins a round as often, the warm-up is not c
 });
 
 test("a row beside its limit says how far it is from it", () => {
-  expect(durationRows("x", [2, 4], [1, 2])).toEqual([
+  expect(durationRows("x", [2, 4], [1, 2])).toMatchObject([
     { metric: "x_p50_ms", value: 2, unit: "ms", limit: 1, ratio: 2 },
     { metric: "x_p99_ms", value: 4, unit: "ms", limit: 2, ratio: 2 },
   ]);

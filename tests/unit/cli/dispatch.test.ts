@@ -26,6 +26,9 @@ const outcomes: Record<string, () => Promise<{ json: unknown; text: string; exit
   bug: async () => {
     throw new TypeError("x is\n undefined");
   },
+  forbidden: async () => {
+    throw Object.assign(new Error("EACCES"), { code: "EACCES", syscall: "mkdir", path: "/elsewhere" });
+  },
 };
 
 const root = group({
@@ -42,7 +45,8 @@ const root = group({
 });
 
 async function run(argv: readonly string[], io = createFakeIo()) {
-  const code = await runProgram(root, "1.2.3", argv, io);
+  const version = async () => ({ version: "1.2.3", commit: "abc1234", bun: "9.8.7" });
+  const code = await runProgram(root, version, argv, io);
   return { code, out: io.out, err: io.err };
 }
 
@@ -82,11 +86,15 @@ describe("exit codes and where words go", () => {
         err: 'Error: unknown command "answr"; did you mean "answer"?\nSee: prog --help\n',
       },
     },
-    { id: "the version", argv: ["--version"], want: { code: 0, out: "1.2.3\n", err: "" } },
+    { id: "the version", argv: ["--version"], want: { code: 0, out: "1.2.3 (abc1234)\n", err: "" } },
     {
       id: "the version as a document",
       argv: ["--version", "--json"],
-      want: { code: 0, out: '{\n  "version": "1.2.3"\n}\n', err: "" },
+      want: {
+        code: 0,
+        out: '{\n  "bun": "9.8.7",\n  "commit": "abc1234",\n  "version": "1.2.3"\n}\n',
+        err: "",
+      },
     },
   ])("$id", async ({ argv, want }) => {
     expect(await run(argv)).toEqual(want);
@@ -114,6 +122,11 @@ describe("with --json", () => {
       id: "what a gateway said",
       argv: ["failure", "--json"],
       want: { detail: { error_code: "pending_input" } },
+    },
+    {
+      id: "a file that cannot be used is named, as the operating system names it",
+      argv: ["forbidden", "--json"],
+      want: { error: "storage", detail: expect.stringMatching(/^\/elsewhere cannot be used: .*\(EACCES\)$/) },
     },
     { id: "a bug", argv: ["bug", "--json"], want: { error: "internal", detail: "x is undefined" } },
   ])("an error is one document on stderr: $id", async ({ argv, want }) => {
@@ -148,12 +161,5 @@ describe("help", () => {
     expect(out).toContain("--some-root DIR");
     expect(out).toContain("-h, --help");
     expect(out).not.toContain("\u001b");
-  });
-});
-
-describe("completion", () => {
-  test("of a shell we do not know is a misuse", async () => {
-    expect(await run(["complete", "csh"])).toMatchObject({ code: 2 });
-    expect(await run(["complete"])).toMatchObject({ code: 2 });
   });
 });

@@ -1,4 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import type { Command } from "../../../src/cli/command.ts";
+import { coordinatorCommands } from "../../../src/cli/coordinator-commands.ts";
+import { gatewayCommands } from "../../../src/cli/gateway-commands.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
 import { childrenOf, parseCommandLine, type Station, toStation, wordsOf } from "../../../src/cli/parse.ts";
 
@@ -9,12 +12,22 @@ async function allCommands(chain: Station[]): Promise<Station[][]> {
   return [chain, ...(await Promise.all(children.map((child) => allCommands([...chain, child])))).flat()];
 }
 
+async function commandsOf(program: string, tree: Command) {
+  const chains = await allCommands([await toStation(program, tree)]);
+  return chains.map((chain) => ({ id: wordsOf(chain).join(" "), chain }));
+}
+
 const root = await toStation("svc-mgr", managerCommands);
-const commands = (await allCommands([root])).map((chain) => ({ id: wordsOf(chain).join(" "), chain }));
+const commands = await commandsOf("svc-mgr", managerCommands);
+const everyCommand = [
+  ...commands,
+  ...(await commandsOf("svc-gateway", gatewayCommands)),
+  ...(await commandsOf("svc-coord", coordinatorCommands)),
+];
 
 /** The words of an example as a shell would split them, up to a redirection. */
 function words(line: string): string[] {
-  return [...(line.split(" < ")[0] ?? "").matchAll(/"([^"]*)"|(\S+)/g)].map(
+  return [...(line.split(/ [<>] /)[0] ?? "").matchAll(/"([^"]*)"|(\S+)/g)].map(
     (match) => match[1] ?? match[2] ?? "",
   );
 }
@@ -24,7 +37,17 @@ describe("every command", () => {
     const { meta, flags } = chain.at(-1) ?? root;
     expect(meta.description).not.toBe("");
     expect(meta.examples.length).toBeGreaterThan(0);
-    for (const flag of Object.values(flags)) expect(flag.description).not.toBe("");
+    for (const { description } of Object.values(flags)) {
+      expect(description).not.toBe("");
+      // The help adds it by itself.
+      expect(description).not.toContain("may be repeated");
+    }
+  });
+
+  test.each(everyCommand)("$id shows how in the words of its own program", ({ id, chain }) => {
+    const [program = ""] = id.split(" ");
+    const examples = chain.at(-1)?.meta.examples ?? [];
+    expect(examples.filter((line) => !line.includes(`${program} `))).toEqual([]);
   });
 
   test("of the contract is there", () => {

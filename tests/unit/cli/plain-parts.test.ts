@@ -5,9 +5,10 @@ import { toWholeNumber } from "../../../src/cli/number-flag.ts";
 import { readPrompt } from "../../../src/cli/prompt-text.ts";
 import { suggest } from "../../../src/cli/suggest.ts";
 import { tmuxAdvice } from "../../../src/cli/tmux-advice.ts";
-import { chooseTmuxSocket, tmuxAttachLine } from "../../../src/cli/tmux-socket.ts";
-import { isFarEnough } from "../../../src/cli/wait-for-request.ts";
+import { bareTmuxSocket, chooseTmuxSocket } from "../../../src/cli/tmux-socket.ts";
+import { isFarEnough, stillWaitsFor } from "../../../src/cli/wait-for-request.ts";
 import type { Evidence, RequestRecord } from "../../../src/protocol/gateway.ts";
+import { tmuxAttachLine } from "../../../src/services/terminal/tmux-lines.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 
 describe("what was probably meant", () => {
@@ -80,16 +81,38 @@ describe("the tmux server that is meant", () => {
       env: { TMUX: "/tmp/tmux-0/other,1,0" },
       want: "/tmp/tmux-0/other",
     },
-    { id: "the default one has no name", env: { TMUX: "/tmp/tmux-0/default,1,0" }, want: undefined },
+    {
+      id: "a default one is told from that of another place by its path",
+      env: { TMUX: "/other/tmux-0/default,1,0" },
+      want: "/other/tmux-0/default",
+    },
     { id: "an empty name is none", env: { SVC_TMUX_SOCKET: "" }, want: undefined },
   ])("$id", ({ env, want }) => {
     expect(chooseTmuxSocket(env)).toBe(want as string);
   });
 
   test("how a person watches a session, exactly that one", () => {
-    expect(tmuxAttachLine({ session_name: "S" })).toBe("tmux attach -t '=S'");
-    expect(tmuxAttachLine({ session_name: "S", socket: "lab" })).toBe("tmux -L lab attach -t '=S'");
-    expect(tmuxAttachLine({ session_name: "S", socket: "/tmp/s" })).toBe("tmux -S /tmp/s attach -t '=S'");
+    const line = (socket?: string) =>
+      tmuxAttachLine({ session_name: "S", ...(socket ? { socket } : {}) }, "/tmp/tmux-7/default");
+    expect(line()).toBe("tmux attach -t '=S'");
+    expect(line("/tmp/tmux-7/default")).toBe("tmux attach -t '=S'");
+    expect(line("lab")).toBe("tmux -L lab attach -t '=S'");
+    expect(line("/tmp/s")).toBe("tmux -S /tmp/s attach -t '=S'");
+    expect(line("/my place/it's")).toBe("tmux -S '/my place/it'\\''s' attach -t '=S'");
+  });
+
+  test.each([
+    { id: "that of the pane", env: { TMUX: "/x/lab,1,0", TMUX_TMPDIR: "/link" }, want: "/x/lab" },
+    { id: "below TMUX_TMPDIR, without links", env: { TMUX_TMPDIR: "/link" }, want: "/real/tmux-7/default" },
+    { id: "below /tmp", env: {}, want: "/tmp/tmux-7/default" },
+    {
+      id: "below /tmp when TMUX_TMPDIR is not there",
+      env: { TMUX_TMPDIR: "/none" },
+      want: "/tmp/tmux-7/default",
+    },
+  ])("a bare tmux reaches $id", ({ env, want }) => {
+    const realPath = (path: string) => ({ "/link": "/real", "/tmp": "/tmp" })[path] ?? null;
+    expect(bareTmuxSocket(env, { realPath }, 7)).toBe(want);
   });
 });
 
@@ -156,5 +179,16 @@ describe("how far a request must be", () => {
   ])("$id", ({ record, finished, ended }) => {
     expect(isFarEnough(record, "finished")).toBe(finished);
     expect(isFarEnough(record, "turn_ended")).toBe(ended);
+  });
+
+  test.each([
+    { record: request("accepted"), want: "is accepted" },
+    { record: request("running", "typed"), want: "is running" },
+    {
+      record: request("completed", "submitted", "turn_started"),
+      want: "was taken, and its turn has not ended",
+    },
+  ])("a waiting that is over tells what a request in state $record.state lacks", ({ record, want }) => {
+    expect(stillWaitsFor(record)).toBe(want);
   });
 });

@@ -138,21 +138,38 @@ describe("events.jsonl", () => {
     expect(readFileSync(scratch.path("events.jsonl"), "utf8")).toContain("rubbish");
   });
 
-  test("a write that fails is reported, loses its own events only and leaves no torn line behind", () => {
+  test("a write that fails is reported; its events are told, and written once with the next one", () => {
     using scratch = createScratch();
     const log = openLog(scratch);
     write(log, 1);
     scratch.beforeStep = (label) => {
       if (label !== "file:events") return;
-      appendFileSync(scratch.path("events.jsonl"), '{"half":');
+      appendFileSync(scratch.path("events.jsonl"), '{"kind":"happened","seq":2,"at_utc":"x"}\n{"half":');
       throw new Error("disk full");
     };
+    const heard: number[] = [];
+    log.subscribe((event) => void heard.push(event.seq));
     write(log, 2);
+    expect([seqs(log), seqs(log, 2), seqs(log, 0, 2)]).toEqual([[1, 2, 3], [3], [1, 2]]);
     scratch.beforeStep = () => {};
     write(log, 1);
-    expect(log.errors).toHaveLength(2);
-    expect(seqs(log)).toEqual([1, 4]);
-    expect(readFileSync(scratch.path("events.jsonl"), "utf8")).not.toContain("half");
+    expect(heard).toEqual([2, 3, 4]);
+    expect(log.errors.length).toBeGreaterThanOrEqual(2);
+    expect(seqs(log)).toEqual([1, 2, 3, 4]);
+    const lines = readFileSync(scratch.path("events.jsonl"), "utf8").trimEnd().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as { seq: number }).seq)).toEqual([1, 2, 3, 4]);
+  });
+
+  test("of more events than are kept while the disk is full the newest are written afterwards", () => {
+    using scratch = createScratch();
+    const log = openLog(scratch, { maxBytes: 1_000_000, count: 3 });
+    scratch.beforeStep = () => {
+      throw new Error("disk full");
+    };
+    write(log, 1005, "");
+    scratch.beforeStep = () => {};
+    write(log, 1);
+    expect(seqs(log, 0, 2000)).toEqual(range(6, 1006));
   });
 
   test("a file that a person takes away is begun anew, with positions that go on", () => {

@@ -93,7 +93,7 @@ describe("the directory over the registry", () => {
     rmSync(manifestPath);
     const agent = at.directory.resolve("one");
     expect(agent.identity).toMatchObject({ agent_id: "id-one", terminal_id: null, tool: "demo" });
-    expect(() => openedAgent(agent)).toThrow('"one": ');
+    expect(() => openedAgent(agent)).toThrow(/^"one" cannot be opened: .*--agent-id id-one stop$/);
   });
 
   test("what is no record hides no other, and stays as it is", async () => {

@@ -342,18 +342,21 @@ describe("when the gateway stops", () => {
   });
 });
 
-test.each(["🔔", "x"])(
-  "events and log tell no more of a text than its first 120 characters: %s",
-  async (char) => {
-    await using bundle = createGatewayBundle();
-    const long = `${char.repeat(200)}secret`;
-    make(bundle, { title: long, prompt: long });
-    make(bundle, { ranking: 1, prompt: null, send_keys: { sequence: long } });
-    await bundle.clock.advance(10_000);
-    const [first, second] = told(bundle, "reminder_registered");
-    const preview = char.repeat(120);
-    expect(first).toMatchObject({ title: preview, prompt_preview: preview });
-    expect(second).toMatchObject({ sequence_preview: preview, ensure_enter: true });
-    expect(JSON.stringify([bundle.events, bundle.logged])).not.toContain("secret");
-  },
-);
+test.each(["🔔", "x"])("events tell of a title its first 120 characters: %s", async (char) => {
+  await using bundle = createGatewayBundle();
+  make(bundle, { title: `${char.repeat(200)}secret` });
+  expect(told(bundle, "reminder_registered")).toMatchObject([{ title: char.repeat(120) }]);
+  expect(JSON.stringify([bundle.events, bundle.logged])).not.toContain("secret");
+});
+
+test("of a prompt and of typed text events and log tell no more than the length", async () => {
+  await using bundle = createGatewayBundle();
+  make(bundle, { prompt: "secret" });
+  make(bundle, { ranking: 1, prompt: null, send_keys: { sequence: "secret<[Tab]>" } });
+  await bundle.clock.advance(10_000);
+  expect(told(bundle, "reminder_registered")).toMatchObject([
+    { prompt_length: 6 },
+    { sequence_preview: "(6 characters)<[Tab]>", ensure_enter: true },
+  ]);
+  expect(JSON.stringify([bundle.events, bundle.logged])).not.toContain("secret");
+});

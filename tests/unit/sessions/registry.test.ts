@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toStopped } from "../../../src/services/sessions/record.ts";
+import { createRegistry } from "../../../src/services/sessions/registry.ts";
 import { createRegistryFixture } from "../../support/session-deps.ts";
 import { sampleRecord } from "../../support/session-samples.ts";
 
@@ -30,9 +31,50 @@ describe("publishing", () => {
     await at.registry.publish(first);
     await expect(at.registry.publish(second)).rejects.toMatchObject({
       reason: "conflict",
+      message: expect.stringMatching(
+        /tmux attach -t '=SVC-worker-1'.*svc-mgr agents single --agent-name worker stop/,
+      ),
       data: { agent_ids: ["id-worker"] },
     });
     expect(at.registry.read("id-worker")).toEqual(first);
+  });
+
+  test.each([
+    { id: "a name", twin: { agentName: "Worker", agentId: "id-other" } },
+    { id: "an id", twin: { agentName: "other", agentId: "ID-worker" } },
+  ])("is refused to $id that another has in other letters, stopped or not", async ({ twin }) => {
+    using at = createRegistryFixture();
+    await at.registry.publish(first);
+    await at.registry.markStopped("id-worker", "generation-1", "operator_stop");
+    await expect(at.registry.publish(sampleRecord(twin))).rejects.toMatchObject({
+      reason: "conflict",
+      message: expect.stringMatching(
+        /differs from .*"worker" .*only in capital letters.*Choose another.*--agent-id id-worker cleanup/,
+      ),
+      data: { agent_ids: ["id-worker"] },
+    });
+    expect(at.registry.list().records.map((record) => record.agent_id)).toEqual(["id-worker"]);
+  });
+
+  test("is not refused to one of two that an earlier version let in", async () => {
+    using at = createRegistryFixture();
+    const twin = sampleRecord({ agentName: "Worker", agentId: "id-other" });
+    for (const record of [first, twin]) {
+      const folder = join(at.root, "live_agents", record.agent_id);
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, "record.json"), JSON.stringify(record));
+    }
+    expect(at.registry.list().records).toHaveLength(2);
+    await at.registry.publish({ ...twin, generation_id: "generation-2" });
+    expect(at.registry.read("id-other")?.generation_id).toBe("generation-2");
+  });
+
+  test("lets only one of two in whose names differ in letters, however close together", async () => {
+    using at = createRegistryFixture();
+    const twin = sampleRecord({ agentName: "Worker", agentId: "id-other" });
+    const outcomes = await Promise.allSettled([at.registry.publish(first), at.registry.publish(twin)]);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+    expect(at.registry.list().records).toHaveLength(1);
   });
 
   test("replaces a generation whose session is gone, and its own", async () => {
@@ -170,4 +212,46 @@ describe("cleaning up records", () => {
     });
     expect(await at.registry.cleanUp()).toEqual([]);
   });
+});
+
+test("a record that is a folder is passed over, told, and cleaned up", async () => {
+  using at = createRegistryFixture();
+  at.living.add("SVC-worker-1");
+  await at.registry.publish(first);
+  const record = join(at.root, "live_agents", "id-broken", "record.json");
+  mkdirSync(record, { recursive: true });
+  writeFileSync(join(at.root, "live_agents", "id-file"), "no folder");
+  expect(at.registry.list()).toEqual({
+    records: [first],
+    ignored: [
+      { path: record, problem: "is no file" },
+      { path: join(at.root, "live_agents", "id-file", "record.json"), problem: "is missing" },
+    ],
+  });
+  expect(at.registry.read("id-broken")).toBeNull();
+  expect(await at.registry.cleanUp()).toHaveLength(2);
+  expect(at.registry.list()).toEqual({ records: [first], ignored: [] });
+});
+
+test("a record that cannot be read now is passed over, told, and never cleaned up", async () => {
+  using at = createRegistryFixture();
+  await at.registry.publish(first);
+  const { files } = at.system;
+  const refused = Object.assign(new Error("EACCES: permission denied"), { code: "EACCES" });
+  const registry = createRegistry({
+    ...at,
+    ...at.system,
+    sessionAlive: async () => true,
+    files: {
+      ...files,
+      read() {
+        throw refused;
+      },
+    },
+  });
+  const path = join(at.root, "live_agents", "id-worker", "record.json");
+  const told = [{ path, problem: "cannot be read: EACCES: permission denied" }];
+  expect(registry.list()).toEqual({ records: [], ignored: told });
+  expect(await registry.cleanUp()).toEqual([]);
+  expect(at.registry.read("id-worker")).toEqual(first);
 });

@@ -1,10 +1,21 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { mailRoundSkill } from "../../../src/services/notifier/render.ts";
-import { skills } from "../../../src/services/skills/catalog.ts";
-import { skillHome } from "../../../src/services/skills/home.ts";
+import { type Skill, skills } from "../../../src/services/skills/catalog.ts";
 import { installSkills, type Projection } from "../../../src/services/skills/install.ts";
+import { skillStates } from "../../../src/services/skills/ownership.ts";
+import { uninstallSkills } from "../../../src/services/skills/uninstall.ts";
+import type { Files } from "../../../src/system/files.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 function setup() {
@@ -14,14 +25,17 @@ function setup() {
     files: scratch.files,
     storeRoot: scratch.path("store"),
   };
+  const install = (to: string, projection: Projection, given: readonly Skill[]) =>
+    installSkills(deps, { tool: "claude", home: to, projection, skills: given }).outcomes.map(
+      (one) => `${one.outcome}${one.outcome === "kept" ? ` ${one.why}` : ""}`,
+    );
   return {
     home,
     files: scratch.files,
     at: (name: string) => join(home, "skills", name, "SKILL.md"),
-    install: (projection: Projection = "copy", given = skills) =>
-      installSkills(deps, { tool: "claude", home, projection, skills: given }).outcomes.map(
-        (one) => `${one.outcome}${one.outcome === "kept" ? ` ${one.why}` : ""}`,
-      ),
+    install: (projection: Projection = "copy", given = skills) => install(home, projection, given),
+    /** As links, into another home. */
+    installTo: (other: string) => install(other, "symlink", skills),
     [Symbol.dispose]: () => scratch[Symbol.dispose](),
   };
 }
@@ -104,25 +118,113 @@ describe("installing skills", () => {
   });
 });
 
-describe("where a tool's skills live", () => {
-  const facts = { named: null, env: {}, cwd: "/project", home: "/home/ann" };
-  test.each([
-    ["claude", {}, "/project/.claude"],
-    ["claude", { CLAUDE_CONFIG_DIR: "/else" }, "/else"],
-    ["codex", { CODEX_HOME: "/codex" }, "/codex"],
-    ["gemini", {}, "/project/.gemini"],
-    ["opencode", {}, "/project/.opencode"],
-    ["copilot", {}, "/project/.github"],
-    ["kimi", {}, "/project/.kimi-code"],
-    ["universal", {}, "/home/ann/.agents"],
-  ] as const)("%s with %p: %s", (tool, env, path) => {
-    expect(skillHome(tool, { ...facts, env })).toBe(path);
+describe("what is found in a home", () => {
+  const states = (lab: ReturnType<typeof setup>, given = skills) =>
+    skillStates(lab.files, { tool: "claude", home: lab.home }, given).map(({ state }) => state);
+
+  test("is absent, current, outdated, edited or foreign", () => {
+    using lab = setup();
+    expect(states(lab)).toEqual(skills.map(() => "absent"));
+    lab.install();
+    expect([states(lab), states(lab, newer)]).toEqual([
+      skills.map(() => "current"),
+      skills.map(() => "outdated"),
+    ]);
+    const [one, two, three, four] = skills.map((skill) => skill.name);
+    writeFileSync(lab.at(one ?? ""), "edited");
+    rmSync(lab.at(two ?? ""));
+    rmSync(join(lab.home, ".svc"), { recursive: true });
+    writeFileSync(lab.at(three ?? ""), "mine");
+    rmSync(join(lab.at(four ?? ""), ".."), { recursive: true });
+    writeFileSync(join(lab.at(four ?? ""), ".."), "a file where the folder would be");
+    expect(states(lab)).toEqual(["foreign", "foreign", "foreign", "foreign"]);
   });
 
-  test("a named home wins, a relative variable is an error", () => {
-    expect(skillHome("claude", { ...facts, named: "/named", env: { CLAUDE_CONFIG_DIR: "x" } })).toBe(
-      "/named",
+  test("a change made through the link of one home is not lost by another", () => {
+    using lab = setup();
+    lab.install("symlink");
+    writeFileSync(lab.at(name), "edited");
+    const other = lab.installTo(join(lab.home, "other"));
+    expect(other.slice(0, 2)).toEqual(["kept edited", "installed"]);
+    expect([readFileSync(lab.at(name), "utf8"), states(lab)[0]]).toEqual(["edited", "edited"]);
+  });
+});
+
+describe("a home that this user may not read", () => {
+  const refused = () => {
+    throw Object.assign(new Error("EACCES: permission denied"), { code: "EACCES", syscall: "open" });
+  };
+  test.each([
+    { id: "its skills", hides: /SKILL\.md$/ },
+    { id: "the record of what is ours", hides: /svc-skill-config\.json$/ },
+  ])("is told, with what to do, and nothing there is called foreign: $id", ({ hides }) => {
+    using lab = setup();
+    lab.install();
+    const files: Files = {
+      ...lab.files,
+      read: (path) => (hides.test(path) ? refused() : lab.files.read(path)),
+    };
+    const place = { tool: "claude", home: lab.home };
+    const advice = `${lab.home} cannot be read by this user (EACCES). Make it readable, or name another home with --home`;
+    const storeRoot = join(lab.home, "store");
+    expect(() => installSkills({ files, storeRoot }, { ...place, projection: "copy", skills })).toThrow(
+      advice,
     );
-    expect(() => skillHome("claude", { ...facts, env: { CLAUDE_CONFIG_DIR: "x" } })).toThrow("absolute");
+    expect(() => uninstallSkills(files, place, skills)).toThrow(advice);
+    expect(skillStates(files, place, skills).map(({ state }) => state)).toEqual(
+      skills.map(() => "unreadable"),
+    );
+  });
+});
+
+describe("uninstalling skills", () => {
+  const uninstall = (lab: ReturnType<typeof setup>, given = skills) =>
+    uninstallSkills(lab.files, { tool: "claude", home: lab.home }, given).map(
+      (one) => `${one.outcome}${one.outcome === "kept" ? ` ${one.why}` : ""}`,
+    );
+
+  test.each(["copy", "symlink"] as const)("as %s leaves nothing of ours behind", (projection) => {
+    using lab = setup();
+    lab.install(projection);
+    expect(uninstall(lab)).toEqual(skills.map(() => "removed"));
+    expect([readdirSync(lab.home), readdirSync(join(lab.home, "skills"))]).toEqual([["skills"], []]);
+    expect(uninstall(lab)).toEqual(skills.map(() => "absent"));
+  });
+
+  test("an older version's text goes too, and skills that this version no longer has", () => {
+    using lab = setup();
+    lab.install("copy", [...newer, { name: "svc-former", text: "former" }]);
+    expect(uninstall(lab)).toEqual([...skills, first].map(() => "removed"));
+    expect(readdirSync(join(lab.home, "skills"))).toEqual([]);
+  });
+
+  test("what a person edited, made or laid beside stays, and is told of each time", () => {
+    using lab = setup();
+    const [one, two, three] = skills.map((skill) => skill.name);
+    mkdirSync(join(lab.at(one ?? ""), ".."), { recursive: true });
+    writeFileSync(lab.at(one ?? ""), "my own");
+    lab.install();
+    writeFileSync(lab.at(two ?? ""), "edited");
+    writeFileSync(join(lab.at(three ?? ""), "../notes.md"), "mine");
+    expect(uninstall(lab)).toEqual(["kept foreign", "kept edited", "removed", "removed"]);
+    expect(readFileSync(lab.at(two ?? ""), "utf8")).toBe("edited");
+    expect(readdirSync(join(lab.at(three ?? ""), ".."))).toEqual(["notes.md"]);
+    // A file of a person's own in the folder of a skill that is gone is the person's.
+    expect(uninstall(lab)).toEqual(["kept foreign", "kept edited", "kept foreign", "absent"]);
+  });
+
+  test("the same text that somebody carried here is not ours", () => {
+    using lab = setup();
+    lab.install();
+    rmSync(join(lab.home, ".svc"), { recursive: true });
+    expect(uninstall(lab)).toEqual(skills.map(() => "kept foreign"));
+  });
+
+  test("a link whose target is gone is removed", () => {
+    using lab = setup();
+    lab.install("symlink");
+    rmSync(join(lab.home, "..", "store"), { recursive: true });
+    expect(uninstall(lab)).toEqual(skills.map(() => "removed"));
+    expect(readdirSync(join(lab.home, "skills"))).toEqual([]);
   });
 });

@@ -142,6 +142,27 @@ describe("the tool's process", () => {
       is: true,
     },
     { id: "a shell is no tool", tool: "demo", command: "bash", argv: ["-bash"], is: false },
+    {
+      id: "gemini as a shell's script",
+      tool: "gemini",
+      command: "bash",
+      argv: ["bash", "-e", "/x/bin/gemini", "--model", "m"],
+      is: true,
+    },
+    {
+      id: "a shell that was told to run gemini is the shell around it",
+      tool: "gemini",
+      command: "sh",
+      argv: ["sh", "-ec", "gemini"],
+      is: false,
+    },
+    {
+      id: "another script that is given gemini is not gemini",
+      tool: "gemini",
+      command: "bash",
+      argv: ["bash", "/x/install.sh", "gemini"],
+      is: false,
+    },
   ])("$id", ({ tool, command, argv, is }) => {
     const tree = [
       { pid: 1, parentPid: 0, command: "bash", argv: ["bash"] },

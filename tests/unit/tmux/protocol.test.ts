@@ -109,8 +109,12 @@ describe("arguments", () => {
   });
 
   const sockets: { id: string; socket: string | undefined; want: string[] }[] = [
-    { id: "no socket is the person's own server", socket: undefined, want: ["tmux", "-u"] },
-    { id: "an empty socket is none", socket: "", want: ["tmux", "-u"] },
+    {
+      id: "no socket is the person's own server, whatever pane we run in",
+      socket: undefined,
+      want: ["tmux", "-u", "-L", "default"],
+    },
+    { id: "an empty socket is none", socket: "", want: ["tmux", "-u", "-L", "default"] },
     { id: "a name goes to -L", socket: "lab", want: ["tmux", "-u", "-L", "lab"] },
     { id: "an absolute path goes to -S", socket: "/run/lab", want: ["tmux", "-u", "-S", "/run/lab"] },
   ];

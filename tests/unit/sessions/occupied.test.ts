@@ -1,0 +1,56 @@
+import { describe, expect, test } from "bun:test";
+import type { LaunchTool } from "../../../src/services/sessions/launch-tools.ts";
+import { awaitOccupied } from "../../../src/services/sessions/occupied.ts";
+import type { Tmux, TmuxPane } from "../../../src/services/terminal/tmux-command.ts";
+import type { Processes } from "../../../src/system/processes.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+
+const tool = {
+  tool: "slow",
+  occupies: ({ command }) => command === "slow",
+} as Partial<LaunchTool> as LaunchTool;
+const wrapper = { pid: 10, parentPid: 1, command: "sh", argv: ["sh", "/launch"] };
+const program = { pid: 11, parentPid: 10, command: "slow", argv: ["slow"] };
+
+/** A launch whose program comes, shows something, and ends so many milliseconds after it. */
+function waitFor(span: { comesMs: number; showsMs?: number; endsMs?: number }) {
+  const { comesMs, showsMs = Number.POSITIVE_INFINITY, endsMs = Number.POSITIVE_INFINITY } = span;
+  const clock = createFakeClock();
+  const runs = () => clock.monotonicMs() >= comesMs && clock.monotonicMs() < endsMs;
+  const processes: Partial<Processes> = { tree: async () => (runs() ? [wrapper, program] : [wrapper]) };
+  const tmux: Partial<Tmux> = { run: async () => (clock.monotonicMs() >= showsMs ? "hello\n" : "\n") };
+  const pane = { paneId: "%0", panePid: wrapper.pid } as TmuxPane;
+  const deps = { clock, processes: processes as Processes, tmux: tmux as Tmux };
+  const outcome = awaitOccupied(deps, tool, pane).then(
+    ({ pid }) => ({ pid, atMs: clock.monotonicMs() }),
+    (error: Error) => ({ error: error.message, atMs: clock.monotonicMs() }),
+  );
+  return clock.advance(60_000).then(() => outcome);
+}
+
+describe("a tool that starts", () => {
+  test("counts as started a moment after it has shown something", async () => {
+    expect(await waitFor({ comesMs: 100, showsMs: 2000 })).toEqual({ pid: 11, atMs: 2300 });
+  });
+
+  test("counts as started without a word after 5 s", async () => {
+    expect(await waitFor({ comesMs: 100 })).toEqual({ pid: 11, atMs: 5100 });
+  });
+
+  test.each([
+    { comesMs: 6000, atMs: 11_000 },
+    { comesMs: 6000, showsMs: 9900, atMs: 10_200 },
+    { comesMs: 9900, showsMs: 10_500, atMs: 10_800 },
+  ])(
+    "is not given up once its program is there: $comesMs ms, started at $atMs ms",
+    async ({ atMs, ...span }) => {
+      expect(await waitFor(span)).toEqual({ pid: 11, atMs });
+    },
+  );
+
+  test("has failed when its program does not come, or goes again late", async () => {
+    const error = expect.stringContaining("slow was not seen within 10 s");
+    expect(await waitFor({ comesMs: 20_000 })).toEqual({ error, atMs: 10_000 });
+    expect(await waitFor({ comesMs: 9900, endsMs: 12_000 })).toEqual({ error, atMs: 12_000 });
+  });
+});

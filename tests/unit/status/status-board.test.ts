@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+import type { InstanceRow, RequestStore } from "../../../src/db/gateway/request-store.ts";
+import { createStatusBoard } from "../../../src/services/status/status-board.ts";
+import { createFakeAgent } from "../../support/fake-agent.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+
+function openBoard() {
+  const agent = createFakeAgent();
+  const rows: InstanceRow[] = [];
+  const told: string[] = [];
+  const statuses: string[] = [];
+  const disk = { full: false };
+  const save = (row: InstanceRow) => {
+    if (disk.full) throw new Error("database or disk is full");
+    rows.push(row);
+  };
+  const store = {
+    instance: () => rows.at(-1) ?? null,
+    saveInstance: (_: string, row: InstanceRow) => save(row),
+    reconcile(_: string, row: InstanceRow) {
+      save(row);
+      return ["gwreq-old"];
+    },
+  } as unknown as RequestStore;
+  const board = createStatusBoard({
+    identity: {
+      attachIdentity: "a",
+      backend: "local_interactive",
+      tmuxSessionName: "a",
+      executionMode: "detached_process",
+    },
+    store,
+    agent,
+    events: { append: (kind) => void told.push(kind), subscribe: () => () => {} },
+    log: { line: () => {} },
+    clock: createFakeClock(),
+    onReconciled: () => {},
+    queue: () => ({ depth: 0, running: false, waiting: null }),
+    reminders: () => ({ executing: false, lost: null }),
+  });
+  board.onChange((status) => void statuses.push(status.request_admission));
+  return { agent, board, rows, told, statuses, disk };
+}
+
+test("another instance is in force and told at once, also while the disk is too full to know of it", () => {
+  const { agent, board, rows, told, statuses, disk } = openBoard();
+  agent.setPresence({ instanceId: "one" });
+  board.refresh();
+  disk.full = true;
+  agent.setPresence({ instanceId: "two" });
+  expect(() => board.refresh()).toThrow("full");
+  expect([board.epoch(), board.admission(), statuses.at(-1)]).toEqual([
+    2,
+    "blocked_reconciliation",
+    "blocked_reconciliation",
+  ]);
+  expect(() => board.reconcile()).toThrow("full");
+  expect(board.admission()).toBe("blocked_reconciliation");
+
+  disk.full = false;
+  expect(board.reconcile()).toEqual(["gwreq-old"]);
+  expect(rows.at(-1)).toEqual({ epoch: 2, instanceId: "two", reconciledEpoch: 2 });
+  expect(told).toEqual(["instance_changed", "reconciled"]);
+  expect(board.admission()).toBe("open");
+});

@@ -309,6 +309,11 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     ]);
     expect((await http.request("/svc/agents")).status).toBe(401);
     expect((await http.request("/health")).status).toBe(200);
+    // A browser shows no token, and these hold nothing of this machine.
+    expect((await http.request("/openapi.json")).status).toBe(200);
+    const page = await http.request("/docs", { headers: { accept: "text/html" } });
+    expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+    expect((await http.request("/docs", { headers: { host: "evil.example" } })).status).toBe(421);
   });
 
   test("the stream of all agents tells its events with their ids, and resumes after the one named last", async () => {

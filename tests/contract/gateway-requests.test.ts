@@ -179,12 +179,12 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
     expect(await status({ host: "127.0.0.1:5", origin: "http://127.0.0.1:5" })).toBe(200);
   });
 
-  test("with a token only /health is open, and no other answer tells why", async () => {
+  test("with a token only /health and the description of the API are open, and no other answer tells why", async () => {
     await using gateway = await setup({ token: "right" });
     const status = async (path: string, authorization?: string) =>
       (await gateway.http.request(path, authorization ? { headers: { authorization } } : {})).status;
-    expect(await status("/health")).toBe(200);
-    expect(await status("/v1/status")).toBe(401);
+    for (const path of ["/health", "/docs", "/openapi.json"]) expect(await status(path)).toBe(200);
+    for (const path of ["/v1/status", "/", "/docs/x", "/docs%2fx"]) expect(await status(path)).toBe(401);
     expect(await status("/v1/status", "Bearer wrong")).toBe(401);
     expect(await status("/v1/status", "Bearer right!")).toBe(401);
     expect(await status("/v1/status", "Bearer right")).toBe(200);

@@ -67,9 +67,13 @@ describe("the gateway's OpenAPI document", () => {
     }
   });
 
-  test("asks for a bearer token everywhere but on /health", () => {
+  test("asks for a bearer token everywhere but on /health and for itself", () => {
     const open = operations.filter(({ security }) => security?.length === 0);
-    expect(open.map(({ operationId }) => operationId)).toEqual(["health"]);
+    expect(open.map(({ operationId }) => operationId)).toEqual([
+      "health",
+      "openApiDocument",
+      "referencePage",
+    ]);
     expect(document.security).toEqual([{ bearer: [] }, {}]);
     expect(document.components.securitySchemes["bearer"]).toMatchObject({ type: "http", scheme: "bearer" });
   });

@@ -58,7 +58,11 @@ describe("an agent's life on the command line", () => {
     expect(at.lab.alive(pid)).toBe(false);
     expect(await at.lab.sessions()).toEqual([]);
     expect((await at.type("agents single --agent-name worker stop")).stdout).toContain("stopped already");
-    expect((await at.lab.mgr("agents", "list", "--json")).json()).toEqual({ agents: [], ignored: [] });
+    expect((await at.lab.mgr("agents", "list", "--json")).json()).toEqual({
+      agents: [],
+      ignored: [],
+      orphans: [],
+    });
     expect((await at.lab.mgr("agents", "list", "--state", "stopped", "--json")).json()).toMatchObject({
       agents: [{ agent_name: "worker", lifecycle_state: "stopped" }],
     });
@@ -97,6 +101,11 @@ describe("an agent's life on the command line", () => {
     expect(refused.exitCode).toBe(1);
     expect(refused.stdout).toBe("");
     expect(refused.error()).toMatchObject({ detail: { sent: false, error_code: "not_ready" } });
+    await at.type("agents single --agent-name worker prompt", "--prompt", "later");
+    const told = await at.type("agents single --agent-name worker gateway prompt", "--prompt", "now");
+    expect(told.stderr).toMatch(
+      /^Error: not_ready: .*queue_depth=1\. Let it wait .* worker prompt\. .*requests list$/m,
+    );
     expect(at.heard()).toEqual(["SLOW 60000"]);
   }, 60_000);
 

@@ -61,6 +61,42 @@ describe("an agent that runs already", () => {
     expect(environment).not.toMatch(/^SVC_(MANIFEST|AGENT|GATEWAY)/m);
   }, 60_000);
 
+  test("is told how it was started, and a headless one with what it goes on", async () => {
+    await using lab = createCliLab();
+    await lab.startSession("work", ["/bin/sh"]);
+    const words = [
+      "agents",
+      "self",
+      "join",
+      "--agent-name",
+      "joined",
+      "--tool",
+      "demo",
+      "--no-gateway",
+      "--json",
+    ];
+    const join = async (...more: string[]) => lab.run("svc-mgr", [...words, ...more], await inside(lab));
+    const early = await join("--resume-id", "last");
+    expect([early.exitCode, early.error()["detail"]]).toEqual([
+      2,
+      "--resume-id needs --headless: a terminal agent runs already",
+    ]);
+    const leaky = await join("--launch-env", "1TOKEN=secret");
+    expect([leaky.exitCode, leaky.stderr.includes("secret")]).toEqual([2, false]);
+    const joined = await join(
+      ...["--headless", "--resume-id", "chat-7"],
+      "--launch-env=ASKED",
+      "--launch-env=GIVEN=x",
+    );
+    expect(joined.stderr).toBe("");
+    const root = String(joined.json()["session_root"]);
+    expect(JSON.parse(readFileSync(`${root}/manifest.json`, "utf8"))).toMatchObject({
+      launch_plan: { env_var_names: ["ASKED", "GIVEN"] },
+      headless: { resume_selection_kind: "exact", resume_selection_value: "chat-7" },
+    });
+    expect(JSON.parse(readFileSync(`${root}/launch-environment.json`, "utf8"))).toEqual({ GIVEN: "x" });
+  }, 30_000);
+
   test("an idle pane is adopted for a headless agent, shows its turns, and is a shell again after stop", async () => {
     await using lab = createCliLab();
     await lab.startSession("work", ["/bin/sh"]);
@@ -202,7 +238,11 @@ describe("nothing is adopted", () => {
     const run = await lab.run("svc-mgr", words, await inside(lab));
     expect(run.exitCode).toBe(exitCode);
     expect(run.stderr).toContain(says);
-    expect((await lab.mgr("agents", "list", "--json")).json()).toEqual({ agents: [], ignored: [] });
+    expect((await lab.mgr("agents", "list", "--json")).json()).toEqual({
+      agents: [],
+      ignored: [],
+      orphans: [],
+    });
     expect(existsSync(join(lab.folder, "home/.local/state/svc/runtime"))).toBe(false);
   });
 

@@ -66,6 +66,22 @@ function refused(run: CliRun, exitCode: number, words: string): void {
 const subjects = async (mailbox: Mailbox) =>
   (await mailbox.list(everything)).messages.map((one) => `${one.subject} ${one.unread ? "unread" : "read"}`);
 
+test("a mailbox root that is a file, or below one, is bad input, whatever names it", async () => {
+  await using lab = createCliLab();
+  const file = join(lab.workdir, "notes");
+  writeFileSync(file, "mine");
+  const says = `${file} is a file. Name another one with --mailbox-root`;
+  const register = ["register", ...ada, "--principal-id", "SVC-ada"];
+  for (const words of [["init"], ["status"], register]) {
+    refused(await lab.mgr("mailbox", ...words, "--mailbox-root", "notes"), 2, says);
+  }
+  refused(await lab.mgr("mailbox", "init", "--mailbox-root", "notes/mail"), 2, says);
+  const env = { ...lab.env, SVC_GLOBAL_MAILBOX_DIR: file };
+  refused(await lab.run("svc-mgr", ["mailbox", "init"], { env }), 2, `(named by SVC_GLOBAL_MAILBOX_DIR)`);
+  refused(await lab.mgr("mail", ...ada, "--mailbox-root", "notes", "list"), 2, says);
+  expect(readFileSync(file, "utf8")).toBe("mine");
+}, 30_000);
+
 describe("mailboxes of a project", () => {
   test("a root is made, used, and told of", async () => {
     await using story = await twoMailboxes();

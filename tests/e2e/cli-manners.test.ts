@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
@@ -24,8 +24,12 @@ describe("the programs", () => {
   test("one executable beside an agent is enough: `svc-gateway mgr` is the command line", async () => {
     await using lab = createCliLab();
     const list = await lab.run("svc-gateway", ["mgr", "agents", "list", "--json"]);
-    expect(list.json()).toEqual({ agents: [], ignored: [] });
-    expect((await lab.run("svc-coord", ["list", "--json"])).json()).toEqual({ agents: [], ignored: [] });
+    expect(list.json()).toEqual({ agents: [], ignored: [], orphans: [] });
+    expect((await lab.run("svc-coord", ["list", "--json"])).json()).toEqual({
+      agents: [],
+      ignored: [],
+      orphans: [],
+    });
   });
 
   test("looking leaves nothing in an empty home", async () => {
@@ -102,13 +106,6 @@ describe("completion", () => {
       .map((line) => line.split("\t")[0]);
     expect(offered).toEqual(want);
   });
-
-  test.each(["bash", "zsh", "fish"])("prints a script for %s", async (shell) => {
-    await using lab = createCliLab();
-    const script = await lab.mgr("complete", shell);
-    expect(script.exitCode).toBe(0);
-    expect(script.stdout).toContain("svc-mgr complete --");
-  });
 });
 
 describe("doctor", () => {
@@ -124,11 +121,61 @@ describe("doctor", () => {
       checks: { name: string; verdict: string }[];
     };
     expect(healthy).toBe(true);
-    expect(checks.find((check) => check.name === "claude")).toMatchObject({
+    const check = (name: string) => checks.find((one) => one.name === name);
+    expect(check("claude")).toMatchObject({
       verdict: "absent",
       remedy: expect.stringContaining("@anthropic-ai/claude-code"),
     });
+    expect(check("PATH")).toMatchObject({
+      verdict: "warning",
+      remedy: expect.stringContaining("export PATH="),
+    });
+    expect(check("orphans")).toMatchObject({ verdict: "ok" });
   });
+
+  test("tells a tool of another version than the recorded ones, and one that does not start", async () => {
+    await using lab = createCliLab();
+    const bin = join(lab.folder, "bin");
+    mkdirSync(bin);
+    writeFileSync(join(bin, "claude"), "#!/bin/sh\necho '99.1.0 (Claude Code)'\n", { mode: 0o755 });
+    writeFileSync(join(bin, "codex"), "#!/nowhere/interpreter\n", { mode: 0o755 });
+    writeFileSync(join(bin, "gemini"), "#!/bin/sh\necho 0.61.0\n", { mode: 0o755 });
+    const env = { ...lab.env, PATH: `${bin}:${lab.env["PATH"]}` };
+    const run = await lab.run("svc-mgr", ["doctor", "--json"], { env });
+    const { checks } = run.json() as { checks: { name: string; verdict: string; detail: string }[] };
+    const check = (name: string) => checks.find((one) => one.name === name);
+    expect(check("claude")).toMatchObject({
+      verdict: "warning",
+      detail: expect.stringMatching(/99\.1\.0; its screens were recorded with \d/),
+    });
+    expect(check("codex")).toMatchObject({
+      verdict: "warning",
+      detail: expect.stringContaining("does not start"),
+      remedy: expect.stringContaining("@openai/codex"),
+    });
+    expect(check("gemini")).toMatchObject({ verdict: "ok", remedy: null });
+  });
+
+  test("tells a folder that cannot be made, and ports that collide", async () => {
+    await using lab = createCliLab();
+    const file = join(lab.folder, "file");
+    writeFileSync(file, "");
+    const env = { ...lab.env, SVC_GLOBAL_REGISTRY_DIR: join(file, "registry") };
+    const broken = await lab.run("svc-mgr", ["doctor"], { env });
+    expect(broken.exitCode).toBe(1);
+    expect(broken.stdout).toContain(`registry  ${file} is a file, not a folder`);
+    const launch = ["agents", "launch", "--tool", "demo", "--no-gateway", "--agent-name"];
+    for (const name of ["one", "two"]) {
+      const made = (await lab.mgr(...launch, name, "--json")).json();
+      const wish = { schema_version: 1, desired_execution_mode: "detached_process", desired_port: 4711 };
+      writeFileSync(
+        join(String(made["session_root"]), "gateway", "desired-config.json"),
+        JSON.stringify(wish),
+      );
+    }
+    const { stdout } = await lab.mgr("doctor");
+    expect(stdout).toMatch(/look +ports of gateways +4711 is asked for by one and two/);
+  }, 30_000);
 
   test("without tmux ends with 1 and says what to do", async () => {
     await using lab = createCliLab();

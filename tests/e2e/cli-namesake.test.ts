@@ -24,3 +24,31 @@ test("a gateway whose tmux server died is ended when its name is launched again"
     { session_root: second.json()["session_root"], lifecycle_state: "active" },
   ]);
 }, 30_000);
+
+test("of two launches of one name at once one wins, and the other is told where the agent is and how to end it", async () => {
+  const launches = [1, 2].map(() =>
+    lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "twice", "--no-gateway"),
+  );
+  const [winner, loser] = (await Promise.all(launches)).sort(
+    (one, other) => Number(one.exitCode) - Number(other.exitCode),
+  );
+  expect([winner?.exitCode, loser?.exitCode]).toEqual([0, 1]);
+  expect(loser?.stderr).toMatch(
+    /agent "twice" already runs in tmux session SVC-twice-\d+\. Look at it with `tmux .*` or end it with `svc-mgr .* twice stop`/,
+  );
+  expect((await lab.sessions()).filter((name) => name.startsWith("SVC-twice-"))).toHaveLength(1);
+}, 30_000);
+
+test("a name that another agent has in other letters is refused before anything is started", async () => {
+  await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "Zoe", "--no-gateway");
+  const before = await lab.sessions();
+  const refused = await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "zoe", "--json");
+  expect([refused.exitCode, refused.error()]).toEqual([
+    1,
+    expect.objectContaining({
+      error: "conflict",
+      detail: expect.stringContaining("only in capital letters"),
+    }),
+  ]);
+  expect(await lab.sessions()).toEqual(before);
+}, 30_000);

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCliLab } from "../support/cli-lab.ts";
 
@@ -43,6 +44,28 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
   });
   const changed = await lab.mgr(...enable, "--quiet-hours", "", "--interval-seconds", "60", "--json");
   expect(changed.json()).toMatchObject({ quiet_hours: null, interval_seconds: 60, mode: "unread_only" });
+
+  writeFileSync(join(lab.workdir, "tokens"), "secret-one\n\nsecret-two\n");
+  const blocks = await lab.mgr(
+    ...enable,
+    ...["--notify-block-render", "enabled", "--notify-block-auth-mode", "required"],
+    ...["--notify-block-auth-verifier", "shared-token", "--notify-block-token-file", "tokens"],
+    ...["--notify-block-per-message-chars", "200", "--notify-block-total-chars", "900", "--json"],
+  );
+  expect(blocks.json()).toMatchObject({
+    notify_block_render: "enabled",
+    notify_block_auth_mode: "required",
+    notify_block_auth_verifier: "shared-token",
+    notify_block_shared_tokens: ["********", "********"],
+    notify_block_per_message_chars: 200,
+    notify_block_total_chars: 900,
+    interval_seconds: 60,
+  });
+  const nowhere = await lab.mgr(...enable, "--notify-block-token-file", "nowhere");
+  expect([nowhere.exitCode, nowhere.stderr]).toEqual([
+    2,
+    expect.stringContaining("there is no file nowhere"),
+  ]);
 
   const compact = await lab.mgr(...enable, "--pre-notification-context-action", "compact");
   expect([compact.exitCode, compact.stderr]).toEqual([1, expect.stringContaining("codex")]);

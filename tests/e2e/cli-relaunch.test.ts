@@ -27,9 +27,10 @@ describe("an agent that runs", () => {
     const waiting = await at.type("agents single --agent-name worker prompt --json", "--prompt", "later");
     const gateway = at.gatewayPid();
     const [pane, pid] = (await firstPane(at)).split(" ");
-    const run = await at.type("agents single --agent-name worker relaunch --json");
+    const run = await at.type("agents single --agent-name worker relaunch");
     expect(run.stderr).toBe("");
-    expect(run.json()).toMatchObject({ in_place: true, tmux_session_name: at.session });
+    expect(run.stdout).toContain(`in tmux session ${at.session}\n`);
+    expect(run.stdout).toContain("svc-mgr agents single --agent-name worker gateway reconcile\n");
     expect(at.gatewayPid()).toBe(gateway);
     const [samePane, otherPid] = (await firstPane(at)).split(" ");
     expect(samePane).toBe(pane ?? "");

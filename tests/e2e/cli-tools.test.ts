@@ -43,6 +43,23 @@ test("tools explain reads standard input, a title and a cursor", async () => {
   expect((await explain("⠂ work")).stdout).toContain("prompt ready     no");
 });
 
+test("tools show prints a file of profiles that can be used as it stands", async () => {
+  const shown = await lab.mgr("tools", "show", "--tool", "codex");
+  const file = join(lab.folder, "shown.json");
+  writeFileSync(file, shown.stdout.replace('"profile_version": "', '"profile_version": "mine-'));
+  const env = { ...lab.env, SVC_TOOL_PROFILES: file };
+  const listed = await lab.run("svc-mgr", ["tools", "list", "--json"], { env });
+  const tools = listed.json()["tools"] as { tool: string; profile_version: string; source: string }[];
+  expect(tools.find((one) => one.tool === "codex")).toMatchObject({
+    profile_version: expect.stringMatching(/^mine-/),
+    source: "SVC_TOOL_PROFILES",
+  });
+  expect((await lab.mgr("tools", "show", "--tool", "codex", "--json")).json()).toEqual(shown.json());
+  const unknown = await lab.mgr("tools", "show", "--tool", "nobody");
+  expect(unknown.exitCode).toBe(2);
+  expect(unknown.stderr).toContain('no profile describes "nobody"; known are: demo, claude');
+});
+
 test("a profile file changes how a tool is read, without a rebuild", async () => {
   const claude = builtInProfiles.find((profile) => profile.tool === "claude");
   const file = join(lab.folder, "profiles.json");

@@ -87,6 +87,29 @@ test("the same through the coordination server, and on without it when it ends",
   }
 }, 120_000);
 
+test("a reader that goes away ends the watcher of a terminal although nothing changes there", async () => {
+  await using lab = createCliLab();
+  await launch(lab, "first");
+  await until("the agent to be ready", async () =>
+    (await one(lab, "first", "state", "--json")).stdout.includes('"phase": "ready"'),
+  );
+  const words = [
+    ...lab.command("svc-mgr"),
+    "agents",
+    "single",
+    "--agent-name",
+    "first",
+    "gateway",
+    "tui",
+    "watch",
+  ];
+  const line = words.map((word) => `'${word}'`).join(" ");
+  // The first line is read, then nobody reads; the agent does nothing all the while.
+  const { exitCode, stdout, stderr } = await lab.shell(`{ ${line} --json; echo "code $?" >&2; } | head -n 1`);
+  expect([exitCode, stderr]).toEqual([0, "code 0\n"]);
+  expect(JSON.parse(stdout)).toMatchObject({ turn: { phase: expect.any(String) } });
+}, 30_000);
+
 test("a reader that goes away ends a watcher without a word", async () => {
   await using lab = createCliLab();
   await launch(lab, "first");

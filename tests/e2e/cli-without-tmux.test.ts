@@ -4,7 +4,7 @@ import { createCliLab } from "../support/cli-lab.ts";
 const lab = createCliLab();
 afterAll(() => lab[Symbol.asyncDispose]());
 
-test("where tmux is not on PATH no living agent is called gone, and nothing is cleaned up", async () => {
+test("where tmux is not on PATH no living agent is called gone, and nothing is ended or cleaned up", async () => {
   expect(
     (await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "alive", "--json")).exitCode,
   ).toBe(0);
@@ -20,9 +20,13 @@ test("where tmux is not on PATH no living agent is called gone, and nothing is c
   expect(listed["agents"]).toMatchObject([
     { agent_name: "alive", lifecycle_state: "active", session_gone: false },
   ]);
+  const stopped = await lab.run("svc-mgr", ["agents", "single", "--agent-name", "alive", "stop"], blind);
+  expect(stopped).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("tmux is not installed") });
 
   const seen = (await lab.mgr("agents", "list", "--json")).json();
   expect(seen["agents"]).toMatchObject([
     { agent_name: "alive", lifecycle_state: "active", availability: "available" },
   ]);
+  const status = await lab.mgr("agents", "single", "--agent-name", "alive", "gateway", "status", "--json");
+  expect(status.json()).toMatchObject({ gateway_health: "healthy" });
 });

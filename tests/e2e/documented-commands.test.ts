@@ -1,64 +1,110 @@
-import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ShellBlock, shellBlocks } from "../guards/runnable-blocks.ts";
-import { createTmux } from "../support/tmux.ts";
+import { listDocuments, readBlocks, type ShellBlock, shellBlocks } from "../../scripts/documents.ts";
+import { findDifferences, printed, runBlocks } from "../support/document-run.ts";
 
 const root = join(import.meta.dir, "..", "..");
 
 /**
- * Runs the blocks of one document marked `run: e2e`, one after the other in one shell: the executables on PATH,
- * an empty home and work folder, a tmux server of its own. Ends at the first command that fails.
+ * Runs the blocks of one document: the executables on PATH, an empty home and work folder, a tmux server of its own.
+ * The coordination server's usual port may be taken on this machine, so it is another here.
  */
-async function runBlocks(blocks: ShellBlock[]): Promise<{ exitCode: number; output: string }> {
-  await using server = await createTmux();
-  const folder = mkdtempSync(join(tmpdir(), "svc-documents-"));
-  const places = { HOME: join(folder, "home"), PWD: join(folder, "work"), TMPDIR: join(folder, "tmp") };
+async function follow(blocks: readonly ShellBlock[]) {
+  const folder = mkdtempSync(join(tmpdir(), "doc-"));
+  const places = {
+    HOME: join(folder, "home"),
+    PWD: join(folder, "work"),
+    TMPDIR: join(folder, "tmp"),
+    TMUX_TMPDIR: join(folder, "tmux"),
+  };
   for (const place of Object.values(places)) mkdirSync(place, { mode: 0o700 });
+  const env = {
+    ...places,
+    PATH: `${join(root, "dist")}:${process.env["PATH"]}`,
+    LANG: "C.UTF-8",
+    SHELL: "/bin/sh",
+    TERM: "xterm-256color",
+  };
+  const port = String(await freePort());
   try {
-    const script = blocks.filter(({ mark }) => mark?.run).map((block) => block.script);
-    const child = Bun.spawn(["sh", "-eux"], {
-      cwd: places.PWD,
-      env: {
-        ...places,
-        PATH: `${join(root, "dist")}:${process.env["PATH"]}`,
-        SVC_TMUX_SOCKET: server.socket,
-      },
-      stdin: new Blob(["exec 2>&1\n", ...script]),
-      stdout: "pipe",
-    });
-    const output = await new Response(child.stdout).text();
-    return { exitCode: await child.exited, output };
+    const own = blocks.map((block) => ({ ...block, script: block.script.replaceAll("9891", port) }));
+    const run = await runBlocks(own, { folder, cwd: places.PWD, env });
+    return {
+      ...run,
+      began: run.began.map(({ block, output }) => ({ block, output: output.replaceAll(port, "9891") })),
+    };
   } finally {
+    await Bun.spawn(["tmux", "-N", "kill-server"], { env, stdout: "ignore", stderr: "ignore" }).exited;
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-const listed = [".", "docs"]
-  .flatMap((folder) =>
-    existsSync(join(root, folder)) ? readdirSync(join(root, folder)).map((name) => join(folder, name)) : [],
-  )
-  .filter((path) => path.endsWith(".md"));
-const documents = listed.map((path) => ({
-  path,
-  blocks: shellBlocks(path, readFileSync(join(root, path), "utf8")),
-}));
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().on("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === "object" ? (address?.port ?? 0) : 0));
+    });
+  });
+}
+
+// README.md is followed on a clean clone: readme.test.ts.
+const documents = listDocuments()
+  .filter((path) => path !== "README.md")
+  .map((path) => ({ path, blocks: readBlocks(path) }))
+  .filter(({ blocks }) => blocks.some(({ mark }) => mark?.run));
 
 test.each(documents)(
-  "the commands of $path run",
+  "the commands of $path run, and print what it shows",
   async ({ blocks }) => {
-    const { exitCode, output } = await runBlocks(blocks);
-    expect(exitCode, output).toBe(0);
+    const run = await follow(blocks);
+    expect(run.exitCode, run.transcript).toBe(0);
+    expect(findDifferences(run)).toEqual([]);
   },
   120_000,
 );
 
-test("a documented command that fails is seen", async () => {
+describe("what a document says wrongly is seen", () => {
   const fence = "```";
-  const markdown = `<!-- run: e2e -->\n${fence}sh\nsvc-mgr --version\nfalse\necho after\n${fence}\n`;
-  const { exitCode, output } = await runBlocks(shellBlocks("planted.md", markdown));
-  expect(exitCode).toBe(1);
-  expect(output).toMatch(/\n\d+\.\d+\.\d+/);
-  expect(output).not.toMatch(/^after$/m);
+  const document = (script: string, shown = "") =>
+    shellBlocks(
+      "planted.md",
+      `<!-- run: e2e -->\n${fence}sh\n${script}\n${fence}\n${shown && `\n<!-- shown -->\n${fence}text\n${shown}\n${fence}\n`}`,
+    );
+
+  test("a command that fails", async () => {
+    const run = await follow(document("svc-mgr --version\nfalse\necho after"));
+    expect(run.exitCode).toBe(1);
+    expect(run.began[0]?.output).toMatch(/^\d+\.\d+\.\d+/);
+    expect(run.transcript).not.toMatch(/^after$/m);
+  });
+
+  test("output that is not printed", async () => {
+    const run = await follow(document("echo one\necho two", "one\nthree"));
+    expect(run.exitCode).toBe(0);
+    expect(findDifferences(run)).toHaveLength(1);
+  });
+
+  test("a command that waits for input gets none, and what is left in the background ends", async () => {
+    const run = await follow(document("cat\nsleep 1000 &\necho done", "done"));
+    expect(run.exitCode).toBe(0);
+    expect(findDifferences(run)).toEqual([]);
+  });
+
+  const output = "a  1  x\nb  2  y\nc  3  z\n";
+  const cases: { id: string; shown: string; want: boolean }[] = [
+    { id: "some lines in a row", shown: "b 2 y\nc 3 z", want: true },
+    { id: "lines with a gap that is not told", shown: "a 1 x\nc 3 z", want: false },
+    { id: "lines with a gap that is told", shown: "a 1 x\n…\nc 3 z", want: true },
+    { id: "part of a line", shown: "b … y", want: true },
+    { id: "part of a line that is not told", shown: "b 2", want: false },
+    { id: "another order", shown: "b 2 y\n…\na 1 x", want: false },
+  ];
+  test.each(cases)("$id", ({ shown, want }) => {
+    expect(printed(shown, output)).toBe(want);
+  });
 });

@@ -47,7 +47,6 @@ test("a viewer that stops reading costs no memory, holds nobody up, and sees the
     fetch: (request) => bundle.app.fetch(request),
     host: "127.0.0.1",
     port: 0,
-    maxBodyBytes: 9 * 1024 * 1024,
     clock: createClock(),
   });
   const stalled = await stalledViewer(port);

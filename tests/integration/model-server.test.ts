@@ -73,6 +73,24 @@ describe.each([...asks])("the scripted model over $protocol", (ask) => {
     expect(server.received()[0]?.outcome).toBe("failed");
   });
 
+  test("has a skill opened and hears its text, which is nobody's prompt", async () => {
+    const { skill } = ask;
+    const heard: unknown[] = [];
+    await using server = startModelServer({
+      part: ({ prompt, skillTexts }) => {
+        heard.push([prompt, skillTexts.map((text) => text.includes("the skill's text"))]);
+        return { ...sayAtOnce("ok"), skill: skillTexts.length === 0 ? "s" : null };
+      },
+    });
+    const opens = await (await post(server.url + ask.path, ask.body(["hello"]))).text();
+    expect(opens.includes(skill?.callMark ?? "never")).toBe(Boolean(skill?.callMark));
+    if (skill) {
+      const reply = await post(server.url + ask.path, { stream: true, ...skill.body("the skill's text") });
+      expect(await reply.text()).not.toContain(skill.callMark ?? "never");
+    }
+    expect(heard).toEqual([["hello", []], ...(skill ? [["hello", [true]]] : [])]);
+  });
+
   test("breaks the connection in the middle of the words on CUTSTREAM", async () => {
     await using server = startModelServer({ pace: 0 });
     const read = post(server.url + ask.path, ask.body(["now CUTSTREAM"])).then((response) => response.text());

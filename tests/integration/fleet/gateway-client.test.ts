@@ -120,7 +120,12 @@ describe("a call", () => {
   test("to a port that nobody listens on is unreachable", async () => {
     const gateway = serve(() => Response.json(health));
     gateway[Symbol.dispose]();
-    expect(await gateway.client().call("health", {})).toMatchObject({ kind: "unreachable" });
+    const detail = `nothing listens at ${gateway.baseUrl}`;
+    expect(await gateway.client().call("health", {})).toEqual({ kind: "unreachable", detail });
+    const stream = await gateway
+      .client()
+      .openEvents({ afterSeq: null, signal: new AbortController().signal });
+    expect(stream).toEqual({ kind: "unreachable", detail });
   });
 });
 

@@ -79,6 +79,17 @@ describe("attaching a gateway", () => {
       message: "the gateway ended:\ncannot open the queue",
     });
   });
+
+  test("says how to go on when the agent's tmux session is gone", async () => {
+    await using lab = await createSessionLab();
+    await using session = await launched(lab);
+    const { agent_name: name, tmux_session_name: gone } = session.manifest;
+    await lab.deps.tmux.killSession("test.kill", gone);
+    await expect(attachGateway(attachDeps(lab), session, {})).rejects.toMatchObject({
+      reason: "unavailable",
+      message: `tmux session ${gone} of "${name}" is gone. Start the agent again with: svc-mgr agents single --agent-name ${name} relaunch`,
+    });
+  });
 });
 
 describe("a recorded gateway is believed only when it proves to be this session's", () => {

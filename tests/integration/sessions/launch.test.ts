@@ -155,7 +155,7 @@ describe("a launch is refused before anything is changed", () => {
     await expect(again).rejects.toMatchObject({
       reason: "conflict",
       message: expect.stringMatching(
-        /tmux attach -t =SVC-worker-\d+.*agents single --agent-name worker stop/,
+        /tmux -S \S+ attach -t '=SVC-worker-\d+'.*agents single --agent-name worker stop/,
       ),
     });
     expect(await lab.sessions()).toEqual([manifest.tmux_session_name]);
@@ -170,6 +170,15 @@ describe("a launch that fails leaves nothing behind", () => {
     await expect(launchAgent(lab.deps, lab.request({ tool, args: ["--leave"] }))).rejects.toMatchObject({
       reason: "dispatch_failed",
       message: expect.stringContaining("cannot log in"),
+    });
+    expect(await remains(lab)).toEqual(nothing);
+  });
+
+  test("when the tool is long in loading and then ends", async () => {
+    await using lab = await createSessionLab();
+    await expect(launchAgent(lab.deps, lab.request({ args: ["--leave-late"] }))).rejects.toMatchObject({
+      reason: "dispatch_failed",
+      message: expect.stringContaining("unknown flag"),
     });
     expect(await remains(lab)).toEqual(nothing);
   });

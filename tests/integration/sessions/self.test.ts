@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { findSelf } from "../../../src/services/sessions/find.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { createSessionLab, type SessionLab } from "../../support/session-lab.ts";
+import { createTmux } from "../../support/tmux.ts";
 
 function selfDeps(lab: SessionLab, env: Record<string, string>) {
   const { files, registry, tmux, clock } = lab.deps;
@@ -69,6 +70,18 @@ describe("nobody is taken for an agent", () => {
     const foreign = await lab.tmux.newSession("foreign", ["sleep", "60"]);
     const env = { TMUX_PANE: foreign.paneId, SVC_MANIFEST_PATH: session.manifestPath };
     await expect(findSelf(selfDeps(lab, env))).rejects.toMatchObject({ reason: "precondition_failed" });
+  });
+
+  test("in a session of the same name on another tmux server", async () => {
+    await using lab = await createSessionLab();
+    await using elsewhere = await createTmux();
+    const { session, env } = await inside(lab);
+    const twin = await elsewhere.newSession(session.manifest.tmux_session_name, ["sleep", "60"]);
+    const deps = { ...selfDeps(lab, { ...env, TMUX_PANE: twin.paneId }), tmux: elsewhere.tmux };
+    await expect(findSelf(deps)).rejects.toMatchObject({
+      reason: "precondition_failed",
+      message: expect.stringContaining(elsewhere.socket),
+    });
   });
 
   test("by an id whose record is of another session, or stopped", async () => {

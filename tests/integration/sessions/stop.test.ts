@@ -69,6 +69,24 @@ describe("stopping an agent", () => {
     expect(lab.deps.registry.read(session.record.agent_id)).toEqual(before);
   });
 
+  test("whose manifest does not say where its tmux server is: ends nothing where it is not found", async () => {
+    await using lab = await createSessionLab();
+    const session = await launchAgent(lab.deps, lab.request());
+    const { socket, ...place } = session.manifest.tmux;
+    const earlier = { ...session, manifest: { ...session.manifest, tmux: place } };
+    const from = (path: string | undefined) => ({
+      ...lab.deps,
+      tmuxFor: () => lab.deps.tmuxFor(path),
+    });
+    const pids = await treeOf(lab, session.manifest.tmux_session_name);
+    await expect(stopAgent(from(join(lab.tmux.folder, "elsewhere")), earlier)).rejects.toThrow(
+      /process \d+ may be "worker".*TMUX_TMPDIR/,
+    );
+    expect(pids.filter((pid) => !lab.deps.processes.alive(pid))).toEqual([]);
+    expect(lab.deps.registry.read(session.record.agent_id)?.lifecycle.state).toBe("active");
+    expect(await stopAgent(from(socket), earlier)).toMatchObject({ sessionEnded: true, recordStopped: true });
+  });
+
   test("leaves alone a session whose name only begins alike", async () => {
     await using lab = await createSessionLab();
     const session = await launchAgent(lab.deps, lab.request());

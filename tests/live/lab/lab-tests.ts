@@ -3,8 +3,9 @@ import { openHeadlessSession } from "./headless-session.ts";
 import { openLabSession, type SessionSettings } from "./lab-session.ts";
 import { openMailSession } from "./mail-session.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
+import { openSkillSession } from "./skill-session.ts";
 import { describeSteps } from "./staged-steps.ts";
-import { headlessStepsOf, mailSteps, stepsOf } from "./steps.ts";
+import { headlessStepsOf, mailSteps, skillStepsOf, stepsOf } from "./steps.ts";
 
 const shared: SessionSettings = { trusted: true };
 
@@ -37,6 +38,12 @@ export function describeLab(tool: LabTool): void {
     steps: mailSteps,
     shared: null,
     open: async () => openMailSession(await install(tool)),
+  });
+  describeSteps({
+    name: `${tool} follows its skills in the lab`,
+    steps: skillStepsOf(tool),
+    shared: null,
+    open: async () => openSkillSession(await install(tool)),
   });
 }
 

@@ -40,12 +40,13 @@ function nextCall(round: MailRound, replies: readonly MailReply[]): MailCall | n
   return null;
 }
 
-interface MailReply {
+export interface MailReply {
   message?: { body_text?: string | null };
+  messages?: { message_ref: string }[];
 }
 
 /** A reply of the gateway, which stands on a line of its own in what a shell tool gives. */
-function readReply(output: string): MailReply {
+export function readReply(output: string): MailReply {
   const line = /^.*?(\{"schema_version":1,.*\})\s*$/m.exec(output)?.[1];
   if (line === undefined) throw new Error(`no reply of the mail API in: ${output}`);
   return JSON.parse(line) as MailReply;

@@ -55,8 +55,11 @@ export async function openMailSession(cli: InstalledCli): Promise<MailSession> {
   }
 }
 
-/** The doorbell alone wakes it: a sweep comes too late to help. */
-async function launchMailAgent(
+/**
+ * Launches a tool with a mailbox, a gateway and a notifier. The doorbell alone wakes it: a sweep comes too late to
+ * help.
+ */
+export async function launchMailAgent(
   box: Sandbox,
   name: string,
   [tool, ...flags]: readonly [string, ...string[]] | readonly string[],

@@ -18,6 +18,7 @@ import {
 import type { LabStep } from "./steps/lab-step.ts";
 import { conversation, type MailStep } from "./steps/mail-steps.ts";
 import { arrives, directWhenReady, draftIsLeftAlone, freshIsReady, prompts } from "./steps/prompt-steps.ts";
+import { roundBySkill, type SkillStep, skillsAreListed, skillsAreShown } from "./steps/skill-steps.ts";
 import {
   busyHoldsPrompts,
   failureIsRetried,
@@ -95,6 +96,18 @@ export function headlessStepsOf(tool: LabTool): HeadlessStep[] {
     { id: "a running turn is seen, and its prompt in no argument list", run: runningTurnIsSeen },
     { id: "an interrupt ends the tool and all it started", run: interruptEndsAll },
     { id: "a turn outlives its gateway and is asked once", run: gatewayDies },
+  ];
+}
+
+/** The steps of one tool that has the skills, in the order in which they share a session. */
+export function skillStepsOf(tool: LabTool): SkillStep[] {
+  const told = { id: "every installed skill is told to the model", run: skillsAreListed };
+  // Its skills are opened by a program that it fetches from the network.
+  if (tool === "opencode") return [{ ...told, last: true }];
+  return [
+    told,
+    { id: "its own list shows every installed skill", run: skillsAreShown },
+    { id: "a round of mail is done by commands of the skill's text alone", run: roundBySkill, last: true },
   ];
 }
 

@@ -1,0 +1,114 @@
+import { beforeAll, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createCliLab } from "../support/cli-lab.ts";
+import { atPrompt, installShells, shells } from "../support/shells.ts";
+import { until } from "../support/until.ts";
+
+beforeAll(installShells, 300_000);
+
+const one = "svc-mgr agents single --agent-name harbor";
+const completed: { id: string; typed: string; want: string }[] = [
+  { id: "a command", typed: "svc-mgr agents si", want: "svc-mgr agents single" },
+  { id: "a command below one", typed: `${one} gateway mail-n`, want: `${one} gateway mail-notifier` },
+  { id: "a flag", typed: `${one} mail list --include-b`, want: `${one} mail list --include-body` },
+  { id: "an agent that runs", typed: "svc-mgr agents single --agent-name ha", want: one },
+  {
+    id: "an agent in quotes",
+    typed: 'svc-mgr agents single --agent-name "ha',
+    want: 'svc-mgr agents single --agent-name "harbor"',
+  },
+  { id: "an address", typed: `${one} mail send --to ha`, want: `${one} mail send --to harbor@svc.localhost` },
+  {
+    id: "an address after its @",
+    typed: `${one} mail send --to harbor@s`,
+    want: `${one} mail send --to harbor@svc.localhost`,
+  },
+  {
+    id: "an address behind =",
+    typed: `${one} mail send --to=ha`,
+    want: `${one} mail send --to=harbor@svc.localhost`,
+  },
+  { id: "a tool", typed: "svc-mgr agents launch --tool open", want: "svc-mgr agents launch --tool opencode" },
+  {
+    id: "a word of a closed set",
+    typed: "svc-mgr agents list --state st",
+    want: "svc-mgr agents list --state stopped",
+  },
+  {
+    id: "a folder",
+    typed: "svc-mgr agents launch --workdir pla",
+    want: "svc-mgr agents launch --workdir places/",
+  },
+  { id: "a file", typed: `${one} mail send --body-file let`, want: `${one} mail send --body-file letter` },
+];
+
+describe.each([...shells])("%s completes", (shell) => {
+  test("what is meant, evaluates nothing, and lists what may follow", async () => {
+    await using at = await atPrompt(shell);
+    const home = join(at.lab.folder, "home");
+    mkdirSync(join(home, "places"));
+    writeFileSync(join(home, "letter"), "text");
+    const root = ["--mailbox", "--mailbox-root", join(at.lab.folder, "mail")];
+    const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "harbor", "--no-gateway"];
+    expect((await at.lab.mgr(...launch, ...root)).exitCode).toBe(0);
+    const files = new Set(readdirSync(home));
+    for (const { id, typed, want } of completed) {
+      await at.tab(typed);
+      await until(`${id}: ${want}`, async () => (await at.typed()).trimEnd() === want);
+    }
+
+    await at.tab("svc-mgr agents single --agent-name $(touch evaluated) gateway `touch evaluated` st");
+    // Whatever comes next at the prompt comes after the answer to this one.
+    await at.tab("svc-mgr mailb", 1);
+    await until("the next line", async () => (await at.typed()).trimEnd() === "svc-mgr mailbox");
+    expect(existsSync(join(home, "evaluated"))).toBe(false);
+
+    await at.tab("svc-mgr agents ", 2);
+    await until("the list", async () => {
+      const shown = await at.screen();
+      return ["launch", "list", "self", "single", "watch"].every((word) => shown.includes(word));
+    });
+    expect(new Set(readdirSync(home))).toEqual(files);
+  }, 90_000);
+});
+
+describe("a question of a shell", () => {
+  test.each([
+    { id: "before anything was launched", words: ["agents", "single", "--agent-name", ""] },
+    { id: "about addresses that nobody has", words: ["mail", "--address", ""] },
+    { id: "about a command that is not there", words: ["nonsense", "--flag", ""] },
+    { id: "about nothing", words: [] },
+  ])("is answered in silence $id", async ({ words }) => {
+    await using lab = createCliLab();
+    const answer = await lab.mgr("complete", "--", ...words);
+    expect(answer).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(answer.stdout).toEndWith(":none\n");
+    expect(readdirSync(join(lab.folder, "home"))).toEqual([]);
+  });
+
+  test("is answered where the registry is broken", async () => {
+    await using lab = createCliLab();
+    const env = { ...lab.env, SVC_GLOBAL_REGISTRY_DIR: "relative" };
+    const answer = await lab.run("svc-mgr", ["complete", "--", "agents", "single", "--agent-id", ""], {
+      env,
+    });
+    expect(answer).toMatchObject({ exitCode: 0, stdout: ":none\n", stderr: "" });
+  });
+});
+
+describe("a script", () => {
+  test.each([
+    { words: ["completion", "bash"] },
+    { words: ["completion", "zsh"] },
+    { words: ["completion", "fish"] },
+  ])("$words.1 says how to use it, of each program", async ({ words }) => {
+    await using lab = createCliLab();
+    for (const program of ["svc-mgr", "svc-gateway", "svc-coord"] as const) {
+      const script = await lab.run(program, words);
+      expect(script).toMatchObject({ exitCode: 0, stderr: "" });
+      expect(script.stdout).toMatch(new RegExp(`^# .*completion of ${program}. To use it:\\n#   now: `, "m"));
+      expect(script.stdout).not.toContain("eval");
+    }
+  });
+});

@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { createProcesses } from "../../src/system/processes.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { readPropertyList, readUnit, type Service } from "../support/service-files.ts";
+
+// The examples for service managers, started as those would start them: their command, their environment, no shell.
+
+const repository = join(import.meta.dir, "../..");
+const processes = createProcesses({ steps: quietSteps });
+
+/** A home with our programs in a folder that the examples name. */
+function createHome(): { lab: CliLab; home: string } {
+  const lab = createCliLab({ executable: join(repository, "dist/svc-gateway") });
+  const home = lab.env["HOME"] ?? "";
+  const bin = join(home, ".local/bin");
+  mkdirSync(bin, { recursive: true });
+  for (const name of ["svc-mgr", "svc-gateway", "svc-coord"]) {
+    symlinkSync(join(repository, "dist", name), join(bin, name));
+  }
+  return { lab, home };
+}
+
+/** Resolves when the service has said its first word. `stop` ends it as a service manager does. */
+async function start(service: Service, lab: CliLab) {
+  const child = Bun.spawn(service.command, {
+    env: { ...service.env, SVC_TMUX_SOCKET: lab.socket },
+    cwd: lab.workdir,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const { value } = await child.stdout.getReader().read();
+  if (value === undefined) throw new Error(await new Response(child.stderr).text());
+  return {
+    said: new TextDecoder().decode(value),
+    async stop(): Promise<number> {
+      child.kill("SIGTERM");
+      return child.exited;
+    },
+  };
+}
+
+const anyPort = (command: string[]) => command.map((word) => (word === "9891" ? "0" : word));
+
+describe("the coordination server", () => {
+  test.each([
+    { manager: "systemd", read: (home: string) => readUnit("svc-coord.service", { home }) },
+    {
+      manager: "launchd",
+      // Its PATH names no folder of a home: programs are installed for all users there.
+      read: (home: string) => {
+        const service = readPropertyList("svc-coord.plist", home);
+        return { ...service, env: { ...service.env, PATH: `${home}/.local/bin:${service.env["PATH"]}` } };
+      },
+    },
+  ])(
+    "is started by $manager, serves, and ends well when stopped",
+    async ({ read }) => {
+      const { lab, home } = createHome();
+      await using _ = lab;
+      const service = read(home);
+      expect(service.command).toContain("9891");
+      const server = await start({ ...service, command: anyPort(service.command) }, lab);
+      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(server.said)?.[0];
+      const health = await fetch(`${url}/health`, { proxy: false } as RequestInit);
+      expect(health.status).toBe(200);
+      expect(await server.stop()).toBe(0);
+    },
+    30_000,
+  );
+
+  test("and what it launched is not ended with it", () => {
+    expect(readUnit("svc-coord.service", { home: "/home" }).settings).toMatchObject({
+      KillMode: "process",
+      Restart: "on-failure",
+      EnvironmentFile: "-%h/.config/svc/coord.env",
+    });
+    expect(readPropertyList("svc-coord.plist", "/home").settings).toEqual({
+      RunAtLoad: "true",
+      SuccessfulExit: "false",
+      AbandonProcessGroup: "true",
+    });
+  });
+});
+
+test("systemd starts an agent with its gateway, and after a stop the gateway again beside the same agent", async () => {
+  const { lab, home } = createHome();
+  await using _ = lab;
+  const variables = { AGENT_TOOL: "demo", AGENT_WORKDIR: lab.workdir };
+  const service = readUnit("svc-gateway@.service", { home, instance: "alice", variables });
+  expect(service.settings).toMatchObject({ KillMode: "process", Restart: "on-failure" });
+  const panes = () => lab.tmux("list-panes", "-a", "-F", "#{pane_pid}");
+  const first = await start(service, lab);
+  const before = await panes();
+  expect(await first.stop()).toBe(0);
+  expect(await panes()).toBe(before);
+  const second = await start(service, lab);
+  expect(await panes()).toBe(before);
+  expect(await second.stop()).toBe(0);
+  const stop = await lab.mgr("agents", "single", "--agent-name", "alice", "stop");
+  expect(stop.exitCode).toBe(0);
+}, 60_000);
+
+// Where systemd is, it is asked; a key that it does not know is a word on stderr.
+const units = processes.which("systemd-analyze") ? readdirSync(join(repository, "examples/systemd")) : [];
+test.each(units)(
+  "systemd has nothing to say of %s",
+  async (unit) => {
+    const { lab, home } = createHome();
+    await using _ = lab;
+    const verify = ["systemd-analyze", "--user", "verify", join(repository, "examples/systemd", unit)];
+    const env = { ...lab.env, XDG_RUNTIME_DIR: home };
+    expect(await processes.run(verify, { env, timeoutMs: 30_000 })).toEqual({
+      exitCode: 0,
+      stdout: "",
+      stderr: "",
+    });
+  },
+  40_000,
+);

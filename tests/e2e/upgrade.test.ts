@@ -1,0 +1,257 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { gatewayMigrations } from "../../src/db/gateway/migrations.ts";
+import { catalogMigrations } from "../../src/db/mailbox/catalog/migrations.ts";
+import { stateMigrations } from "../../src/db/mailbox/state/migrations.ts";
+import { createProcesses } from "../../src/system/processes.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+import { type CliAgent, launched } from "../support/cli-agent.ts";
+import { createCliLab } from "../support/cli-lab.ts";
+import { dump, load, releasedFolder, restore } from "../support/released.ts";
+import { until } from "../support/until.ts";
+
+// What earlier versions left on disk, opened by this one. Each folder of tests/released is one version.
+
+type Json = Record<string, unknown>;
+interface Kept {
+  name: string;
+  requests: Json[];
+  /** Null for a version without mail. */
+  mail: Json | null;
+  /** What the headless agent was asked; null for a version without. */
+  headless: Json[] | null;
+}
+
+const kept: Kept[] = readdirSync(releasedFolder)
+  .sort()
+  .map((name) => ({
+    name,
+    requests: (read(name, "requests.json") as { requests: Json[] }).requests,
+    mail: read(name, "mail.json"),
+    headless: (read(name, "headless.json") as { requests: Json[] } | null)?.requests ?? null,
+  }));
+
+function read(...path: string[]): Json | null {
+  try {
+    return JSON.parse(readFileSync(join(releasedFolder, ...path), "utf8")) as Json;
+  } catch (error) {
+    if ((error as { code?: string }).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** This version as a person upgrades to it; agents that live were launched from elsewhere. */
+const executable = join(import.meta.dir, "../../dist/svc-gateway");
+const processes = createProcesses({ steps: quietSteps });
+const one = ["agents", "single", "--agent-name", "worker"];
+const ids = (requests: Json[]) => requests.map((request) => request["request_id"]);
+/** Without what a person is told of why it waits: that is of now. */
+const lasting = ({ waiting: _, ...request }: Json) => request;
+
+/** A home in which the version `name` ran until its machine went down. */
+function homeOf(name: string) {
+  const lab = createCliLab({ executable });
+  const home = lab.env["HOME"] ?? "";
+  const places = [
+    ["socket", lab.socket],
+    ["home", home],
+    ["work", lab.workdir],
+    ["bun", process.execPath],
+    ["source", join(import.meta.dir, "../..")],
+  ] as const;
+  restore(join(releasedFolder, name, "state"), join(home, ".local/state/svc"), places);
+  if (read(name, "mail.json") !== null) {
+    restore(join(releasedFolder, name, "project"), join(lab.workdir, ".svc"), places);
+  }
+  return {
+    lab,
+    mailbox: join(lab.workdir, ".svc/mailbox"),
+    async mgr(...words: string[]): Promise<Json> {
+      const run = await lab.mgr(...words, "--json");
+      if (run.exitCode !== 0) throw new Error(`${words.join(" ")}: ${run.stderr}`);
+      return run.json();
+    },
+    async requests(): Promise<Json[]> {
+      const answer = await this.mgr(...one, "requests", "list");
+      return answer["requests"] as Json[];
+    },
+    async [Symbol.asyncDispose]() {
+      await lab.mgr(...one, "stop");
+      await lab[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("versions with and without mail were kept", () => {
+  expect(kept.map(({ mail }) => mail !== null)).toEqual(expect.arrayContaining([true, false]));
+});
+
+test.each([
+  { file: "queue.sqlite", migrations: gatewayMigrations, since: 1 },
+  // Mail came with two migrations at once.
+  { file: "index.sqlite", migrations: catalogMigrations, since: 2 },
+  { file: "mailbox.sqlite", migrations: stateMigrations, since: 2 },
+])(
+  "every schema of $file before today's was kept (scripts/keep-release.ts)",
+  ({ file, migrations, since }) => {
+    const dumps = new Bun.Glob(`**/${file}.sql`).scanSync({ cwd: releasedFolder, absolute: true });
+    const counts = [...dumps].map(
+      (path) => readFileSync(path, "utf8").match(/^INSERT INTO "__migrations"/gm)?.length ?? 0,
+    );
+    const earlier = Array.from(
+      { length: Math.max(0, migrations.length - since) },
+      (_, index) => since + index,
+    );
+    expect(counts.length).toBeGreaterThan(0);
+    expect(counts).toEqual(expect.arrayContaining(earlier));
+  },
+);
+
+describe.each(kept)("the agent of $name, whose machine went down", ({ name, requests }) => {
+  test("is found, runs again, and nothing of its queue is lost or typed once more", async () => {
+    await using home = homeOf(name);
+    expect((await home.mgr("agents", "list", "--state", "all"))["agents"]).toContainEqual(
+      expect.objectContaining({ agent_name: "worker", availability: "unavailable" }),
+    );
+    await home.mgr(...one, "relaunch");
+    const status = await home.mgr(...one, "gateway", "status");
+    expect(status).toMatchObject({ request_admission: "blocked_reconciliation" });
+    const found = await home.requests();
+    expect(found.map(lasting)).toEqual(requests.map(lasting));
+
+    await home.mgr(...one, "gateway", "reconcile");
+    const after = await home.requests();
+    expect(ids(after)).toEqual(ids(requests));
+    expect(after).toEqual(expect.arrayContaining(requests.filter(isFinished)));
+    expect(after.filter(isFinished)).toHaveLength(requests.length);
+
+    expect(await home.mgr(...one, "prompt", "--prompt", "anew\nFAST", "--wait")).toMatchObject({
+      success: true,
+    });
+    expect(ids(await home.requests())).toEqual([expect.any(String), ...ids(requests)]);
+  }, 60_000);
+});
+
+describe.each(kept.filter(({ mail }) => mail !== null))("the mailbox of $name", ({ name, mail }) => {
+  test("holds what it held, finds words in it, and takes more", async () => {
+    await using home = homeOf(name);
+    const list = (...words: string[]) => home.mgr(...one, "mail", "list", ...words);
+    expect((await list())["messages"]).toEqual(mail?.["messages"]);
+    expect(await list("--query", "noon")).toMatchObject({ message_count: 1 });
+    const letter = ["--subject", "Another", "--body-content", "The bell rings at one."];
+    await home.mgr(...one, "mail", "send", "--to", "worker@svc.localhost", ...letter);
+    expect(await list("--query", "bell")).toMatchObject({ message_count: 2 });
+    const [newest] = (await list())["messages"] as Json[];
+    await home.mgr(...one, "mail", "archive", "--message-ref", String(newest?.["message_ref"]));
+    expect((await list())["messages"]).toEqual(mail?.["messages"]);
+  }, 60_000);
+});
+
+const batch = ["agents", "single", "--agent-name", "batch"];
+describe.each(kept.filter(({ headless }) => headless !== null))("the headless agent of $name", (version) => {
+  test("has its turns, and takes another", async () => {
+    await using home = homeOf(version.name);
+    const asked = async () => (await home.mgr(...batch, "requests", "list"))["requests"] as Json[];
+    await home.mgr(...batch, "relaunch", "--reconcile");
+    expect(await asked()).toEqual(version.headless ?? []);
+    const prompt = ["prompt", "--prompt", "and the lighthouse", "--wait"];
+    expect(await home.mgr(...batch, ...prompt)).toMatchObject({ success: true });
+    expect(ids(await asked())).toEqual([expect.any(String), ...ids(version.headless ?? [])]);
+    await home.mgr(...batch, "stop");
+  }, 60_000);
+});
+
+describe.each(kept)("the gateway of $name is followed by this one", ({ name, requests }) => {
+  test("another program, beside an agent that works on undisturbed, and what waits in the queue is typed", async () => {
+    await using at = await launched();
+    const before = await agentProcess(at);
+    await withoutGateway(at, (queue) => {
+      const { instance_id } = first(queue, "SELECT instance_id FROM gateway_instance");
+      for (const end of ["", "-wal", "-shm"]) rmSync(`${queue}${end}`, { force: true });
+      const session = join(releasedFolder, name, "state/runtime/sessions/local_interactive");
+      const kept = join(session, readdirSync(session)[0] ?? "", "gateway/queue.sqlite.sql");
+      load(queue, readFileSync(kept, "utf8"));
+      change(queue, `UPDATE gateway_instance SET instance_id = '${instance_id}'`);
+    });
+    const waited = requests.filter((request) => !isFinished(request)).reverse();
+    expect(waited.length).toBeGreaterThan(0);
+    await until("the waiting prompts to be typed", () => at.heard().length === waited.length, 40_000);
+    expect(at.heard()).toEqual(["first\nFAST", "second\nFAST"]);
+    const now = (await at.type("agents single --agent-name worker requests list --json")).json();
+    expect(ids(now["requests"] as Json[])).toEqual(ids(requests));
+    expect(await agentProcess(at)).toBe(before);
+  }, 60_000);
+});
+
+const newer = "INSERT INTO __migrations VALUES (99, '0099_future', 'x', '2030-01-01T00:00:00.000+00:00')";
+const advice = /sqlite was written by a newer svc \(migration 0099_future\).*; nothing was changed/;
+
+describe("a database of a newer version", () => {
+  test("is refused by a gateway, which changes nothing, and served again by the newer one", async () => {
+    await using at = await launched();
+    const before = await agentProcess(at);
+    await at.type("agents single --agent-name worker gateway detach");
+    const queue = join(at.sessionRoot, "gateway/queue.sqlite");
+    change(queue, newer);
+    const written = dump(queue);
+    const refused = await at.type("agents single --agent-name worker gateway attach --json");
+    expect(refused.exitCode).not.toBe(0);
+    expect(refused.stderr).toMatch(advice);
+    expect(dump(queue)).toBe(written);
+    change(queue, "DELETE FROM __migrations WHERE idx = 99");
+    const served = await at.type("agents single --agent-name worker gateway attach --json");
+    expect([served.exitCode, served.stderr]).toEqual([0, ""]);
+    expect(await agentProcess(at)).toBe(before);
+  }, 60_000);
+
+  test.each(["index.sqlite", "mailboxes/worker@svc.localhost/mailbox.sqlite"])(
+    "is refused by a mailbox: %s",
+    async (file) => {
+      await using home = homeOf(kept.findLast(({ mail }) => mail !== null)?.name ?? "");
+      const path = join(home.mailbox, file);
+      change(path, newer);
+      const written = dump(path);
+      for (const words of [
+        [...one, "mail", "list"],
+        ["mailbox", "repair", "--mailbox-root", home.mailbox],
+      ]) {
+        const refused = await home.lab.mgr(...words);
+        expect([words, refused.exitCode]).toEqual([words, 1]);
+        expect(refused.stderr).toMatch(advice);
+        expect(dump(path)).toBe(written);
+      }
+    },
+    30_000,
+  );
+});
+
+const isFinished = ({ state }: Json) => state === "completed" || state === "failed";
+
+async function agentProcess(at: CliAgent): Promise<string> {
+  return at.tmux("list-panes", "-t", `=${at.session}:0`, "-F", "#{pane_id} #{pane_pid}");
+}
+
+/** Stops the gateway beside a ready agent, lets `change` loose on its queue, and starts a gateway again. */
+async function withoutGateway(at: CliAgent, change: (queue: string) => void): Promise<void> {
+  await at.ready();
+  await at.type("agents single --agent-name worker gateway detach");
+  change(join(at.sessionRoot, "gateway/queue.sqlite"));
+  const attach = await processes.run([executable, "mgr", ...one, "gateway", "attach"], {
+    env: at.lab.env,
+    cwd: at.lab.workdir,
+    timeoutMs: 30_000,
+  });
+  expect([attach.exitCode, attach.stderr]).toEqual([0, ""]);
+}
+
+function first(path: string, sql: string): Json {
+  using db = new Database(path);
+  return db.query<Json, []>(sql).get() ?? {};
+}
+
+function change(path: string, sql: string): void {
+  using db = new Database(path);
+  db.run(sql);
+}

@@ -1,68 +1,92 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, release } from "node:os";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
 import type { Bench, Row } from "../tests/bench/bench.ts";
+import { quick } from "../tests/bench/effort.ts";
+import { renderDocument } from "./bench/document.ts";
+import { type BenchResult, rounded } from "./bench/figures.ts";
+import { renderPicture } from "./bench/picture.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { runStep } from "./steps.ts";
 
-// `bun run bench [name...] [--json]`. With --json one object a line for each bench, and nothing else on stdout.
+// `bun run bench [name...] [--quick] [--json] [--out FOLDER]`. With --json one object a line for each bench, and
+// nothing else on stdout. A run of all of them writes its document, picture and figures into docs/, a quick one into
+// dist/bench/; --out says another place, also for some benches. Exit 1 when something could not be measured; never
+// because something was slow.
 
-await bootstrap({ tmux: true });
-
-const json = process.argv.includes("--json");
-const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith("--"));
 const folder = join(repositoryRoot, "tests", "bench");
 const ending = ".bench.ts";
 const known = readdirSync(folder)
   .filter((file) => file.endsWith(ending))
   .map((file) => file.slice(0, -ending.length))
   .sort();
-const unknown = wanted.filter((name) => !known.includes(name));
-if (unknown.length > 0) {
-  console.error(`no bench ${unknown.join(", ")}; there are ${known.join(", ")}`);
-  process.exit(2);
-}
+const { wanted, json, out } = readArguments();
 
+await bootstrap({ tmux: true });
 const build = await runStep({ name: "build", command: [process.execPath, "scripts/build.ts"] });
 if (!build.ok) console.error(`the executables could not be built:\n${build.output}`);
-const executable = existsSync(join(repositoryRoot, "dist", "svc-gateway"));
 const machine = describeMachine();
 if (!json) console.log(Object.values(machine).join(", "));
 
-for (const name of wanted.length > 0 ? wanted : known) {
+const results: BenchResult[] = [];
+for (const name of wanted) {
+  const startedMs = performance.now();
   try {
     const { default: bench }: { default: Bench } = await import(join(folder, name + ending));
-    const rows = (await bench.run()).map(rounded);
-    console.log(
-      json ? JSON.stringify({ name: bench.name, machine, rows }) : `\n${bench.name}\n${toTable(rows)}`,
-    );
+    const result = { name: bench.name, machine, rows: (await bench.run()).map(rounded) };
+    results.push(result);
+    const seconds = Math.round((performance.now() - startedMs) / 1000);
+    console.log(json ? JSON.stringify(result) : `\n${bench.name} (${seconds} s)\n${toTable(result.rows)}`);
   } catch (error) {
     console.error(`${name}: ${error instanceof Error ? error.message : error}`);
     process.exitCode = 1;
   }
+}
+if (out !== null) writeReport(out);
+
+function readArguments() {
+  try {
+    const { values, positionals } = parseArgs({
+      args: process.argv.slice(2),
+      allowPositionals: true,
+      options: { quick: { type: "boolean" }, json: { type: "boolean" }, out: { type: "string" } },
+    });
+    const unknown = positionals.filter((name) => !known.includes(name));
+    if (unknown.length > 0) throw new Error(`no bench ${unknown.join(", ")}; there are ${known.join(", ")}`);
+    const usual = values.quick ? "dist/bench" : "docs";
+    return {
+      wanted: positionals.length > 0 ? positionals : known,
+      json: values.json ?? false,
+      out: values.out ?? (positionals.length > 0 ? null : usual),
+    };
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    return process.exit(2);
+  }
+}
+
+function writeReport(place: string): void {
+  const target = resolve(repositoryRoot, place);
+  mkdirSync(target, { recursive: true });
+  const before = JSON.parse(readFileSync(join(folder, "baseline.json"), "utf8")) as BenchResult[];
+  writeFileSync(join(target, "benchmarks.json"), `${results.map((one) => JSON.stringify(one)).join("\n")}\n`);
+  writeFileSync(join(target, "benchmarks.md"), renderDocument(results, before, quick));
+  writeFileSync(join(target, "benchmarks.svg"), renderPicture(results));
+  console.error(`written: ${relative(repositoryRoot, target)}/benchmarks.{md,svg,json}`);
 }
 
 /** What a figure depends on; nothing that tells whose machine it is. */
 function describeMachine() {
   const [first] = cpus();
   const tmux = Bun.spawnSync(["tmux", "-V"]).stdout.toString().trim();
+  const compiled = existsSync(join(repositoryRoot, "dist", "svc-gateway"));
   return {
     cpu: `${cpus().length} x ${first?.model.trim() ?? "unknown"}`,
     os: `${process.platform} ${/^\d+\.\d+/.exec(release())?.[0] ?? ""} ${process.arch}`,
     bun: `bun ${Bun.version}`,
     tmux,
-    gateway: `gateway ${executable ? "compiled" : "from source"}`,
-  };
-}
-
-/** Four digits: more would be noise. */
-function rounded(row: Row): Row {
-  const short = (value: number) => Number(value.toPrecision(4));
-  return {
-    ...row,
-    value: short(row.value),
-    ...(row.limit === undefined ? {} : { limit: short(row.limit) }),
-    ...(row.ratio === undefined ? {} : { ratio: short(row.ratio) }),
+    gateway: `gateway ${compiled ? "compiled" : "from source"}`,
   };
 }
 

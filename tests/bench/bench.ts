@@ -7,7 +7,12 @@ export interface Row {
   limit?: number;
   /** `value` / `limit`. */
   ratio?: number;
+  /** Of a duration: the samples at `quantileShares`, ascending, and the limit's. */
+  quantiles?: { ours: number[]; limit?: number[] };
 }
+
+/** Where a distribution is told: shares of the samples that are not above the value. */
+export const quantileShares = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99] as const;
 
 /** What a file `tests/bench/NAME.bench.ts` exports as its default. */
 export interface Bench {
@@ -46,19 +51,40 @@ export async function takeTurns(
 
 /** The smallest sample that at least this share (0..1) of all samples does not exceed; NaN for none. */
 export function percentile(samples: readonly number[], share: number): number {
-  const sorted = samples.toSorted((a, b) => a - b);
+  return atShare(
+    samples.toSorted((a, b) => a - b),
+    share,
+  );
+}
+
+function atShare(sorted: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
 }
 
-/** Rows `<subject>_p50_ms` and `<subject>_p99_ms`, beside a limit's where its samples are given. */
-export function durationRows(subject: string, samples: readonly number[], limit?: readonly number[]): Row[] {
+/**
+ * Rows `<subject>_p50_ms`, which carries the distribution, and `<subject>_p99_ms`, beside a limit's where its samples
+ * are given. `subject` may instead make the name of "p50" and "p99".
+ */
+export function durationRows(
+  subject: string | ((percentile: string) => string),
+  samples: readonly number[],
+  limit?: readonly number[],
+): Row[] {
   return [50, 99].map((percent) => {
-    const metric = `${subject}_p${percent}_ms`;
-    const value = percentile(samples, percent / 100);
-    return limit === undefined
-      ? { metric, value, unit: "ms" }
-      : withLimit({ metric, value, unit: "ms" }, percentile(limit, percent / 100));
+    const name = `p${percent}`;
+    const metric = typeof subject === "string" ? `${subject}_${name}_ms` : subject(name);
+    const plain: Row = { metric, value: percentile(samples, percent / 100), unit: "ms" };
+    const row = limit === undefined ? plain : withLimit(plain, percentile(limit, percent / 100));
+    return percent === 50 ? { ...row, quantiles: quantilesOf(samples, limit) } : row;
   });
+}
+
+function quantilesOf(samples: readonly number[], limit?: readonly number[]): NonNullable<Row["quantiles"]> {
+  const of = (some: readonly number[]) => {
+    const sorted = some.toSorted((a, b) => a - b);
+    return quantileShares.map((share) => atShare(sorted, share));
+  };
+  return { ours: of(samples), ...(limit === undefined ? {} : { limit: of(limit) }) };
 }
 
 /** The row beside its limit, which is in the same unit. */

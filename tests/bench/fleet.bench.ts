@@ -4,16 +4,16 @@ import { renderJson } from "../../src/protocol/json.ts";
 import { buildRecord } from "../../src/services/sessions/record.ts";
 import { sampleManifest } from "../support/session-samples.ts";
 import { type Bench, durationRows, percentile, type Row, takeTurns } from "./bench.ts";
+import { effort } from "./effort.ts";
 import { type BenchLab, cpuNanoseconds, createBenchLab, memoryMegabytes, type ServedGateway } from "./lab.ts";
 
-const quick = process.argv.includes("--quick");
-const registered = quick ? 60 : 300;
-const live = quick ? 8 : 40;
+const registered = effort(300, 60);
+const live = effort(40, 4);
 const launchedAtOnce = 4;
-const rounds = quick ? 100 : 400;
-const commandLines = 5;
-const settleMs = quick ? 1000 : 10_000;
-const watchMs = quick ? 2000 : 20_000;
+const rounds = effort(400, 60);
+const commandLines = effort(5, 2);
+const settleMs = effort(10_000, 500);
+const watchMs = effort(20_000, 1500);
 
 const repositoryRoot = join(import.meta.dir, "..", "..");
 

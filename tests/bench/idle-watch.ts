@@ -2,13 +2,16 @@ import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { bareServer, compileBare } from "./bare.ts";
+import { effort } from "./effort.ts";
 import { type BenchLab, cpuNanoseconds, freePort, memoryMegabytes, type ServedGateway } from "./lab.ts";
 
-const settleMs = 10_000;
-const watchMs = 20_000;
+/** A minute after its last change a gateway gives memory back, which costs it as much as a minute of idling. */
+const settleMs = effort(75_000, 500);
+/** Two of the looks that each takes every 30 s. */
+const watchMs = effort(60_000, 2000);
 
 export interface IdleFigures {
-  /** Of one core, over the same 20 s. */
+  /** Of one core, over the same time. */
   cpuPercent: { ours: number; bare: number; tmuxServer: number };
   memory: Record<"ours" | "bare", { pss: number; anonymous: number }>;
 }

@@ -2,7 +2,7 @@ import { type Bench, withLimit } from "./bench.ts";
 import { watchIdle } from "./idle-watch.ts";
 import { createBenchLab } from "./lab.ts";
 
-/** A gateway and its tmux client beside an idle agent, and a compiled bare Bun.serve, over the same 20 s. */
+/** A gateway and its tmux client beside an idle agent, and a compiled bare Bun.serve, over the same minute. */
 const bench: Bench = {
   name: "idle",
   async run() {

@@ -4,9 +4,9 @@ import { type CyrusAccount, startCyrus } from "../support/cyrus/server.ts";
 import { everything } from "../support/mail-story.ts";
 import { until } from "../support/until.ts";
 import { type Bench, type Contestant, durationRows, type Row, takeTurns } from "./bench.ts";
+import { effort } from "./effort.ts";
 
-const quick = process.argv.includes("--quick");
-const messageCount = quick ? 60 : 300;
+const messageCount = effort(300, 20);
 const body = `Look at the failing test. ${"Say what you find. ".repeat(50)}`;
 
 /**
@@ -24,8 +24,11 @@ const bench: Bench = {
     for (let nth = 0; nth < messageCount; nth++) await sender.send(letter(account.address, `message ${nth}`));
     await until("all has arrived", () => cyrus.relay.waiting() === 0, 60_000);
     const raw = await openRaw(cyrus.url, account);
-    const rounds = quick ? 20 : 60;
-    const durations = await takeTurns(contestantsOf(mailbox, raw, other.address), { rounds, warmUp: 5 });
+    const rounds = effort(60, 4);
+    const durations = await takeTurns(contestantsOf(mailbox, raw, other.address), {
+      rounds,
+      warmUp: effort(5, 1),
+    });
     mailbox.close();
     sender.close();
     const of = (name: string) => durations[name] ?? [];

@@ -13,16 +13,13 @@ interface Client {
 }
 
 async function measure({ port, path, body, clients, durationMs }: LoadOrder): Promise<LoadResult> {
-  const request = Buffer.from(
-    [
-      `POST ${path} HTTP/1.1`,
-      `Host: 127.0.0.1:${port}`,
-      "Content-Type: application/json",
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      "",
-      body,
-    ].join("\r\n"),
-  );
+  const entity =
+    body === undefined
+      ? []
+      : ["Content-Type: application/json", `Content-Length: ${Buffer.byteLength(body)}`];
+  const head = [`${body === undefined ? "GET" : "POST"} ${path} HTTP/1.1`, `Host: 127.0.0.1:${port}`];
+  const request = Buffer.from([...head, ...entity, "", body ?? ""].join("\r\n"));
+  const expected = `HTTP/1.1 ${body === undefined ? 200 : 202} `;
   const durations: number[] = [];
   let refused = 0;
   let open = clients;
@@ -41,7 +38,7 @@ async function measure({ port, path, body, clients, durationMs }: LoadOrder): Pr
     data.received += bytes.toString("latin1");
     if (!isWhole(data.received)) return;
     const now = performance.now();
-    if (data.received.startsWith("HTTP/1.1 202 ")) durations.push(now - data.sentMs);
+    if (data.received.startsWith(expected)) durations.push(now - data.sentMs);
     else refused += 1;
     if (now < endMs) send(socket);
     else socket.end();

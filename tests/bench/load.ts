@@ -4,13 +4,14 @@ import { join } from "node:path";
 export interface LoadOrder {
   port: number;
   path: string;
-  body: string;
+  /** Sent by POST and answered with 202; without one, a GET answered with 200. */
+  body?: string;
   clients: number;
   durationMs: number;
 }
 
 export interface LoadResult {
-  /** Answers of 202 a second. */
+  /** Answers of the expected status a second. */
   rate: number;
   /** From a request's first byte to its answer's last, ms. */
   durations: number[];

@@ -16,7 +16,6 @@ const server = listen({
   fetch: bundle.app.fetch,
   host: "127.0.0.1",
   port: 0,
-  maxBodyBytes: 9 * 1024 * 1024,
   clock: createClock(),
 });
 process.on("message", () => {

@@ -14,17 +14,26 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { repairMailRoot } from "../../src/services/mail/filesystem/repair.ts";
 import { mailRootDeps } from "../support/mail-root.ts";
-import { type Bench, type Contestant, durationRows, type Row, takeTurns, withLimit } from "./bench.ts";
+import {
+  type Bench,
+  type Contestant,
+  durationRows,
+  percentile,
+  type Row,
+  takeTurns,
+  withLimit,
+} from "./bench.ts";
+import { effort } from "./effort.ts";
 import { makeCorpus } from "./mail-corpus.ts";
 
-const quick = process.argv.includes("--quick");
-const messageCount = quick ? 5_000 : 100_000;
+const messageCount = effort(100_000, 2_000);
 const blockSize = 10;
 const body = `Look at the failing test. ${"Say what you find. ".repeat(50)}`;
 
 /**
  * One mailbox with very many messages (`--quick`: fewer) behind a gateway's HTTP: each operation beside what the
- * machine does at least for it. A list and a search beside the same query on bare SQLite; a send beside the same
+ * machine does at least for it. A list beside the same query on bare SQLite, and beside a bare Bun.serve that answers
+ * with its rows; a search beside its query; a send beside the same
  * bytes written, synced, renamed and the folder synced; a change of flags beside one synced row.
  */
 const bench: Bench = {
@@ -34,17 +43,23 @@ const bench: Bench = {
     try {
       const root = join(folder, "mailbox");
       const madeMs = await timed(() => makeCorpus(root, messageCount));
-      await using server = await startServer(root);
+      await using server = await startServer("mail-server.ts", root);
+      await using served = await startServer("raw-mail-server.ts", stateFile(root));
       const first = await timed(() => server.call("list", { limit: 1 }));
       using raw = openRaw(folder, root);
       const before = await server.rssMb();
-      const durations = await takeBlocks(contestantsOf(server, raw), quick ? 10 : 25);
+      const durations = await takeBlocks(contestantsOf(server, served, raw), effort(25, 3));
       const after = await server.rssMb();
       const of = (name: string) => durations[name] ?? [];
       const rows: Row[] = [
         // Every operation pays this much for HTTP and for what else the machine does meanwhile.
         ...durationRows("bare_http", of("bare_http")),
-        ...durationRows("list_50", of("list"), of("raw_list")),
+        ...durationRows("list_50", of("list"), of("served_list")),
+        {
+          metric: "ratio_list_50_to_query",
+          value: percentile(of("list"), 0.5) / percentile(of("raw_list"), 0.5),
+          unit: "x",
+        },
         ...durationRows("send", of("send"), of("raw_write")),
         ...durationRows("read", of("read"), of("raw_row")),
         ...durationRows("archive", of("archive"), of("raw_row")),
@@ -70,11 +85,11 @@ interface MailServer extends AsyncDisposable {
   rssMb(): Promise<number>;
 }
 
-async function startServer(root: string): Promise<MailServer> {
+async function startServer(script: string, path: string): Promise<MailServer> {
   let answer: (message: Record<string, number>) => void = () => {};
   const next = () => new Promise<Record<string, number>>((resolve) => (answer = resolve));
   const started = next();
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, "mail-server.ts"), root], {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, script), path], {
     stdio: ["ignore", "inherit", "inherit"],
     ipc: (message) => answer(message),
   });
@@ -113,8 +128,10 @@ interface Raw extends Disposable {
   row(): void;
 }
 
+const stateFile = (root: string) => join(root, "mailboxes", "worker@svc.localhost", "mailbox.sqlite");
+
 function openRaw(folder: string, root: string): Raw {
-  const state = new Database(join(root, "mailboxes", "worker@svc.localhost", "mailbox.sqlite"));
+  const state = new Database(stateFile(root));
   const list = state.query(
     "SELECT * FROM message_state WHERE box_name = 'inbox' ORDER BY created_at_utc DESC, message_id DESC LIMIT 50",
   );
@@ -179,7 +196,7 @@ async function takeBlocks(
 }
 
 /** `read` and `archive` each take a message that was not touched before, from the oldest on. */
-function contestantsOf(server: MailServer, raw: Raw): Contestant[] {
+function contestantsOf(server: MailServer, served: MailServer, raw: Raw): Contestant[] {
   const untouched: string[] = [];
   const taking = async () => {
     const ref = untouched.pop();
@@ -197,6 +214,7 @@ function contestantsOf(server: MailServer, raw: Raw): Contestant[] {
     },
     { name: "bare_http", run: () => server.health() },
     { name: "list", run: () => server.call("list", { limit: 50 }) },
+    { name: "served_list", run: () => served.call("list", { limit: 50 }) },
     { name: "raw_list", run: () => raw.list() },
     {
       name: "send",

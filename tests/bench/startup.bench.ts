@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { bareServer, compileBare } from "./bare.ts";
-import { type Bench, percentile, type Row, takeTurns, withLimit } from "./bench.ts";
+import { type Bench, durationRows, takeTurns } from "./bench.ts";
+import { effort } from "./effort.ts";
 import { createBenchLab, freePort, gatewayKind } from "./lab.ts";
 import { answers } from "./probe.ts";
 
@@ -24,7 +25,7 @@ const bench: Bench = {
       const agent = await lab.launch("starting");
       const { queue } = sessionPaths(agent.sessionRoot);
       const durations = { gateway: [] as number[], bare: [] as number[] };
-      for (let round = -2; round < 15; round++) {
+      for (let round = -2; round < effort(15, 3); round++) {
         for (const file of [queue, `${queue}-wal`, `${queue}-shm`]) rmSync(file, { force: true });
         const port = await freePort();
         const startedMs = performance.now();
@@ -35,15 +36,10 @@ const bench: Bench = {
         const bareMs = await timeBare(server);
         if (round >= 0) durations.bare.push(bareMs);
       }
-      const rows: Row[] = [0.5, 0.99].map((share) =>
-        withLimit(
-          {
-            metric: share === 0.5 ? "healthy_ms" : "healthy_p99_ms",
-            value: percentile(durations.gateway, share),
-            unit: "ms",
-          },
-          percentile(durations.bare, share),
-        ),
+      const rows = durationRows(
+        (percent) => (percent === "p50" ? "healthy_ms" : "healthy_p99_ms"),
+        durations.gateway,
+        durations.bare,
       );
       if (gatewayKind === "from source") return rows;
       const version = await takeTurns(
@@ -51,10 +47,9 @@ const bench: Bench = {
           { name: "ours", run: () => runToEnd([executable, "--version"]) },
           { name: "bare", run: () => runToEnd([nothing]) },
         ],
-        { rounds: 20, warmUp: 2 },
+        { rounds: effort(20, 4), warmUp: 2 },
       );
-      const p50 = (name: string) => percentile(version[name] ?? [], 0.5);
-      return [...rows, withLimit({ metric: "version_p50_ms", value: p50("ours"), unit: "ms" }, p50("bare"))];
+      return [...rows, ...durationRows("version", version["ours"] ?? [], version["bare"])];
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

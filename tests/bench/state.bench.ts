@@ -2,11 +2,12 @@ import { join } from "node:path";
 import type { TerminalState } from "../../src/protocol/terminal.ts";
 import { profileFor } from "../../src/services/terminal/profile.ts";
 import { createTracker } from "../../src/services/terminal/tracker.ts";
-import { type Bench, percentile, type Row, wallMs, withLimit } from "./bench.ts";
+import { type Bench, durationRows, type Row, wallMs, withLimit } from "./bench.ts";
+import { effort } from "./effort.ts";
 import { createBenchLab } from "./lab.ts";
 import { type Edge, edgeOf, type Witness } from "./state-edges.ts";
 
-const rounds = 8;
+const rounds = effort(8, 1);
 const workMs = 1200;
 
 /**
@@ -78,12 +79,8 @@ const bench: Bench = {
 export default bench;
 
 function rowsOf(kind: Edge["kind"], ours: number[], poller: number[]): Row[] {
-  const row = (name: string, share: number) =>
-    withLimit(
-      { metric: `${kind}_edge_${name}_ms`, value: percentile(ours, share), unit: "ms" },
-      percentile(poller, share),
-    );
-  return [row("p50", 0.5), row("max", 1)];
+  const longest = { metric: `${kind}_edge_max_ms`, value: Math.max(...ours), unit: "ms" };
+  return [...durationRows(`${kind}_edge`, ours, poller), withLimit(longest, Math.max(...poller))];
 }
 
 function startWitness(socket: string, session: string, paneId: string) {

@@ -1,5 +1,6 @@
 import { createTmux } from "../support/tmux.ts";
 import { type Bench, durationRows, takeTurns } from "./bench.ts";
+import { effort } from "./effort.ts";
 
 /** What one look at a pane costs over the persistent connection, beside a tmux process started for it. */
 const bench: Bench = {
@@ -18,7 +19,7 @@ const bench: Bench = {
         { name: "control_capture", run: () => control.command(line(capture)) },
         { name: "forked_capture", run: () => server.run(...capture) },
       ],
-      { rounds: 200, warmUp: 10 },
+      { rounds: effort(200, 50), warmUp: 10 },
     );
     const of = (name: string) => durations[name] ?? [];
     return [

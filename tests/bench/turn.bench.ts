@@ -2,9 +2,10 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
 import { type Bench, durationRows, takeTurns } from "./bench.ts";
+import { effort } from "./effort.ts";
 
 const compiled = join(import.meta.dir, "..", "..", "dist", "svc-gateway");
-const rounds = 12;
+const rounds = effort(12, 3);
 const prompt = "Say what you find.\nFAST";
 
 /**

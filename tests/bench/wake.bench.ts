@@ -6,9 +6,10 @@ import type { Mailbox } from "../../src/services/mail/mailbox.ts";
 import { followEvents } from "../support/gateway-events.ts";
 import { everything } from "../support/mail-story.ts";
 import { type Bench, durationRows } from "./bench.ts";
+import { effort } from "./effort.ts";
 import { type BenchLab, createBenchLab, type ServedGateway } from "./lab.ts";
 
-const rounds = 10;
+const rounds = effort(10, 1);
 const pollMs = 2000;
 
 /**

@@ -1,0 +1,195 @@
+/** What a figure of a bench means, and what we want of it. */
+export interface Meaning {
+  bench: string;
+  metric: string;
+  /** A few words for the picture. */
+  title: string;
+  /** What is measured, in words that need no code. */
+  what: string;
+  /** What stands beside it. */
+  limit?: string;
+  /** `of`: the value, or its ratio to the limit. */
+  aim?: { of: "value" | "ratio"; atMost?: number; atLeast?: number };
+}
+
+const bareServer = "a compiled bare `Bun.serve`";
+
+/** The figures that count, in the order in which they are told. Others that a bench prints explain these. */
+export const meanings: readonly Meaning[] = [
+  {
+    bench: "accept",
+    metric: "p50_ms_1",
+    title: "accept, 1 client",
+    what: "a prompt sent by one client to its 202: it is on disk then (WAL, `synchronous=FULL`)",
+    limit: "a bare `Bun.serve` that stores one row a transaction",
+    aim: { of: "value", atMost: 1 },
+  },
+  {
+    bench: "accept",
+    metric: "p99_ms_64",
+    title: "accept, 64 clients, p99",
+    what: "the same with 64 clients at once",
+    limit: "the same server",
+    aim: { of: "value", atMost: 10 },
+  },
+  {
+    bench: "accept",
+    metric: "ratio_rate_64_to_raw_full",
+    title: "accept rate, 64 clients",
+    what: "prompts accepted a second with 64 clients, divided by the rows a second of prepared `bun:sqlite`, one a synced transaction, without HTTP",
+    aim: { of: "value", atLeast: 4 },
+  },
+  {
+    bench: "status",
+    metric: "rate_64",
+    title: "status reads, 64 clients (rate)",
+    what: "reads of the status a second with 64 clients",
+    limit: "a compiled bare `Bun.serve` that tells the same object",
+    aim: { of: "ratio", atLeast: 0.6 },
+  },
+  {
+    bench: "deliver",
+    metric: "p50_ms",
+    title: "delivery to the terminal",
+    what: "the first byte of a request to the first byte that the idle agent paints of its prompt",
+    limit: "a paste written straight to a tmux control client",
+    aim: { of: "value", atMost: 5 },
+  },
+  {
+    bench: "state",
+    metric: "busy_edge_p50_ms",
+    title: "busy seen",
+    what: "the agent's repaint at the begin of a turn to the state we tell",
+    limit: "a poller with the same eyes, every 500 ms",
+    aim: { of: "value", atMost: 10 },
+  },
+  {
+    bench: "state",
+    metric: "ready_edge_p50_ms",
+    title: "ready seen",
+    what: "the same at the turn's end",
+    limit: "the same poller",
+  },
+  {
+    bench: "wake",
+    metric: "wake_p50_ms",
+    title: "wake-up by mail",
+    what: "mail sent to an idle agent to the proved submission of its wake-up prompt",
+    limit: "a poller that looks every 2 s",
+    aim: { of: "value", atMost: 100 },
+  },
+  {
+    bench: "mail",
+    metric: "list_50_p50_ms",
+    title: "mail: list of 50",
+    what: "a list of 50 of 100,000 messages, over HTTP",
+    limit: "a bare `Bun.serve` that answers with the rows of the raw query",
+    aim: { of: "ratio", atMost: 3 },
+  },
+  {
+    bench: "mail",
+    metric: "send_p50_ms",
+    title: "mail: send",
+    what: "a message sent: on disk when it is answered",
+    limit: "the same bytes written, synced, renamed and the folder synced",
+    aim: { of: "ratio", atMost: 3 },
+  },
+  {
+    bench: "mail",
+    metric: "search_p50_ms",
+    title: "mail: search",
+    what: "a word searched in 100,000 messages",
+    limit: "the raw query",
+  },
+  {
+    bench: "turn",
+    metric: "turn_p50_ms",
+    title: "headless turn",
+    what: "a headless turn, from its request to the event `turn_finished`",
+    limit: "the provider's command alone, run to its end",
+  },
+  {
+    bench: "turn",
+    metric: "event_latency_p50_ms",
+    title: "event of a turn",
+    what: "a record written by the provider to our event at a reader of the stream",
+    aim: { of: "value", atMost: 20 },
+  },
+  {
+    bench: "fleet",
+    metric: "list_p50_ms",
+    title: "list of 300 agents",
+    what: "the list of 300 registered agents, 40 of them with a live gateway",
+    limit: "an answer of the same server that needs nothing",
+    aim: { of: "value", atMost: 10 },
+  },
+  {
+    bench: "fleet",
+    metric: "forwarding_adds_p50_ms",
+    title: "added by forwarding",
+    what: "what the coordination server adds to a request that it forwards",
+    aim: { of: "value", atMost: 2 },
+  },
+  {
+    bench: "startup",
+    metric: "healthy_ms",
+    title: "start to healthy",
+    what: "the start of the compiled gateway to its first 200 on `/health`: migrations done, tmux attached",
+    limit: bareServer,
+    aim: { of: "value", atMost: 40 },
+  },
+  {
+    bench: "idle",
+    metric: "cpu_percent",
+    title: "idle processor time",
+    what: "one gateway and its tmux client beside an idle agent, of one core",
+    limit: bareServer,
+    aim: { of: "value", atMost: 0.1 },
+  },
+  {
+    bench: "hundred",
+    metric: "cpu_percent_100",
+    title: "100 idle, processor time",
+    what: "100 gateways with their tmux clients beside 100 idle agents, of one core in all",
+    limit: `one ${bareServer.slice(2)}`,
+    aim: { of: "value", atMost: 2 },
+  },
+  {
+    bench: "hundred",
+    metric: "pss_mb_each_1",
+    title: "memory, alone",
+    what: "proportional memory (PSS) of a gateway with its tmux client that is alone",
+    limit: bareServer,
+  },
+  {
+    bench: "hundred",
+    metric: "pss_mb_each_100",
+    title: "memory, each of 100",
+    what: "the same of each of 100",
+    limit: "the bare server among them",
+    aim: { of: "value", atMost: 15 },
+  },
+  {
+    bench: "jmap",
+    metric: "list_50_p50_ms",
+    title: "JMAP: list of 50",
+    what: "a list of 50 on a mail server",
+    limit: "the fewest raw requests to the same server that do the same",
+  },
+  {
+    bench: "jmap",
+    metric: "send_p50_ms",
+    title: "JMAP: send",
+    what: "a message sent by a mail server",
+    limit: "the same",
+  },
+];
+
+/** Whether the figure reaches its aim; null without one, or without what it is measured against. */
+export function reaches({ aim }: Meaning, row: { value: number; ratio?: number }): boolean | null {
+  const figure = aim?.of === "ratio" ? row.ratio : row.value;
+  if (aim === undefined || figure === undefined) return null;
+  return (
+    (aim.atMost === undefined || figure <= aim.atMost) && (aim.atLeast === undefined || figure >= aim.atLeast)
+  );
+}

@@ -1,17 +1,16 @@
-import coordServe from "../src/cli/commands/coord/serve.ts";
-import run from "../src/cli/commands/run.ts";
-import serve from "../src/cli/commands/serve.ts";
+import { coordinatorCommands } from "../src/cli/coordinator-commands.ts";
+import { gatewayCommands } from "../src/cli/gateway-commands.ts";
 import { managerCommands } from "../src/cli/mgr.ts";
 import { childrenOf, type Station, toStation, wordsOf } from "../src/cli/parse.ts";
 import { PromptRefusalCode } from "../src/protocol/gateway.ts";
 import { coordinatorOpenApi } from "../src/routes/coordinator/openapi.ts";
 import { gatewayOpenApi } from "../src/routes/gateway/openapi.ts";
+import { renderTable } from "./table.ts";
 
 const programs = [
   toStation("svc-mgr", managerCommands),
-  toStation("svc-gateway run", run),
-  toStation("svc-gateway serve", serve),
-  toStation("svc-coord serve", coordServe),
+  toStation("svc-gateway", gatewayCommands),
+  toStation("svc-coord", coordinatorCommands),
 ];
 
 interface Reply {
@@ -44,7 +43,7 @@ export async function renderReference(): Promise<string> {
     "## Statuses",
     'Every refusal is `{"detail": ...}`. The code of a refused direct prompt is in `detail.error_code`: ' +
       `${codes.map((one) => `\`${one.const}\``).join(", ")}.`,
-    table(
+    renderTable(
       ["status", "meaning"],
       statuses(
         [...operations, ...coordinatorOperations].flatMap(({ operation }) =>
@@ -54,8 +53,8 @@ export async function renderReference(): Promise<string> {
       ),
     ),
     "## Commands",
-    "Every command takes `--help` and `--json`. Exit codes: 0 done, 1 refused, 2 wrong usage, 3 nothing answers, 130 interrupted; a reader that goes away is 0.",
-    table(
+    "Every command takes `--help` and `--json`. [commands.md](commands.md) has each with its flags, its examples and the exit codes.",
+    renderTable(
       ["command", "what it does"],
       (await Promise.all(programs.map(async (program) => leaves([await program]))))
         .flat()
@@ -77,7 +76,7 @@ function operationsOf({ paths }: Document): Told[] {
 }
 
 function routeTable(operations: readonly Told[]): string {
-  return table(
+  return renderTable(
     ["method", "path", "what it does"],
     operations.map(({ method, path, operation }) => [method, `\`${path}\``, operation.summary ?? ""]),
   );
@@ -101,9 +100,4 @@ async function leaves(chain: Station[]): Promise<Station[][]> {
   const told = children.filter((child) => child.word !== "self");
   if (children.length === 0) return [chain];
   return (await Promise.all(told.map((child) => leaves([...chain, child])))).flat();
-}
-
-function table(head: string[], rows: string[][]): string {
-  const line = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
-  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");
 }

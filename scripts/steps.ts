@@ -8,6 +8,8 @@ export interface Step {
   cleanEnv?: boolean;
   /** Default two minutes. Afterwards the step is ended and has failed. */
   timeoutMs?: number;
+  /** Default the root of the repository. */
+  cwd?: string;
   /** Shows the output while it comes instead of keeping it. */
   live?: boolean;
 }
@@ -23,7 +25,7 @@ export interface StepResult {
   seconds: number;
 }
 
-/** Runs one step at the root of the repository. Never rejects: a command that cannot be started has failed. */
+/** Runs one step. Never rejects: a command that cannot be started has failed. */
 export async function runStep(step: Step): Promise<StepResult> {
   const started = performance.now();
   const result = (exitCode: number | null, timedOut: boolean, output: string): StepResult => ({
@@ -38,7 +40,7 @@ export async function runStep(step: Step): Promise<StepResult> {
   let timedOut = false;
   try {
     const child = Bun.spawn(step.command, {
-      cwd: repositoryRoot,
+      cwd: step.cwd ?? repositoryRoot,
       stdin: "ignore",
       stdout: pipe,
       stderr: pipe,

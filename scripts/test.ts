@@ -1,7 +1,9 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { plantedSecret } from "../tests/hostile/planted-secrets.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
+import { findLeftSecrets } from "./left-secrets.ts";
 import { endLeftovers } from "./leftovers.ts";
 import { runStep } from "./steps.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
@@ -26,7 +28,7 @@ const files = readdirSync(join(repositoryRoot, "tests"), { recursive: true, enco
   .sort();
 const inTier = (...tiers: string[]) =>
   files.filter((path) => tiers.some((tier) => path.startsWith(`tests/${tier}/`)));
-const story = inTier("e2e", "faults");
+const story = inTier("e2e", "faults", "hostile");
 const machine = inTier("integration");
 const groups: Group[] = [
   {
@@ -39,9 +41,15 @@ const groups: Group[] = [
 ].filter((group) => group.files.length > 0);
 
 // Before the clocks of the tests run: it takes a minute where it was never installed.
-if (files.some((path) => readFileSync(join(repositoryRoot, path), "utf8").includes("support/cyrus/"))) {
+const need = (support: string) =>
+  files.some((path) => readFileSync(join(repositoryRoot, path), "utf8").includes(support));
+if (need("support/cyrus/")) {
   const { installCyrus } = await import("../tests/support/cyrus/install.ts");
   await installCyrus();
+}
+if (need("support/shells.ts")) {
+  const { installShells } = await import("../tests/support/shells.ts");
+  await installShells();
 }
 
 // A home, a temporary folder and tmux sockets of their own: a test sees nothing of the user's, and what it
@@ -76,6 +84,9 @@ try {
   }
   for (const group of groups)
     if (!interrupted && (executables || !group.needsExecutables)) await runGroup(group);
+  // Homes, temporary folders and reports of the whole run.
+  for (const path of findLeftSecrets(playground, plantedSecret))
+    fail(1, `a planted secret was left in ${path}`);
 } finally {
   await endLeftovers(mark);
   rmSync(playground, { recursive: true, force: true });
@@ -105,7 +116,7 @@ async function runGroup(group: Group): Promise<void> {
     env: environment,
     cleanEnv: true,
     live: true,
-    timeoutMs: 20 * 60_000,
+    timeoutMs: 25 * 60_000,
   });
   const counts = readReport(readReportFile(report), group.files);
   total.passed += counts.passed;

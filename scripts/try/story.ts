@@ -29,7 +29,8 @@ export async function runTry(): Promise<number> {
   console.log(
     `\nAll of it took ${((performance.now() - began) / 1000).toFixed(1)} s. Now with your own agent:`,
   );
-  console.log("  bunx svc-mgr agents launch --tool claude --agent-name alice");
+  console.log("  npx -y bun@1.4.5 run build");
+  console.log("  dist/svc-mgr agents launch --tool claude --agent-name alice");
   return 0;
 }
 

@@ -91,11 +91,9 @@ describe.each(surfaces)("GET /v1/events $surface", ({ open }) => {
     expect(await beat).toContain(": heartbeat");
     expect(gateway.followers()).toBe(1);
     await reader.cancel();
-    // The server learns of it when it next has something to say.
-    for (let round = 0; round < 50 && gateway.followers() > 0; round++) {
-      await gateway.clock.advance(15_000);
-    }
-    expect(gateway.followers()).toBe(0);
+    // A server learns of it when the closed connection reaches it and it next has something to say; how long that
+    // takes is the machine's, so the test's own limit is the only bound.
+    while (gateway.followers() > 0) await gateway.clock.advance(15_000);
   });
 
   test("a bad position is 422", async () => {

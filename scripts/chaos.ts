@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { runChaos } from "../tests/support/chaos.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
-import { runStep } from "./steps.ts";
+import { buildFirst, numberAfter, seedFlag } from "./long-run.ts";
 
 // `bun run chaos [--seconds N] [--seed S]`: agents, gateways and tmux servers are killed, and gateways hang, at random
 // under load through the coordination server. Exit 0 when no answer was wrong; the seed gives the same dice again.
@@ -9,13 +9,9 @@ import { runStep } from "./steps.ts";
 await bootstrap({ tmux: true });
 
 const seconds = numberAfter("--seconds", 120);
-const seed = numberAfter("--seed", Date.now() % 2 ** 31);
+const seed = seedFlag();
 
-const build = await runStep({ name: "build", command: [process.execPath, "scripts/build.ts"] });
-if (!build.ok) {
-  console.error(`the executables could not be built:\n${build.output}`);
-  process.exit(1);
-}
+await buildFirst();
 
 console.log(`chaos: ${seconds} s, seed ${seed}`);
 const { wrong, figures } = await runChaos({ seconds, seed, dist: join(repositoryRoot, "dist") });
@@ -28,11 +24,3 @@ console.log(
   wrong.length === 0 ? "no wrong answer" : `${wrong.length} wrong answers; again with --seed ${seed}`,
 );
 process.exit(wrong.length === 0 ? 0 : 1);
-
-function numberAfter(flag: string, otherwise: number): number {
-  const at = process.argv.indexOf(flag);
-  const value = at < 0 ? otherwise : Number(process.argv[at + 1]);
-  if (Number.isFinite(value) && value >= 0) return value;
-  console.error(`${flag} needs a number`);
-  process.exit(2);
-}

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { runCrash } from "../tests/support/crash.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
-import { runStep } from "./steps.ts";
+import { buildFirst, endedBySignal, numberAfter, seedFlag } from "./long-run.ts";
 
 // `bun run crash [--cycles N] [--seed S] [--json]`: the built programs are killed (SIGKILL) at random moments under
 // load, and started again on the same files. Exit 0 when nothing was lost, doubled or wrong; the seed gives the same
@@ -9,25 +9,18 @@ import { runStep } from "./steps.ts";
 
 await bootstrap({ tmux: true });
 
-const cycles = numberAfter("--cycles", 1000);
-const seed = numberAfter("--seed", Date.now() % 2 ** 31);
+const cycles = numberAfter("--cycles", 1000, "whole number");
+const seed = seedFlag();
 const json = process.argv.includes("--json");
 const tell = (line: string) => (json ? console.error(line) : console.log(line));
 
-const build = await runStep({ name: "build", command: [process.execPath, "scripts/build.ts"] });
-if (!build.ok) {
-  console.error(`the executables could not be built:\n${build.output}`);
-  process.exit(1);
-}
-
-const abort = new AbortController();
-process.on("SIGINT", () => abort.abort()).on("SIGTERM", () => abort.abort());
+await buildFirst();
 
 tell(`crash: ${cycles} cycles, seed ${seed}`);
 const started = performance.now();
 const seconds = () => Math.round((performance.now() - started) / 1000);
 const { wrong, figures } = await runCrash({
-  ...{ cycles, seed, signal: abort.signal },
+  ...{ cycles, seed, signal: endedBySignal() },
   dist: join(repositoryRoot, "dist"),
   onCycle(done, problems) {
     if (done % 25 === 0) tell(`  ${done} of ${cycles} cycles, ${problems} problems, ${seconds()} s`);
@@ -42,11 +35,3 @@ tell(
     : `${wrong.length} problems; again with --seed ${seed}`,
 );
 process.exit(wrong.length === 0 ? 0 : 1);
-
-function numberAfter(flag: string, otherwise: number): number {
-  const at = process.argv.indexOf(flag);
-  const value = at < 0 ? otherwise : Number(process.argv[at + 1]);
-  if (Number.isInteger(value) && value >= 0) return value;
-  console.error(`${flag} needs a whole number`);
-  process.exit(2);
-}

@@ -1,6 +1,7 @@
 import { runFuzz } from "../tests/hostile/fuzz.ts";
 import { fuzzTargets } from "../tests/hostile/fuzz-worlds.ts";
 import { bootstrap } from "./bootstrap.ts";
+import { numberAfter, seedFlag } from "./long-run.ts";
 
 // `bun run fuzz [--seconds N] [--seed S]`: every route of both servers is asked what its document allows, nearly that,
 // and anything, in turns of a few seconds each. Exit 0 when every answer was as documented; the seed that is printed
@@ -9,7 +10,7 @@ import { bootstrap } from "./bootstrap.ts";
 await bootstrap({ tmux: false });
 
 const seconds = numberAfter("--seconds", 120);
-const seed = numberAfter("--seed", Date.now() % 2 ** 31);
+const seed = seedFlag();
 const ends = performance.now() + seconds * 1000;
 const sliceSeconds = Math.min(10, seconds / fuzzTargets.length);
 
@@ -34,11 +35,3 @@ for (let turn = 0; !stopped && performance.now() < ends; turn++) {
 }
 console.log(`${calls} calls, every answer as documented`);
 process.exit(0);
-
-function numberAfter(flag: string, otherwise: number): number {
-  const at = process.argv.indexOf(flag);
-  const value = at < 0 ? otherwise : Number(process.argv[at + 1]);
-  if (Number.isFinite(value) && value >= 0) return value;
-  console.error(`${flag} needs a number`);
-  process.exit(2);
-}

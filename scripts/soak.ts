@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { runSoak } from "../tests/support/soak.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
-import { runStep } from "./steps.ts";
+import { buildFirst, endedBySignal, numberAfter, seedFlag } from "./long-run.ts";
 
 // `bun run soak [--minutes N] [--agents N] [--seed S] [--json]`: agents at work on everything at once; memory and
 // descriptors must stay flat and files bounded. Exit 0 when they do. Ctrl-C ends it and judges what was seen.
@@ -9,24 +9,17 @@ import { runStep } from "./steps.ts";
 await bootstrap({ tmux: true });
 
 const minutes = numberAfter("--minutes", 20);
-const agents = numberAfter("--agents", 10);
-const seed = numberAfter("--seed", Date.now() % 2 ** 31);
+const agents = numberAfter("--agents", 10, "whole number");
+const seed = seedFlag();
 const json = process.argv.includes("--json");
 const tell = (line: string) => (json ? console.error(line) : console.log(line));
 
-const build = await runStep({ name: "build", command: [process.execPath, "scripts/build.ts"] });
-if (!build.ok) {
-  console.error(`the executables could not be built:\n${build.output}`);
-  process.exit(1);
-}
-
-const abort = new AbortController();
-process.on("SIGINT", () => abort.abort()).on("SIGTERM", () => abort.abort());
+await buildFirst();
 
 tell(`soak: ${agents} agents, ${minutes} minutes, seed ${seed}`);
 let toldMinute = -1;
 const { wrong, verdicts, figures } = await runSoak({
-  ...{ seconds: minutes * 60, agents, seed, signal: abort.signal },
+  ...{ seconds: minutes * 60, agents, seed, signal: endedBySignal() },
   dist: join(repositoryRoot, "dist"),
   onSample(seconds, { counts }) {
     const minute = Math.floor(seconds / 60);
@@ -50,11 +43,3 @@ else {
 for (const problem of wrong) console.error(`wrong: ${problem}`);
 tell(wrong.length === 0 ? "flat and bounded" : `${wrong.length} problems; again with --seed ${seed}`);
 process.exit(wrong.length === 0 ? 0 : 1);
-
-function numberAfter(flag: string, otherwise: number): number {
-  const at = process.argv.indexOf(flag);
-  const value = at < 0 ? otherwise : Number(process.argv[at + 1]);
-  if (Number.isFinite(value) && value > 0) return value;
-  console.error(`${flag} needs a number above 0`);
-  process.exit(2);
-}

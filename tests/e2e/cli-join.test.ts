@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { type CliLab, createCliLab } from "../support/cli-lab.ts";
 import { until } from "../support/until.ts";
 
+const joinAs = ["agents", "self", "join", "--agent-name", "joined"];
+
 const demo = (lab: CliLab, ...args: string[]) => [...lab.command("svc-gateway"), "demo-agent", ...args];
 
 /** What a pane's program sees: the words of a command line typed in the session `work`. */
@@ -29,7 +31,7 @@ describe("an agent that runs already", () => {
     await lab.tmux("new-window", "-d", "-t", "=work:", "--", "sleep", "600");
     await until("the agent to be there", () => existsSync(log));
     const before = await windowZero(lab);
-    const words = ["agents", "self", "join", "--agent-name", "joined", "--json"];
+    const words = [...joinAs, "--json"];
     const joined = await lab.run("svc-mgr", words, await inside(lab));
     expect(joined.stderr).toBe("");
     expect(joined.json()).toMatchObject({ agent_name: "joined", tool: "demo", tmux_session_name: "work" });
@@ -64,17 +66,7 @@ describe("an agent that runs already", () => {
   test("is told how it was started, and a headless one with what it goes on", async () => {
     await using lab = createCliLab();
     await lab.startSession("work", ["/bin/sh"]);
-    const words = [
-      "agents",
-      "self",
-      "join",
-      "--agent-name",
-      "joined",
-      "--tool",
-      "demo",
-      "--no-gateway",
-      "--json",
-    ];
+    const words = [...joinAs, "--tool", "demo", "--no-gateway", "--json"];
     const join = async (...more: string[]) => lab.run("svc-mgr", [...words, ...more], await inside(lab));
     const early = await join("--resume-id", "last");
     expect([early.exitCode, early.error()["detail"]]).toEqual([
@@ -100,16 +92,7 @@ describe("an agent that runs already", () => {
   test("an idle pane is adopted for a headless agent, shows its turns, and is a shell again after stop", async () => {
     await using lab = createCliLab();
     await lab.startSession("work", ["/bin/sh"]);
-    const words = [
-      "agents",
-      "self",
-      "join",
-      "--agent-name",
-      "joined",
-      "--headless",
-      "--background",
-      "--json",
-    ];
+    const words = [...joinAs, "--headless", "--background", "--json"];
     const toolless = await lab.run("svc-mgr", words, await inside(lab));
     expect(toolless.error()).toMatchObject({ error: "invalid_request" });
     const joined = await lab.run("svc-mgr", [...words, "--tool", "demo"], await inside(lab));
@@ -138,17 +121,7 @@ describe("an agent that runs already", () => {
   test("a pane where something runs is not adopted for a headless agent", async () => {
     await using lab = createCliLab();
     await lab.startSession("work", ["sh", "-c", "sleep 600; exit"]);
-    const words = [
-      "agents",
-      "self",
-      "join",
-      "--agent-name",
-      "joined",
-      "--headless",
-      "--tool",
-      "demo",
-      "--json",
-    ];
+    const words = [...joinAs, "--headless", "--tool", "demo", "--json"];
     const joined = await lab.run("svc-mgr", words, await inside(lab));
     expect(joined.error()).toMatchObject({
       error: "precondition_failed",

@@ -1,7 +1,7 @@
 import { skills } from "../../services/skills/catalog.ts";
 import { uninstallSkills } from "../../services/skills/uninstall.ts";
 import { command } from "../command.ts";
-import { renderTable } from "../format.ts";
+import { skillsAnswer } from "../skill-answer.ts";
 import { atPlace, skillFlags, skillPlaces } from "../skill-flags.ts";
 import { openWorld } from "../world.ts";
 
@@ -22,18 +22,6 @@ export default command({
       home_path: place.home,
       skills: atPlace(place, () => uninstallSkills(files, place, skills)),
     }));
-    const kept = results.some((result) => result.skills.some(({ outcome }) => outcome === "kept"));
-    return {
-      json: results.length === 1 ? results[0] : { results },
-      text: results
-        .map(({ home_path, skills: told }) =>
-          renderTable(
-            ["SKILL", `IN ${home_path}`],
-            told.map((one) => [one.name, one.outcome === "kept" ? `kept: ${one.why}` : one.outcome]),
-          ),
-        )
-        .join("\n\n"),
-      exitCode: kept ? 1 : 0,
-    };
+    return skillsAnswer(results);
   },
 });

@@ -2,6 +2,7 @@ import type { AccountsGetAnswer } from "../../../protocol/mailbox-admin.ts";
 import { getAccount } from "../../../services/mail/filesystem/accounts.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
+import { addressFlag } from "../../mail-flags.ts";
 import { meantRoot, withMailRoot } from "./root.ts";
 
 export default command({
@@ -9,13 +10,7 @@ export default command({
   description: "show one mailbox: whose it is, where it lies, what its boxes hold",
   examples: ["svc-mgr mailbox accounts get --address ann@svc.localhost"],
   args: {
-    address: {
-      type: "string",
-      required: true,
-      description: "the full address",
-      valueHint: "NAME@DOMAIN",
-      offers: "addresses",
-    },
+    ...addressFlag,
   },
   async run(invocation) {
     const meant = meantRoot(invocation, { creates: false });

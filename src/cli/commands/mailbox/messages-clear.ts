@@ -1,4 +1,5 @@
 import { command } from "../../command.ts";
+import { addressFlag } from "../../mail-flags.ts";
 import { clearFlags, runClear } from "./clear.ts";
 
 export default command({
@@ -6,13 +7,7 @@ export default command({
   description: "remove all mail of one mailbox; what another one holds too stays there",
   examples: ["svc-mgr mailbox messages clear --address ann@svc.localhost --dry-run"],
   args: {
-    address: {
-      type: "string",
-      required: true,
-      description: "the full address",
-      valueHint: "NAME@DOMAIN",
-      offers: "addresses",
-    },
+    ...addressFlag,
     ...clearFlags,
   },
   run: (invocation) =>

@@ -3,6 +3,7 @@ import { getMessage } from "../../../services/mail/filesystem/accounts.ts";
 import { dropControl } from "../../../services/terminal/control-characters.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
+import { addressFlag } from "../../mail-flags.ts";
 import { meantRoot, withMailRoot } from "./root.ts";
 
 export default command({
@@ -10,13 +11,7 @@ export default command({
   description: "show one message as it is stored; it counts as unread still",
   examples: ["svc-mgr mailbox messages get --address ann@svc.localhost --message-id ID"],
   args: {
-    address: {
-      type: "string",
-      required: true,
-      description: "the full address",
-      valueHint: "NAME@DOMAIN",
-      offers: "addresses",
-    },
+    ...addressFlag,
     "message-id": { type: "string", required: true, description: "its id or reference", valueHint: "ID" },
   },
   async run(invocation) {

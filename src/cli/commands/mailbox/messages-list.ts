@@ -3,6 +3,7 @@ import { listMessages } from "../../../services/mail/filesystem/accounts.ts";
 import { dropControl } from "../../../services/terminal/control-characters.ts";
 import { command } from "../../command.ts";
 import { renderTable } from "../../format.ts";
+import { addressFlag } from "../../mail-flags.ts";
 import { meantRoot, withMailRoot } from "./root.ts";
 
 export default command({
@@ -10,13 +11,7 @@ export default command({
   description: "list the messages of one mailbox and where they lie, newest first",
   examples: ["svc-mgr mailbox messages list --address ann@svc.localhost --json"],
   args: {
-    address: {
-      type: "string",
-      required: true,
-      description: "the full address",
-      valueHint: "NAME@DOMAIN",
-      offers: "addresses",
-    },
+    ...addressFlag,
   },
   async run(invocation) {
     const { address } = invocation.args;

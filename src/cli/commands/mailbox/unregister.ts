@@ -1,6 +1,7 @@
 import type { MailboxUnregisterAnswer } from "../../../protocol/mailbox-admin.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
+import { addressFlag } from "../../mail-flags.ts";
 import { meantRoot, withMailRoot } from "./root.ts";
 
 export default command({
@@ -11,13 +12,7 @@ export default command({
     "svc-mgr mailbox unregister --address ann@svc.localhost --mode purge",
   ],
   args: {
-    address: {
-      type: "string",
-      required: true,
-      description: "the full address",
-      valueHint: "NAME@DOMAIN",
-      offers: "addresses",
-    },
+    ...addressFlag,
     mode: {
       type: "enum",
       options: ["deactivate", "purge"],

@@ -1,0 +1,25 @@
+import { createGateway, type GatewayOptions } from "../../src/cli/gateway.ts";
+import { defaultTimings } from "../../src/protocol/terminal.ts";
+import { untilStopped } from "../../src/system/signals.ts";
+
+/**
+ * Serves a session on a free port until a signal ends this process; says `ready <base url>` when it does. A terminal is
+ * believed sooner than usual, so that a run takes less time.
+ */
+export async function serveUntilTold(
+  options: Pick<GatewayOptions, "system" | "sessionRoot">,
+): Promise<never> {
+  const gateway = createGateway({
+    ...options,
+    host: "127.0.0.1",
+    port: 0,
+    token: null,
+    profiles: [],
+    env: process.env,
+    timings: { ...defaultTimings, stability_threshold_seconds: 0.15, completion_stability_seconds: 0.15 },
+  });
+  const stopped = untilStopped(() => gateway.stop());
+  const { baseUrl } = await gateway.start();
+  process.stdout.write(`ready ${baseUrl}\n`);
+  process.exit(await stopped);
+}

@@ -42,6 +42,11 @@ const tolerances: readonly (readonly [RegExp, Tolerance])[] = [
   [/^descriptors of (the coordinator|the watch)$/, { share: 0, absolute: 10 }],
   [/^descriptors of /, { share: 0, absolute: 4 }],
 ];
+/**
+ * Longest pause of one agent between two acts. Dense enough that what fills once (compiled code, histories, caches) has
+ * filled within a third of 20 minutes; after that only a leak grows.
+ */
+const pauseMs = 1500;
 /** In a shorter run everything still warms up: memory is then told and not judged. */
 const judgedFromSeconds = 300;
 /** Contract 8 and the limits of our own files (events, log), in bytes, with one file of each in the making. */
@@ -79,7 +84,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     const beganMs = performance.now();
     const elapsedMs = () => performance.now() - beganMs;
     const on = () => elapsedMs() < options.seconds * 1000 && !options.signal?.aborted;
-    const deps = { ...traffic, server, random, on, pauseMs: 4000 };
+    const deps = { ...traffic, server, random, on, pauseMs };
     const streams = [
       follow("fleet stream", () => `${server.baseUrl}/svc/events`, 60_000, deps),
       ...agents.map((agent) =>

@@ -40,6 +40,11 @@ export function listen(options: ListenOptions): HttpServer {
 
 export const defaultStalledBodySeconds = 240;
 
+/** By what HTTP/1.1 announces it with: to ask for `body` would make a stream of what is then read at once. */
+function hasBody({ headers }: Request): boolean {
+  return headers.has("content-length") || headers.has("transfer-encoding");
+}
+
 function serve(options: ListenOptions) {
   const { stalledBodySeconds = defaultStalledBodySeconds } = options;
   try {
@@ -52,9 +57,10 @@ function serve(options: ListenOptions) {
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       async fetch(request, server) {
         // A quiet event stream lives on, and a caller that keeps its connection is never cut off as it asks again.
-        server.timeout(request, request.body === null ? 0 : stalledBodySeconds);
+        const bringsBody = hasBody(request);
+        server.timeout(request, bringsBody ? stalledBodySeconds : 0);
         const response = await options.fetch(request);
-        if (request.body !== null) server.timeout(request, 0);
+        if (bringsBody) server.timeout(request, 0);
         return response;
       },
     });

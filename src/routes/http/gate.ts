@@ -73,10 +73,15 @@ function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : "";
 }
 
-/** A server may hand over an empty stream with a request that has no body: its headers tell then. */
-function hasBody({ body, headers }: Request): boolean {
-  if (body === null || headers.get("content-length") === "0") return false;
-  return ["content-length", "transfer-encoding", "content-type"].some((name) => headers.has(name));
+/**
+ * By the headers first: a server may hand over an empty stream with a request that has no body, and to ask for `body` makes
+ * a stream of what is then read at once. A caller in our own process names no length.
+ */
+function hasBody(request: Request): boolean {
+  const length = request.headers.get("content-length");
+  if (length !== null) return length !== "0";
+  const told = ["transfer-encoding", "content-type"].some((name) => request.headers.has(name));
+  return told && request.body !== null;
 }
 
 /** A path that cannot be decoded names nothing; what reads its parameters would be given null. */

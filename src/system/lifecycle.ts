@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "./clock.ts";
+import type { Clock } from "./clock.ts";
 
 /**
  * A long-running part. `start` twice and `stop` unstarted are safe; `stop` waits for work in flight and is
@@ -33,14 +33,12 @@ export function createLoop(options: {
 
   async function pause(delayMs: number | null): Promise<void> {
     if (woken || delayMs === 0 || abort.signal.aborted) return;
-    const nap = new AbortController();
-    const woke = new Promise<void>((resolve) => {
-      rouse = () => {
-        nap.abort();
-        resolve();
-      };
+    let cancel = () => {};
+    await new Promise<void>((resolve) => {
+      rouse = resolve;
+      if (delayMs !== null) cancel = clock.after(delayMs, resolve);
     });
-    await (delayMs === null ? woke : Promise.race([woke, sleep(clock, delayMs, nap.signal)]));
+    cancel();
     rouse = null;
   }
 

@@ -88,6 +88,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   /** Until then, on the monotonic clock, a ring changes nothing, save that a busy agent is free again. */
   let calm: { untilMs: number; why: "busy" | "held" } | null = null;
   let busyWith: string | null = null;
+  /** The last turn found nothing to do for as long as the configuration is not changed. */
+  let off = false;
   let endArrivals = () => {};
   /** The last poll's outcome as it was logged: what repeats is told once. */
   let told = "";
@@ -182,6 +184,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   async function turn(signal: AbortSignal): Promise<number | null> {
     const { config, memory } = read();
     const baseUrl = deps.baseUrl();
+    off = !config.enabled || baseUrl === null;
     if (!config.enabled || baseUrl === null) return null;
     const trigger = due();
     if (trigger === null) return Math.max(1, nextAtMs() - clock.monotonicMs());
@@ -251,7 +254,9 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       return { schema_version: 1, rows: page, next_before };
     },
     busyWith: () => busyWith,
-    wake: () => loop.wake(),
+    wake() {
+      if (!off) loop.wake();
+    },
     start() {
       scheduleSweep(read().config);
       endArrivals();

@@ -48,6 +48,18 @@ export function timestampNow(clock: Clock): string {
   return toTimestamp(clock.nowMs());
 }
 
+/** `timestampNow` for where bursts ask many times within a millisecond: its text is made once. */
+export function createTimestamps(clock: Clock): () => string {
+  let lastMs = Number.NaN;
+  let last = "";
+  return () => {
+    const nowMs = clock.nowMs();
+    if (nowMs !== lastMs) last = toTimestamp(nowMs);
+    lastMs = nowMs;
+    return last;
+  };
+}
+
 /** Milliseconds since the epoch of a timestamp (`Z` or offset, any precision), or null when it is none. */
 export function parseTimestamp(text: string): number | null {
   const value = Date.parse(text);

@@ -19,7 +19,6 @@ test("a queue that was closed leaves no log to read at the next start", async ()
       payload: { prompt: "one" },
       acceptedAtUtc: "2026-01-05T08:00:00.000Z",
       epoch: 1,
-      evidence: [],
     });
     store.heads();
     expect(statSync(`${path}-wal`).size).toBeGreaterThan(0);

@@ -213,9 +213,7 @@ describe("the request store", () => {
       epoch: 1,
       evidence: [],
     } as const;
-    await Promise.all(
-      ["a", "b"].map((requestId) => store.insertAccepted({ ...row, requestId, evidence: [] })),
-    );
+    await Promise.all(["a", "b"].map((requestId) => store.insertAccepted({ ...row, requestId })));
     store.transition("t", [{ requestId: "a", from: "accepted", to: "running" }]);
     expect(() => store.transition("t", [{ requestId: "b", from: "accepted", to: "running" }])).toThrow(
       /UNIQUE/,
@@ -238,7 +236,7 @@ describe("the request store", () => {
       evidence: [],
     } as const;
     const results = await Promise.allSettled(
-      ["a", "a", "b"].map((requestId) => store.insertAccepted({ ...row, requestId, evidence: [] })),
+      ["a", "a", "b"].map((requestId) => store.insertAccepted({ ...row, requestId })),
     );
     expect(results.map((result) => result.status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
     store.close();

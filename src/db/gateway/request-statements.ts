@@ -36,7 +36,7 @@ export function requestStatements({ db, client }: Queue) {
           state: "accepted",
           acceptedAtUtc: sql.placeholder("acceptedAtUtc"),
           epoch: sql.placeholder("epoch"),
-          evidenceJson: sql.placeholder("evidence"),
+          evidenceJson: "[]",
         }),
       ),
     ),

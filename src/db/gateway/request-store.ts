@@ -35,7 +35,7 @@ export interface StoredRequest {
 
 export type NewRequest = Pick<
   StoredRequest,
-  "requestId" | "kind" | "lane" | "payload" | "acceptedAtUtc" | "epoch" | "evidence"
+  "requestId" | "kind" | "lane" | "payload" | "acceptedAtUtc" | "epoch"
 >;
 
 /** Throws to refuse a row, in the transaction that would store it: what it reads there holds for the row. */
@@ -125,8 +125,7 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
         guard();
         const { requestId, kind, lane, acceptedAtUtc, epoch } = row;
         const payload = JSON.stringify(row.payload);
-        const evidence = JSON.stringify(row.evidence);
-        prepared.insert().run({ requestId, kind, lane, payload, acceptedAtUtc, epoch, evidence });
+        prepared.insert().run({ requestId, kind, lane, payload, acceptedAtUtc, epoch });
       }
     });
     return rows.map(() => undefined);
@@ -172,8 +171,9 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
         for (const { kind, result, ...row } of lost) {
           const lane = kind === "interrupt" ? "interrupt" : "turn_boundary";
           const resultJson = result === undefined ? null : JSON.stringify(result);
+          const evidenceJson = JSON.stringify([accepted(row.acceptedAtUtc, "told in events.jsonl")]);
           db.insert(requests)
-            .values({ ...row, requestKind: kind, lane, payloadJson: "{}", resultJson })
+            .values({ ...row, requestKind: kind, lane, payloadJson: "{}", resultJson, evidenceJson })
             .run();
         }
         for (const change of changes) apply(change);
@@ -227,6 +227,11 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
   };
 }
 
+/** A row is the proof itself, so this is not written with it: its column then is empty. */
+function accepted(acceptedAtUtc: string, proof = "committed to queue.sqlite"): Evidence {
+  return { step: "accepted", at_utc: acceptedAtUtc, proof };
+}
+
 function toStored(row: typeof requests.$inferSelect): StoredRequest {
   return {
     seq: row.seq,
@@ -241,6 +246,6 @@ function toStored(row: typeof requests.$inferSelect): StoredRequest {
     epoch: row.epoch,
     errorDetail: row.errorDetail,
     result: row.resultJson === null ? null : JSON.parse(row.resultJson),
-    evidence: JSON.parse(row.evidenceJson),
+    evidence: row.evidenceJson === "[]" ? [accepted(row.acceptedAtUtc)] : JSON.parse(row.evidenceJson),
   };
 }

@@ -1,5 +1,5 @@
 import type { GatewayEvent } from "../../protocol/events.ts";
-import { afterThisTurn, type Clock, timestampNow } from "../../system/clock.ts";
+import { afterThisTurn, type Clock, createTimestamps } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { type EventFileLimits, openEventFiles } from "./event-files.ts";
 
@@ -46,7 +46,8 @@ export function createEventLog(deps: {
   onError: (error: unknown) => void;
   limits?: EventFileLimits;
 }): StoredEventLog {
-  const { files, clock, path, onError, limits = defaultLimits } = deps;
+  const { files, path, onError, limits = defaultLimits } = deps;
+  const timestamp = createTimestamps(deps.clock);
   const listeners = new Set<(event: GatewayEvent) => void>();
   const stored = openEventFiles({ files, path, limits });
   let seq = stored.lastSeq;
@@ -79,7 +80,7 @@ export function createEventLog(deps: {
   return {
     append(kind, fields = {}) {
       seq += 1;
-      const event: GatewayEvent = { ...fields, seq, kind, at_utc: timestampNow(clock) };
+      const event: GatewayEvent = { ...fields, seq, kind, at_utc: timestamp() };
       unwritten.push(event);
       untold += 1;
       if (untold === 1) afterThisTurn(flush);

@@ -1,6 +1,6 @@
 import type { InsertGuard, RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
 import type { AcceptedRequest } from "../../protocol/gateway.ts";
-import { afterThisTurn, type Clock, timestampNow } from "../../system/clock.ts";
+import { afterThisTurn, type Clock, createTimestamps } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
@@ -29,7 +29,8 @@ export function createAcceptance(deps: {
   /** What was accepted has been told. */
   onTold: () => void;
 }): Acceptance {
-  const { store, clock, events, log } = deps;
+  const { store, events, log } = deps;
+  const timestamp = createTimestamps(deps.clock);
   const newRequestId = createRequestIds(deps);
   /** On disk, and not yet in the event log. */
   let untold: Told[] = [];
@@ -64,7 +65,7 @@ export function createAcceptance(deps: {
   return {
     tell,
     async take(request, guard) {
-      const accepted_at_utc = timestampNow(clock);
+      const accepted_at_utc = timestamp();
       const request_id = newRequestId();
       const epoch = deps.epoch();
       const row = {
@@ -72,9 +73,6 @@ export function createAcceptance(deps: {
         requestId: request_id,
         acceptedAtUtc: accepted_at_utc,
         epoch,
-        evidence: [
-          { step: "accepted", at_utc: accepted_at_utc, proof: "committed to queue.sqlite" } as const,
-        ],
       };
       await store.insertAccepted(row, guard);
       tellLater({ request_id, request_kind: request.kind, accepted_at_utc });

@@ -1,0 +1,1 @@
+DROP INDEX `accepted_in_order`;

@@ -1,9 +1,13 @@
 import { parse, resolve } from "node:path";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
 import { endDeadNamesakes, makeWay } from "../../services/fleet/end-dead-namesakes.ts";
-import { type HeadlessWish, launchAgent } from "../../services/sessions/launch.ts";
+import {
+  checkLaunch,
+  type HeadlessWish,
+  type LaunchRequest,
+  launchAgent,
+} from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
-import { checkedName } from "../../services/sessions/names.ts";
 import type { Role } from "../../services/sessions/role.ts";
 import { messageOf } from "../../system/errors.ts";
 import { giveMailboxAtLaunch, mailboxRootFlag, withMailbox } from "../agent-mailbox.ts";
@@ -98,11 +102,7 @@ export default command({
     const signal = io.interrupted();
     await narrate(io, `launching ${args["agent-name"]}`);
     const role = readRole(world, io, args["role-file"]);
-    if (args.force !== undefined) {
-      await makeWay(world, checkedName(args["agent-name"]), { clean: args.force === "clean" });
-    }
-    await endDeadNamesakes(world, args["agent-name"]);
-    const session = await launchAgent(world, {
+    const request: LaunchRequest = {
       tool,
       agentName: args["agent-name"],
       agentId: args["agent-id"],
@@ -115,7 +115,15 @@ export default command({
       role,
       tmuxSessionName: args["session-name"],
       signal,
-    }).catch((error: unknown) => {
+    };
+    if (args.force !== undefined) {
+      // What cannot be launched must not cost anybody the agent that runs.
+      const { agentName, agentId } = await checkLaunch(world, request);
+      const successor = { agentName, agentId, tmuxSessionName: request.tmuxSessionName ?? null };
+      await makeWay(world, successor, { clean: args.force === "clean" });
+    }
+    await endDeadNamesakes(world, args["agent-name"]);
+    const session = await launchAgent(world, request).catch((error: unknown) => {
       if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
       throw error;
     });

@@ -6,7 +6,7 @@ import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
-import { createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
+import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { planEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import { saveLaunchEnvironment } from "./launch-environment.ts";
@@ -174,12 +174,26 @@ interface LaunchPlan {
   environment: Record<string, string>;
 }
 
-/** Everything that can be refused is refused here, before anything was changed. */
-async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<LaunchPlan> {
-  const { files, ids, clock, processes, tmux } = deps;
+interface CheckedLaunch {
+  agentName: string;
+  agentId: string;
+  executable: string;
+  home: { envVar: string; path: string } | null;
+  role: string[];
+}
+
+/**
+ * What a launch can be refused for whoever has its name, with nothing changed: for a caller that ends whoever has it
+ * first. Throws as `launchAgent`.
+ */
+export async function checkLaunch(
+  { files, processes, tmux }: Pick<LaunchDeps, "files" | "processes" | "tmux">,
+  request: LaunchRequest,
+): Promise<CheckedLaunch> {
   const { tool } = request;
   const agentName = checkedName(request.agentName);
   const agentId = checkedAgentId(request.agentId ?? defaultAgentId(agentName));
+  if (request.tmuxSessionName !== undefined) checkSessionName(request.tmuxSessionName);
   if (!files.stat(request.workdir)?.directory) {
     throw new ServiceError("invalid_request", `the working directory ${request.workdir} does not exist`);
   }
@@ -189,7 +203,7 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
       "tmux is not installed; `svc-mgr doctor` says how to get it",
     );
   }
-  const [program, ...first] = tool.command;
+  const [program] = tool.command;
   const executable = processes.which(program);
   if (executable === null) {
     throw new ServiceError(
@@ -205,6 +219,15 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
   }
   const home = plannedHome(request);
   const role = request.role && !request.headless ? roleArguments(tool.tool, request.role) : [];
+  return { agentName, agentId, executable, home, role };
+}
+
+/** Everything that can be refused is refused here, before anything was changed. */
+async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<LaunchPlan> {
+  const { ids, clock } = deps;
+  const { tool } = request;
+  const { agentName, agentId, executable, home, role } = await checkLaunch(deps, request);
+  const [, ...first] = tool.command;
   await refuseTakenName(deps, agentName, agentId);
 
   const nowMs = clock.nowMs();

@@ -128,11 +128,7 @@ export function createLauncher(deps: {
     async launch(request) {
       const { session, sessionEnv } = request;
       const { width, height } = request.size ?? DEFAULT_SIZE;
-      if (!SESSION.test(session))
-        throw new ServiceError(
-          "invalid_request",
-          `not a session name: ${session}; use letters, digits, "-" and "_"`,
-        );
+      checkSessionName(session);
       if (width < LEAST.width || height < LEAST.height) {
         throw new ServiceError("invalid_request", `the pane must be at least ${LEAST.width}x${LEAST.height}`);
       }
@@ -175,7 +171,17 @@ export function createLauncher(deps: {
   };
 }
 
-function sessionExists({ socket }: Tmux, session: string): ServiceError {
+/** Throws `invalid_request` for a name that no session of ours may have. Pure. */
+export function checkSessionName(session: string): void {
+  if (SESSION.test(session)) return;
+  throw new ServiceError(
+    "invalid_request",
+    `not a session name: ${session}; use letters, digits, "-" and "_"`,
+  );
+}
+
+/** The error for whoever wants a new session of a name that is taken. Pure. */
+export function sessionExists({ socket }: Pick<Tmux, "socket">, session: string): ServiceError {
   const watch = tmuxAttachLine({ session_name: session, socket });
   return new ServiceError(
     "conflict",

@@ -48,6 +48,7 @@ const cases: { id: string; bytes: string; want: number | "closed" }[] = [
   { id: "localhost and a port", bytes: get("/health", "Host: LOCALHOST:1\r\n"), want: 200 },
   { id: "the IPv6 loopback and a port", bytes: get("/health", "Host: [::1]:9\r\n"), want: 200 },
   { id: "another IPv6 address", bytes: get("/health", "Host: [fe80::1]\r\n"), want: 421 },
+  { id: "a port that no host has", bytes: get("/health", "Host: 127.0.0.1:65536\r\n"), want: 421 },
   {
     id: "a whole URL of a foreign host, our host beside it",
     bytes: get("http://evil.example/v1/status", host),

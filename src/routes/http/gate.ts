@@ -39,7 +39,10 @@ export function httpGate(options: GateOptions) {
       return { detail };
     };
     const host = request.headers.get("host") ?? hostOf(request.url);
-    if (!options.allowsHost(host)) return refuse(421, "this host name is not served here");
+    // A port beyond 65535 makes no URL.
+    if (!options.allowsHost(host) || !URL.canParse(request.url)) {
+      return refuse(421, "this host name is not served here");
+    }
     const { kind, headers } = decideCrossOrigin(
       {
         method: request.method,

@@ -29,8 +29,11 @@ export interface Store<S extends Record<string, unknown>> {
  * usual 1000 that met more than one write in a hundred of a burst.
  */
 const logPages = 4000;
-/** What a burst leaves of the log's file. */
-const keptLogBytes = 4 * 2 ** 20;
+/**
+ * More than those pages take: a log that is written over syncs in less than half the time of one that grows, so only what a
+ * long reader made of it is cut.
+ */
+const keptLogBytes = 24 * 2 ** 20;
 
 /**
  * Opens (and creates, 0600) a database file and brings it to the newest migration. `:memory:` is allowed. Refuses a file that a newer version wrote, or whose applied migrations differ from ours.

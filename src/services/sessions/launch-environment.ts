@@ -3,8 +3,9 @@ import { renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
 
 /**
- * The variables that a launch set for a headless agent's tool, with their values: each turn is started later, by a
- * gateway that was not told them. A file of the session's own private folder, 0600; the manifest has the names only.
+ * The variables that a launch set for a headless agent's tool, or a join was told, with their values: each turn, and the
+ * agent again, is started later, by somebody who was not told them. A file of the session's own private folder, 0600; the
+ * manifest has the names only.
  */
 const fileName = "launch-environment.json";
 

@@ -16,6 +16,8 @@ export interface MailOracle {
   workRound(host: SimHost, round: MailRound): Promise<string | null>;
   /** Null disables it. Resolves with whether the gateway agreed. */
   setNotifier(host: SimHost, client: GatewayClient, intervalSeconds: number | null): Promise<boolean>;
+  /** Some of its mail was not worked off yet. */
+  waits(host: SimHost): boolean;
   /** Every mailbox against every message. `settled`: all mail must have been worked off. */
   check(options: { settled: boolean }): void;
   /** A gateway with a notifier must have polled by now. */
@@ -194,6 +196,7 @@ export function createMailOracle(deps: {
     poke,
     workRound,
     setNotifier,
+    waits: (host) => boxesOf(host).some(({ box }) => box !== "sent" && box !== "archive"),
     check({ settled }) {
       for (const host of deps.hosts()) checkHost(host, settled);
       if (settled) checkWhole();

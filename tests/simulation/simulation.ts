@@ -137,8 +137,12 @@ function runWorld(
   workload.endMail();
   chaos.heal();
   run(world, endMs + calmMs);
-  // Long turns that wait behind one another need their time; who waits beside an idle agent is told of anyway.
-  const works = () => hosts.some((host) => host.requests.open().length > 0);
+  // Long turns that wait behind one another need their time, and so does the mail that waits behind them; who waits beside
+  // an idle agent is told of anyway.
+  const busyLately = ({ surface }: SimHost) =>
+    clock.nowMs() - (surface.readySinceMs() ?? clock.nowMs()) < calmMs;
+  const works = () =>
+    hosts.some((host) => host.requests.open().length > 0 || (busyLately(host) && mail.waits(host)));
   for (let extra = 1; extra <= mostExtra && works(); extra++) run(world, endMs + calmMs + extra * 60_000);
   if (world.failure() !== null) return;
   for (const host of hosts) checkEnd(world, host);

@@ -3,6 +3,8 @@ import type { RegistryRecord } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
+import { isTurnAlive } from "../headless/settle-turn.ts";
+import { createTurnDirectories } from "../headless/turn-directory.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import type { SessionAlive } from "../sessions/session-alive.ts";
@@ -24,8 +26,8 @@ export interface LeftBehind {
 }
 
 /**
- * What `forgetAgent` would remove. Throws `conflict` while the agent, or a process that says it is its gateway,
- * lives. Its manifest need not be readable.
+ * What `forgetAgent` would remove. Throws `conflict` while the agent, a process that says it is its gateway, or a turn,
+ * which outlives its terminal, lives. Its manifest need not be readable.
  */
 export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): Promise<LeftBehind> {
   const name = record.agent_name;
@@ -42,6 +44,10 @@ export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): 
       `process ${instance.pid} may still be the gateway of "${name}". End it first with: ${stop}`,
     );
   }
+  const turn = createTurnDirectories({ files: deps.files, sessionRoot })
+    .all()
+    .find((one) => !one.result() && isTurnAlive(deps.processes, one));
+  if (turn) throw new ServiceError("conflict", `"${name}" runs ${turn.turnId}. End it first with: ${stop}`);
   return { record, sessionRoot: isOurs(deps, sessionRoot) ? sessionRoot : null };
 }
 

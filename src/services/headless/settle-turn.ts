@@ -3,6 +3,7 @@ import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
+import { isSameProcess } from "../sessions/process-tree.ts";
 import { endProvider } from "./end-provider.ts";
 import { boundsOfRecords, createLineSplitter } from "./line-splitter.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
@@ -22,6 +23,13 @@ export function isRunnerAlive(processes: Processes, turn: TurnDirectory): boolea
   const facts = turn.process();
   if (!facts || !processes.alive(facts.runner_pid)) return false;
   return facts.runner_start === null || processes.startToken(facts.runner_pid) === facts.runner_start;
+}
+
+/** Whether anything of the turn lives: its runner, or the tool that a dead one left. */
+export function isTurnAlive(processes: Processes, turn: TurnDirectory): boolean {
+  if (isRunnerAlive(processes, turn)) return true;
+  const { child_pid: pid, child_start: startToken } = turn.process() ?? {};
+  return Boolean(pid && startToken && isSameProcess(processes, { pid, startToken }));
 }
 
 /**

@@ -43,7 +43,10 @@ export interface RunOptions {
   input?: string;
   env?: Record<string, string>;
   cwd?: string;
-  /** Default 10 s; afterwards the child is killed and `exitCode` is null. */
+  /**
+   * Default 10 s; afterwards the child is killed and `exitCode` is null. One that ended before and left somebody who
+   * could say more is waited for as long.
+   */
   timeoutMs?: number;
 }
 
@@ -94,11 +97,13 @@ function inherited(): Record<string, string | undefined> {
 
 export function createProcesses(deps: { steps: Steps }): Processes {
   const run = async (command: readonly string[], options: RunOptions = {}): Promise<Output> => {
+    const { timeoutMs = 10_000 } = options;
+    const startedMs = performance.now();
     const child = Bun.spawn([...command], {
       stdin: options.input === undefined ? "ignore" : Buffer.from(options.input),
       stdout: "pipe",
       stderr: "pipe",
-      timeout: options.timeoutMs ?? 10_000,
+      timeout: timeoutMs,
       killSignal: "SIGKILL",
       env: options.env ?? inherited(),
       ...(options.cwd ? { cwd: options.cwd } : {}),
@@ -106,9 +111,9 @@ export function createProcesses(deps: { steps: Steps }): Processes {
     const [stdout, stderr] = [gather(child.stdout), gather(child.stderr)];
     const whole = Promise.all([stdout.whole, stderr.whole]);
     await child.exited;
-    // What a killed child had handed on keeps its pipes open: a tmux client gives its own to the server.
-    if (child.exitCode === null) await Promise.race([whole, Bun.sleep(lastWordsMs)]);
-    else await whole;
+    // What a child had handed on keeps its pipes open: a tmux client gives its own to the server, a tool to its updater.
+    const leftMs = child.exitCode === null ? 0 : startedMs + timeoutMs - performance.now();
+    await endOrLater(whole, Math.max(lastWordsMs, leftMs));
     return { exitCode: child.exitCode, stdout: stdout.take(), stderr: stderr.take() };
   };
 
@@ -223,6 +228,17 @@ export function createProcesses(deps: { steps: Steps }): Processes {
 }
 
 const lastWordsMs = 100;
+
+/** Resolves when `end` does, or after `delayMs`; rejects as `end` does before. */
+async function endOrLater(end: Promise<unknown>, delayMs: number): Promise<void> {
+  const later = Promise.withResolvers<void>();
+  const timer = setTimeout(later.resolve, delayMs);
+  try {
+    await Promise.race([end, later.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** The text of a stream: `whole` resolves at its end; `take` gives what there is and reads no further. */
 function gather(stream: ReadableStream<Uint8Array>): { whole: Promise<void>; take(): string } {

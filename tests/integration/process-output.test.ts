@@ -1,0 +1,18 @@
+import { expect, test } from "bun:test";
+import { createProcesses } from "../../src/system/processes.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+
+test("a program that leaves another behind is waited for no longer than it may take", async () => {
+  const processes = createProcesses({ steps: quietSteps });
+  const output = await processes.run(["/bin/sh", "-c", "sleep 600 & echo $!"], { timeoutMs: 500 });
+  const left = Number(output.stdout);
+  expect(output).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(processes.alive(left)).toBe(true);
+  processes.signal(left, "SIGKILL");
+}, 30_000);
+
+test("all that a program said is there, however much it was", async () => {
+  const processes = createProcesses({ steps: quietSteps });
+  const { stdout } = await processes.run(["/bin/sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"]);
+  expect(stdout.length).toBe(3_000_000);
+}, 30_000);

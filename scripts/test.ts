@@ -108,7 +108,7 @@ async function runGroup(group: Group): Promise<void> {
       "test",
       "--parallel=2",
       "--only-failures",
-      "--timeout=30000",
+      "--timeout=120000",
       "--reporter=junit",
       `--reporter-outfile=${report}`,
       ...group.files.map((file) => `./${file}`),

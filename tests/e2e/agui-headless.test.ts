@@ -6,8 +6,8 @@ import { until } from "../support/until.ts";
 let batch: HeadlessAgentLab;
 beforeAll(async () => {
   batch = await launchHeadless({ name: "gui" });
-}, 20_000);
-afterAll(() => batch[Symbol.asyncDispose](), 20_000);
+}, 120_000);
+afterAll(() => batch[Symbol.asyncDispose](), 120_000);
 
 const runs = () => `${batch.baseUrl()}/v1/ag-ui/runs`;
 const idle = () =>
@@ -25,7 +25,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
     const arrived: number[] = [];
     const run = await client.run(runs(), {
       runId: `said-${at}`,
-      prompt: "one two three four\nSLOW 800",
+      prompt: "one two three four\nSLOW 4000",
       onEvent: ({ type }) => {
         if (type === "TEXT_MESSAGE_CONTENT") arrived.push(performance.now());
       },
@@ -96,7 +96,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
     const leave = new AbortController();
     await client.run(runs(), {
       runId: `left-${at}`,
-      prompt: "goes on\nSLOW 1500",
+      prompt: "goes on\nSLOW 10000",
       abort: leave.signal,
       onEvent: ({ type }) => {
         if (type === "TEXT_MESSAGE_START") leave.abort();
@@ -106,7 +106,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
     const busy = await client.run(runs(), { runId: `busy-${at}`, prompt: "too early" });
     expect(busy.error?.status).toBe(409);
     expect(await batch.ended(`left-${at}`)).toMatchObject({ status: "completed" });
-  }, 20_000);
+  }, 120_000);
 
   test("an interrupt ends a run as an error", async () => {
     await idle();
@@ -132,7 +132,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
       }),
     );
     await until("twenty viewers", () => attached.filter((id) => id).length === 20);
-    const run = await client.run(runs(), { runId: `watched-${at}`, prompt: "be seen\nSLOW 300" });
+    const run = await client.run(runs(), { runId: `watched-${at}`, prompt: "be seen\nSLOW 3000" });
     expect(run.events.at(-1)?.type).toBe("RUN_FINISHED");
     await idle();
     for (const id of attached) {
@@ -149,5 +149,5 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
         .map((svc) => svc.activeExecution.state);
       expect([seen[0], seen.includes("running")]).toEqual(["idle", true]);
     }
-  }, 20_000);
+  }, 120_000);
 });

@@ -7,8 +7,8 @@ import { until } from "../support/until.ts";
 let agent: CliAgent;
 beforeAll(async () => {
   agent = await launched();
-}, 20_000);
-afterAll(() => agent[Symbol.asyncDispose](), 20_000);
+}, 120_000);
+afterAll(() => agent[Symbol.asyncDispose](), 120_000);
 
 const runs = () => `${agent.baseUrl}/v1/ag-ui/runs`;
 
@@ -33,7 +33,7 @@ describe.each(stockClients)("$version and an agent in a terminal", (client: Stoc
 
   test("a run is shown as an activity and ends with what the agent said since", async () => {
     await idle();
-    const prompt = `say it ${at}\nSLOW 700`;
+    const prompt = `say it ${at}\nSLOW 4000`;
     const run = await client.run(runs(), { runId: `said-${at}`, prompt });
     expect([run.error, brokenRules(run.raw)]).toEqual([null, []]);
     expect(agent.heard().at(-1)).toBe(prompt);
@@ -70,14 +70,14 @@ describe.each(stockClients)("$version and an agent in a terminal", (client: Stoc
     const run = await running;
     expect([run.error, brokenRules(run.raw)]).toEqual([null, []]);
     expect(run.events.at(-1)?.type).toBe("RUN_FINISHED");
-  }, 20_000);
+  }, 120_000);
 
   test("a client that leaves ends its stream and not the agent's turn", async () => {
     await idle();
     const leave = new AbortController();
     await client.run(runs(), {
       runId: `left-${at}`,
-      prompt: "goes on\nSLOW 800",
+      prompt: "goes on\nSLOW 4000",
       abort: leave.signal,
       onEvent({ type, ...event }) {
         const { turnPhase } = (event["content"] ?? {}) as { turnPhase?: string };
@@ -88,7 +88,7 @@ describe.each(stockClients)("$version and an agent in a terminal", (client: Stoc
     const { requests } = (await call("/v1/requests?limit=1")) as { requests: RequestRecord[] };
     expect(requests[0]).toMatchObject({ turn_id: `left-${at}`, state: "completed" });
     expect(requests[0]?.evidence.map((one) => one.step)).toContain("turn_ended");
-  }, 20_000);
+  }, 120_000);
 
   test("a run id that was seen before is refused, and so is a model", async () => {
     await idle();

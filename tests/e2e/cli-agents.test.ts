@@ -40,7 +40,7 @@ describe("an agent's life on the command line", () => {
     });
     expect(at.heard()).toEqual(["first line\nsecond line\nFAST"]);
 
-    await at.type("agents single --agent-name worker prompt", "--prompt", "SLOW 60000");
+    await at.type("agents single --agent-name worker prompt", "--prompt", "SLOW 600000");
     await at.busy();
     const interrupted = await at.type("agents single --agent-name worker interrupt --json");
     expect(interrupted.json()).toMatchObject({
@@ -66,7 +66,7 @@ describe("an agent's life on the command line", () => {
     expect((await at.lab.mgr("agents", "list", "--state", "stopped", "--json")).json()).toMatchObject({
       agents: [{ agent_name: "worker", lifecycle_state: "stopped" }],
     });
-  }, 60_000);
+  }, 120_000);
 
   test("a prompt comes from standard input as well, and requests can be looked up", async () => {
     await using at = await launched();
@@ -79,7 +79,7 @@ describe("an agent's life on the command line", () => {
     const unknown = await at.type("agents single --agent-name worker requests show --json", "gwreq-none");
     expect(unknown.exitCode).toBe(1);
     expect(unknown.error()).toHaveProperty("detail");
-  }, 60_000);
+  }, 120_000);
 
   test("a direct prompt is sent when the agent is ready and refused with its reason when not", async () => {
     await using at = await launched();
@@ -87,7 +87,7 @@ describe("an agent's life on the command line", () => {
       const run = await at.type(
         "agents single --agent-name worker gateway prompt --json",
         "--prompt",
-        "SLOW 60000",
+        "SLOW 600000",
       );
       return run.exitCode === 0 && run;
     });
@@ -106,8 +106,8 @@ describe("an agent's life on the command line", () => {
     expect(told.stderr).toMatch(
       /^Error: not_ready: .*queue_depth=1\. Let it wait .* worker prompt\. .*requests list$/m,
     );
-    expect(at.heard()).toEqual(["SLOW 60000"]);
-  }, 60_000);
+    expect(at.heard()).toEqual(["SLOW 600000"]);
+  }, 120_000);
 
   test("a killed gateway is attached again, a healthy one is left as it is", async () => {
     await using at = await launched();
@@ -128,7 +128,7 @@ describe("an agent's life on the command line", () => {
       (await at.type("agents single --agent-name worker prompt --wait", "--prompt", "after\nFAST")).exitCode,
     ).toBe(0);
     expect(at.heard()).toEqual(["after\nFAST"]);
-  }, 60_000);
+  }, 120_000);
 
   test("from inside its session the agent is `self`", async () => {
     await using at = await launched();
@@ -141,7 +141,7 @@ describe("an agent's life on the command line", () => {
     const outside = await run("svc-mgr", ["agents", "self", "state", "--json"]);
     expect(outside.exitCode).toBe(1);
     expect(outside.error()).toMatchObject({ error: "not_found" });
-  }, 60_000);
+  }, 120_000);
 
   test("a name that runs is not launched twice", async () => {
     await using at = await launched();
@@ -149,7 +149,7 @@ describe("an agent's life on the command line", () => {
     expect(again.exitCode).toBe(1);
     expect(again.error()).toMatchObject({ error: "conflict" });
     expect(await at.lab.sessions()).toEqual([at.session]);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("a launch that cannot be", () => {

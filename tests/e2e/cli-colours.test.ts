@@ -38,4 +38,4 @@ test("colours are for terminals: never in a pipe, nor where NO_COLOR says so, an
   expect(both.stdout).not.toContain(csi);
   const json = await lab.run("svc-mgr", ["doctor", "--json"], { env: { ...lab.env, FORCE_COLOR: "1" } });
   expect(json.stdout).not.toContain(csi);
-}, 60_000);
+}, 120_000);

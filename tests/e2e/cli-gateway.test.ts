@@ -51,7 +51,7 @@ describe("a gateway in a window beside its agent", () => {
     expect(await at.tmux("capture-pane", "-p", "-t", paneId)).toContain("gateway started");
     expect((await at.type("agents single --agent-name worker gateway attach")).stdout).toContain("already");
     expect(await windows(at)).toEqual([agent, own]);
-  }, 60_000);
+  }, 120_000);
 
   test("ends with its window when it is detached, twice is once, and the agent goes on", async () => {
     await using at = await launched();
@@ -72,7 +72,7 @@ describe("a gateway in a window beside its agent", () => {
     expect(existsSync(join(at.sessionRoot, "gateway", "run", "current-instance.json"))).toBe(false);
     const again = await at.type("agents single --agent-name worker gateway detach");
     expect(again).toMatchObject({ exitCode: 0, stdout: "no gateway was running\n" });
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("a gateway as a process of its own", () => {
@@ -92,7 +92,7 @@ describe("a gateway as a process of its own", () => {
     await at.type("agents single --agent-name worker gateway detach");
     await at.type("agents single --agent-name worker gateway attach --window");
     expect(await windows(at)).toHaveLength(2);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("what an attach asks for is kept", () => {
@@ -125,7 +125,7 @@ describe("what an attach asks for is kept", () => {
       "agents single --agent-name worker gateway attach --gateway-tui-stability-threshold-seconds 0",
     );
     expect(wrong.exitCode).toBe(2);
-  }, 60_000);
+  }, 120_000);
 
   test("a caller's wish in the environment counts, another gateway's live bindings do not", async () => {
     await using at = await launched("--no-gateway");
@@ -139,7 +139,7 @@ describe("what an attach asks for is kept", () => {
     const live = { ...env, SVC_AGENT_GATEWAY_PORT: "1", SVC_GATEWAY_STATE_PATH: "/other/state.json" };
     const ignored = await at.lab.run("svc-mgr", words, { env: live });
     expect(ignored.json()).toMatchObject({ gateway_host: "127.0.0.1", gateway_health: "healthy" });
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("where an agent finds its gateway", () => {
@@ -170,7 +170,7 @@ describe("where an agent finds its gateway", () => {
     expect(await liveVariables(at)).toEqual({});
     expect(record(at)).not.toHaveProperty("gateway");
     expect(existsSync(join(run, "run", "token"))).toBe(false);
-  }, 60_000);
+  }, 120_000);
 
   test.each(["status", "attach"])(
     "what a killed one left is cleared by %s",
@@ -192,7 +192,7 @@ describe("where an agent finds its gateway", () => {
         expect(await liveVariables(at)).toMatchObject({ SVC_AGENT_GATEWAY_PORT: port });
       }
     },
-    60_000,
+    120_000,
   );
 
   test("a healthy one is announced again where somebody unset it", async () => {
@@ -201,7 +201,7 @@ describe("where an agent finds its gateway", () => {
     await at.tmux("set-environment", "-u", "-t", `=${at.session}`, "SVC_AGENT_GATEWAY_PORT");
     await at.type("agents single --agent-name worker gateway status");
     expect(await liveVariables(at)).toEqual(before);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("through the gateway on the command line", () => {
@@ -221,17 +221,17 @@ describe("through the gateway on the command line", () => {
     expect(wrong.exitCode).toBe(1);
     expect(wrong.error()).toMatchObject({ detail: expect.stringContaining("Escape") });
     expect((await at.lab.mgr(...keys, "  ")).exitCode).toBe(2);
-  }, 60_000);
+  }, 120_000);
 
   test("a turn is interrupted, and an idle agent is left in peace", async () => {
     await using at = await launched();
-    await at.type("agents single --agent-name worker prompt", "--prompt", "SLOW 60000");
+    await at.type("agents single --agent-name worker prompt", "--prompt", "SLOW 600000");
     await at.busy();
     const run = await at.type("agents single --agent-name worker gateway interrupt --json");
     expect(run.json()).toMatchObject({ request_kind: "interrupt", state: "completed" });
     const again = await at.type("agents single --agent-name worker gateway interrupt --json");
     expect(again.json()).toMatchObject({ state: "completed", result_json: { outcome: "no_op" } });
-  }, 60_000);
+  }, 120_000);
 
   test("the terminal is shown, remembered and noted", async () => {
     await using at = await launched();
@@ -255,7 +255,7 @@ describe("through the gateway on the command line", () => {
       "typed by hand",
     );
     expect(noted.json()).toHaveProperty("surface");
-  }, 60_000);
+  }, 120_000);
 
   test("another instance of the agent is worked with only after a reconciliation", async () => {
     await using at = await launched();
@@ -281,5 +281,5 @@ describe("through the gateway on the command line", () => {
     expect((await at.type("agents single --agent-name worker gateway status --json")).json()).toMatchObject({
       request_admission: "open",
     });
-  }, 60_000);
+  }, 120_000);
 });

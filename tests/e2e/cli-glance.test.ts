@@ -4,6 +4,17 @@ import { join } from "node:path";
 import { createCliLab } from "../support/cli-lab.ts";
 import { until } from "../support/until.ts";
 
+/** Of three, since one alone may meet a machine that stands still for a while. */
+async function fastestMs(work: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (let count = 0; count < 3; count++) {
+    const startedMs = performance.now();
+    await work();
+    times.push(performance.now() - startedMs);
+  }
+  return Math.min(...times);
+}
+
 test("a list shows each agent on one line, and ? for one whose gateway hangs", async () => {
   await using lab = createCliLab();
   const launch = async (name: string, ...flags: string[]) => {
@@ -29,11 +40,16 @@ test("a list shows each agent on one line, and ? for one whose gateway hangs", a
   const instance = JSON.parse(
     readFileSync(join(hanging.session_root, "gateway", "run", "current-instance.json"), "utf8"),
   ) as { pid: number };
+  const list = () => lab.mgr("agents", "list");
+  const whenAllAnswerMs = await fastestMs(list);
   process.kill(instance.pid, "SIGSTOP");
   try {
-    const startedMs = performance.now();
-    const lines = (await lab.mgr("agents", "list")).stdout.trimEnd().split("\n");
-    expect(performance.now() - startedMs).toBeLessThan(4000);
+    expect((await fastestMs(list)) - whenAllAnswerMs).toBeLessThan(3500);
+    // On a slow machine the living gateway may be late too.
+    const lines = await until("a list that the living gateway answered in time", async () => {
+      const text = (await list()).stdout.trimEnd();
+      return /^mailed .* no answer/m.test(text) ? null : text.split("\n");
+    });
     const line = (name: string) => lines.find((text) => text.startsWith(`${name} `)) ?? "";
     expect(lines).toHaveLength(4);
     expect(lines[0]).toMatch(/^NAME +ID +TOOL +STATE +AVAILABILITY +TURN +QUEUE +MAIL +LAST TURN +GATEWAY$/);
@@ -41,7 +57,11 @@ test("a list shows each agent on one line, and ? for one whose gateway hangs", a
     expect(line("plain")).toMatch(/ active +available +unknown +- +1 +- +-$/);
     expect(line("hanging")).toMatch(/ active +\? +\? +\? +\? +\? +no answer within 1.5 s$/);
 
-    const { agents } = (await lab.mgr("agents", "list", "--json")).json();
+    const agents = await until("the same as JSON", async () => {
+      const { agents: all } = (await lab.mgr("agents", "list", "--json")).json();
+      const mailedOne = (all as Record<string, unknown>[]).find((one) => one["agent_name"] === "mailed");
+      return mailedOne?.["answered"] === false ? null : all;
+    });
     expect(agents).toEqual(
       expect.arrayContaining([
         expect.objectContaining({
@@ -58,4 +78,4 @@ test("a list shows each agent on one line, and ? for one whose gateway hangs", a
   await until("the gateway to answer again", async () =>
     (await lab.mgr("agents", "list")).stdout.match(/hanging .* available /),
   );
-}, 60_000);
+}, 120_000);

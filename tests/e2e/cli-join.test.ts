@@ -61,7 +61,7 @@ describe("an agent that runs already", () => {
     expect((await lab.tmux("list-windows", "-t", "=work")).split("\n")).toHaveLength(2);
     const environment = await lab.tmux("show-environment", "-t", "=work");
     expect(environment).not.toMatch(/^SVC_(MANIFEST|AGENT|GATEWAY)/m);
-  }, 60_000);
+  }, 120_000);
 
   test("is told how it was started, and a headless one with what it goes on", async () => {
     await using lab = createCliLab();
@@ -87,7 +87,7 @@ describe("an agent that runs already", () => {
       headless: { resume_selection_kind: "exact", resume_selection_value: "chat-7" },
     });
     expect(JSON.parse(readFileSync(`${root}/launch-environment.json`, "utf8"))).toEqual({ GIVEN: "x" });
-  }, 30_000);
+  }, 120_000);
 
   test("an idle pane is adopted for a headless agent, shows its turns, and is a shell again after stop", async () => {
     await using lab = createCliLab();
@@ -116,7 +116,7 @@ describe("an agent that runs already", () => {
     await until("a shell", async () =>
       (await lab.tmux("capture-pane", "-p", "-t", "=work:0.0")).includes("it-is-42"),
     );
-  }, 60_000);
+  }, 120_000);
 
   test("a pane where something runs is not adopted for a headless agent", async () => {
     await using lab = createCliLab();
@@ -127,7 +127,7 @@ describe("an agent that runs already", () => {
       error: "precondition_failed",
       detail: expect.stringContaining("sleep"),
     });
-  }, 30_000);
+  }, 120_000);
 
   test("with its arguments told can be launched again in its pane", async () => {
     await using lab = createCliLab();
@@ -146,7 +146,7 @@ describe("an agent that runs already", () => {
     const [, , samePane, otherPid] = (await windowZero(lab)).split(" ");
     expect(samePane).toBe(pane ?? "");
     expect(otherPid).not.toBe(pid ?? "");
-  }, 60_000);
+  }, 120_000);
 
   test("is served in the foreground by `svc-gateway join`, and again after that", async () => {
     await using lab = createCliLab();
@@ -183,7 +183,7 @@ describe("an agent that runs already", () => {
     const second = await serve();
     expect(second.ready).toMatchObject({ launched: false, session_root: first.ready["session_root"] });
     await lab.mgr("agents", "single", "--agent-name", "joined", "stop");
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("nothing is adopted", () => {

@@ -39,7 +39,7 @@ test("the state of an agent whose session or whose tmux has gone says so, and wh
     text: expect.stringMatching(/^lifecycle +stopped$/m),
     identity: expect.objectContaining({ lifecycle_state: "stopped", liveness: "gone" }),
   });
-}, 60_000);
+}, 120_000);
 
 describe("what an agent left", () => {
   test("is removed when it has ended and somebody says so, and nothing else is", async () => {
@@ -73,7 +73,7 @@ describe("what an agent left", () => {
     const again = await lab.mgr("agents", "single", "--agent-name", "worker", "cleanup", "--yes");
     expect(again).toMatchObject({ exitCode: 1 });
     expect(again.stderr).toContain("svc-mgr agents list --state all");
-  }, 60_000);
+  }, 120_000);
 
   test("outside the sessions is left alone, whatever the record says", async () => {
     await using lab = createCliLab();
@@ -87,7 +87,7 @@ describe("what an agent left", () => {
       session_root: null,
     });
     expect(existsSync(lab.workdir)).toBe(true);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("a launch", () => {
@@ -104,7 +104,7 @@ describe("a launch", () => {
     expect(third.exitCode).toBe(0);
     expect(existsSync(String(second.json()["session_root"]))).toBe(false);
     expect(await lab.sessions()).toEqual([String(third.json()["tmux_session_name"])]);
-  }, 60_000);
+  }, 120_000);
 
   test("gives a headless agent its role, which it says itself who it is", async () => {
     await using lab = createCliLab();
@@ -136,7 +136,7 @@ describe("a launch", () => {
     );
     expect(terminal.stderr).toContain("demo takes no role in a terminal");
     expect(await lab.sessions()).toHaveLength(1);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("an agent whose manifest is damaged", () => {
@@ -166,7 +166,7 @@ describe("an agent whose manifest is damaged", () => {
     expect([await lab.sessions(), pids.filter(lab.alive)]).toEqual([[], []]);
     expect((await lab.mgr(...worker("cleanup", "--yes"))).exitCode).toBe(0);
     expect(existsSync(root)).toBe(false);
-  }, 60_000);
+  }, 120_000);
 
   test("is ended through the coordination server too, which says so of everything else", async () => {
     await using lab = createCliLab();
@@ -179,5 +179,5 @@ describe("an agent whose manifest is damaged", () => {
     expect(stopped).toMatchObject({ status: 200, body: { success: true } });
     expect(stopped.body["detail"]).toContain("by its record alone");
     expect([await lab.sessions(), pids.filter(lab.alive)]).toEqual([[], []]);
-  }, 60_000);
+  }, 120_000);
 });

@@ -143,7 +143,7 @@ describe("mail between two agents", () => {
     );
     expect([refused.exitCode, refused.stderr]).toEqual([1, expect.stringContaining("repl")]);
     expect(at.stored()).toHaveLength(3);
-  }, 90_000);
+  }, 120_000);
 
   test("goes on without a gateway, and each command says how it went", async () => {
     await using at = await twoAgents("--mailbox", "--no-gateway");
@@ -187,7 +187,7 @@ describe("mail between two agents", () => {
       { detail: expect.stringContaining("loopback") },
     ]);
     expect(await listed()).toMatchObject(done("list", "manager_direct"));
-  }, 90_000);
+  }, 120_000);
 
   test("is to be had by an agent that runs already, and to be taken away again", async () => {
     await using at = await twoAgents("--gateway-background");
@@ -254,7 +254,7 @@ describe("mail between two agents", () => {
     expect((await at.http("alice", "status")).status).toBe(422);
     const told = await at.type("agents single --agent-name alice mail list");
     expect([told.exitCode, told.stderr]).toEqual([1, expect.stringContaining("mailbox register")]);
-  }, 90_000);
+  }, 120_000);
 });
 
 test("two people without agents mail each other between registered addresses", async () => {
@@ -286,7 +286,7 @@ test("two people without agents mail each other between registered addresses", a
   const nowhere = await empty.mgr("mail", "list", "--address", "ann@svc.localhost");
   expect([nowhere.exitCode, nowhere.stderr]).toEqual([1, expect.stringContaining("mailbox init")]);
   expect(existsSync(join(empty.workdir, ".svc"))).toBe(false);
-}, 60_000);
+}, 120_000);
 
 test("what is wrong is refused with its reason, and nothing is written", async () => {
   await using at = await twoAgents("--mailbox", "--gateway-background");
@@ -353,7 +353,7 @@ test("what is wrong is refused with its reason, and nothing is written", async (
   );
   expect([near.exitCode, near.stderr]).toEqual([1, expect.stringContaining("bob@svc.localhost")]);
   expect(at.stored()).toEqual(before);
-}, 90_000);
+}, 120_000);
 
 test("where nobody reaches the mailbox the agent is asked in its terminal, and nothing is claimed", async () => {
   await using at = await launched("--no-gateway", "--mailbox");
@@ -389,4 +389,4 @@ test("where nobody reaches the mailbox the agent is asked in its terminal, and n
   await at.lab.tmux("kill-session", "-t", `=${at.session}`);
   const gone = await send();
   expect([gone.exitCode, gone.error()["detail"]]).toEqual([1, expect.stringContaining("no mailbox root")]);
-}, 90_000);
+}, 120_000);

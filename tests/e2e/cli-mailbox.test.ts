@@ -80,7 +80,7 @@ test("a mailbox root that is a file, or below one, is bad input, whatever names 
   refused(await lab.run("svc-mgr", ["mailbox", "init"], { env }), 2, `(named by SVC_GLOBAL_MAILBOX_DIR)`);
   refused(await lab.mgr("mail", ...ada, "--mailbox-root", "notes", "list"), 2, says);
   expect(readFileSync(file, "utf8")).toBe("mine");
-}, 30_000);
+}, 120_000);
 
 describe("mailboxes of a project", () => {
   test("a root is made, used, and told of", async () => {

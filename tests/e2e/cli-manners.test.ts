@@ -175,7 +175,7 @@ describe("doctor", () => {
     }
     const { stdout } = await lab.mgr("doctor");
     expect(stdout).toMatch(/look +ports of gateways +4711 is asked for by one and two/);
-  }, 30_000);
+  }, 120_000);
 
   test("without tmux ends with 1 and says what to do", async () => {
     await using lab = createCliLab();
@@ -196,5 +196,5 @@ describe("doctor", () => {
     expect((await lab.mgr("doctor", "--fix")).stdout).toContain("cleaned up: 1");
     const after = await lab.mgr("agents", "list", "--state", "all", "--json");
     expect(after.json()).toMatchObject({ agents: [{ agent_name: "lost", lifecycle_state: "stopped" }] });
-  }, 30_000);
+  }, 120_000);
 });

@@ -23,7 +23,7 @@ test("a gateway whose tmux server died is ended when its name is launched again"
   expect(listed["agents"]).toMatchObject([
     { session_root: second.json()["session_root"], lifecycle_state: "active" },
   ]);
-}, 30_000);
+}, 120_000);
 
 test("of two launches of one name at once one wins, and the other is told where the agent is and how to end it", async () => {
   const launches = [1, 2].map(() =>
@@ -37,7 +37,7 @@ test("of two launches of one name at once one wins, and the other is told where 
     /agent "twice" already runs in tmux session SVC-twice-\d+\. Look at it with `tmux .*` or end it with `svc-mgr .* twice stop`/,
   );
   expect((await lab.sessions()).filter((name) => name.startsWith("SVC-twice-"))).toHaveLength(1);
-}, 30_000);
+}, 120_000);
 
 test("a name that another agent has in other letters is refused before anything is started", async () => {
   await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "Zoe", "--no-gateway");
@@ -51,4 +51,4 @@ test("a name that another agent has in other letters is refused before anything 
     }),
   ]);
   expect(await lab.sessions()).toEqual(before);
-}, 30_000);
+}, 120_000);

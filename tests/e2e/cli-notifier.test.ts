@@ -108,4 +108,4 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
     );
     expect(disabled.json()).toMatchObject({ enabled: false, interval_seconds: null, mode: "unread_only" });
   }
-}, 60_000);
+}, 120_000);

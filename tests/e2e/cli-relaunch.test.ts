@@ -22,7 +22,7 @@ describe("an agent that runs", () => {
   test("is started again in its pane, and what it was given before waits for the operator", async () => {
     await using at = await launched();
     await at.ready();
-    await at.type("agents single --agent-name worker prompt", "--prompt", "SLOW 60000");
+    await at.type("agents single --agent-name worker prompt", "--prompt", "SLOW 600000");
     await at.busy();
     const waiting = await at.type("agents single --agent-name worker prompt --json", "--prompt", "later");
     const gateway = at.gatewayPid();
@@ -47,9 +47,9 @@ describe("an agent that runs", () => {
     expect(old.json()).toMatchObject({ state: "failed" });
     const fresh = await at.type(`${one} prompt --wait --json`, "--prompt", "new\nFAST");
     expect(fresh.json()).toMatchObject({ success: true });
-    expect(at.heard()).toEqual(["SLOW 60000", "new\nFAST"]);
+    expect(at.heard()).toEqual(["SLOW 600000", "new\nFAST"]);
     expect(await record(at)).toMatchObject({ lifecycle_state: "active" });
-  }, 60_000);
+  }, 120_000);
 
   test("that cannot start again is told so by its screen, and stays an agent of ours", async () => {
     await using at = await launched();
@@ -61,7 +61,7 @@ describe("an agent that runs", () => {
     expect(run.exitCode).toBe(1);
     expect(run.error()).toMatchObject({ error: "dispatch_failed" });
     expect(await record(at)).toMatchObject({ lifecycle_state: "active", availability: "unavailable" });
-  }, 60_000);
+  }, 120_000);
 
   test("relaunches itself through a process that outlives it", async () => {
     await using at = await launched();
@@ -88,7 +88,7 @@ describe("an agent that runs", () => {
     expect(JSON.parse(readFileSync(told, "utf8"))).toMatchObject({ handed_over: true, log });
     expect(at.lab.alive(Number(shell))).toBe(false);
     await until("the helper's account", () => readFileSync(log, "utf8").includes("worker runs demo"));
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("an agent that was stopped", () => {
@@ -114,7 +114,7 @@ describe("an agent that was stopped", () => {
     expect(prompt.json()).toMatchObject({ success: true });
     await at.type(`${one} stop`);
     expect(await at.lab.sessions()).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   test("stays stopped when its program does not start, and can be tried again", async () => {
     await using at = await launched();
@@ -132,7 +132,7 @@ describe("an agent that was stopped", () => {
     writeFileSync(path, text);
     const run = await at.type("agents single --agent-name worker relaunch --no-gateway --json");
     expect(run.json()).toMatchObject({ in_place: false, gateway_port: null });
-  }, 60_000);
+  }, 120_000);
 
   test.each<{ id: string; flags: string[]; exitCode: number; says: string }>([
     { id: "an id without mode exact", flags: ["--chat-session-id", "x"], exitCode: 2, says: "mode exact" },
@@ -158,7 +158,7 @@ describe("an agent that was stopped", () => {
       expect(run.stderr).toContain(says);
       expect((await firstPane(at)).split(" ")[1]).toBe(pid ?? "");
     },
-    30_000,
+    120_000,
   );
 
   test("is not launched where its folder is gone", async () => {
@@ -169,5 +169,5 @@ describe("an agent that was stopped", () => {
     mkdirSync(at.lab.workdir);
     expect(run.exitCode).toBe(1);
     expect(run.stderr).toContain("is gone");
-  }, 30_000);
+  }, 120_000);
 });

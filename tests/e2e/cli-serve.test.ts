@@ -38,7 +38,7 @@ describe("svc-gateway serve", () => {
     expect(await new Response(child.stdout).text()).toBe("");
     expect(await new Response(child.stderr).text()).toBe("");
     expect(await healthOf(at)).toMatchObject({ gateway_health: "not_attached" });
-  }, 60_000);
+  }, 120_000);
 
   test("refuses an open address without a token, and warns when told to go on", async () => {
     await using at = await launched("--no-gateway");
@@ -54,7 +54,7 @@ describe("svc-gateway serve", () => {
     child.kill("SIGTERM");
     await child.exited;
     expect(await new Response(child.stderr).text()).toContain("WITHOUT authentication");
-  }, 60_000);
+  }, 120_000);
 
   test.each<{ id: string; change: Record<string, unknown>; says: string }>([
     { id: "an older manifest", change: { schema_version: 3 }, says: "schema_version 3 is not supported" },
@@ -76,7 +76,7 @@ describe("svc-gateway serve", () => {
       expect(attached.stderr).toContain(says);
       writeFileSync(join(at.sessionRoot, "manifest.json"), before);
     },
-    30_000,
+    120_000,
   );
 });
 
@@ -109,5 +109,5 @@ describe("proxy variables", () => {
     expect(respected.exitCode).toBe(0);
     expect(asked.length).toBeGreaterThan(0);
     expect(asked[0]).toStartWith(at.baseUrl);
-  }, 60_000);
+  }, 120_000);
 });

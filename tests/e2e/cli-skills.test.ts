@@ -38,7 +38,7 @@ test("skills are listed and installed, and what a person changed is kept", async
   ]);
   const wrong = await lab.mgr(...install, "vim");
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("claude, codex")]);
-}, 30_000);
+}, 120_000);
 
 test("what is installed is listed as it stands, brought up to date and taken back", async () => {
   await using lab = createCliLab();
@@ -87,4 +87,4 @@ test("what is installed is listed as it stands, brought up to date and taken bac
   expect(readdirSync(join(home, "skills")).sort()).toEqual(["svc-agent-email-comms", "svc-mailbox-mgr"]);
   const wrong = await skills("list", "--home", home);
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("--tool")]);
-}, 30_000);
+}, 120_000);

@@ -57,7 +57,7 @@ test("an agent is found, and ended, from where tmux keeps its sockets elsewhere"
   expect(lab.alive(pid)).toBe(false);
   expect(await sessions(here)).toEqual([]);
   expect(await sessions(elsewhere)).toEqual([session]);
-}, 60_000);
+}, 120_000);
 
 test("inside its pane the agent is itself, whatever SVC_TMUX_SOCKET says", async () => {
   const launched = (await launch(here, "dora")).json();
@@ -74,7 +74,7 @@ test("inside its pane the agent is itself, whatever SVC_TMUX_SOCKET says", async
   expect([self.exitCode, self.stderr, self.json()["agent_name"]]).toEqual([0, "", "dora"]);
   await mgr(elsewhere, ...one("dora", "stop"));
   await tmux(elsewhere, "-N", "kill-session", "-t", "=mine");
-}, 60_000);
+}, 120_000);
 
 test("an agent is launched again where it was, also when that place has to be made anew", async () => {
   await launch(swept, "fred");
@@ -83,7 +83,7 @@ test("an agent is launched again where it was, also when that place has to be ma
   const relaunched = await mgr(elsewhere, ...one("fred", "relaunch", "--json"));
   expect([relaunched.exitCode, relaunched.stderr]).toEqual([0, ""]);
   expect(await sessions(swept)).toEqual([String(relaunched.json()["tmux_session_name"])]);
-}, 60_000);
+}, 120_000);
 
 test("an agent of a version that did not record its server has it recorded by a relaunch in place", async () => {
   const launched = (await launch(here, "emil")).json();
@@ -101,7 +101,7 @@ test("an agent of a version that did not record its server has it recorded by a 
   const socket = await socketOf(here);
   expect([read(manifest).tmux.socket, read(record).terminal.socket]).toEqual([socket, socket]);
   expect((await mgr(elsewhere, ...one("emil", "stop"))).stdout).toBe('stopped "emil"\n');
-}, 60_000);
+}, 120_000);
 
 test("whoever launches is told how to watch the agent from that very shell", async () => {
   const said = async (env: Record<string, string>, name: string) =>
@@ -112,4 +112,4 @@ test("whoever launches is told how to watch the agent from that very shell", asy
     `tmux -S ${path} attach -t '=SVC-carl-`,
   );
   for (const name of ["bert", "carl"]) await mgr(elsewhere, ...one(name, "stop"));
-}, 60_000);
+}, 120_000);

@@ -48,7 +48,7 @@ async function followOneLife(lab: CliLab) {
   await until("the agent that is there", () => watching.of("first").length > 0);
   await launch(lab, "second");
   await until("the new agent ready", () => watching.of("second").at(-1)?.agent.turn_phase === "ready");
-  await one(lab, "second", "prompt", "--prompt", "SLOW 1000");
+  await one(lab, "second", "prompt", "--prompt", "SLOW 5000");
   await until("its turn", () => watching.of("second").some(({ agent }) => agent.turn_phase === "active"));
   await until("its end", () => watching.of("second").at(-1)?.agent.last_turn.result === "success");
   await one(lab, "second", "stop");
@@ -64,7 +64,7 @@ async function followOneLife(lab: CliLab) {
 test("off a terminal a watcher gets a JSON line for each change of agents that come, work and go", async () => {
   await using lab = createCliLab();
   await followOneLife(lab);
-}, 90_000);
+}, 120_000);
 
 test("the same through the coordination server, and on without it when it ends", async () => {
   await using lab = createCliLab();
@@ -79,7 +79,7 @@ test("the same through the coordination server, and on without it when it ends",
     await until("the agent that is there", () => watching.of("first").length > 0);
     server.kill("SIGTERM");
     await server.exited;
-    await one(lab, "first", "prompt", "--prompt", "SLOW 1000");
+    await one(lab, "first", "prompt", "--prompt", "SLOW 5000");
     await until("the turn", () => watching.of("first").some(({ agent }) => agent.turn_phase === "active"));
     expect(await watching.interrupt()).toEqual({ exitCode: 0, complaints: "" });
   } finally {
@@ -108,7 +108,7 @@ test("a reader that goes away ends the watcher of a terminal although nothing ch
   const { exitCode, stdout, stderr } = await lab.shell(`{ ${line} --json; echo "code $?" >&2; } | head -n 1`);
   expect([exitCode, stderr]).toEqual([0, "code 0\n"]);
   expect(JSON.parse(stdout)).toMatchObject({ turn: { phase: expect.any(String) } });
-}, 30_000);
+}, 120_000);
 
 test("a reader that goes away ends a watcher without a word", async () => {
   await using lab = createCliLab();
@@ -122,7 +122,7 @@ test("a reader that goes away ends a watcher without a word", async () => {
   expect(line).toMatchObject({ change: "appeared", agent: { agent_name: "first" } });
   await launch(lab, "second");
   expect(await new Response(pipeline.stderr).text()).toBe("0\n");
-}, 60_000);
+}, 120_000);
 
 test("on a terminal a table is redrawn in place, and Ctrl-C gives the screen back", async () => {
   await using lab = createCliLab();
@@ -147,4 +147,4 @@ test("on a terminal a table is redrawn in place, and Ctrl-C gives the screen bac
     return text.includes("ended with 0") ? text : null;
   });
   expect(after).toMatch(/before\n(.*\n)*NAME .*\nfirst .*\nsecond .*\nended with 0/);
-}, 90_000);
+}, 120_000);

@@ -70,7 +70,7 @@ describe.each([...shells])("%s completes", (shell) => {
       return ["launch", "list", "self", "single", "watch"].every((word) => shown.includes(word));
     });
     expect(new Set(readdirSync(home))).toEqual(files);
-  }, 90_000);
+  }, 120_000);
 });
 
 describe("a question of a shell", () => {

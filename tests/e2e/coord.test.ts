@@ -141,7 +141,7 @@ describe("one server over all agents", () => {
     });
     expect(one["agent_name"]).toBe("one");
     expect(at.complaints()).toBe("");
-  }, 90_000);
+  }, 120_000);
 
   test("a gateway that hangs costs its own request a timeout and no other request anything", async () => {
     await using lab = createCliLab();
@@ -154,15 +154,15 @@ describe("one server over all agents", () => {
     process.kill(pid, "SIGSTOP");
     try {
       const stuck = at.ask("/svc/agents/hanging/gateway/tui/state");
-      const times: number[] = [];
-      for (let count = 0; count < 50; count++) {
-        const startedMs = performance.now();
+      let answered = false;
+      const settled = stuck.finally(() => (answered = true));
+      // Had one of these to wait for the gateway that hangs, it were told after the one that does.
+      for (let count = 0; count < 10; count++) {
         expect((await at.ask("/svc/agents/well/gateway/tui/state")).status).toBe(200);
         expect((await at.ask("/svc/agents")).status).toBe(200);
-        times.push(performance.now() - startedMs);
       }
-      expect(Math.max(...times)).toBeLessThan(4000);
-      const answer = await stuck;
+      expect(answered).toBe(false);
+      const answer = await settled;
       expect([answer.status, answer.body["detail"]]).toEqual([
         503,
         'the gateway of "hanging": no answer within 5000 ms',
@@ -181,7 +181,7 @@ describe("one server over all agents", () => {
     await until("it to answer again", async () => {
       return (await at.ask("/svc/agents/hanging/gateway/tui/state")).status === 200;
     });
-  }, 60_000);
+  }, 120_000);
 
   test("the stream of all agents tells of agents and gateways that come, and resumes", async () => {
     await using lab = createCliLab();
@@ -233,7 +233,7 @@ describe("one server over all agents", () => {
     while (!gap.includes("event: ")) gap += new TextDecoder().decode((await third.read()).value);
     await third.cancel();
     expect(gap).toContain("event: stream_gap\n");
-  }, 60_000);
+  }, 120_000);
 });
 
 describe("the server itself", () => {
@@ -250,7 +250,7 @@ describe("the server itself", () => {
     expect(await at.ask("/svc/coord/shutdown", null)).toEqual({ status: 200, body: { status: "ok" } });
     expect(await at.exited).toBe(0);
     expect(existsSync(record)).toBe(false);
-  }, 30_000);
+  }, 120_000);
 
   test("asks for the token it was given and keeps it where only its user reads", async () => {
     await using lab = createCliLab();
@@ -263,13 +263,13 @@ describe("the server itself", () => {
     expect([readFileSync(token, "utf8"), statSync(token).mode & 0o777]).toEqual(["secret\n", 0o600]);
     const elsewhere = { authorization: "Bearer secret", host: "evil.example" };
     expect((await at.request("/svc/agents", { headers: elsewhere })).status).toBe(421);
-  }, 30_000);
+  }, 120_000);
 
   test("refuses an open address without a token", async () => {
     await using lab = createCliLab();
     const run = await lab.run("svc-coord", ["serve", "--host", "0.0.0.0", "--port", "0"]);
     expect([run.exitCode, run.stderr]).toEqual([1, expect.stringContaining("SVC_COORD_TOKEN")]);
-  }, 30_000);
+  }, 120_000);
 
   test("makes a headless agent from its definition, and refuses what does not fit before anything is made", async () => {
     await using lab = createCliLab();
@@ -332,5 +332,5 @@ describe("the server itself", () => {
     expect([box.status, box.body["message_count"]]).toEqual([200, 0]);
     const stopped = await at.ask(`/svc/agents/${made.body["tracked_agent_id"]}/stop`, null);
     expect([stopped.status, stopped.body["success"]]).toEqual([200, true]);
-  }, 60_000);
+  }, 120_000);
 });

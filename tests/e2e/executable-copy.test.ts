@@ -13,11 +13,11 @@ test("a copy of the executable named svc-mgr launches an agent and its gateway a
   const copy = join(lab.folder, "svc-mgr");
   copyFileSync(built, copy);
   const mgr = (...words: string[]) =>
-    processes.run([copy, ...words, "--json"], { env: lab.env, cwd: lab.workdir, timeoutMs: 30_000 });
+    processes.run([copy, ...words, "--json"], { env: lab.env, cwd: lab.workdir, timeoutMs: 60_000 });
   const launch = await mgr("agents", "launch", "--tool", "demo", "--agent-name", "worker");
   expect(launch.stderr).toBe("");
   expect(JSON.parse(launch.stdout)).toMatchObject({ tool: "demo", gateway_port: expect.any(Number) });
   const stop = await mgr("agents", "single", "--agent-name", "worker", "stop");
   expect(JSON.parse(stop.stdout)).toMatchObject({ success: true, gateway: "stopped" });
   expect(await lab.sessions()).toEqual([]);
-}, 60_000);
+}, 120_000);

@@ -21,7 +21,7 @@ function bareMachine(lab: CliLab) {
       const run = await processes.run([join(dist, program), ...words], {
         env,
         cwd: lab.workdir,
-        timeoutMs: 30_000,
+        timeoutMs: 60_000,
       });
       return { ...run, json: () => JSON.parse(run.stdout) as Record<string, unknown> };
     },
@@ -65,7 +65,7 @@ test("with tmux and nothing else svc-mgr launches an agent, prompts, lists and s
     expect(stop.json()).toMatchObject({ success: true, gateway: "stopped" });
   }
   expect(await lab.sessions()).toEqual([]);
-}, 60_000);
+}, 120_000);
 
 test("svc-coord serves there and forwards to a gateway", async () => {
   await using lab = createCliLab();
@@ -101,7 +101,7 @@ test("svc-coord serves there and forwards to a gateway", async () => {
     server.kill("SIGKILL");
     await machine.run("svc-mgr", "agents", "single", "--agent-name", "worker", "stop");
   }
-}, 60_000);
+}, 120_000);
 
 test.each(["svc-mgr", "svc-gateway", "svc-coord"] as const)(
   "%s tells its version and its help there",

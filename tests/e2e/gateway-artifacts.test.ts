@@ -139,5 +139,5 @@ describe.each(["000", "022", "077"])("what a gateway leaves on disk under umask 
     expect(diagnostics).toContain('"event":"gateway.http_request_completed"');
     expect(diagnostics).toContain('"event":"gateway.http_validation_failed"');
     expect(diagnostics).not.toContain(sessionRoot);
-  }, 60_000);
+  }, 120_000);
 });

@@ -23,7 +23,7 @@ test("a gateway whose session folder is removed ends cleanly, and makes nothing 
   expect(existsSync(root)).toBe(false);
   // The agent lives on, as after every end of a gateway.
   expect(await lab.sessions()).toHaveLength(1);
-}, 30_000);
+}, 120_000);
 
 test("one that no record names any more ends too, and takes nothing from its successor", async () => {
   await using lab = createCliLab();
@@ -34,4 +34,4 @@ test("one that no record names any more ends too, and takes nothing from its suc
   const status = ["agents", "single", "--agent-name", "left", "gateway"];
   expect(await lab.mgr(...status, "attach", "--background")).toMatchObject({ exitCode: 0 });
   expect(await lab.mgr(...status, "status")).toMatchObject({ exitCode: 0 });
-}, 30_000);
+}, 120_000);

@@ -26,4 +26,4 @@ test("a gateway that is told to stop while it starts leaves cleanly, at any mome
     const said = await new Response(child.stderr).text();
     expect([said, (await child.exited) === 0 || child.signalCode === "SIGTERM"]).toEqual(["", true]);
   }
-}, 60_000);
+}, 120_000);

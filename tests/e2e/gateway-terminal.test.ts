@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
 import { createCliLab } from "../support/cli-lab.ts";
+import { until } from "../support/until.ts";
 
 const lab = createCliLab();
 const log = join(lab.folder, "agent.jsonl");
@@ -18,7 +19,7 @@ async function call(path: string, body?: unknown): Promise<{ status: number; bod
   return { status: reply.status, body: await reply.json() };
 }
 
-const waitFor = (what: string) => call(`/v1/control/tui/wait?for=${what}&timeout_seconds=15`);
+const waitFor = (what: string) => call(`/v1/control/tui/wait?for=${what}&timeout_seconds=60`);
 const heard = async (): Promise<DemoLogRecord[]> => parseDemoLog(await Bun.file(log).text());
 const prompt = (text: string, more: object = {}) =>
   call("/v1/control/prompt", { schema_version: 2, prompt: text, ...more });
@@ -80,7 +81,7 @@ describe("a gateway beside the scripted agent", () => {
   test("two ready_only prompts at once: one is sent, the other refused", async () => {
     await waitFor("ready");
     const before = (await heard()).filter((one) => one.kind === "submitted").length;
-    const replies = await Promise.all([prompt("one\nSLOW 300"), prompt("two\nSLOW 300")]);
+    const replies = await Promise.all([prompt("one\nSLOW 3000"), prompt("two\nSLOW 3000")]);
     expect(replies.map((reply) => reply.status).sort()).toEqual([200, 409]);
     await waitFor("ready");
     expect((await heard()).filter((one) => one.kind === "submitted").length).toBe(before + 1);
@@ -97,14 +98,21 @@ describe("a gateway beside the scripted agent", () => {
   test("raw keys reach the agent as they are", async () => {
     await waitFor("ready");
     expect((await call("/v1/control/send-keys", { sequence: "half<[C-u]>" })).status).toBe(200);
+    const busy = waitFor("busy");
     expect((await call("/v1/control/send-keys", { sequence: "typed FAST<[Enter]>" })).status).toBe(200);
-    await waitFor("busy");
-    expect((await heard()).findLast((one) => one.kind === "submitted")).toMatchObject({ text: "typed FAST" });
+    const typed = await until("the agent to hear it", async () =>
+      (await heard()).findLast((one) => one.kind === "submitted" && one.text.startsWith("typed")),
+    );
+    expect(typed).toMatchObject({ text: "typed FAST" });
+    // So that the next test does not take the agent for ready before the gateway has seen it at work.
+    await busy;
   });
 
   test("an agent that left for the shell is unavailable and nothing is typed", async () => {
     await waitFor("ready");
     expect((await prompt("/exit")).status).toBe(200);
+    const [started] = (await heard()).flatMap((one) => (one.kind === "started" ? [one.pid] : []));
+    await until("the agent to have left", () => started && !lab.alive(started));
     const gone = await prompt("rm -rf nothing");
     expect([gone.status, gone.body.detail.error_code]).toEqual([503, "unavailable"]);
     expect((await call("/v1/requests", { kind: "interrupt" })).status).toBe(503);

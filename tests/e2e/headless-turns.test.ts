@@ -117,7 +117,7 @@ describe("one headless agent", () => {
   });
 
   test("neither prompts nor secrets are in any argument list, and files are private", async () => {
-    await batch.submit("secret", "the password is swordfish\nSLOW 700");
+    await batch.submit("secret", "the password is swordfish\nSLOW 10000");
     await batch.running("secret");
     expect((await batch.call("/v1/turns/secret")).body).toMatchObject({ status: "active" });
     expect(await batch.text("/v1/turns/secret/artifacts/stdout")).toContain("session");
@@ -152,10 +152,10 @@ describe("one headless agent", () => {
     expect(JSON.parse(batch.file("stubborn", "interrupt.json") ?? "{}")).toMatchObject({
       requested_by: "gateway",
     });
-  }, 20_000);
+  }, 120_000);
 
   test("Ctrl-C in the pane interrupts the turn that is shown there", async () => {
-    await batch.submit("by-hand", "SLOW 60000");
+    await batch.submit("by-hand", "SLOW 600000");
     await batch.running("by-hand");
     await batch.lab.tmux("send-keys", "-t", `=${batch.tmuxSession}:0.0`, "C-c");
     expect(await batch.ended("by-hand")).toMatchObject({ status: "interrupted" });
@@ -184,10 +184,10 @@ describe("one headless agent", () => {
     expect(JSON.stringify(events)).toContain("was read without the ends of its long texts");
     const part = await batch.text("/v1/turns/big/artifacts/stdout?offset=1&max_bytes=16");
     expect(part).toBe('"type":"session"');
-  }, 70_000);
+  }, 120_000);
 
   test("a gateway killed in the middle of a turn finds it again and finishes its record once", async () => {
-    const request = await batch.submit("outlived", "SLOW 4000");
+    const request = await batch.submit("outlived", "SLOW 15000");
     await batch.running("outlived");
     batch.lab.kill(batch.gatewayPid());
     const runs = batch.runs().length;
@@ -199,10 +199,10 @@ describe("one headless agent", () => {
     const steps = record.evidence.map((one) => one.step);
     expect(steps).toEqual([...new Set(steps)]);
     expect(batch.runs().length).toBe(runs);
-  }, 20_000);
+  }, 120_000);
 
   test("a turn whose bridge is killed fails and leaves no process behind", async () => {
-    const request = await batch.submit("orphaned", "SLOW 60000");
+    const request = await batch.submit("orphaned", "SLOW 600000");
     const { child_pid: child, runner_pid: runner } = await batch.running("orphaned");
     batch.lab.kill(runner);
     expect(await batch.ended("orphaned")).toMatchObject({
@@ -213,19 +213,19 @@ describe("one headless agent", () => {
     expect(await batch.settled(request)).toMatchObject({ state: "failed" });
     await batch.submit("after-orphan", "FAST");
     expect(await batch.ended("after-orphan")).toMatchObject({ status: "completed" });
-  }, 20_000);
+  }, 120_000);
 
   test("a gateway that is detached leaves the turn running for the next one", async () => {
-    const request = await batch.submit("left", "SLOW 4000");
+    const request = await batch.submit("left", "SLOW 15000");
     await batch.running("left");
     expect((await batch.mgr("gateway", "detach")).exitCode).toBe(0);
     await batch.revive();
     expect(await batch.ended("left")).toMatchObject({ status: "completed" });
     expect(await batch.settled(request)).toMatchObject({ state: "completed" });
-  }, 20_000);
+  }, 120_000);
 
   test("a relaunch ends the turn, forgets the conversation and resumes as asked", async () => {
-    await batch.submit("cut-off", "SLOW 60000");
+    await batch.submit("cut-off", "SLOW 600000");
     await batch.running("cut-off");
     const relaunch = await batch.mgr("relaunch", "--chat-session-mode", "tool_last_or_new", "--reconcile");
     expect([relaunch.exitCode, relaunch.stderr]).toEqual([0, ""]);
@@ -238,10 +238,10 @@ describe("one headless agent", () => {
     await batch.submit("resumed", "FAST");
     await batch.ended("resumed");
     expect(lastRun()).toMatchObject({ resume: "last" });
-  }, 20_000);
+  }, 120_000);
 
   test("a stop gives the running turn its final state", async () => {
-    await batch.submit("last", "SLOW 60000");
+    await batch.submit("last", "SLOW 600000");
     const { child_pid: child } = await batch.running("last");
     const stop = await batch.mgr("stop", "--json");
     expect(stop.json()).toMatchObject({ success: true, turn_id: "last", surviving_pids: [] });
@@ -249,19 +249,19 @@ describe("one headless agent", () => {
     expect(JSON.parse(batch.file("last", "result.json") ?? "{}")).toMatchObject({ status: "interrupted" });
     const status = await batch.mgr("turn", "status", "last", "--json");
     expect(status.json()).toMatchObject({ status: "interrupted" });
-  }, 20_000);
+  }, 120_000);
 });
 
 test("a turn whose tmux session is killed is finished by its bridge", async () => {
   await using agent = await launchHeadless({ name: "homeless" });
-  const request = await agent.submit("alone", "SLOW 1500");
+  const request = await agent.submit("alone", "SLOW 8000");
   await agent.running("alone");
   await agent.lab.tmux("kill-session", "-t", `=${agent.tmuxSession}`);
   expect(await agent.ended("alone")).toMatchObject({ status: "completed" });
   expect(await agent.settled(request)).toMatchObject({ state: "completed" });
   const later = { kind: "submit_prompt", payload: { prompt: "x" } };
   await until("the gateway to see it", async () => (await agent.call("/v1/requests", later)).status === 503);
-}, 20_000);
+}, 120_000);
 
 test.each(["--model=big", "--reasoning-level=1", "--headless-display-style=json"])(
   "%s belongs to --headless",

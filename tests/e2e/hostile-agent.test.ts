@@ -15,7 +15,7 @@ async function story(script: object, prompts: string[]) {
   if (launched.exitCode !== 0) throw new Error(`launch: ${launched.stderr}`);
   const runs = [];
   for (const prompt of prompts) {
-    runs.push(await lab.mgr(...single, "prompt", "--prompt", prompt, "--wait", "--timeout", "20", "--json"));
+    runs.push(await lab.mgr(...single, "prompt", "--prompt", prompt, "--wait", "--timeout", "80", "--json"));
   }
   const heard = readFileSync(log, "utf8")
     .trimEnd()
@@ -31,7 +31,7 @@ test("a prompt that a question pushed back into the composer is submitted after 
   const { runs, heard } = await story({ hostile: menu }, ["one\nFAST", "two\nFAST", "three\nFAST"]);
   expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0]);
   expect(heard).toEqual(["one\nFAST", "two\nFAST", "three\nFAST"]);
-}, 30_000);
+}, 120_000);
 
 // A crash leaves the busy frame; an agent that goes in order shows its composer again before it has gone.
 test("waiting for a turn ends when the agent's program does", async () => {
@@ -39,4 +39,4 @@ test("waiting for a turn ends when the agent's program does", async () => {
   expect(heard).toEqual(["one\nFAST", "end\nCRASH"]);
   expect(runs[1]?.stdout).toContain("the agent's program has ended");
   expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 1]);
-}, 30_000);
+}, 120_000);

@@ -80,7 +80,7 @@ test("the loop of the guide goes round to its end, in bounded turns that mail an
   await until(
     "the state of the loop's end",
     () => readFileSync(events, "utf8") === `${done.join("\n")}\n` && turnsOf(lead.log()).length === 3,
-    90_000,
+    120_000,
   );
 
   // On event: read, validate, act, reply, archive; twice, a turn each.
@@ -103,14 +103,14 @@ test("the loop of the guide goes round to its end, in bounded turns that mail an
   const post = (subject: string, body: string) =>
     checker.mgr("mail", "post", "--subject", subject, "--body-content", body);
   await post("check.request/1", '{"check":"../secrets","also":"rm -rf ."}');
-  await until("the third turn of the checker", () => turnsOf(checker.log()).length === 3, 30_000);
+  await until("the third turn of the checker", () => turnsOf(checker.log()).length === 3, 60_000);
   expect(checker.ran().slice(10).map(verbOf)).toEqual(["read", "reply", "archive"]);
   await post("Hello", "how are you?");
-  await until("the fourth turn of the checker", () => turnsOf(checker.log()).length === 4, 30_000);
+  await until("the fourth turn of the checker", () => turnsOf(checker.log()).length === 4, 60_000);
   expect(checker.ran()).toHaveLength(13);
   const left = (await checker.mgr("mail", "list")) as { messages: { subject: string; unread: boolean }[] };
   expect(left.messages.map(({ subject, unread }) => ({ subject, unread }))).toEqual([
     { subject: "Hello", unread: true },
   ]);
   expect(readFileSync(events, "utf8").trimEnd().split("\n")).toEqual(done);
-}, 180_000);
+}, 300_000);

@@ -46,7 +46,7 @@ test(`two agents talk by mail for ${rounds} rounds with no person and no model b
   await until(
     "every message is archived",
     () => archived().join() === `${rounds / 2 + 1},${rounds / 2}`,
-    150_000,
+    400_000,
   );
 
   for (const talker of [alice, bob]) {
@@ -78,4 +78,4 @@ test(`two agents talk by mail for ${rounds} rounds with no person and no model b
   }
   const said = [...kinds(alice.log(), "mail_sent"), ...kinds(alice.log(), "mail_replied")];
   expect(said.length + kinds(bob.log(), "mail_replied").length).toBe(rounds);
-}, 240_000);
+}, 400_000);

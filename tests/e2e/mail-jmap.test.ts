@@ -73,7 +73,7 @@ test(`agents with mailboxes on a mail server are woken and talk for ${rounds} ro
   await until(
     "every message is archived",
     () => archived().join() === `${rounds / 2 + 1},${rounds / 2}`,
-    90_000,
+    120_000,
   );
   for (const talker of [alice, bob]) {
     const refs = kinds(talker.log(), "mail_archived").flatMap((one) =>
@@ -102,7 +102,7 @@ test(`agents with mailboxes on a mail server are woken and talk for ${rounds} ro
   expect(filesBelow(lab.folder).filter((path) => readFileSync(path).includes(alice.password))).toEqual([
     join(lab.folder, "alice.password"),
   ]);
-}, 240_000);
+}, 400_000);
 
 test("a mailbox on a mail server is registered only with a login and an address that are right", async () => {
   await using cyrus = await startCyrus();

@@ -22,7 +22,7 @@ beforeAll(async () => {
     workshop.folder,
   );
   tarball = join(workshop.folder, name.trim());
-}, 2 * minutes);
+}, 5 * minutes);
 
 afterAll(() => workshop[Symbol.asyncDispose]());
 
@@ -113,7 +113,7 @@ describe("on a machine with Node and without Bun", () => {
       }
       expect(await machine.sessions()).toBe("");
     },
-    3 * minutes,
+    6 * minutes,
   );
 
   test(
@@ -125,7 +125,7 @@ describe("on a machine with Node and without Bun", () => {
       const stdout = await machine.ok(place, ...npx, "svc-mgr", "--version", "--json");
       expect(told(stdout)).toEqual({ ...version, bun: Bun.version });
     },
-    3 * minutes,
+    6 * minutes,
   );
 });
 
@@ -152,7 +152,7 @@ test(
     );
     expect(once).toStartWith(`${manifest.version} (`);
   },
-  3 * minutes,
+  6 * minutes,
 );
 
 describe("where the Bun of the package was left out", () => {

@@ -60,4 +60,4 @@ test("README.md, followed to the letter on a clean clone with an empty home, sho
     Bun.spawnSync(["tmux", "-N", "kill-server"], { env });
     rmSync(folder, { recursive: true, force: true });
   }
-}, 400_000);
+}, 900_000);

@@ -13,7 +13,7 @@ test("the session that README.md shows is what these programs do today; else: bu
   expect(commandsOf(shown as Recording)).toEqual(story.steps.map((step) => step.command));
   const today = await recordSession(join(root, "dist"));
   expect(gistOf(shown as Recording)).toEqual(gistOf(today));
-}, 60_000);
+}, 120_000);
 
 test("another output is another gist", () => {
   const [first, ...rest] = (shown as Recording).moments.filter((one) => one.kind === "done");

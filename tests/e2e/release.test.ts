@@ -15,7 +15,7 @@ const root = (target: string) => `svc-${manifest.version}-${target}`;
 const archives = releaseTargets.map(({ name }) => `${root(name)}.tar.gz`);
 
 async function ok(...command: string[]): Promise<string> {
-  const run = await processes.run(command, { cwd: folder, timeoutMs: 4 * minutes });
+  const run = await processes.run(command, { cwd: folder, timeoutMs: 8 * minutes });
   if (run.exitCode !== 0) throw new Error(`${command.join(" ")}\n${run.stdout}${run.stderr}`);
   return run.stdout;
 }
@@ -23,7 +23,7 @@ async function ok(...command: string[]): Promise<string> {
 beforeAll(async () => {
   await ok(process.execPath, join(import.meta.dir, "../../scripts/release.ts"), folder);
   for (const archive of archives) await ok("tar", "-xzf", archive);
-}, 5 * minutes);
+}, 10 * minutes);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -56,7 +56,7 @@ test(
     const again = await check();
     expect([again.exitCode, again.stdout]).toEqual([1, expect.stringContaining(`${tarball}: FAILED`)]);
   },
-  minutes,
+  5 * minutes,
 );
 
 describe("the executable", () => {

@@ -69,7 +69,7 @@ describe("the coordination server", () => {
       expect(health.status).toBe(200);
       expect(await server.stop()).toBe(0);
     },
-    30_000,
+    120_000,
   );
 
   test("and what it launched is not ended with it", () => {
@@ -102,7 +102,7 @@ test("systemd starts an agent with its gateway, and after a stop the gateway aga
   expect(await second.stop()).toBe(0);
   const stop = await lab.mgr("agents", "single", "--agent-name", "alice", "stop");
   expect(stop.exitCode).toBe(0);
-}, 60_000);
+}, 120_000);
 
 // Where systemd is, it is asked; a key that it does not know is a word on stderr.
 const units = processes.which("systemd-analyze") ? readdirSync(join(repository, "examples/systemd")) : [];
@@ -113,11 +113,11 @@ test.each(units)(
     await using _ = lab;
     const verify = ["systemd-analyze", "--user", "verify", join(repository, "examples/systemd", unit)];
     const env = { ...lab.env, XDG_RUNTIME_DIR: home };
-    expect(await processes.run(verify, { env, timeoutMs: 30_000 })).toEqual({
+    expect(await processes.run(verify, { env, timeoutMs: 60_000 })).toEqual({
       exitCode: 0,
       stdout: "",
       stderr: "",
     });
   },
-  40_000,
+  120_000,
 );

@@ -35,7 +35,7 @@ async function openStory(lab: CliLab) {
     gateway: ann.gateway_base_url,
     mgr,
     shell: (command: string): Promise<Output> =>
-      processes.run(["sh", "-euc", command], { env, cwd: lab.workdir, timeoutMs: 30_000 }),
+      processes.run(["sh", "-euc", command], { env, cwd: lab.workdir, timeoutMs: 60_000 }),
     /** Writes to `ann` from `bob`; resolves with the newest reference in ann's inbox. */
     async receive(subject: string) {
       await mgr(

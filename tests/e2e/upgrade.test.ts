@@ -131,7 +131,7 @@ describe.each(kept)("the agent of $name, whose machine went down", ({ name, requ
       success: true,
     });
     expect(ids(await home.requests())).toEqual([expect.any(String), ...ids(requests)]);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe.each(kept.filter(({ mail }) => mail !== null))("the mailbox of $name", ({ name, mail }) => {
@@ -146,7 +146,7 @@ describe.each(kept.filter(({ mail }) => mail !== null))("the mailbox of $name", 
     const [newest] = (await list())["messages"] as Json[];
     await home.mgr(...one, "mail", "archive", "--message-ref", String(newest?.["message_ref"]));
     expect((await list())["messages"]).toEqual(mail?.["messages"]);
-  }, 60_000);
+  }, 120_000);
 });
 
 const batch = ["agents", "single", "--agent-name", "batch"];
@@ -160,7 +160,7 @@ describe.each(kept.filter(({ headless }) => headless !== null))("the headless ag
     expect(await home.mgr(...batch, ...prompt)).toMatchObject({ success: true });
     expect(ids(await asked())).toEqual([expect.any(String), ...ids(version.headless ?? [])]);
     await home.mgr(...batch, "stop");
-  }, 60_000);
+  }, 120_000);
 });
 
 describe.each(kept)("the gateway of $name is followed by this one", ({ name, requests }) => {
@@ -177,12 +177,12 @@ describe.each(kept)("the gateway of $name is followed by this one", ({ name, req
     });
     const waited = requests.filter((request) => !isFinished(request)).reverse();
     expect(waited.length).toBeGreaterThan(0);
-    await until("the waiting prompts to be typed", () => at.heard().length === waited.length, 40_000);
+    await until("the waiting prompts to be typed", () => at.heard().length === waited.length, 60_000);
     expect(at.heard()).toEqual(["first\nFAST", "second\nFAST"]);
     const now = (await at.type("agents single --agent-name worker requests list --json")).json();
     expect(ids(now["requests"] as Json[])).toEqual(ids(requests));
     expect(await agentProcess(at)).toBe(before);
-  }, 60_000);
+  }, 120_000);
 });
 
 const newer = "INSERT INTO __migrations VALUES (99, '0099_future', 'x', '2030-01-01T00:00:00.000+00:00')";
@@ -204,7 +204,7 @@ describe("a database of a newer version", () => {
     const served = await at.type("agents single --agent-name worker gateway attach --json");
     expect([served.exitCode, served.stderr]).toEqual([0, ""]);
     expect(await agentProcess(at)).toBe(before);
-  }, 60_000);
+  }, 120_000);
 
   test.each(["index.sqlite", "mailboxes/worker@svc.localhost/mailbox.sqlite"])(
     "is refused by a mailbox: %s",
@@ -223,7 +223,7 @@ describe("a database of a newer version", () => {
         expect(dump(path)).toBe(written);
       }
     },
-    30_000,
+    120_000,
   );
 });
 
@@ -241,7 +241,7 @@ async function withoutGateway(at: CliAgent, change: (queue: string) => void): Pr
   const attach = await processes.run([executable, "mgr", ...one, "gateway", "attach"], {
     env: at.lab.env,
     cwd: at.lab.workdir,
-    timeoutMs: 30_000,
+    timeoutMs: 60_000,
   });
   expect([attach.exitCode, attach.stderr]).toEqual([0, ""]);
 }

@@ -27,5 +27,5 @@ faultTest(
     expect(figures["blows"]).toBeGreaterThan(2);
     expect(figures["accepted"]).toBeGreaterThan(2);
   },
-  180_000,
+  480_000,
 );

@@ -23,7 +23,7 @@ async function leftWithDraft(name: string) {
     await send(gateway.client, { kind: "submit_prompt", payload: { prompt: "next\nFAST" } }),
   ];
   expect(await gateway.exited).toBe("SIGKILL");
-  expect(await agent.screen()).toContain("typed and never sent");
+  await until("the draft", async () => (await agent.screen()).includes("typed and never sent"));
   return { agent, sent };
 }
 
@@ -67,7 +67,7 @@ describe("a gateway that died between typing and Enter", () => {
       await gateway.stop();
       expect(requestProblems(agent, sent)).toEqual([]);
     },
-    30_000,
+    120_000,
   );
 
   const shared = {
@@ -110,6 +110,6 @@ describe("a gateway that died between typing and Enter", () => {
       await gateway.stop();
       expect(requestProblems(agent, sent)).toEqual([]);
     },
-    30_000,
+    120_000,
   );
 });

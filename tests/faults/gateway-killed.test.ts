@@ -109,12 +109,14 @@ describe("a gateway that is killed", () => {
         }
       };
       await Promise.all(Array.from({ length: lanes }, work));
-      console.log(`${plan.length} moments of ${whole.labels.size} steps, ${missed.length} not reached`);
+      console.log(
+        `${plan.length} moments of ${whole.labels.size} steps, ${missed.length} not reached: ${missed}`,
+      );
       expect(found).toEqual([]);
       // How often a status or a line of log is written varies; that every step is reached does not.
       expect(missed.filter((where) => where.endsWith(" 1"))).toEqual([]);
       expect(missed.length).toBeLessThan(plan.length / 10);
     },
-    240_000,
+    900_000,
   );
 });

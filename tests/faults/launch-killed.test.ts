@@ -21,7 +21,7 @@ async function run(act: "launch" | "stop", name: string, kill?: Moment) {
   const trace = join(lab.tmux.folder, `${name}-${act}.trace`);
   const { exitCode, stderr } = await lab.tmux.processes.run([process.execPath, entry, act, name], {
     cwd: lab.tmux.folder,
-    timeoutMs: 20_000,
+    timeoutMs: 60_000,
     env: {
       ...lab.env,
       [faultEnvironment.trace]: trace,
@@ -108,7 +108,7 @@ describe("a launch or a stop that is killed", () => {
       console.log(`${reached.length} moments of a launch`);
       expect(found).toEqual([]);
     },
-    120_000,
+    600_000,
   );
 
   const stopRow = {
@@ -144,6 +144,6 @@ describe("a launch or a stop that is killed", () => {
       console.log(`${plan.length} moments of a stop`);
       expect(found).toEqual([]);
     },
-    60_000,
+    120_000,
   );
 });

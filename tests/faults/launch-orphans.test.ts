@@ -12,7 +12,7 @@ test("an agent whose launch was cut short is told, found again when it is whole,
   const run = (command: string[], more: Record<string, string> = {}) =>
     processes.run([process.execPath, ...command], {
       cwd: folder,
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       env: { ...lab.env, ...more },
     });
   const mgr = (...words: string[]) => run([svcMgr, ...words]);
@@ -50,7 +50,7 @@ test("an agent whose launch was cut short is told, found again when it is whole,
   expect(await processes.run(["sh", "-c", line], { env: lab.env })).toMatchObject({ exitCode: 0 });
   const after = JSON.parse((await mgr("agents", "list", "--state", "all", "--json")).stdout);
   expect(after).toMatchObject({ agents: [{ agent_name: "whole", lifecycle_state: "stopped" }], orphans: [] });
-}, 60_000);
+}, 120_000);
 
 test("a launch that is under way is nobody's orphan", async () => {
   await using lab = await createFaultLab();
@@ -68,4 +68,4 @@ test("a launch that is under way is nobody's orphan", async () => {
     { tmuxSession: "SVC-busy-1", manifest: null },
   ]);
   expect(await findOrphans({ ...world, tmux: tmux.tmux, runtimeRoot: "/elsewhere" }, [])).toEqual([]);
-}, 30_000);
+}, 120_000);

@@ -68,7 +68,7 @@ faultTest(
         await until(`letter ${at}`, () => sent >= at, 60_000);
         await cyrus.stop();
         const before = failures.length;
-        await until("somebody notices", () => failures.length > before, 30_000);
+        await until("somebody notices", () => failures.length > before, 60_000);
         await cyrus.start();
       }
     }
@@ -76,7 +76,7 @@ faultTest(
     line.losesOneIn = 7;
     await Promise.all([write(), answer(), disturb()]);
     line.losesOneIn = 0;
-    await until("all answers", async () => (await ada.list(everything)).messages.length >= letters, 30_000);
+    await until("all answers", async () => (await ada.list(everything)).messages.length >= letters, 60_000);
     await until("nothing is on its way", () => cyrus.relay.waiting() === 0);
 
     const subjects = Array.from({ length: letters }, (_, index) => `letter ${index + 1}`).sort();

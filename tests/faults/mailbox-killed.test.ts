@@ -84,7 +84,7 @@ beforeAll(async () => {
   root.close();
 });
 // Some hundred roots: on a busy disk that takes its time.
-afterAll(() => rmSync(folder, { recursive: true, force: true }), 60_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }), 120_000);
 
 async function run(act: string, path: string, kill?: Moment) {
   const trace = `${path}.trace`;
@@ -280,7 +280,7 @@ describe("whoever is killed at a mailbox", () => {
       console.log(`init: ${moments.length} moments`);
       expect(found).toEqual([]);
     },
-    60_000,
+    120_000,
   );
 });
 

@@ -16,7 +16,7 @@ async function serveNarrow(agent: SickAgent) {
     ...{ env: agent.lab.env, cwd: agent.lab.workdir },
     ...{ stdin: "ignore", stdout: "ignore", stderr: "inherit" },
   });
-  await until("it serves", () => agent.gatewayPid() === child.pid, 20_000);
+  await until("it serves", () => agent.gatewayPid() === child.pid, 60_000);
   const { port } = JSON.parse(readFileSync(agent.paths.currentInstance, "utf8")) as { port: number };
   return {
     port,
@@ -51,7 +51,7 @@ async function oldCaller(port: number) {
         "Content-Type: application/json",
       ];
       socket.write([...head, `Content-Length: ${body.length}`, "", body].join("\r\n"));
-      const status = await until("an answer", () => /^HTTP\/1\.1 (\d+) [\s\S]*\}$/.exec(heard)?.[1], 20_000);
+      const status = await until("an answer", () => /^HTTP\/1\.1 (\d+) [\s\S]*\}$/.exec(heard)?.[1], 60_000);
       return { status: Number(status), text: heard };
     },
     end: () => socket.destroy(),
@@ -77,7 +77,7 @@ faultTest(
     const caller = await oldCaller(gateway.port);
     const sent = ["before\nFAST"];
     expect((await caller.prompt("before\nFAST")).status).toBe(202);
-    await until("the first prompt", () => agent.heard().length === 1, 30_000);
+    await until("the first prompt", () => agent.heard().length === 1, 60_000);
 
     const crowd: Socket[] = [];
     for (let nth = 0; nth < most + 20; nth++) {
@@ -85,7 +85,7 @@ faultTest(
       socket.write("GET /v1/status HTTP/1.1\r\nHost: ");
       crowd.push(socket);
     }
-    await until("no descriptor is free", () => gateway.descriptors() >= most, 20_000);
+    await until("no descriptor is free", () => gateway.descriptors() >= most, 60_000);
     for (let nth = 1; nth <= 5; nth++) {
       const answer = await caller.prompt(`crowded ${nth}\nFAST`);
       if (answer.status === 202) sent.push(`crowded ${nth}\nFAST`);
@@ -108,5 +108,5 @@ faultTest(
     expect(seqs).toEqual(seqs.map((_, index) => index + 1));
     caller.end();
   },
-  90_000,
+  120_000,
 );

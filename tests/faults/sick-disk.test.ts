@@ -79,7 +79,7 @@ describe("a disk that is full", () => {
       const seqs = agent.events().map((event) => event.seq);
       expect(seqs).toEqual(seqs.map((_, index) => index + 1));
     },
-    60_000,
+    120_000,
   );
 
   const startRow = {
@@ -114,7 +114,7 @@ describe("a disk that is full", () => {
       expect(await agent.mgr("stop")).toMatchObject({ exitCode: 0 });
       expect(await agent.lab.sessions()).toHaveLength(1);
     },
-    60_000,
+    120_000,
   );
 });
 
@@ -145,7 +145,7 @@ faultTest(
     await works(agent, "with names\nFAST");
     expect(agent.heard()).toEqual(["without a name\nFAST", "with names\nFAST"]);
   },
-  60_000,
+  120_000,
 );
 
 const readOnlyRow = {
@@ -179,5 +179,5 @@ faultTest(
     await works(agent, "after\nFAST");
     expect(agent.heard()).toEqual(["before\nFAST", "after\nFAST"]);
   },
-  60_000,
+  120_000,
 );

@@ -99,7 +99,7 @@ describe("queue.sqlite", () => {
       expect(await agent.ended(work.done)).toMatchObject({ state: "completed" });
       expect(agent.events().filter((event) => event.kind === "requests_recalled")).toHaveLength(1);
     },
-    60_000,
+    120_000,
   );
 
   const cut: FaultRow = {
@@ -127,7 +127,7 @@ describe("queue.sqlite", () => {
         });
       }
     },
-    60_000,
+    120_000,
   );
 
   const log: FaultRow = {
@@ -155,7 +155,7 @@ describe("queue.sqlite", () => {
       await goOn(agent);
       await accountedFor(agent, named(work));
     },
-    60_000,
+    120_000,
   );
 
   const removed: FaultRow = {
@@ -188,7 +188,7 @@ describe("queue.sqlite", () => {
       }
       await accountedFor(agent, named(work));
     },
-    60_000,
+    120_000,
   );
 });
 
@@ -235,5 +235,5 @@ faultTest(
       "first",
     ]);
   },
-  60_000,
+  120_000,
 );

@@ -32,5 +32,5 @@ faultTest(
     expect(judged).toContain("memory of the gateways");
     expect(judged.filter((name) => name.startsWith("descriptors of "))).toHaveLength(6);
   },
-  240_000,
+  480_000,
 );

@@ -48,7 +48,7 @@ test.concurrent("what never becomes a whole request is closed; who asked before 
   const { heard } = await kept.until((text) => text.split('"status":"ok"').length === 3);
   expect(heard.match(/ 200 /g)).toHaveLength(2);
   expect(served.gateway.followers()).toBe(1);
-}, 30_000);
+}, 120_000);
 
 test.concurrent("a body that stalls is closed by its own limit, and nothing of it is carried out", async () => {
   await using served = await serve({ stalledBodySeconds: 1 });
@@ -64,4 +64,4 @@ test.concurrent("a body that stalls is closed by its own limit, and nothing of i
     }),
   );
   expect([served.gateway.queue.depth(), served.gateway.faults]).toEqual([0, []]);
-}, 30_000);
+}, 120_000);

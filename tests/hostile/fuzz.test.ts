@@ -24,7 +24,7 @@ for (const [index, target] of fuzzTargets.entries()) {
       expect(run.calls).toBeGreaterThan(30 * rounds - 1);
       expect(asked.size).toBeGreaterThan(operationsOf(target.document).length / 2);
     },
-    90_000,
+    120_000,
   );
   test(`the same seed asks ${target.name} the same (${index})`, async () => {
     const [one, two] = [
@@ -37,7 +37,7 @@ for (const [index, target] of fuzzTargets.entries()) {
     ];
     expect([one.failure, two.failure]).toEqual([null, null]);
     expect([one.calls, asked(one)]).toEqual([two.calls, asked(two)]);
-  }, 60_000);
+  }, 120_000);
 }
 
 test.each(fuzzTargets.slice(1).map(overListener))(
@@ -47,7 +47,7 @@ test.each(fuzzTargets.slice(1).map(overListener))(
     expect(run.failure).toBeNull();
     expect(run.calls).toBeGreaterThan(80);
   },
-  60_000,
+  120_000,
 );
 
 test("an answer that is not as documented is seen", () => {

@@ -13,7 +13,7 @@ export interface FuzzRun {
 }
 
 /** How long an answer may take before it counts as none: far beyond what a loaded machine needs. */
-const hangMs = 20_000;
+const hangMs = 60_000;
 
 /**
  * Calls every operation of the target with what its document asks for, with nearly that, and with anything, in rounds

@@ -61,5 +61,5 @@ faultTest(
     await until("the server lets them go", () => descriptors(coordinator.pid) < 200);
     expect((await coordinator.ask("/svc/agents")).status).toBe(200);
   },
-  60_000,
+  120_000,
 );

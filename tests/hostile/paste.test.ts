@@ -99,5 +99,5 @@ faultTest(
       { numRuns: 60, seed: 5, endOnFailure: true },
     );
   },
-  60_000,
+  120_000,
 );

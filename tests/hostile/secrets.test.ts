@@ -153,4 +153,4 @@ test("secrets that pass through our programs lie where they belong and nowhere e
   search("what the commands said", said.join("\n"));
   search("what the coordinator complained of", coordinator.complaints());
   expect(letOut).toEqual([]);
-}, 60_000);
+}, 120_000);

@@ -31,7 +31,7 @@ beforeAll(async () => {
   const turn = ["turn", "submit", "--turn-id", "one", "--prompt", "hello", "--wait"];
   expect((await lab.mgr("agents", "single", "--agent-name", "batch", ...turn)).exitCode).toBe(0);
   coordinator = await startCoordinator(lab);
-}, 30_000);
+}, 120_000);
 afterAll(async () => {
   await coordinator[Symbol.asyncDispose]();
   await lab[Symbol.asyncDispose]();

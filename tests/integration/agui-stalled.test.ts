@@ -96,4 +96,4 @@ test("a viewer that stops reading costs no memory, holds nobody up, and sees the
   bundle.agui.close();
   await reading;
   await stop(0);
-}, 60_000);
+}, 120_000);

@@ -61,12 +61,12 @@ async function ready(options: Parameters<typeof setup>[0] = {}) {
 describe("the scripted agent in tmux", () => {
   test("receives a pasted prompt exactly, is seen busy by its title and ends its turn", async () => {
     await using lab = await ready();
-    const prompt = 'first line\n\tsecond: $HOME ; ü 漢 🙂 \\ "quoted"\nSLOW 400';
+    const prompt = 'first line\n\tsecond: $HOME ; ü 漢 🙂 \\ "quoted"\nSLOW 4000';
     expect(await lab.fact("#{pane_title}")).toBe("demo: ready");
     await lab.prompt(prompt);
     await lab.titled(/^[⠀-⣿] demo: working$/);
-    await lab.shows(/Working… \(0s · esc to interrupt\)/);
-    await lab.shows(/— done in 0s —/);
+    await lab.shows(/Working… \(\d+s · esc to interrupt\)/);
+    await lab.shows(/— done in \d+s —/);
     await lab.titled(/^demo: ready$/);
     expect(lab.log("submitted")).toMatchObject([{ text: prompt, while: "idle" }]);
     expect(lab.log("turn_ended")).toMatchObject([{ result: "success" }]);
@@ -93,7 +93,7 @@ describe("the scripted agent in tmux", () => {
 
   test("queues input while busy, and Escape starts it at once", async () => {
     await using lab = await ready();
-    await lab.prompt("SLOW 60000");
+    await lab.prompt("SLOW 600000");
     await lab.logged("turn_started");
     await lab.prompt("next\nFAST");
     await lab.shows(/esc to interrupt\)\n {2}⧗ next…\n─/);

@@ -19,7 +19,7 @@ describe.each([...asks])("the scripted model over $protocol", (ask) => {
   test("records every user text exactly and leaves the tool's own notes out", async () => {
     await using server = startModelServer();
     await (await post(server.url + ask.path, ask.body(["first FAST", difficult]))).text();
-    const request = await server.next((record) => record.outcome === "finished", 1000);
+    const request = await server.next((record) => record.outcome === "finished", 60_000);
     expect(request.all_user_texts).toEqual(["first FAST", difficult]);
     expect(request.newest_user_text).toBe(difficult);
     expect([request.protocol, request.purpose, request.tool_answered]).toEqual([ask.protocol, "turn", false]);
@@ -95,7 +95,7 @@ describe.each([...asks])("the scripted model over $protocol", (ask) => {
     await using server = startModelServer({ pace: 0 });
     const read = post(server.url + ask.path, ask.body(["now CUTSTREAM"])).then((response) => response.text());
     await expect(read).rejects.toThrow();
-    await server.next((record) => record.outcome === "cut", 1000);
+    await server.next((record) => record.outcome === "cut", 60_000);
   });
 
   test("notices at once that the client hung up", async () => {
@@ -105,7 +105,7 @@ describe.each([...asks])("the scripted model over $protocol", (ask) => {
     const reader = response.body?.getReader();
     await reader?.read();
     client.abort();
-    const request = await server.next((record) => record.outcome !== "open", 1000);
+    const request = await server.next((record) => record.outcome !== "open", 60_000);
     expect(request.outcome).toBe("aborted");
   });
 });
@@ -215,7 +215,7 @@ describe("awaiting a request", () => {
     for (const text of ["one FAST", "two FAST", "two again FAST"]) {
       await post(server.url + ask?.path, ask?.body([text])).then((response) => response.text());
     }
-    const found = await server.next((record) => record.newest_user_text.startsWith("two"), 1000);
+    const found = await server.next((record) => record.newest_user_text.startsWith("two"), 60_000);
     expect(found.sequence).toBe(2);
   });
 

@@ -15,6 +15,8 @@ export interface BuiltAgent {
   /** The gateway that serves; null while none does. */
   client(): GatewayClient | null;
   pid(): number | null;
+  /** When the last of its gateways was started, as the clock on the wall; 0 when there was none. */
+  startedAtMs(): number;
   /**
    * Starts a gateway. True once it serves, false when `kill` came before. Throws what it complained about when it
    * ended by itself.
@@ -69,6 +71,7 @@ export async function launchBuilt(
   if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
   const sessionRoot = String(launch.json()["session_root"]);
   const paths = sessionPaths(sessionRoot);
+  let startedAtMs = 0;
   let serving: { child: Bun.Subprocess; client: GatewayClient | null; killed: boolean } | null = null;
   const logged = () => (existsSync(log) ? readFileSync(log, "utf8") : "");
 
@@ -86,8 +89,10 @@ export async function launchBuilt(
     sessionRoot,
     client: () => (serving && !serving.killed && serving.child.exitCode === null ? serving.client : null),
     pid: () => serving?.child.pid ?? null,
+    startedAtMs: () => startedAtMs,
     async serve() {
       const command = [...lab.command("svc-gateway"), "serve", "--session-root", sessionRoot, ...timings];
+      startedAtMs = Date.now();
       const child = Bun.spawn(command, {
         ...{ env: lab.env, cwd: lab.workdir },
         ...{ stdin: "ignore", stdout: "ignore", stderr: "pipe" },
@@ -96,7 +101,7 @@ export async function launchBuilt(
       serving = mine;
       const complaints = new Response(child.stderr).text();
       const gone = () => child.exitCode !== null || child.signalCode !== null;
-      const port = await until(`${name} serves`, () => portOf(child.pid) ?? (gone() ? -1 : null), 20_000);
+      const port = await until(`${name} serves`, () => portOf(child.pid) ?? (gone() ? -1 : null), 60_000);
       if (port > 0) mine.client = client(port);
       if (!mine.killed && gone()) throw new Error(`the gateway of ${name} ended: ${await complaints}`);
       return !mine.killed;

@@ -42,7 +42,7 @@ export function createChaosAgent(lab: ChaosMachine, name: string, socket: string
   let session = "";
 
   async function mgr(...words: string[]): Promise<Record<string, string>> {
-    const run = await lab.run("svc-mgr", ["agents", ...words, "--json"], { env, timeoutMs: 60_000 });
+    const run = await lab.run("svc-mgr", ["agents", ...words, "--json"], { env, timeoutMs: 100_000 });
     if (run.exitCode !== 0) throw new Error(`${name}: ${words.join(" ")}: ${run.stderr || run.stdout}`);
     return run.json() as Record<string, string>;
   }
@@ -52,7 +52,7 @@ export function createChaosAgent(lab: ChaosMachine, name: string, socket: string
     const words = ["launch", "--tool", "demo", "--agent-name", name, "--gateway-background"];
     const run = await lab.run("svc-mgr", ["agents", ...words, "--json", "--", "--log", log], {
       env,
-      timeoutMs: 60_000,
+      timeoutMs: 100_000,
     });
     if (run.exitCode !== 0) throw new Error(`${name}: launch: ${run.stderr}`);
     const answer = run.json() as Record<string, string>;

@@ -6,6 +6,7 @@ import { type ChaosAgent, createChaosAgent } from "./chaos-agent.ts";
 import { type CliLab, createCliLab, type Program } from "./cli-lab.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
 import { randomFrom } from "./fault-load.ts";
+import { measureLostTime } from "./lost-time.ts";
 import { until } from "./until.ts";
 
 /** How long after its death an agent may still be told as alive: two looks of half a second, and a slow machine. */
@@ -15,6 +16,8 @@ const longestDeathMs = 5000;
 const longestFreezeMs = 3000;
 /** No answer about an agent whose gateway runs may take longer because another one hangs. */
 const patienceMs = 3000;
+/** A look is several short processes: the limits above grow by so many times what the machine loses meanwhile. */
+const lostTimeWeight = 3;
 const agentCount = 6;
 const askers = 3;
 const submitEveryMs = 150;
@@ -41,6 +44,8 @@ interface Accepted {
 /** Kills agents, gateways and tmux servers, and lets gateways hang, at random under load through one coordination server. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   await using lab = createChaosLab(options.dist);
+  await using lostTime = measureLostTime();
+  const allowance = (sinceMs: number) => lostTimeWeight * lostTime.since(sinceMs);
   const random = randomFrom(options.seed);
   const sockets = [lab.socket, join(lab.folder, "tmux-two")];
   const agents = Array.from({ length: agentCount }, (_, index) =>
@@ -97,7 +102,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       const askedMs = performance.now();
       const stillDead = (agent: ChaosAgent) => {
         const death = deaths.get(agent);
-        return death && agent.death === death && askedMs - death.sinceMs > freshMs ? death : null;
+        return death && agent.death === death && askedMs - death.sinceMs > freshMs + allowance(death.sinceMs)
+          ? death
+          : null;
       };
       if (random() < 0.5) {
         const { status, body } = await reply(server, "/svc/agents");
@@ -131,7 +138,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   }
 
   function inPatience(what: string, askedMs: number): void {
-    if (performance.now() - askedMs > patienceMs) wrong.add(`${what} took ${since(askedMs)}`);
+    if (performance.now() - askedMs > patienceMs + allowance(askedMs))
+      wrong.add(`${what} took ${since(askedMs)}`);
   }
 
   async function submit(server: CoordServer, on: () => boolean): Promise<void> {
@@ -250,7 +258,7 @@ async function drain(server: CoordServer, agent: ChaosAgent): Promise<void> {
       const { body } = await server.ask(`/svc/agents/${agent.name}/gateway`);
       return body["queue_depth"] === 0;
     },
-    60_000,
+    180_000,
   ).catch(() => {});
 }
 

@@ -73,7 +73,7 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
       const output = await processes.run([...command(program), ...args], {
         env,
         cwd: workdir,
-        timeoutMs: 30_000,
+        timeoutMs: 100_000,
         ...options,
       });
       const name = args[args.indexOf("--agent-name") + 1];
@@ -81,7 +81,7 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
       const parse = (text: string) => JSON.parse(text) as Record<string, unknown>;
       return { ...output, json: () => parse(output.stdout), error: () => parse(output.stderr) };
     },
-    shell: (line) => processes.run(["sh", "-c", line], { env, cwd: workdir, timeoutMs: 20_000 }),
+    shell: (line) => processes.run(["sh", "-c", line], { env, cwd: workdir, timeoutMs: 100_000 }),
     mgr: (...args) => lab.run("svc-mgr", args),
     tmux: async (...args) => (await tmux.run(args)).replace(/\n$/, ""),
     sessions: async () => (await tmux.sessions()).map((session) => session.name),
@@ -91,6 +91,7 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
       const run = await processes.run(["tmux", "-S", socket, "-f", "/dev/null", ...start], {
         env,
         cwd: workdir,
+        timeoutMs: 60_000,
       });
       if (run.exitCode !== 0) throw new Error(run.stderr);
     },

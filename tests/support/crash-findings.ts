@@ -30,17 +30,20 @@ export async function crashFindings(run: {
   for (const agent of [worker, batch]) {
     const ended = await agent.stop();
     if (ended !== 0) found.push(`the gateway of ${agent.name} ended with ${ended} when told to stop`);
-    found.push(...fileProblems(agent.sessionRoot), ...leftoverProblems(agent.sessionRoot).filter(isOld));
+    found.push(
+      ...fileProblems(agent.sessionRoot),
+      ...leftoverProblems(agent.sessionRoot).filter((one) => isOld(one, agent.startedAtMs())),
+    );
   }
   found.push(...requestProblems(worker, asked.requests, run.crashes));
   found.push(...(await providersAlive(lab)));
   return found;
 }
 
-/** A script that a launch in its last minute left may still be wanted; the next gateway clears it away. */
-function isOld(problem: string): boolean {
+/** A script that a launch left in the minute before the last gateway may have been wanted yet: the next clears it away. */
+function isOld(problem: string, startedAtMs: number): boolean {
   const script = /\S+\/launch-[0-9a-f]+\.sh$/.exec(problem)?.[0];
-  return script === undefined || Date.now() - statSync(script).mtimeMs > 60_000;
+  return script === undefined || startedAtMs - statSync(script).mtimeMs > 60_000;
 }
 
 async function drain(agent: BuiltAgent): Promise<string[]> {
@@ -53,7 +56,7 @@ async function drain(agent: BuiltAgent): Promise<string[]> {
     return status?.queue_depth === 0 && status.active_execution === "idle";
   };
   try {
-    await until("the queue to be empty", idle, 90_000);
+    await until("the queue to be empty", idle, 180_000);
     return [];
   } catch {
     return [`the queue of ${agent.name} never drained: ${JSON.stringify(await depth())}`];

@@ -46,7 +46,7 @@ export async function drained(
   client: GatewayClient,
   agent: FaultAgent,
   meanwhile: () => Promise<void> = async () => {},
-  withinMs = 15_000,
+  withinMs = 60_000,
 ): Promise<string | null> {
   const deadline = performance.now() + withinMs;
   for (;;) {
@@ -71,7 +71,7 @@ export async function tellStory(
   sent: Sent[],
   alive: () => boolean,
 ): Promise<string[]> {
-  sent.push(await send(client, submit("endless\nSLOW 60000")));
+  sent.push(await send(client, submit("endless\nSLOW 600000")));
   const long = `${"a line of a long prompt\n".repeat(9)}FAST`;
   const rest = ["second\nFAST", "/compact", "/clear", long];
   sent.push(...(await Promise.all(rest.map((prompt) => send(client, submit(prompt))))));

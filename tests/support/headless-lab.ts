@@ -92,7 +92,7 @@ export async function launchHeadless(
         const record = await agent.request(requestId);
         return record.state === "accepted" || record.state === "running" ? null : record;
       }),
-    async ended(turnId, timeoutMs = 20_000) {
+    async ended(turnId, timeoutMs = 60_000) {
       await until(`the end of ${turnId}`, () => read(turnId, "exitcode"), timeoutMs);
       const { stdout } = await agent.mgr("turn", "status", turnId, "--json");
       return JSON.parse(stdout) as TurnStatusRecord;

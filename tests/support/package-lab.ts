@@ -55,7 +55,7 @@ export function createPackageLab(programs: readonly (string | [name: string, fil
       processes.run([program.includes("/") ? program : join(bin, program), ...words], {
         cwd,
         env,
-        timeoutMs: 110_000,
+        timeoutMs: 280_000,
       }),
     async ok(cwd, ...command) {
       const { exitCode, stdout, stderr } = await lab.run(cwd, ...command);

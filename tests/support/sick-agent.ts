@@ -63,7 +63,7 @@ export async function launchSick(
       const reply = await fetch(`http://127.0.0.1:${current().port}${path}`, {
         ...init,
         proxy: false,
-        signal: AbortSignal.timeout(20_000),
+        signal: AbortSignal.timeout(60_000),
       } as RequestInit);
       return { status: reply.status, body: (await reply.json()) as Record<string, unknown> };
     },
@@ -76,7 +76,7 @@ export async function launchSick(
           const record = body as unknown as RequestRecord;
           return record.state === "completed" || record.state === "failed" ? record : null;
         },
-        30_000,
+        60_000,
       ),
     heard: () =>
       existsSync(log)
@@ -93,7 +93,7 @@ export async function launchSick(
     async killGateway(signal = "SIGKILL") {
       const { pid } = current();
       process.kill(pid, signal);
-      await until("the end of the gateway", () => !lab.alive(pid), 20_000);
+      await until("the end of the gateway", () => !lab.alive(pid), 60_000);
     },
     mgr: (...more) => lab.mgr("agents", "single", "--agent-name", "worker", ...more),
     attach: () => agent.mgr("gateway", "attach", "--background", "--json"),

@@ -82,6 +82,7 @@ export async function drive(agent: BuiltAgent, neighbour: string, deps: TrafficD
               },
             ],
           },
+          timeoutMs,
         }),
     ],
     [0.9, "history", async () => client()?.call("terminalHistory", { query: { limit: 1000 }, timeoutMs })],

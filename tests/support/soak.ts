@@ -167,7 +167,7 @@ const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).le
 /** Mail to this agent wakes it; it then does a round of its own. */
 async function wakeByMail(agent: BuiltAgent): Promise<void> {
   const body = { enabled: true as const, interval_seconds: 30, mode: "unread_only" as const };
-  const reply = await agent.client()?.call("updateNotifier", { body });
+  const reply = await agent.client()?.call("updateNotifier", { body, timeoutMs: 60_000 });
   if (reply?.kind !== "ok") throw new Error(`the notifier of ${agent.name}: ${JSON.stringify(reply)}`);
 }
 

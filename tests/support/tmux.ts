@@ -88,7 +88,7 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
       const connection = createControlConnection({ processes: through, clock, socket, session, log });
       connections.push(connection);
       connection.start();
-      await connection.whenConnected(5000);
+      await connection.whenConnected(60_000);
       return connection;
     },
     screen: (paneId) => tmux.run(["capture-pane", "-p", "-t", paneId]),
@@ -121,7 +121,10 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
       const start = ["start-server", ";", "set-option", "-s", "exit-empty", "off"];
       const command = ["tmux", "-S", socket, "-f", "/dev/null", ...start];
       // A server that was killed a moment ago may still hold the socket.
-      await until("tmux starts", async () => (await processes.run(command, { env })).exitCode === 0);
+      await until(
+        "tmux starts",
+        async () => (await processes.run(command, { env, timeoutMs: 60_000 })).exitCode === 0,
+      );
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(connections.map((connection) => connection.stop()));

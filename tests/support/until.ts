@@ -2,12 +2,13 @@ import { setTimeout as pause } from "node:timers/promises";
 
 /**
  * Resolves with the first value of `look` that is not null, undefined or false. For facts of another process
- * that sends no event; looks every 10 ms and throws with `what` after `timeoutMs`.
+ * that sends no event; looks every 10 ms and throws with `what` after `timeoutMs`, which is for hangs only: generous
+ * for a slow machine, below a test's own limit so that `what` is told.
  */
 export async function until<T>(
   what: string,
   look: () => T | Promise<T>,
-  timeoutMs = 10_000,
+  timeoutMs = 60_000,
 ): Promise<Exclude<T, null | undefined | false>> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

@@ -92,7 +92,7 @@ describe("the bridge", () => {
 
   test("an interrupt ends the tool, and one of a turn that has ended is a no_op", async () => {
     using lab = setup();
-    const turn = lab.turns.create(lab.request({ prompt: "SLOW 60000" }));
+    const turn = lab.turns.create(lab.request({ prompt: "SLOW 600000" }));
     const ran = lab.bridge.run(turn.paths.folder);
     await until("the tool's run", () => lab.runs() === 1);
     expect(await interruptTurn(lab.settling, turn, "gateway")).toMatchObject({ outcome: "interrupted" });
@@ -103,7 +103,7 @@ describe("the bridge", () => {
 
   test("output that a left process holds open does not hold the turn", async () => {
     using lab = setup();
-    const says = 'cat >/dev/null; echo \'{"type":"end","status":"success"}\'; sleep 30 & echo $! >&2';
+    const says = 'cat >/dev/null; echo \'{"type":"end","status":"success"}\'; sleep 300 & echo $! >&2';
     const turn = lab.turns.create(lab.request({ executable: "/bin/sh", args: ["-c", says] }));
     await lab.bridge.run(turn.paths.folder);
     expect(turn.result()).toMatchObject({ status: "completed" });

@@ -25,7 +25,7 @@ test("while others send, read and archive, repairs lose, double and undo nothing
   });
   const output = new Response(child.stdout).text();
   let repairs = 0;
-  for (const end = performance.now() + seconds * 1000; performance.now() < end; repairs++) {
+  for (; child.exitCode === null && child.signalCode === null; repairs++) {
     await repairMailRoot(lab.deps, lab.path, asked);
   }
   expect(await child.exited).toBe(0);
@@ -56,4 +56,4 @@ test("while others send, read and archive, repairs lose, double and undo nothing
     expect(held.get(sent)?.toSorted()).toEqual(places.toSorted());
   }
   expect(held.size).toBe(told.filter((one) => one.sent).length);
-}, 60_000);
+}, 120_000);

@@ -52,7 +52,7 @@ describe("a lock between processes", () => {
       file,
       "25",
     ];
-    await Promise.all([1, 2, 3, 4].map(() => processes.run(command)));
+    await Promise.all([1, 2, 3, 4].map(() => processes.run(command, { timeoutMs: 60_000 })));
     expect(readFileSync(file, "utf8")).toBe("100");
   });
 
@@ -69,7 +69,9 @@ test("of several processes that publish one agent id at once, exactly one is bel
   const generations = ["a", "b", "c", "d", "e"];
   const outputs = await Promise.all(
     generations.map((generation) =>
-      processes.run([process.execPath, join(support, "record-publisher.ts"), at.root, generation]),
+      processes.run([process.execPath, join(support, "record-publisher.ts"), at.root, generation], {
+        timeoutMs: 60_000,
+      }),
     ),
   );
   const said = outputs.map(({ stdout }) => stdout.trim());

@@ -18,4 +18,4 @@ test("a session can be made while the server of the last one is still leaving", 
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}, 30_000);
+}, 120_000);

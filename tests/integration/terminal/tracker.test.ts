@@ -68,7 +68,7 @@ async function setup() {
     timings,
   });
   tracker.start();
-  await tracker.firstLook(5000);
+  await tracker.firstLook(60_000);
   const captures = () => sent.filter((line) => line.startsWith("capture-pane")).length;
   return {
     ...{ t, pane, tui, tracker, connection, captures, timers, lines, launch },

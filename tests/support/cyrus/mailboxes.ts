@@ -11,7 +11,7 @@ export function jmapMailbox(
   options: { pollMs?: number; timeoutMs?: number } = {},
 ): Mailbox {
   const { clock, ids, files } = createSystem();
-  const { pollMs = 100, timeoutMs = 10_000 } = options;
+  const { pollMs = 100, timeoutMs = 30_000 } = options;
   const login = () => ({ identity: address, password });
   const client = createJmapClient({ clock, url, login, timeoutMs });
   const principalId = `SVC-${address.split("@", 1)[0]}`;

@@ -63,7 +63,7 @@ export async function startCyrus(): Promise<Cyrus> {
       // A group of its own, so that all of it can be ended.
       { stdio: ["ignore", "ignore", "ignore"], detached: true, env: serverEnv() },
     );
-    await until("the mail server answers", async () => (await statusOf(url)) === 401, 30_000);
+    await until("the mail server answers", async () => (await statusOf(url)) === 401, 60_000);
   }
 
   async function stop(): Promise<void> {
@@ -76,7 +76,7 @@ export async function startCyrus(): Promise<Cyrus> {
     await until("the mail server has ended", isGone, stopMs).catch(kill);
     await ending.exited;
     master = null;
-    await until("the mail server is gone", async () => (await statusOf(url)) === null, 30_000);
+    await until("the mail server is gone", async () => (await statusOf(url)) === null, 60_000);
   }
 
   await start();
@@ -146,7 +146,7 @@ function talk(port: number, words: string): Promise<string> {
 
 async function statusOf(url: string): Promise<number | null> {
   try {
-    const init = { proxy: false, signal: AbortSignal.timeout(5000) } as RequestInit;
+    const init = { proxy: false, signal: AbortSignal.timeout(20_000) } as RequestInit;
     const response = await fetch(url.replace("/.well-known/jmap", "/jmap"), init);
     await response.text();
     return response.status;

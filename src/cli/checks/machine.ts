@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { coordinatorsIn } from "../../services/fleet/coordinator-files.ts";
+import { runningCoordinators } from "../../services/fleet/coordinator-files.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { listen } from "../../system/http-server.ts";
@@ -65,9 +65,7 @@ export async function checkCoordinatorPort(world: World, port: number): Promise<
     return ok(name, "free");
   } catch (error) {
     if (!(error instanceof ServiceError)) return warning(name, messageOf(error), null);
-    const ours = coordinatorsIn(world.files, world.roots.runtimeRoot).some(
-      ({ root, instance }) => root.endsWith(`-${port}`) && world.files.exists(instance),
-    );
+    const ours = runningCoordinators(world).some(({ paths }) => paths.root.endsWith(`-${port}`));
     if (ours) return ok(name, "svc-coord serves here");
     return warning(name, "another program listens here", "svc-coord serve --port 0, or another port");
   }

@@ -1,7 +1,9 @@
 import { join } from "node:path";
-import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
+import { Value } from "@sinclair/typebox/value";
+import { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
+import type { Processes } from "../../system/processes.ts";
 
 /** Where `svc-coord serve` listens unless it is told another port (ruling 1). */
 export const defaultCoordinatorPort = 9891;
@@ -24,13 +26,31 @@ function pathsIn(root: string) {
   };
 }
 
-/** Folders of all coordination servers that ever ran here. */
-export function coordinatorsIn(files: Files, runtimeRoot: string): CoordinatorPaths[] {
-  const folder = join(runtimeRoot, "coordinators");
-  return files.list(folder).map((name) => pathsIn(join(folder, name)));
+export type CoordinatorPaths = ReturnType<typeof pathsIn>;
+
+/** The coordination servers of this runtime root whose processes live. */
+export function runningCoordinators(deps: {
+  files: Files;
+  processes: Pick<Processes, "alive">;
+  runtimeRoot: string;
+}): { paths: CoordinatorPaths; instance: CoordinatorInstance }[] {
+  const { files, processes } = deps;
+  const folder = join(deps.runtimeRoot, "coordinators");
+  return files.list(folder).flatMap((name) => {
+    const paths = pathsIn(join(folder, name));
+    const instance = readInstance(files.read(paths.instance));
+    return instance && processes.alive(instance.pid) ? [{ paths, instance }] : [];
+  });
 }
 
-export type CoordinatorPaths = ReturnType<typeof pathsIn>;
+function readInstance(text: string | null): CoordinatorInstance | null {
+  try {
+    const value: unknown = JSON.parse(text ?? "null");
+    return Value.Check(CoordinatorInstance, value) ? value : null;
+  } catch {
+    return null;
+  }
+}
 
 /** By what others find the server: the record, and the token where our own programs look for it (ruling 12). */
 export function publishCoordinator(

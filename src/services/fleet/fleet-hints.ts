@@ -1,12 +1,11 @@
-import { Value } from "@sinclair/typebox/value";
-import { CoordinatorInstance, FleetEvent } from "../../protocol/coordinator.ts";
+import { FleetEvent } from "../../protocol/coordinator.ts";
 import { coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Environment } from "../sessions/roots.ts";
-import { coordinatorsIn } from "./coordinator-files.ts";
+import { runningCoordinators } from "./coordinator-files.ts";
 import type { Directory } from "./directory.ts";
 import { createEventSource } from "./event-source.ts";
 import { createFleetEvents } from "./fleet-events.ts";
@@ -35,28 +34,12 @@ const connectMs = 2000;
 
 /** One stream of all agents: of the coordination server that runs here, else of the gateways themselves. */
 export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal): Promise<FleetHints> {
-  for (const { instance, token } of runningCoordinators(deps)) {
+  for (const { instance, paths } of runningCoordinators(deps)) {
+    const token = deps.env["SVC_COORD_TOKEN"] || deps.files.read(paths.token)?.trim() || null;
     const body = await openEvents(deps, instance.api_base_url, token, signal);
     if (body) return { via: instance.api_base_url, agentIds: idsIn(body) };
   }
   return { via: null, agentIds: idsOfGateways(deps, signal) };
-}
-
-function runningCoordinators({ files, processes, runtimeRoot, env }: FleetHintsDeps) {
-  return coordinatorsIn(files, runtimeRoot).flatMap((paths) => {
-    const instance = readInstance(files.read(paths.instance));
-    if (!instance || !processes.alive(instance.pid)) return [];
-    return [{ instance, token: env["SVC_COORD_TOKEN"] || files.read(paths.token)?.trim() || null }];
-  });
-}
-
-function readInstance(text: string | null): CoordinatorInstance | null {
-  try {
-    const value: unknown = JSON.parse(text ?? "null");
-    return Value.Check(CoordinatorInstance, value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 /** Null when no stream begins in time. */

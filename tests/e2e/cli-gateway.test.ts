@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type CliAgent, launched } from "../support/cli-agent.ts";
+import { sparePorts } from "../support/spare-ports.ts";
 import { until } from "../support/until.ts";
 
 /** The live variables of the agent's tmux session. */
@@ -46,9 +47,14 @@ describe("a gateway in a window beside its agent", () => {
     });
     const logPath = join(at.sessionRoot, "gateway", "logs", "gateway.log");
     expect(statSync(logPath).mode & 0o777).toBe(0o600);
-    const log = readFileSync(logPath, "utf8");
+    const log = await until("its log", () => {
+      const text = readFileSync(logPath, "utf8");
+      return text.includes("gateway started") && text;
+    });
     expect(log.match(/gateway started/g)).toHaveLength(1);
-    expect(await at.tmux("capture-pane", "-p", "-t", paneId)).toContain("gateway started");
+    await until("its screen", async () =>
+      (await at.tmux("capture-pane", "-p", "-t", paneId)).includes("gateway started"),
+    );
     expect((await at.type("agents single --agent-name worker gateway attach")).stdout).toContain("already");
     expect(await windows(at)).toEqual([agent, own]);
   }, 120_000);
@@ -102,7 +108,7 @@ describe("what an attach asks for is kept", () => {
       schema_version: 1,
       desired_execution_mode: "tmux_auxiliary_window",
     });
-    const port = Number(new URL(at.baseUrl).port);
+    const [port] = await sparePorts(1);
     await at.type("agents single --agent-name worker gateway detach");
     const timing = "--gateway-tui-stability-threshold-seconds 0.25";
     const attached = await at.type(

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { userInfo } from "node:os";
 import { join } from "node:path";
+import { sparePorts } from "../spare-ports.ts";
 import { until } from "../until.ts";
 import { type CyrusPlace, cyrusConf, domain, folders, imapdConf } from "./config.ts";
 import { installCyrus } from "./install.ts";
@@ -33,7 +33,7 @@ export async function startCyrus(): Promise<Cyrus> {
   const folder = realpathSync(
     mkdtempSync(join(isRoot ? "/tmp" : (process.env["TMPDIR"] ?? "/tmp"), "svc-cyrus-")),
   );
-  const [http, imap, lmtp, smtp] = await freePorts(4);
+  const [http, imap, lmtp, smtp] = (await sparePorts(4)) as [number, number, number, number];
   const place: CyrusPlace = {
     folder,
     ports: { http, imap, lmtp, smtp },
@@ -163,23 +163,4 @@ async function run(words: string[], input = ""): Promise<void> {
 
 function groupName(): string {
   return Bun.spawnSync(["id", "-gn"]).stdout.toString().trim();
-}
-
-async function freePorts(count: 4): Promise<[number, number, number, number]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer();
-          server.listen(0, "127.0.0.1", () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => {
-    const address = server.address();
-    return typeof address === "object" && address ? address.port : 0;
-  });
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports as [number, number, number, number];
 }

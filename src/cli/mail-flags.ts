@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { AttachmentInput, NotifyBlockInput } from "../protocol/mail.ts";
 import type { Files } from "../system/files.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";
+import { readFileFlag } from "./file-flag.ts";
 
 /** Flags of every command that writes a message. */
 export const contentFlags = {
@@ -95,11 +96,7 @@ async function readBody(args: ContentArgs, io: CliIo, files: Pick<Files, "read">
     throw new UsageError("give one of --body-content and --body-file, not both");
   }
   if (content !== undefined) return content;
-  if (file !== undefined) {
-    const text = files.read(resolve(io.cwd, file));
-    if (text === null) throw new UsageError(`--body-file: there is no file ${file}`);
-    return text;
-  }
+  if (file !== undefined) return readFileFlag("body-file", file, { files, cwd: io.cwd });
   if (io.stdinIsTty) {
     throw new UsageError("give the text with --body-content, --body-file or on standard input");
   }

@@ -1,8 +1,8 @@
-import { resolve } from "node:path";
 import { noticeMaxChars } from "../protocol/mail.ts";
 import type { NotifierUpdate } from "../protocol/notifier.ts";
 import type { Files } from "../system/files.ts";
-import { type Flags, UsageError, type Values } from "./command.ts";
+import type { Flags, Values } from "./command.ts";
+import { readFileFlag } from "./file-flag.ts";
 import { toWholeNumber } from "./number-flag.ts";
 
 /** Flags of `mail-notifier enable` that say which notices of senders a wake-up shows (contract 2.6). */
@@ -61,9 +61,7 @@ export function readNotifyBlockFlags(
 
 function readTokens(path: string | undefined, files: Pick<Files, "read">, cwd: string): string[] | undefined {
   if (path === undefined) return undefined;
-  const text = files.read(resolve(cwd, path));
-  if (text === null) throw new UsageError(`--notify-block-token-file: there is no file ${path}`);
-  return text
+  return readFileFlag("notify-block-token-file", path, { files, cwd })
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");

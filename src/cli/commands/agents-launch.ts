@@ -13,6 +13,7 @@ import { messageOf } from "../../system/errors.ts";
 import { giveMailboxAtLaunch, mailboxRootFlag, withMailbox } from "../agent-mailbox.ts";
 import { type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
+import { readFileFlag } from "../file-flag.ts";
 import { toLaunchAnswer } from "../launch-answer.ts";
 import { originFlag, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
@@ -144,8 +145,7 @@ export default command({
 
 function readRole(world: World, io: CliIo, path: string | undefined): Role | undefined {
   if (path === undefined) return undefined;
-  const text = world.files.read(resolve(io.cwd, path));
-  if (text === null) throw new UsageError(`--role-file: there is no file ${path}`);
+  const text = readFileFlag("role-file", path, { files: world.files, cwd: io.cwd });
   if (text.trim() === "") throw new UsageError(`--role-file: ${path} is empty`);
   return { name: parse(path).name, text: text.trim() };
 }

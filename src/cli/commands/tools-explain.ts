@@ -1,10 +1,9 @@
-import { resolve } from "node:path";
 import { defaultTimings } from "../../protocol/terminal.ts";
 import { explainRecording } from "../../services/terminal/explain.ts";
-import { ServiceError } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
 import { chooseProfile } from "../chosen-profile.ts";
 import { command } from "../command.ts";
+import { readFileFlag } from "../file-flag.ts";
 import { toWholeNumber } from "../number-flag.ts";
 import { renderExplanation } from "../terminal-text.ts";
 import { readProfiles } from "../world.ts";
@@ -51,9 +50,7 @@ export default command({
 
     async function readScreen(path: string): Promise<string> {
       if (path === "-") return io.readInput();
-      const text = system.files.read(resolve(io.cwd, path));
-      if (text === null) throw new ServiceError("invalid_request", `there is no file ${path}`);
-      return text;
+      return readFileFlag("screen", path, { files: system.files, cwd: io.cwd });
     }
   },
 });

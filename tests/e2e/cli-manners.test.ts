@@ -75,7 +75,11 @@ test("a reader that has gone is no error", async () => {
     .map((word) => `'${word}'`)
     .join(" ");
   const script = `{ ${program} agents launch --help; echo $? > code; } | true`;
-  const { stderr } = await processes.run(["sh", "-c", script], { env: lab.env, cwd: lab.workdir });
+  const { stderr } = await processes.run(["sh", "-c", script], {
+    env: lab.env,
+    cwd: lab.workdir,
+    timeoutMs: 60_000,
+  });
   expect(stderr).toBe("");
   expect(readFileSync(join(lab.workdir, "code"), "utf8")).toBe("0\n");
 });

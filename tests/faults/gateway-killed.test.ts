@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { describe, expect } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { DemoLogRecord } from "../../src/services/demo/log.ts";
 import { stopAgent } from "../../src/services/fleet/stop-agent.ts";
-import { createFaultLab, type FaultAgent, type FaultLab } from "../support/fault-lab.ts";
+import { createFaultLab, type FaultAgent } from "../support/fault-lab.ts";
 import { countLabels, type Moment } from "../support/fault-steps.ts";
 import {
   drained,
@@ -20,14 +20,13 @@ import { faultTest } from "../support/fault-table.ts";
 const lanes = 4;
 const everyOccurrence = process.env["SVC_FAULT_OCCURRENCES"] === "all";
 
-let lab: FaultLab;
-beforeAll(async () => {
-  lab = await createFaultLab();
-});
-afterAll(() => lab[Symbol.asyncDispose]());
-
-/** One whole life: the story with a gateway that may die, then a gateway that does not, then a clean stop. */
+/**
+ * One whole life: the story with a gateway that may die, then a gateway that does not, then a clean stop. On a tmux
+ * server of its own: tmux before 3.7 now and then ends of a fault when a control client comes while another session
+ * begins or ends (tmux/tmux#4980).
+ */
 async function life(name: string, kill?: Moment) {
+  await using lab = await createFaultLab();
   const agent = await lab.launch(name);
   const trace = join(lab.tmux.folder, `${name}.trace`);
   const problems: string[] = [];
@@ -68,6 +67,17 @@ async function recover(agent: FaultAgent, sent: Sent[]): Promise<string[]> {
   return ended === 0 ? [] : [`ended with ${ended}: ${await gateway.complaints}`];
 }
 
+/** What every one of these lives passed, and how often at least. */
+function inAll(lives: readonly Map<string, number>[]): Map<string, number> {
+  const [first = new Map<string, number>(), ...others] = lives;
+  return new Map(
+    [...first].flatMap(([label, count]): [string, number][] => {
+      const least = Math.min(count, ...others.map((labels) => labels.get(label) ?? 0));
+      return least > 0 ? [[label, least]] : [];
+    }),
+  );
+}
+
 /** First, second and last occurrence of each step, before and after it. */
 function moments(labels: Map<string, number>): Moment[] {
   return [...labels].flatMap(([label, count]) => {
@@ -79,6 +89,8 @@ function moments(labels: Map<string, number>): Moment[] {
     ]);
   });
 }
+
+const toText = ({ when, label, nth }: Moment) => `${when} ${label} ${nth}`;
 
 describe("a gateway that is killed", () => {
   const row = {
@@ -93,29 +105,32 @@ describe("a gateway that is killed", () => {
     "loses, repeats and half-believes nothing, whatever step it dies at",
     row,
     async () => {
-      const whole = await life("whole");
-      expect(whole.problems).toEqual([]);
-      const plan = moments(whole.labels);
+      // A life in which a prompt had to be typed again has more of some steps than the others.
+      const wholes = await Promise.all([1, 2, 3].map((nth) => life(`whole-${nth}`)));
+      expect(wholes.flatMap(({ problems }) => problems)).toEqual([]);
+      const labels = inAll(wholes.map((whole) => whole.labels));
+      const plan = moments(labels);
       const pending = [...plan.entries()];
       const found: string[] = [];
-      const missed: string[] = [];
+      const missed: Moment[] = [];
       const work = async () => {
         for (let next = pending.shift(); next; next = pending.shift()) {
           const [index, moment] = next;
           const { problems, killed } = await life(`agent-${index}`, moment);
-          const where = `${moment.when} ${moment.label} ${moment.nth}`;
-          if (!killed) missed.push(where);
-          found.push(...problems.map((problem) => `killed ${where}: ${problem}`));
+          if (!killed) missed.push(moment);
+          found.push(...problems.map((problem) => `killed ${toText(moment)}: ${problem}`));
         }
       };
       await Promise.all(Array.from({ length: lanes }, work));
       console.log(
-        `${plan.length} moments of ${whole.labels.size} steps, ${missed.length} not reached: ${missed}`,
+        `${plan.length} moments of ${labels.size} steps, ${missed.length} not reached: ${missed.map(toText)}`,
       );
       expect(found).toEqual([]);
       // How often a status or a line of log is written varies; that every step is reached does not.
-      expect(missed.filter((where) => where.endsWith(" 1"))).toEqual([]);
-      expect(missed.length).toBeLessThan(plan.length / 10);
+      const [early, late] = [(one: Moment) => one.nth <= 2, (one: Moment) => one.nth > 2];
+      expect(missed.filter(({ nth }) => nth === 1).map(toText)).toEqual([]);
+      expect(missed.filter(early).length).toBeLessThan(plan.length / 10);
+      expect(missed.filter(late).length).toBeLessThanOrEqual(plan.filter(late).length / 2);
     },
     900_000,
   );

@@ -18,7 +18,7 @@ export interface SickAgent extends AsyncDisposable {
   lab: CliLab;
   sessionRoot: string;
   paths: ReturnType<typeof sessionPaths>;
-  /** The gateway's answer to a GET, or to `method` (POST) with `body`. Rejects when none comes within 20 s. */
+  /** The gateway's answer to a GET, or to `method` (POST) with `body`. Rejects when none comes within a minute. */
   ask(path: string, body?: object, method?: string): Promise<Answer>;
   prompt(text: string): Promise<Answer>;
   /** The record of a request that has ended. */

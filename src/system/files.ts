@@ -41,7 +41,7 @@ export interface Files {
   /** The same of a file that is ours: one that has become a link, or is no file at all, counts as absent. */
   readOwn(path: string): string | null;
   exists(path: string): boolean;
-  /** Bytes `start` to before `end` (both from 0), fewer where the file ends, none when it does not exist or is a link. */
+  /** Bytes `start` to before `end` (both from 0) of a file that is ours, as `readOwn`; fewer where it ends. */
   readPart(path: string, start: number, end: number): Uint8Array;
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
   stat(path: string): FileFacts | null;

@@ -83,29 +83,11 @@ export function writeWhole(
 }
 
 export function readOwn(path: string): string | null {
-  let handle: number;
-  try {
-    handle = openSync(path, flags.read);
-  } catch (error) {
-    if (isAbsent(error) || ["ELOOP", "ENXIO"].includes((error as { code?: string }).code ?? "")) return null;
-    throw error;
-  }
-  try {
-    return fstatSync(handle).isFile() ? readFileSync(handle, "utf8") : null;
-  } finally {
-    closeSync(handle);
-  }
+  return withOwn(path, null, (handle) => readFileSync(handle, "utf8"));
 }
 
 export function readPart(path: string, start: number, end: number): Uint8Array {
-  let handle: number;
-  try {
-    handle = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  } catch (error) {
-    if (isAbsent(error) || (error as { code?: string }).code === "ELOOP") return new Uint8Array();
-    throw error;
-  }
-  try {
+  return withOwn(path, new Uint8Array(), (handle) => {
     const bytes = new Uint8Array(Math.max(0, end - start));
     let filled = 0;
     while (filled < bytes.length) {
@@ -114,6 +96,21 @@ export function readPart(path: string, start: number, end: number): Uint8Array {
       filled += read;
     }
     return bytes.subarray(0, filled);
+  });
+}
+
+/** What `read` makes of the open file at `path`; `nothing` where there is none, or a link, a pipe or a folder. */
+function withOwn<T>(path: string, nothing: T, read: (handle: number) => T): T {
+  let handle: number;
+  try {
+    handle = openSync(path, flags.read);
+  } catch (error) {
+    if (isAbsent(error) || ["ELOOP", "ENXIO"].includes((error as { code?: string }).code ?? ""))
+      return nothing;
+    throw error;
+  }
+  try {
+    return fstatSync(handle).isFile() ? read(handle) : nothing;
   } finally {
     closeSync(handle);
   }

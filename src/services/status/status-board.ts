@@ -7,6 +7,7 @@ import type {
   Waiting,
 } from "../../protocol/gateway.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
@@ -15,8 +16,8 @@ import { decideAdmission, type GatewayIdentity, type StatusFacts, toStatus } fro
 
 /**
  * The gateway's status axes, computed from what is known now, never by a timer. `refresh` takes in a change of the
- * agent: it settles the instance epoch (in force at once, and durably before an operator can agree to it) and tells listeners when the status
- * differs. Source: contract 2.1, 3.2; ruling 5.
+ * agent: it settles the instance epoch (in force at once, and durably before an operator can agree to it) and tells
+ * listeners when the status differs; it never throws. Source: contract 2.1, 3.2; ruling 5.
  */
 export interface StatusBoard {
   status(): GatewayStatus;
@@ -56,6 +57,8 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   let instance: InstanceRow = nextInstance(store.instance(), null);
   /** What the database has of it. */
   let saved = instance;
+  /** Why it has not, as the log was told. */
+  let refused = "";
   let listener: { host: string; port: number } | null = null;
   let published = "";
   let seen: GatewayStatus | null = null;
@@ -116,11 +119,16 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
 
   function refresh(): void {
     seeInstance();
+    // Called for every change of anything: what the disk refuses must stop none of those who call.
     try {
       saveInstance();
-    } finally {
-      publish();
+      refused = "";
+    } catch (error) {
+      const message = messageOf(error);
+      if (message !== refused) log.line("agent instance not stored", { error: message });
+      refused = message;
     }
+    publish();
   }
 
   return {

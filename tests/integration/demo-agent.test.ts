@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
 import { createTmux } from "../support/tmux.ts";
@@ -24,6 +24,7 @@ async function setup(options: { script?: object; args?: string[] } = {}) {
 
   const lab = {
     t,
+    logPath,
     keys,
     type: (text: string) => keys("-l", "--", text),
     async paste(text: string) {
@@ -176,6 +177,23 @@ describe("the scripted agent's end", () => {
     await lab.t.killServer();
     await until("the agent has gone", () => !lab.t.processes.alive(pid));
     expect(lab.log("exited")).toHaveLength(1);
+  });
+
+  test("comes with the terminal's end also where its log has gone before", async () => {
+    await using lab = await ready();
+    const pid = lab.log("started")[0]?.pid ?? 0;
+    rmSync(lab.logPath);
+    mkdirSync(lab.logPath);
+    await lab.t.killServer();
+    await until("the agent has gone", () => !lab.t.processes.alive(pid));
+  });
+
+  test("comes with code 1 and the cause when its log cannot be written", async () => {
+    await using lab = await ready();
+    rmSync(lab.logPath);
+    mkdirSync(lab.logPath);
+    await lab.prompt("x");
+    await lab.shows(/the log .*demo\.jsonl cannot be written[^]*code 1/);
   });
 });
 

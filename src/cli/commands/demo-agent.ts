@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { renderLogLine } from "../../services/demo/log.ts";
+import { type DemoLogRecord, renderLogLine } from "../../services/demo/log.ts";
 import type { MailRound } from "../../services/demo/mail-round.ts";
 import { next } from "../../services/demo/model.ts";
 import { enterSequence, leaveSequence, paint } from "../../services/demo/paint.ts";
@@ -47,7 +47,7 @@ interface Options {
 
 /**
  * Runs the scripted agent on this process's terminal until it exits. Resolves to the exit code: 0 after an
- * ordinary exit, a signal or the end of the input, 2 for wrong arguments or no terminal, 3 for a crash that the
+ * ordinary exit, a signal or the end of the input, 1 when its log cannot be written, 2 for wrong arguments or no terminal, 3 for a crash that the
  * script or a prompt asked for. The terminal is restored except after a crash.
  */
 export async function runDemoAgent(argv: string[]): Promise<number> {
@@ -127,11 +127,23 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
       if (effect.kind === "mail_round") void workMail(effect.turn, effect.round);
       else if (effect.kind === "program") runProgram(effect.turn, effect.command, effect.prompt);
       else if (effect.kind === "program_stop") programs.get(effect.turn)?.kill();
-      else if (logPath !== null) files.append("demo.log", logPath, renderLogLine(effect.record));
+      else if (!log(effect.record)) return;
     }
     if (isPainting(state)) show();
     const wakeMs = nextWakeMs(state);
     if (wakeMs !== null) cancelTimer = clock.after(wakeMs - atMs, () => happen({ kind: "tick" }));
+  }
+
+  /** An agent whose log is not whole is of no use to whoever reads it: it ends. */
+  function log(record: DemoLogRecord): boolean {
+    if (logPath === null) return true;
+    try {
+      files.append("demo.log", logPath, renderLogLine(record));
+      return true;
+    } catch (error) {
+      leave(1, true, `demo-agent: the log ${logPath} cannot be written: ${messageOf(error)}\r\n`);
+      return false;
+    }
   }
 
   async function workMail(turn: number, round: MailRound): Promise<void> {
@@ -175,7 +187,7 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
     shown = frame;
   }
 
-  function leave(code: number, restore: boolean): void {
+  function leave(code: number, restore: boolean, lastWords = ""): void {
     for (const program of programs.values()) program.kill();
     for (const [name, listener] of signals) process.off(name, listener);
     stdin.off("data", onData).off("end", onEnd);
@@ -189,7 +201,7 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
       show();
       stdin.setRawMode(false);
       stdin.pause();
-      stdout.write(leaveSequence(shown), () => end.resolve(code));
+      stdout.write(leaveSequence(shown) + lastWords, () => end.resolve(code));
     } catch {
       end.resolve(code);
     }

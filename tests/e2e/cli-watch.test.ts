@@ -131,6 +131,8 @@ test("on a terminal a table is redrawn in place, and Ctrl-C gives the screen bac
   const type = (...keys: string[]) => lab.tmux("send-keys", "-t", "person", ...keys);
   await launch(lab, "first");
   await type("echo before", "Enter");
+  // What is typed ahead of the shell's prompt would stand before it.
+  await until("the shell's prompt", async () => /^before\n\S+ $|^before\n\S+$/m.test(await screen()));
   await type(`${lab.command("svc-mgr").join(" ")} agents watch; echo "ended with $?"`, "Enter");
   const table = await until("the table", async () => {
     const text = await screen();

@@ -21,7 +21,7 @@ test.each([
 
 test("a file of a flag is looked for from where the command line was typed", () => {
   const files = { read: (path: string) => `at ${path}` };
-  expect(readFileFlag("screen", "../a", { files, cwd: "/work/here" })).toBe("at /work/a");
+  expect(readFileFlag("screen", "../a", { files, cwd: "/desk/here" })).toBe("at /desk/a");
 });
 
 test("a disk that fails is told as itself", () => {

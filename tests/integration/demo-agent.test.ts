@@ -193,7 +193,7 @@ describe("the scripted agent's end", () => {
     rmSync(lab.logPath);
     mkdirSync(lab.logPath);
     await lab.prompt("x");
-    await lab.shows(/the log .*demo\.jsonl cannot be written[^]*code 1/);
+    await lab.shows(/the log .*demo\.jsonl cannot be written[\s\S]*code 1/);
   });
 });
 

@@ -43,12 +43,19 @@ export async function awaitOccupied(
     }
     const ended = tree[0] === undefined || isLoginShell(tree[0]);
     if (ended || (!found && nowMs >= deadlineMs)) {
-      const tail = await paneTail(deps.tmux, pane.paneId, tailRows).catch(messageOf);
+      const tail = await paneTail(deps.tmux, pane.paneId, tailRows).catch((error) => {
+        // The pane gets a shell when the program ends: one that is gone was ended by another hand.
+        throw new ServiceError("dispatch_failed", paneLost(tool.tool, messageOf(error)));
+      });
       const what = ended ? "ended at once" : `was not seen within ${occupyMs / 1000} s`;
       throw new ServiceError("dispatch_failed", `${tool.tool} ${what}. Its screen ended with:\n${tail}`);
     }
     await sleep(clock, lookEveryMs);
   }
+}
+
+function paneLost(tool: string, why: string): string {
+  return `the tmux pane in which ${tool} was started has gone (${why}): its session or the tmux server has ended. Launch it again`;
 }
 
 async function showsSomething(tmux: Tmux, { paneId }: TmuxPane): Promise<boolean> {

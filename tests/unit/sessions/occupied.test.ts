@@ -53,4 +53,15 @@ describe("a tool that starts", () => {
     expect(await waitFor({ comesMs: 20_000 })).toEqual({ error, atMs: 10_000 });
     expect(await waitFor({ comesMs: 9900, endsMs: 12_000 })).toEqual({ error, atMs: 12_000 });
   });
+
+  test("is not blamed for a pane that was ended under it", async () => {
+    const processes: Partial<Processes> = { tree: async () => [] };
+    const tmux: Partial<Tmux> = { run: () => Promise.reject(new Error("tmux: no current target")) };
+    const pane = { paneId: "%0", panePid: wrapper.pid } as TmuxPane;
+    const deps = { clock: createFakeClock(), processes: processes as Processes, tmux: tmux as Tmux };
+    const outcome = awaitOccupied(deps, tool, pane);
+    await expect(outcome).rejects.toThrow(
+      "the tmux pane in which slow was started has gone (tmux: no current target)",
+    );
+  });
 });

@@ -15,12 +15,12 @@ import { createManifestStore } from "../services/sessions/manifest.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import { createPaneDoor } from "../services/terminal/pane-door.ts";
 import type { CompiledProfile } from "../services/terminal/profile.ts";
-import { createTmux } from "../services/terminal/tmux-command.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
 import { createTracker } from "../services/terminal/tracker.ts";
 import { newTransitions } from "../services/terminal/transition-events.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { System } from "../system/system.ts";
+import { openTmux } from "./tmux-socket.ts";
 
 export interface GatewayAgentOptions {
   system: System;
@@ -50,21 +50,25 @@ export function createGatewayAgent(options: GatewayAgentOptions): GatewayAgent {
   return backendFacts(options.manifest.backend).headless ? headless(options) : terminal(options);
 }
 
-function controlOf({ system, manifest, log }: GatewayAgentOptions) {
-  return createControlConnection({
+function connect({ system, manifest, log, env }: GatewayAgentOptions) {
+  const { socket } = manifest.tmux;
+  const { tmux, mutex } = openTmux(system, socket, env);
+  const control = createControlConnection({
     processes: system.processes,
     clock: system.clock,
+    mutex,
     session: manifest.tmux_session_name,
     log: (message) => log.line(message),
-    ...(manifest.tmux.socket === undefined ? {} : { socket: manifest.tmux.socket }),
+    ...(socket === undefined ? {} : { socket }),
   });
+  return { tmux, control };
 }
 
 function terminal(options: GatewayAgentOptions): GatewayAgent {
   const { system, manifest, profile, log, events } = options;
   const { clock, ids, steps } = system;
-  const control = controlOf(options);
-  const tracker = createTracker({ ...options, control, processes: system.processes, clock });
+  const { tmux, control } = connect(options);
+  const tracker = createTracker({ ...options, control, tmux, processes: system.processes, clock });
   tracker.subscribe((state, { before, material }) => {
     if (!material) return;
     for (const transition of newTransitions(before, state)) events.append("terminal_state", transition);
@@ -96,8 +100,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   const { clock, files, locks, processes, watch } = system;
   const provider = headlessProvider(manifest.tool);
   if (!provider) throw new ServiceError("unsupported", `${manifest.tool} has no headless form that we drive`);
-  const control = controlOf(options);
-  const tmux = createTmux({ processes, steps: system.steps, socket: manifest.tmux.socket });
+  const { tmux, control } = connect(options);
   const manifests = createManifestStore({ files, locks });
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const turns = createTurnDirectories({ files, sessionRoot });

@@ -38,7 +38,6 @@ import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import type { GatewayExecution } from "../services/status/project.ts";
 import { createStatusBoard } from "../services/status/status-board.ts";
 import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
-import { createTmux } from "../services/terminal/tmux-command.ts";
 import { sweepLaunchScripts } from "../services/terminal/tmux-launch.ts";
 import { endStrayClients } from "../services/terminal/tmux-strays.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
@@ -49,6 +48,7 @@ import { createGatewayAgent } from "./gateway-agent.ts";
 import { isLoopback } from "./listener-flags.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
 import { selfCommand } from "./self-command.ts";
+import { openTmux } from "./tmux-socket.ts";
 
 export interface GatewayOptions {
   system: System;
@@ -236,7 +236,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
   });
   const live = createLiveFiles({ files, clock, folder, onError: onError("state not written") });
-  const tmux = createTmux({ processes, steps, socket: manifest.tmux.socket });
+  const { tmux, mutex } = openTmux(system, manifest.tmux.socket, options.env);
   const announcement = createAnnouncement({
     tmux,
     registry: options.registry ?? { read: () => null, setGateway: async () => false },
@@ -258,7 +258,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   /** A clean stop takes the record away: one that is still there was left by a process that died. */
   async function clearUpAfterDeath(): Promise<void> {
     if (!files.exists(paths.currentInstance)) return;
-    const ended = await endStrayClients({ tmux, processes }, manifest.tmux_session_name);
+    const ended = await endStrayClients({ tmux, mutex, processes }, manifest.tmux_session_name);
     if (ended.length > 0) log.line("ended the tmux clients of a dead gateway", { count: ended.length });
   }
 

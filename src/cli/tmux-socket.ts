@@ -1,5 +1,8 @@
 import { join } from "node:path";
+import { createTmux, type Tmux } from "../services/terminal/tmux-command.ts";
+import { createTmuxMutex, type TmuxMutex } from "../services/terminal/tmux-mutex.ts";
 import type { Files } from "../system/files.ts";
+import type { System } from "../system/system.ts";
 import type { CliIo } from "./command.ts";
 
 /**
@@ -13,6 +16,17 @@ export function chooseTmuxSocket(env: CliIo["env"]): string | undefined {
 /** The socket of the server whose pane this runs in, or undefined. Pure. */
 export function socketOfPane(env: CliIo["env"]): string | undefined {
   return env["TMUX"]?.split(",")[0] || undefined;
+}
+
+/** The tmux server that `tmuxCommand` reaches by `socket`, with the mutex of all who use that server. */
+export function openTmux(
+  { locks, clock, processes, steps }: Pick<System, "locks" | "clock" | "processes" | "steps">,
+  socket: string | undefined,
+  env: CliIo["env"],
+): { tmux: Tmux; mutex: TmuxMutex } {
+  const named = join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${process.getuid?.() ?? 0}`, socket || "default");
+  const mutex = createTmuxMutex({ locks, clock }, socket?.startsWith("/") ? socket : named);
+  return { mutex, tmux: createTmux({ processes, steps, mutex, socket }) };
 }
 
 /** The socket that a bare `tmux` of this shell reaches, as a server there names it. */

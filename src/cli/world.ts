@@ -9,13 +9,13 @@ import { createRegistry } from "../services/sessions/registry.ts";
 import { findOverlay, planRoots, type Roots } from "../services/sessions/roots.ts";
 import { createSessionAlive } from "../services/sessions/session-alive.ts";
 import { allProfiles, compileProfile, type ProfileSet, parseProfiles } from "../services/terminal/profile.ts";
-import { createTmux, type Tmux } from "../services/terminal/tmux-command.ts";
+import type { Tmux } from "../services/terminal/tmux-command.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { Network } from "../system/network.ts";
 import { createSystem, type System } from "../system/system.ts";
 import type { CliIo } from "./command.ts";
 import { selfCommand } from "./self-command.ts";
-import { bareTmuxSocket, chooseTmuxSocket, socketOfPane } from "./tmux-socket.ts";
+import { bareTmuxSocket, chooseTmuxSocket, openTmux, socketOfPane } from "./tmux-socket.ts";
 
 /** Everything a command may need, wired once: the composition root of the command line. */
 export interface World extends LaunchDeps, AttachDeps, StopAgentDeps, System {
@@ -41,7 +41,7 @@ export function openPlaces(
   flags: Readonly<Record<string, unknown>>,
   system: System,
 ): Places {
-  const { clock, files, locks, processes, steps } = system;
+  const { clock, files, locks } = system;
   const { env } = io;
   const folder = (name: string) => {
     const value = flags[name];
@@ -53,7 +53,7 @@ export function openPlaces(
     home: io.home,
     overlay: findOverlay(files, env, io.cwd),
   });
-  const tmuxFor = (socket: string | undefined) => createTmux({ processes, steps, socket });
+  const tmuxFor = (socket: string | undefined) => openTmux(system, socket, env).tmux;
   const sessionAlive = createSessionAlive(tmuxFor);
   return {
     ...system,

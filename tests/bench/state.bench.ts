@@ -25,6 +25,7 @@ const bench: Bench = {
     const typist = await lab.tmux.control(session);
     const tracker = createTracker({
       control,
+      tmux: lab.tmux.tmux,
       processes,
       clock,
       profile: profileFor("demo", []),

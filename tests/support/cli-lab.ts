@@ -2,6 +2,9 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createTmux } from "../../src/services/terminal/tmux-command.ts";
+import { createTmuxMutex } from "../../src/services/terminal/tmux-mutex.ts";
+import { createClock } from "../../src/system/clock.ts";
+import { createLocks } from "../../src/system/locks.ts";
 import { createProcesses, type Output, type RunOptions } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 
@@ -56,7 +59,9 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
     BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0",
   };
   const processes = createProcesses({ steps: quietSteps });
-  const tmux = createTmux({ processes, steps: quietSteps, socket });
+  const clock = createClock();
+  const mutex = createTmuxMutex({ locks: createLocks({ clock }), clock }, socket);
+  const tmux = createTmux({ processes, steps: quietSteps, socket, mutex });
   const command = (program: Program) => {
     if (executable === undefined) return [process.execPath, join(entries, `${program}.ts`)];
     return program === "svc-mgr" ? [executable, "mgr"] : [executable];

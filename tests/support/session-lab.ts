@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { openTmux } from "../../src/cli/tmux-socket.ts";
 import { readCurrentInstance } from "../../src/services/fleet/gateway-link.ts";
 import type { StopAgentDeps } from "../../src/services/fleet/stop-agent.ts";
 import type { LaunchDeps, LaunchRequest } from "../../src/services/sessions/launch.ts";
@@ -8,7 +9,6 @@ import { createManifestStore } from "../../src/services/sessions/manifest.ts";
 import { createRegistry } from "../../src/services/sessions/registry.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { createSessionAlive } from "../../src/services/sessions/session-alive.ts";
-import { createTmux as createTmuxPort } from "../../src/services/terminal/tmux-command.ts";
 import { createLocks, type Locks } from "../../src/system/locks.ts";
 import { createTmux, type TmuxFixture } from "./tmux.ts";
 import { until } from "./until.ts";
@@ -36,7 +36,8 @@ export async function createSessionLab(): Promise<SessionLab> {
   const tmux = await createTmux();
   const { clock, files, ids, steps, processes, folder } = tmux;
   const locks = createLocks({ clock });
-  const tmuxFor = (socket: string | undefined) => createTmuxPort({ processes, steps, socket });
+  const tmuxFor = (socket: string | undefined) =>
+    openTmux({ clock, locks, processes, steps }, socket, {}).tmux;
   const sessionAlive = createSessionAlive(tmuxFor);
   const reportPath = join(folder, "report");
   const person = {

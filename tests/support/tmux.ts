@@ -8,9 +8,11 @@ import {
   type TmuxPane,
 } from "../../src/services/terminal/tmux-command.ts";
 import { type ControlConnection, createControlConnection } from "../../src/services/terminal/tmux-control.ts";
+import { createTmuxMutex, type TmuxMutex } from "../../src/services/terminal/tmux-mutex.ts";
 import { type Clock, createClock } from "../../src/system/clock.ts";
 import { createFiles, type Files } from "../../src/system/files.ts";
 import { createIds, type Ids } from "../../src/system/ids.ts";
+import { createLocks } from "../../src/system/locks.ts";
 import { createProcesses, type Processes } from "../../src/system/processes.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
 import { until } from "./until.ts";
@@ -27,6 +29,7 @@ export interface TmuxFixture extends AsyncDisposable {
   steps: Steps;
   processes: Processes;
   tmux: Tmux;
+  mutex: TmuxMutex;
   /** One tmux command; its standard output without the last newline. Throws when tmux refuses. */
   run(...args: string[]): Promise<string>;
   /** A detached session of 120 x 36 with one window `agent` that runs `command`. */
@@ -48,7 +51,8 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
   const clock = createClock();
   const ids = createIds();
   const processes = createProcesses({ steps });
-  const tmux = createPort({ processes, steps, socket });
+  const mutex = createTmuxMutex({ locks: createLocks({ clock }), clock }, socket);
+  const tmux = createPort({ processes, steps, socket, mutex });
   const files = createFiles({ ids, steps });
   const connections: ControlConnection[] = [];
   files.ensureDirectory("fixture", join(folder, "home"));
@@ -62,6 +66,7 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
     steps,
     processes,
     tmux,
+    mutex,
     run: async (...args) => (await tmux.run(args)).replace(/\n$/, ""),
     async newSession(name, command) {
       await tmux.run([
@@ -85,7 +90,7 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
     },
     async control(session, through = processes) {
       const log = (message: string) => console.error(`control connection: ${message}`);
-      const connection = createControlConnection({ processes: through, clock, socket, session, log });
+      const connection = createControlConnection({ processes: through, clock, mutex, socket, session, log });
       connections.push(connection);
       connection.start();
       await connection.whenConnected(60_000);

@@ -5,6 +5,7 @@ import type { Locks } from "../../system/locks.ts";
 import { backendFacts } from "../agent/backends.ts";
 import { turnIndexOf } from "../headless/chat-session.ts";
 import { stopTurns } from "../headless/stop-turns.ts";
+import { endSession } from "../sessions/end-session.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { forgetSession } from "../sessions/join.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
@@ -102,12 +103,7 @@ async function endProgram(
 async function endTerminal(deps: StopAgentDeps, manifest: Manifest): Promise<Ended> {
   const tmux = deps.tmuxFor(manifest.tmux.socket);
   const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
-  const tree = pane ? await endTree(deps, pane.panePid, agentGraceMs) : { ended: 0, surviving: [] };
-  const sessionEnded = await tmux.killSession("stop.session", manifest.tmux_session_name);
-  return {
-    endedProcesses: tree.ended,
-    survivingPids: tree.surviving,
-    // The session ends by itself when its only pane's last process does.
-    sessionEnded: sessionEnded || pane !== null,
-  };
+  const session = manifest.tmux_session_name;
+  const end = await endSession({ ...deps, tmux }, "stop.session", session, pane, agentGraceMs);
+  return { endedProcesses: end.ended, survivingPids: end.surviving, sessionEnded: end.sessionEnded };
 }

@@ -2,7 +2,8 @@ import { dirname } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { backendFacts } from "../agent/backends.ts";
 import { stopTurns } from "../headless/stop-turns.ts";
-import { endProcesses, endTree } from "../sessions/process-tree.ts";
+import { endSession } from "../sessions/end-session.ts";
+import { endProcesses } from "../sessions/process-tree.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
 import { readCurrentInstance } from "./gateway-link.ts";
@@ -26,7 +27,10 @@ export async function stopDamaged(deps: StopAgentDeps, record: RegistryRecord): 
   const gateway = await endGateway(deps, tmux, { sessionRoot, session: session ?? "" });
   const { headless } = backendFacts(record.identity.backend);
   const interruptedTurns = headless ? await stopTurns(deps, sessionRoot) : [];
-  const ended = ours ? await endSession(deps, tmux, session) : { ended: 0, surviving: [] };
+  const pane = ours ? agentPane(await tmux.panes(session), null) : null;
+  const ended = ours
+    ? await endSession({ ...deps, tmux }, "stop.session", session, pane, graceMs)
+    : { ended: 0, surviving: [] };
   const recordStopped =
     record.lifecycle.state !== "stopped" &&
     (await deps.registry.markStopped(record.agent_id, record.generation_id, "operator_stop"));
@@ -67,11 +71,4 @@ async function endGateway(
 async function isOurs(tmux: Tmux, session: string, agentId: string): Promise<boolean> {
   const marked = (await tmux.sessionMarks()).some(({ name }) => name === session);
   return marked && (await tmux.environment(session))?.["SVC_AGENT_ID"] === agentId;
-}
-
-async function endSession(deps: StopAgentDeps, tmux: Tmux, session: string) {
-  const pane = agentPane(await tmux.panes(session), null);
-  const ended = pane ? await endTree(deps, pane.panePid, graceMs) : { ended: 0, surviving: [] };
-  await tmux.killSession("stop.session", session);
-  return ended;
 }

@@ -7,6 +7,7 @@ import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
+import { endSession } from "./end-session.ts";
 import { planEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import { saveLaunchEnvironment } from "./launch-environment.ts";
@@ -23,7 +24,6 @@ import {
   newTmuxSessionName,
 } from "./names.ts";
 import { awaitOccupied } from "./occupied.ts";
-import { endTree } from "./process-tree.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { type Role, roleArguments, withRole } from "./role.ts";
@@ -112,7 +112,7 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
       ...(request.headless ? waitingProgram : { command: plan.command, env: plan.environment }),
       workdir: request.workdir,
     });
-    undo.push(() => endSession(deps, plan.tmuxSessionName, pane));
+    undo.push(() => undoSession(deps, plan.tmuxSessionName, pane));
     const agent = request.headless ? null : await awaitOccupied(deps, request.tool, pane, request.signal);
 
     const built = buildManifest({
@@ -266,9 +266,8 @@ function plannedHome(request: LaunchRequest): { envVar: string; path: string } |
 }
 
 /** Undoes a launch: the processes of its pane, then its session. */
-export async function endSession(deps: LaunchDeps, session: string, pane: TmuxPane): Promise<void> {
-  await endTree(deps, pane.panePid, endGraceMs);
-  await deps.tmux.killSession("launch.undo", session);
+export async function undoSession(deps: LaunchDeps, session: string, pane: TmuxPane): Promise<void> {
+  await endSession(deps, "launch.undo", session, pane, endGraceMs);
 }
 
 /** Undoing goes on past a step that fails: what made the launch fail is what the caller must hear. */

@@ -5,7 +5,7 @@ import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts
 import { createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { planEnvironment } from "./environment.ts";
 import type { FoundAgent } from "./find.ts";
-import { endSession, type LaunchDeps, type LaunchedSession, waitingProgram } from "./launch.ts";
+import { type LaunchDeps, type LaunchedSession, undoSession, waitingProgram } from "./launch.ts";
 import { readLaunchEnvironment } from "./launch-environment.ts";
 import { launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
@@ -178,7 +178,7 @@ async function relaunchElsewhere(
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
     return { session: { ...session, record }, pane };
   } catch (error) {
-    await endSession(deps, sessionName, pane).catch(() => {});
+    await undoSession(deps, sessionName, pane).catch(() => {});
     await manifests.write(manifestPath, before);
     throw error;
   }

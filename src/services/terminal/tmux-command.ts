@@ -1,6 +1,7 @@
 import { ServiceError } from "../../system/errors.ts";
 import type { Output, Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
+import type { TmuxMutex } from "./tmux-mutex.ts";
 import { exactSession, exactWindow, quoteArgument, TmuxError, tmuxCommand } from "./tmux-protocol.ts";
 
 /** A pane of a session, as `list-panes` shows it. */
@@ -50,24 +51,44 @@ export interface Tmux {
   killSession(label: string, session: string): Promise<boolean>;
   /** Ends one window by its id (`@3`); false when there was none. */
   killWindow(label: string, windowId: string): Promise<boolean>;
-  /** One tmux command, its standard output. `startServer` allows tmux to start one. */
-  run(args: readonly string[], options?: { startServer?: boolean; input?: string }): Promise<string>;
+  /**
+   * The pane's window stays when its last process ends, and so does the session until `killSession`; false when there
+   * was no such pane.
+   */
+  keepPane(label: string, paneId: string): Promise<boolean>;
+  /** One tmux command, its standard output. */
+  run(args: readonly string[], options?: RunOptions): Promise<string>;
+}
+
+export interface RunOptions {
+  /** Allows tmux to start a server. */
+  startServer?: boolean;
+  /** For a command that may crash a server: see `TmuxMutex`. */
+  exclusive?: boolean;
+  input?: string;
 }
 
 const startMs = 10_000;
 const answerMs = 5000;
 const hungMs = 500;
 
-export function createTmux(deps: { processes: Processes; steps: Steps; socket?: string | undefined }): Tmux {
-  const { processes, steps } = deps;
+export function createTmux(deps: {
+  processes: Processes;
+  steps: Steps;
+  mutex: TmuxMutex;
+  /** See `tmuxCommand`. */
+  socket?: string | undefined;
+}): Tmux {
+  const { processes, steps, mutex } = deps;
   const command = tmuxCommand(deps.socket);
 
   /** A server that did not answer once is not waited for that long again until it does. */
   let hangs = false;
 
-  async function attempt(args: readonly string[], options: { startServer?: boolean; input?: string } = {}) {
+  async function attempt(args: readonly string[], options: RunOptions = {}) {
     const argv = [...command, ...(options.startServer ? [] : ["-N"]), ...args];
     const timeoutMs = hangs ? hungMs : options.startServer ? startMs : answerMs;
+    const release = options.exclusive ? await mutex.take() : null;
     try {
       const output = await processes.run(argv, {
         timeoutMs,
@@ -77,6 +98,8 @@ export function createTmux(deps: { processes: Processes; steps: Steps; socket?: 
       return output;
     } catch (error) {
       throw new ServiceError("precondition_failed", "tmux is not installed or not on PATH", { cause: error });
+    } finally {
+      release?.();
     }
   }
 
@@ -84,7 +107,7 @@ export function createTmux(deps: { processes: Processes; steps: Steps; socket?: 
    * A server whose last session has just ended may still take a connection and then leave without having done
    * anything: who may start a server asks the next one.
    */
-  async function run(args: readonly string[], options: { startServer?: boolean; input?: string } = {}) {
+  async function run(args: readonly string[], options: RunOptions = {}) {
     for (let left = options.startServer ? mostLeavingServers : 0; ; left--) {
       const output = await attempt(args, options);
       if (output.exitCode === 0) return output.stdout;
@@ -93,12 +116,15 @@ export function createTmux(deps: { processes: Processes; steps: Steps; socket?: 
   }
 
   /** Null when tmux says that the thing, or the whole server, is not there. */
-  async function runOrAbsent(args: readonly string[]): Promise<string | null> {
-    const output = await attempt(args);
+  async function runOrAbsent(args: readonly string[], options: RunOptions = {}): Promise<string | null> {
+    const output = await attempt(args, options);
     if (output.exitCode === 0) return output.stdout;
     if (ABSENT.test(output.stderr)) return null;
     throw refused(output);
   }
+
+  const did = async (args: readonly string[], options?: RunOptions) =>
+    (await runOrAbsent(args, options)) !== null;
 
   async function step<T>(label: string, act: () => Promise<T>): Promise<T> {
     steps.before(label);
@@ -160,9 +186,11 @@ export function createTmux(deps: { processes: Processes; steps: Steps; socket?: 
         if (script.length > 0) await run(["source-file", "-"], { input: script.join("") });
       }),
     killSession: (label, session) =>
-      step(label, async () => (await runOrAbsent(["kill-session", "-t", exactSession(session)])) !== null),
+      step(label, () => did(["kill-session", "-t", exactSession(session)], { exclusive: true })),
     killWindow: (label, windowId) =>
-      step(label, async () => (await runOrAbsent(["kill-window", "-t", windowId])) !== null),
+      step(label, () => did(["kill-window", "-t", windowId], { exclusive: true })),
+    keepPane: (label, paneId) =>
+      step(label, () => did(["set-option", "-w", "-t", paneId, "remain-on-exit", "on"])),
   };
 }
 

@@ -3,6 +3,7 @@ import { messageOf } from "../../system/errors.ts";
 import type { Lifecycle } from "../../system/lifecycle.ts";
 import type { Processes } from "../../system/processes.ts";
 import { type ControlClient, openControlClient } from "./tmux-client.ts";
+import type { TmuxMutex } from "./tmux-mutex.ts";
 import { TmuxError } from "./tmux-protocol.ts";
 
 export type ControlEvent =
@@ -37,6 +38,7 @@ export interface ControlConnection extends Lifecycle {
 export interface ControlOptions {
   processes: Processes;
   clock: Clock;
+  mutex: TmuxMutex;
   /** See `tmuxCommand`. */
   socket?: string;
   /** Name of the session, whole. */
@@ -46,9 +48,11 @@ export interface ControlOptions {
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 2000;
+/** A server that takes longer than this to greet stands still: others need not wait for it. */
+const LONGEST_GREETING_MS = 1000;
 
 export function createControlConnection(options: ControlOptions): ControlConnection {
-  const { clock, session, log } = options;
+  const { clock, mutex, session, log } = options;
   const outputListeners = new Map<string, Set<() => void>>();
   const eventListeners = new Set<(event: ControlEvent) => void>();
   let client: ControlClient | null = null;
@@ -72,26 +76,50 @@ export function createControlConnection(options: ControlOptions): ControlConnect
 
   /** Attaches and stays until the client ends. Returns whether it had been attached. */
   async function attachOnce(signal: AbortSignal): Promise<boolean> {
+    const release = await mutex.take();
+    if (signal.aborted) {
+      release();
+      return false;
+    }
+    const cancel = clock.after(LONGEST_GREETING_MS, release);
+    const introduced = () => {
+      cancel();
+      release();
+    };
     let attached = false;
-    const mine = openControlClient({
-      ...options,
-      onAttached() {
-        attached = true;
-        if (outputListeners.size > 0) mine.turnOutputOn();
-        emit({ kind: "connected" });
-      },
-      onOutput(paneId) {
-        for (const listener of outputListeners.get(paneId) ?? []) tell(listener);
-      },
-      onNotice: (name, text) => emit({ kind: "notice", name, text }),
-    });
-    client = mine;
-    signal.addEventListener("abort", mine.leave, { once: true });
-    const reason = await mine.ended;
-    signal.removeEventListener("abort", mine.leave);
-    client = null;
-    if (!signal.aborted) emit({ kind: "lost", reason });
+    try {
+      const mine = openControlClient({
+        ...options,
+        onAttached() {
+          introduced();
+          attached = true;
+          if (outputListeners.size > 0) mine.turnOutputOn();
+          emit({ kind: "connected" });
+        },
+        onOutput(paneId) {
+          for (const listener of outputListeners.get(paneId) ?? []) tell(listener);
+        },
+        onNotice: (name, text) => emit({ kind: "notice", name, text }),
+      });
+      client = mine;
+      const leave = () => void leaveAlone(mine);
+      signal.addEventListener("abort", leave, { once: true });
+      const reason = await mine.ended;
+      signal.removeEventListener("abort", leave);
+      client = null;
+      if (!signal.aborted) emit({ kind: "lost", reason });
+    } finally {
+      introduced();
+    }
     return attached;
+  }
+
+  async function leaveAlone(one: ControlClient): Promise<void> {
+    // One that is not attached yet holds the mutex itself.
+    const release = one.attached() ? await mutex.take() : () => {};
+    one.leave();
+    await one.ended;
+    release();
   }
 
   async function run(signal: AbortSignal): Promise<void> {

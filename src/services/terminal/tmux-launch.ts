@@ -109,7 +109,7 @@ export function createLauncher(deps: {
         ...[";", ...windowOption(session, "allow-rename", "off")],
         ...[";", ...windowOption(session, "window-size", "manual")],
       ],
-      { startServer: true },
+      { startServer: true, exclusive: true },
     );
     steps.after("launch.session");
     return answer;
@@ -119,7 +119,8 @@ export function createLauncher(deps: {
   async function settle({ session, sessionEnv }: LaunchRequest, answer: string): Promise<void> {
     const [made] = answer.split("\n").flatMap(parsePane);
     if (made && made.windowIndex !== 0) {
-      await tmux.run(["move-window", "-s", made.windowId, "-t", `${exactWindow(session)}0`]);
+      const move = ["move-window", "-s", made.windowId, "-t", `${exactWindow(session)}0`];
+      await tmux.run(move, { exclusive: true });
     }
     await tmux.setEnvironment("launch.environment", session, sessionEnv);
   }

@@ -1,5 +1,6 @@
 import type { Processes } from "../../system/processes.ts";
 import type { Tmux } from "./tmux-command.ts";
+import type { TmuxMutex } from "./tmux-mutex.ts";
 import { exactSession } from "./tmux-protocol.ts";
 
 /**
@@ -8,24 +9,39 @@ import { exactSession } from "./tmux-protocol.ts";
  * and has not attached yet: then every client that attached in our way is such a one. Returns their pids.
  */
 export async function endStrayClients(
-  deps: { tmux: Tmux; processes: Processes },
+  deps: { tmux: Tmux; mutex: TmuxMutex; processes: Processes },
   session: string,
 ): Promise<number[]> {
-  const { tmux, processes } = deps;
+  const { tmux, mutex, processes } = deps;
   if (!(await tmux.hasSession(session))) return [];
-  const format = "#{client_pid} #{client_control_mode}";
-  const listed = await tmux.run(["list-clients", "-t", exactSession(session), "-F", format]);
-  const pids = listed.split("\n").flatMap((line) => {
-    const [pid, control] = line.split(" ");
-    return control === "1" ? [Number(pid)] : [];
-  });
   const ended: number[] = [];
-  for (const pid of pids) {
+  for (const pid of await controlClients(tmux, session)) {
     const [client] = await processes.tree(pid);
     const argv = client?.argv ?? [];
     const ours =
       argv.includes("-C") && argv.includes("ignore-size,no-output") && argv.at(-1) === exactSession(session);
-    if (ours && processes.signal(pid, "SIGKILL")) ended.push(pid);
+    if (ours) ended.push(pid);
   }
+  if (ended.length === 0) return [];
+  const release = await mutex.take();
+  for (const pid of ended) processes.signal(pid, "SIGKILL");
+  // tmux has heard of their end when it lists them no more.
+  for (let looks = 0; looks < MOST_LOOKS; looks++) {
+    const left = await controlClients(tmux, session).catch(() => []);
+    if (!left.some((pid) => ended.includes(pid))) break;
+  }
+  release();
   return ended;
+}
+
+/** Each is a process of its own, which takes some milliseconds. */
+const MOST_LOOKS = 20;
+
+async function controlClients(tmux: Tmux, session: string): Promise<number[]> {
+  const format = "#{client_pid} #{client_control_mode}";
+  const listed = await tmux.run(["list-clients", "-t", exactSession(session), "-F", format]);
+  return listed.split("\n").flatMap((line) => {
+    const [pid, control] = line.split(" ");
+    return control === "1" ? [Number(pid)] : [];
+  });
 }

@@ -11,7 +11,6 @@ import { messageOf } from "../../system/errors.ts";
 import { createExclusive } from "../../system/exclusive.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Processes } from "../../system/processes.ts";
-import { quietSteps } from "../../system/steps.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Signals } from "./detect/signals.ts";
 import { detect } from "./detect.ts";
@@ -23,7 +22,7 @@ import { toTerminalHistory, toTerminalState } from "./record.ts";
 import { reduce } from "./reduce.ts";
 import { isUnsettled, nextDeadlineMs } from "./reduce-deadline.ts";
 import { initialTrack, type Moment, type TrackEvent, type TrackState } from "./reduce-state.ts";
-import { createTmux, instanceId, type TmuxPane } from "./tmux-command.ts";
+import { instanceId, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection, ControlEvent } from "./tmux-control.ts";
 import { createPaneReader } from "./tmux-pane-reader.ts";
 import { toTrackedSession } from "./tracked-session.ts";
@@ -74,6 +73,7 @@ export interface Tracker extends Lifecycle {
 
 export interface TrackerOptions {
   control: ControlConnection;
+  tmux: Pick<Tmux, "hasSession">;
   processes: Processes;
   clock: Clock;
   /** Null for a tool that no profile describes. */
@@ -101,10 +101,9 @@ const TELLING = new Set([
 ]);
 
 export function createTracker(options: TrackerOptions): Tracker {
-  const { control, processes, clock, profile, manifest, log, timings = defaultTimings } = options;
+  const { control, tmux, processes, clock, profile, manifest, log, timings = defaultTimings } = options;
   const session = toTrackedSession(manifest, options.sessionRoot);
   const reader = createPaneReader({ control, processes, clock });
-  const tmux = createTmux({ processes, steps: quietSteps, socket: manifest.tmux.socket });
   const listeners = new Set<(state: TerminalState, change: StateChange) => void>();
   const sampling = createExclusive();
   const known = Promise.withResolvers<void>();

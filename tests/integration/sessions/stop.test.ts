@@ -43,6 +43,19 @@ describe("stopping an agent", () => {
     });
   });
 
+  test("the session ends only in the turn of whoever may end one", async () => {
+    await using lab = await createSessionLab();
+    const session = await launchAgent(lab.deps, lab.request());
+    const [pid = 0] = await treeOf(lab, session.manifest.tmux_session_name);
+    const release = await lab.tmux.mutex.take();
+    const stopping = stopAgent(lab.deps, session);
+    await lab.whenGone(pid);
+    expect(await lab.sessions()).toEqual([session.manifest.tmux_session_name]);
+    release();
+    expect(await stopping).toMatchObject({ sessionEnded: true });
+    expect(await lab.sessions()).toEqual([]);
+  });
+
   test("also ends what ignores TERM, with its children", async () => {
     await using lab = await createSessionLab();
     const session = await launchAgent(lab.deps, lab.request({ args: ["--stubborn"] }));

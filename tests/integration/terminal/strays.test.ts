@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { createTmux as createTmuxPort } from "../../../src/services/terminal/tmux-command.ts";
 import { endStrayClients } from "../../../src/services/terminal/tmux-strays.ts";
 import { createProcesses } from "../../../src/system/processes.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
@@ -9,7 +8,7 @@ import { until } from "../../support/until.ts";
 test("only control clients that attached in a gateway's way to this very session are ended", async () => {
   await using fixture = await createTmux();
   const processes = createProcesses({ steps: quietSteps });
-  const tmux = createTmuxPort({ processes, steps: quietSteps, socket: fixture.socket });
+  const { tmux, mutex } = fixture;
   const attach = (session: string, flags: string) =>
     processes.pipe([
       "tmux",
@@ -33,8 +32,8 @@ test("only control clients that attached in a gateway's way to this very session
     return listed.trim().split("\n").length === 3;
   });
 
-  expect(await endStrayClients({ tmux, processes }, "one")).toEqual([stray.pid]);
+  expect(await endStrayClients({ tmux, mutex, processes }, "one")).toEqual([stray.pid]);
   await stray.exited;
   expect([neighbour, person].map(({ pid }) => processes.alive(pid))).toEqual([true, true]);
-  expect(await endStrayClients({ tmux, processes }, "gone")).toEqual([]);
+  expect(await endStrayClients({ tmux, mutex, processes }, "gone")).toEqual([]);
 });

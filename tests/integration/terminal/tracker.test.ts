@@ -51,6 +51,7 @@ async function setup() {
   const lines: string[] = [];
   const tracker = createTracker({
     control,
+    tmux: t.tmux,
     processes: t.processes,
     clock: listing(t.clock, timers),
     profile: profileFor("demo"),
@@ -311,6 +312,7 @@ test("a first look does not wait for a terminal that is not there", async () => 
   const tracker = createTracker({
     ...{
       control,
+      tmux: t.tmux,
       processes: t.processes,
       clock: t.clock,
       profile: null,

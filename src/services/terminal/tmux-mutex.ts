@@ -1,0 +1,56 @@
+import { type Clock, sleep } from "../../system/clock.ts";
+import type { Locks } from "../../system/locks.ts";
+
+/**
+ * Mutual exclusion of all who may crash one tmux server: versions 3.3a to 3.5a at least end with a segmentation fault
+ * when a session begins or ends, another window becomes current or a client leaves in the moment in which a control
+ * client introduces itself (tmux/tmux#4980). Each of these, and the attach, is done by whoever holds the mutex. What a
+ * person does by hand is not covered.
+ */
+export interface TmuxMutex {
+  /**
+   * Resolves with how to give it back (twice is safe). Never rejects, since a crash is only likely without it: goes on
+   * without where the file cannot be made, and when another holds it for more than two seconds.
+   */
+  take(): Promise<() => void>;
+}
+
+const LONGEST_WAIT_MS = 2000;
+/** Between two tries of the one who is next, and of those behind. */
+const NEXT_RETRY_MS = 1;
+const BEHIND_RETRY_MS = 10;
+
+/** `path`: absolute, of the server's socket. The locks are files beside it: one server, one mutex. */
+export function createTmuxMutex(
+  deps: { locks: Pick<Locks, "tryTake">; clock: Clock },
+  path: string,
+): TmuxMutex {
+  const { locks, clock } = deps;
+
+  /** Null when it could not be had in time. */
+  async function lock(suffix: string, retryMs: number, deadlineMs: number) {
+    for (;;) {
+      const taken = locks.tryTake(`${path}.${suffix}`);
+      if (taken || clock.monotonicMs() >= deadlineMs) return taken;
+      await sleep(clock, retryMs);
+    }
+  }
+
+  return {
+    async take() {
+      const deadlineMs = clock.monotonicMs() + LONGEST_WAIT_MS;
+      try {
+        // Whoever gives the mutex back and wants it again stands behind the one who waits.
+        const next = await lock("svc-next", BEHIND_RETRY_MS, deadlineMs);
+        try {
+          const mine = await lock("svc-lock", NEXT_RETRY_MS, deadlineMs);
+          return () => mine?.release();
+        } finally {
+          next?.release();
+        }
+      } catch {
+        return () => {};
+      }
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { expect, test } from "bun:test";
+import { createTmuxMutex } from "../../../src/services/terminal/tmux-mutex.ts";
+import type { Locks } from "../../../src/system/locks.ts";
+import { createFakeClock, settle } from "../../support/fake-clock.ts";
+
+/** Locks of one machine, and which are held. */
+function machine() {
+  const held = new Set<string>();
+  const locks: Pick<Locks, "tryTake"> = {
+    tryTake(path) {
+      if (held.has(path)) return null;
+      held.add(path);
+      return { release: () => void held.delete(path) };
+    },
+  };
+  return { held, locks };
+}
+
+function asking(take: () => Promise<() => void>) {
+  const asked: { release: (() => void) | null } = { release: null };
+  take().then((release) => {
+    asked.release = release;
+  });
+  return asked;
+}
+
+test("one after another, and the one who waits comes before the one who gives back", async () => {
+  const { held, locks } = machine();
+  const clock = createFakeClock();
+  const first = createTmuxMutex({ locks, clock }, "/run/tmux");
+  const second = createTmuxMutex({ locks, clock }, "/run/tmux");
+  const release = await first.take();
+  const waiting = asking(second.take);
+  await settle();
+  expect(waiting.release).toBeNull();
+  release();
+  const again = asking(first.take);
+  await clock.advance(10);
+  expect([waiting.release === null, again.release === null]).toEqual([false, true]);
+  waiting.release?.();
+  await clock.advance(10);
+  again.release?.();
+  again.release?.();
+  expect([...held]).toEqual([]);
+});
+
+test("servers do not wait for one another", async () => {
+  const { held, locks } = machine();
+  const clock = createFakeClock();
+  const releases = await Promise.all(
+    ["/run/one", "/run/two"].map((path) => createTmuxMutex({ locks, clock }, path).take()),
+  );
+  expect([...held].sort()).toEqual(["/run/one.svc-lock", "/run/two.svc-lock"]);
+  for (const release of releases) release();
+});
+
+test("who holds it for too long is not waited for, and keeps it", async () => {
+  const { held, locks } = machine();
+  const clock = createFakeClock();
+  locks.tryTake("/run/tmux.svc-lock");
+  const late = asking(createTmuxMutex({ locks, clock }, "/run/tmux").take);
+  await clock.advance(1900);
+  expect(late.release).toBeNull();
+  await clock.advance(200);
+  late.release?.();
+  expect(late.release).not.toBeNull();
+  expect([...held]).toEqual(["/run/tmux.svc-lock"]);
+});
+
+test("where no lock can be had there is none", async () => {
+  const locks: Pick<Locks, "tryTake"> = {
+    tryTake() {
+      throw new Error("the folder is not ours");
+    },
+  };
+  const release = await createTmuxMutex({ locks, clock: createFakeClock() }, "/run/tmux").take();
+  expect(release).not.toThrow();
+});

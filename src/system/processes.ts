@@ -1,14 +1,8 @@
-import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
+import { isAlive, type ProcessFacts, readProcessTree, readStartToken } from "./process-table.ts";
 import type { Steps } from "./steps.ts";
 
-/** One process as the operating system shows it. */
-export interface ProcessFacts {
-  pid: number;
-  parentPid: number;
-  /** Short name the kernel keeps (`comm`), at most 15 characters on Linux. */
-  command: string;
-  argv: string[];
-}
+export type { ProcessFacts } from "./process-table.ts";
 
 export interface Output {
   /** Null when the process was ended by a signal. */
@@ -202,20 +196,9 @@ export function createProcesses(deps: { steps: Steps }): Processes {
       deps.steps.after(label);
       return { pid: child.pid, exited: child.exited.then(() => child.exitCode) };
     },
-    tree: async (pid) => (process.platform === "linux" ? linuxTree(pid) : psTree(pid, run)),
-    alive(pid) {
-      if (process.platform !== "linux") return canSignal(pid);
-      try {
-        const stat = linuxStat(pid);
-        return stat !== null && stat.state !== "Z" && stat.state !== "X";
-      } catch {
-        return canSignal(pid);
-      }
-    },
-    startToken(pid) {
-      if (process.platform === "linux") return linuxStat(pid)?.startTicks ?? null;
-      return canSignal(pid) ? String(pid) : null;
-    },
+    tree: (pid) => readProcessTree(pid, run),
+    alive: isAlive,
+    startToken: readStartToken,
     signal(pid, signal) {
       try {
         process.kill(pid, signal);
@@ -257,98 +240,4 @@ function gather(stream: ReadableStream<Uint8Array>): { whole: Promise<void>; tak
       return text + decoder.decode();
     },
   };
-}
-
-function canSignal(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as { code?: string }).code === "EPERM";
-  }
-}
-
-interface LinuxStat {
-  command: string;
-  state: string;
-  parentPid: number;
-  startTicks: string;
-}
-
-/** `/proc/<pid>/stat`: the name stands in parentheses and may itself contain any character. */
-function linuxStat(pid: number): LinuxStat | null {
-  const text = readProc(`/proc/${pid}/stat`);
-  const open = text?.indexOf("(") ?? -1;
-  const close = text?.lastIndexOf(")") ?? -1;
-  if (text === null || open < 0 || close < 0) return null;
-  const rest = text.slice(close + 2).split(" ");
-  return {
-    command: text.slice(open + 1, close),
-    state: rest[0] ?? "",
-    parentPid: Number(rest[1]),
-    startTicks: rest[19] ?? "",
-  };
-}
-
-function linuxTree(root: number): ProcessFacts[] {
-  const found: ProcessFacts[] = [];
-  const pending = [root];
-  for (let pid = pending.pop(); pid !== undefined; pid = pending.pop()) {
-    const stat = linuxStat(pid);
-    if (!stat || stat.state === "Z") continue;
-    const argv = (readProc(`/proc/${pid}/cmdline`) ?? "").split("\0");
-    argv.pop();
-    found.push({ pid, parentPid: stat.parentPid, command: stat.command, argv });
-    // Children are listed per thread of the parent; only a thread that forks has any.
-    for (const thread of listProc(`/proc/${pid}/task`)) {
-      const children = readProc(`/proc/${pid}/task/${thread}/children`) ?? "";
-      for (const child of children.split(" ")) if (child) pending.push(Number(child));
-    }
-  }
-  return found;
-}
-
-function readProc(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    return absent(error, null);
-  }
-}
-
-function listProc(path: string): string[] {
-  try {
-    return readdirSync(path);
-  } catch (error) {
-    return absent(error, []);
-  }
-}
-
-/** A process that has gone or is hidden is none; one that could not be looked at (no descriptor left) may live. */
-function absent<T>(error: unknown, nothing: T): T {
-  if (
-    ["ENOENT", "ESRCH", "ENOTDIR", "EACCES", "EPERM"].includes(String((error as { code?: unknown }).code))
-  ) {
-    return nothing;
-  }
-  throw error;
-}
-
-async function psTree(
-  root: number,
-  run: (command: readonly string[]) => Promise<Output>,
-): Promise<ProcessFacts[]> {
-  const { stdout } = await run(["ps", "-axo", "pid=,ppid=,comm=,args="]);
-  const all = stdout.split("\n").flatMap((line): ProcessFacts[] => {
-    const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line);
-    if (!match) return [];
-    const [, pid, parentPid, command = "", args = ""] = match;
-    return [{ pid: Number(pid), parentPid: Number(parentPid), command, argv: args.split(/\s+/) }];
-  });
-  const found = all.filter((one) => one.pid === root);
-  for (let index = 0; index < found.length; index++) {
-    const parent = found[index];
-    found.push(...all.filter((one) => one.parentPid === parent?.pid));
-  }
-  return found;
 }

@@ -1,0 +1,129 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** One process as the operating system shows it. */
+export interface ProcessFacts {
+  pid: number;
+  parentPid: number;
+  /** Short name the kernel keeps (`comm`), at most 15 characters on Linux. */
+  command: string;
+  argv: string[];
+}
+
+/** Runs a command to its end and gives what it wrote. */
+type RunCommand = (command: readonly string[]) => Promise<{ stdout: string }>;
+
+/**
+ * `pid` first, then its descendants in no particular order; empty when `pid` does not exist. Rejects when that cannot
+ * be known. `run` is for systems that tell of processes only through `ps`.
+ */
+export async function readProcessTree(pid: number, run: RunCommand): Promise<ProcessFacts[]> {
+  return process.platform === "linux" ? linuxTree(pid) : psTree(pid, run);
+}
+
+/** True while a process with this id exists and is not a zombie. Never throws. */
+export function isAlive(pid: number): boolean {
+  if (process.platform !== "linux") return canSignal(pid);
+  try {
+    const stat = linuxStat(pid);
+    return stat !== null && stat.state !== "Z" && stat.state !== "X";
+  } catch {
+    return canSignal(pid);
+  }
+}
+
+/** Changes when the id is reused by another process; null when there is none. Throws when it cannot be known. */
+export function readStartToken(pid: number): string | null {
+  if (process.platform === "linux") return linuxStat(pid)?.startTicks ?? null;
+  return canSignal(pid) ? String(pid) : null;
+}
+
+function canSignal(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code === "EPERM";
+  }
+}
+
+interface LinuxStat {
+  command: string;
+  state: string;
+  parentPid: number;
+  startTicks: string;
+}
+
+/** `/proc/<pid>/stat`: the name stands in parentheses and may itself contain any character. */
+function linuxStat(pid: number): LinuxStat | null {
+  const text = readProc(`/proc/${pid}/stat`);
+  const open = text?.indexOf("(") ?? -1;
+  const close = text?.lastIndexOf(")") ?? -1;
+  if (text === null || open < 0 || close < 0) return null;
+  const rest = text.slice(close + 2).split(" ");
+  return {
+    command: text.slice(open + 1, close),
+    state: rest[0] ?? "",
+    parentPid: Number(rest[1]),
+    startTicks: rest[19] ?? "",
+  };
+}
+
+function linuxTree(root: number): ProcessFacts[] {
+  const found: ProcessFacts[] = [];
+  const pending = [root];
+  for (let pid = pending.pop(); pid !== undefined; pid = pending.pop()) {
+    const stat = linuxStat(pid);
+    if (!stat || stat.state === "Z") continue;
+    const argv = (readProc(`/proc/${pid}/cmdline`) ?? "").split("\0");
+    argv.pop();
+    found.push({ pid, parentPid: stat.parentPid, command: stat.command, argv });
+    // Children are listed per thread of the parent; only a thread that forks has any.
+    for (const thread of listProc(`/proc/${pid}/task`)) {
+      const children = readProc(`/proc/${pid}/task/${thread}/children`) ?? "";
+      for (const child of children.split(" ")) if (child) pending.push(Number(child));
+    }
+  }
+  return found;
+}
+
+function readProc(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    return absent(error, null);
+  }
+}
+
+function listProc(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (error) {
+    return absent(error, []);
+  }
+}
+
+/** A process that has gone or is hidden is none; one that could not be looked at (no descriptor left) may live. */
+function absent<T>(error: unknown, nothing: T): T {
+  if (
+    ["ENOENT", "ESRCH", "ENOTDIR", "EACCES", "EPERM"].includes(String((error as { code?: unknown }).code))
+  ) {
+    return nothing;
+  }
+  throw error;
+}
+
+async function psTree(root: number, run: RunCommand): Promise<ProcessFacts[]> {
+  const { stdout } = await run(["ps", "-axo", "pid=,ppid=,comm=,args="]);
+  const all = stdout.split("\n").flatMap((line): ProcessFacts[] => {
+    const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line);
+    if (!match) return [];
+    const [, pid, parentPid, command = "", args = ""] = match;
+    return [{ pid: Number(pid), parentPid: Number(parentPid), command, argv: args.split(/\s+/) }];
+  });
+  const found = all.filter((one) => one.pid === root);
+  for (let index = 0; index < found.length; index++) {
+    const parent = found[index];
+    found.push(...all.filter((one) => one.parentPid === parent?.pid));
+  }
+  return found;
+}

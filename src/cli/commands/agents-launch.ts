@@ -1,6 +1,7 @@
 import { parse, resolve } from "node:path";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
-import { endDeadNamesakes, makeWay } from "../../services/fleet/end-dead-namesakes.ts";
+import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
+import { makeWay } from "../../services/fleet/make-way.ts";
 import {
   checkLaunch,
   type HeadlessWish,

@@ -166,3 +166,12 @@ export function openRecord(files: Files, record: RegistryRecord): FoundAgent {
     sessionRoot: record.runtime.session_root ?? dirname(manifestPath),
   };
 }
+
+/** The same, or null for a record that cannot be opened. Never throws. */
+export function openRecordOrNull(files: Files, record: RegistryRecord): FoundAgent | null {
+  try {
+    return openRecord(files, record);
+  } catch {
+    return null;
+  }
+}

@@ -76,7 +76,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
 
   /** Attaches and stays until the client ends. Returns whether it had been attached. */
   async function attachOnce(signal: AbortSignal): Promise<boolean> {
-    const release = await mutex.take();
+    const release = await mutex.take({ signal });
     if (signal.aborted) {
       release();
       return false;
@@ -115,10 +115,12 @@ export function createControlConnection(options: ControlOptions): ControlConnect
   }
 
   async function leaveAlone(one: ControlClient): Promise<void> {
+    const gone = new AbortController();
+    const ended = one.ended.then(() => gone.abort());
     // One that is not attached yet holds the mutex itself.
-    const release = one.attached() ? await mutex.take() : () => {};
-    one.leave();
-    await one.ended;
+    const release = one.attached() ? await mutex.take({ signal: gone.signal }) : () => {};
+    if (!gone.signal.aborted) one.leave();
+    await ended;
     release();
   }
 

@@ -3,16 +3,16 @@ import type { Locks } from "../../system/locks.ts";
 
 /**
  * Mutual exclusion of all who may crash one tmux server: versions 3.3a to 3.5a at least end with a segmentation fault
- * when a session begins or ends, another window becomes current or a client leaves in the moment in which a control
- * client introduces itself (tmux/tmux#4980). Each of these, and the attach, is done by whoever holds the mutex. What a
- * person does by hand is not covered.
+ * when a session begins or ends, another window becomes current, a pane's copy mode begins or ends or a client leaves in
+ * the moment in which a control client introduces itself (tmux/tmux#4980); from 3.4 also when a paste buffer comes or
+ * goes. Each of these, and the attach, is done by whoever holds the mutex. What a person does by hand is not covered.
  */
 export interface TmuxMutex {
   /**
    * Resolves with how to give it back (twice is safe). Never rejects, since a crash is only likely without it: goes on
-   * without where the file cannot be made, and when another holds it for more than two seconds.
+   * without where the file cannot be made, when it cannot be had within `waitMs` (default 2 s), and when `signal` aborts.
    */
-  take(): Promise<() => void>;
+  take(options?: { waitMs?: number; signal?: AbortSignal }): Promise<() => void>;
 }
 
 const LONGEST_WAIT_MS = 2000;
@@ -27,23 +27,23 @@ export function createTmuxMutex(
 ): TmuxMutex {
   const { locks, clock } = deps;
 
-  /** Null when it could not be had in time. */
-  async function lock(suffix: string, retryMs: number, deadlineMs: number) {
+  /** Null when it could not be had in time, or nobody wants it any more. */
+  async function lock(suffix: string, retryMs: number, deadlineMs: number, signal?: AbortSignal) {
     for (;;) {
       const taken = locks.tryTake(`${path}.${suffix}`);
-      if (taken || clock.monotonicMs() >= deadlineMs) return taken;
-      await sleep(clock, retryMs);
+      if (taken || signal?.aborted || clock.monotonicMs() >= deadlineMs) return taken;
+      await sleep(clock, retryMs, signal);
     }
   }
 
   return {
-    async take() {
-      const deadlineMs = clock.monotonicMs() + LONGEST_WAIT_MS;
+    async take({ waitMs = LONGEST_WAIT_MS, signal } = {}) {
+      const deadlineMs = clock.monotonicMs() + waitMs;
       try {
         // Whoever gives the mutex back and wants it again stands behind the one who waits.
-        const next = await lock("svc-next", BEHIND_RETRY_MS, deadlineMs);
+        const next = await lock("svc-next", BEHIND_RETRY_MS, deadlineMs, signal);
         try {
-          const mine = await lock("svc-lock", NEXT_RETRY_MS, deadlineMs);
+          const mine = await lock("svc-lock", NEXT_RETRY_MS, deadlineMs, signal);
           return () => mine?.release();
         } finally {
           next?.release();

@@ -67,6 +67,26 @@ test("who holds it for too long is not waited for, and keeps it", async () => {
   expect([...held]).toEqual(["/run/tmux.svc-lock"]);
 });
 
+test("who no longer wants it waits no longer, nor does who cannot wait long", async () => {
+  const { held, locks } = machine();
+  const clock = createFakeClock();
+  locks.tryTake("/run/tmux.svc-lock");
+  const mutex = createTmuxMutex({ locks, clock }, "/run/tmux");
+  const leaving = new AbortController();
+  const tired = asking(() => mutex.take({ signal: leaving.signal }));
+  await clock.advance(50);
+  expect(tired.release).toBeNull();
+  leaving.abort();
+  await settle();
+  expect(tired.release).not.toBeNull();
+  const hasty = asking(() => mutex.take({ waitMs: 100 }));
+  await clock.advance(90);
+  expect(hasty.release).toBeNull();
+  await clock.advance(20);
+  expect(hasty.release).not.toBeNull();
+  expect([[...held], clock.pending()]).toEqual([["/run/tmux.svc-lock"], 0]);
+});
+
 test("where no lock can be had there is none", async () => {
   const locks: Pick<Locks, "tryTake"> = {
     tryTake() {

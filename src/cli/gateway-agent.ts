@@ -61,13 +61,13 @@ function connect({ system, manifest, log, env }: GatewayAgentOptions) {
     log: (message) => log.line(message),
     ...(socket === undefined ? {} : { socket }),
   });
-  return { tmux, control };
+  return { tmux, mutex, control };
 }
 
 function terminal(options: GatewayAgentOptions): GatewayAgent {
   const { system, manifest, profile, log, events } = options;
   const { clock, ids, steps } = system;
-  const { tmux, control } = connect(options);
+  const { tmux, mutex, control } = connect(options);
   const tracker = createTracker({ ...options, control, tmux, processes: system.processes, clock });
   tracker.subscribe((state, { before, material }) => {
     if (!material) return;
@@ -79,7 +79,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
       tool: manifest.tool,
       profile,
       view: tracker,
-      door: createPaneDoor({ control, ids, steps, paneId: tracker.paneId }),
+      door: createPaneDoor({ control, mutex, ids, steps, paneId: tracker.paneId }),
       clock,
       log,
     }),

@@ -76,7 +76,7 @@ faultTest(
     const { paneId } = await t.newSession("a", [process.execPath, reader, log]);
     await until("the reader is up", async () => (await t.screen(paneId)).includes("READY"));
     const control = await t.control("a");
-    const door = createPaneDoor({ control, ids: t.ids, steps: t.steps, paneId: () => paneId });
+    const door = createPaneDoor({ ...t, control, paneId: () => paneId });
     let before = 0;
     let nth = 0;
     await fc.assert(

@@ -165,7 +165,7 @@ export function createLauncher(deps: {
           script,
         ];
         const show = ["display-message", "-p", "-t", paneId, PANE_FORMAT];
-        const answer = await tmux.run([...respawn, ";", ...show]);
+        const answer = await tmux.run([...respawn, ";", ...show], { exclusive: true });
         steps.after("launch.respawn");
         return answer;
       }),
@@ -192,7 +192,8 @@ export function sessionExists({ socket }: Pick<Tmux, "socket">, session: string)
 
 /** Ends what runs in the pane and starts the person's own shell there. */
 export async function respawnShell(tmux: Tmux, paneId: string): Promise<void> {
-  await tmux.run(["respawn-pane", "-k", "-t", paneId, "--", "/bin/sh", "-c", fallBack]);
+  const respawn = ["respawn-pane", "-k", "-t", paneId, "--", "/bin/sh", "-c", fallBack];
+  await tmux.run(respawn, { exclusive: true });
 }
 
 function markOption(session: string, mark: string): string[] {

@@ -4,6 +4,7 @@ import type { Steps } from "../../system/steps.ts";
 import { dropControl, stripControl } from "./control-characters.ts";
 import type { KeyToken } from "./keys.ts";
 import type { ControlConnection } from "./tmux-control.ts";
+import type { TmuxMutex } from "./tmux-mutex.ts";
 import { quoteArgument } from "./tmux-protocol.ts";
 
 /**
@@ -26,6 +27,7 @@ export interface PaneWriter {
 
 export interface PaneWriterDeps {
   control: ControlConnection;
+  mutex: TmuxMutex;
   ids: Ids;
   steps: Steps;
   /** Asked at each write; null when the agent has no pane. */
@@ -34,9 +36,21 @@ export interface PaneWriterDeps {
 
 /** Bytes of a prompt in one line to tmux; each becomes up to four characters. */
 const CHUNK_BYTES = 16_384;
+/** What was seen of the pane before must still hold when it is written to. */
+const TURN_WITHIN_MS = 200;
 
 export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
-  const { control, ids, steps } = deps;
+  const { control, mutex, ids, steps } = deps;
+
+  /** See `TmuxMutex`: copy mode ends, and a buffer comes and goes. */
+  async function inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const release = await mutex.take({ waitMs: TURN_WITHIN_MS });
+    try {
+      return await act();
+    } finally {
+      release();
+    }
+  }
 
   function pane(): string {
     const id = deps.paneId();
@@ -51,23 +65,33 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
     return result;
   }
 
-  async function leaveMode(): Promise<boolean> {
-    const target = pane();
+  async function inMode(target: string): Promise<boolean> {
     const format = `#{pane_id} ${CLOSED} #{?pane_in_mode,1,0}`;
     const [facts = ""] = await control.command(`display-message -p -t ${target} ${quoteArgument(format)}`);
     const [found, closed, mode] = facts.split(" ");
     // tmux answers for a pane that is no more, too: with nothing in it.
     if (found !== target) throw new ServiceError("unavailable", "the agent's pane is gone");
     if (closed !== "0") throw closedPane();
-    if (mode === "0") return false;
-    // Every mode of the pane, also those that lie on top of another.
-    await step("pane.mode", () => control.command(`copy-mode -q -t ${target}`));
-    return true;
+    return mode !== "0";
+  }
+
+  /** Every mode of the pane, also those that lie on top of another. */
+  const endMode = (target: string) => step("pane.mode", () => control.command(`copy-mode -q -t ${target}`));
+
+  async function leaveMode(): Promise<boolean> {
+    const target = pane();
+    const on = await inMode(target);
+    if (on) await inTurn(() => endMode(target));
+    return on;
   }
 
   async function paste(text: string): Promise<void> {
     const clean = stripControl(text);
     if (clean.trim() === "") throw new ServiceError("invalid_request", "the text is blank");
+    await inTurn(() => pasteBuffer(clean));
+  }
+
+  async function pasteBuffer(clean: string): Promise<void> {
     const buffer = `svc-${ids.hex(8)}`;
     try {
       steps.before("pane.buffer");
@@ -79,7 +103,8 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
       const pasted = step("pane.paste", () => release(buffer, UNFIT));
       const [taken] = await Promise.all([pasted, filled]);
       if (taken) return;
-      await leaveMode();
+      const target = pane();
+      if (await inMode(target)) await endMode(target);
       if (!(await step("pane.paste", () => release(buffer, CLOSED)))) throw closedPane();
     } catch (error) {
       control.command(`delete-buffer -b ${buffer}`).catch(() => {});

@@ -24,7 +24,7 @@ async function setup(options: { mode?: string; steps?: Steps } = {}) {
   await until("the reader is up", async () => (await t.screen(paneId)).includes("READY"));
   const control = await t.control("a");
   const steps = options.steps ?? t.steps;
-  const door = createPaneDoor({ control, ids: t.ids, steps, paneId: () => paneId });
+  const door = createPaneDoor({ ...t, control, steps, paneId: () => paneId });
   /** Everything received once `mark` has arrived at the end, without the mark. */
   const received = async (mark = "<end>") => {
     await t.run("send-keys", "-t", paneId, "-l", "--", mark);
@@ -156,7 +156,7 @@ test("a dead pane is refused, the server lives on, and no buffer stays", async (
     },
     after() {},
   };
-  const door = createPaneDoor({ control: s.control, ids: s.t.ids, steps: dying, paneId: () => s.paneId });
+  const door = createPaneDoor({ ...s.t, control: s.control, steps: dying, paneId: () => s.paneId });
   const dead = async () => (await s.t.run("display-message", "-p", "-t", s.paneId, "#{pane_dead}")) === "1";
   await expect(
     door.exclusive(async (pane) => {
@@ -187,7 +187,7 @@ test("tmux itself refuses the paste into a pane that died a moment ago", async (
       return s.control.command(line, options);
     },
   };
-  const door = createPaneDoor({ control, ids: s.t.ids, steps: s.t.steps, paneId: () => s.paneId });
+  const door = createPaneDoor({ ...s.t, control, paneId: () => s.paneId });
   await expect(paste(door, "into the void")).rejects.toMatchObject({ reason: "unavailable" });
   expect(await s.t.tmux.hasSession("a")).toBe(true);
   await until("the buffer is gone", async () => (await s.t.run("list-buffers")) === "");
@@ -198,15 +198,10 @@ test("a pane closed to input or gone is refused", async () => {
   await s.t.run("select-pane", "-d", "-t", s.paneId);
   await expect(paste(s.door, "x")).rejects.toMatchObject({ reason: "unavailable" });
   await s.t.run("select-pane", "-e", "-t", s.paneId);
-  const nowhere = createPaneDoor({ control: s.control, ids: s.t.ids, steps: s.t.steps, paneId: () => null });
+  const nowhere = createPaneDoor({ ...s.t, control: s.control, paneId: () => null });
   await expect(paste(nowhere, "x")).rejects.toMatchObject({ reason: "unavailable" });
   await expect(paste(s.door, " \n")).rejects.toMatchObject({ reason: "invalid_request" });
-  const missing = createPaneDoor({
-    control: s.control,
-    ids: s.t.ids,
-    steps: s.t.steps,
-    paneId: () => "%999",
-  });
+  const missing = createPaneDoor({ ...s.t, control: s.control, paneId: () => "%999" });
   await expect(paste(missing, "x")).rejects.toMatchObject({ reason: "unavailable" });
   expect(await s.received()).toBe("");
 });

@@ -40,6 +40,7 @@ import { createStatusBoard } from "../services/status/status-board.ts";
 import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
 import { sweepLaunchScripts } from "../services/terminal/tmux-launch.ts";
 import { endStrayClients } from "../services/terminal/tmux-strays.ts";
+import { afterThisTurn } from "../system/clock.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
 import { createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
@@ -77,7 +78,7 @@ export interface GatewayOptions {
 }
 
 export interface Gateway {
-  app: GatewayApp;
+  readonly app: GatewayApp;
   manifest: Manifest;
   /** Binds, settles what an earlier process left behind, and serves. Resolves when requests are answered. */
   start(): Promise<{ baseUrl: string; host: string; port: number }>;
@@ -218,23 +219,25 @@ export function createGateway(options: GatewayOptions): Gateway {
   /** The one execution slot is taken by something that is no request. */
   const besideQueue = () => reminders.executing() || notifier.busyWith() !== null;
   const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
-  const app = createGatewayApp({
-    ...(observation ? { observation } : {}),
-    services: { headless, board, queue, prompt, keys, mail, notifier, reminders, agent, stream, agui },
-    gate: {
-      allowsHost: hostRule(options.host),
-      allowedOrigins: options.allowedOrigins ?? [],
-      token: options.token,
-    },
-    faults: {
-      report(error) {
-        const id = ids.hex(8);
-        const { message, stack } = describeFault(error);
-        log.line("internal error", { error_id: id, message, stack });
-        return id;
+  const buildApp = () =>
+    createGatewayApp({
+      ...(observation ? { observation } : {}),
+      services: { headless, board, queue, prompt, keys, mail, notifier, reminders, agent, stream, agui },
+      gate: {
+        allowsHost: hostRule(options.host),
+        allowedOrigins: options.allowedOrigins ?? [],
+        token: options.token,
       },
-    },
-  });
+      faults: {
+        report(error) {
+          const id = ids.hex(8);
+          const { message, stack } = describeFault(error);
+          log.line("internal error", { error_id: id, message, stack });
+          return id;
+        },
+      },
+    });
+  let app: GatewayApp | null = null;
   const live = createLiveFiles({ files, clock, folder, onError: onError("state not written") });
   const { tmux, mutex } = openTmux(system, manifest.tmux.socket, options.env);
   const announcement = createAnnouncement({
@@ -265,7 +268,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   async function start() {
     await clearUpAfterDeath();
     driven.start();
-    // While tmux attaches: the first request of a process takes several milliseconds longer than the second.
+    // While tmux attaches, and after a turn of the event loop in which it is asked, while it shows the screen. The first
+    // request of a process takes several milliseconds longer than the second.
+    app ??= buildApp();
+    await new Promise<void>(afterThisTurn);
     await app.fetch(new Request(`http://127.0.0.1${gatewayEndpoints.health.path}`));
     await driven.firstLook(firstLookMs);
     board.refresh();
@@ -321,7 +327,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   return {
-    app,
+    get app() {
+      app ??= buildApp();
+      return app;
+    },
     manifest,
     async start() {
       const { promise, resolve } = Promise.withResolvers<boolean>();

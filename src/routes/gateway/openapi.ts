@@ -10,7 +10,7 @@ import {
 } from "../openapi/document.ts";
 import { gateRefusals } from "../openapi/refusals.ts";
 
-const declaration: ApiDeclaration = {
+const declaration = (): ApiDeclaration => ({
   title: "svc-gateway",
   description:
     "One gateway beside one coding agent: a durable queue of prompts, direct control, and what the agent's terminal shows. Unknown keys of a request are refused. Times are UTC.",
@@ -18,9 +18,9 @@ const declaration: ApiDeclaration = {
   endpoints: { ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints },
   schemas: namedSchemas([gatewaySchemas, terminalSchemas, wireSchemas]),
   refusals: gateRefusals(),
-};
+});
 
 /** The document of the gateway's routes. Built anew by each call; nothing in it depends on a running gateway. */
 export function gatewayOpenApi(): OpenApiDocument {
-  return buildOpenApi(declaration);
+  return buildOpenApi(declaration());
 }

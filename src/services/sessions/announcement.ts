@@ -53,10 +53,9 @@ export function createAnnouncement(deps: AnnouncementDeps): Announcement {
   }
 
   const say = async (variables: LiveVariables, locator: GatewayLocator | null) => {
-    await Promise.all([
-      tolerate("live variables not set", () => setVariables(variables)),
-      tolerate("registry locator not set", () => setLocator(locator)),
-    ]);
+    // One after the other: callers are answered while tmux works, and not while the record is synced.
+    await tolerate("live variables not set", () => setVariables(variables));
+    await tolerate("registry locator not set", () => setLocator(locator));
   };
 
   return {

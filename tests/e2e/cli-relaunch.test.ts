@@ -51,6 +51,14 @@ describe("an agent that runs", () => {
     expect(await record(at)).toMatchObject({ lifecycle_state: "active" });
   }, 120_000);
 
+  test("has a pane that ends with its shell again, where a stop was cut short before", async () => {
+    await using at = await launched();
+    const [pane = ""] = (await firstPane(at)).split(" ");
+    await at.tmux("set-option", "-p", "-t", pane, "remain-on-exit", "on");
+    expect((await at.type(`${one} relaunch --json`)).json()).toMatchObject({ in_place: true });
+    expect(await at.tmux("show-options", "-p", "-t", pane, "remain-on-exit")).toBe("");
+  }, 120_000);
+
   test("that cannot start again is told so by its screen, and stays an agent of ours", async () => {
     await using at = await launched();
     const path = join(at.sessionRoot, "manifest.json");

@@ -23,9 +23,11 @@ export async function endSession(
   graceMs: number,
 ): Promise<EndedSession> {
   const { tmux } = deps;
+  // The id that a dead pane tells may be another process's by now.
+  const alive = pane?.dead === false ? pane : null;
   // Else the session would go with its last process, at a moment that is not ours to choose (see `TmuxMutex`).
-  if (pane) await tmux.keepPane(label, pane.paneId);
-  const tree = pane ? await endTree(deps, pane.panePid, graceMs) : { ended: 0, surviving: [] };
+  if (alive) await tmux.keepPane(label, alive.paneId, true);
+  const tree = alive ? await endTree(deps, alive.panePid, graceMs) : { ended: 0, surviving: [] };
   const killed = await tmux.killSession(label, session);
   return { ...tree, sessionEnded: killed || pane !== null };
 }

@@ -133,6 +133,10 @@ async function relaunchInPlace(
     // Some outlive their terminal; and a program that is told so first saves its work.
     const [, ...below] = await knownTree(deps.processes, pane.panePid);
     await endProcesses(deps, below, graceMs);
+    // A stop that was cut short left it so. What a person set in a session of theirs is theirs.
+    if (manifest.agent_launch_authority.session_origin !== "joined_tmux") {
+      await deps.tmux.keepPane("relaunch.pane", pane.paneId, false);
+    }
     const started = await launcher.respawn(pane.paneId, plan.program);
     const program = plan.headless ? null : await awaitOccupied(deps, plan.tool, started);
     const changed = await manifests.update(manifestPath, (now) => ({

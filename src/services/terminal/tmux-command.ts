@@ -52,10 +52,10 @@ export interface Tmux {
   /** Ends one window by its id (`@3`); false when there was none. */
   killWindow(label: string, windowId: string): Promise<boolean>;
   /**
-   * The pane's window stays when its last process ends, and so does the session until `killSession`; false when there
-   * was no such pane.
+   * `keep`: the pane stays when its last process ends, and so does the session until `killSession`; else what its window
+   * says holds again. False when there was no such pane.
    */
-  keepPane(label: string, paneId: string): Promise<boolean>;
+  keepPane(label: string, paneId: string, keep: boolean): Promise<boolean>;
   /** One tmux command, its standard output. */
   run(args: readonly string[], options?: RunOptions): Promise<string>;
 }
@@ -189,8 +189,10 @@ export function createTmux(deps: {
       step(label, () => did(["kill-session", "-t", exactSession(session)], { exclusive: true })),
     killWindow: (label, windowId) =>
       step(label, () => did(["kill-window", "-t", windowId], { exclusive: true })),
-    keepPane: (label, paneId) =>
-      step(label, () => did(["set-option", "-w", "-t", paneId, "remain-on-exit", "on"])),
+    keepPane: (label, paneId, keep) =>
+      step(label, () =>
+        did(["set-option", keep ? "-p" : "-pu", "-t", paneId, "remain-on-exit", ...(keep ? ["on"] : [])]),
+      ),
   };
 }
 

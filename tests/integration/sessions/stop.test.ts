@@ -6,6 +6,7 @@ import { stopAgent } from "../../../src/services/fleet/stop-agent.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { createSessionLab, type SessionLab, standInGateway } from "../../support/session-lab.ts";
+import { until } from "../../support/until.ts";
 
 const notRunning = { outcome: "not_running" } as const;
 
@@ -118,6 +119,24 @@ describe("stopping an agent", () => {
     const stop = await stopAgent(lab.deps, session);
     expect(stop).toMatchObject({ survivingPids: [], sessionEnded: true, recordStopped: true });
     expect(await lab.sessions()).toEqual([]);
+  });
+
+  test("leaves alone who has the id of a pane's former process, where an earlier stop was cut short", async () => {
+    await using lab = await createSessionLab();
+    const session = await launchAgent(lab.deps, lab.request());
+    const name = session.manifest.tmux_session_name;
+    const [pane] = await lab.deps.tmux.panes(name);
+    await lab.deps.tmux.keepPane("test", pane?.paneId ?? "", true);
+    for (const pid of (await treeOf(lab, name)).reverse()) lab.deps.processes.signal(pid, "SIGKILL");
+    await until("the pane is dead", async () => (await lab.deps.tmux.panes(name))[0]?.dead);
+    const stranger = lab.deps.processes.pipe(["sleep", "60"]);
+    const processes = { ...lab.deps.processes, tree: () => lab.deps.processes.tree(stranger.pid) };
+    expect(await stopAgent({ ...lab.deps, processes }, session)).toMatchObject({
+      endedProcesses: 0,
+      sessionEnded: true,
+    });
+    expect(lab.deps.processes.alive(stranger.pid)).toBe(true);
+    stranger.kill();
   });
 
   test("a stopped agent may be launched again under its name", async () => {

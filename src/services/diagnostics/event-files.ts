@@ -1,7 +1,7 @@
 import { basename, dirname, join } from "node:path";
 import type { GatewayEvent } from "../../protocol/events.ts";
 import type { Files } from "../../system/files.ts";
-import { eventsAfter, findTornTail, firstSeqIn, lastSeqIn } from "./event-lines.ts";
+import { eventsAfter, eventsWith, findTornTail, firstSeqIn, lastSeqIn } from "./event-lines.ts";
 
 /** Where events are kept: `events.jsonl`, and beside it the files it has been, `events.<first seq>.jsonl`. */
 export interface EventFiles {
@@ -16,6 +16,8 @@ export interface EventFiles {
   append(lines: string, seq: number): void;
   /** Events after a position, oldest first, across files. */
   after(seq: number): Generator<GatewayEvent>;
+  /** Events whose lines contain a text, newest first, across files; what does not contain it costs little. */
+  containing(text: string): Generator<GatewayEvent>;
 }
 
 export interface EventFileLimits {
@@ -106,6 +108,10 @@ export function openEventFiles(options: { files: Files; path: string; limits: Ev
         yield* eventsAfter(files, closedPath(begin), seq);
       }
       yield* eventsAfter(files, path, seq);
+    },
+    *containing(text) {
+      yield* eventsWith(files, path, text);
+      for (const begin of closed().reverse()) yield* eventsWith(files, closedPath(begin), text);
     },
   };
 }

@@ -18,7 +18,7 @@ interface Told {
 export interface Recall {
   /** The database does not know them: rows that end them. */
   lost: RecalledRequest[];
-  /** It has them as accepted although they were begun: their ends, so that nothing is done twice. */
+  /** It has them as they were before they began or ended: their ends, so that nothing is done twice. */
   begun: Transition[];
 }
 
@@ -54,8 +54,8 @@ export function planRecall(
         ? { state: told.state, ...end }
         : { state: "failed" as const, errorDetail: lostDetail, ...unknown };
       recall.lost.push({ requestId, kind, acceptedAtUtc, epoch: at.epoch, ...last });
-    } else if (stored === "accepted" && told.state !== "accepted") {
-      const change = { requestId: told.requestId, from: "accepted" as const };
+    } else if (progress[stored] < progress[told.state]) {
+      const change = { requestId: told.requestId, from: stored };
       recall.begun.push(
         ended
           ? { ...change, to: told.state, ...end }
@@ -65,6 +65,11 @@ export function planRecall(
   }
   return recall;
 }
+
+const progress: Readonly<Record<RequestState, number>> = {
+  ...{ accepted: 0, running: 1 },
+  ...{ completed: 2, failed: 2, coalesced: 2 },
+};
 
 const stateAfter: Readonly<Record<string, RequestState>> = {
   accepted: "accepted",
@@ -108,7 +113,7 @@ const mostTold = 100;
 
 /**
  * Before a queue begins: puts back what the database lost since it was written, as far as the history knows it, and
- * says so. Without a loss it costs a look at the newest events.
+ * says so. Without a loss it costs a look at the newest events, and one past all those that speak of no request.
  */
 export function recallLost(deps: {
   events: StoredEventLog;
@@ -118,16 +123,11 @@ export function recallLost(deps: {
 }): void {
   const { events, store } = deps;
   const at = { epoch: store.instance()?.epoch ?? 0, nowUtc: timestampNow(deps.clock) };
-  const compare = (afterSeq: number) =>
-    planRecall(
-      events.readEvents({ afterSeq, limit: Number.MAX_SAFE_INTEGER }).events,
-      (id) => store.get(id)?.state ?? null,
-      at,
-    );
-  const { lastSeq } = events.readEvents({ afterSeq: 0, limit: 0 });
-  const newest = compare(Math.max(0, lastSeq - glance));
+  const compare = (history: Iterable<GatewayEvent>) =>
+    planRecall(history, (id) => store.get(id)?.state ?? null, at);
+  const newest = compare(newestOfRequests(events));
   if (newest.lost.length + newest.begun.length === 0) return;
-  const { lost, begun } = compare(0);
+  const { lost, begun } = compare(events.readEvents({ afterSeq: 0, limit: Number.MAX_SAFE_INTEGER }).events);
   store.recall("sql:requests-recalled", lost, begun);
   const ids = [...lost, ...begun].map((one) => one.requestId);
   events.append("requests_recalled", { count: ids.length, request_ids: ids.slice(-mostTold) });
@@ -136,4 +136,19 @@ export function recallLost(deps: {
     begun: begun.length,
     error: "a part of queue.sqlite was lost",
   });
+}
+
+/**
+ * The newest events, oldest first; when none of them tells the state of a request, before them the last that does,
+ * however far back: a file loses the newest of what it held, so one that knows this has lost nothing.
+ */
+function newestOfRequests(events: StoredEventLog): GatewayEvent[] {
+  const { lastSeq } = events.readEvents({ afterSeq: 0, limit: 0 });
+  const afterSeq = Math.max(0, lastSeq - glance);
+  const newest = events.readEvents({ afterSeq, limit: Number.MAX_SAFE_INTEGER }).events;
+  if (readHistory(newest).length > 0) return newest;
+  for (const event of events.storedWith('"request_kind"')) {
+    if (readHistory([event]).length > 0) return [event, ...newest];
+  }
+  return newest;
 }

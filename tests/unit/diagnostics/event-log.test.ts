@@ -86,6 +86,25 @@ describe("events.jsonl", () => {
     expect(seqs(log, 3, 0)).toEqual([]);
   });
 
+  test("the events that contain a text are found newest first, across files, chunks and lines longer than one", () => {
+    using scratch = createScratch();
+    const log = openLog(scratch, { maxBytes: 3_000_000, count: 3 });
+    for (let nth = 1; nth <= 400; nth++) {
+      const length = nth === 300 ? 2_500_000 : 20_000;
+      log.append("happened", {
+        text: "é".repeat(length / 2),
+        ...(nth % 100 === 0 ? { request_id: "r" } : {}),
+      });
+      log.flush();
+    }
+    expect(scratch.files.list(scratch.folder)).toHaveLength(3);
+    const { firstSeq } = log.readEvents({ afterSeq: 0, limit: 0 });
+    const wanted = (text: string) => [...log.storedWith(text)].map((event) => event.seq);
+    expect(wanted("request_id")).toEqual([400, 300, 200, 100].filter((seq) => seq >= firstSeq));
+    expect(wanted("at_utc")).toEqual(range(firstSeq, 400).reverse());
+    expect(wanted("nowhere")).toEqual([]);
+  });
+
   test("positions go on after a crash between closing a file and opening the next", () => {
     using scratch = createScratch();
     write(openLog(scratch), 20);

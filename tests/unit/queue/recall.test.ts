@@ -1,7 +1,12 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { openRequestStore } from "../../../src/db/gateway/request-store.ts";
 import type { GatewayEvent } from "../../../src/protocol/events.ts";
 import type { RequestState } from "../../../src/protocol/gateway.ts";
-import { planRecall } from "../../../src/services/queue/recall.ts";
+import { createEventLog } from "../../../src/services/diagnostics/event-log.ts";
+import { planRecall, recallLost } from "../../../src/services/queue/recall.ts";
+import { quietSteps } from "../../../src/system/steps.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { createScratch } from "../../support/scratch.ts";
 
 const at = { epoch: 3, nowUtc: "2026-01-01T01:00:00.000+00:00" };
 const kinds = { request_kind: "submit_prompt" };
@@ -85,6 +90,18 @@ test.each<{ id: string; events: GatewayEvent[]; want: object }>([
   expect(begun).toEqual([expect.objectContaining({ requestId: "a", ...want })]);
 });
 
+test("a request that runs anew after it was completed is completed", () => {
+  const events = history(accepted("a"), executing("a"), completed("a"));
+  expect(plan(events, { a: "running" }).begun).toEqual([
+    expect.objectContaining({
+      requestId: "a",
+      from: "running",
+      to: "completed",
+      result: { outcome: "done" },
+    }),
+  ]);
+});
+
 test("events that are of no request, or not of our making, tell nothing", () => {
   const events = history(
     { kind: "instance_changed" },
@@ -94,4 +111,58 @@ test("events that are of no request, or not of our making, tell nothing", () => 
     { kind: "request_waiting", request_id: "x" },
   );
   expect(plan(events)).toEqual({ lost: [], begun: [] });
+});
+
+describe("at the start of a queue", () => {
+  /** `had`: what the file holds; `told`: how many events of no request follow the last of one. */
+  async function startAfter(
+    told: Record<string, unknown>[],
+    { others, had = [] }: { others: number; had?: string[] },
+  ) {
+    const clock = createFakeClock();
+    using scratch = createScratch();
+    const path = scratch.path("events.jsonl");
+    const events = createEventLog({ files: scratch.files, clock, path, onError: () => {} });
+    for (const { kind, ...fields } of told) events.append(String(kind), fields);
+    for (let nth = 0; nth < others; nth++) events.append("control_input", { sequence: "y" });
+    events.flush();
+    const store = openRequestStore({ path: ":memory:", clock, steps: quietSteps });
+    const row = { kind: "submit_prompt", lane: "turn_boundary", payload: {} } as const;
+    for (const requestId of had)
+      await store.insertAccepted({ ...row, requestId, acceptedAtUtc: "t", epoch: 1 });
+    recallLost({ events, store, clock, log: { line: () => {} } });
+    events.flush();
+    const states = Object.fromEntries(
+      store.list({ limit: 10 }).map((one) => [one.requestId, one.state] as const),
+    );
+    const recalled = [...events.storedWith("requests_recalled")].map(
+      ({ request_ids }: Record<string, unknown>) => request_ids,
+    );
+    store.close();
+    return { states, recalled };
+  }
+
+  test.each([0, 199, 200, 5000])("a lost queue is noticed behind %i events of no request", async (others) => {
+    const told = [accepted("a"), executing("a"), completed("a"), accepted("b")];
+    expect(await startAfter(told, { others })).toEqual({
+      states: { a: "completed", b: "failed" },
+      recalled: [["a", "b"]],
+    });
+  });
+
+  test("an older copy of the file is noticed behind many events of no request", async () => {
+    const told = [accepted("a"), accepted("b"), executing("a"), completed("a")];
+    expect(await startAfter(told, { others: 5000, had: ["a"] })).toEqual({
+      states: { a: "completed", b: "failed" },
+      recalled: [["b", "a"]],
+    });
+  });
+
+  test("a queue that is whole, and one that never had a request, are left alone", async () => {
+    expect(await startAfter([accepted("a")], { others: 5000, had: ["a"] })).toEqual({
+      states: { a: "accepted" },
+      recalled: [],
+    });
+    expect(await startAfter([], { others: 300 })).toEqual({ states: {}, recalled: [] });
+  });
 });

@@ -20,19 +20,38 @@ export function socketOfPane(env: CliIo["env"]): string | undefined {
 
 /** The tmux server that `tmuxCommand` reaches by `socket`, with the mutex of all who use that server. */
 export function openTmux(
-  { locks, clock, processes, steps }: Pick<System, "locks" | "clock" | "processes" | "steps">,
+  {
+    locks,
+    clock,
+    files,
+    processes,
+    steps,
+  }: Pick<System, "locks" | "clock" | "files" | "processes" | "steps">,
   socket: string | undefined,
   env: CliIo["env"],
 ): { tmux: Tmux; mutex: TmuxMutex } {
-  const named = join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${process.getuid?.() ?? 0}`, socket || "default");
-  const mutex = createTmuxMutex({ locks, clock }, socket?.startsWith("/") ? socket : named);
+  const path = serverSocket(socket, env, files, process.getuid?.() ?? 0);
+  const mutex = createTmuxMutex({ locks, clock }, path);
   return { mutex, tmux: createTmux({ processes, steps, mutex, socket }) };
+}
+
+/**
+ * The one path of the socket that `tmuxCommand` means by `socket`, whichever name or link leads there. tmux itself looks
+ * in /tmp where there is no TMUX_TMPDIR.
+ */
+export function serverSocket(
+  socket: string | undefined,
+  env: CliIo["env"],
+  files: Pick<Files, "realPath">,
+  uid: number,
+): string {
+  if (socket?.startsWith("/")) return files.realPath(socket) ?? socket;
+  const place = (folder: string | undefined) => (folder ? files.realPath(folder) : null);
+  const folder = place(env["TMUX_TMPDIR"]) ?? place("/tmp") ?? "/tmp";
+  return join(folder, `tmux-${uid}`, socket || "default");
 }
 
 /** The socket that a bare `tmux` of this shell reaches, as a server there names it. */
 export function bareTmuxSocket(env: CliIo["env"], files: Pick<Files, "realPath">, uid: number): string {
-  const place = (folder: string | undefined) => (folder ? files.realPath(folder) : null);
-  return (
-    socketOfPane(env) ?? join(place(env["TMUX_TMPDIR"]) ?? place("/tmp") ?? "/tmp", `tmux-${uid}`, "default")
-  );
+  return socketOfPane(env) ?? serverSocket(undefined, env, files, uid);
 }

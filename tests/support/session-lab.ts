@@ -37,7 +37,7 @@ export async function createSessionLab(): Promise<SessionLab> {
   const { clock, files, ids, steps, processes, folder } = tmux;
   const locks = createLocks({ clock });
   const tmuxFor = (socket: string | undefined) =>
-    openTmux({ clock, locks, processes, steps }, socket, {}).tmux;
+    openTmux({ clock, files, locks, processes, steps }, socket, {}).tmux;
   const sessionAlive = createSessionAlive(tmuxFor);
   const reportPath = join(folder, "report");
   const person = {

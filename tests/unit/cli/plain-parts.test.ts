@@ -5,7 +5,7 @@ import { toWholeNumber } from "../../../src/cli/number-flag.ts";
 import { readPrompt } from "../../../src/cli/prompt-text.ts";
 import { suggest } from "../../../src/cli/suggest.ts";
 import { tmuxAdvice } from "../../../src/cli/tmux-advice.ts";
-import { bareTmuxSocket, chooseTmuxSocket } from "../../../src/cli/tmux-socket.ts";
+import { bareTmuxSocket, chooseTmuxSocket, serverSocket } from "../../../src/cli/tmux-socket.ts";
 import { isFarEnough, stillWaitsFor } from "../../../src/cli/wait-for-request.ts";
 import type { Evidence, RequestRecord } from "../../../src/protocol/gateway.ts";
 import { tmuxAttachLine } from "../../../src/services/terminal/tmux-lines.ts";
@@ -113,6 +113,17 @@ describe("the tmux server that is meant", () => {
   ])("a bare tmux reaches $id", ({ env, want }) => {
     const realPath = (path: string) => ({ "/link": "/real", "/tmp": "/tmp" })[path] ?? null;
     expect(bareTmuxSocket(env, { realPath }, 7)).toBe(want);
+  });
+
+  test.each([
+    { id: "a name", socket: "lab", env: { TMUX_TMPDIR: "/link" }, want: "/real/tmux-7/lab" },
+    { id: "a name, where TMUX_TMPDIR is not there", socket: "lab", env: { TMUX_TMPDIR: "/none" } },
+    { id: "nothing, also inside tmux", socket: undefined, env: { TMUX: "/x/lab,1,0" } },
+    { id: "a path", socket: "/run/lab", env: { TMUX_TMPDIR: "/link" }, want: "/run/lab" },
+    { id: "a link to one", socket: "/link", env: {}, want: "/real" },
+  ])("a server has one path, by $id", ({ socket, env, want }) => {
+    const realPath = (path: string) => ({ "/link": "/real", "/tmp": "/tmp" })[path] ?? null;
+    expect(serverSocket(socket, env, { realPath }, 7)).toBe(want ?? `/tmp/tmux-7/${socket ?? "default"}`);
   });
 });
 

@@ -41,10 +41,14 @@ export function createLocks(deps: { clock: Clock }): Locks {
     tryTake(path) {
       createPrivately(path);
       const database = new Database(path, { readwrite: true });
-      database.run("PRAGMA busy_timeout = 0");
-      if (tryBegin(database)) return { release: () => database.close() };
-      database.close();
-      return null;
+      let taken = false;
+      try {
+        database.run("PRAGMA busy_timeout = 0");
+        taken = tryBegin(database);
+      } finally {
+        if (!taken) database.close();
+      }
+      return taken ? { release: () => database.close() } : null;
     },
   };
 }

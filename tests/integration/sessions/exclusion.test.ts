@@ -1,5 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createManifestStore } from "../../../src/services/sessions/manifest.ts";
@@ -54,6 +62,16 @@ describe("a lock between processes", () => {
     ];
     await Promise.all([1, 2, 3, 4].map(() => processes.run(command, { timeoutMs: 60_000 })));
     expect(readFileSync(file, "utf8")).toBe("100");
+  });
+
+  test("keeps nothing open of a file that cannot carry one", () => {
+    using at = folder();
+    const path = join(at.path, "x.lock");
+    writeFileSync(path, "nothing that we wrote ".repeat(100));
+    const open = () => readdirSync("/dev/fd").length;
+    const before = open();
+    for (let times = 0; times < 20; times++) expect(() => locks.tryTake(path)).toThrow();
+    expect(open()).toBe(before);
   });
 
   test("lets the next one in after work that throws", async () => {

@@ -35,38 +35,52 @@ async function judgeRecords(world: World, fix: boolean): Promise<Check> {
   return ok("registry", cleaned ? `cleaned up: ${cleaned.length}` : `${records.length} agents recorded`);
 }
 
-/** Agents that a launch which was cut short left without a record. With `fix` those that are whole get theirs. */
-export async function checkOrphans(world: World, fix: boolean): Promise<Check> {
+type OrphanWorld = Pick<World, "files" | "processes" | "tmux" | "roots" | "registry" | "clock">;
+
+/**
+ * Agents that a launch which was cut short left without a record. With `fix` those that are whole get theirs, and of
+ * each that could not it is told why.
+ */
+export async function checkOrphans(world: OrphanWorld, fix: boolean): Promise<Check> {
   try {
     const deps = { ...world, runtimeRoot: world.roots.runtimeRoot };
     const orphans = await findOrphans(deps, world.registry.list().records);
-    const left: Orphan[] = [];
     const adopted: string[] = [];
+    const left: { session: string; remedy: string }[] = [];
+    const refusals: string[] = [];
     for (const orphan of orphans) {
-      const { manifest } = orphan;
-      if (fix && manifest) adopted.push((await adoptOrphan(world, { ...orphan, manifest })).agent_name);
-      else left.push(orphan);
+      const { tmuxSession: session, manifest } = orphan;
+      try {
+        if (fix && manifest) adopted.push((await adoptOrphan(world, { ...orphan, manifest })).agent_name);
+        else left.push({ session, remedy: remedyOf(world)(orphan) });
+      } catch (error) {
+        refusals.push(`${session}: ${messageOf(error)}`);
+        left.push({
+          session,
+          remedy: `${endRemedy(world, session)}, or what is in its way and then: ${again}`,
+        });
+      }
     }
-    if (left.length > 0) {
-      const detail = left.map(({ tmuxSession }) => tmuxSession).join(", ");
-      return warning(
-        "orphans",
-        `no record names the agent of: ${detail}`,
-        left.map(remedyOf(world)).join("; "),
-      );
-    }
-    return ok("orphans", adopted.length > 0 ? `found again: ${adopted.join(", ")}` : "none");
+    const found = adopted.length > 0 ? [`found again: ${adopted.join(", ")}`] : [];
+    if (left.length === 0) return ok("orphans", found[0] ?? "none");
+    const unnamed = `no record names the agent of: ${left.map(({ session }) => session).join(", ")}`;
+    const remedies = left.map(({ remedy }) => remedy).join("; ");
+    return warning("orphans", [...found, unnamed, ...refusals].join("; "), remedies);
   } catch (error) {
     return warning("orphans", messageOf(error), null);
   }
 }
 
+const again = "svc-mgr doctor --fix";
+
 /** What to do about an agent without a record: its session is whole, or can only be ended. */
-export function remedyOf({ tmux }: Pick<World, "tmux">): (orphan: Orphan) => string {
+export function remedyOf(world: Pick<World, "tmux">): (orphan: Orphan) => string {
   return ({ tmuxSession: session, manifest }) =>
-    manifest
-      ? `find "${manifest.agent_name}" again with: svc-mgr doctor --fix`
-      : `end ${session} with: ${tmuxEndLine({ session_name: session, socket: tmux.socket })}`;
+    manifest ? `find "${manifest.agent_name}" again with: ${again}` : endRemedy(world, session);
+}
+
+function endRemedy({ tmux }: Pick<World, "tmux">, session: string): string {
+  return `end ${session} with: ${tmuxEndLine({ session_name: session, socket: tmux.socket })}`;
 }
 
 /** Agents whose gateways are to listen on the same port: only one of them can. */

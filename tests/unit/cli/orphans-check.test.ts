@@ -1,0 +1,68 @@
+import { expect, test } from "bun:test";
+import { dirname, join } from "node:path";
+import { checkOrphans } from "../../../src/cli/checks/agents.ts";
+import { planRoots } from "../../../src/services/sessions/roots.ts";
+import { createRegistryFixture } from "../../support/session-deps.ts";
+import { sampleManifest, sampleRecord } from "../../support/session-samples.ts";
+
+/** A machine on which launches were cut short behind the manifests of these agents, by session. */
+function withOrphans(orphans: Readonly<Record<string, { agentName: string; agentId: string } | null>>) {
+  const fixture = createRegistryFixture();
+  const { system, folder, living } = fixture;
+  const roots = { ...planRoots({ flags: {}, env: {}, home: folder, overlay: null }), runtimeRoot: folder };
+  const marks = Object.entries(orphans).map(([name, agent]) => {
+    const path = join(folder, name, "manifest.json");
+    const tmux = { sessionName: name, windowName: "agent", windowId: "@0", paneId: "%0", socket: null };
+    if (agent) {
+      system.files.ensureDirectory("x", dirname(path));
+      const manifest = sampleManifest({ ...agent, generationId: `of-${name}`, tmux });
+      system.files.write("x", path, JSON.stringify(manifest));
+    }
+    living.add(name);
+    return { name, mark: `1 not-its-start ${path}` };
+  });
+  const tmux = { socket: "svc", sessionMarks: async () => marks };
+  return {
+    ...fixture,
+    check: (fix: boolean) =>
+      checkOrphans({ ...system, roots, registry: fixture.registry, tmux } as never, fix),
+    names: () => fixture.registry.list().records.map((record) => record.agent_name),
+  };
+}
+
+const agent = (name: string) => ({ agentName: name, agentId: `id-${name}` });
+
+test("an orphan whose place is taken keeps none behind it from being found again", async () => {
+  using at = withOrphans({
+    "SVC-anna-1": agent("anna"),
+    "SVC-worker-2": agent("worker"),
+    "SVC-Anna-3": agent("Anna"),
+    "SVC-zoe-4": agent("zoe"),
+    "SVC-bare-5": null,
+  });
+  at.living.add("SVC-worker-1");
+  await at.registry.publish(sampleRecord());
+  const check = await at.check(true);
+  expect(at.names().sort()).toEqual(["Anna", "worker", "zoe"]);
+  expect(check.verdict).toBe("warning");
+  const { detail, remedy } = check;
+  expect(detail).toContain("found again: Anna, zoe");
+  expect(detail).toContain("no record names the agent of: SVC-anna-1, SVC-bare-5, SVC-worker-2");
+  expect(detail).toMatch(/SVC-anna-1: the name "anna" differs from that of agent "Anna"/);
+  expect(detail).toMatch(/SVC-worker-2: agent "worker" already runs in tmux session SVC-worker-1/);
+  expect(remedy).toMatch(/end SVC-anna-1 with: .*kill-session -t '=SVC-anna-1', or .* doctor --fix/);
+  expect(remedy).toMatch(/end SVC-worker-2 with: .*kill-session -t '=SVC-worker-2', or .* doctor --fix/);
+  expect(remedy).toMatch(/end SVC-bare-5 with: .*kill-session -t '=SVC-bare-5'/);
+});
+
+test("orphans are told without being touched, and are gone once they are found again", async () => {
+  using at = withOrphans({ "SVC-zoe-4": agent("zoe") });
+  expect(await at.check(false)).toMatchObject({
+    verdict: "warning",
+    detail: "no record names the agent of: SVC-zoe-4",
+    remedy: 'find "zoe" again with: svc-mgr doctor --fix',
+  });
+  expect(at.names()).toEqual([]);
+  expect(await at.check(true)).toMatchObject({ verdict: "ok", detail: "found again: zoe" });
+  expect(await at.check(true)).toMatchObject({ verdict: "ok", detail: "none" });
+});

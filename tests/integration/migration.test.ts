@@ -37,7 +37,9 @@ test("a migration that fails in its middle changes nothing, and the next opening
   expect(() => queue.open(failing)).toThrow("nowhere");
   expect(queue.dump()).toBe(queue.before);
   queue.open(gatewayMigrations);
-  expect(requestsIn(queue.dump())).toEqual(requestsIn(queue.before));
+  // A row may have grown at its end, and is otherwise what it was.
+  const rows = requestsIn(queue.before)?.map((row) => expect.stringContaining(row.replace(/\);$/, "")));
+  expect<unknown>(requestsIn(queue.dump())).toEqual(rows);
   expect(queue.dump()).toContain("gateway_mail_notifier");
 });
 

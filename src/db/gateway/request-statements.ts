@@ -1,7 +1,8 @@
 import type { Database } from "bun:sqlite";
-import { and, asc, eq, gte, is, Param, Placeholder, type Query, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gte, is, lt, Param, Placeholder, type Query, type SQL, sql } from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { AnySQLiteColumn } from "drizzle-orm/sqlite-core";
+import type { RequestState } from "../../protocol/gateway.ts";
 import * as schema from "./schema.ts";
 
 const { requests } = schema;
@@ -37,6 +38,7 @@ export function requestStatements({ db, client }: Queue) {
           acceptedAtUtc: sql.placeholder("acceptedAtUtc"),
           epoch: sql.placeholder("epoch"),
           evidenceJson: "[]",
+          turnId: sql.placeholder("turnId"),
         }),
       ),
     ),
@@ -76,23 +78,24 @@ export function requestStatements({ db, client }: Queue) {
         .where(eq(requests.requestId, sql.placeholder("id")))
         .prepare(),
     ),
-    withTurn: once(() =>
+    /** The states of the requests that ask for a turn. */
+    ofTurn: once(() =>
       db
-        .select({ seq: requests.seq })
+        .select({ state: requests.state })
         .from(requests)
-        .where(sql`json_extract(${requests.payloadJson}, '$.turn_id') = ${sql.placeholder("turnId")}`)
-        .limit(1)
+        .where(eq(requests.turnId, sql.placeholder("turnId")))
         .prepare(),
     ),
-    acceptedFrom: once(() =>
-      db
+    acceptedFrom: once(() => {
+      const [from, limit] = [gte(requests.seq, sql.placeholder("seq")), sql.placeholder("limit")];
+      return db
         .select()
         .from(requests)
-        .where(and(sql`state = 'accepted'`, gte(requests.seq, sql.placeholder("seq"))))
+        .where(amongAccepted(sql`${from} ORDER BY seq LIMIT ${limit}`))
         .orderBy(asc(requests.seq))
-        .limit(sql.placeholder("limit"))
-        .prepare(),
-    ),
+        .limit(limit)
+        .prepare();
+    }),
     /** The oldest accepted request of each lane that has one, oldest first. */
     heads: once(() =>
       db
@@ -124,6 +127,39 @@ export function requestStatements({ db, client }: Queue) {
   };
 }
 
+/** A page of requests, newest first. Of those in an open state nothing else is read; of those in another, all newer ones. */
+export function requestPage(
+  db: Queue["db"],
+  { limit, state, beforeSeq }: { limit: number; state?: RequestState; beforeSeq?: number },
+) {
+  const before = beforeSeq === undefined ? sql`true` : lt(requests.seq, beforeSeq);
+  return db
+    .select()
+    .from(requests)
+    .where(and(before, inState()))
+    .orderBy(desc(requests.seq))
+    .limit(limit)
+    .all();
+
+  function inState(): SQL | undefined {
+    if (state === "accepted") return amongAccepted(sql`${before} ORDER BY seq DESC LIMIT ${limit}`);
+    if (state === "running") return sql`state = 'running'`;
+    return state && eq(requests.state, state);
+  }
+}
+
+/**
+ * That a request is accepted, asked lane by lane: going through all in their order SQLite would read the finished ones
+ * too. `bounds` ends the question for one lane: which it is about, their order, and how many of them.
+ */
+function amongAccepted(bounds: SQL): SQL {
+  const lanes = requests.lane.enumValues.map(
+    (lane) =>
+      sql`SELECT seq FROM (SELECT seq FROM ${requests} WHERE state = 'accepted' AND lane = ${sql.raw(`'${lane}'`)} AND ${bounds})`,
+  );
+  return sql`seq IN (${sql.join(lanes, sql` UNION ALL `)})`;
+}
+
 /** A query of scalars as the driver takes it: the library maps its values anew for each call, half of an insert. */
 function direct(client: Queue["client"], query: { toSQL(): Query }) {
   const { sql: text, params } = query.toSQL();
@@ -133,7 +169,7 @@ function direct(client: Queue["client"], query: { toSQL(): Query }) {
     return is(value, Placeholder) ? { name: value.name } : { value: value as string | number };
   });
   return {
-    run(values: Readonly<Record<string, string | number>>): void {
+    run(values: Readonly<Record<string, string | number | null>>): void {
       statement.run(...slots.map((slot) => ("name" in slot ? (values[slot.name] ?? null) : slot.value)));
     },
   };

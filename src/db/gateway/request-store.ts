@@ -1,4 +1,4 @@
-import { and, desc, eq, lt, sql } from "drizzle-orm";
+import { and, lt, sql } from "drizzle-orm";
 import type { Evidence, RequestState, StoredRequestKind } from "../../protocol/gateway.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Steps } from "../../system/steps.ts";
@@ -6,7 +6,7 @@ import { createGroupCommit } from "../group-commit.ts";
 import { openStore, type Store } from "../open.ts";
 import { gatewayMigrations } from "./migrations.ts";
 import { refuseLostFile, whenDamaged } from "./queue-file.ts";
-import { type InstanceRow, requestStatements } from "./request-statements.ts";
+import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
 
 import * as schema from "./schema.ts";
 
@@ -69,6 +69,8 @@ export interface RequestStore {
   insertAccepted(row: NewRequest, guard?: InsertGuard): Promise<void>;
   /** Whether a request, whatever became of it, asked for this turn. */
   knowsTurn(turnId: string): boolean;
+  /** Whether a request that is accepted or running asks for this turn. */
+  claimsTurn(turnId: string): boolean;
   /** All transitions or none. Throws `illegal transition` when a row is not in the state the change starts from. */
   transition(label: string, changes: readonly Transition[]): void;
   /** Rows for requests that were lost and transitions of others, all or none. */
@@ -125,7 +127,8 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
         guard();
         const { requestId, kind, lane, acceptedAtUtc, epoch } = row;
         const payload = JSON.stringify(row.payload);
-        prepared.insert().run({ requestId, kind, lane, payload, acceptedAtUtc, epoch });
+        const turnId = turnOf(row.payload);
+        prepared.insert().run({ requestId, kind, lane, payload, acceptedAtUtc, epoch, turnId });
       }
     });
     return rows.map(() => undefined);
@@ -160,7 +163,12 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
 
   return {
     insertAccepted: (row, guard = () => {}) => accepting.add({ row, guard }),
-    knowsTurn: (turnId) => prepared.withTurn().get({ turnId }) !== undefined,
+    knowsTurn: (turnId) => prepared.ofTurn().all({ turnId }).length > 0,
+    claimsTurn: (turnId) =>
+      prepared
+        .ofTurn()
+        .all({ turnId })
+        .some(({ state }) => state === "accepted" || state === "running"),
     transition(label, changes) {
       store.write(label, () => {
         for (const change of changes) apply(change);
@@ -193,20 +201,7 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
       const row = prepared.running().get();
       return row ? toStored(row) : null;
     },
-    list: ({ limit, state, beforeSeq }) =>
-      db
-        .select()
-        .from(requests)
-        .where(
-          and(
-            state === undefined ? undefined : eq(requests.state, state),
-            beforeSeq === undefined ? undefined : lt(requests.seq, beforeSeq),
-          ),
-        )
-        .orderBy(desc(requests.seq))
-        .limit(limit)
-        .all()
-        .map(toStored),
+    list: (options) => requestPage(db, options).map(toStored),
     depth: () => prepared.countOpen().get()?.n ?? 0,
     instance: () => prepared.instance().get() ?? null,
     saveInstance(label, row) {
@@ -225,6 +220,10 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
       }),
     close: () => store.close(),
   };
+}
+
+function turnOf({ turn_id }: NewRequest["payload"]): string | null {
+  return typeof turn_id === "string" ? turn_id : null;
 }
 
 /** A row is the proof itself, so this is not written with it: its column then is empty. */

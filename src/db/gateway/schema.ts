@@ -33,6 +33,8 @@ export const requests = sqliteTable(
     resultJson: text("result_json"),
     /** How far the request got: a JSON array of `Evidence`, oldest first; empty: accepted and no further. */
     evidenceJson: text("evidence_json").notNull().default("[]"),
+    /** The headless turn or the run that the payload names; it stands beside it to be found by. */
+    turnId: text("turn_id"),
   },
   (table) => [
     check("request_kind_known", oneOf(table.requestKind)),
@@ -42,6 +44,8 @@ export const requests = sqliteTable(
     uniqueIndex("one_running_request").on(table.state).where(sql`state = 'running'`),
     // One partial index a state: a bound `state IN (...)` would not use a shared one. It counts them, too.
     index("accepted_by_lane").on(table.lane, table.seq).where(sql`state = 'accepted'`),
+    // Most requests name no turn, and cost it nothing.
+    index("request_of_turn").on(table.turnId).where(sql`turn_id IS NOT NULL`),
   ],
 );
 

@@ -88,8 +88,6 @@ export interface QueueDeps {
 const refusedAgainMs = 250;
 /** A control-intent run longer than this is collapsed in steps. */
 const coalesceWindow = 64;
-/** More requests than this do not wait at once. */
-const mostClaims = 100_000;
 
 export function createQueue(deps: QueueDeps): Queue {
   const { store, agent, clock, log } = deps;
@@ -355,10 +353,7 @@ export function createQueue(deps: QueueDeps): Queue {
       return store.list(options).map((stored) => toRecord(stored, { head, waiting }));
     },
     depth: () => depth,
-    claimsTurn: (turnId) =>
-      (["accepted", "running"] as const)
-        .flatMap((state) => store.list({ limit: mostClaims, state }))
-        .some((one) => one.payload["turn_id"] === turnId),
+    claimsTurn: store.claimsTurn,
     running: () => inSlot,
     waiting: () => waiting,
     wake: () => loop.wake(),

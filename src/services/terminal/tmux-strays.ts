@@ -14,24 +14,29 @@ export async function endStrayClients(
 ): Promise<number[]> {
   const { tmux, mutex, processes } = deps;
   if (!(await tmux.hasSession(session))) return [];
-  const ended: number[] = [];
-  for (const pid of await controlClients(tmux, session)) {
-    const [client] = await processes.tree(pid);
-    const argv = client?.argv ?? [];
-    const ours =
-      argv.includes("-C") && argv.includes("ignore-size,no-output") && argv.at(-1) === exactSession(session);
-    if (ours) ended.push(pid);
-  }
-  if (ended.length === 0) return [];
+  const clients = await controlClients(tmux, session);
+  if (clients.length === 0) return [];
   const release = await mutex.take();
-  for (const pid of ended) processes.signal(pid, "SIGKILL");
-  // tmux has heard of their end when it lists them no more.
-  for (let looks = 0; looks < MOST_LOOKS; looks++) {
-    const left = await controlClients(tmux, session).catch(() => []);
-    if (!left.some((pid) => ended.includes(pid))) break;
+  try {
+    const ended: number[] = [];
+    for (const pid of clients) {
+      const [client] = await processes.tree(pid);
+      const argv = client?.argv ?? [];
+      const ours =
+        argv.includes("-C") &&
+        argv.includes("ignore-size,no-output") &&
+        argv.at(-1) === exactSession(session);
+      if (ours && processes.signal(pid, "SIGKILL")) ended.push(pid);
+    }
+    // tmux has heard of their end when it lists them no more.
+    for (let looks = 0; ended.length > 0 && looks < MOST_LOOKS; looks++) {
+      const left = await controlClients(tmux, session).catch(() => []);
+      if (!left.some((pid) => ended.includes(pid))) break;
+    }
+    return ended;
+  } finally {
+    release();
   }
-  release();
-  return ended;
 }
 
 /** Each is a process of its own, which takes some milliseconds. */

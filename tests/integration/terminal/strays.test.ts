@@ -37,3 +37,23 @@ test("only control clients that attached in a gateway's way to this very session
   expect([neighbour, person].map(({ pid }) => processes.alive(pid))).toEqual([true, true]);
   expect(await endStrayClients({ tmux, mutex, processes }, "gone")).toEqual([]);
 });
+
+test("a client that leaves by itself while its turn is awaited is not ended by its id, which others may have", async () => {
+  await using fixture = await createTmux();
+  await fixture.newSession("one", ["sleep", "60"]);
+  const attach = ["-N", "-C", "attach-session", "-f", "ignore-size,no-output", "-t", "=one"];
+  const leaving = fixture.processes.pipe(["tmux", "-u", "-S", fixture.socket, ...attach]);
+  await until("it is attached", async () => (await fixture.run("list-clients")) !== "");
+  const mutex = {
+    async take() {
+      leaving.closeInput();
+      await leaving.exited;
+      return () => {};
+    },
+  };
+  const signalled: number[] = [];
+  const signal = (pid: number) => signalled.push(pid) > 0;
+  const processes = { ...fixture.processes, signal };
+  expect(await endStrayClients({ tmux: fixture.tmux, mutex, processes }, "one")).toEqual([]);
+  expect(signalled).toEqual([]);
+});

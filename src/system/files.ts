@@ -30,6 +30,7 @@ import {
   writeWhole,
 } from "./own-file.ts";
 import type { Steps } from "./steps.ts";
+import { failedToRead } from "./storage-fault.ts";
 
 /**
  * The only door to the file system. Files are created 0600 and folders 0700 (ruling 21). Every write takes
@@ -213,7 +214,7 @@ function readOrNull(path: string): string | null {
     return readFileSync(path, "utf8");
   } catch (error) {
     if (isAbsent(error)) return null;
-    throw error;
+    throw failedToRead(error);
   }
 }
 

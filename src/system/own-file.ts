@@ -11,6 +11,7 @@ import {
   rmSync,
   writeSync,
 } from "node:fs";
+import { failedToRead } from "./storage-fault.ts";
 
 // Files that are ours: what is opened is the file itself, never what a link in its place leads to, and whatever is
 // asked or changed afterwards is asked of the open file.
@@ -107,7 +108,7 @@ function withOwn<T>(path: string, nothing: T, read: (handle: number) => T): T {
   } catch (error) {
     if (isAbsent(error) || ["ELOOP", "ENXIO"].includes((error as { code?: string }).code ?? ""))
       return nothing;
-    throw error;
+    throw failedToRead(error);
   }
   try {
     return fstatSync(handle).isFile() ? read(handle) : nothing;

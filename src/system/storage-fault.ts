@@ -1,5 +1,13 @@
 /** Why files cannot be used, as SQLite or the operating system tells it. */
-export type StorageFault = "full" | "forbidden" | "damaged" | "missing" | "busy" | "descriptors" | "broken";
+export type StorageFault =
+  | "full"
+  | "forbidden"
+  | "unreadable"
+  | "damaged"
+  | "missing"
+  | "busy"
+  | "descriptors"
+  | "broken";
 
 const kinds: readonly (readonly [RegExp, StorageFault])[] = [
   [/^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|ENOSPC|EDQUOT)/, "full"],
@@ -15,6 +23,7 @@ const kinds: readonly (readonly [RegExp, StorageFault])[] = [
 export const storageAdvice: Record<StorageFault, string> = {
   full: "the disk is full; make room and try again",
   forbidden: "it may not be written by this user, or its disk is read-only",
+  unreadable: "it may not be read by this user",
   damaged: "it is damaged",
   missing: "it is missing or may not be opened",
   busy: "another process keeps it busy; try again",
@@ -22,13 +31,23 @@ export const storageAdvice: Record<StorageFault, string> = {
   broken: "the disk failed to read or write it",
 };
 
+/** System calls that change nothing. `open` may be for either: who opened to read says so (`failedToRead`). */
+const readingCalls = /^(?:read|scandir|readlink|realpath|l?stat|fstat|access)$/;
+
 /** The fault of files that an error tells, with its code; null for anything else. Pure. */
 export function storageFaultOf(error: unknown): { fault: StorageFault; code: string } | null {
-  const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown };
+  const { code, syscall, opened } = (error ?? {}) as Record<"code" | "syscall" | "opened", unknown>;
   // The same codes tell of addresses and processes.
   if (typeof code !== "string" || /^(?:kill|listen|bind|connect)$/.test(String(syscall))) return null;
   const fault = kinds.find(([pattern]) => pattern.test(code))?.[1];
-  return fault === undefined ? null : { fault, code };
+  if (fault === undefined) return null;
+  const toRead = opened === "to read" || readingCalls.test(String(syscall));
+  return { fault: fault === "forbidden" && toRead ? "unreadable" : fault, code };
+}
+
+/** `error`, which came of opening a file to read it: the system tells that it was opened, and not what for. */
+export function failedToRead(error: unknown): unknown {
+  return error instanceof Error ? Object.assign(error, { opened: "to read" }) : error;
 }
 
 /** One sentence for callers: no path and nothing of what was to be written. Null for any other error. Pure. */

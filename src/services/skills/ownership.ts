@@ -55,7 +55,7 @@ export function readOwned(files: Files, place: ToolPlace): Owned {
 /** Throws `precondition_failed` where `error` says that this user may not look, since nothing is known then. */
 function refuseUnreadable(error: unknown, home: string): void {
   const fault = storageFaultOf(error);
-  if (fault?.fault !== "forbidden") return;
+  if (fault?.fault !== "unreadable" && fault?.fault !== "forbidden") return;
   throw new ServiceError(
     "precondition_failed",
     `${home} cannot be read by this user (${fault.code}). Make it readable, or name another home with --home`,

@@ -1,0 +1,61 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { storageFaultOf, tellStorageFault } from "../../../src/system/storage-fault.ts";
+import { createScratch, type Scratch } from "../../support/scratch.ts";
+
+/** What `act` throws, as it would be where this user has no right to it. */
+function refused(act: () => unknown): Error {
+  try {
+    act();
+  } catch (error) {
+    return Object.assign(error as Error, { code: "EACCES" });
+  }
+  throw new Error("nothing was thrown");
+}
+
+const reads: { id: string; act: (at: Scratch) => unknown }[] = [
+  { id: "a file is read", act: ({ files, path }) => files.read(path("folder")) },
+  { id: "a file that leads in a circle is read", act: ({ files, path }) => files.read(path("circle")) },
+  { id: "a folder is read", act: ({ files, path }) => files.list(path("circle")) },
+  { id: "a file is looked for", act: ({ files, path }) => files.exists(path("circle/x")) },
+  { id: "a file of ours is read", act: ({ files, path }) => files.readOwn(path("x".repeat(300))) },
+  { id: "a part of a file is read", act: ({ files, path }) => files.readPart(path("x".repeat(300)), 0, 1) },
+];
+test.each(reads)("where $id that may not be, it says that it may not be read", ({ act }) => {
+  using at = createScratch();
+  mkdirSync(at.path("folder"));
+  symlinkSync("circle", at.path("circle"));
+  expect(
+    tellStorageFault(
+      refused(() => act(at)),
+      "it",
+    ),
+  ).toBe("it cannot be used: it may not be read by this user (EACCES)");
+});
+
+const writes: { id: string; act: (at: Scratch) => unknown }[] = [
+  { id: "written", act: ({ files, path }) => files.write("x", path("nowhere/x"), "") },
+  { id: "added to", act: ({ files, path }) => files.append("x", path("folder"), "") },
+  { id: "renamed", act: ({ files, path }) => files.rename("x", path("nowhere"), path("x")) },
+];
+test.each(writes)("where a file is $id that may not be, it says that it may not be written", ({ act }) => {
+  using at = createScratch();
+  mkdirSync(at.path("folder"));
+  expect(
+    tellStorageFault(
+      refused(() => act(at)),
+      "it",
+    ),
+  ).toContain("it may not be written by this user");
+});
+
+test.each([
+  { code: "EROFS", syscall: "open", fault: "forbidden" },
+  { code: "SQLITE_READONLY", syscall: undefined, fault: "forbidden" },
+  { code: "EPERM", syscall: "scandir", fault: "unreadable" },
+  { code: "EACCES", syscall: "mkdir", fault: "forbidden" },
+  { code: "EACCES", syscall: "bind", fault: undefined },
+])("$code of $syscall: $fault", ({ code, syscall, fault }) => {
+  const error = Object.assign(new Error("x"), { code, syscall });
+  expect<string | undefined>(storageFaultOf(error)?.fault).toBe(fault);
+});

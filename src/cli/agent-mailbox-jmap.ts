@@ -1,10 +1,10 @@
-import { resolve } from "node:path";
 import type { MailboxBinding, Manifest } from "../protocol/files.ts";
 import { preProvisioned } from "../services/mail/jmap/provisioner.ts";
 import { registerJmapMailbox } from "../services/mail/jmap/register.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { CliIo, Flags } from "./command.ts";
+import { readFileFlag } from "./file-flag.ts";
 import type { World } from "./world.ts";
 
 /** Where a mailbox on a mail server is and how one logs in there. */
@@ -62,8 +62,8 @@ async function readPassword(
   io: Pick<CliIo, "cwd" | "readInput">,
   flag: string,
 ): Promise<string> {
-  const text = flag === "-" ? await io.readInput() : files.read(resolve(io.cwd, flag));
-  if (text === null) throw new ServiceError("invalid_request", "--password-file: there is no such file");
+  const text =
+    flag === "-" ? await io.readInput() : readFileFlag("password-file", flag, { files, cwd: io.cwd });
   const password = text.replace(/\r?\n$/, "");
   if (password === "") throw new ServiceError("invalid_request", "--password-file: it is empty");
   return password;

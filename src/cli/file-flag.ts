@@ -24,6 +24,8 @@ export function readFileFlag(
 
 function whyUnreadable(error: unknown): string | null {
   const { code } = error as { code?: unknown };
-  if (code === "EISDIR") return "is a folder, not a file";
-  return code === "EACCES" || code === "EPERM" ? "may not be read by this user" : null;
+  if (code === "EISDIR") return "is a folder, not a file: name a file";
+  return code === "EACCES" || code === "EPERM"
+    ? "may not be read by this user: make it readable, or name another"
+    : null;
 }

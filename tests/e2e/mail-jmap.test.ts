@@ -128,6 +128,7 @@ test("a mailbox on a mail server is registered only with a login and an address 
       secret,
     ),
     await register(...login, join(lab.folder, "absent")),
+    await register(...login, lab.folder),
     await register(...login, secret, "--address", "someone.else@svc.localhost"),
     await register(...login, secret, "--mode", "force"),
     await register(...login, join(lab.folder, "wrong")),
@@ -135,7 +136,8 @@ test("a mailbox on a mail server is registered only with a login and an address 
   expect(refusals.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
     [2, expect.stringContaining("--password-file")],
     [2, expect.stringContaining("https")],
-    [2, expect.stringContaining("no such file")],
+    [2, expect.stringContaining("there is no file")],
+    [2, expect.stringContaining("is a folder, not a file")],
     [2, expect.stringContaining("may not send from")],
     [2, expect.stringContaining("filesystem transport")],
     [3, expect.stringContaining("refuses the login")],

@@ -8,11 +8,15 @@ const failing = (code: string) => () => {
 
 test.each([
   { id: "is not there", read: () => null, says: "--role-file: there is no file notes/role.md" },
-  { id: "is a folder", read: failing("EISDIR"), says: "--role-file: notes/role.md is a folder, not a file" },
+  {
+    id: "is a folder",
+    read: failing("EISDIR"),
+    says: "--role-file: notes/role.md is a folder, not a file: name a file",
+  },
   {
     id: "is another user's",
     read: failing("EACCES"),
-    says: "--role-file: notes/role.md may not be read by this user",
+    says: "--role-file: notes/role.md may not be read by this user: make it readable, or name another",
   },
 ])("a file of a flag that $id is named, and the flag with it", ({ read, says }) => {
   const reading = () => readFileFlag("role-file", "notes/role.md", { files: { read }, cwd: "/work" });

@@ -1,4 +1,4 @@
-import { Database } from "bun:sqlite";
+import { Database, type Statement } from "bun:sqlite";
 import { basename } from "node:path";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import { type Clock, timestampNow } from "../system/clock.ts";
@@ -21,6 +21,8 @@ export interface Store<S extends Record<string, unknown>> {
    * `durable: false` leaves the sync to a later write: after a loss of power this one may be undone, whole.
    */
   write<T>(label: string, change: (db: BunSQLiteDatabase<S>) => Sync<T>, options?: { durable?: boolean }): T;
+  /** Another text after each committed change of the file, whoever made it; the same while there was none. */
+  version(): string;
   close(): void;
 }
 
@@ -71,6 +73,8 @@ export function openStore<S extends Record<string, unknown>>(options: {
     throw error;
   }
   const db = drizzle({ client, schema });
+  // Two counters: what others commit shows in the first alone, and what this connection changes in the second.
+  let versions: Statement<{ others: number; own: number }, []> | null = null;
   const opened = onLost && path !== ":memory:" ? fileIdentity(path) : null;
   return {
     db,
@@ -92,6 +96,13 @@ export function openStore<S extends Record<string, unknown>>(options: {
       } finally {
         if (!durable) client.run("PRAGMA synchronous=FULL");
       }
+    },
+    version() {
+      versions ??= client.prepare(
+        "SELECT data_version AS others, total_changes() AS own FROM pragma_data_version",
+      );
+      const { others, own } = versions.get() ?? {};
+      return `${others} ${own}`;
     },
     close() {
       if (opened === null || fileIdentity(path) === opened) carryOver(client);

@@ -4,6 +4,8 @@ import type { Files } from "../../system/files.ts";
 export interface Followed<T> {
   /** What is open on the file as it is now: opened anew when another file has taken its place. Throws when none is. */
   present(): T;
+  /** What is open, if it still stands at the path; null otherwise. Opens nothing. */
+  unchanged(): T | null;
   /**
    * Runs `work` on what is present, again if the file was replaced meanwhile: `work` must not mind. Throws what
    * `work` throws.
@@ -39,6 +41,7 @@ export function createFollowed<T extends { close(): void }>(options: {
 
   return {
     present,
+    unchanged: () => (held && files.stat(path)?.identity === held.identity ? held.value : null),
     surely(work) {
       for (let attempt = 1; ; attempt++) {
         const result = work(present());

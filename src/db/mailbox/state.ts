@@ -29,6 +29,22 @@ const listedColumns = [
   "bodyPreview",
 ] as const;
 
+/** The same, as the database gives it: the library's own way to objects takes a tenth of a page's time. */
+type ListedValues = [string, string, string, number, number, string, string];
+
+function toListed(values: ListedValues): ListedRow {
+  const [messageId, createdAtUtc, boxName, isRead, isAnswered, envelopeJson, bodyPreview] = values;
+  return {
+    messageId,
+    createdAtUtc,
+    boxName,
+    isRead: isRead === 1,
+    isAnswered: isAnswered === 1,
+    envelopeJson,
+    bodyPreview,
+  };
+}
+
 /** What the owner may change of a message. */
 export type ViewRow = Pick<StateRow, "boxName" | "isRead" | "isAnswered">;
 
@@ -178,14 +194,15 @@ export function openMailboxState(options: { path: string; clock: Clock; steps: S
         .join();
       const known = selections.get(shape) ?? prepareSelection(db, selection, rare);
       selections.set(shape, known);
-      return known.all({
+      const wanted = {
         box,
         sinceUtc,
         match,
         afterTime: after?.createdAtUtc,
         afterId: after?.messageId,
         limit,
-      });
+      };
+      return (known.values(wanted) as ListedValues[]).map(toListed);
     },
     change(label, messageIds, plan) {
       const differs = ({ row, view }: ReturnType<typeof planned>[number]) =>

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { defaultMailbox } from "../../../src/services/mail/address.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
@@ -15,6 +16,7 @@ function setup() {
     worker: root.openMailbox(defaultMailbox("worker")),
     other: root.openMailbox(defaultMailbox("other")),
     registrations: root.registrations,
+    statePath: scratch.path("mailbox/mailboxes/worker@svc.localhost/mailbox.sqlite"),
     [Symbol.dispose]() {
       root.close();
       scratch[Symbol.dispose]();
@@ -71,4 +73,15 @@ test("a mailbox whose registration is replaced while it catches up does not show
     mode: "force",
   });
   expect(await list.catch((error) => error.reason)).toBe("invalid_request");
+});
+
+test("a mailbox that another process set back is caught up with again", async () => {
+  using lab = setup();
+  expect((await lab.worker.list(everything)).messages).toHaveLength(unseen);
+  expect((await lab.worker.list(everything)).messages).toHaveLength(unseen);
+  using theirs = new Database(lab.statePath);
+  theirs.run("DELETE FROM message_state");
+  theirs.run("DELETE FROM message_text");
+  theirs.run("UPDATE seeded SET seeded_seq = 0");
+  expect((await lab.worker.list(everything)).messages).toHaveLength(unseen);
 });

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import type { Catalog, CatalogStore, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { createFollowed, type Followed } from "../../../db/mailbox/followed.ts";
 import { type MailboxState, openMailboxState } from "../../../db/mailbox/state.ts";
 import { afterThisTurn } from "../../../system/clock.ts";
@@ -33,9 +33,23 @@ export function createPresence(
   { address, principalId }: { address: string; principalId: string },
 ): Presence {
   const { root, catalog, files, clock, steps } = deps;
+  /** What was caught up, and as of when: while nothing is committed to either database it still is. */
+  let whole: { now: Present; catalog: CatalogStore; catalogVersion: string; stateVersion: string } | null =
+    null;
   let held: { registrationId: string; states: Followed<MailboxState> } | null = null;
   let pause: Promise<void> | null = null;
   let closed = false;
+
+  /** Null when somebody has to look. That no folder is a detour is looked at every time: no database tells. */
+  function stillWhole(): Present | null {
+    if (closed || !whole || !held) return null;
+    const { row, state } = whole.now;
+    refuseDetours(row);
+    if (held.states.unchanged() !== state || catalog.store !== whole.catalog) return null;
+    const same =
+      whole.catalog.version() === whole.catalogVersion && state.store.version() === whole.stateVersion;
+    return same ? whole.now : null;
+  }
 
   function owned(): RegistrationRow {
     const row = catalog.active(address);
@@ -52,6 +66,16 @@ export function createPresence(
     if (closed) throw new ServiceError("transport_failed", `the mailbox ${address} has been closed`);
     const row = owned();
     settleArtifacts(files, root, catalog);
+    const path = refuseDetours(row);
+    if (held?.registrationId === row.registrationId && files.exists(path)) {
+      const state = held.states.present();
+      if (state.mark()?.registrationId === row.registrationId) return { row, state };
+    }
+    return { row, state: claim(row, path) };
+  }
+
+  /** The path of the registration's state file, which no link leads away from. */
+  function refuseDetours(row: RegistrationRow): string {
     const path = join(mailboxFolder(root, row), stateFileName);
     if (row.mailboxKind === "in_root") refuseDetour(files, root, path);
     if (files.isLink(path)) {
@@ -60,11 +84,7 @@ export function createPresence(
         `${path} is a symbolic link; put the mailbox's own file back`,
       );
     }
-    if (held?.registrationId === row.registrationId && files.exists(path)) {
-      const state = held.states.present();
-      if (state.mark()?.registrationId === row.registrationId) return { row, state };
-    }
-    return { row, state: claim(row, path) };
+    return path;
   }
 
   function claim(row: RegistrationRow, path: string): MailboxState {
@@ -97,8 +117,20 @@ export function createPresence(
       for (;;) {
         // One step between two pauses, however many wait.
         while (pause) await pause;
-        const { row, state } = registered();
-        if (seedStep({ files, root, catalog, state, registration: row })) return work({ row, state });
+        const known = stillWhole();
+        if (known) return work(known);
+        // Each before what is read of its database: a commit in between is looked at by the next operation.
+        const { store } = catalog;
+        const catalogVersion = store.version();
+        const now = registered();
+        const { row, state } = now;
+        const stateVersion = state.store.version();
+        if (seedStep({ files, root, catalog, state, registration: row })) {
+          // A link that could not be made is tried again by the next operation.
+          const settled = state.misplaced(1).length === 0;
+          whole = settled ? { now, catalog: store, catalogVersion, stateVersion } : null;
+          return work(now);
+        }
         pause = new Promise<void>(afterThisTurn).then(() => {
           pause = null;
         });

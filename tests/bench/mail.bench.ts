@@ -12,8 +12,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { defaultMailbox } from "../../src/services/mail/address.ts";
 import { repairMailRoot } from "../../src/services/mail/filesystem/repair.ts";
+import { openMailRoot } from "../../src/services/mail/filesystem/root.ts";
 import { mailRootDeps } from "../support/mail-root.ts";
+import { everything } from "../support/mail-story.ts";
 import {
   type Bench,
   type Contestant,
@@ -32,9 +35,9 @@ const body = `Look at the failing test. ${"Say what you find. ".repeat(50)}`;
 
 /**
  * One mailbox with very many messages (`--quick`: fewer) behind a gateway's HTTP: each operation beside what the
- * machine does at least for it. A list beside the same query on bare SQLite, and beside a bare Bun.serve that answers
- * with its rows; a search beside its query; a send beside the same
- * bytes written, synced, renamed and the folder synced; a change of flags beside one synced row.
+ * machine does at least for it. A list over HTTP beside a bare Bun.serve that answers with the query's rows, and the
+ * mailbox's own list beside that query on bare SQLite; a search beside its query; a send beside the same bytes written,
+ * synced, renamed and the folder synced; a change of flags beside one synced row.
  */
 const bench: Bench = {
   name: "mail",
@@ -47,14 +50,16 @@ const bench: Bench = {
       await using served = await startServer("raw-mail-server.ts", stateFile(root));
       const first = await timed(() => server.call("list", { limit: 1 }));
       using raw = openRaw(folder, root);
+      using own = openOwn(root);
       const before = await server.rssMb();
-      const durations = await takeBlocks(contestantsOf(server, served, raw), effort(25, 3));
+      const durations = await takeBlocks(contestantsOf(server, served, own, raw), effort(25, 3));
       const after = await server.rssMb();
       const of = (name: string) => durations[name] ?? [];
       const rows: Row[] = [
         // Every operation pays this much for HTTP and for what else the machine does meanwhile.
         ...durationRows("bare_http", of("bare_http")),
         ...durationRows("list_50", of("list"), of("served_list")),
+        ...durationRows("list_50_in_process", of("list_in_process"), of("raw_list")),
         {
           metric: "ratio_list_50_to_query",
           value: percentile(of("list"), 0.5) / percentile(of("raw_list"), 0.5),
@@ -116,6 +121,20 @@ async function startServer(script: string, path: string): Promise<MailServer> {
       child.kill();
       await child.exited;
     },
+  };
+}
+
+/** The same mailbox, opened by the bench itself. */
+interface Own extends Disposable {
+  list(): Promise<unknown>;
+}
+
+function openOwn(path: string): Own {
+  const root = openMailRoot(mailRootDeps(), path);
+  const mailbox = root.openMailbox(defaultMailbox("worker"));
+  return {
+    list: () => mailbox.list({ ...everything, limit: 50 }),
+    [Symbol.dispose]: () => root.close(),
   };
 }
 
@@ -196,7 +215,7 @@ async function takeBlocks(
 }
 
 /** `read` and `archive` each take a message that was not touched before, from the oldest on. */
-function contestantsOf(server: MailServer, served: MailServer, raw: Raw): Contestant[] {
+function contestantsOf(server: MailServer, served: MailServer, own: Own, raw: Raw): Contestant[] {
   const untouched: string[] = [];
   const taking = async () => {
     const ref = untouched.pop();
@@ -215,6 +234,7 @@ function contestantsOf(server: MailServer, served: MailServer, raw: Raw): Contes
     { name: "bare_http", run: () => server.health() },
     { name: "list", run: () => server.call("list", { limit: 50 }) },
     { name: "served_list", run: () => served.call("list", { limit: 50 }) },
+    { name: "list_in_process", run: () => own.list() },
     { name: "raw_list", run: () => raw.list() },
     {
       name: "send",

@@ -102,8 +102,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "forget an audit row",
     module: "src/services/notifier/notifier.ts",
-    text: "    store.recordPoll(result.row, result.memory);",
-    replacement: '    if (result.row.outcome !== "enqueued") store.recordPoll(result.row, result.memory);',
+    text: "      store.recordPoll(result.row, result.memory);",
+    replacement: '      if (result.row.outcome !== "enqueued") store.recordPoll(result.row, result.memory);',
     breaks: "nobody can see why an agent was woken",
     caught: world(/was not audited/),
   },

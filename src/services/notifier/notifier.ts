@@ -191,26 +191,36 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     // What rings from here on is for the next poll.
     const answersBell = trigger === "doorbell" || bell === "rung";
     if (answersBell) bell = "silent";
-    const result = await runCycle(
-      {
-        agent,
-        queue: deps.queue,
-        openMailbox: mail.current,
-        gate,
-        enabled: () => read().config.enabled,
-        tend: (action) => tend(action, signal),
-        baseUrl: () => baseUrl,
-        skillInstalled: deps.skillInstalled,
-        clock,
-      },
-      { trigger, config, memory },
-    );
-    store.recordPoll(result.row, result.memory);
-    tell(result.row);
-    if (trigger === "interval") scheduleSweep(config);
-    settleBell(answersBell, result);
-    calm = calmAfter(result);
-    return 0;
+    let acted = false;
+    try {
+      const result = await runCycle(
+        {
+          agent,
+          queue: deps.queue,
+          openMailbox: mail.current,
+          gate,
+          enabled: () => read().config.enabled,
+          tend: (action) => tend(action, signal),
+          baseUrl: () => baseUrl,
+          skillInstalled: deps.skillInstalled,
+          clock,
+        },
+        { trigger, config, memory },
+      );
+      acted = result.row.outcome === "enqueued" || result.row.context_action_outcome !== null;
+      store.recordPoll(result.row, result.memory);
+      tell(result.row);
+      if (trigger === "interval") scheduleSweep(config);
+      settleBell(answersBell, result);
+      calm = calmAfter(result);
+      return 0;
+    } catch (error) {
+      // A poll that is not on record has answered nothing, unless it did something that must not be done each second.
+      if (acted && clock.monotonicMs() >= sweepAtMs) scheduleSweep(config);
+      if (!acted && answersBell) bell = "rung";
+      calm = { untilMs: clock.monotonicMs() + calmMs, why: "held" };
+      throw error;
+    }
   }
 
   const loop = createLoop({

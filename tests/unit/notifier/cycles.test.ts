@@ -32,12 +32,16 @@ interface Setup extends AsyncDisposable {
     problem: string | null;
     binding: string | null;
     refuse: Error | null;
+    /** What the disk says to the row of a poll. */
+    unrecorded: Error | null;
     /** Runs while the context is tended. */
     tending: () => void;
   };
   /** A message for the agent. */
   arrive(subject?: string): Promise<void>;
   inbox: Mailbox;
+  /** How often a poll opened the mailbox. */
+  opened(): number;
 }
 
 function setup(update: NotifierUpdate | null = { interval_seconds: 60 }): Setup {
@@ -45,10 +49,17 @@ function setup(update: NotifierUpdate | null = { interval_seconds: 60 }): Setup 
   const mail = createFakeMail({ clock });
   const inbox = mail.open("worker@svc.localhost");
   const sender = mail.open("sender@svc.localhost");
-  const database = openGatewayDatabase({ path: ":memory:", clock, steps: quietSteps });
+  const steps = {
+    ...quietSteps,
+    before(label: string) {
+      if (label === "sql:notifier-poll" && world.unrecorded) throw world.unrecorded;
+    },
+  };
+  const database = openGatewayDatabase({ path: ":memory:", clock, steps });
   const store = notifierStoreOn(database);
   const prompts: string[] = [];
   const tended: BeforeWake[] = [];
+  let opened = 0;
   const world: Setup["world"] = {
     readiness: ready,
     admission: "open",
@@ -58,6 +69,7 @@ function setup(update: NotifierUpdate | null = { interval_seconds: 60 }): Setup 
     problem: null,
     binding: null,
     refuse: null,
+    unrecorded: null,
     tending: () => {},
   };
   const notifier = createNotifier({
@@ -89,6 +101,7 @@ function setup(update: NotifierUpdate | null = { interval_seconds: 60 }): Setup 
     },
     mail: {
       current() {
+        opened += 1;
         if (world.binding !== null) throw new Error(world.binding);
         return inbox;
       },
@@ -119,6 +132,7 @@ function setup(update: NotifierUpdate | null = { interval_seconds: 60 }): Setup 
     tended,
     world,
     inbox,
+    opened: () => opened,
     async arrive(subject = "hello") {
       await sender.send({
         to: ["worker@svc.localhost"],
@@ -213,6 +227,64 @@ describe("the notifier's polls", () => {
     await lab.clock.advance(60_000);
     expect(outcomes(lab).slice(1)).toEqual(["doorbell poll_error", "interval enqueued"]);
   });
+
+  test.each([
+    { id: "an agent at work", busy: true },
+    { id: "a queue that cannot store the prompt", busy: false },
+  ])("mail that met $id and a poll that could not be recorded is not left to the next sweep", async (met) => {
+    await using lab = setup({ interval_seconds: 3600 });
+    await lab.clock.advance(0);
+    const full = new Error("disk full");
+    lab.world.unrecorded = full;
+    if (met.busy) lab.world.readiness = notReady;
+    else lab.world.refuse = full;
+    await lab.arrive();
+    await lab.clock.advance(5000);
+    lab.world.refuse = null;
+    lab.world.readiness = ready;
+    lab.world.unrecorded = null;
+    await lab.clock.advance(1000);
+    expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell enqueued"]);
+    await lab.clock.advance(600_000);
+    expect(lab.prompts).toHaveLength(1);
+  });
+
+  test("while polls cannot be recorded one is made a second, and a wake-up that was given is not given again", async () => {
+    await using lab = setup({ interval_seconds: 3600 });
+    await lab.clock.advance(0);
+    lab.world.unrecorded = new Error("disk full");
+    lab.world.binding = "the disk is full";
+    await lab.arrive();
+    const before = lab.opened();
+    for (let nth = 0; nth < 50; nth++) {
+      lab.notifier.wake();
+      await lab.clock.advance(100);
+    }
+    expect(lab.opened() - before).toBeWithin(4, 7);
+    lab.world.binding = null;
+    await lab.clock.advance(60_000);
+    expect(lab.prompts).toHaveLength(1);
+  });
+
+  test.each([
+    { id: "a doorbell", advance: 0 },
+    { id: "a sweep", advance: 60_000 },
+  ])(
+    "a poll of $id that compacted the chat and could not be recorded waits for a sweep",
+    async ({ advance }) => {
+      await using lab = setup({ interval_seconds: 60, pre_notification_context_action: "compact" });
+      await lab.clock.advance(0);
+      if (advance > 0) lab.world.readiness = notReady;
+      await lab.arrive();
+      lab.world.unrecorded = new Error("disk full");
+      lab.world.refuse = lab.world.unrecorded;
+      const before = lab.tended.length;
+      await lab.clock.advance(advance);
+      lab.world.readiness = ready;
+      await lab.clock.advance(30_000);
+      expect(lab.tended.length - before).toBeLessThanOrEqual(1);
+    },
+  );
 
   test("disabling stops the polls and keeps the guidance", async () => {
     await using lab = setup({ interval_seconds: 5, appendix_text: "tick once" });

@@ -44,7 +44,7 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
 
   /** See `TmuxMutex`: copy mode ends, and a buffer comes and goes. */
   async function inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const release = await mutex.take({ waitMs: TURN_WITHIN_MS });
+    const release = await mutex.take({ waitMs: TURN_WITHIN_MS, brief: true });
     try {
       return await act();
     } finally {

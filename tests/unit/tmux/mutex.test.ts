@@ -44,6 +44,21 @@ test("one after another, and the one who waits comes before the one who gives ba
   expect([...held]).toEqual([]);
 });
 
+test("what is brief does not stand in line, and waits for whoever holds it", async () => {
+  const { held, locks } = machine();
+  const clock = createFakeClock();
+  const mutex = createTmuxMutex({ locks, clock }, "/run/tmux");
+  locks.tryTake("/run/tmux.svc-next");
+  const first = await mutex.take({ brief: true });
+  const second = asking(() => mutex.take({ brief: true }));
+  await clock.advance(10);
+  expect(second.release).toBeNull();
+  first();
+  await clock.advance(1);
+  second.release?.();
+  expect([...held]).toEqual(["/run/tmux.svc-next"]);
+});
+
 test("servers do not wait for one another", async () => {
   const { held, locks } = machine();
   const clock = createFakeClock();

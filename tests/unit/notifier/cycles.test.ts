@@ -1,174 +1,27 @@
 import { describe, expect, test } from "bun:test";
-import { type NotifierStore, notifierStoreOn } from "../../../src/db/gateway/notifier-store.ts";
-import { openGatewayDatabase } from "../../../src/db/gateway/request-store.ts";
-import type { NotifierOutcome, NotifierUpdate } from "../../../src/protocol/notifier.ts";
-import type { Readiness } from "../../../src/services/agent/agent.ts";
-import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
-import type { BeforeWake } from "../../../src/services/notifier/decide.ts";
-import { createNotifier, type Notifier } from "../../../src/services/notifier/notifier.ts";
-import { quietSteps } from "../../../src/system/steps.ts";
-import { createFakeClock, type FakeClock, settle } from "../../support/fake-clock.ts";
-import { createFakeMail, type FakeMail } from "../../support/fake-mailbox.ts";
+import type { NotifierOutcome } from "../../../src/protocol/notifier.ts";
+import type { Notifier } from "../../../src/services/notifier/notifier.ts";
+import { settle } from "../../support/fake-clock.ts";
 import { randomFrom } from "../../support/fault-load.ts";
 import { everything } from "../../support/mail-story.ts";
-
-const ready: Readiness = { ready: true };
-const notReady: Readiness = { ready: false, code: "not_ready", detail: "turn.phase=active" };
-
-interface Setup extends AsyncDisposable {
-  clock: FakeClock;
-  mail: FakeMail;
-  store: NotifierStore;
-  notifier: Notifier;
-  prompts: string[];
-  tended: BeforeWake[];
-  world: {
-    readiness: Readiness;
-    admission: "open" | "blocked_unavailable";
-    execution: "idle" | "running";
-    depth: number;
-    degraded: string | null;
-    /** What tending the context comes to; null is well. */
-    problem: string | null;
-    binding: string | null;
-    refuse: Error | null;
-    /** What the disk says to the row of a poll. */
-    unrecorded: Error | null;
-    /** Runs while the context is tended. */
-    tending: () => void;
-  };
-  /** A message for the agent. */
-  arrive(subject?: string): Promise<void>;
-  inbox: Mailbox;
-  /** How often a poll opened the mailbox. */
-  opened(): number;
-}
-
-function setup(update: NotifierUpdate | null = { interval_seconds: 60 }): Setup {
-  const clock = createFakeClock();
-  const mail = createFakeMail({ clock });
-  const inbox = mail.open("worker@svc.localhost");
-  const sender = mail.open("sender@svc.localhost");
-  const steps = {
-    ...quietSteps,
-    before(label: string) {
-      if (label === "sql:notifier-poll" && world.unrecorded) throw world.unrecorded;
-    },
-  };
-  const database = openGatewayDatabase({ path: ":memory:", clock, steps });
-  const store = notifierStoreOn(database);
-  const prompts: string[] = [];
-  const tended: BeforeWake[] = [];
-  let opened = 0;
-  const world: Setup["world"] = {
-    readiness: ready,
-    admission: "open",
-    execution: "idle",
-    depth: 0,
-    degraded: null,
-    problem: null,
-    binding: null,
-    refuse: null,
-    unrecorded: null,
-    tending: () => {},
-  };
-  const notifier = createNotifier({
-    store,
-    clock,
-    agent: {
-      tool: "codex",
-      readiness: () => world.readiness,
-      // Only the diagnostic of the record is looked at.
-      terminalState: () =>
-        ({
-          chat_context_diagnostic: world.degraded && { degraded_error_type: world.degraded },
-        }) as never,
-    },
-    queue: {
-      async acceptNotice(prompt) {
-        if (world.refuse) throw world.refuse;
-        prompts.push(prompt);
-        return { request_id: `gwreq-${prompts.length}` };
-      },
-    },
-    board: {
-      status: () =>
-        ({
-          request_admission: world.admission,
-          active_execution: world.execution,
-          queue_depth: world.depth,
-        }) as never,
-    },
-    mail: {
-      current() {
-        opened += 1;
-        if (world.binding !== null) throw new Error(world.binding);
-        return inbox;
-      },
-      supported: () => ({ supported: world.binding === null, error: world.binding }),
-      onArrival: (listener) => inbox.onArrival(listener),
-    },
-    context: {
-      compactUnsupported: () => null,
-      async tend(action) {
-        tended.push(action);
-        world.tending();
-        return world.problem;
-      },
-    },
-    baseUrl: () => "http://127.0.0.1:4000",
-    skillInstalled: () => false,
-    log: { line: () => {} },
-    onChange: () => {},
-  });
-  if (update) notifier.update(update);
-  notifier.start();
-  return {
-    clock,
-    mail,
-    store,
-    notifier,
-    prompts,
-    tended,
-    world,
-    inbox,
-    opened: () => opened,
-    async arrive(subject = "hello") {
-      await sender.send({
-        to: ["worker@svc.localhost"],
-        cc: [],
-        subject,
-        body: "do it",
-        attachments: [],
-        notifyBlock: null,
-        notifyAuth: null,
-      });
-      await settle();
-    },
-    async [Symbol.asyncDispose]() {
-      await notifier.stop();
-      database.close();
-    },
-  };
-}
-
-/** Newest last. */
-const outcomes = ({ notifier }: Setup) =>
-  notifier
-    .audit({ limit: 1000 })
-    .rows.map((row) => `${row.trigger} ${row.outcome}`)
-    .reverse();
+import {
+  createNotifierLab,
+  type NotifierLab,
+  notReady,
+  outcomes,
+  ready,
+} from "../../support/notifier-lab.ts";
 
 describe("the notifier's polls", () => {
   test("a disabled notifier never polls", async () => {
-    await using lab = setup(null);
+    await using lab = createNotifierLab(null);
     await lab.arrive();
     await lab.clock.advance(600_000);
     expect(outcomes(lab)).toEqual([]);
   });
 
   test("mail wakes an idle agent at once, and the interval sweeps", async () => {
-    await using lab = setup();
+    await using lab = createNotifierLab();
     await lab.clock.advance(0);
     await lab.arrive();
     await lab.clock.advance(60_000);
@@ -177,7 +30,7 @@ describe("the notifier's polls", () => {
   });
 
   test("a busy agent is left alone, and woken as soon as it is free", async () => {
-    await using lab = setup();
+    await using lab = createNotifierLab();
     await lab.clock.advance(0);
     lab.world.readiness = notReady;
     await lab.arrive();
@@ -191,7 +44,7 @@ describe("the notifier's polls", () => {
   });
 
   test("a sweep that finds the agent busy waits for the next sweep", async () => {
-    await using lab = setup();
+    await using lab = createNotifierLab();
     await lab.arrive();
     await lab.clock.advance(0);
     lab.world.readiness = notReady;
@@ -204,7 +57,7 @@ describe("the notifier's polls", () => {
   });
 
   test("a transient failure is a row, and the notifier stays enabled", async () => {
-    await using lab = setup();
+    await using lab = createNotifierLab();
     await lab.clock.advance(0);
     lab.world.binding = "the manifest is half written";
     await lab.clock.advance(60_000);
@@ -219,7 +72,7 @@ describe("the notifier's polls", () => {
   });
 
   test("a queue that cannot store the prompt is a row too, and the next sweep tries again", async () => {
-    await using lab = setup();
+    await using lab = createNotifierLab();
     await lab.clock.advance(0);
     lab.world.refuse = new Error("disk full");
     await lab.arrive();
@@ -232,7 +85,7 @@ describe("the notifier's polls", () => {
     { id: "an agent at work", busy: true },
     { id: "a queue that cannot store the prompt", busy: false },
   ])("mail that met $id and a poll that could not be recorded is not left to the next sweep", async (met) => {
-    await using lab = setup({ interval_seconds: 3600 });
+    await using lab = createNotifierLab({ interval_seconds: 3600 });
     await lab.clock.advance(0);
     const full = new Error("disk full");
     lab.world.unrecorded = full;
@@ -250,7 +103,7 @@ describe("the notifier's polls", () => {
   });
 
   test("while polls cannot be recorded one is made a second, and a wake-up that was given is not given again", async () => {
-    await using lab = setup({ interval_seconds: 3600 });
+    await using lab = createNotifierLab({ interval_seconds: 3600 });
     await lab.clock.advance(0);
     lab.world.unrecorded = new Error("disk full");
     lab.world.binding = "the disk is full";
@@ -272,7 +125,10 @@ describe("the notifier's polls", () => {
   ])(
     "a poll of $id that compacted the chat and could not be recorded waits for a sweep",
     async ({ advance }) => {
-      await using lab = setup({ interval_seconds: 60, pre_notification_context_action: "compact" });
+      await using lab = createNotifierLab({
+        interval_seconds: 60,
+        pre_notification_context_action: "compact",
+      });
       await lab.clock.advance(0);
       if (advance > 0) lab.world.readiness = notReady;
       await lab.arrive();
@@ -287,7 +143,7 @@ describe("the notifier's polls", () => {
   );
 
   test("disabling stops the polls and keeps the guidance", async () => {
-    await using lab = setup({ interval_seconds: 5, appendix_text: "tick once" });
+    await using lab = createNotifierLab({ interval_seconds: 5, appendix_text: "tick once" });
     await lab.clock.advance(0);
     const status = lab.notifier.disable();
     expect(status).toMatchObject({ enabled: false, interval_seconds: null, appendix_text: "tick once" });
@@ -297,7 +153,7 @@ describe("the notifier's polls", () => {
   });
 
   test("enabling again looks at once", async () => {
-    await using lab = setup();
+    await using lab = createNotifierLab();
     await lab.clock.advance(0);
     lab.notifier.disable();
     await lab.arrive();
@@ -307,14 +163,14 @@ describe("the notifier's polls", () => {
   });
 
   test("enabling without a mailbox is refused and changes nothing", async () => {
-    await using lab = setup(null);
+    await using lab = createNotifierLab(null);
     lab.world.binding = "this session has no mailbox";
     expect(() => lab.notifier.update({ interval_seconds: 5 })).toThrow("no mailbox");
     expect(lab.store.read()).toBeNull();
   });
 
   test("unread_only leaves read mail alone, any_inbox does not", async () => {
-    await using lab = setup({ interval_seconds: 60, mode: "unread_only" });
+    await using lab = createNotifierLab({ interval_seconds: 60, mode: "unread_only" });
     await lab.arrive();
     const { messages } = await lab.inbox.list(everything);
     await lab.inbox.read(messages[0]?.message_ref ?? "");
@@ -326,7 +182,7 @@ describe("the notifier's polls", () => {
   });
 
   test("compact runs before every prompt, and its failure is no wake-up", async () => {
-    await using lab = setup({ interval_seconds: 60, pre_notification_context_action: "compact" });
+    await using lab = createNotifierLab({ interval_seconds: 60, pre_notification_context_action: "compact" });
     await lab.clock.advance(0);
     await lab.arrive();
     lab.world.problem = "the agent did not become ready";
@@ -338,7 +194,7 @@ describe("the notifier's polls", () => {
   });
 
   test("a damaged context is cleared only when asked for", async () => {
-    await using lab = setup({ interval_seconds: 60 });
+    await using lab = createNotifierLab({ interval_seconds: 60 });
     await lab.clock.advance(0);
     lab.world.degraded = "codex_remote_compact_server_error";
     await lab.arrive();
@@ -357,7 +213,7 @@ describe("the notifier's polls", () => {
   });
 
   test("on_change tells the same mail once, then again after five minutes", async () => {
-    await using lab = setup({ interval_seconds: 60, wake_policy: "on_change" });
+    await using lab = createNotifierLab({ interval_seconds: 60, wake_policy: "on_change" });
     await lab.clock.advance(0);
     await lab.arrive();
     await lab.clock.advance(299_000);
@@ -369,7 +225,7 @@ describe("the notifier's polls", () => {
   });
 
   test("a burst for an agent that cannot be woken is looked at once a second, and woken for as ever", async () => {
-    await using lab = setup({ interval_seconds: 3600 });
+    await using lab = createNotifierLab({ interval_seconds: 3600 });
     await lab.clock.advance(0);
     lab.world.readiness = notReady;
     const burst = async () => {
@@ -394,7 +250,7 @@ describe("the notifier's polls", () => {
   });
 
   test("mail that a gap holds back wakes when the gap is over, not at the next sweep", async () => {
-    await using lab = setup({ interval_seconds: 3600, min_gap_seconds: 30 });
+    await using lab = createNotifierLab({ interval_seconds: 3600, min_gap_seconds: 30 });
     await lab.clock.advance(0);
     await lab.arrive();
     await lab.clock.advance(10_000);
@@ -410,7 +266,7 @@ describe("the notifier's polls", () => {
 
   test("mail of the quiet hours wakes when they are over, or are taken away", async () => {
     const quiet_hours = { start: "00:00", end: "02:00", time_zone: "UTC" };
-    await using lab = setup({ interval_seconds: 86_400, quiet_hours });
+    await using lab = createNotifierLab({ interval_seconds: 86_400, quiet_hours });
     await lab.arrive();
     await lab.clock.advance(2 * 3_600_000);
     expect(lab.prompts).toHaveLength(1);
@@ -423,7 +279,7 @@ describe("the notifier's polls", () => {
   });
 
   test("who disables it while the context is tended is not woken for", async () => {
-    await using lab = setup({ interval_seconds: 60, pre_notification_context_action: "compact" });
+    await using lab = createNotifierLab({ interval_seconds: 60, pre_notification_context_action: "compact" });
     lab.world.tending = () => void lab.notifier.disable();
     await lab.arrive();
     expect(lab.tended).toEqual(["compact"]);
@@ -431,7 +287,7 @@ describe("the notifier's polls", () => {
   });
 
   test("the audit pages backwards and counts what waking cost", async () => {
-    await using lab = setup({ interval_seconds: 1 });
+    await using lab = createNotifierLab({ interval_seconds: 1 });
     await lab.arrive();
     await lab.clock.advance(5_000);
     const first = lab.notifier.audit({ limit: 2 });
@@ -445,7 +301,7 @@ describe("the notifier's polls", () => {
 });
 
 /** The contract's precedence, written a second time: the first line whose facts hold is the outcome. */
-const table: readonly [NotifierOutcome, (lab: Setup, mailCount: number) => boolean][] = [
+const table: readonly [NotifierOutcome, (lab: NotifierLab, mailCount: number) => boolean][] = [
   ["poll_error", ({ world }) => world.binding !== null],
   ["empty", (_, mailCount) => mailCount === 0],
   ["busy_skip", ({ world }) => world.admission !== "open"],
@@ -468,7 +324,7 @@ const compacts = (notifier: Notifier) => notifier.status().pre_notification_cont
 test("500 sweeps at random states decide as the table says", async () => {
   const random = randomFrom(20_261_121);
   const chance = (probability: number) => random() < probability;
-  await using lab = setup({ interval_seconds: 10 });
+  await using lab = createNotifierLab({ interval_seconds: 10 });
   await lab.clock.advance(0);
   const seen = new Map<string, number>();
   for (let cycle = 0; cycle < 500; cycle++) {

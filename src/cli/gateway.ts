@@ -238,7 +238,11 @@ export function createGateway(options: GatewayOptions): Gateway {
       },
     });
   let app: GatewayApp | null = null;
-  const live = createLiveFiles({ files, clock, folder, onError: onError("state not written") });
+  const live = createLiveFiles({
+    ...{ files, clock, folder },
+    gone: () => place.gone(),
+    onError: onError("state not written"),
+  });
   const { tmux, mutex } = openTmux(system, manifest.tmux.socket, options.env);
   const announcement = createAnnouncement({
     tmux,

@@ -17,7 +17,7 @@ export interface LiveFiles {
   publishToken(token: string | null): void;
   /**
    * Written after this turn of the event loop and at most every 100 ms, the last one always; not synced, since every part
-   * of it is derived.
+   * of it is derived. Nothing is written once the place is gone.
    */
   saveStatus(status: GatewayStatus): void;
   /** As `retireLiveFiles`. Later saves are ignored. */
@@ -40,16 +40,18 @@ export function createLiveFiles(deps: {
   files: Files;
   clock: Clock;
   folder: GatewayFolder;
+  /** Whether the session's records are no longer ours: what stands there then is another gateway's, or nobody's. */
+  gone: () => boolean;
   onError: (error: unknown) => void;
 }): LiveFiles {
-  const { files, clock, folder, onError } = deps;
+  const { files, clock, folder, gone, onError } = deps;
   const paths = sessionPaths(folder.sessionRoot);
   let latest: GatewayStatus | null = null;
   let armed = false;
   let retired = false;
 
   function flush(): void {
-    if (latest === null || retired) return;
+    if (latest === null || retired || gone()) return;
     const status = latest;
     latest = null;
     try {

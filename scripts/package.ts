@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, wr
 import { join } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
-import { commitFlags, commitToBake, programNames } from "./executables.ts";
+import { bundleFlags, commitToBake, programNames } from "./executables.ts";
 import { noticesOf } from "./notices.ts";
 import { runStep } from "./steps.ts";
 
@@ -48,7 +48,7 @@ function bundleCommand(commit: string): string[] {
     "--splitting",
     `--outdir=${aside}`,
     `--metafile=${metafile}`,
-    ...commitFlags(commit),
+    ...bundleFlags(commit),
     ...programNames.map((name) => `src/cli/${name}.ts`),
   ];
 }

@@ -61,6 +61,13 @@ describe("the package", () => {
     );
   });
 
+  test("asks for no collection, which a start would wait for", async () => {
+    const all = ["tar", "-xzOf", tarball, "--wildcards", "package/dist/npm/*.js"];
+    const text = await new Response(Bun.spawn(all).stdout).text();
+    expect(text.length).toBeGreaterThan(500_000);
+    expect(text).not.toContain("Bun.gc(");
+  });
+
   test("needs no other package but the Bun of its machine", () => {
     expect(manifest).not.toHaveProperty("dependencies");
     expect(manifest.optionalDependencies).toEqual({

@@ -56,9 +56,9 @@ export function openStore<S extends Record<string, unknown>>(options: {
   const client = new Database(path, { create: true, readwrite: true, strict: true });
   try {
     client.run("PRAGMA busy_timeout=5000");
-    useWriteAheadLog(client);
     // A loss of power undoes a migration whole, to be made again: the first durable write syncs what came before it too.
     client.run("PRAGMA synchronous=NORMAL");
+    useWriteAheadLog(client);
     migrate(client, migrations, { name: basename(path), clock, steps });
     for (const pragma of [
       "synchronous=FULL",

@@ -90,9 +90,9 @@ function blockAreas(rows: readonly Row[], profile: CompiledProfile, bar: string)
   for (const [bottom, row] of rows.entries()) {
     if (!profile.composer.lower?.test(row.text)) continue;
     const column = row.text.search(/\S/u);
+    const edge = row.text.trimEnd().length - 1;
     let top = bottom;
-    while (top > 0 && rows[top - 1]?.text.search(/\S/u) === column && rows[top - 1]?.text[column] === bar)
-      top -= 1;
+    while (top > 0 && isBlockRow(rows[top - 1], { bar, column, edge })) top -= 1;
     let model = bottom - 1;
     while (model > top && rows[model]?.text.trim() === bar) model -= 1;
     // A padding row, at least one input row, and the row that names the model.
@@ -103,6 +103,12 @@ function blockAreas(rows: readonly Row[], profile: CompiledProfile, bar: string)
     }
   }
   return areas;
+}
+
+/** A popup over the composer has the bar at its right edge too; a message above may reach down to it. */
+function isBlockRow(row: Row | undefined, block: { bar: string; column: number; edge: number }): boolean {
+  const { bar, column, edge } = block;
+  return row?.text.search(/\S/u) === column && row.text[column] === bar && row.text[edge] !== bar;
 }
 
 /** A glyph row that is neither a history cell (background) nor a chosen row of a list (inverse). */

@@ -55,8 +55,6 @@ export function createLocks(deps: { clock: Clock }): Locks {
 
 function tryBegin(database: Database): boolean {
   try {
-    // Else an empty database would get a journal beside it, which nothing is ever written back from.
-    database.run("PRAGMA journal_mode = MEMORY");
     database.run("BEGIN EXCLUSIVE");
     return true;
   } catch (error) {

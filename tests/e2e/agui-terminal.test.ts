@@ -64,7 +64,11 @@ describe.each(stockClients)("$version and an agent in a terminal", (client: Stoc
         if (type === "ACTIVITY_SNAPSHOT" && content.awaitingDecision) asked = content.awaitingDecision;
       },
     });
-    const question = await until("the question", () => asked as { options: { text: string }[] } | null);
+    // The first look may meet a screen of which only the last row is painted.
+    const question = await until("the whole question", () => {
+      const seen = asked as { options: { text: string }[] } | null;
+      return seen !== null && seen.options.length > 0 ? seen : null;
+    });
     expect(question.options.map((option) => option.text)).toEqual(["Yes", "No", "Always"]);
     await call("/v1/control/tui/decide", { option: "Yes" });
     const run = await running;

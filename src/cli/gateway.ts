@@ -1,26 +1,17 @@
-import { basename, join } from "node:path";
-import { notifierStoreOn } from "../db/gateway/notifier-store.ts";
+import { join } from "node:path";
 import { openGatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
-import { gatewayEndpoints } from "../protocol/endpoints.ts";
+import { coreEndpoints } from "../protocol/core-endpoints.ts";
 import type { Manifest } from "../protocol/files.ts";
 import { protocolVersion } from "../protocol/gateway.ts";
 import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
-import { createGatewayApp, type GatewayApp } from "../routes/gateway/app.ts";
+import { createCoreApp } from "../routes/gateway/core.ts";
 import { describeFault } from "../routes/http/errors.ts";
 import { hostRule } from "../routes/http/gate.ts";
-import { observeHttp } from "../routes/http/observe.ts";
+import { type Fetch, type HttpObservation, observeHttp } from "../routes/http/observe.ts";
+import { untilWhole } from "../routes/http/until-whole.ts";
 import { backendFacts } from "../services/agent/backends.ts";
-import { createAgui } from "../services/agui/agui.ts";
 import { diagnosticSettings } from "../services/diagnostics/diagnostic-log.ts";
-import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
-import { bindingOf, createMailBinding } from "../services/mail/binding.ts";
-import { createMailFacade } from "../services/mail/facade.ts";
-import { observeMail } from "../services/mail/facade-diagnostics.ts";
-import { createContextTending } from "../services/notifier/context.ts";
-import { createNotifier, type Notifier } from "../services/notifier/notifier.ts";
-import { isSkillInstalled } from "../services/notifier/skill.ts";
-import { createHeadlessControl } from "../services/prompt/headless-control.ts";
 import { createKeyControl } from "../services/prompt/key-control.ts";
 import { createPromptControl } from "../services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../services/queue/queue.ts";
@@ -45,9 +36,9 @@ import { messageOf, ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
 import { createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
 import type { System } from "../system/system.ts";
+import type { FurtherServices } from "./further-services.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { isLoopback } from "./listener-flags.ts";
-import { mailboxOpeners } from "./mailbox-openers.ts";
 import { selfCommand } from "./self-command.ts";
 import { openTmux } from "./tmux-socket.ts";
 
@@ -78,7 +69,6 @@ export interface GatewayOptions {
 }
 
 export interface Gateway {
-  readonly app: GatewayApp;
   manifest: Manifest;
   /** Binds, settles what an earlier process left behind, and serves. Resolves when requests are answered. */
   start(): Promise<{ baseUrl: string; host: string; port: number }>;
@@ -158,11 +148,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     log,
     admission: board.admission,
     epoch: board.epoch,
-    slotTaken: () => reminders.slotTaken() ?? notifier.busyWith(),
+    slotTaken: () => reminders.slotTaken() ?? tending(),
     onChange: () => {
       board.refresh();
       reminders.wake();
-      notifier.wake();
+      further?.notifier.wake();
     },
   });
   const reminders: Reminders = createReminders({
@@ -173,11 +163,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     log,
     ledger: createLedger({ files, path: paths.reminders, onError: onError("reminders not noted") }),
     admission: board.admission,
-    queue: () => ({ depth: queue.depth(), running: queue.running() || notifier.busyWith() !== null }),
+    queue: () => ({ depth: queue.depth(), running: queue.running() || tending() !== null }),
     onChange: () => {
       board.refresh();
       queue.wake();
-      notifier.wake();
+      further?.notifier.wake();
     },
   });
   const prompt = createPromptControl({
@@ -188,56 +178,33 @@ export function createGateway(options: GatewayOptions): Gateway {
     log,
     clock,
   });
-  const stream = createEventStream({ events, clock });
-  const agui = createAgui({ agent, board, queue, events, clock, ids });
-  const headless = createHeadlessControl({ agent, status: board.status });
   const keys = createKeyControl({ agent, board, events, clock });
-  const mailBinding = createMailBinding({
-    readBinding: () => bindingOf(() => readManifest(files, paths.manifest)),
-    openers: mailboxOpeners(system),
-    clock,
-    watchBinding: (listener) =>
-      system.watch.watchFolder(sessionRoot, (name) => {
-        if (name === null || name === basename(paths.manifest)) listener();
-      }),
-  });
-  const mailFacade = createMailFacade({ bound: mailBinding.bound, served: isLoopback(options.host) });
-  const mail = records.diagnostics ? observeMail(mailFacade, records.diagnostics.record) : mailFacade;
-  const notifier: Notifier = createNotifier({
-    store: notifierStoreOn(database),
-    ...{ agent, queue, board, clock, log },
-    mail: mailBinding,
-    context: createContextTending({ agent, commands: profile?.data.commands ?? null }),
-    baseUrl: () => (server && isLoopback(server.host) ? `http://127.0.0.1:${server.port}` : null),
-    skillInstalled: () => isSkillInstalled(files, manifest, options.env),
-    onChange: () => {
-      board.refresh();
-      queue.wake();
-      reminders.wake();
-    },
-  });
   /** The one execution slot is taken by something that is no request. */
-  const besideQueue = () => reminders.executing() || notifier.busyWith() !== null;
+  const besideQueue = () => reminders.executing() || tending() !== null;
+  /** What the notifier does with the one execution slot. */
+  const tending = () => further?.notifier.busyWith() ?? null;
   const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
-  const buildApp = () =>
-    createGatewayApp({
-      ...(observation ? { observation } : {}),
-      services: { headless, board, queue, prompt, keys, mail, notifier, reminders, agent, stream, agui },
-      gate: {
-        allowsHost: hostRule(options.host),
-        allowedOrigins: options.allowedOrigins ?? [],
-        token: options.token,
+  const appOptions = {
+    ...(observation ? { observation } : {}),
+    services: { board, queue, prompt, keys, agent },
+    gate: {
+      allowsHost: hostRule(options.host),
+      allowedOrigins: options.allowedOrigins ?? [],
+      token: options.token,
+    },
+    faults: {
+      report(error: unknown) {
+        const id = ids.hex(8);
+        const { message, stack } = describeFault(error);
+        log.line("internal error", { error_id: id, message, stack });
+        return id;
       },
-      faults: {
-        report(error) {
-          const id = ids.hex(8);
-          const { message, stack } = describeFault(error);
-          log.line("internal error", { error_id: id, message, stack });
-          return id;
-        },
-      },
-    });
-  let app: GatewayApp | null = null;
+    },
+  };
+  /** The first request of an app takes several milliseconds longer than the second. */
+  const healthRequest = () => new Request(`http://127.0.0.1${coreEndpoints.health.path}`);
+  const toFetch = (app: Parameters<HttpObservation["around"]>[0]): Fetch =>
+    observation ? observation.around(app) : app.fetch;
   const live = createLiveFiles({
     ...{ files, clock, folder },
     gone: () => place.gone(),
@@ -259,6 +226,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
   });
   let server: HttpServer | null = null;
+  let further: FurtherServices | null = null;
+  let opening: Promise<FurtherServices> | null = null;
   let idleMemory: IdleMemory | null = null;
   let started: Promise<boolean> | null = null;
 
@@ -269,39 +238,61 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (ended.length > 0) log.line("ended the tmux clients of a dead gateway", { count: ended.length });
   }
 
+  /** What callers of the core need not wait for: once the gateway has told where it is, or once it is asked for. */
+  function openFurther(): Promise<FurtherServices> {
+    opening ??= makeFurther();
+    return opening;
+  }
+
+  async function makeFurther(): Promise<FurtherServices> {
+    const { createFurtherServices } = await import("./further-services.ts");
+    further = createFurtherServices({
+      ...{ system, sessionRoot, manifest, profile, records, database, agent, queue, board, reminders },
+      env: options.env,
+      app: appOptions,
+      mailServed: isLoopback(options.host),
+      baseUrl: () => (server && isLoopback(server.host) ? `http://127.0.0.1:${server.port}` : null),
+      onNotifierChange() {
+        board.refresh();
+        queue.wake();
+        reminders.wake();
+      },
+    });
+    await further.app.fetch(healthRequest());
+    return further;
+  }
+
   async function start() {
     await clearUpAfterDeath();
     driven.start();
-    // While tmux attaches, and after a turn of the event loop in which it is asked, while it shows the screen. The first
-    // request of a process takes several milliseconds longer than the second.
-    app ??= buildApp();
+    // While tmux attaches, and after a turn of the event loop in which it is asked, while it shows the screen.
+    const app = createCoreApp(appOptions);
     await new Promise<void>(afterThisTurn);
-    await app.fetch(new Request(`http://127.0.0.1${gatewayEndpoints.health.path}`));
+    await app.fetch(healthRequest());
     await driven.firstLook(firstLookMs);
     board.refresh();
     if (options.reconcile) board.reconcile();
+    const growing = untilWhole({ fetch: toFetch(app), routes: app.routes }, async () =>
+      toFetch((await openFurther()).app),
+    );
     server = system.network.listen({
-      fetch: observation ? observation.around(app) : app.fetch,
+      fetch: growing.fetch,
       host: options.host,
       port: options.port,
       clock,
     });
+    const { host, port } = server;
     reminders.start();
-    board.setListener({ host: server.host, port: server.port });
+    board.setListener({ host, port });
     const { instanceId } = agent.presence();
     live.publishToken(options.token);
-    await announcement.publish({
-      host: server.host,
-      port: server.port,
-      hasToken: options.token !== null,
-    });
+    await announcement.publish({ host, port, hasToken: options.token !== null });
     const { auxiliaryWindow: window } = identity;
     live.publish({
       schema_version: 1,
       protocol_version: protocolVersion,
       pid: processes.selfPid(),
-      host: server.host,
-      port: server.port,
+      ...{ host, port },
       execution_mode: identity.executionMode,
       managed_agent_instance_epoch: board.epoch(),
       ...(instanceId === null ? {} : { managed_agent_instance_id: instanceId }),
@@ -320,21 +311,40 @@ export function createGateway(options: GatewayOptions): Gateway {
       board.refresh();
       queue.wake();
       reminders.wake();
-      notifier.wake();
+      further?.notifier.wake();
     });
+    await growing.complete();
+    const { notifier } = await openFurther();
     queue.start();
     notifier.start();
-    log.line("gateway started", { host: server.host, port: server.port, pid: processes.selfPid() });
+    log.line("gateway started", { host, port, pid: processes.selfPid() });
     events.append("gateway_started", { managed_agent_instance_epoch: board.epoch() });
-    const name = server.host.includes(":") ? `[${server.host}]` : server.host;
-    return { baseUrl: `http://${name}:${server.port}`, host: server.host, port: server.port };
+    return { baseUrl: `http://${host.includes(":") ? `[${host}]` : host}:${port}`, host, port };
   }
 
+  /** `announced`: others may have heard of this gateway, and are to hear of its end. */
+  const end = async (announced: boolean): Promise<void> => {
+    place.stop();
+    idleMemory?.stop();
+    await further?.notifier.stop();
+    await queue.stop();
+    await reminders.stop();
+    further?.endStreams();
+    await server?.stop(stopGraceMs);
+    await driven.stop();
+    // What says otherwise by now is another gateway's.
+    if (announced && !place.gone()) await announcement.withdraw();
+    further?.close();
+    if (announced && !place.gone()) {
+      live.retire(board.epoch());
+      events.append("gateway_stopped");
+    }
+    records.close();
+    store.close();
+    lock.release();
+  };
+
   return {
-    get app() {
-      app ??= buildApp();
-      return app;
-    },
     manifest,
     async start() {
       const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -344,11 +354,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         resolve(true);
         return listening;
       } catch (error) {
-        await driven.stop();
-        mailBinding.close();
-        records.close();
-        store.close();
-        lock.release();
+        await end(server !== null).catch(onError("not all was closed"));
         resolve(false);
         throw error;
       }
@@ -357,25 +363,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       // A signal may come while the start is under way: what that still opens must be closed after it.
       if (started && !(await started)) return;
       log.line("gateway stopping");
-      place.stop();
-      idleMemory?.stop();
-      await notifier.stop();
-      await queue.stop();
-      await reminders.stop();
-      stream.close();
-      agui.close();
-      await server?.stop(stopGraceMs);
-      await driven.stop();
-      // What says otherwise by now is another gateway's.
-      if (!place.gone()) await announcement.withdraw();
-      mailBinding.close();
-      if (!place.gone()) {
-        live.retire(board.epoch());
-        events.append("gateway_stopped");
-      }
-      records.close();
-      store.close();
-      lock.release();
+      await end(true);
     },
   };
 }

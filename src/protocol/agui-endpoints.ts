@@ -3,9 +3,6 @@ import { AguiCapabilities, AguiConnectInput, AguiDetached, AguiNotConnected, Agu
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { ErrorBody, ValidationErrorBody } from "./wire.ts";
 
-/** The header of a GUI stream that names its connection. */
-export const aguiConnectionHeader = "x-svc-connection-id";
-
 const eventStream = Type.String({ contentMediaType: "text/event-stream" });
 
 /** What GUI clients ask besides their streams. */

@@ -21,8 +21,8 @@ import {
   TurnInterruption,
   TurnSubmission,
 } from "./coordinator.ts";
+import { documentEndpoints } from "./document-endpoints.ts";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
-import { documentEndpoints } from "./endpoints.ts";
 import { mostFollowers } from "./events.ts";
 import { forwardedEndpoints, forwardedStreams } from "./forwarded-endpoints.ts";
 import { GatewayStatus } from "./gateway.ts";

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { aguiConnectionHeader } from "../../src/protocol/agui-endpoints.ts";
+import { documentEndpoints } from "../../src/protocol/document-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
-import { documentEndpoints, gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
+import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
+import { aguiConnectionHeader } from "../../src/protocol/headers.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { giveTurns } from "../support/fake-turns.ts";
 import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";

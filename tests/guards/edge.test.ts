@@ -2,11 +2,9 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { readTree, repositoryRoot, type Violation } from "./tree.ts";
 
-/**
- * What a handler needs of one runtime only, by the files of ours that it loads at run time: imports of types are gone
- * by then.
- */
-async function findRuntimeTies(entry: string): Promise<{ reached: string[]; ties: Violation[] }> {
+type Inputs = NonNullable<Awaited<ReturnType<typeof Bun.build>>["metafile"]>["inputs"];
+
+async function bundledInputs(entry: string): Promise<Inputs> {
   const built = await Bun.build({
     entrypoints: [join(repositoryRoot, entry)],
     root: repositoryRoot,
@@ -14,9 +12,36 @@ async function findRuntimeTies(entry: string): Promise<{ reached: string[]; ties
     packages: "external",
     metafile: true,
   });
-  const loaded = new Set(
-    Object.keys(built.metafile?.inputs ?? {}).map((path) => path.replace(/^.*?(?=src\/)/, "")),
+  return built.metafile?.inputs ?? {};
+}
+
+const ours = (path: string) => path.replace(/^.*?(?=src\/)/, "");
+
+/** The files of ours that are loaded before the first line of one runs: what it imports when it comes to it is not. */
+async function loadedBefore(entry: string): Promise<string[]> {
+  const inputs = Object.entries(await bundledInputs(entry));
+  const imports = new Map(
+    inputs.map(([path, input]) => [
+      ours(path),
+      input.imports.filter(({ kind }) => kind === "import-statement").map((one) => ours(one.path)),
+    ]),
   );
+  const loaded = new Set<string>();
+  const open = [entry];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (loaded.has(path)) continue;
+    loaded.add(path);
+    open.push(...(imports.get(path) ?? []).filter((next) => next.startsWith("src/")));
+  }
+  return [...loaded].sort();
+}
+
+/**
+ * What a handler needs of one runtime only, by the files of ours that it loads at run time: imports of types are gone
+ * by then.
+ */
+async function findRuntimeTies(entry: string): Promise<{ reached: string[]; ties: Violation[] }> {
+  const loaded = new Set(Object.keys(await bundledInputs(entry)).map(ours));
   const reached = readTree("src").filter((file) => loaded.has(file.path));
   const ties = reached.flatMap((file) => [
     ...file.imports
@@ -44,4 +69,17 @@ test("the coordinator's app runs on Web-standard APIs alone, with all that it lo
 test("a tie to a runtime is seen", async () => {
   const { ties } = await findRuntimeTies("src/system/system.ts");
   expect(ties).toContain("src/system/files.ts imports node:fs");
+});
+
+const late =
+  /\/(?:mail|agui|mailbox|notifier|openapi)|gateway\/(?:app|events|headless|reminders)\.|\/endpoints\./;
+
+test("a gateway answers before it loads mail, AG-UI and their routes", async () => {
+  const loaded = await loadedBefore("src/cli/gateway.ts");
+  expect(loaded).toEqual(
+    expect.arrayContaining(["src/routes/gateway/core.ts", "src/services/queue/queue.ts"]),
+  );
+  expect(loaded.filter((path) => late.test(path))).toEqual([]);
+  const further = await loadedBefore("src/cli/further-services.ts");
+  expect(further.filter((path) => late.test(path)).length).toBeGreaterThan(40);
 });

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
-import { aguiConnectionHeader } from "../../protocol/agui-endpoints.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
+import { aguiConnectionHeader } from "../../protocol/headers.ts";
 import type { AguiItem } from "../../services/agui/stream-item.ts";
 import { repliesOf } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";

@@ -1,12 +1,12 @@
 import { Elysia } from "elysia";
-import { gatewayEndpoints } from "../../protocol/endpoints.ts";
+import { coreEndpoints } from "../../protocol/core-endpoints.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { numbersIn, repliesOf } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import { refusalStatus } from "./refusals.ts";
-import type { GatewayServices } from "./services.ts";
+import type { CoreServices } from "./services.ts";
 
-const endpoints = gatewayEndpoints;
+const endpoints = coreEndpoints;
 
 /** Direct prompts, raw keys, the tracked terminal and reconciliation (contract 4.1, 4.2; ruling 5). */
 export const controlRoutes = ({
@@ -14,7 +14,7 @@ export const controlRoutes = ({
   keys,
   agent,
   board,
-}: Pick<GatewayServices, "prompt" | "keys" | "agent" | "board">) =>
+}: Pick<CoreServices, "prompt" | "keys" | "agent" | "board">) =>
   new Elysia({ name: "gateway-control" })
     .use(jsonBody)
     .post(

@@ -1,4 +1,5 @@
-import { documentEndpoints, gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
+import { documentEndpoints } from "../../protocol/document-endpoints.ts";
+import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
 import * as terminalSchemas from "../../protocol/terminal.ts";
 import * as wireSchemas from "../../protocol/wire.ts";

@@ -10,18 +10,12 @@ import type { Queue } from "../../services/queue/queue.ts";
 import type { Reminders } from "../../services/reminders/reminders.ts";
 import type { StatusBoard } from "../../services/status/status-board.ts";
 
-/** What the gateway's routes call. */
-export interface GatewayServices {
+/** What the routes call that a gateway answers from its first moment on. */
+export interface CoreServices {
   board: Pick<StatusBoard, "status" | "reconciliationRequired" | "reconcile" | "epoch">;
   queue: Pick<Queue, "accept" | "record" | "list" | "claimsTurn">;
-  headless: HeadlessControl;
   prompt: PromptControl;
   keys: KeyControl;
-  mail: MailFacade;
-  notifier: Pick<Notifier, "status" | "update" | "disable" | "audit">;
-  reminders: Pick<Reminders, "create" | "list" | "get" | "update" | "remove">;
-  stream: Pick<EventStream, "follow">;
-  agui: Pick<Agui, "capabilities" | "connect" | "detach" | "run">;
   agent: Pick<
     Agent,
     | "turns"
@@ -33,4 +27,14 @@ export interface GatewayServices {
     | "waitFor"
     | "decide"
   >;
+}
+
+/** What all the gateway's routes call. */
+export interface GatewayServices extends CoreServices {
+  headless: HeadlessControl;
+  mail: MailFacade;
+  notifier: Pick<Notifier, "status" | "update" | "disable" | "audit">;
+  reminders: Pick<Reminders, "create" | "list" | "get" | "update" | "remove">;
+  stream: Pick<EventStream, "follow">;
+  agui: Pick<Agui, "capabilities" | "connect" | "detach" | "run">;
 }

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
-import { aguiConnectionHeader } from "../../protocol/agui-endpoints.ts";
-import { documentEndpoints } from "../../protocol/endpoints.ts";
+import { documentEndpoints } from "../../protocol/document-endpoints.ts";
+import { aguiConnectionHeader } from "../../protocol/headers.ts";
 import { equalInConstantTime } from "./constant-time.ts";
 import { decideCrossOrigin } from "./cors.ts";
 

@@ -5,9 +5,10 @@ import type { Clock } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
 import { serviceErrorOf } from "./errors.ts";
 import { toIssues } from "./issues.ts";
-import { type Route, routesAt } from "./routes-at.ts";
+import { pathOf, type Route, routesAt } from "./routes-at.ts";
 
-type Fetch = (request: Request) => Response | Promise<Response>;
+/** An edge-style handler. */
+export type Fetch = (request: Request) => Response | Promise<Response>;
 
 /** What went wrong inside, for one request. */
 type Mishap =
@@ -71,11 +72,6 @@ export function observeHttp(deps: {
       return response;
     },
   };
-}
-
-/** A request that names no host has a path for a URL. */
-function pathOf(url: string): string {
-  return URL.canParse(url) ? new URL(url).pathname : "";
 }
 
 interface HttpFacts {

@@ -15,3 +15,8 @@ export function routesAt<R extends Route>(routes: readonly R[], path: string): R
     );
   });
 }
+
+/** The path of a request's URL; a request that names no host has a path for a URL, and none here. */
+export function pathOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).pathname : "";
+}

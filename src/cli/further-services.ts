@@ -1,0 +1,109 @@
+import { basename } from "node:path";
+import { notifierStoreOn } from "../db/gateway/notifier-store.ts";
+import type { GatewayDatabase } from "../db/gateway/request-store.ts";
+import type { Manifest } from "../protocol/files.ts";
+import { createGatewayApp } from "../routes/gateway/app.ts";
+import type { GatewayAppOptions } from "../routes/gateway/core.ts";
+import type { CoreServices } from "../routes/gateway/services.ts";
+import type { Agent } from "../services/agent/agent.ts";
+import { createAgui } from "../services/agui/agui.ts";
+import { createEventStream } from "../services/diagnostics/event-stream.ts";
+import type { GatewayRecords } from "../services/diagnostics/records.ts";
+import { bindingOf, createMailBinding } from "../services/mail/binding.ts";
+import { createMailFacade } from "../services/mail/facade.ts";
+import { observeMail } from "../services/mail/facade-diagnostics.ts";
+import { createContextTending } from "../services/notifier/context.ts";
+import { createNotifier, type Notifier } from "../services/notifier/notifier.ts";
+import { isSkillInstalled } from "../services/notifier/skill.ts";
+import { createHeadlessControl } from "../services/prompt/headless-control.ts";
+import type { Queue } from "../services/queue/queue.ts";
+import type { Reminders } from "../services/reminders/reminders.ts";
+import { readManifest } from "../services/sessions/manifest.ts";
+import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
+import type { StatusBoard } from "../services/status/status-board.ts";
+import type { CompiledProfile } from "../services/terminal/profile.ts";
+import type { System } from "../system/system.ts";
+import { mailboxOpeners } from "./mailbox-openers.ts";
+
+/** What a gateway has when it begins to answer. */
+export interface GatewayCore {
+  system: System;
+  sessionRoot: string;
+  manifest: Manifest;
+  env: Environment;
+  profile: CompiledProfile | null;
+  records: GatewayRecords;
+  database: GatewayDatabase;
+  agent: Agent;
+  queue: Queue;
+  board: StatusBoard;
+  reminders: Reminders;
+  /** What its app was made with; the whole app is made with the same. */
+  app: GatewayAppOptions<CoreServices>;
+  /** Mail is served here at all: on loopback only (contract 4.1 mail rule 2). */
+  mailServed: boolean;
+  /** Where the agent reaches this gateway; null before it listens and where mail is not served. */
+  baseUrl: () => string | null;
+  /** The notifier's `busyWith` changed. */
+  onNotifierChange: () => void;
+}
+
+/** What a gateway has beside its queue and its terminal. */
+export interface FurtherServices {
+  app: ReturnType<typeof createGatewayApp>;
+  /** Not started. */
+  notifier: Notifier;
+  /** Ends every stream of events, so that a stopping server need not wait for its readers. */
+  endStreams(): void;
+  /** Closes the mailbox; after the server has stopped. */
+  close(): void;
+}
+
+/**
+ * Mail, its notifier, AG-UI, streams of events and the app with all routes: what a gateway makes when it answers
+ * already. Loading it takes 5 ms, so nothing that the start waits for imports this module.
+ */
+export function createFurtherServices(core: GatewayCore): FurtherServices {
+  const { system, sessionRoot, manifest, env, agent, queue, board, reminders } = core;
+  const { clock, ids, files } = system;
+  const { log, events, diagnostics } = core.records;
+  const paths = sessionPaths(sessionRoot);
+  const stream = createEventStream({ events, clock });
+  const agui = createAgui({ agent, board, queue, events, clock, ids });
+  const mailBinding = createMailBinding({
+    readBinding: () => bindingOf(() => readManifest(files, paths.manifest)),
+    openers: mailboxOpeners(system),
+    clock,
+    watchBinding: (listener) =>
+      system.watch.watchFolder(sessionRoot, (name) => {
+        if (name === null || name === basename(paths.manifest)) listener();
+      }),
+  });
+  const mailFacade = createMailFacade({ bound: mailBinding.bound, served: core.mailServed });
+  const notifier = createNotifier({
+    store: notifierStoreOn(core.database),
+    ...{ agent, queue, board, clock, log },
+    mail: mailBinding,
+    context: createContextTending({ agent, commands: core.profile?.data.commands ?? null }),
+    baseUrl: core.baseUrl,
+    skillInstalled: () => isSkillInstalled(files, manifest, env),
+    onChange: core.onNotifierChange,
+  });
+  return {
+    app: createGatewayApp({
+      ...core.app,
+      services: {
+        ...core.app.services,
+        mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
+        headless: createHeadlessControl({ agent, status: board.status }),
+        ...{ notifier, reminders, stream, agui },
+      },
+    }),
+    notifier,
+    endStreams() {
+      stream.close();
+      agui.close();
+    },
+    close: mailBinding.close,
+  };
+}

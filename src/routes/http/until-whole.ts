@@ -1,0 +1,38 @@
+import type { Fetch } from "./observe.ts";
+import { pathOf, type Route, routesAt } from "./routes-at.ts";
+
+export interface GrowingHandler {
+  fetch: Fetch;
+  /** Resolves when the app that has all routes serves; rejects when it cannot be had. */
+  complete(): Promise<void>;
+}
+
+/**
+ * Serves with `core` until `whole`, which may be asked more than once, has brought the app that has all routes, and
+ * with that app from then on. A request that `core` has no route for asks for the whole and waits, so that nobody is
+ * told that there is no such route before all are known. If the whole cannot be had, who waits is answered with 503.
+ */
+export function untilWhole(
+  core: { fetch: Fetch; routes: readonly Route[] },
+  whole: () => Promise<Fetch>,
+): GrowingHandler {
+  const serves = ({ url, method }: Request) =>
+    routesAt(core.routes, pathOf(url)).some((route) => route.method === method);
+  let serving: Fetch = (request) => (serves(request) ? core.fetch(request) : serveLater(request));
+
+  async function complete(): Promise<void> {
+    serving = await whole();
+  }
+
+  async function serveLater(request: Request): Promise<Response> {
+    try {
+      await complete();
+    } catch {
+      // Why is told by whoever starts the server, and not to callers.
+      return Response.json({ detail: "this server could not start" }, { status: 503 });
+    }
+    return serving(request);
+  }
+
+  return { fetch: (request) => serving(request), complete };
+}

@@ -1,0 +1,29 @@
+import { expect, test } from "bun:test";
+import { coreEndpoints } from "../../src/protocol/core-endpoints.ts";
+import { documentEndpoints } from "../../src/protocol/document-endpoints.ts";
+import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
+import { createCoreApp } from "../../src/routes/gateway/core.ts";
+import { routesAt } from "../../src/routes/http/routes-at.ts";
+
+/** No handler of it is called. */
+const { routes } = createCoreApp({
+  services: {} as never,
+  gate: { allowsHost: () => true, allowedOrigins: [], token: null },
+  faults: { report: () => "" },
+});
+const told = (all: readonly { method: string; path: string }[]) =>
+  all.map(({ method, path }) => `${method} ${path}`).sort();
+
+test("the app that answers first has the routes of the core, all of them", () => {
+  expect(told(routes)).toEqual(told(Object.values(coreEndpoints)));
+});
+
+test("it takes no request that is meant for a route that comes later", () => {
+  const all = Object.values({ ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints });
+  const later = all.filter((one) => !Object.values<unknown>(coreEndpoints).includes(one));
+  expect(later.length).toBeGreaterThan(20);
+  const taken = later.filter(({ method, path }) =>
+    routesAt(routes, path.replace(/:\w+/g, "x")).some((route) => route.method === method),
+  );
+  expect(told(taken)).toEqual([]);
+});

@@ -1,0 +1,111 @@
+import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { createGateway } from "../../../src/cli/gateway.ts";
+import { gatewayEndpoints } from "../../../src/protocol/endpoints.ts";
+import { launchAgent } from "../../../src/services/sessions/launch.ts";
+import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import type { HttpServer } from "../../../src/system/http-server.ts";
+import { createSystem } from "../../../src/system/system.ts";
+import { createSessionLab } from "../../support/session-lab.ts";
+
+const asked = {
+  health: gatewayEndpoints.health.path,
+  status: gatewayEndpoints.status.path,
+  requests: gatewayEndpoints.listRequests.path,
+  reminders: gatewayEndpoints.listReminders.path,
+  notifier: gatewayEndpoints.readNotifier.path,
+  document: "/openapi.json",
+  nothing: "/v1/nothing",
+};
+
+const listener = { host: "127.0.0.1", port: 0, token: null };
+
+test("a start that fails after it listened leaves nothing behind that says otherwise", async () => {
+  await using lab = await createSessionLab();
+  const { sessionRoot } = await launchAgent(lab.deps, lab.request());
+  const system = createSystem();
+  const heard: HttpServer[] = [];
+  const early: (Response | Promise<Response>)[] = [];
+  const facts = { ...listener, sessionRoot, profiles: [], env: lab.deps.env };
+  const failing = createGateway({
+    ...facts,
+    system: {
+      ...system,
+      files: {
+        ...system.files,
+        write(label, ...rest) {
+          if (label === "file:pid") throw new Error("no such luck");
+          system.files.write(label, ...rest);
+        },
+      },
+      network: {
+        ...system.network,
+        listen(options) {
+          const server = system.network.listen(options);
+          heard.push(server);
+          early.push(options.fetch(new Request(`http://127.0.0.1:${server.port}${asked.reminders}`)));
+          return server;
+        },
+      },
+    },
+  });
+  await expect(failing.start()).rejects.toThrow("no such luck");
+  const [server, reply] = [heard[0], await early[0]];
+  expect([200, 503]).toContain(reply?.status ?? 0);
+  await expect(fetch(`http://127.0.0.1:${server?.port}${asked.health}`)).rejects.toThrow();
+  const { currentInstance } = sessionPaths(sessionRoot);
+  expect(existsSync(currentInstance)).toBe(false);
+
+  const gateway = createGateway({ ...facts, system });
+  const { baseUrl } = await gateway.start();
+  expect((await fetch(`${baseUrl}${asked.health}`)).status).toBe(200);
+  await gateway.stop();
+});
+
+test("callers of the first moment are answered as later ones are", async () => {
+  await using lab = await createSessionLab();
+  const session = await launchAgent(lab.deps, lab.request());
+  const system = createSystem();
+  const early: Promise<[string, number]>[] = [];
+  const gateway = createGateway({
+    system: {
+      ...system,
+      network: {
+        ...system.network,
+        // As if they had waited for the socket.
+        listen(options) {
+          const server = system.network.listen(options);
+          for (const [name, path] of Object.entries(asked)) {
+            const reply = options.fetch(new Request(`http://127.0.0.1:${server.port}${path}`));
+            early.push(Promise.resolve(reply).then(({ status }) => [name, status]));
+          }
+          return server;
+        },
+      },
+    },
+    sessionRoot: session.sessionRoot,
+    ...listener,
+    profiles: [],
+    env: lab.deps.env,
+  });
+  const { baseUrl } = await gateway.start();
+  try {
+    const later = Object.entries(asked).map(
+      async ([name, path]) => [name, (await fetch(`${baseUrl}${path}`)).status] as const,
+    );
+    expect(Object.fromEntries(await Promise.all(early))).toEqual(
+      Object.fromEntries(await Promise.all(later)),
+    );
+    expect(Object.fromEntries(await Promise.all(early))).toEqual({
+      health: 200,
+      status: 200,
+      requests: 200,
+      reminders: 200,
+      notifier: 200,
+      document: 200,
+      nothing: 404,
+    });
+  } finally {
+    await gateway.stop();
+  }
+});

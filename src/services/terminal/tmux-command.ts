@@ -1,6 +1,7 @@
 import { ServiceError } from "../../system/errors.ts";
 import type { Output, Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
+import { endClientsOfLeavingServer } from "./tmux-leaving.ts";
 import type { TmuxMutex } from "./tmux-mutex.ts";
 import { exactSession, exactWindow, quoteArgument, TmuxError, tmuxCommand } from "./tmux-protocol.ts";
 
@@ -105,13 +106,14 @@ export function createTmux(deps: {
 
   /**
    * A server whose last session has just ended may still take a connection and then leave without having done
-   * anything: who may start a server asks the next one.
+   * anything: who may start a server asks the next one. One that is met twice may be kept from leaving.
    */
   async function run(args: readonly string[], options: RunOptions = {}) {
     for (let left = options.startServer ? mostLeavingServers : 0; ; left--) {
       const output = await attempt(args, options);
       if (output.exitCode === 0) return output.stdout;
       if (left === 0 || !LEAVING.test(output.stderr)) throw refused(output);
+      if (left < mostLeavingServers) await endClientsOfLeavingServer(processes, command);
     }
   }
 

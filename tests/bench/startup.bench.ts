@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { reminderEndpoints } from "../../src/protocol/reminder-endpoints.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { bareServer, compileBare } from "./bare.ts";
 import { type Bench, durationRows, takeTurns } from "./bench.ts";
@@ -11,8 +12,9 @@ import { answers } from "./probe.ts";
 const executable = join(import.meta.dir, "..", "..", "dist", "svc-gateway");
 
 /**
- * From the start of the gateway to its first 200 on /health, on an empty queue: migrations done, tmux connected.
- * Beside it a compiled Bun.serve; and the command line's `--version` beside a compiled program that does nothing.
+ * From the start of the gateway to its first 200 on /health, on an empty queue: migrations done, tmux connected; and to
+ * its first answer from a route that it loads after that. Beside it a compiled Bun.serve; and the command line's
+ * `--version` beside a compiled program that does nothing.
  */
 const bench: Bench = {
   name: "startup",
@@ -24,23 +26,34 @@ const bench: Bench = {
       const nothing = compileBare(folder, "nothing", 'console.log("0.0.0");\n');
       const agent = await lab.launch("starting");
       const { queue } = sessionPaths(agent.sessionRoot);
-      const durations = { gateway: [] as number[], bare: [] as number[] };
+      const durations = { gateway: [] as number[], loaded: [] as number[], bare: [] as number[] };
       for (let round = -2; round < effort(15, 3); round++) {
         for (const file of [queue, `${queue}-wal`, `${queue}-shm`]) rmSync(file, { force: true });
         const port = await freePort();
         const startedMs = performance.now();
         const gateway = agent.start(port);
         await answers(port);
-        if (round >= 0) durations.gateway.push(performance.now() - startedMs);
+        const healthyMs = performance.now() - startedMs;
+        await answers(port, reminderEndpoints.listReminders.path);
+        const loadedMs = performance.now() - startedMs;
         await gateway.stop();
         const bareMs = await timeBare(server);
-        if (round >= 0) durations.bare.push(bareMs);
+        if (round < 0) continue;
+        durations.gateway.push(healthyMs);
+        durations.loaded.push(loadedMs);
+        durations.bare.push(bareMs);
       }
-      const rows = durationRows(
-        (percent) => (percent === "p50" ? "healthy_ms" : "healthy_p99_ms"),
-        durations.gateway,
-        durations.bare,
-      );
+      const rows = [
+        ...durationRows(
+          (percent) => (percent === "p50" ? "healthy_ms" : "healthy_p99_ms"),
+          durations.gateway,
+          durations.bare,
+        ),
+        ...durationRows(
+          (percent) => (percent === "p50" ? "all_routes_ms" : "all_routes_p99_ms"),
+          durations.loaded,
+        ),
+      ];
       if (gatewayKind === "from source") return rows;
       const version = await takeTurns(
         [

@@ -17,8 +17,10 @@ export interface AgentTurnsOnDisk extends Target {
   turns: TurnReader;
   /** The turn as it is now; one whose runner is gone gets its final state first. Null when there is none. */
   look(turnId: string): Promise<TurnStatusRecord | null>;
-  /** The request that asked for a turn which was not begun yet, as the gateway tells; null without either. */
-  waitingRequest(turnId: string): Promise<RequestRecord | null>;
+  /** What the gateway tells of its newest thousand requests, newest first. */
+  recentRequests(): Promise<
+    { kind: "told"; requests: RequestRecord[] } | { kind: "unreachable"; why: string }
+  >;
 }
 
 export async function openTurns(invocation: Invocation<never> | Invocation): Promise<AgentTurnsOnDisk> {
@@ -41,18 +43,18 @@ export async function openTurns(invocation: Invocation<never> | Invocation): Pro
       if (turn) await settleTurn({ ...world, providerOf: headlessProvider }, turn);
       return turns.read(turnId);
     },
-    async waitingRequest(turnId) {
+    async recentRequests() {
       const { attachIdentity } = gatewayIdentity(manifest);
       const link = await linkGateway(world, { sessionRoot, attachIdentity });
-      if (link.state !== "healthy") return null;
+      if (link.state !== "healthy") return { kind: "unreachable", why: link.why };
       const list = await link.client.call("listRequests", { query: { limit: 1000 } });
-      if (list.kind !== "ok") return null;
-      return list.body.requests.find((one) => one.turn_id === turnId) ?? null;
+      if (list.kind !== "ok") return { kind: "unreachable", why: list.detail };
+      return { kind: "told", requests: list.body.requests };
     },
   };
 }
 
-/** The turn of the id, or the newest without one. Throws `not_found`. */
+/** The turn of the id, or the newest that was begun. Throws `not_found`, and says so of one that waits in the queue. */
 export async function chooseTurn(
   on: AgentTurnsOnDisk,
   turnId: string | undefined,
@@ -60,7 +62,21 @@ export async function chooseTurn(
   const id = turnId ?? on.turns.list(1)[0]?.turn_id;
   const found = id === undefined ? null : await on.look(id);
   if (found) return found;
-  throw new ServiceError("not_found", id === undefined ? "no turn was begun yet" : `there is no turn ${id}`);
+  if (id === undefined) throw new ServiceError("not_found", "no turn was begun yet");
+  const told = await on.recentRequests();
+  const request = told.kind === "told" ? told.requests.find((one) => one.turn_id === id) : undefined;
+  throw new ServiceError("not_found", tellMissing(on, id, request));
+}
+
+function tellMissing(on: AgentTurnsOnDisk, id: string, request: RequestRecord | undefined): string {
+  if (!request) return `there is no turn ${id}`;
+  if (isOpen(request)) return `turn ${id} has not begun yet. Wait for it: ${on.words} turn wait ${id}`;
+  return `turn ${id} was not begun: ${request.error_detail ?? `its request is ${request.state}`}`;
+}
+
+/** Whether the request waits or is being executed. Pure. */
+export function isOpen({ state }: RequestRecord): boolean {
+  return state === "accepted" || state === "running";
 }
 
 /** Exit code 1 for a turn that did not come to a good end. Pure. */

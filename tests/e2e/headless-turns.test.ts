@@ -201,6 +201,47 @@ describe("one headless agent", () => {
     expect(batch.runs().length).toBe(runs);
   }, 120_000);
 
+  test("a wait without an id is for the prompt submitted last, begun or not", async () => {
+    await batch.submit("ahead", "SLOW 600000");
+    await batch.running("ahead");
+    await batch.submit("behind", "and the lighthouse");
+    const early = await batch.mgr("turn", "status", "behind");
+    expect([early.exitCode, early.stderr]).toEqual([
+      1,
+      expect.stringContaining("turn behind has not begun yet"),
+    ]);
+    const behind = batch.mgr("turn", "wait", "--json");
+    await batch.mgr("interrupt");
+    expect((await behind).json()).toMatchObject({ turn_id: "behind", status: "completed" });
+
+    await batch.submit("before", "SLOW 600000");
+    await batch.running("before");
+    await batch.mgr("prompt", "--prompt", "a prompt without an id");
+    const last = batch.mgr("turn", "wait", "--json");
+    await batch.mgr("interrupt");
+    const { history_summary: said } = (await last).json();
+    expect(said).toContain("a prompt without an id");
+    expect((await batch.mgr("turn", "wait", "behind")).exitCode).toBe(0);
+  });
+
+  test("a wait for what has not begun is told as that", async () => {
+    await batch.submit("long", "SLOW 600000");
+    await batch.running("long");
+    await batch.submit("dropped", "never begun");
+    const waited = await batch.mgr("turn", "wait", "dropped", "--timeout", "1");
+    expect([waited.exitCode, waited.stderr]).toEqual([
+      1,
+      expect.stringContaining("turn dropped has not ended after 1 s"),
+    ]);
+    batch.lab.kill(batch.gatewayPid());
+    const alone = await batch.mgr("turn", "wait", "dropped");
+    expect([alone.exitCode, alone.stderr]).toEqual([3, expect.stringContaining("gateway attach")]);
+    await batch.revive();
+    await batch.mgr("interrupt");
+    expect(await batch.ended("long")).toMatchObject({ status: "interrupted" });
+    expect((await batch.mgr("turn", "wait", "dropped")).exitCode).toBe(0);
+  }, 120_000);
+
   test("a turn whose bridge is killed fails and leaves no process behind", async () => {
     const request = await batch.submit("orphaned", "SLOW 600000");
     const { child_pid: child, runner_pid: runner } = await batch.running("orphaned");

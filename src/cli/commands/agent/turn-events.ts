@@ -9,7 +9,11 @@ export default command({
     "svc-mgr agents single --agent-name batch turn events --detail --json",
   ],
   args: {
-    turn: { type: "positional", required: false, description: "the turn's id; default: the newest" },
+    turn: {
+      type: "positional",
+      required: false,
+      description: "the turn's id; default: the newest that was begun",
+    },
     detail: { type: "boolean", description: "with what each event carries" },
   },
   async run(invocation) {

@@ -7,7 +7,7 @@ import { modelFlags, readExecution } from "../../model-flags.ts";
 import { toWholeNumber } from "../../number-flag.ts";
 import { readPrompt } from "../../prompt-text.ts";
 import { openLiveTarget } from "../../target.ts";
-import { followAccepted, waitForTurn } from "./turn-wait.ts";
+import { followAccepted, waitForTurn } from "../../wait-for-turn.ts";
 
 export default command({
   name: "submit",
@@ -57,7 +57,7 @@ export default command({
         status: "active",
         detail: `accepted; ${accepted.queue_depth} in the queue`,
       },
-      text: `accepted turn ${turn_id} (${accepted.queue_depth} in the queue)\nSee: ${words} turn status ${turn_id}`,
+      text: `accepted turn ${turn_id} (${accepted.queue_depth} in the queue)\nWait for it: ${words} turn wait ${turn_id}`,
     };
   },
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { followAccepted } from "../../../src/cli/commands/agent/turn-wait.ts";
+import { followAccepted } from "../../../src/cli/wait-for-turn.ts";
 
 const turn = { turn_id: "turn-1", status: "svc-mgr agents single --agent-name b turn status turn-1" };
 

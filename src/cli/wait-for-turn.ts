@@ -12,6 +12,7 @@ interface Awaited {
 }
 
 const lookEveryMs = 100;
+const mostSettlingMs = 2000;
 
 /**
  * Answers with the turn's record once it has its final state; a turn that still waits in the queue is waited for too.
@@ -29,6 +30,7 @@ export async function waitForTurn(
   for (;;) {
     const turn = await lookAt(on, awaited);
     if (turn && turn.status !== "active") {
+      await awaitSettled(on, turn.turn_id);
       return { json: turn, text: renderTurn(turn), exitCode: exitOf(turn) };
     }
     if (!turn) awaited = await requireComing(on, awaited);
@@ -84,6 +86,18 @@ async function requireComing(on: AgentTurnsOnDisk, awaited: Awaited): Promise<Aw
     error: "not_found",
     detail,
   });
+}
+
+/** The gateway learns of an end a moment after the disk: until then it would still refuse whoever comes next. */
+async function awaitSettled(on: AgentTurnsOnDisk, turnId: string): Promise<void> {
+  const { clock } = on.world;
+  const untilMs = clock.monotonicMs() + mostSettlingMs;
+  while (clock.monotonicMs() < untilMs) {
+    const told = await on.recentRequests();
+    if (told.kind === "unreachable" || !told.requests.some((one) => one.turn_id === turnId && isOpen(one)))
+      return;
+    await sleep(clock, lookEveryMs);
+  }
 }
 
 async function lookAt(on: AgentTurnsOnDisk, { turnId }: Awaited) {

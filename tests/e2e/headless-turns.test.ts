@@ -41,10 +41,11 @@ describe("one headless agent", () => {
     const [begun, goneOn] = batch.runs();
     expect(begun).toMatchObject({ resume: "new", turn: 1, prompt: "hello there" });
     expect(goneOn).toMatchObject({ resume: "exact", turn: 2, session_id: begun?.session_id });
-    expect((await batch.call("/v1/control/headless/state")).body).toMatchObject({
-      can_accept_prompt_now: true,
-      chat_session: { current: { id: begun?.session_id } },
+    const state = await until("the gateway to know of the end", async () => {
+      const { body } = await batch.call("/v1/control/headless/state");
+      return body["can_accept_prompt_now"] ? body : null;
     });
+    expect(state).toMatchObject({ chat_session: { current: { id: begun?.session_id } } });
   });
 
   test("its pane shows what a turn says", async () => {
@@ -120,7 +121,9 @@ describe("one headless agent", () => {
     await batch.submit("secret", "the password is swordfish\nSLOW 10000");
     await batch.running("secret");
     expect((await batch.call("/v1/turns/secret")).body).toMatchObject({ status: "active" });
-    expect(await batch.text("/v1/turns/secret/artifacts/stdout")).toContain("session");
+    await until("its first record", async () =>
+      (await batch.text("/v1/turns/secret/artifacts/stdout")).includes("session"),
+    );
     const processes = createProcesses({ steps: quietSteps });
     const { stdout: all } = await processes.run(["ps", "-axo", "args"]);
     expect(all).toContain("turn-bridge");

@@ -10,8 +10,16 @@ export function isAsWanted(state: TerminalState, wanted: WaitFor): boolean {
     case "busy":
       return state.turn.phase === "active";
     case "decision":
-      return state.awaiting_decision !== undefined;
+      return isWhole(state);
   }
+}
+
+/**
+ * A question that only the title tells may stand before its rows are painted; without options it is one once the
+ * screen rests.
+ */
+function isWhole({ awaiting_decision: asked, stability }: TerminalState): boolean {
+  return asked !== undefined && (asked.options.length > 0 || stability.stable);
 }
 
 /** What the terminal's state says of the agent's presence. `tracked` as in `judgeReadiness`. Pure. */

@@ -62,6 +62,20 @@ describe("while the tool shows a usage limit", () => {
     },
   );
 
+  test("a question whose options are not painted yet is waited for until the screen rests", () => {
+    const asked = (
+      options: { index: number; text: string; selected: boolean }[],
+      stable: boolean,
+    ): TerminalState => ({
+      ...ready,
+      awaiting_decision: { kind: "approval_dialog", question: "Go on?", options },
+      stability: { ...ready.stability, stable },
+    });
+    const yes = { index: 1, text: "Yes", selected: true };
+    const heard = [asked([], false), asked([yes], false), asked([], true), ready];
+    expect(heard.map((state) => isAsWanted(state, "decision"))).toEqual([false, true, true, false]);
+  });
+
   test("nobody is told that it is ready", () => {
     expect([isAsWanted(ready, "ready"), isAsWanted(parked, "ready")]).toEqual([true, false]);
     expect(toPresence(parked, "one", true)).toMatchObject({ connected: true, eligibility: "not_ready" });

@@ -23,7 +23,8 @@ export interface GatewayLinkDeps {
   network?: Pick<Network, "fetch">;
 }
 
-const probeTimeoutMs = 2000;
+/** A gateway on a slow disk answers nothing while it commits: only one that is stopped takes all of it. */
+const probeTimeoutMs = 5000;
 
 /**
  * Finds the live gateway of a session: the current-instance record says where, `GET /health` that something of

@@ -239,6 +239,24 @@ describe("through the gateway on the command line", () => {
     expect(again.json()).toMatchObject({ state: "completed", result_json: { outcome: "no_op" } });
   }, 120_000);
 
+  test("an interrupt that found nothing to stop tells of what will still come", async () => {
+    await using at = await launched();
+    await at.ready();
+    await at.type("agents single --agent-name worker gateway send-keys --sequence", "half a thought");
+    await until("the draft to be seen", async () => {
+      const { surface } = (
+        await at.type("agents single --agent-name worker gateway tui state --json")
+      ).json();
+      return (surface as { editing_input: string }).editing_input === "yes";
+    });
+    await at.type("agents single --agent-name worker prompt", "--prompt", "SLOW 600000");
+    const run = await at.type("agents single --agent-name worker interrupt --json");
+    expect(run.json()).toMatchObject({
+      disposition: "no_op",
+      detail: "nothing was running; 1 prompt waits and will still be given",
+    });
+  }, 120_000);
+
   test("the terminal is shown, remembered and noted", async () => {
     await using at = await launched();
     await at.ready();

@@ -66,6 +66,8 @@ export function setStage(): Stage {
         left.push("a tmux session");
         await run(["tmux", "-L", socket, "kill-server"]);
       }
+      // A tmux server whose last session has ended leaves by itself, a moment later.
+      for (let looks = 0; looks < 100 && processesOf(root).length > 0; looks++) await Bun.sleep(50);
       for (const pid of processesOf(root)) {
         left.push(`process ${pid}`);
         process.kill(pid, "SIGKILL");
@@ -111,7 +113,7 @@ export async function until<T>(
   what: string,
   look: () => Promise<T | null | false> | T | null | false,
 ): Promise<T> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 60_000;
   for (;;) {
     const found = await look();
     if (found !== null && found !== false) return found;

@@ -48,7 +48,7 @@ async function tell(stage: Stage): Promise<void> {
   );
 
   await until("the agent is ready", async () => (await phase(stage, agent)) === "ready");
-  const first = await stage.manager(...agent, "prompt", "--prompt", "describe the harbor\nSLOW 4000");
+  const first = await stage.manager(...agent, "prompt", "--prompt", "describe the harbor\nSLOW 600000");
   expect("the first prompt", first, first.code === 0 && first.out.state === "accepted");
   expect(
     "the row on disk",
@@ -89,6 +89,10 @@ async function tell(stage: Stage): Promise<void> {
   expect("the new gateway", attached, attached.code === 0);
   step("the gateway was killed with SIGKILL; a new one took over the same queue");
 
+  const interrupted = await stage.manager(...agent, "interrupt");
+  expect("the interrupt", interrupted, interrupted.code === 0 && interrupted.out.disposition === "accepted");
+  step("an interrupt ended the first turn");
+
   await until("the second prompt is delivered", async () => {
     const shown = await stage.manager(...agent, "requests", "show", second.out.request_id);
     return shown.out?.evidence?.some((one: { step: string }) => one.step === "turn_ended") ?? false;
@@ -98,7 +102,7 @@ async function tell(stage: Stage): Promise<void> {
     "what the agent received",
     received,
     received.length === 2 &&
-      received[0]?.text === "describe the harbor\nSLOW 4000" &&
+      received[0]?.text === "describe the harbor\nSLOW 600000" &&
       received[1]?.text === "and the lighthouse\nFAST" &&
       received[1]?.while === "idle",
   );

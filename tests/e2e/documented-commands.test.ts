@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { listDocuments, readBlocks, type ShellBlock, shellBlocks } from "../../scripts/documents.ts";
 import { findDifferences, printed, runBlocks } from "../support/document-run.ts";
+import { sparePorts } from "../support/spare-ports.ts";
 
 const root = join(import.meta.dir, "..", "..");
 
@@ -28,7 +28,7 @@ async function follow(blocks: readonly ShellBlock[]) {
     SHELL: "/bin/sh",
     TERM: "xterm-256color",
   };
-  const port = String(await freePort());
+  const port = String((await sparePorts(1))[0]);
   try {
     const own = blocks.map((block) => ({ ...block, script: block.script.replaceAll("9891", port) }));
     const run = await runBlocks(own, { folder, cwd: places.PWD, env });
@@ -40,16 +40,6 @@ async function follow(blocks: readonly ShellBlock[]) {
     await Bun.spawn(["tmux", "-N", "kill-server"], { env, stdout: "ignore", stderr: "ignore" }).exited;
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().on("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === "object" ? (address?.port ?? 0) : 0));
-    });
-  });
 }
 
 // README.md is followed on a clean clone: readme.test.ts.

@@ -79,7 +79,10 @@ test("the loop of the guide goes round to its end, in bounded turns that mail an
   const done = ["links asked", "links passed", "spelling asked", "spelling failed"];
   await until(
     "the state of the loop's end",
-    () => readFileSync(events, "utf8") === `${done.join("\n")}\n` && turnsOf(lead.log()).length === 3,
+    () =>
+      readFileSync(events, "utf8") === `${done.join("\n")}\n` &&
+      turnsOf(lead.log()).length === 3 &&
+      turnsOf(checker.log()).length === 2,
     120_000,
   );
 

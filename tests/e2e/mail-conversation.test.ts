@@ -41,11 +41,11 @@ test(`two agents talk by mail for ${rounds} rounds with no person and no model b
   const asked = await alice.mgr("mail", "post", "--subject", "Talk to bob", "--body-content", body);
   expect([asked.exitCode, asked.json()["status"]]).toEqual([0, "verified"]);
 
-  const archived = () => [alice, bob].map(({ log }) => kinds(log(), "mail_archived").length);
+  const worked = () => [alice, bob].map(({ log }) => kinds(log(), "mail_round_ended").length);
   // Alice: the post and bob's ten replies; bob: alice's ten messages.
   await until(
     "every message is archived",
-    () => archived().join() === `${rounds / 2 + 1},${rounds / 2}`,
+    () => worked().join() === `${rounds / 2 + 1},${rounds / 2}`,
     400_000,
   );
 

@@ -4,7 +4,7 @@ import { quietSteps } from "../../src/system/steps.ts";
 
 test("a program that leaves another behind is waited for no longer than it may take", async () => {
   const processes = createProcesses({ steps: quietSteps });
-  const output = await processes.run(["/bin/sh", "-c", "sleep 600 & echo $!"], { timeoutMs: 500 });
+  const output = await processes.run(["/bin/sh", "-c", "sleep 600 & echo $!"], { timeoutMs: 5000 });
   const left = Number(output.stdout);
   expect(output).toMatchObject({ exitCode: 0, stderr: "" });
   expect(processes.alive(left)).toBe(true);

@@ -32,7 +32,7 @@ export function openTmux(
 ): { tmux: Tmux; mutex: TmuxMutex } {
   const path = serverSocket(socket, env, files, process.getuid?.() ?? 0);
   const mutex = createTmuxMutex({ locks, clock }, path);
-  return { mutex, tmux: createTmux({ processes, steps, mutex, socket }) };
+  return { mutex, tmux: createTmux({ processes, steps, clock, mutex, socket }) };
 }
 
 /**

@@ -61,7 +61,7 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
   const processes = createProcesses({ steps: quietSteps });
   const clock = createClock();
   const mutex = createTmuxMutex({ locks: createLocks({ clock }), clock }, socket);
-  const tmux = createTmux({ processes, steps: quietSteps, socket, mutex });
+  const tmux = createTmux({ processes, steps: quietSteps, clock, socket, mutex });
   const command = (program: Program) => {
     if (executable === undefined) return [process.execPath, join(entries, `${program}.ts`)];
     return program === "svc-mgr" ? [executable, "mgr"] : [executable];

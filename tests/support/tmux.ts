@@ -52,7 +52,7 @@ export async function createTmux(options: { steps?: Steps } = {}): Promise<TmuxF
   const ids = createIds();
   const processes = createProcesses({ steps });
   const mutex = createTmuxMutex({ locks: createLocks({ clock }), clock }, socket);
-  const tmux = createPort({ processes, steps, socket, mutex });
+  const tmux = createPort({ processes, steps, clock, socket, mutex });
   const files = createFiles({ ids, steps });
   const connections: ControlConnection[] = [];
   files.ensureDirectory("fixture", join(folder, "home"));

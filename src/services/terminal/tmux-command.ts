@@ -1,3 +1,4 @@
+import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Output, Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
@@ -76,11 +77,12 @@ const hungMs = 500;
 export function createTmux(deps: {
   processes: Processes;
   steps: Steps;
+  clock: Clock;
   mutex: TmuxMutex;
   /** See `tmuxCommand`. */
   socket?: string | undefined;
 }): Tmux {
-  const { processes, steps, mutex } = deps;
+  const { processes, steps, clock, mutex } = deps;
   const command = tmuxCommand(deps.socket);
 
   /** A server that did not answer once is not waited for that long again until it does. */
@@ -106,14 +108,17 @@ export function createTmux(deps: {
 
   /**
    * A server whose last session has just ended may still take a connection and then leave without having done
-   * anything: who may start a server asks the next one. One that is met twice may be kept from leaving.
+   * anything: who may start a server asks the next one. One that is met twice may be kept from leaving; helped away, it
+   * is given 2 s to leave.
    */
   async function run(args: readonly string[], options: RunOptions = {}) {
-    for (let left = options.startServer ? mostLeavingServers : 0; ; left--) {
+    for (let met = 1; ; met++) {
       const output = await attempt(args, options);
       if (output.exitCode === 0) return output.stdout;
-      if (left === 0 || !LEAVING.test(output.stderr)) throw refused(output);
-      if (left < mostLeavingServers) await endClientsOfLeavingServer(processes, command);
+      if (!options.startServer || met > mostLeavingServers || !LEAVING.test(output.stderr))
+        throw refused(output);
+      if (met > 2) await sleep(clock, leavingMs);
+      if (met > 1) await endClientsOfLeavingServer(processes, command);
     }
   }
 
@@ -259,7 +264,8 @@ export function parsePane(line: string): TmuxPane[] {
 }
 
 const LEAVING = /server exited unexpectedly|lost server/;
-const mostLeavingServers = 3;
+const mostLeavingServers = 40;
+const leavingMs = 50;
 
 /** The words of tmux 3.3a for a thing, any session, or a server that is not there. */
 const ABSENT =

@@ -45,7 +45,7 @@ test("a session can be made while the server of the last one is still leaving", 
   const clock = createClock();
   const socket = join(folder, "tmux");
   const mutex = createTmuxMutex({ locks: createLocks({ clock }), clock }, socket);
-  const tmux = createTmux({ processes, steps: quietSteps, socket, mutex });
+  const tmux = createTmux({ processes, steps: quietSteps, clock, socket, mutex });
   try {
     for (let round = 0; round < 40; round++) {
       await tmux.run(["new-session", "-d", "-s", `s${round}`, "sleep 60"], { startServer: true });

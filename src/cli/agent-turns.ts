@@ -2,6 +2,7 @@ import type { RequestRecord } from "../protocol/gateway.ts";
 import type { TurnStatusRecord } from "../protocol/turns.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { linkGateway } from "../services/fleet/gateway-link.ts";
+import { isOpen } from "../services/fleet/request-state.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
 import { settleTurn } from "../services/headless/settle-turn.ts";
 import { createTurnDirectories } from "../services/headless/turn-directory.ts";
@@ -17,9 +18,9 @@ export interface AgentTurnsOnDisk extends Target {
   turns: TurnReader;
   /** The turn as it is now; one whose runner is gone gets its final state first. Null when there is none. */
   look(turnId: string): Promise<TurnStatusRecord | null>;
-  /** What the gateway tells of its newest thousand requests, newest first. */
+  /** What the gateway tells of its newest thousand requests, newest first, and whether it executes any. */
   recentRequests(): Promise<
-    { kind: "told"; requests: RequestRecord[] } | { kind: "unreachable"; why: string }
+    { kind: "told"; requests: RequestRecord[]; closed: boolean } | { kind: "unreachable"; why: string }
   >;
 }
 
@@ -49,7 +50,8 @@ export async function openTurns(invocation: Invocation<never> | Invocation): Pro
       if (link.state !== "healthy") return { kind: "unreachable", why: link.why };
       const list = await link.client.call("listRequests", { query: { limit: 1000 } });
       if (list.kind !== "ok") return { kind: "unreachable", why: list.detail };
-      return { kind: "told", requests: list.body.requests };
+      const closed = link.status.request_admission === "blocked_reconciliation";
+      return { kind: "told", requests: list.body.requests, closed };
     },
   };
 }
@@ -72,11 +74,6 @@ function tellMissing(on: AgentTurnsOnDisk, id: string, request: RequestRecord | 
   if (!request) return `there is no turn ${id}`;
   if (isOpen(request)) return `turn ${id} has not begun yet. Wait for it: ${on.words} turn wait ${id}`;
   return `turn ${id} was not begun: ${request.error_detail ?? `its request is ${request.state}`}`;
-}
-
-/** Whether the request waits or is being executed. Pure. */
-export function isOpen({ state }: RequestRecord): boolean {
-  return state === "accepted" || state === "running";
 }
 
 /** Exit code 1 for a turn that did not come to a good end. Pure. */

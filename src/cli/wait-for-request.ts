@@ -50,5 +50,6 @@ export function isFarEnough(record: RequestRecord, until: WaitUntil): boolean {
 
 /** Pure. What a request has come to that is not far enough: to people, "completed" would mean that its turn has ended. */
 export function stillWaitsFor(record: RequestRecord): string {
-  return record.state === "completed" ? "was taken, and its turn has not ended" : `is ${record.state}`;
+  if (record.state === "completed") return "was taken, and its turn has not ended";
+  return record.waiting ? `waits (${record.waiting.detail})` : `is ${record.state}`;
 }

@@ -237,6 +237,13 @@ describe("through the gateway on the command line", () => {
     expect(run.json()).toMatchObject({ request_kind: "interrupt", state: "completed" });
     const again = await at.type("agents single --agent-name worker gateway interrupt --json");
     expect(again.json()).toMatchObject({ state: "completed", result_json: { outcome: "no_op" } });
+    // Some of those that wait are coalesced, and none of them stops anything.
+    const many = await Promise.all(
+      Array.from({ length: 8 }, () => at.type("agents single --agent-name worker interrupt --json")),
+    );
+    for (const one of many) {
+      expect(one.json()).toMatchObject({ disposition: "no_op", detail: "nothing was running" });
+    }
   }, 120_000);
 
   test("an interrupt that found nothing to stop tells of what will still come", async () => {
@@ -253,7 +260,7 @@ describe("through the gateway on the command line", () => {
     const run = await at.type("agents single --agent-name worker interrupt --json");
     expect(run.json()).toMatchObject({
       disposition: "no_op",
-      detail: "nothing was running; 1 prompt waits and will still be given",
+      detail: "nothing was running; 1 prompt waits in the queue",
     });
   }, 120_000);
 

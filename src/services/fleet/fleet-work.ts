@@ -12,6 +12,7 @@ import type { FleetTurns } from "./fleet-turns.ts";
 import type { GatewayClient } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
+import { coalescedInto, isOpen } from "./request-state.ts";
 import { type AgentStop, type StopAgentDeps, stopAgent } from "./stop-agent.ts";
 import { stopDamaged } from "./stop-damaged.ts";
 
@@ -148,9 +149,15 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
   /** How an interrupt ended; one that is not over in time is told as accepted. */
   async function outcomeOf(client: GatewayClient, requestId: string): Promise<Outcome> {
     const deadlineMs = clock.monotonicMs() + interruptMs;
+    let followed = requestId;
     for (;;) {
-      const reply = await client.call("readRequest", { params: { request_id: requestId } });
-      if (reply.kind === "ok" && isOver(reply.body)) return toOutcome(reply.body);
+      const reply = await client.call("readRequest", { params: { request_id: followed } });
+      const into = reply.kind === "ok" ? coalescedInto(reply.body) : null;
+      if (into !== null) {
+        followed = into;
+        continue;
+      }
+      if (reply.kind === "ok" && !isOpen(reply.body)) return toOutcome(reply.body);
       if (clock.monotonicMs() >= deadlineMs) return { detail: "accepted; its end was not seen yet" };
       await sleep(clock, lookEveryMs);
     }
@@ -209,10 +216,6 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
 function toServiceError({ code, detail }: Refusal): ServiceError {
   const reason = code === "unavailable" || code === "tracking_unavailable" ? "unavailable" : "conflict";
   return new ServiceError(reason, `${code}: ${detail}`);
-}
-
-function isOver({ state }: RequestRecord): boolean {
-  return state !== "accepted" && state !== "running";
 }
 
 function toOutcome(record: RequestRecord): Outcome {

@@ -194,6 +194,13 @@ describe("how far a request must be", () => {
 
   test.each([
     { record: request("accepted"), want: "is accepted" },
+    {
+      record: {
+        ...request("accepted"),
+        waiting: { reason: "draft", detail: "a draft stands", since_utc: "" },
+      },
+      want: "waits (a draft stands)",
+    },
     { record: request("running", "typed"), want: "is running" },
     {
       record: request("completed", "submitted", "turn_started"),

@@ -9,7 +9,7 @@ export default command({
   examples: ["svc-mgr agents single --agent-name worker gateway interrupt"],
   async run(invocation) {
     const { world, link } = await openLiveTarget(invocation);
-    const record = await interruptThrough(world.clock, link.client);
-    return { json: record, text: renderRequest(record), exitCode: record.state === "failed" ? 1 : 0 };
+    const { record, outcome } = await interruptThrough(world.clock, link.client);
+    return { json: record, text: renderRequest(record), exitCode: outcome.state === "failed" ? 1 : 0 };
   },
 });

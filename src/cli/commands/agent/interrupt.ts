@@ -1,6 +1,7 @@
 import type { AgentSubmission } from "../../../protocol/agents.ts";
 import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
 import { trackedAgentId } from "../../../services/fleet/projection.ts";
+import { isOpen } from "../../../services/fleet/request-state.ts";
 import { command } from "../../command.ts";
 import { interruptThrough } from "../../interrupt-request.ts";
 import { openLiveTarget } from "../../target.ts";
@@ -11,12 +12,10 @@ export default command({
   examples: ["svc-mgr agents single --agent-name worker interrupt"],
   async run(invocation) {
     const { world, agent, link } = await openLiveTarget(invocation);
-    const record = await interruptThrough(world.clock, link.client);
-    const noOp = record.result_json?.["outcome"] === "no_op";
-    const failed = record.state === "failed";
-    const waiting = noOp ? await countWaiting(link.client) : 0;
-    const nothing = waiting === 0 ? "nothing was running" : `nothing was running; ${tellWaiting(waiting)}`;
-    const detail = record.error_detail ?? (noOp ? nothing : "interrupted");
+    const { record, outcome } = await interruptThrough(world.clock, link.client);
+    const noOp = outcome.result_json?.["outcome"] === "no_op";
+    const failed = outcome.state === "failed";
+    const detail = outcome.error_detail ?? (noOp ? await tellNothingRan(link.client) : "interrupted");
     const submission: AgentSubmission = {
       success: !failed,
       tracked_agent_id: trackedAgentId(agent.manifest),
@@ -29,14 +28,11 @@ export default command({
   },
 });
 
-/** An interrupt overtakes a prompt that was just accepted, which then still comes. 0 when the gateway does not say. */
-async function countWaiting(client: GatewayClient): Promise<number> {
-  const status = await client.call("status", {});
-  return status.kind === "ok" ? status.body.queue_depth : 0;
-}
-
-function tellWaiting(count: number): string {
-  return count === 1
-    ? "1 prompt waits and will still be given"
-    : `${count} prompts wait and will still be given`;
+/** An interrupt overtakes a prompt that was accepted just before it, which then still comes. */
+async function tellNothingRan(client: GatewayClient): Promise<string> {
+  const list = await client.call("listRequests", { query: { limit: 1000 } });
+  const requests = list.kind === "ok" ? list.body.requests : [];
+  const count = requests.filter((one) => isOpen(one) && one.request_kind !== "interrupt").length;
+  const waiting = count === 1 ? "1 prompt waits in the queue" : `${count} prompts wait in the queue`;
+  return count === 0 ? "nothing was running" : `nothing was running; ${waiting}`;
 }

@@ -66,7 +66,7 @@ export interface CliIo {
   stderrIsTty: boolean;
   stdinIsTty: boolean;
   /** Resolves once written; rejects when the reader has gone. */
-  writeOut(text: string): Promise<void>;
+  writeOut(text: string | Uint8Array): Promise<void>;
   writeError(text: string): Promise<void>;
   readInput(): Promise<string>;
   /** One line of stdin without its end, for an answer typed at a terminal; null at the end of the input. */

@@ -46,7 +46,7 @@ function interrupted(): AbortSignal {
 }
 
 /** Rejects when the text cannot be written whole, with `EPIPE` for a reader that has gone. */
-function writerTo(stream: Bun.BunFile): (text: string) => Promise<void> {
+function writerTo(stream: Bun.BunFile): (text: string | Uint8Array) => Promise<void> {
   let sink: Bun.FileSink | null = null;
   return async (text) => {
     sink ??= stream.writer();

@@ -2,7 +2,10 @@ import { type AgentTurnsOnDisk, chooseTurn } from "./agent-turns.ts";
 import type { Answer, CliIo } from "./command.ts";
 import { exitCodes } from "./dispatch.ts";
 
-/** Writes an artifact of a turn as it stands, piece by piece; with `--json` as one string. */
+/**
+ * Writes an artifact of a turn as it stands, byte for byte and piece by piece; with `--json` as one string, in which what
+ * is no UTF-8 stands as U+FFFD.
+ */
 export async function writeArtifact(
   on: AgentTurnsOnDisk,
   invocation: {
@@ -15,13 +18,13 @@ export async function writeArtifact(
   const { turn_id } = await chooseTurn(on, invocation.args.turn);
   const part = { offset: 0, maxBytes: Number.POSITIVE_INFINITY };
   const pieces = on.turns.artifact(turn_id, name, part) ?? [];
-  const decoder = new TextDecoder();
-  const asJson = invocation.inherited["json"] === true;
-  let text = "";
-  for (const piece of pieces) {
-    const read = decoder.decode(piece, { stream: true });
-    if (asJson) text += read;
-    else await invocation.io.writeOut(read);
+  if (invocation.inherited["json"] !== true) {
+    for (const piece of pieces) await invocation.io.writeOut(piece);
+    return exitCodes.done;
   }
-  return asJson ? { json: { turn_id, [name]: text }, text } : exitCodes.done;
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  let text = "";
+  for (const piece of pieces) text += decoder.decode(piece, { stream: true });
+  text += decoder.decode();
+  return { json: { turn_id, [name]: text }, text };
 }

@@ -183,6 +183,12 @@ describe("one headless agent", () => {
     expect(await batch.ended("big", 60_000)).toMatchObject({ status: "completed" });
     const stdout = join(batch.sessionRoot, "manifest.turn-artifacts", "big", "stdout.jsonl");
     expect(statSync(stdout).size).toBeGreaterThan(50_000_000);
+    const words = [...batch.lab.command("svc-mgr"), "agents single --agent-name batch turn stdout big"];
+    expect(await batch.lab.shell(`${words.join(" ")} | cmp - ${stdout}`)).toMatchObject({
+      exitCode: 0,
+      stdout: "",
+      stderr: "",
+    });
     const events = (await batch.call("/v1/turns/big/events?limit=1000")).body["entries"];
     expect(JSON.stringify(events)).toContain("was read without the ends of its long texts");
     const part = await batch.text("/v1/turns/big/artifacts/stdout?offset=1&max_bytes=16");
@@ -239,6 +245,8 @@ describe("one headless agent", () => {
     batch.lab.kill(batch.gatewayPid());
     const alone = await batch.mgr("turn", "wait", "dropped");
     expect([alone.exitCode, alone.stderr]).toEqual([3, expect.stringContaining("gateway attach")]);
+    const unnamed = await batch.mgr("turn", "wait");
+    expect([unnamed.exitCode, unnamed.stderr]).toEqual([3, expect.stringContaining("turn wait long")]);
     await batch.revive();
     await batch.mgr("interrupt");
     expect(await batch.ended("long")).toMatchObject({ status: "interrupted" });

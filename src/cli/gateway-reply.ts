@@ -16,3 +16,16 @@ export function bodyOf<E extends Endpoint>(reply: Reply<E>): Extract<Reply<E>, {
       });
   }
 }
+
+/**
+ * The same for what is accepted at most once: an answer that is missing does not mean that it did not arrive. `look`: the
+ * command that tells whether it did.
+ */
+export function acceptanceOf<E extends Endpoint>(
+  reply: Reply<E>,
+  look: string,
+): Extract<Reply<E>, { kind: "ok" }>["body"] {
+  if (reply.kind !== "unreachable" || !reply.sent) return bodyOf(reply);
+  const detail = `whether it was accepted is not known: ${reply.detail}. See: ${look}`;
+  throw new CommandFailure(exitCodes.unreachable, detail, { error: "unknown", detail });
+}

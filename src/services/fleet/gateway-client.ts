@@ -13,7 +13,8 @@ import { messageOf } from "../../system/errors.ts";
 export type Reply<E extends Endpoint> =
   | { kind: "ok"; body: ReplyOf<E> }
   | { kind: "refused"; status: number; detail: string; body: unknown }
-  | { kind: "unreachable"; detail: string };
+  /** `sent`: false when it certainly did not arrive; else it may have been carried out. */
+  | { kind: "unreachable"; sent: boolean; detail: string };
 
 export interface CallOptions {
   /** Values of the `:name` parts of the path. */
@@ -114,7 +115,7 @@ export function createGatewayClient(deps: {
       try {
         answer = await exchange(endpoint, url, options.body, timeoutMs);
       } catch (error) {
-        return { kind: "unreachable", detail: whyUnreachable(error, baseUrl) };
+        return { kind: "unreachable", sent: !wasRefused(error), detail: whyUnreachable(error, baseUrl) };
       }
       return readAnswer(endpoint, answer, baseUrl);
     },
@@ -143,11 +144,19 @@ export function createGatewayClient(deps: {
   };
 }
 
-/** Bun's own words for a refused connection are a question to whoever runs a browser. */
+/** Bun's own words for these are questions and advice to whoever writes a browser. */
 function whyUnreachable(error: unknown, baseUrl: string): string {
-  const code = (error as { code?: unknown }).code;
-  const refused = code === "ConnectionRefused" || code === "ECONNREFUSED";
-  return refused ? `nothing listens at ${baseUrl}` : `${baseUrl}: ${messageOf(error)}`;
+  if (wasRefused(error)) return `nothing listens at ${baseUrl}`;
+  if (codeOf(error) === "ECONNRESET") return `${baseUrl} closed the connection without an answer`;
+  return `${baseUrl}: ${messageOf(error)}`;
+}
+
+function wasRefused(error: unknown): boolean {
+  return codeOf(error) === "ConnectionRefused" || codeOf(error) === "ECONNREFUSED";
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown }).code;
 }
 
 function readAnswer<E extends Endpoint>(
@@ -155,7 +164,11 @@ function readAnswer<E extends Endpoint>(
   answer: { status: number; text: string },
   baseUrl: string,
 ): Reply<E> {
-  const odd = (what: string): Reply<E> => ({ kind: "unreachable", detail: `${baseUrl}: ${what}` });
+  const odd = (what: string): Reply<E> => ({
+    kind: "unreachable",
+    sent: true,
+    detail: `${baseUrl}: ${what}`,
+  });
   let body: unknown;
   try {
     body = JSON.parse(answer.text);

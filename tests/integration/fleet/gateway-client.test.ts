@@ -94,17 +94,18 @@ describe("an answer", () => {
   });
 });
 
+const interrupt = { schema_version: 1, kind: "interrupt", payload: {} } as const;
+
 describe("a call", () => {
   test("sends method, path, body and token as declared", async () => {
     using gateway = serve(() => Response.json(accepted, { status: 202 }));
-    const body = { schema_version: 1, kind: "interrupt", payload: {} } as const;
-    await gateway.client("the-token").call("submitRequest", { body });
+    await gateway.client("the-token").call("submitRequest", { body: interrupt });
     expect(gateway.seen).toEqual([
       {
         method: "POST",
         url: `${gateway.baseUrl}/v1/requests`,
         authorization: "Bearer the-token",
-        body: JSON.stringify(body),
+        body: JSON.stringify(interrupt),
       },
     ]);
   });
@@ -113,7 +114,28 @@ describe("a call", () => {
     using gateway = serve(() => new Promise<Response>(() => {}));
     expect(await gateway.client().call("health", { timeoutMs: 30 })).toMatchObject({
       kind: "unreachable",
+      sent: true,
       detail: expect.stringContaining("30 ms"),
+    });
+  });
+
+  test("whose connection is closed without an answer may have arrived", async () => {
+    using server = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: { data: (socket) => void socket.terminate() },
+    });
+    const baseUrl = `http://127.0.0.1:${server.port}`;
+    const client = createGatewayClient({
+      clock: createClock(),
+      baseUrl,
+      token: null,
+      respectProxyEnvironment: false,
+    });
+    expect(await client.call("submitRequest", { body: interrupt })).toEqual({
+      kind: "unreachable",
+      sent: true,
+      detail: `${baseUrl} closed the connection without an answer`,
     });
   });
 
@@ -121,7 +143,7 @@ describe("a call", () => {
     const gateway = serve(() => Response.json(health));
     gateway[Symbol.dispose]();
     const detail = `nothing listens at ${gateway.baseUrl}`;
-    expect(await gateway.client().call("health", {})).toEqual({ kind: "unreachable", detail });
+    expect(await gateway.client().call("health", {})).toEqual({ kind: "unreachable", sent: false, detail });
     const stream = await gateway
       .client()
       .openEvents({ afterSeq: null, signal: new AbortController().signal });

@@ -2,7 +2,7 @@ import type { AgentSubmission } from "../../../protocol/agents.ts";
 import type { PromptPayload, RequestRecord } from "../../../protocol/gateway.ts";
 import { trackedAgentId } from "../../../services/fleet/projection.ts";
 import { command } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
+import { acceptanceOf } from "../../gateway-reply.ts";
 import { modelFlags, readExecution } from "../../model-flags.ts";
 import { toWholeNumber } from "../../number-flag.ts";
 import { readPrompt } from "../../prompt-text.ts";
@@ -39,10 +39,11 @@ export default command({
       ...(args.delivery === undefined ? {} : { delivery: args.delivery }),
       ...execution,
     };
-    const accepted = bodyOf(
+    const accepted = acceptanceOf(
       await link.client.call("submitRequest", {
         body: { schema_version: 1, kind: "submit_prompt", payload },
       }),
+      `${words} requests list`,
     );
     const submission: AgentSubmission = {
       success: true,

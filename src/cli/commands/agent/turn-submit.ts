@@ -2,7 +2,7 @@ import type { ChatSession } from "../../../protocol/gateway.ts";
 import { trackedAgentId } from "../../../services/fleet/projection.ts";
 import { openTurns } from "../../agent-turns.ts";
 import { command, UsageError } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
+import { acceptanceOf } from "../../gateway-reply.ts";
 import { modelFlags, readExecution } from "../../model-flags.ts";
 import { toWholeNumber } from "../../number-flag.ts";
 import { readPrompt } from "../../prompt-text.ts";
@@ -39,10 +39,11 @@ export default command({
     const { link, world, agent, words } = await openLiveTarget(invocation);
     const turn_id = args["turn-id"] ?? `turn-${world.ids.hex(6)}`;
     const payload = { prompt, turn_id, ...execution, ...chatSession };
-    const accepted = bodyOf(
+    const accepted = acceptanceOf(
       await link.client.call("submitRequest", {
         body: { schema_version: 1, kind: "submit_prompt", payload },
       }),
+      `${words} turn wait ${turn_id}`,
     );
     if (args.wait) {
       const status = `${words} turn status ${turn_id}`;

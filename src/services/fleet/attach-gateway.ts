@@ -48,7 +48,8 @@ const logRows = 15;
  * Makes sure that a healthy gateway serves this agent: one that is healthy is left as it is, otherwise one is
  * started that outlives us, and what was asked of it is kept for later starts. Idempotent, also when called twice at
  * once. Throws `unsupported` for a backend that no gateway serves, and `unavailable` with what the gateway said when
- * it ends or is not healthy within 10 s; it is then gone again. Source: contract 4.4 rule 7.
+ * it ends or is not healthy within 10 s (it is then gone again), or when one that was there does not reconcile.
+ * Source: contract 4.4 rule 7.
  */
 export async function attachGateway(deps: AttachDeps, agent: Session, wish: AttachWish): Promise<Attached> {
   const { manifest, sessionRoot } = agent;
@@ -67,8 +68,7 @@ export async function attachGateway(deps: AttachDeps, agent: Session, wish: Atta
       const link = await linkOf(deps, agent);
       await settleClaims(deps, agent, link);
       if (link.state === "healthy") {
-        if (wish.reconcile) await link.client.call("reconcile", {});
-        return { link, started: false };
+        return { link: wish.reconcile ? await reconcile(deps, agent, link) : link, started: false };
       }
       return { link: await start(deps, agent, wish), started: true };
     },
@@ -78,6 +78,21 @@ export async function attachGateway(deps: AttachDeps, agent: Session, wish: Atta
 
 const linkOf = (deps: AttachDeps, { manifest, sessionRoot }: Session) =>
   linkGateway(deps, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
+
+/** Looks again afterwards: what was seen before tells of a queue that is still closed. */
+async function reconcile(
+  deps: AttachDeps,
+  agent: Session,
+  { client }: Attached["link"],
+): Promise<Attached["link"]> {
+  const reply = await client.call("reconcile", {});
+  if (reply.kind !== "ok") {
+    throw new ServiceError("unavailable", `the gateway was not reconciled: ${reply.detail}`);
+  }
+  const link = await linkOf(deps, agent);
+  if (link.state === "healthy") return link;
+  throw new ServiceError("unavailable", `the gateway was reconciled and is gone again: ${link.why}`);
+}
 
 async function start(deps: AttachDeps, agent: Session, wish: AttachWish): Promise<Attached["link"]> {
   const { files } = deps;

@@ -52,11 +52,16 @@ export default command({
     if (relaunched.missingVariables.length > 0) {
       await warn(io, `started without a value for: ${relaunched.missingVariables.join(", ")}`);
     }
-    const answer = toLaunchAnswer(target.world, relaunched.session, relaunched.attached, null);
-    const { inPlace, missingVariables } = relaunched;
+    const { session, attached, inPlace, missingVariables } = relaunched;
+    const answer = toLaunchAnswer(target.world, session, attached, null);
     return {
       ...answer,
-      json: { ...(answer.json as object), in_place: inPlace, missing_variables: missingVariables },
+      json: {
+        ...(answer.json as object),
+        in_place: inPlace,
+        missing_variables: missingVariables,
+        request_admission: attached?.link.status.request_admission ?? null,
+      },
     };
   },
 });

@@ -5,7 +5,13 @@ import { stopTurns } from "../headless/stop-turns.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import type { LaunchedSession } from "../sessions/launch.ts";
-import { planRelaunch, type RelaunchDeps, relaunchSession } from "../sessions/relaunch.ts";
+import {
+  beginLife,
+  planRelaunch,
+  type RelaunchDeps,
+  type RelaunchPlan,
+  relaunchSession,
+} from "../sessions/relaunch.ts";
 import type { Resume } from "../sessions/resume.ts";
 import { instanceId, type TmuxPane } from "../terminal/tmux-command.ts";
 import { type AttachDeps, type Attached, attachGateway } from "./attach-gateway.ts";
@@ -39,12 +45,12 @@ export async function relaunchAgent(
   const { missingVariables } = plan;
   const inPlace = plan.pane !== null;
   if (!inPlace) await clearRemains(deps, agent);
-  if (plan.headless) await stopTurns(deps, agent.sessionRoot);
+  if (plan.headless) await endFormerLife(deps, agent, plan);
   const { session, pane } = await relaunchSession(deps, agent, plan);
   const done = { session, inPlace, missingVariables };
   const serves = inPlace && (await isServed(deps, session));
   if (!serves && !(wish.reconcile || (wish.gateway && !inPlace))) return { ...done, attached: null };
-  if (serves) await awaitSeen(deps, session, pane);
+  if (serves) await awaitSeen(deps, session, pane, { unlessGone: false });
   return { ...done, attached: await attachGateway(deps, session, { reconcile: wish.reconcile }) };
 }
 
@@ -59,21 +65,47 @@ async function clearRemains(deps: RelaunchDeps & AttachDeps, agent: FoundAgent):
   await deps.tmuxFor(manifest.tmux.socket).killSession("relaunch.remains", manifest.tmux_session_name);
 }
 
-const linkOf = (deps: AttachDeps, { manifest, sessionRoot }: LaunchedSession) =>
+/**
+ * Ends the turns of a headless agent. Its gateway first sees the new life, for which it begins nothing: otherwise the
+ * end of a turn would hand the next prompt to a pane that is about to be taken. Cut short at any point it leaves a
+ * queue that is closed, and an agent that can be relaunched.
+ */
+async function endFormerLife(deps: RelaunchDeps & AttachDeps, agent: FoundAgent, plan: RelaunchPlan) {
+  const { sessionRoot } = agent;
+  // Without a pane there is no gateway any more.
+  if (plan.pane) {
+    const manifest = await beginLife(deps, agent, plan);
+    await awaitSeen(deps, { manifest, sessionRoot }, plan.pane, { unlessGone: true });
+  }
+  await stopTurns(deps, sessionRoot);
+}
+
+type Served = Pick<LaunchedSession, "manifest" | "sessionRoot">;
+
+const linkOf = (deps: AttachDeps, { manifest, sessionRoot }: Served) =>
   linkGateway(deps, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
 
-async function isServed(deps: AttachDeps, session: LaunchedSession): Promise<boolean> {
+async function isServed(deps: AttachDeps, session: Served): Promise<boolean> {
   return (await linkOf(deps, session)).state === "healthy";
 }
 
-/** Reconciling before the gateway has seen the new instance would agree to the old one. */
-async function awaitSeen(deps: AttachDeps, session: LaunchedSession, pane: TmuxPane): Promise<void> {
+/**
+ * Reconciling before the gateway has seen the new instance would agree to the old one. `unlessGone`: one that does not
+ * answer is not waited for.
+ */
+async function awaitSeen(
+  deps: AttachDeps,
+  session: Served,
+  pane: TmuxPane,
+  { unlessGone }: { unlessGone: boolean },
+): Promise<void> {
   const { manifest } = session;
   const wanted = manifest.headless ? headlessInstanceId(pane, manifest) : instanceId(pane);
   const deadlineMs = deps.clock.monotonicMs() + seenWithinMs;
   for (;;) {
     const link = await linkOf(deps, session);
     if (link.state === "healthy" && link.status.managed_agent_instance_id === wanted) return;
+    if (link.state !== "healthy" && unlessGone) return;
     if (deps.clock.monotonicMs() >= deadlineMs) {
       const why = link.state === "healthy" ? "it still knows the old one" : link.why;
       throw new ServiceError("unavailable", `the gateway does not see the new instance: ${why}`);

@@ -84,11 +84,16 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
   }
 
   async function submit(submission: Submission): Promise<SubmitOutcome> {
+    const before = presence.state();
     await presence.look();
     const answer = readiness();
     if (!answer.ready) return { outcome: "refused", refusal: answer };
     const state = presence.state();
     if (!state.connected) return { outcome: "refused", refusal: refuse("unavailable", state.detail) };
+    // Whoever submits has asked whether the instance of before may be given work.
+    if (before.connected && before.instanceId !== state.instanceId) {
+      return { outcome: "refused", refusal: refuse("not_ready", "the agent has just become a new instance") };
+    }
     submission.begin();
     beginning = true;
     try {

@@ -29,6 +29,9 @@ export function createHeadlessPresence(deps: {
 }): HeadlessPresence {
   const listeners = new Set<() => void>();
   let state: PresenceState = { connected: false, detail: "the agent was not looked for yet", manifest: null };
+  /** Looks so far, and the one that `state` is of. */
+  let begun = 0;
+  let told = 0;
 
   async function observe(): Promise<PresenceState> {
     let manifest: Manifest | null = null;
@@ -52,8 +55,14 @@ export function createHeadlessPresence(deps: {
   }
 
   async function look(): Promise<PresenceState> {
+    begun += 1;
+    const own = begun;
+    const seen = await observe();
+    // One that began later has read the newer manifest: an instance that was left does not come back.
+    if (own < told) return state;
+    told = own;
     const before = state;
-    state = await observe();
+    state = seen;
     if (before.connected !== state.connected || instanceOf(before) !== instanceOf(state)) {
       for (const tell of [...listeners]) tell();
     }

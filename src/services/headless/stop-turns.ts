@@ -1,4 +1,4 @@
-import type { Clock } from "../../system/clock.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
@@ -9,7 +9,7 @@ import { createTurnDirectories } from "./turn-directory.ts";
 
 /**
  * Ends every turn of a session that has no final state yet, as an interrupt does; none can begin afterwards, unless a
- * gateway still serves the session. Returns the ids of the turns that had to be ended.
+ * gateway still serves this instance of the agent. Returns the ids of the turns that had to be ended.
  */
 export async function stopTurns(
   deps: { files: Files; clock: Clock; processes: Processes; locks: Locks },
@@ -20,6 +20,8 @@ export async function stopTurns(
     .all()
     .filter((turn) => turn.request() && !turn.result());
   for (const turn of open) {
+    // First of all, so that a runner that claims its turn just now ends it itself.
+    turn.saveInterrupt({ requested_at_utc: timestampNow(deps.clock), requested_by: "stop" });
     if (turn.process()) await interruptTurn(settling, turn, "stop");
     else await settleTurn(settling, turn, { unbegun: "the agent was stopped before it began" });
   }

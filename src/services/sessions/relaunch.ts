@@ -25,8 +25,11 @@ export interface RelaunchDeps extends LaunchDeps {
 export interface RelaunchPlan {
   tool: LaunchTool;
   program: PaneProgram;
-  /** Set for a headless agent, whose pane has no program until a turn: with what its next conversation begins. */
-  headless: { resume: Resume } | null;
+  /**
+   * Set for a headless agent, whose pane has no program until a turn: with what its next conversation begins, and the
+   * mark of the life that begins.
+   */
+  headless: { resume: Resume; life: string } | null;
   published: Record<string, string>;
   /** The agent's pane, in which the program is started again; null when it needs a new tmux session. */
   pane: TmuxPane | null;
@@ -71,7 +74,7 @@ export async function planRelaunch(
   const pane = agentPane(panes, manifest.tmux.primary_pane_id ?? null);
   return {
     tool,
-    headless: headless ? { resume } : null,
+    headless: headless ? { resume, life: deps.ids.uuid() } : null,
     program: headless
       ? { ...waitingProgram, workdir: plan.working_directory }
       : {
@@ -93,6 +96,11 @@ export async function planRelaunch(
     // A headless session keeps their values for its turns.
     missingVariables: headless ? [] : names.filter((one) => given[one] === undefined),
   };
+}
+
+/** Begins the life of a headless plan in the manifest: from here on a gateway sees another instance of the agent. */
+export function beginLife(deps: RelaunchDeps, agent: FoundAgent, plan: RelaunchPlan): Promise<Manifest> {
+  return deps.manifests.update(agent.manifestPath, (now) => restarted(now, plan));
 }
 
 /**
@@ -140,7 +148,7 @@ async function relaunchInPlace(
     const started = await launcher.respawn(pane.paneId, plan.program);
     const program = plan.headless ? null : await awaitOccupied(deps, plan.tool, started);
     const changed = await manifests.update(manifestPath, (now) => ({
-      ...withSocket(restarted(deps, now, plan), socket),
+      ...withSocket(restarted(now, plan), socket),
       runtime: { ...now.runtime, agent_pid: program?.pid ?? null },
     }));
     return { session: { manifest: changed, manifestPath, sessionRoot, record }, pane: started };
@@ -172,7 +180,7 @@ async function relaunchElsewhere(
     const { windowName, windowId, paneId } = pane;
     const socket = await tmux.socketPath(sessionName);
     const manifest = await manifests.update(manifestPath, (now) =>
-      toRelaunched(restarted(deps, now, plan), {
+      toRelaunched(restarted(now, plan), {
         tmux: { sessionName, windowName, windowId, paneId, socket },
         agentPid: program?.pid ?? null,
         generationId: ids.uuid(),
@@ -194,6 +202,6 @@ function withSocket(manifest: Manifest, socket: string): Manifest {
 }
 
 /** The manifest of a headless agent that begins anew: nothing pinned, and another life; of others as it is. */
-function restarted({ ids }: RelaunchDeps, manifest: Manifest, { headless }: RelaunchPlan): Manifest {
-  return headless ? toRestarted(manifest, { resume: headless.resume, life: ids.uuid() }) : manifest;
+function restarted(manifest: Manifest, { headless }: RelaunchPlan): Manifest {
+  return headless ? toRestarted(manifest, headless) : manifest;
 }

@@ -1,0 +1,31 @@
+import { expect, test } from "bun:test";
+import type { Manifest } from "../../../src/protocol/files.ts";
+import { createHeadlessPresence } from "../../../src/services/headless/presence.ts";
+import type { Tmux, TmuxPane } from "../../../src/services/terminal/tmux-command.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+
+const manifestOf = (life: string) =>
+  ({ tmux_session_name: "s", tmux: { primary_pane_id: "%0" }, headless: { life } }) as unknown as Manifest;
+const pane = { sessionCreated: 1, sessionId: "$0", paneId: "%0", windowIndex: 0, dead: false };
+
+test("a look that began before a newer one was told does not bring the former instance back", async () => {
+  const answers: ((panes: TmuxPane[]) => void)[] = [];
+  const panes = () => new Promise<TmuxPane[]>((resolve) => void answers.push(resolve));
+  let manifest = manifestOf("former");
+  const presence = createHeadlessPresence({
+    clock: createFakeClock(),
+    tmux: { panes } as unknown as Tmux,
+    readManifest: () => manifest,
+  });
+  const seen: unknown[] = [];
+  presence.onChange(() => seen.push(presence.state()));
+
+  const former = presence.look();
+  manifest = manifestOf("next");
+  const next = presence.look();
+  answers[1]?.([pane as unknown as TmuxPane]);
+  expect(await next).toMatchObject({ instanceId: "tmux-1-$0-%0-next" });
+  answers[0]?.([pane as unknown as TmuxPane]);
+  expect(await former).toMatchObject({ instanceId: "tmux-1-$0-%0-next" });
+  expect(seen).toHaveLength(1);
+});

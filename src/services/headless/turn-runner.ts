@@ -13,7 +13,9 @@ import { lifeOf, turnIndexOf } from "./chat-session.ts";
 import { type FollowDeps, type FollowedTurn, followTurn } from "./follow-turn.ts";
 import { settleTurn } from "./settle-turn.ts";
 import type { TurnDirectories, TurnDirectory } from "./turn-directory.ts";
+import { evidenceOfEnded, turnProofs } from "./turn-evidence.ts";
 import type { TurnPane } from "./turn-pane.ts";
+import { createTurnReader } from "./turn-reader.ts";
 import { toTurnRequest } from "./turn-request.ts";
 
 /** Begins turns, one at a time, and follows them to their end. */
@@ -28,7 +30,7 @@ export interface TurnRunner {
     pane: TmuxPane;
     manifest: Manifest;
   }): Promise<RunningTurn>;
-  /** See `AgentTurns.resume`. */
+  /** See `AgentTurns.resume`. Tells at once every step that is known, also those that an earlier process told. */
   resume(requestId: string, onEvidence: (evidence: Evidence) => void): RunningTurn | null;
   /** Follows what an earlier process began and did not see the end of. */
   takeOver(manifest: Manifest | null): Promise<void>;
@@ -62,6 +64,7 @@ interface Current extends RunningTurn {
 
 export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   const { clock, files, ids, turns, manifests, manifestPath, events, log } = deps;
+  const reader = createTurnReader({ files, turns });
   const listeners: (() => void)[] = [];
   let current: Current | null = null;
   let written: Manifest | null = null;
@@ -94,7 +97,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
 
     async function finish(result: TurnResult): Promise<void> {
       await pin(request, result);
-      tell("turn_ended", `${result.status}, decided by ${result.completion_source}`);
+      tell("turn_ended", turnProofs.turn_ended(result));
       events.append("turn_finished", { turn_id: turnId, turn_index: turnIndex, status: result.status });
       if (current === following) current = null;
       ended.resolve(toEnd(result));
@@ -105,10 +108,10 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     following.followed = followTurn(deps, turn, {
       claimWithinMs: left ? claimMs.left : claimMs.fresh,
       news: {
-        onStarted: (process) => tell("submitted", `the tool was started as process ${process.child_pid}`),
+        onStarted: (process) => tell("submitted", turnProofs.submitted(process)),
         onEvent(event, { old }) {
           seq += 1;
-          if (seq === 1) tell("turn_started", `the tool wrote its first event: ${event.kind}`);
+          if (seq === 1) tell("turn_started", turnProofs.turn_started(event));
           if (old && left) return;
           events.append("turn_event", {
             turn_id: turnId,
@@ -197,6 +200,11 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       const result = turn?.result();
       if (!turn || !result) return null;
       const turnIndex = turn.request()?.turn_index ?? 0;
+      // It ended while nobody looked: without this its request would for ever seem to be waiting for its end.
+      const [firstEvent = null] = reader.events(turn.turnId, { after: 0, limit: 1 }) ?? [];
+      for (const evidence of evidenceOfEnded({ process: turn.process(), firstEvent, result })) {
+        onEvidence(evidence);
+      }
       return { turnId: turn.turnId, turnIndex, ended: Promise.resolve(toEnd(result)) };
     },
     async takeOver(manifest) {

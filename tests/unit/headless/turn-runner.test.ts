@@ -1,0 +1,108 @@
+import { expect, test } from "bun:test";
+import type { Evidence } from "../../../src/protocol/gateway.ts";
+import type { TurnProcess, TurnResult } from "../../../src/protocol/turn-files.ts";
+import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
+import { createTurnRunner } from "../../../src/services/headless/turn-runner.ts";
+import { createManifestStore } from "../../../src/services/sessions/manifest.ts";
+import { createIds } from "../../../src/system/ids.ts";
+import { createLocks } from "../../../src/system/locks.ts";
+import { createProcesses } from "../../../src/system/processes.ts";
+import { quietSteps } from "../../../src/system/steps.ts";
+import { createFolderWatch } from "../../../src/system/watch.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+import { createScratch } from "../../support/scratch.ts";
+
+const at = (second: number) => `2026-01-01T00:00:0${second}.000+00:00`;
+
+/** A runner that has begun nothing, over a turn that an earlier one began for the request `one`. */
+function setup() {
+  const scratch = createScratch();
+  const { files } = scratch;
+  const clock = createFakeClock();
+  const locks = createLocks({ clock });
+  const turns = createTurnDirectories({ files, sessionRoot: scratch.folder });
+  const turn = turns.create({
+    ...{ schema_version: 1, turn_id: "turn-1", turn_index: 7, tracked_agent_id: "session" },
+    ...{ request_id: "one", requested_at_utc: at(0), life: null, tool: "demo", executable: "demo", args: [] },
+    ...{ working_directory: "/", role_prompt: null, prompt: "x", session: { mode: "new" }, model: null },
+    ...{ display_style: "plain", display_detail: "concise" },
+  });
+  const runner = createTurnRunner({
+    ...{ clock, files, locks, turns, ids: createIds(), watch: createFolderWatch() },
+    processes: createProcesses({ steps: quietSteps }),
+    providerOf: () => null,
+    pane: { begin: () => Promise.reject(new Error("nothing is begun here")) },
+    manifests: createManifestStore({ files, locks }),
+    manifestPath: scratch.path("manifest.json"),
+    log: { line: () => {} },
+    events: { append: () => {}, subscribe: () => () => {} },
+  });
+  return {
+    runner,
+    saveProcess: (childPid: number | null) =>
+      turn.saveProcess({
+        ...({ runner_pid: 1, runner_start: null, child_start: null } satisfies Partial<TurnProcess>),
+        ...{ child_pid: childPid, launched_at_utc: at(1) },
+      }),
+    saveEvents(kinds: readonly string[]) {
+      const lines = kinds.map((kind, index) =>
+        JSON.stringify({
+          ...{ kind, message: "m", turn_index: 7, provider: "demo", provider_event_type: "x" },
+          timestamp_utc: at(2 + index),
+        }),
+      );
+      files.append("test", turn.paths.events, `no event\n${lines.join("\n")}\n`);
+    },
+    saveResult: (status: TurnResult["status"], source: string) =>
+      turn.saveResult({
+        ...{ schema_version: 1, status, completed_at_utc: at(9), completion_source: source, error: null },
+        ...{ returncode: 0, signal: null, session_id: null, history_summary: "done", usage: null },
+      }),
+    resume() {
+      const told: Evidence[] = [];
+      return { turn: runner.resume("one", (evidence) => void told.push(evidence)), told };
+    },
+    [Symbol.dispose]: () => scratch[Symbol.dispose](),
+  };
+}
+
+const ended = (proof: string) => ({ step: "turn_ended", at_utc: at(9), proof }) as const;
+const submitted = { step: "submitted", at_utc: at(1), proof: "the tool was started as process 42" } as const;
+
+test("a turn that ended unseen tells each of its steps once, in order, with its own time", async () => {
+  using lab = setup();
+  lab.saveProcess(42);
+  lab.saveEvents(["session", "assistant", "completion"]);
+  lab.saveResult("completed", "terminal_event");
+  const { turn, told } = lab.resume();
+  expect(told).toEqual([
+    submitted,
+    { step: "turn_started", at_utc: at(2), proof: "the tool wrote its first event: session" },
+    ended("completed, decided by terminal_event"),
+  ]);
+  expect(turn).toMatchObject({ turnId: "turn-1", turnIndex: 7 });
+  expect(await turn?.ended).toEqual({ status: "completed", detail: "done" });
+});
+
+test("a tool that said nothing did not start its turn", () => {
+  using lab = setup();
+  lab.saveProcess(42);
+  lab.saveResult("failed", "process_exit");
+  expect(lab.resume().told).toEqual([submitted, ended("failed, decided by process_exit")]);
+});
+
+test.each([
+  ["no runner has claimed", null],
+  ["a runner claimed and started no tool for", { childPid: null }],
+])("a turn that %s was not submitted", (_, claimed) => {
+  using lab = setup();
+  if (claimed) lab.saveProcess(claimed.childPid);
+  lab.saveResult("interrupted", "not_started");
+  expect(lab.resume().told).toEqual([ended("interrupted, decided by not_started")]);
+});
+
+test("a turn without a final state that nobody follows is none, and tells nothing", () => {
+  using lab = setup();
+  lab.saveProcess(42);
+  expect(lab.resume()).toEqual({ turn: null, told: [] });
+});

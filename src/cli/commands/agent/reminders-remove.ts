@@ -1,5 +1,6 @@
 import { command } from "../../command.ts";
 import { bodyOf } from "../../gateway-reply.ts";
+import { readId } from "../../given-id.ts";
 import { openLiveTarget } from "../../target.ts";
 
 export default command({
@@ -8,8 +9,8 @@ export default command({
   examples: ["svc-mgr agents single --agent-name worker gateway reminders remove greminder-0a1b2c3d4e5f"],
   args: { id: { type: "positional", description: "the reminder's id" } },
   async run(invocation) {
+    const params = { reminder_id: readId(invocation.args.id, invocation.path) };
     const { link } = await openLiveTarget(invocation);
-    const params = { reminder_id: invocation.args.id ?? "" };
     const deleted = bodyOf(await link.client.call("deleteReminder", { params }));
     return { json: deleted, text: `${deleted.reminder_id}: ${deleted.detail}` };
   },

@@ -1,5 +1,6 @@
 import { command, UsageError } from "../../command.ts";
 import { bodyOf } from "../../gateway-reply.ts";
+import { readId } from "../../given-id.ts";
 import { planReminder, reminderFlags } from "../../reminder-flags.ts";
 import { renderReminder } from "../../reminder-text.ts";
 import { openLiveTarget } from "../../target.ts";
@@ -17,7 +18,8 @@ export default command({
     ...reminderFlags,
   },
   async run(invocation) {
-    const { id = "", ...given } = invocation.args;
+    const { id: givenId, ...given } = invocation.args;
+    const id = readId(givenId, invocation.path);
     if (Object.values(given).every((value) => value === undefined || value === false)) {
       throw new UsageError("nothing is to be changed", invocation.path);
     }

@@ -1,5 +1,6 @@
 import { command } from "../../command.ts";
 import { bodyOf } from "../../gateway-reply.ts";
+import { readId } from "../../given-id.ts";
 import { renderRequest } from "../../request-text.ts";
 import { openLiveTarget } from "../../target.ts";
 
@@ -9,8 +10,8 @@ export default command({
   examples: ["svc-mgr agents single --agent-name worker requests show gwreq-20261121-044700Z-0a1b2c3d"],
   args: { id: { type: "positional", description: "the request's id" } },
   async run(invocation) {
+    const params = { request_id: readId(invocation.args.id, invocation.path) };
     const { link } = await openLiveTarget(invocation);
-    const params = { request_id: invocation.args.id ?? "" };
     const record = bodyOf(await link.client.call("readRequest", { params }));
     return { json: record, text: renderRequest(record) };
   },

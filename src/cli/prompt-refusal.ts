@@ -1,4 +1,7 @@
-import type { PromptRefusalCode } from "../protocol/gateway.ts";
+import { Value } from "@sinclair/typebox/value";
+import type { GatewayStatus, PromptRefusalCode } from "../protocol/gateway.ts";
+import { ErrorBody } from "../protocol/wire.ts";
+import type { GatewayClient } from "../services/fleet/gateway-client.ts";
 import { assertNever } from "../system/errors.ts";
 
 /** What whoever was refused a direct prompt can do next, or null. `words`: how the agent is named here. Pure. */
@@ -26,5 +29,41 @@ export function stepAfterRefusal(code: PromptRefusalCode, words: string): string
       return null;
     default:
       return assertNever(code);
+  }
+}
+
+/**
+ * The same client, whose refusals of a request say what can be done. The gateway's own body tells only people why, so
+ * its status is asked; and only we know how the agent is named on this command line.
+ */
+export function adviseRefusals(client: GatewayClient, words: string): GatewayClient {
+  return {
+    ...client,
+    async call(name, options) {
+      const reply = await client.call(name, options);
+      if (name !== "submitRequest" || reply.kind !== "refused") return reply;
+      const status = await client.call("status", {});
+      const step = status.kind === "ok" ? stepAfterBlocked(status.body.request_admission, words) : null;
+      if (step === null || !Value.Check(ErrorBody, reply.body)) return reply;
+      const detail = `${reply.detail}. ${step}`;
+      return { ...reply, detail, body: { ...reply.body, detail } };
+    },
+  };
+}
+
+/** What opens a queue again that takes no requests; null for one that does. Pure. */
+export function stepAfterBlocked(
+  admission: GatewayStatus["request_admission"],
+  words: string,
+): string | null {
+  switch (admission) {
+    case "open":
+      return null;
+    case "blocked_reconciliation":
+      return stepAfterRefusal("blocked_reconciliation", words);
+    case "blocked_unavailable":
+      return stepAfterRefusal("unavailable", words);
+    default:
+      return assertNever(admission);
   }
 }

@@ -11,6 +11,7 @@ import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
 import { ServiceError } from "../system/errors.ts";
 import { type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
+import { adviseRefusals } from "./prompt-refusal.ts";
 import { openWorld, type World } from "./world.ts";
 
 export interface Target {
@@ -77,7 +78,9 @@ export async function openLiveTarget(
   const { manifest, sessionRoot } = target.agent;
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = await linkGateway(target.world, { sessionRoot, attachIdentity });
-  if (link.state === "healthy") return { ...target, link };
+  if (link.state === "healthy") {
+    return { ...target, link: { ...link, client: adviseRefusals(link.client, target.words) } };
+  }
   throw new CommandFailure(
     exitCodes.unreachable,
     `no healthy gateway serves "${manifest.agent_name}" (${link.why}). Start one with: ${target.words} gateway attach`,

@@ -23,7 +23,7 @@ export function refuseRequest(request: GatewayRequest, facts: AdmissionFacts): S
   if (facts.reconciliationRequired) {
     return new ServiceError(
       "blocked_reconciliation",
-      "the agent is a new instance; reconcile before new work (svc-mgr agents single --agent-name NAME gateway reconcile)",
+      "the agent is a new instance; reconcile before new work",
     );
   }
   if (!facts.connected) return new ServiceError("unavailable", facts.presenceDetail);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { stepAfterRefusal } from "../../../src/cli/prompt-refusal.ts";
+import { stepAfterBlocked, stepAfterRefusal } from "../../../src/cli/prompt-refusal.ts";
 import { PromptRefusalCode } from "../../../src/protocol/gateway.ts";
 
 const commands = readFileSync(join(import.meta.dir, "../../../docs/commands.md"), "utf8");
@@ -17,3 +17,11 @@ test.each(PromptRefusalCode.anyOf.map(({ const: code }) => code))(
     for (const [, command] of named) expect(commands).toContain(`## svc-mgr agents single ${command}\n`);
   },
 );
+
+test("a queue that takes requests needs no step, a closed one the same as a direct prompt", () => {
+  expect(stepAfterBlocked("open", words)).toBeNull();
+  expect(stepAfterBlocked("blocked_reconciliation", words)).toBe(
+    stepAfterRefusal("blocked_reconciliation", words),
+  );
+  expect(stepAfterBlocked("blocked_unavailable", words)).toBe(stepAfterRefusal("unavailable", words));
+});

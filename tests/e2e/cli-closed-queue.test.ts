@@ -1,0 +1,38 @@
+import { describe, expect, test } from "bun:test";
+import { launched } from "../support/cli-agent.ts";
+import { follow, hints } from "../support/followed-hints.ts";
+import { until } from "../support/until.ts";
+
+const one = "agents single --agent-name worker";
+const queue = `${one} requests list`;
+
+describe("whoever is refused by a closed queue", () => {
+  test("is told in exact words how to open it for another instance of the agent", async () => {
+    await using at = await launched();
+    await at.ready();
+    expect(await at.type(`${one} relaunch`)).toMatchObject({ exitCode: 0 });
+    const interrupted = await at.type(`${one} interrupt`);
+    expect([interrupted.exitCode, hints(interrupted)]).toEqual([1, [`${one} gateway reconcile`]]);
+    const told = await at.type(`${one} prompt --json`, "--prompt", "x");
+    const detail = `the agent is a new instance; reconcile before new work. Open its queue with: svc-mgr ${one} gateway reconcile`;
+    expect(told.error()).toEqual({ detail });
+    const run = await at.type(`${one} prompt`, "--prompt", "x");
+    expect(run.exitCode).toBe(1);
+    await follow(at.lab, run, [`${one} gateway reconcile`]);
+    expect(await at.type(`${one} prompt --wait`, "--prompt", "x\nFAST")).toMatchObject({ exitCode: 0 });
+  }, 120_000);
+
+  test("is told to relaunch an agent whose session is gone although its gateway lives", async () => {
+    await using at = await launched("--gateway-background");
+    await at.tmux("new-session", "-d", "-s", "another", "sleep", "600");
+    await at.tmux("kill-session", "-t", `=${at.session}`);
+    await until("the gateway to see it", async () => {
+      const status = await at.type(`${one} gateway status --json`);
+      return status.json()["request_admission"] === "blocked_unavailable";
+    });
+    const run = await at.type(`${one} prompt`, "--prompt", "x");
+    expect(run.exitCode).toBe(1);
+    await follow(at.lab, run, [`${one} relaunch`]);
+    expect(await at.type(queue)).toMatchObject({ exitCode: 0 });
+  }, 120_000);
+});

@@ -12,6 +12,7 @@ import { ServiceError } from "../system/errors.ts";
 import { type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { adviseRefusals } from "./prompt-refusal.ts";
+import { findWayBack } from "./way-back.ts";
 import { openWorld, type World } from "./world.ts";
 
 export interface Target {
@@ -70,7 +71,10 @@ function wordsFor(selector: AgentSelector): string {
 
 export type LiveLink = Extract<GatewayLink, { state: "healthy" }>;
 
-/** The agent together with its healthy gateway; without one the command ends as unreachable and says what to do. */
+/**
+ * The agent together with its healthy gateway, whose refusals of requests say what can be done; without one the command
+ * ends as unreachable and says what leads back to one.
+ */
 export async function openLiveTarget(
   invocation: Invocation<never> | Invocation,
 ): Promise<Target & { link: LiveLink }> {
@@ -81,11 +85,9 @@ export async function openLiveTarget(
   if (link.state === "healthy") {
     return { ...target, link: { ...link, client: adviseRefusals(link.client, target.words) } };
   }
-  throw new CommandFailure(
-    exitCodes.unreachable,
-    `no healthy gateway serves "${manifest.agent_name}" (${link.why}). Start one with: ${target.words} gateway attach`,
-    { error: "unavailable", detail: link.why },
-  );
+  const { advice } = await findWayBack(target);
+  const detail = `no healthy gateway serves "${manifest.agent_name}" (${link.why}). ${advice}`;
+  throw new CommandFailure(exitCodes.unreachable, detail, { error: "unreachable", detail });
 }
 
 function textOf(value: string | boolean | string[] | undefined): string | undefined {

@@ -1,9 +1,13 @@
 import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
+import { linkGateway } from "../../../services/fleet/gateway-link.ts";
+import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
+import { ServiceError } from "../../../system/errors.ts";
 import { command, UsageError } from "../../command.ts";
 import { listenerFlags, readListenerWish, toOrigins } from "../../listener-flags.ts";
 import { narrate, warn } from "../../narrate.ts";
-import { openTarget } from "../../target.ts";
+import { openTarget, type Target } from "../../target.ts";
 import { attachTimingFlags, readTimings } from "../../timing-flags.ts";
+import { findWayBack, type WayBack } from "../../way-back.ts";
 
 export default command({
   name: "attach",
@@ -41,9 +45,14 @@ export default command({
           ? ("tmux_auxiliary_window" as const)
           : undefined,
     };
-    const { world, agent } = await openTarget(invocation);
+    const target = await openTarget(invocation);
+    const { world, agent } = target;
+    const way = await findWayBack(target);
+    await refuseEnded(target, way);
     await narrate(io, `starting a gateway for ${agent.manifest.agent_name}`);
-    const { link, started } = await attachGateway(world, agent, wish);
+    const { link, started } = await attachGateway(world, agent, wish).catch((error: unknown) => {
+      throw way.step === "detach" ? withAdvice(error, way) : error;
+    });
     const { client, status } = link;
     const asked = [
       args.host,
@@ -61,3 +70,19 @@ export default command({
     };
   },
 });
+
+/** A gateway needs no session to start, and so would serve an agent that is not there until somebody ends it. */
+async function refuseEnded({ world, agent }: Target, way: WayBack): Promise<void> {
+  if (way.step === "attach" || way.step === "detach") return;
+  const { manifest, sessionRoot } = agent;
+  const { attachIdentity } = gatewayIdentity(manifest);
+  const link = await linkGateway(world, { sessionRoot, attachIdentity });
+  if (link.state === "healthy") return;
+  throw new ServiceError("unavailable", `no gateway was started for "${manifest.agent_name}". ${way.advice}`);
+}
+
+/** Why no other gateway is let in is known only of the one that holds the queue and is silent. */
+function withAdvice(error: unknown, { advice }: WayBack): unknown {
+  if (!(error instanceof ServiceError) || error.reason !== "unavailable") return error;
+  return new ServiceError(error.reason, `${error.message}\n${advice}`, { cause: error });
+}

@@ -1,0 +1,113 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type CliAgent, launched } from "../support/cli-agent.ts";
+import { createCliLab } from "../support/cli-lab.ts";
+import { follow, hints } from "../support/followed-hints.ts";
+import { launchHeadless } from "../support/headless-lab.ts";
+import { until } from "../support/until.ts";
+
+const one = "agents single --agent-name worker";
+const queue = `${one} requests list`;
+
+/** A gateway that is started and serves nobody leaves this behind. */
+const isClaimed = (at: Pick<CliAgent, "sessionRoot">) =>
+  existsSync(join(at.sessionRoot, "gateway", "run", "current-instance.json"));
+
+describe("whoever asks for an agent that was stopped", () => {
+  test("is told to relaunch it, by every command and with and without a window", async () => {
+    await using at = await launched("--gateway-background");
+    await at.type(`${one} stop`);
+    const prompted = await at.type(`${one} prompt --json`, "--prompt", "x");
+    expect(prompted.exitCode).toBe(3);
+    const detail = `no healthy gateway serves "worker" (no gateway runs for this agent). The agent was stopped. Start the agent again with: svc-mgr ${one} relaunch`;
+    expect(prompted.error()).toEqual({ error: "unreachable", detail });
+    for (const line of [
+      `${one} interrupt`,
+      queue,
+      `${one} gateway attach`,
+      `${one} gateway attach --window`,
+    ]) {
+      const run = await at.type(line);
+      expect([run.exitCode, hints(run)]).toEqual([3, [`${one} relaunch`]]);
+    }
+    expect(isClaimed(at)).toBe(false);
+    await follow(at.lab, prompted, [`${one} relaunch`]);
+    expect(await at.type(queue)).toMatchObject({ exitCode: 0 });
+  }, 120_000);
+
+  test("is told so of a headless one too, and then to open its queue", async () => {
+    await using at = await launchHeadless();
+    await at.mgr("stop");
+    const run = await at.mgr("prompt", "--prompt", "x");
+    expect(run.exitCode).toBe(3);
+    await follow(at.lab, run, ["agents single --agent-name batch relaunch"]);
+    const refused = await at.mgr("prompt", "--prompt", "x");
+    await follow(at.lab, refused, ["agents single --agent-name batch gateway reconcile"]);
+    expect(await at.mgr("prompt", "--wait", "--prompt", "x")).toMatchObject({ exitCode: 0 });
+  }, 120_000);
+
+  test("is told to join it again where nobody knows how it was started", async () => {
+    await using lab = createCliLab();
+    const demo = [...lab.command("svc-gateway"), "demo-agent"];
+    await lab.startSession("work", ["sh", "-c", `${demo.join(" ")}; exec sleep 600`]);
+    const pane = await lab.tmux("display-message", "-p", "-t", "=work:0.0", "#{pane_id}");
+    const inside = { env: { ...lab.env, TMUX: `${lab.socket},1,0`, TMUX_PANE: pane, SVC_TMUX_SOCKET: "" } };
+    const join = "agents self join --agent-name worker";
+    await until(
+      "it to be joined",
+      async () => (await lab.run("svc-mgr", join.split(" "), inside)).exitCode === 0,
+    );
+    await lab.mgr(...one.split(" "), "stop");
+    const run = await lab.mgr(...queue.split(" "));
+    expect(run.exitCode).toBe(3);
+    await lab.tmux("respawn-pane", "-k", "-t", pane, "--", ...demo);
+    await until("its program", async () => (await lab.tmux("capture-pane", "-p", "-t", pane)).trim() !== "");
+    await follow(lab, run, [join], inside);
+    expect(await lab.mgr(...queue.split(" "))).toMatchObject({ exitCode: 0 });
+  }, 120_000);
+});
+
+test("whoever asks for an agent whose tmux session is gone is told to relaunch it", async () => {
+  await using at = await launched();
+  const pid = at.gatewayPid();
+  await at.tmux("kill-session", "-t", `=${at.session}`);
+  await until("its gateway's end", () => !at.lab.alive(pid));
+  for (const line of [`${one} gateway attach`, `${one} gateway attach --background`]) {
+    const run = await at.type(line);
+    expect([run.exitCode, hints(run)]).toEqual([3, [`${one} relaunch`]]);
+  }
+  const run = await at.type(queue);
+  expect(run.exitCode).toBe(3);
+  expect(run.stderr).toContain(`tmux session ${at.session} is gone`);
+  await follow(at.lab, run, [`${one} relaunch`]);
+  expect(await at.type(queue)).toMatchObject({ exitCode: 0 });
+}, 120_000);
+
+describe("whoever finds no gateway that answers", () => {
+  test("is told to start one where it was killed", async () => {
+    await using at = await launched();
+    const pid = at.gatewayPid();
+    at.lab.kill(pid);
+    await until("the gateway's end", () => !at.lab.alive(pid));
+    const run = await at.type(queue);
+    expect(run.exitCode).toBe(3);
+    await follow(at.lab, run, [`${one} gateway attach`]);
+    expect(await at.type(queue)).toMatchObject({ exitCode: 0 });
+  }, 120_000);
+
+  // tmux wakes what is stopped in its panes, so only one without a window stays frozen.
+  test("is told to end it first where it is frozen", async () => {
+    await using at = await launched("--gateway-background");
+    const pid = at.gatewayPid();
+    process.kill(pid, "SIGSTOP");
+    const steps = [`${one} gateway detach`, `${one} gateway attach`];
+    const [run, tried] = await Promise.all([at.type(queue), at.type(`${one} gateway attach`)]);
+    expect([tried.exitCode, hints(tried)]).toEqual([3, steps]);
+    expect(run.exitCode).toBe(3);
+    expect(run.stderr).toContain(`Process ${pid} is its gateway and does not answer`);
+    await follow(at.lab, run, steps);
+    expect(at.lab.alive(pid)).toBe(false);
+    expect(await at.type(queue)).toMatchObject({ exitCode: 0 });
+  }, 120_000);
+});

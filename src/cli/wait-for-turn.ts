@@ -6,6 +6,7 @@ import { tellStorageFault } from "../system/storage-fault.ts";
 import { type AgentTurnsOnDisk, chooseTurn, exitOf, renderTurn } from "./agent-turns.ts";
 import type { Answer } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
+import { findWayBack } from "./way-back.ts";
 
 /** What is waited for. A prompt's turn has no id before it begins: until then its request stands for it. */
 interface Awaited {
@@ -115,7 +116,7 @@ async function requireComing(on: AgentTurnsOnDisk, awaited: Awaited): Promise<Aw
   // It may have been begun between the two looks.
   if (await lookAt(on, awaited)) return awaited;
   if (told.kind === "unreachable") {
-    const detail = `${nameOf(awaited)} has not begun, and its gateway does not tell whether it will (${told.why}). Start one with: ${on.words} gateway attach`;
+    const detail = `${nameOf(awaited)} has not begun, and its gateway does not tell whether it will (${told.why}). ${(await findWayBack(on)).advice}`;
     throw new CommandFailure(exitCodes.unreachable, detail, { error: "unreachable", detail });
   }
   const detail = request?.error_detail ?? "there is no such turn and no request for it";

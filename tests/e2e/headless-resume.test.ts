@@ -32,8 +32,8 @@ async function found(request: string) {
 const interrupt = () => batch.lab.tmux("send-keys", "-t", `=${batch.tmuxSession}:0.0`, "C-c");
 
 test.each([
-  ["completed", "SLOW 1200", async () => {}],
-  ["failed", "SLOW 1200\nERROR the model is away", async () => {}],
+  ["completed", "SLOW 5000", async () => {}],
+  ["failed", "SLOW 5000\nERROR the model is away", async () => {}],
   ["interrupted", "SLOW 600000", interrupt],
 ] as const)(
   "a turn that was %s while no gateway served is told as ended, when it ended",

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
 import { type Bench, durationRows, takeTurns } from "./bench.ts";
@@ -82,7 +82,10 @@ async function eventLatencies(agent: HeadlessAgentLab, reader: EventReader): Pro
     executable: process.execPath,
     args: [join(import.meta.dir, "ticking-provider.ts")],
   };
-  writeFileSync(manifestOf(agent), JSON.stringify({ ...manifest, launch_plan }));
+  // Its gateway may read it at any moment: it sees the one or the other, never a part.
+  const place = manifestOf(agent);
+  writeFileSync(`${place}.next`, JSON.stringify({ ...manifest, launch_plan }), { mode: 0o600 });
+  renameSync(`${place}.next`, place);
   const latencies: number[] = [];
   const end = reader.listen((event, seenMs) => {
     if (event["event_kind"] === "progress") latencies.push(seenMs - Number(event["message"]));

@@ -205,11 +205,6 @@ export function createGateway(options: GatewayOptions): Gateway {
   const healthRequest = () => new Request(`http://127.0.0.1${coreEndpoints.health.path}`);
   const toFetch = (app: Parameters<HttpObservation["around"]>[0]): Fetch =>
     observation ? observation.around(app) : app.fetch;
-  const live = createLiveFiles({
-    ...{ files, clock, folder },
-    gone: () => place.gone(),
-    onError: onError("state not written"),
-  });
   const { tmux, mutex } = openTmux(system, manifest.tmux.socket, options.env);
   const announcement = createAnnouncement({
     tmux,
@@ -224,6 +219,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       log.line("nothing says any more that this gateway serves the session: it ends");
       options.onGone?.();
     },
+  });
+  const live = createLiveFiles({
+    ...{ files, clock, folder, place },
+    onError: onError("state not written"),
   });
   let server: HttpServer | null = null;
   let further: FurtherServices | null = null;

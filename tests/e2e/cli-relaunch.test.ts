@@ -15,6 +15,15 @@ async function record(at: CliAgent): Promise<Record<string, unknown>> {
   return (agents as Record<string, unknown>[])[0] ?? {};
 }
 
+/** What others read on disk of the agent's instance is what the gateway says of it (contract 2.7). */
+async function recordAgrees(at: CliAgent): Promise<void> {
+  const { managed_agent_instance_epoch, managed_agent_instance_id } = await status(at);
+  expect(at.file("gateway", "run", "current-instance.json")).toMatchObject({
+    managed_agent_instance_epoch,
+    managed_agent_instance_id,
+  });
+}
+
 const firstPane = (at: CliAgent, session = at.session) =>
   at.tmux("list-panes", "-t", `=${session}:0`, "-F", "#{pane_id} #{pane_pid}");
 
@@ -40,9 +49,11 @@ describe("an agent that runs", () => {
       request_admission: "blocked_reconciliation",
       managed_agent_instance_epoch: 2,
     });
+    await recordAgrees(at);
     const again = await at.type("agents single --agent-name worker relaunch --reconcile --json");
     expect(again.json()).toMatchObject({ in_place: true });
     expect(await status(at)).toMatchObject({ request_admission: "open", managed_agent_instance_epoch: 3 });
+    await recordAgrees(at);
     const old = await at.type(`${one} requests show --json`, String(waiting.json()["request_id"]));
     expect(old.json()).toMatchObject({ state: "failed" });
     const fresh = await at.type(`${one} prompt --wait --json`, "--prompt", "new\nFAST");

@@ -5,6 +5,7 @@ import { afterThisTurn, type Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { toOfflineStatus } from "../status/project.ts";
 import { type GatewayFolder, offlineIdentity, writeGatewayManifest } from "./gateway-folder.ts";
+import type { OwnPlace } from "./own-place.ts";
 import { sessionPaths } from "./roots.ts";
 
 /**
@@ -12,6 +13,7 @@ import { sessionPaths } from "./roots.ts";
  * it, gateway_manifest.json, and state.json, the last status. Source: contract 2.7, 2.8.
  */
 export interface LiveFiles {
+  /** Later statuses with another epoch or instance id rewrite the record at once (contract 2.7). */
   publish(instance: CurrentInstance): void;
   /** Leaves the token where our own clients find it by themselves (ruling 12); null removes a former one. */
   publishToken(token: string | null): void;
@@ -40,18 +42,42 @@ export function createLiveFiles(deps: {
   files: Files;
   clock: Clock;
   folder: GatewayFolder;
-  /** Whether the session's records are no longer ours: what stands there then is another gateway's, or nobody's. */
-  gone: () => boolean;
+  /** Once it is gone the records are another gateway's, or nobody's. */
+  place: Pick<OwnPlace, "gone" | "rewrite">;
   onError: (error: unknown) => void;
 }): LiveFiles {
-  const { files, clock, folder, gone, onError } = deps;
+  const { files, clock, folder, place, onError } = deps;
   const paths = sessionPaths(folder.sessionRoot);
   let latest: GatewayStatus | null = null;
   let armed = false;
   let retired = false;
+  /** The current-instance record as it is on disk. */
+  let recorded: CurrentInstance | null = null;
+
+  function saveRecord(instance: CurrentInstance): void {
+    files.write("file:current-instance", paths.currentInstance, renderJson(instance));
+    recorded = instance;
+  }
+
+  /** Tried again with each status while the disk refuses. */
+  function followInstance(status: GatewayStatus): void {
+    if (recorded === null || retired) return;
+    const { managed_agent_instance_epoch, managed_agent_instance_id: id } = status;
+    const next: CurrentInstance = {
+      ...recorded,
+      managed_agent_instance_epoch,
+      ...(id === undefined ? {} : { managed_agent_instance_id: id }),
+    };
+    if (Bun.deepEquals(next, recorded)) return;
+    try {
+      place.rewrite(() => saveRecord(next));
+    } catch (error) {
+      onError(error);
+    }
+  }
 
   function flush(): void {
-    if (latest === null || retired || gone()) return;
+    if (latest === null || retired || place.gone()) return;
     const status = latest;
     latest = null;
     try {
@@ -63,7 +89,7 @@ export function createLiveFiles(deps: {
 
   return {
     publish(instance) {
-      files.write("file:current-instance", paths.currentInstance, renderJson(instance));
+      saveRecord(instance);
       files.write("file:pid", paths.pidFile, `${instance.pid}\n`);
       writeGatewayManifest(files, folder, instance);
     },
@@ -72,6 +98,7 @@ export function createLiveFiles(deps: {
       else files.write("file:token", paths.token, `${token}\n`);
     },
     saveStatus(status) {
+      followInstance(status);
       latest = status;
       if (armed) return;
       armed = true;

@@ -13,6 +13,8 @@ export interface OwnPlace {
   start(): void;
   /** True once it was found gone: nothing may be written there any more. */
   gone(): boolean;
+  /** Runs `write`, which changes the record; not once it is gone. */
+  rewrite(write: () => void): void;
   stop(): void;
 }
 
@@ -74,6 +76,12 @@ export function createOwnPlace(deps: {
       lookLater();
     },
     gone: () => gone,
+    rewrite(write) {
+      look();
+      if (gone) return;
+      write();
+      if (published !== null) published = files.read(paths.currentInstance);
+    },
     stop,
   };
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { CurrentInstance } from "../../../src/protocol/files.ts";
 import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
 import { createLiveFiles } from "../../../src/services/sessions/live-files.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
@@ -12,7 +13,7 @@ test("a full disk does not keep a gateway from its end", () => {
     files: scratch.files,
     clock: createFakeClock(),
     folder: { manifest: sampleManifest(), sessionRoot: scratch.folder },
-    gone: () => false,
+    place: { gone: () => false, rewrite: (write) => write() },
     onError: (error) => told.push((error as Error).message),
   });
   scratch.beforeStep = () => {
@@ -31,7 +32,7 @@ test("a status is written after the turn that changed it, and nothing once the p
     files: scratch.files,
     clock,
     folder: { manifest: sampleManifest(), sessionRoot: scratch.folder },
-    gone: () => gone,
+    place: { gone: () => gone, rewrite: (write) => write() },
     onError: (error) => told.push(error),
   });
   const status = (queue_depth: number) => ({ queue_depth }) as GatewayStatus;
@@ -49,4 +50,54 @@ test("a status is written after the turn that changed it, and nothing once the p
   await settle();
   await clock.advance(1000);
   expect([written(), told]).toEqual(["of another", []]);
+});
+
+test("the current-instance record has the epoch and instance of the status, and is tried again where it was refused", async () => {
+  using scratch = createScratch();
+  const told: string[] = [];
+  const live = createLiveFiles({
+    files: scratch.files,
+    clock: createFakeClock(),
+    folder: { manifest: sampleManifest(), sessionRoot: scratch.folder },
+    place: { gone: () => false, rewrite: (write) => write() },
+    onError: (error) => told.push((error as Error).message),
+  });
+  scratch.files.ensureDirectory("x", scratch.path("gateway/run"));
+  const record = () =>
+    JSON.parse(scratch.files.read(scratch.path("gateway/run/current-instance.json")) ?? "") as CurrentInstance;
+  const status = (managed_agent_instance_epoch: number, managed_agent_instance_id?: string) =>
+    ({
+      managed_agent_instance_epoch,
+      ...(managed_agent_instance_id ? { managed_agent_instance_id } : {}),
+    }) as GatewayStatus;
+  const first: CurrentInstance = {
+    schema_version: 1,
+    protocol_version: "v1",
+    pid: 42,
+    host: "127.0.0.1",
+    port: 4000,
+    execution_mode: "detached_process",
+    managed_agent_instance_epoch: 1,
+  };
+  live.publish(first);
+  // An agent that could not be seen at the start.
+  live.saveStatus(status(1, "one"));
+  expect(record()).toEqual({ ...first, managed_agent_instance_id: "one" });
+
+  scratch.beforeStep = (label) => {
+    if (label === "file:current-instance") throw new Error("no space left");
+  };
+  live.saveStatus(status(2, "two"));
+  expect([record().managed_agent_instance_epoch, told]).toEqual([1, ["no space left"]]);
+  scratch.beforeStep = () => {};
+  live.saveStatus(status(2, "two"));
+  expect(record()).toEqual({
+    ...first,
+    managed_agent_instance_epoch: 2,
+    managed_agent_instance_id: "two",
+  });
+  const writes = () => scratch.labels.filter((label) => label === "file:current-instance").length;
+  const before = writes();
+  live.saveStatus(status(2, "two"));
+  expect(writes()).toBe(before);
 });

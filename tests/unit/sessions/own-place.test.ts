@@ -77,3 +77,19 @@ test("after a stop nothing is told", async () => {
   await at.clock.advance(60_000);
   expect([at.told(), at.place.gone()]).toEqual([0, false]);
 });
+
+test("a record that the gateway itself writes is its own, and one that another wrote before is not overwritten", () => {
+  let text = "pid 1 epoch 1";
+  const at = fixture(() => text);
+  at.place.start();
+  at.place.rewrite(() => {
+    text = "pid 1 epoch 2";
+  });
+  at.change("current-instance.json");
+  expect([at.told(), at.place.gone()]).toEqual([0, false]);
+  text = "pid 2";
+  at.place.rewrite(() => {
+    text = "pid 1 epoch 3";
+  });
+  expect([text, at.told(), at.place.gone()]).toEqual(["pid 2", 1, true]);
+});

@@ -261,6 +261,19 @@ export function createGateway(options: GatewayOptions): Gateway {
     return further;
   }
 
+  /** On any port means on the last one while it is free: followers of this gateway come back there. */
+  function bind(fetch: Fetch): HttpServer {
+    const at = (port: number) => system.network.listen({ fetch, host: options.host, port, clock });
+    const last = options.port === 0 ? live.lastPort() : 0;
+    try {
+      return at(last || options.port);
+    } catch (error) {
+      if (last === 0) throw error;
+      log.line("its last port is not free", { port: last, error: messageOf(error) });
+      return at(0);
+    }
+  }
+
   async function start() {
     await clearUpAfterDeath();
     driven.start();
@@ -274,17 +287,13 @@ export function createGateway(options: GatewayOptions): Gateway {
     const growing = untilWhole({ fetch: toFetch(app), routes: app.routes }, async () =>
       toFetch((await openFurther()).app),
     );
-    server = system.network.listen({
-      fetch: growing.fetch,
-      host: options.host,
-      port: options.port,
-      clock,
-    });
+    server = bind(growing.fetch);
     const { host, port } = server;
     reminders.start();
     board.setListener({ host, port });
     const { instanceId } = agent.presence();
     live.publishToken(options.token);
+    live.keepPort(options.port === 0 ? port : null);
     await announcement.publish({ host, port, hasToken: options.token !== null });
     const { auxiliaryWindow: window } = identity;
     live.publish({

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type CliAgent, launched } from "../support/cli-agent.ts";
 import { sparePorts } from "../support/spare-ports.ts";
 import { until } from "../support/until.ts";
+
+const one = "agents single --agent-name worker";
 
 /** The live variables of the agent's tmux session. */
 async function liveVariables(at: CliAgent): Promise<Record<string, string>> {
@@ -312,5 +314,48 @@ describe("through the gateway on the command line", () => {
     expect((await at.type("agents single --agent-name worker gateway status --json")).json()).toMatchObject({
       request_admission: "open",
     });
+  }, 120_000);
+});
+
+describe("a gateway whose port the system chose", () => {
+  const port = (at: CliAgent) => Number(at.file("gateway", "run", "current-instance.json")["port"]);
+
+  test("comes back on it after a clean end and after a kill, and elsewhere when it is taken", async () => {
+    await using at = await launched("--gateway-background");
+    const first = port(at);
+    await at.type(`${one} gateway detach`);
+    expect((await at.type(`${one} gateway attach --background`)).exitCode).toBe(0);
+    expect(port(at)).toBe(first);
+    const pid = at.gatewayPid();
+    at.lab.kill(pid);
+    await until("its end", () => !at.lab.alive(pid));
+    expect((await at.type(`${one} gateway attach --background`)).exitCode).toBe(0);
+    expect(port(at)).toBe(first);
+
+    await at.type(`${one} gateway detach`);
+    {
+      using _other = Bun.listen({ hostname: "127.0.0.1", port: first, socket: { data() {} } });
+      expect((await at.type(`${one} gateway attach --background`)).exitCode).toBe(0);
+      expect(port(at)).not.toBe(first);
+    }
+  }, 120_000);
+
+  test("does not come back on one that was asked for once that wish is taken back", async () => {
+    const [asked = 0] = await sparePorts(1);
+    await using at = await launched("--gateway-background", "--gateway-port", String(asked));
+    expect(port(at)).toBe(asked);
+    await at.type(`${one} gateway detach`);
+    expect((await at.type(`${one} gateway attach --background --port 0`)).exitCode).toBe(0);
+    expect(port(at)).not.toBe(asked);
+  }, 120_000);
+
+  test("begins on any port where the file that says so was damaged", async () => {
+    await using at = await launched("--gateway-background");
+    await at.type(`${one} gateway detach`);
+    for (const text of ["", "no port", "70000", "-1", "1e3"]) {
+      writeFileSync(join(at.sessionRoot, "gateway", "run", "last-port"), text);
+      expect((await at.type(`${one} gateway attach --background`)).exitCode).toBe(0);
+      await at.type(`${one} gateway detach`);
+    }
   }, 120_000);
 });

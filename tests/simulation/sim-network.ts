@@ -1,3 +1,4 @@
+import { ServiceError } from "../../src/system/errors.ts";
 import type { Network } from "../../src/system/network.ts";
 import type { Dice } from "./dice.ts";
 import type { SimClock } from "./sim-clock.ts";
@@ -56,9 +57,14 @@ export function createSimNetwork(clock: SimClock, dice: Dice): SimNetwork {
     viewOf: ({ alive, onEnd }) => ({
       listen({ fetch, host, port }) {
         const bound = port === 0 ? nextPort++ : port;
-        listeners.set(bound, { fetch, alive, cut: new Set() });
-        onEnd(() => close(bound));
-        return { host, port: bound, stop: async () => close(bound) };
+        if (listeners.has(bound)) throw new ServiceError("conflict", `port ${bound} is already in use`);
+        const own: Listener = { fetch, alive, cut: new Set() };
+        listeners.set(bound, own);
+        const end = () => {
+          if (listeners.get(bound) === own) close(bound);
+        };
+        onEnd(end);
+        return { host, port: bound, stop: async () => end() };
       },
       fetch: (url, init) => exchange(url, init, alive),
     }),

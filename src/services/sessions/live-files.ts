@@ -15,6 +15,10 @@ import { sessionPaths } from "./roots.ts";
 export interface LiveFiles {
   /** Later statuses with another epoch or instance id rewrite the record at once (contract 2.7). */
   publish(instance: CurrentInstance): void;
+  /** The port that the system chose for the gateway before this one; 0 when it chose none. */
+  lastPort(): number;
+  /** Null: the port of this gateway was asked for. */
+  keepPort(chosen: number | null): void;
   /** Leaves the token where our own clients find it by themselves (ruling 12); null removes a former one. */
   publishToken(token: string | null): void;
   /**
@@ -54,6 +58,15 @@ export function createLiveFiles(deps: {
   /** The current-instance record as it is on disk. */
   let recorded: CurrentInstance | null = null;
 
+  /** What cannot be read wishes nothing. */
+  function readWish(path: string): string {
+    try {
+      return files.readOwn(path)?.trim() ?? "";
+    } catch {
+      return "";
+    }
+  }
+
   function saveRecord(instance: CurrentInstance): void {
     files.write("file:current-instance", paths.currentInstance, renderJson(instance));
     recorded = instance;
@@ -92,6 +105,19 @@ export function createLiveFiles(deps: {
       saveRecord(instance);
       files.write("file:pid", paths.pidFile, `${instance.pid}\n`);
       writeGatewayManifest(files, folder, instance);
+    },
+    lastPort() {
+      const text = readWish(paths.lastPort);
+      return /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : 0;
+    },
+    keepPort(chosen) {
+      // What it costs is an address, not the gateway.
+      try {
+        if (chosen === null) files.remove("file:last-port", paths.lastPort);
+        else files.write("file:last-port", paths.lastPort, `${chosen}\n`, { durable: false });
+      } catch (error) {
+        onError(error);
+      }
     },
     publishToken(token) {
       if (token === null) files.remove("file:token", paths.token);

@@ -102,6 +102,7 @@ export function sessionPaths(sessionRoot: string) {
     currentInstance: join(runRoot, "current-instance.json"),
     pidFile: join(runRoot, "gateway.pid"),
     token: join(runRoot, "token"),
+    lastPort: join(runRoot, "last-port"),
     reminders: join(runRoot, "reminders.json"),
   };
 }

@@ -64,7 +64,9 @@ test("the current-instance record has the epoch and instance of the status, and 
   });
   scratch.files.ensureDirectory("x", scratch.path("gateway/run"));
   const record = () =>
-    JSON.parse(scratch.files.read(scratch.path("gateway/run/current-instance.json")) ?? "") as CurrentInstance;
+    JSON.parse(
+      scratch.files.read(scratch.path("gateway/run/current-instance.json")) ?? "",
+    ) as CurrentInstance;
   const status = (managed_agent_instance_epoch: number, managed_agent_instance_id?: string) =>
     ({
       managed_agent_instance_epoch,

@@ -18,7 +18,7 @@ import {
   TurnPhase,
 } from "./terminal.ts";
 import { HeadlessChatSession, TurnId, TurnStatus } from "./turns.ts";
-import { Nullable, Strict, Timestamp, Words } from "./wire.ts";
+import { maxListed, maxPage, Nullable, Strict, shortList, Timestamp, Words } from "./wire.ts";
 
 /** One agent as seen from outside. Source: contract 2.9; spec/coordination.md "2.9 Shapes". */
 
@@ -94,7 +94,7 @@ export const AgentState = Strict({
     turn_index: Nullable(Type.Integer()),
     updated_at_utc: Nullable(Timestamp),
   }),
-  diagnostics: Type.Array(AgentDiagnostic),
+  diagnostics: Type.Array(AgentDiagnostic, shortList),
   mailbox: Nullable(AgentMailbox),
   gateway: Nullable(AgentGateway),
   awaiting_decision: Type.Optional(AwaitingDecision),
@@ -119,7 +119,10 @@ export type AgentSubmission = Static<typeof AgentSubmission>;
 
 /** Answer of `GET /svc/agents`. */
 export const AgentList = Strict({
-  agents: Type.Array(AgentIdentity, { description: "sorted by transport, then tracked_agent_id" }),
+  agents: Type.Array(AgentIdentity, {
+    maxItems: maxListed,
+    description: "sorted by transport, then tracked_agent_id",
+  }),
 });
 export type AgentList = Static<typeof AgentList>;
 
@@ -158,7 +161,7 @@ export const HeadlessDetail = Strict({
   last_turn_error: Nullable(Type.String()),
   mailbox: Nullable(AgentMailbox),
   gateway: Nullable(AgentGateway),
-  diagnostics: Type.Array(AgentDiagnostic),
+  diagnostics: Type.Array(AgentDiagnostic, shortList),
 });
 export type HeadlessDetail = Static<typeof HeadlessDetail>;
 
@@ -184,6 +187,6 @@ export type AgentHistoryEntry = Static<typeof AgentHistoryEntry>;
 /** Answer of `GET .../history`: coarse and bounded; the durable detail of a headless turn is on `/turns/*`. */
 export const AgentHistory = Strict({
   tracked_agent_id: Type.String(),
-  entries: Type.Array(AgentHistoryEntry, { description: "newest first" }),
+  entries: Type.Array(AgentHistoryEntry, { maxItems: maxPage, description: "newest first" }),
 });
 export type AgentHistory = Static<typeof AgentHistory>;

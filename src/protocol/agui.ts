@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Nullable, Strict, Words } from "./wire.ts";
+import { maxPage, Nullable, Strict, shortList, Words } from "./wire.ts";
 
 /**
  * What GUI clients of the AG-UI protocol send and get (contract 4.1; spec/mailbox-agui.md C). Their keys are in camel
@@ -31,16 +31,23 @@ const inputFields = {
   threadId: identifier("the conversation in the GUI"),
   runId: identifier("names this run; one that was seen before is refused"),
   parentRunId: Type.Optional(Nullable(Type.String())),
-  messages: Type.Array(AguiMessage, { description: "the last user or tool message is the task" }),
-  tools: Type.Optional(Nullable(Type.Array(Type.Unknown(), { description: "told to the agent as text" }))),
-  context: Type.Optional(Nullable(Type.Array(Type.Unknown(), { description: "told to the agent as text" }))),
+  messages: Type.Array(AguiMessage, {
+    ...shortList,
+    description: "the last user or tool message is the task",
+  }),
+  tools: Type.Optional(
+    Nullable(Type.Array(Type.Unknown(), { maxItems: maxPage, description: "told to the agent as text" })),
+  ),
+  context: Type.Optional(
+    Nullable(Type.Array(Type.Unknown(), { maxItems: maxPage, description: "told to the agent as text" })),
+  ),
   state: Type.Optional(Type.Unknown({ description: "told to the agent as text, without our own key svc" })),
   forwardedProps: Type.Optional(
     Type.Unknown({
       description: "svc.chatSession and svc.execution act; of other keys the agent is told the name only",
     }),
   ),
-  resume: Type.Optional(Nullable(Type.Array(Type.Unknown()))),
+  resume: Type.Optional(Nullable(Type.Array(Type.Unknown(), { maxItems: maxPage }))),
 };
 
 export const AguiRunInput = Type.Object(inputFields, {
@@ -82,13 +89,13 @@ export const AguiCapabilities = Strict(
       transport: flags(["streaming", "websocket", "httpBinary", "pushNotifications", "resumable"]),
       tools: Type.Object({
         supported: Type.Boolean(),
-        items: Type.Array(Type.Unknown()),
+        items: Type.Array(Type.Unknown(), shortList),
         parallelCalls: Type.Boolean(),
         clientProvided: Type.Boolean(),
       }),
       output: Type.Object({
         structuredOutput: Type.Boolean(),
-        supportedMimeTypes: Type.Array(Type.String()),
+        supportedMimeTypes: Type.Array(Type.String(), shortList),
       }),
       state: flags(["snapshots", "deltas", "memory", "persistentState"]),
       multimodal: Type.Object({

@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
-import { ErrorBody, ValidationErrorBody } from "./wire.ts";
+import { ErrorBody, maxPage, ValidationErrorBody } from "./wire.ts";
 
 /** Bodies of the refusals that an operation explains, by status. What every operation may answer is not listed. */
 export type ErrorReplies = Readonly<Record<number, TSchema>>;
@@ -67,7 +67,7 @@ export const RefusedOrInvalid = Type.Union([ErrorBody, ValidationErrorBody]);
 /** How many of a list; for queries. */
 export const limit = Type.Integer({
   minimum: 1,
-  maximum: 1000,
+  maximum: maxPage,
   default: 100,
   description: "at most this many",
 });

@@ -1,5 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+import {
+  maxListed,
+  maxPage,
+  NonBlank,
+  Nullable,
+  SchemaVersion1,
+  Strict,
+  shortList,
+  Timestamp,
+  Words,
+} from "./wire.ts";
 
 /** Status, requests and prompt control of one gateway. Source: contract 2.1, 2.2, 4.2, 4.3. */
 
@@ -150,10 +160,14 @@ export const RequestRecord = Strict(
     managed_agent_instance_epoch: Type.Integer(),
     error_detail: Nullable(Type.String()),
     result_json: Nullable(Type.Record(Type.String(), Type.Unknown())),
-    prompt_length: Type.Optional(Type.Integer({ description: "characters; the prompt itself is not shown" })),
+    prompt_length: Type.Optional(
+      Type.Integer({
+        description: "characters; the prompt itself is not shown; left out of lists for a long one",
+      }),
+    ),
     turn_id: Type.Optional(Type.String({ description: "its headless turn, once it is known" })),
     waiting: Type.Optional(Waiting),
-    evidence: Type.Array(Evidence, { description: "oldest first" }),
+    evidence: Type.Array(Evidence, { ...shortList, description: "oldest first" }),
   },
   { description: "a stored request and how far it got" },
 );
@@ -161,7 +175,7 @@ export type RequestRecord = Static<typeof RequestRecord>;
 
 export const RequestList = Strict({
   schema_version: SchemaVersion1,
-  requests: Type.Array(RequestRecord, { description: "newest first" }),
+  requests: Type.Array(RequestRecord, { maxItems: maxPage, description: "newest first" }),
 });
 
 export const AdmissionPolicy = Words(["ready_only", "if_no_pending", "always"]);
@@ -233,7 +247,8 @@ export const ReconcileResult = Strict({
   schema_version: SchemaVersion1,
   managed_agent_instance_epoch: Type.Integer(),
   failed_request_ids: Type.Array(Type.String(), {
-    description: "accepted for an older instance; now failed, never replayed",
+    maxItems: maxListed,
+    description: "accepted for an older instance; now failed, never replayed; the oldest ones",
   }),
 });
 export type ReconcileResult = Static<typeof ReconcileResult>;

@@ -1,5 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, visiblePattern, Words } from "./wire.ts";
+import {
+  maxListed,
+  maxPage,
+  NonBlank,
+  Nullable,
+  SchemaVersion1,
+  Strict,
+  shortList,
+  Timestamp,
+  visiblePattern,
+  Words,
+} from "./wire.ts";
 
 /** Mail on the wire. Source: contract 2.5, 4.1 (mail rows and rules); spec/mailbox-agui.md A1-A4, A9. */
 
@@ -68,10 +79,10 @@ export const MailMessage = Strict(
     body_preview: Type.String({ description: "one line, at most 240 characters" }),
     body_text: Nullable(Type.String()),
     sender: MailParticipant,
-    to: Type.Array(MailParticipant),
-    cc: Type.Array(MailParticipant),
-    reply_to: Type.Array(MailParticipant),
-    attachments: Type.Array(MailAttachment),
+    to: Type.Array(MailParticipant, shortList),
+    cc: Type.Array(MailParticipant, shortList),
+    reply_to: Type.Array(MailParticipant, shortList),
+    attachments: Type.Array(MailAttachment, shortList),
     notify_block: Nullable(NotifyBlock),
     notify_auth: Nullable(
       Strict({ scheme: NotifyAuth.properties.scheme }, { description: "a token is never shown" }),
@@ -82,7 +93,12 @@ export const MailMessage = Strict(
 export type MailMessage = Static<typeof MailMessage>;
 
 const Box = Type.String({ minLength: 1, maxLength: 255, description: "inbox, sent, archive, drafts, ..." });
-const MessageRef = NonBlank("message_ref of a listed message");
+const MessageRef = Type.String({
+  minLength: 1,
+  maxLength: 512,
+  pattern: visiblePattern,
+  description: "message_ref of a listed message",
+});
 
 export const MailListRequest = Strict({
   schema_version: schemaVersion,
@@ -164,7 +180,7 @@ export const MailReplyRequest = Strict({
 });
 export type MailReplyRequest = Static<typeof MailReplyRequest>;
 
-const MessageRefs = Type.Array(MessageRef, { minItems: 1, uniqueItems: true });
+const MessageRefs = Type.Array(MessageRef, { minItems: 1, maxItems: maxPage, uniqueItems: true });
 
 const Flag = Type.Optional(Nullable(Type.Boolean({ description: "null or absent: left as it is" })));
 
@@ -207,7 +223,7 @@ export const MailList = Strict({
   message_count: Type.Integer({ description: "of the messages returned, as are the other two" }),
   open_count: Type.Integer({ description: "not archived" }),
   unread_count: Type.Integer(),
-  messages: Type.Array(MailMessage),
+  messages: Type.Array(MailMessage, { maxItems: maxListed }),
   next_cursor: Type.Optional(
     Nullable(Type.String({ description: "additional: asks for what follows; null at the end" })),
   ),
@@ -224,7 +240,7 @@ export const MailLifecycleResult = Strict({
   ...identity,
   operation: MailOperation,
   message_count: Type.Integer(),
-  messages: Type.Array(MailMessage),
+  messages: Type.Array(MailMessage, { maxItems: maxPage }),
 });
 export type MailLifecycleResult = Static<typeof MailLifecycleResult>;
 

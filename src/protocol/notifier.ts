@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { noticeMaxChars } from "./mail.ts";
-import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+import { maxPage, NonBlank, Nullable, SchemaVersion1, Strict, shortList, Timestamp, Words } from "./wire.ts";
 
 /** The mail notifier. Source: contract 2.6, 4.1 (notifier rules); rulings 3, 13, 17. */
 
@@ -28,7 +28,8 @@ export type QuietHours = Static<typeof QuietHours>;
 const seconds = (minimum: number) => Type.Number({ minimum, maximum: 86_400 });
 const perMessageChars = Type.Integer({ minimum: 1, maximum: noticeMaxChars });
 const totalChars = Type.Integer({ minimum: 0, maximum: 65_536 });
-const Tokens = Type.Array(NonBlank("a shared token"), { maxItems: 64 });
+const maxTokens = 64;
+const Tokens = Type.Array(NonBlank("a shared token"), { maxItems: maxTokens });
 
 const config = {
   mode: NotifierMode,
@@ -82,7 +83,10 @@ export type NotifierUpdate = Static<typeof NotifierUpdate>;
 export const NotifierStatus = Strict({
   schema_version: SchemaVersion1,
   ...NotifierConfig.properties,
-  notify_block_shared_tokens: Type.Array(Type.String(), { description: "masked, one entry a token" }),
+  notify_block_shared_tokens: Type.Array(Type.String(), {
+    maxItems: maxTokens,
+    description: "masked, one entry a token",
+  }),
   supported: Type.Boolean(),
   support_error: Nullable(Type.String()),
   last_poll_at_utc: Nullable(Timestamp),
@@ -135,7 +139,10 @@ export const NotifierAuditRow = Strict({
   detail: Nullable(Type.String()),
   unread_count: Nullable(Type.Integer({ description: "eligible messages" })),
   unread_digest: Nullable(Type.String({ description: "sha256 of the sorted references" })),
-  unread_summary: Type.Array(MailSummaryEntry, { description: "the oldest ones; the count tells of all" }),
+  unread_summary: Type.Array(MailSummaryEntry, {
+    ...shortList,
+    description: "the oldest ones; the count tells of all",
+  }),
   request_admission: Nullable(Type.String()),
   active_execution: Nullable(Type.String()),
   queue_depth: Nullable(Type.Integer()),
@@ -145,14 +152,14 @@ export const NotifierAuditRow = Strict({
   context_action_outcome: Nullable(Type.String()),
   degraded_tool_name: Nullable(Type.String()),
   degraded_error_type: Nullable(Type.String()),
-  rendered_block_entries: Type.Array(RenderedBlockEntry),
+  rendered_block_entries: Type.Array(RenderedBlockEntry, shortList),
   prompt_chars: Type.Integer({ description: "additional: characters of the prompt, the cost of waking" }),
 });
 export type NotifierAuditRow = Static<typeof NotifierAuditRow>;
 
 export const NotifierAudit = Strict({
   schema_version: SchemaVersion1,
-  rows: Type.Array(NotifierAuditRow, { description: "newest first" }),
+  rows: Type.Array(NotifierAuditRow, { maxItems: maxPage, description: "newest first" }),
   next_before: Nullable(Type.Integer({ description: "`before` of the next page; null at the end" })),
 });
 export type NotifierAudit = Static<typeof NotifierAudit>;

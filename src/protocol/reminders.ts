@@ -106,7 +106,7 @@ export type ReminderRecord = Static<typeof ReminderRecord>;
 export const ReminderList = Strict({
   schema_version: SchemaVersion1,
   effective_reminder_id: Nullable(Type.String({ description: "null when there is no reminder" })),
-  reminders: Type.Array(ReminderRecord),
+  reminders: Type.Array(ReminderRecord, { maxItems: mostReminders }),
 });
 export type ReminderList = Static<typeof ReminderList>;
 
@@ -134,7 +134,7 @@ export const ReminderLedger = Strict({
       "selection_state",
       "next_due_at_utc",
     ]),
-    { description: "in the order of their ranking" },
+    { maxItems: mostReminders, description: "in the order of their ranking" },
   ),
 });
 export type ReminderLedger = Static<typeof ReminderLedger>;

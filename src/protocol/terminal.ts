@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { NonBlank, Nullable, Strict, Timestamp, Words } from "./wire.ts";
+import { maxPage, NonBlank, Nullable, Strict, shortList, Timestamp, Words } from "./wire.ts";
 
 /** The terminal state record and its parts. Source: contract 2.4; spec/terminal.md 1. */
 
@@ -26,7 +26,7 @@ export const TrackedSession = Strict({
   observed_tool_version: Nullable(Type.String()),
   tmux_session_name: Type.String(),
   tmux_window_name: Nullable(Type.String()),
-  terminal_aliases: Type.Array(Type.String()),
+  terminal_aliases: Type.Array(Type.String(), shortList),
   agent_name: Nullable(Type.String()),
   agent_id: Nullable(Type.String()),
   manifest_path: Nullable(Type.String()),
@@ -58,7 +58,7 @@ export const ProbeSnapshot = Strict({
   captured_text_hash: Type.String({ description: "sha1 of the raw capture" }),
   captured_text_length: Type.Integer(),
   captured_text_excerpt: Type.String({ description: "the last 4000 characters" }),
-  matched_process_names: Type.Array(Type.String()),
+  matched_process_names: Type.Array(Type.String(), shortList),
 });
 export type ProbeSnapshot = Static<typeof ProbeSnapshot>;
 
@@ -80,7 +80,7 @@ export const ParsedSurface = Strict({
   dialog_text: Type.String(),
   dialog_head: Type.String(),
   dialog_tail: Type.String(),
-  anomaly_codes: Type.Array(Type.String()),
+  anomaly_codes: Type.Array(Type.String(), shortList),
   baseline_invalidated: Type.Boolean(),
   operator_blocked_excerpt: Nullable(Type.String()),
 });
@@ -133,7 +133,7 @@ export const DecisionOption = Strict({
 export const AwaitingDecision = Strict({
   kind: Type.String({ description: "approval_dialog, trust_prompt, selection_menu, startup_modal, ..." }),
   question: Type.String(),
-  options: Type.Array(DecisionOption),
+  options: Type.Array(DecisionOption, shortList),
 });
 export type AwaitingDecision = Static<typeof AwaitingDecision>;
 
@@ -147,7 +147,7 @@ export type Parked = Static<typeof Parked>;
 export const Transition = Strict({
   recorded_at_utc: Timestamp,
   summary: Type.String({ description: "field: old -> new; ..." }),
-  changed_fields: Type.Array(Type.String()),
+  changed_fields: Type.Array(Type.String(), shortList),
   diagnostics_availability: Availability,
   surface_pending_input: Tri,
   turn_phase: TurnPhase,
@@ -179,7 +179,7 @@ const observedFields = {
     description: "when that limit ends; null when the tool shows no time; absent with `parked`",
   }),
   active_reasons: Type.Optional(
-    Type.Array(Type.String(), { description: "which facts say that the tool is busy" }),
+    Type.Array(Type.String(), { ...shortList, description: "which facts say that the tool is busy" }),
   ),
 };
 
@@ -188,7 +188,7 @@ export const TerminalState = Strict(
     terminal_id: Type.String(),
     tracked_session: TrackedSession,
     ...observedFields,
-    recent_transitions: Type.Array(Transition, { description: "newest last, at most 24" }),
+    recent_transitions: Type.Array(Transition, { maxItems: 24, description: "newest last, at most 24" }),
   },
   { description: "what the agent's terminal shows and what follows from it" },
 );
@@ -200,7 +200,7 @@ export type TerminalHistoryEntry = Static<typeof TerminalHistoryEntry>;
 export const TerminalHistory = Strict({
   terminal_id: Type.String(),
   tracked_session_id: Type.String(),
-  entries: Type.Array(TerminalHistoryEntry, { description: "newest last" }),
+  entries: Type.Array(TerminalHistoryEntry, { maxItems: maxPage, description: "newest last" }),
 });
 export type TerminalHistory = Static<typeof TerminalHistory>;
 
@@ -210,7 +210,7 @@ const Reasoned = Strict({ value: Tri, reason: Type.String() });
 export const TerminalExplanation = Strict({
   tool: Type.String(),
   profile_version: Nullable(Type.String({ description: "null when no profile describes the tool" })),
-  proved_versions: Type.Array(Type.String()),
+  proved_versions: Type.Array(Type.String(), shortList),
   tool_version: Nullable(Type.String({ description: "as the tool's banner shows it" })),
   surface: Strict({
     accepting_input: Reasoned,
@@ -219,20 +219,21 @@ export const TerminalExplanation = Strict({
     pending_input: Reasoned,
   }),
   title: Words(["idle", "busy", "decision", "unknown"]),
-  active_reasons: Type.Array(Type.String()),
+  active_reasons: Type.Array(Type.String(), shortList),
   fired_rules: Type.Array(
     Strict({
       rule: Type.String(),
       row: Nullable(Type.Integer({ description: "from 0, top first" })),
       seen: Type.String(),
     }),
+    shortList,
   ),
   turn: Strict({ phase: TurnPhase, reason: Type.String() }),
   last_turn: LastTurn,
   awaiting_decision: Nullable(AwaitingDecision),
   prompt_ready: Strict({
     holds: Type.Boolean(),
-    failing: Type.Array(Type.String(), { description: "name=value" }),
+    failing: Type.Array(Type.String(), { ...shortList, description: "name=value" }),
   }),
 });
 export type TerminalExplanation = Static<typeof TerminalExplanation>;

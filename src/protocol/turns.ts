@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ActiveExecution, RequestAdmission } from "./gateway.ts";
-import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+import { maxPage, NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
 
 /** Headless agents: durable turns, their canonical events and control state. Source: contract 2.4, 2.9, 4.4. */
 
@@ -68,7 +68,7 @@ export type TurnStatusRecord = Static<typeof TurnStatusRecord>;
 /** Answer of `GET /v1/turns`. */
 export const TurnList = Strict({
   schema_version: SchemaVersion1,
-  turns: Type.Array(TurnStatusRecord, { description: "newest first" }),
+  turns: Type.Array(TurnStatusRecord, { maxItems: maxPage, description: "newest first" }),
 });
 
 /** What a canonical event tells beyond its message. */
@@ -80,6 +80,9 @@ export const TurnEventPayload = Strict({
   raw: Type.Unknown(),
 });
 export type TurnEventPayload = Static<typeof TurnEventPayload>;
+
+/** Far above what a turn writes: an answer without a page is the whole turn (ruling 37). */
+const maxTurnEvents = 10_000_000;
 
 export const TurnEvent = Strict({
   kind: CanonicalKind,
@@ -94,7 +97,10 @@ export type TurnEvent = Static<typeof TurnEvent>;
 export const TurnEvents = Strict({
   tracked_agent_id: Type.String(),
   turn_id: TurnId,
-  entries: Type.Array(TurnEvent, { description: "in the order in which the tool wrote them" }),
+  entries: Type.Array(TurnEvent, {
+    maxItems: maxTurnEvents,
+    description: "in the order in which the tool wrote them",
+  }),
 });
 export type TurnEvents = Static<typeof TurnEvents>;
 

@@ -50,22 +50,38 @@ export const visiblePattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]";
 export const NonBlank = (description: string) =>
   Type.String({ minLength: 1, pattern: visiblePattern, description });
 
+/** How deep a request body may be nested. */
+export const maxNesting = 128;
+
+/** Every array has a maximum (security.md 8). Of a page, what one request may name or ask for: */
+export const maxPage = 1000;
+/** Of a list that is short by nature, such as reasons, options and aliases: far above what occurs. */
+export const shortList = { maxItems: 10_000 } as const;
+/** Of a list without pages whose items others make: beyond it the oldest or last ones are left out. */
+export const maxListed = 10_000;
+
 /** One finding of the validation of a request. Never echoes the input (ruling 9). */
 export const ValidationIssue = Strict({
   type: Type.String({ description: "missing, extra_forbidden, json_invalid, literal_error, ..." }),
   loc: Type.Array(Type.Union([Type.String(), Type.Integer()]), {
+    maxItems: maxNesting + 2,
     description: "where: body, query or path, then keys and indexes",
   }),
   msg: Type.String(),
 });
 export type ValidationIssue = Static<typeof ValidationIssue>;
 
-export const ValidationErrorBody = Strict({ detail: Type.Array(ValidationIssue) });
+/** Most findings that one answer names; the first ones in the order of the schema. */
+export const maxFindings = 20;
+
+export const ValidationErrorBody = Strict({ detail: Type.Array(ValidationIssue, { maxItems: maxFindings }) });
 
 /** Every error that is not a validation error or a refused direct prompt. */
 export const ErrorBody = Strict({
   detail: Type.String({ description: "what was wrong and, where it helps, what to do next" }),
   error_id: Type.Optional(Type.String({ description: "find it in the log; unexpected faults only" })),
-  agent_ids: Type.Optional(Type.Array(Type.String(), { description: "candidates of an ambiguous alias" })),
+  agent_ids: Type.Optional(
+    Type.Array(Type.String(), { ...shortList, description: "candidates of an ambiguous alias" }),
+  ),
 });
 export type ErrorBody = Static<typeof ErrorBody>;

@@ -101,6 +101,48 @@ describe.each(surfaces)("what is nested or long $surface", ({ open }) => {
   });
 
   test.each([
+    {
+      id: "a million keys",
+      body: `{${Array.from({ length: 700_000 }, (_, nth) => `"k${nth}":1`).join(",")}}`,
+    },
+    {
+      id: "a million references",
+      body: `{"message_refs":[${Array.from({ length: 700_000 }, (_, nth) => `"r${nth}"`).join(",")}]}`,
+    },
+    { id: "four million numbers", body: `[${"1,".repeat(4_000_000)}1]` },
+    { id: "empty objects", body: `[${"{},".repeat(2_000_000)}{}]` },
+  ])("$id are refused before they are parsed", async ({ body }) => {
+    await using gateway = createGatewayBundle();
+    await using http = open((request) => gateway.app.fetch(request));
+    const reply = await http.request("/v1/mail/mark", { ...json({}), body });
+    expect([reply.status, await reply.json()]).toEqual([
+      422,
+      { detail: [{ type: "json_invalid", loc: ["body"], msg: "the body holds more than 100000 values" }] },
+    ]);
+  });
+
+  test("1,001 references are 422 with one finding; a reference of 8 MB is too", async () => {
+    await using gateway = createGatewayBundle();
+    await using http = open((request) => gateway.app.fetch(request));
+    const refs = Array.from({ length: 1001 }, (_, nth) => `filesystem:msg-${nth}`);
+    for (const message_refs of [refs, ["x".repeat(8_000_000)]]) {
+      const reply = await http.request("/v1/mail/mark", json({ message_refs, read: true }));
+      const { detail } = (await reply.json()) as { detail: unknown[] };
+      expect([reply.status, detail.length]).toEqual([422, 1]);
+    }
+  });
+
+  test("a finding names at most 200 characters of a key, and 20 findings are told", async () => {
+    await using gateway = createGatewayBundle();
+    await using http = open((request) => gateway.app.fetch(request));
+    const keys = Array.from({ length: 64 }, (_, nth) => [`${nth}${"k".repeat(100_000)}`, 1]);
+    const reply = await http.request("/v1/control/prompt", json(Object.fromEntries(keys)));
+    const text = await reply.text();
+    expect([reply.status, JSON.parse(text).detail.length]).toEqual([422, 20]);
+    expect(text.length).toBeLessThan(20 * 400);
+  });
+
+  test.each([
     { id: "brackets in a text", prompt: `${"[{".repeat(5000)}\\"[[` },
     { id: "quotes and backslashes", prompt: `\\${'\\\\"['.repeat(1000)}` },
   ])("$id are no nesting", async ({ prompt }) => {

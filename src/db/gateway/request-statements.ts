@@ -1,11 +1,36 @@
 import type { Database } from "bun:sqlite";
-import { and, asc, desc, eq, gte, is, lt, Param, Placeholder, type Query, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gte,
+  is,
+  lt,
+  Param,
+  Placeholder,
+  type Query,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import type { BunSQLiteDatabase } from "drizzle-orm/bun-sqlite";
 import type { AnySQLiteColumn } from "drizzle-orm/sqlite-core";
 import type { RequestState } from "../../protocol/gateway.ts";
 import * as schema from "./schema.ts";
 
 const { requests } = schema;
+
+/** A longer payload is not read where many rows are: a prompt may have 8 MiB, and no control intent is long. */
+const listedPayloadBytes = 16 * 1024;
+
+/** A row of a list: of a long payload only the turn it names. */
+const listed = {
+  ...getTableColumns(requests),
+  payloadJson:
+    sql<string>`CASE WHEN octet_length(${requests.payloadJson}) <= ${sql.raw(String(listedPayloadBytes))}
+    THEN ${requests.payloadJson} ELSE json_object('turn_id', ${requests.turnId}) END`.as("payload_json"),
+};
 
 /** Which instance of the agent the queue serves (ruling 5). */
 export interface InstanceRow {
@@ -89,7 +114,7 @@ export function requestStatements({ db, client }: Queue) {
     acceptedFrom: once(() => {
       const [from, limit] = [gte(requests.seq, sql.placeholder("seq")), sql.placeholder("limit")];
       return db
-        .select()
+        .select(listed)
         .from(requests)
         .where(amongAccepted(sql`${from} ORDER BY seq LIMIT ${limit}`))
         .orderBy(asc(requests.seq))
@@ -134,7 +159,7 @@ export function requestPage(
 ) {
   const before = beforeSeq === undefined ? sql`true` : lt(requests.seq, beforeSeq);
   return db
-    .select()
+    .select(listed)
     .from(requests)
     .where(and(before, inState()))
     .orderBy(desc(requests.seq))

@@ -79,7 +79,7 @@ export interface RequestStore {
   get(requestId: string): StoredRequest | null;
   /** The oldest accepted request of each lane that has one, oldest first. */
   heads(): StoredRequest[];
-  /** Accepted requests from `seq` on, oldest first. */
+  /** Accepted requests from `seq` on, oldest first. Of a payload beyond 16 KiB only `turn_id` is read, as in `list`. */
   acceptedFrom(seq: number, limit: number): StoredRequest[];
   running(): StoredRequest | null;
   /** Newest first; `beforeSeq` pages on. */

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { coreEndpoints } from "../../protocol/core-endpoints.ts";
+import { maxListed } from "../../protocol/wire.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { numbersIn, repliesOf } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
@@ -83,7 +84,7 @@ export const controlRoutes = ({
     .post(
       endpoints.reconcile.path,
       () => {
-        const failed_request_ids = board.reconcile();
+        const failed_request_ids = board.reconcile().slice(0, maxListed);
         return {
           schema_version: 1 as const,
           managed_agent_instance_epoch: board.epoch(),

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import type { ErrorBody, ValidationIssue } from "../../protocol/wire.ts";
+import { type ErrorBody, maxFindings, shortList, type ValidationIssue } from "../../protocol/wire.ts";
 import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
 import { tellStorageFault } from "../../system/storage-fault.ts";
 import { toIssues } from "./issues.ts";
@@ -41,11 +41,15 @@ export function httpErrors(deps: { faults: FaultReporter; routes: () => readonly
     const refusal = serviceErrorOf(error);
     if (refusal) {
       const issues = refusal.data?.["issues"];
-      if (Array.isArray(issues)) return reply(statusOf[refusal.reason], { detail: inBody(issues) });
+      if (Array.isArray(issues)) {
+        return reply(statusOf[refusal.reason], { detail: inBody(issues.slice(0, maxFindings)) });
+      }
       const candidates = refusal.data?.["agent_ids"];
       const body: ErrorBody = {
         detail: refusal.message,
-        ...(Array.isArray(candidates) ? { agent_ids: candidates.map(String) } : {}),
+        ...(Array.isArray(candidates)
+          ? { agent_ids: candidates.slice(0, shortList.maxItems).map(String) }
+          : {}),
       };
       return reply(statusOf[refusal.reason], body);
     }

@@ -1,5 +1,5 @@
 import { type ValueError, ValueErrorType } from "@sinclair/typebox/errors";
-import { type ValidationIssue, visiblePattern } from "../../protocol/wire.ts";
+import { maxFindings, type ValidationIssue, visiblePattern } from "../../protocol/wire.ts";
 
 interface ValidationFault {
   /** `body`, `query`, `params`, ... */
@@ -11,7 +11,7 @@ const places: Record<string, string> = { params: "path" };
 
 /**
  * What was wrong with a request, without a word of what it held (ruling 9). Of a union, the findings are those of
- * the branch whose discriminator matched. At most 20, in the order of the schema.
+ * the branch whose discriminator matched. At most `maxFindings`, in the order of the schema.
  */
 export function toIssues(fault: ValidationFault): ValidationIssue[] {
   const root = places[fault.type] ?? fault.type;
@@ -27,7 +27,7 @@ export function toIssues(fault: ValidationFault): ValidationIssue[] {
     issues.push({ type: typeOf(error), loc, msg: messageOf(error) });
   }
   return issues.length > 0
-    ? issues.slice(0, 20)
+    ? issues.slice(0, maxFindings)
     : [{ type: "value_error", loc: [root], msg: "does not have the expected shape" }];
 }
 
@@ -100,7 +100,10 @@ function messageOf(error: ValueError): string {
   }
 }
 
+/** A key of the caller's own may be as long as the body. */
+const maxKeyChars = 200;
+
 function decode(part: string): string | number {
-  const text = part.replaceAll("~1", "/").replaceAll("~0", "~");
-  return /^\d+$/.test(text) ? Number(text) : text;
+  const text = part.slice(0, maxKeyChars).replaceAll("~1", "/").replaceAll("~0", "~");
+  return /^\d{1,15}$/.test(text) ? Number(text) : text;
 }

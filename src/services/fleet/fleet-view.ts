@@ -11,6 +11,7 @@ import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { MailResolveLive } from "../../protocol/mail.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import type { HeadlessChatSession } from "../../protocol/turns.ts";
+import { maxListed } from "../../protocol/wire.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { SettleDeps } from "../headless/settle-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
@@ -169,7 +170,7 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
       const wanted = directory
         .agents()
         .filter(({ record }) => state === undefined || record.lifecycle.state === state);
-      return { agents: await Promise.all(wanted.map(identityOf)) };
+      return { agents: await Promise.all(wanted.slice(0, maxListed).map(identityOf)) };
     },
     identity: async (ref) => identityOf(directory.resolve(ref)),
     state: async (ref) => (await look(ref)).state,

@@ -178,3 +178,19 @@ test("the turns of a queue of an earlier version are found", () => {
   expect([store.knowsTurn("one"), store.knowsTurn("two")]).toEqual([true, false]);
   store.close();
 });
+
+test("of a long payload a list reads the turn alone; the request itself keeps all of it", async () => {
+  using queue = watched();
+  const { store } = queue;
+  const prompt = "x".repeat(20_000);
+  await store.insertAccepted({ ...row, requestId: "short", payload: { prompt: "/clear" } });
+  await store.insertAccepted({ ...row, requestId: "long", payload: { prompt, turn_id: "turn-1" } });
+  await store.insertAccepted({ ...row, requestId: "nameless", payload: { prompt } });
+  const want = [{ prompt: "/clear" }, { turn_id: "turn-1" }, { turn_id: null }];
+  expect(store.acceptedFrom(0, 10).map(({ payload }) => payload)).toEqual(want);
+  expect(store.list({ limit: 10 }).map(({ payload }) => payload)).toEqual(want.toReversed());
+  expect(store.list({ limit: 10, state: "accepted" }).map(({ payload }) => payload)).toEqual(
+    want.toReversed(),
+  );
+  expect(store.get("long")?.payload).toEqual({ prompt, turn_id: "turn-1" });
+});

@@ -15,7 +15,7 @@ export const jsonBody = new Elysia({ name: "json-body" })
  * How many values a body may hold. A value costs about a hundred times its bytes in memory once it is parsed: a million
  * keys of 8 MiB took 0.9 GB.
  */
-export const maxBodyValues = 100_000;
+const maxBodyValues = 100_000;
 
 function parse(text: string): unknown {
   const msg = refuseShape(text);

@@ -109,6 +109,17 @@ describe.each(surfaces)("what diagnostics tell of requests $surface", ({ open })
     ]);
   });
 
+  test("the line on disk says where, too", async () => {
+    await using one = setup();
+    await one.request("/v1/mail/list", json({ limit: "5" }));
+    await one.request("/v1/requests", { ...json({}), body: "[".repeat(500) });
+    const lines = one.recorded.map((diagnostic) => JSON.parse(renderDiagnostic(diagnostic, "now")));
+    expect(lines.map(({ event, validation_errors }) => [event, validation_errors])).toEqual([
+      ["gateway.http_validation_failed", [{ type: "int_type", loc: ["body", "limit"] }]],
+      ["gateway.http_validation_failed", [{ type: "json_invalid", loc: ["body"] }]],
+    ]);
+  });
+
   test("no line of any of them holds a word that the caller sent", async () => {
     await using one = setup();
     const calls: [string, RequestInit][] = [

@@ -74,7 +74,7 @@ export function httpErrors(deps: { faults: FaultReporter; routes: () => readonly
 }
 
 /** Findings of a service about a body, each `loc` from there down. */
-function inBody(issues: ValidationIssue[]): ValidationIssue[] {
+export function inBody(issues: ValidationIssue[]): ValidationIssue[] {
   return issues.map((issue) => ({ ...issue, loc: ["body", ...issue.loc] }));
 }
 

@@ -3,7 +3,7 @@ import type { ValidationIssue } from "../../protocol/wire.ts";
 import type { Diagnostic } from "../../services/diagnostics/diagnostic-entry.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
-import { serviceErrorOf } from "./errors.ts";
+import { inBody, serviceErrorOf } from "./errors.ts";
 import { toIssues } from "./issues.ts";
 import { pathOf, type Route, routesAt } from "./routes-at.ts";
 
@@ -41,8 +41,13 @@ export function observeHttp(deps: {
   const plugin = new Elysia({ name: "http-observation", seed: deps }).onError(
     { as: "global" },
     ({ code, error, request }) => {
-      if (serviceErrorOf(error) || code === "NOT_FOUND") return;
-      if (code === "PARSE") {
+      const refusal = serviceErrorOf(error);
+      const issues = refusal?.data?.["issues"];
+      if (Array.isArray(issues)) {
+        mishaps.set(request, { kind: "invalid", findings: inBody(issues).map(withoutWords) });
+      } else if (refusal || code === "NOT_FOUND") {
+        return;
+      } else if (code === "PARSE") {
         mishaps.set(request, { kind: "invalid", findings: [{ type: "json_invalid", loc: ["body"] }] });
       } else if (code === "VALIDATION" && error.type !== "response") {
         mishaps.set(request, { kind: "invalid", findings: toIssues(error).map(withoutWords) });

@@ -13,7 +13,8 @@ export type DiagnosticLevel = "info" | "warning" | "error";
 const forbiddenNames =
   /(?:^|_)(?:attachments?|authorization|bearer|body|cookies?|credential\w*|env|password|prompt|secret|tokens?)$|^raw_|_(?:path|dir|root|file)$/i;
 const maxTextLength = 300;
-const maxDepth = 3;
+/** As deep as the `loc` of a finding in a list of findings. */
+const maxDepth = 4;
 
 /**
  * What of some fields may be written down: nothing under a name that could hold a prompt, a body, a secret or a

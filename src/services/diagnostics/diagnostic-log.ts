@@ -1,15 +1,15 @@
 import type { DesiredConfig } from "../../protocol/files.ts";
-import { type Clock, timestampNow } from "../../system/clock.ts";
+import { type Clock, toTimestamp } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { type Diagnostic, renderDiagnostic } from "./diagnostic-entry.ts";
-import { type DiagnosticRun, nextRun, summarize } from "./diagnostic-runs.ts";
+import { type DiagnosticRun, nextRuns, summarize } from "./diagnostic-runs.ts";
 import type { Log } from "./gateway-log.ts";
 import { createRotatingFile } from "./rotating-file.ts";
 
 /** The opt-in diagnostics of a gateway, JSON Lines (contract 2.8). Nothing of it ever throws. */
 export interface DiagnosticLog {
   record(diagnostic: Diagnostic): void;
-  /** Tells what was held back. */
+  /** Writes the summaries of what was held back. */
   close(): void;
 }
 
@@ -36,7 +36,7 @@ export function createDiagnosticLog(deps: {
 }): DiagnosticLog {
   const { files, clock, path, settings } = deps;
   const file = createRotatingFile({ files, label: "file:diagnostics", path, ...settings });
-  let run: DiagnosticRun | null = null;
+  let runs: DiagnosticRun[] = [];
 
   function write(diagnostics: readonly Diagnostic[], nowUtc: string): void {
     for (const diagnostic of diagnostics) {
@@ -50,14 +50,14 @@ export function createDiagnosticLog(deps: {
 
   return {
     record(diagnostic) {
-      const nowUtc = timestampNow(clock);
-      const next = nextRun(run, diagnostic, nowUtc);
-      run = next.run;
-      write(next.written, nowUtc);
+      const nowMs = clock.nowMs();
+      const next = nextRuns(runs, diagnostic, nowMs);
+      runs = next.runs;
+      write(next.written, toTimestamp(nowMs));
     },
     close() {
-      write(summarize(run), timestampNow(clock));
-      run = null;
+      write(summarize(runs), toTimestamp(clock.nowMs()));
+      runs = [];
     },
   };
 }

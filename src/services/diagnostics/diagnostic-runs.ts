@@ -1,57 +1,71 @@
+import { toTimestamp } from "../../system/clock.ts";
 import { type Diagnostic, type DiagnosticLevel, dedupKeyOf } from "./diagnostic-entry.ts";
 
-/** Warnings or errors in a row that say the same. The first was written, the others are counted. */
+/** Warnings or errors that say the same. The first was written, the others are counted. */
 export interface DiagnosticRun {
   key: string;
   level: DiagnosticLevel;
   firstEvent: string;
-  firstUtc: string;
-  lastUtc: string;
+  firstMs: number;
+  lastMs: number;
   suppressed: number;
 }
 
+/** After so long without another of its kind a run is over. */
+const quietMs = 60_000;
+/** A failure that goes on is summarised this often, and its next occurrence is written again. */
+const longestMs = 600_000;
+const maxOpenRuns = 32;
+
 /**
- * What a diagnostic does to the run before it: the run that goes on, and what is written now, in order. An info line
- * neither begins nor ends a run: a failure that repeats between successes is still one failure. Pure. Source:
- * contract 2.8.
+ * What a diagnostic does to the runs before it: the runs that go on, least recently seen first, and what is written
+ * now, in order. One failing call makes several diagnostics of different keys, so runs stand side by side: a key that
+ * is among them extends its own run and ends no other. A key that is not ends every run that held something back. An
+ * info line neither begins nor ends a run, but for those whose time is over. Pure. Source: contract 2.8.
  */
-export function nextRun(
-  run: DiagnosticRun | null,
+export function nextRuns(
+  runs: readonly DiagnosticRun[],
   diagnostic: Diagnostic,
-  nowUtc: string,
-): { run: DiagnosticRun | null; written: Diagnostic[] } {
-  if (diagnostic.level === "info") return { run, written: [diagnostic] };
+  nowMs: number,
+): { runs: DiagnosticRun[]; written: Diagnostic[] } {
+  const isOver = (run: DiagnosticRun) => nowMs - run.lastMs > quietMs || nowMs - run.firstMs > longestMs;
+  const over = runs.filter(isOver);
+  const open = runs.filter((run) => !isOver(run));
+  if (diagnostic.level === "info") return { runs: open, written: [...summarize(over), diagnostic] };
   const key = dedupKeyOf(diagnostic);
-  if (run?.key === key) {
-    return { run: { ...run, lastUtc: nowUtc, suppressed: run.suppressed + 1 }, written: [] };
+  const others = open.filter((run) => run.key !== key);
+  const same = open.find((run) => run.key === key);
+  if (same) {
+    const extended = { ...same, lastMs: nowMs, suppressed: same.suppressed + 1 };
+    return { runs: [...others, extended], written: summarize(over) };
   }
+  const begun = {
+    key,
+    level: diagnostic.level,
+    firstEvent: diagnostic.event,
+    firstMs: nowMs,
+    lastMs: nowMs,
+    suppressed: 0,
+  };
   return {
-    run: {
-      key,
-      level: diagnostic.level,
-      firstEvent: diagnostic.event,
-      firstUtc: nowUtc,
-      lastUtc: nowUtc,
-      suppressed: 0,
-    },
-    written: [...summarize(run), diagnostic],
+    runs: [...others.filter(({ suppressed }) => suppressed === 0), begun].slice(-maxOpenRuns),
+    written: [...summarize([...over, ...others]), diagnostic],
   };
 }
 
-/** What is told of a run that is over: nothing when nothing was held back. Pure. */
-export function summarize(run: DiagnosticRun | null): Diagnostic[] {
-  if (!run || run.suppressed === 0) return [];
-  return [
-    {
+/** One summary for each run that held something back. Pure. */
+export function summarize(runs: readonly DiagnosticRun[]): Diagnostic[] {
+  return runs
+    .filter(({ suppressed }) => suppressed > 0)
+    .map((run) => ({
       level: run.level,
       event: "diagnostic.dedup_summary",
       dedupKey: run.key,
       fields: {
         first_event: run.firstEvent,
-        first_timestamp_utc: run.firstUtc,
-        last_timestamp_utc: run.lastUtc,
+        first_timestamp_utc: toTimestamp(run.firstMs),
+        last_timestamp_utc: toTimestamp(run.lastMs),
         suppressed_count: run.suppressed,
       },
-    },
-  ];
+    }));
 }

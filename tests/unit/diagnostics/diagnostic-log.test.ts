@@ -10,6 +10,7 @@ import {
   diagnosticSettings,
   withWarnings,
 } from "../../../src/services/diagnostics/diagnostic-log.ts";
+import { type DiagnosticRun, nextRuns } from "../../../src/services/diagnostics/diagnostic-runs.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
 
@@ -72,7 +73,7 @@ describe("a diagnostic line", () => {
     const deep = { a: { b: { c: { d: 1 } } } };
     expect(safeFields({ text: "x".repeat(1000), deep })).toEqual({
       text: "x".repeat(300),
-      deep: { a: { b: undefined } },
+      deep: { a: { b: { c: undefined } } },
     });
   });
 });
@@ -126,6 +127,59 @@ describe("the diagnostic log", () => {
         dedup_key: "gateway.b",
       },
     ]);
+  });
+
+  test("two failures that alternate, with info lines between them, are two runs", async () => {
+    using one = setup();
+    for (let round = 0; round < 5; round++) {
+      one.log.record(told("info", "gateway.mailbox_operation_started"));
+      one.log.record(told("warning", "gateway.mailbox_operation_failed", "list not_found"));
+      one.log.record(told("warning", "gateway.http_request_completed", "POST list 404"));
+      await one.clock.advance(1000);
+    }
+    one.log.record(told("error", "gateway.other"));
+    const lines = one.entries().filter((entry) => entry["level"] !== "info");
+    expect(lines.map((entry) => [entry["event"], entry["dedup_key"], entry["suppressed_count"]])).toEqual([
+      ["gateway.mailbox_operation_failed", "list not_found", undefined],
+      ["gateway.http_request_completed", "POST list 404", undefined],
+      ["diagnostic.dedup_summary", "list not_found", 4],
+      ["diagnostic.dedup_summary", "POST list 404", 4],
+      ["gateway.other", "gateway.other", undefined],
+    ]);
+  });
+
+  test("a failure that comes again after a quiet minute is written again, with a summary of those before", async () => {
+    using one = setup();
+    const fail = () => one.log.record(told("warning", "gateway.a"));
+    for (const _ of [1, 2, 3]) fail();
+    await one.clock.advance(61_000);
+    one.log.record(told("info", "gateway.ok"));
+    fail();
+    expect(one.entries().map((entry) => [entry["event"], entry["suppressed_count"]])).toEqual([
+      ["gateway.a", undefined],
+      ["diagnostic.dedup_summary", 2],
+      ["gateway.ok", undefined],
+      ["gateway.a", undefined],
+    ]);
+  });
+
+  test("a failure that goes on for hours is summarised while it goes on", async () => {
+    using one = setup();
+    for (let second = 0; second < 3600; second += 10) {
+      one.log.record(told("warning", "gateway.a"));
+      await one.clock.advance(10_000);
+    }
+    one.log.close();
+    const summaries = one.entries().flatMap((entry) => (entry["suppressed_count"] as number) ?? []);
+    const written = one.entries().filter((entry) => entry["event"] === "gateway.a").length;
+    expect(summaries.length).toBeWithin(5, 8);
+    expect(summaries.reduce((sum, count) => sum + count, 0) + written).toBe(360);
+  });
+
+  test("many kinds of failures do not pile up in memory", () => {
+    let runs: DiagnosticRun[] = [];
+    for (let kind = 0; kind < 1000; kind++) runs = nextRuns(runs, told("warning", `gateway.${kind}`), 0).runs;
+    expect(runs.length).toBeLessThan(100);
   });
 
   test("an info line does not end a run", () => {

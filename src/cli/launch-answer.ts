@@ -1,4 +1,5 @@
 import type { Attached } from "../services/fleet/attach-gateway.ts";
+import type { NotifierCarryOver } from "../services/notifier/carry-over.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { tmuxAttachLine } from "../services/terminal/tmux-lines.ts";
 import type { Answer } from "./command.ts";
@@ -42,5 +43,20 @@ export function toLaunchAnswer(
     },
     text: lines.join("\n"),
     exitCode: attachError ? exitCodes.usage : exitCodes.done,
+  };
+}
+
+/** The answer of a launch with what the agent has of its notifier's settings before. Pure. */
+export function withNotifier(answer: Answer, name: string, kept: NotifierCarryOver): Answer {
+  if (kept === null) return answer;
+  const command = `svc-mgr agents single --agent-name ${name} gateway mail-notifier`;
+  const line =
+    "error" in kept
+      ? `its mail notifier's settings could not be kept: ${kept.error}. Set them again with: ${command} enable`
+      : `its mail notifier keeps its settings and is ${kept.enabled ? "enabled" : "disabled"}: ${command} status`;
+  return {
+    ...answer,
+    json: { ...(answer.json as object), mail_notifier_kept: kept },
+    text: `${answer.text}\n${line}`,
   };
 }

@@ -106,6 +106,27 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
       "disable",
       "--json",
     );
-    expect(disabled.json()).toMatchObject({ enabled: false, interval_seconds: null, mode: "unread_only" });
+    expect(disabled.json()).toMatchObject({ enabled: false, interval_seconds: 60, mode: "unread_only" });
   }
+  const again = await lab.mgr(...enable, "--json");
+  expect(again.json()).toMatchObject({ enabled: true, interval_seconds: 60, mode: "unread_only" });
+  const never = await lab.mgr(...enable, "--quiet-hours", "22:00-22:00 UTC");
+  expect([never.exitCode, never.stderr]).toEqual([1, expect.stringContaining("start and end are both")]);
+
+  // The mailbox outlives the session, and so does what wakes the agent for it.
+  expect((await lab.mgr("agents", "single", "--agent-name", "worker", "stop")).exitCode).toBe(0);
+  const relaunched = await lab.mgr(...launch, "--mailbox-root", join(lab.folder, "mail"));
+  expect([relaunched.exitCode, relaunched.stdout]).toEqual([
+    0,
+    expect.stringContaining("keeps its settings and is enabled"),
+  ]);
+  const kept = await lab.mgr(...enable.slice(0, -1), "status", "--json");
+  expect(kept.json()).toMatchObject({
+    enabled: true,
+    interval_seconds: 60,
+    mode: "unread_only",
+    appendix_text: "run the tick once",
+    notify_block_shared_tokens: ["********", "********"],
+    supported: true,
+  });
 }, 120_000);

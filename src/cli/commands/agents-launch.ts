@@ -12,10 +12,10 @@ import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import type { Role } from "../../services/sessions/role.ts";
 import { messageOf } from "../../system/errors.ts";
 import { giveMailboxAtLaunch, mailboxRootFlag, withMailbox } from "../agent-mailbox.ts";
-import { type CliIo, command, UsageError } from "../command.ts";
+import { type Answer, type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { readFileFlag } from "../file-flag.ts";
-import { toLaunchAnswer } from "../launch-answer.ts";
+import { toLaunchAnswer, withNotifier } from "../launch-answer.ts";
 import { originFlag, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
 import { toWholeNumber } from "../number-flag.ts";
@@ -132,14 +132,16 @@ export default command({
     if (args.unattended) await warn(io, `unattended, with ${(tool.unattendedArgs ?? []).join(" ")}`);
     const wanted = args.mailbox || args["mailbox-root"] !== undefined;
     const mailbox = wanted ? await giveMailboxAtLaunch(world, io, session, args["mailbox-root"]) : null;
-    if (args["no-gateway"]) return withMailbox(toLaunchAnswer(world, session, null, null), mailbox);
+    const complete = (answer: Answer) =>
+      withNotifier(withMailbox(answer, mailbox), args["agent-name"], session.notifier);
+    if (args["no-gateway"]) return complete(toLaunchAnswer(world, session, null, null));
     try {
       await narrate(io, "starting its gateway");
       const executionMode = args["gateway-background"] ? "detached_process" : "tmux_auxiliary_window";
       const attached = await attachGateway(world, session, { port, executionMode, allowOrigins });
-      return withMailbox(toLaunchAnswer(world, session, attached, null), mailbox);
+      return complete(toLaunchAnswer(world, session, attached, null));
     } catch (error) {
-      return withMailbox(toLaunchAnswer(world, session, null, messageOf(error)), mailbox);
+      return complete(toLaunchAnswer(world, session, null, messageOf(error)));
     }
   },
 });

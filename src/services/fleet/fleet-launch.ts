@@ -5,7 +5,7 @@ import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/err
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { FoundAgent } from "../sessions/find.ts";
-import { type LaunchDeps, type LaunchedSession, launchAgent } from "../sessions/launch.ts";
+import { type LaunchDeps, type LaunchedSession, launchAgent, type NewSession } from "../sessions/launch.ts";
 import { chooseTool, type LaunchTool } from "../sessions/launch-tools.ts";
 import { nameProblem } from "../sessions/names.ts";
 import { withRole } from "../sessions/role.ts";
@@ -127,10 +127,14 @@ export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
         identity: { ...identity, liveness: "alive" },
         manifest_path: session.manifestPath,
         session_root: session.sessionRoot,
-        detail: `"${agentName}" waits for its first turn`,
+        detail: `"${agentName}" waits for its first turn${lostSettings(session.notifier)}`,
       };
     },
   };
+}
+
+function lostSettings(kept: NewSession["notifier"]): string {
+  return kept && "error" in kept ? `; its mail notifier's settings could not be kept: ${kept.error}` : "";
 }
 
 /** A mailbox that does not fit is the caller's to mend; whatever else went wrong is not. */

@@ -5,11 +5,13 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes, ProcessFacts } from "../../system/processes.ts";
+import type { Steps } from "../../system/steps.ts";
+import { carryNotifierOver } from "../notifier/carry-over.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { folderOfPane } from "../terminal/tmux-screen.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import { headlessTool, refuseBusyPane } from "./join-headless.ts";
-import type { HeadlessWish, LaunchedSession } from "./launch.ts";
+import type { HeadlessWish, NewSession } from "./launch.ts";
 import { saveLaunchEnvironment } from "./launch-environment.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore, toRestarted } from "./manifest.ts";
@@ -53,6 +55,7 @@ export interface JoinDeps {
   ids: Ids;
   clock: Clock;
   processes: Processes;
+  steps: Steps;
   /** The tmux server of the session. */
   tmux: Tmux;
   tools: readonly LaunchTool[];
@@ -68,7 +71,7 @@ export interface JoinDeps {
  * or tool, `not_found` when there is no such session or window 0, `conflict` when the name or the session is taken,
  * `precondition_failed` when no known tool or more than one runs there, or when a pane for a headless agent is not idle.
  */
-export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<LaunchedSession> {
+export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<NewSession> {
   const { files, ids, clock, tmux, registry, manifests } = deps;
   const agentName = checkedName(request.agentName);
   const agentId = checkedAgentId(request.agentId ?? defaultAgentId(agentName));
@@ -122,8 +125,9 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<L
       SVC_MANIFEST_PATH: manifestPath,
       SVC_AGENT_ID: agentId,
     });
+    const notifier = carryNotifierOver(deps, registry.read(agentId), sessionRoot);
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
-    return { ...session, record };
+    return { ...session, record, notifier };
   } catch (error) {
     files.remove("file:session-remove", sessionRoot);
     await forgetSession(tmux, manifest).catch(() => {});

@@ -5,6 +5,7 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
+import { carryNotifierOver, type NotifierCarryOver } from "../notifier/carry-over.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { endSession } from "./end-session.ts";
@@ -71,6 +72,11 @@ export interface LaunchedSession {
   record: RegistryRecord;
 }
 
+/** A session that began under an agent's name, with what it has of the mail notifier of the session before it. */
+export interface NewSession extends LaunchedSession {
+  notifier: NotifierCarryOver;
+}
+
 export interface LaunchDeps {
   files: Files;
   ids: Ids;
@@ -96,7 +102,7 @@ const endGraceMs = 2000;
  * `precondition_failed` when tmux or the tool is missing, `conflict` when the agent already runs,
  * `dispatch_failed` with the end of the screen when the program did not stay.
  */
-export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Promise<LaunchedSession> {
+export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Promise<NewSession> {
   const { files, ids, clock, tmux, registry, manifests } = deps;
   const plan = await planLaunch(deps, request);
   const undo: (() => unknown)[] = [];
@@ -145,8 +151,9 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
     if (request.headless) saveLaunchEnvironment(files, plan.sessionRoot, request.env ?? {});
     await manifests.write(plan.manifestPath, manifest);
     seedGatewayFolder(files, session);
+    const notifier = carryNotifierOver(deps, registry.read(plan.agentId), plan.sessionRoot);
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
-    return { ...session, record };
+    return { ...session, record, notifier };
   } catch (error) {
     for (const act of undo.reverse()) await tolerate(act);
     throw error;

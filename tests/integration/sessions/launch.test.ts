@@ -1,7 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type LaunchRequest, launchAgent } from "../../../src/services/sessions/launch.ts";
+import { type NotifierStore, notifierStoreOn } from "../../../src/db/gateway/notifier-store.ts";
+import { openGatewayDatabase } from "../../../src/db/gateway/request-store.ts";
+import { defaultNotifierConfig } from "../../../src/services/notifier/config.ts";
+import {
+  type LaunchedSession,
+  type LaunchRequest,
+  launchAgent,
+  undoSession,
+} from "../../../src/services/sessions/launch.ts";
 import { readManifest } from "../../../src/services/sessions/manifest.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { createSessionLab, type SessionLab, standInAgent } from "../../support/session-lab.ts";
@@ -15,6 +23,22 @@ async function remains(lab: SessionLab) {
     records: lab.deps.registry.list().records,
   };
 }
+
+function notifierOf<T>(lab: SessionLab, sessionRoot: string, act: (store: NotifierStore) => T): T {
+  const database = openGatewayDatabase({ ...lab.deps, path: sessionPaths(sessionRoot).queue });
+  try {
+    return act(notifierStoreOn(database));
+  } finally {
+    database.close();
+  }
+}
+
+async function onlyPane(lab: SessionLab, { manifest }: LaunchedSession) {
+  const [pane] = await lab.deps.tmux.panes(manifest.tmux_session_name);
+  if (!pane) throw new Error("the session has no pane");
+  return pane;
+}
+
 const nothing = { sessions: [], folders: [], records: [] };
 
 describe("a launch", () => {
@@ -65,6 +89,34 @@ describe("a launch", () => {
     const tree = await lab.deps.processes.tree(pane?.panePid ?? 0);
     const agent = tree.find((one) => one.argv.includes(standInAgent));
     expect(manifest.runtime.agent_pid).toBe(agent?.pid ?? -1);
+  });
+
+  test("under the name of an agent that was stopped keeps the settings of its mail notifier", async () => {
+    await using lab = await createSessionLab();
+    const first = await launchAgent(lab.deps, lab.request());
+    expect(first.notifier).toBeNull();
+    const config = {
+      ...defaultNotifierConfig,
+      enabled: true,
+      interval_seconds: 30,
+      mode: "unread_only",
+    } as const;
+    notifierOf(lab, first.sessionRoot, (store) =>
+      store.saveConfig({ ...config, notify_block_shared_tokens: [] }, "t"),
+    );
+    await undoSession(lab.deps, first.manifest.tmux_session_name, await onlyPane(lab, first));
+    const second = await launchAgent(lab.deps, lab.request());
+    expect(second.notifier).toEqual({ enabled: true });
+    expect(notifierOf(lab, second.sessionRoot, (store) => store.read())).toMatchObject({
+      config,
+      memory: { lastPollAtUtc: null, lastNotificationAtUtc: null },
+    });
+    // A damaged queue of the session before keeps nobody from launching.
+    writeFileSync(sessionPaths(second.sessionRoot).queue, "no database");
+    await undoSession(lab.deps, second.manifest.tmux_session_name, await onlyPane(lab, second));
+    expect((await launchAgent(lab.deps, lab.request())).notifier).toEqual({
+      error: expect.stringContaining("queue.sqlite is damaged"),
+    });
   });
 
   test("seeds the gateway's folder, so that the status can be read before any gateway ran", async () => {

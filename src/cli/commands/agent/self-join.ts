@@ -1,11 +1,11 @@
-import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
+import { type Attached, attachGateway } from "../../../services/fleet/attach-gateway.ts";
 import { joinAgent } from "../../../services/sessions/join.ts";
 import { parseResume, type Resume } from "../../../services/sessions/resume.ts";
 import { sessionOfPane } from "../../../services/terminal/tmux-screen.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { command, UsageError } from "../../command.ts";
 import { joinFlags, readJoinFlags } from "../../join-flags.ts";
-import { toLaunchAnswer } from "../../launch-answer.ts";
+import { toLaunchAnswer, withNotifier } from "../../launch-answer.ts";
 import { openWorld } from "../../world.ts";
 
 const plainTurns = {
@@ -60,12 +60,14 @@ export default command({
         tmuxSession: await sessionOfPane(tmux, pane),
       },
     );
-    if (args["no-gateway"]) return toLaunchAnswer(world, session, null, null);
+    const complete = (attached: Attached | null, error: string | null) =>
+      withNotifier(toLaunchAnswer(world, session, attached, error), args["agent-name"], session.notifier);
+    if (args["no-gateway"]) return complete(null, null);
     try {
       const executionMode = args.background ? "detached_process" : "tmux_auxiliary_window";
-      return toLaunchAnswer(world, session, await attachGateway(world, session, { executionMode }), null);
+      return complete(await attachGateway(world, session, { executionMode }), null);
     } catch (error) {
-      return toLaunchAnswer(world, session, null, messageOf(error));
+      return complete(null, messageOf(error));
     }
   },
 });

@@ -17,7 +17,7 @@ export const notifierEndpoints = {
     path: "/v1/mail-notifier",
     summary: "Enable the mail notifier or change it",
     description:
-      "Enables it. Keeps every field that is omitted. Refused, with nothing changed, when the session has no usable mailbox.",
+      "Keeps every field that is omitted, `enabled` and `interval_seconds` included; enables a notifier that was never configured. To enable is refused, with nothing changed, when the session has no usable mailbox.",
     body: NotifierUpdate,
     status: 200,
     reply: NotifierStatus,
@@ -28,7 +28,7 @@ export const notifierEndpoints = {
     path: "/v1/mail-notifier",
     summary: "Disable the mail notifier",
     description:
-      "Keeps its settings, the guidance text included; the interval is forgotten. Harmless to repeat.",
+      "Keeps all its settings: a later PUT with `enabled` true goes on with them. Harmless to repeat.",
     status: 200,
     reply: NotifierStatus,
   }),

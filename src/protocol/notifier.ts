@@ -18,7 +18,7 @@ const timeOfDay = (description: string) =>
 export const QuietHours = Strict(
   {
     start: timeOfDay("HH:MM; no wake-up from then on"),
-    end: timeOfDay("HH:MM; before `start` it is of the next day"),
+    end: timeOfDay("HH:MM; not `start`; before `start` it is of the next day"),
     time_zone: NonBlank("IANA name, such as Europe/Berlin or UTC"),
   },
   { description: "additional: daily hours in which the agent is not woken" },
@@ -62,7 +62,9 @@ export type NotifierConfig = Static<typeof NotifierConfig>;
 /** Whatever is omitted, or null for a notify field, stays as it is. */
 export const NotifierUpdate = Strict({
   schema_version: Type.Optional(SchemaVersion1),
-  enabled: Type.Optional(Type.Literal(true, { description: "DELETE disables" })),
+  enabled: Type.Optional(
+    Type.Boolean({ description: "as stored when omitted; true when the notifier was never configured" }),
+  ),
   interval_seconds: Type.Optional(seconds(1)),
   mode: Type.Optional(NotifierMode),
   appendix_text: Type.Optional(Type.String({ maxLength: 65_536, description: '"" clears it' })),

@@ -76,21 +76,48 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
     expect(masked.status).toBe(422);
   });
 
-  test("DELETE disables, keeps the guidance, and is harmless to repeat", async () => {
+  test("DELETE disables, keeps every setting, and is harmless to repeat", async () => {
     await using gateway = setup();
-    await gateway.put({ appendix_text: "tick once" });
+    await gateway.put({ appendix_text: "tick once", interval_seconds: 30 });
     for (const _ of [1, 2]) {
       const reply = await gateway.remove();
       expect(reply.status).toBe(200);
       expect(await body<NotifierStatus>(reply)).toMatchObject({
         enabled: false,
-        interval_seconds: null,
+        interval_seconds: 30,
         appendix_text: "tick once",
       });
     }
-    expect(await body<NotifierStatus>(await gateway.put({ appendix_text: "" }))).toMatchObject({
-      interval_seconds: 60,
-      appendix_text: "",
+  });
+
+  test.each([
+    { id: "DELETE", off: (gateway: ReturnType<typeof setup>) => gateway.remove() },
+    { id: "PUT enabled false", off: (gateway: ReturnType<typeof setup>) => gateway.put({ enabled: false }) },
+  ])("after $id a PUT of one field enables nothing and wakes nobody", async ({ off }) => {
+    await using gateway = setup();
+    await gateway.put({ interval_seconds: 30 });
+    expect((await off(gateway)).status).toBe(200);
+    await gateway.mail.open("other@svc.localhost").send({
+      ...{ to: ["worker@svc.localhost"], cc: [], subject: "hello", body: "" },
+      ...{ attachments: [], notifyBlock: null, notifyAuth: null },
+    });
+    const changed = await body<NotifierStatus>(await gateway.put({ mode: "unread_only" }));
+    expect(changed).toMatchObject({ enabled: false, interval_seconds: 30, mode: "unread_only" });
+    await gateway.clock.advance(120_000);
+    expect(gateway.agent.prompts).toEqual([]);
+    const again = await body<NotifierStatus>(await gateway.put({ enabled: true }));
+    expect(again).toMatchObject({ enabled: true, interval_seconds: 30, mode: "unread_only" });
+    await gateway.clock.advance(0);
+    await gateway.clock.advance(0);
+    expect(gateway.agent.prompts).toHaveLength(1);
+  });
+
+  test("a notifier that was deleted before it was ever configured stays off", async () => {
+    await using gateway = setup();
+    await gateway.remove();
+    expect(await body<NotifierStatus>(await gateway.put({ interval_seconds: 5 }))).toMatchObject({
+      enabled: false,
+      interval_seconds: 5,
     });
   });
 
@@ -99,7 +126,7 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
     { id: "an interval below a second", update: { interval_seconds: 0.5 }, at: "interval_seconds" },
     { id: "an interval above a day", update: { interval_seconds: 86_401 }, at: "interval_seconds" },
     { id: "a number as text", update: { interval_seconds: "5" }, at: "interval_seconds" },
-    { id: "enabled false", update: { enabled: false }, at: "enabled" },
+    { id: "enabled as text", update: { enabled: "no" }, at: "enabled" },
     { id: "an unknown mode", update: { mode: "all" }, at: "mode" },
     { id: "a cap of no characters", update: { notify_block_per_message_chars: 0 }, at: "per_message_chars" },
     { id: "a negative total", update: { notify_block_total_chars: -1 }, at: "total_chars" },
@@ -108,6 +135,11 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
       id: "hours of no clock",
       update: { quiet_hours: { start: "25:00", end: "07:00", time_zone: "UTC" } },
       at: "quiet_hours",
+    },
+    {
+      id: "quiet hours that begin when they end",
+      update: { quiet_hours: { start: "22:00", end: "22:00", time_zone: "UTC" } },
+      at: "start and end",
     },
     {
       id: "compaction of a tool without it",
@@ -129,6 +161,7 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
     const reply = await gateway.put({ interval_seconds: 5 });
     expect([reply.status, await reply.text()]).toEqual([422, expect.stringContaining("no usable mailbox")]);
     expect(await gateway.get()).toMatchObject({ enabled: false, supported: false });
+    expect((await gateway.put({ enabled: false })).status).toBe(200);
   });
 
   test("a listener that serves no mail supports no notifier", async () => {

@@ -1,5 +1,5 @@
 import type { NotifierMemory } from "../../db/gateway/notifier-store.ts";
-import type { NotifierConfig, NotifierStatus, NotifierUpdate } from "../../protocol/notifier.ts";
+import type { NotifierConfig, NotifierStatus, NotifierUpdate, QuietHours } from "../../protocol/notifier.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /** Used when none is stored (ruling 13). */
@@ -26,11 +26,12 @@ export const defaultNotifierConfig: NotifierConfig = {
 };
 
 /**
- * The settings after a PUT: enabled, with every omitted field as stored (a notify field given as null counts as
- * omitted). Throws ServiceError `invalid_request` when it carries a token as the status masks it, or an unknown
- * time zone. Source: contract 4.1 notifier rule 1; ruling 13.
+ * The settings after a PUT: every omitted field as stored, `enabled` included (a field given as null counts as
+ * omitted, save quiet_hours, which it ends). `stored` is null before the first PUT or DELETE; then the PUT enables
+ * unless it says otherwise. Throws ServiceError `invalid_request` when it carries a token as the status masks it, or
+ * quiet hours that are none. Source: contract 4.1 notifier rule 1; ruling 13.
  */
-export function mergeConfig(stored: NotifierConfig, update: NotifierUpdate): NotifierConfig {
+export function mergeConfig(stored: NotifierConfig | null, update: NotifierUpdate): NotifierConfig {
   const { schema_version: _, ...given } = update;
   if (given.notify_block_shared_tokens?.includes(maskedToken)) {
     throw new ServiceError(
@@ -38,24 +39,25 @@ export function mergeConfig(stored: NotifierConfig, update: NotifierUpdate): Not
       "notify_block_shared_tokens: a token is given as the status masks it; give the tokens themselves or omit the field",
     );
   }
-  const zone = given.quiet_hours?.time_zone;
-  if (zone !== undefined && !isTimeZone(zone)) {
-    throw new ServiceError("invalid_request", "quiet_hours.time_zone: not a time zone known here");
-  }
-  const told = Object.entries(given).filter(
+  if (given.quiet_hours) refuseUnusableHours(given.quiet_hours);
+  const fields = Object.entries(given).filter(
     ([name, value]) => value !== undefined && (value !== null || name === "quiet_hours"),
   );
-  const merged = { ...stored, ...Object.fromEntries(told) } as NotifierConfig;
-  return {
-    ...merged,
-    enabled: true,
-    interval_seconds: merged.interval_seconds ?? defaultIntervalSeconds,
-  };
+  const before = stored ?? { ...defaultNotifierConfig, enabled: true };
+  const merged = { ...before, ...Object.fromEntries(fields) } as NotifierConfig;
+  return { ...merged, interval_seconds: merged.interval_seconds ?? defaultIntervalSeconds };
 }
 
-/** After a DELETE: nothing but the interval is forgotten. */
-export function disabledConfig(stored: NotifierConfig): NotifierConfig {
-  return { ...stored, enabled: false, interval_seconds: null };
+function refuseUnusableHours({ start, end, time_zone }: QuietHours): void {
+  if (!isTimeZone(time_zone)) {
+    throw new ServiceError("invalid_request", "quiet_hours.time_zone: not a time zone known here");
+  }
+  if (start === end) {
+    throw new ServiceError(
+      "invalid_request",
+      `quiet_hours: start and end are both ${start}, which is no hour or all of them; give two times, or null for no quiet hours`,
+    );
+  }
 }
 
 export function toNotifierStatus(facts: {

@@ -15,7 +15,7 @@ import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Mailbox } from "../mail/mailbox.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { StatusBoard } from "../status/status-board.ts";
-import { defaultNotifierConfig, disabledConfig, mergeConfig, toNotifierStatus } from "./config.ts";
+import { defaultNotifierConfig, mergeConfig, toNotifierStatus } from "./config.ts";
 import type { ContextTending } from "./context.ts";
 import { runCycle } from "./cycle.ts";
 import { type BeforeWake, type GateFacts, whyBusy } from "./decide.ts";
@@ -237,22 +237,27 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   return {
     status,
     update(update) {
-      const before = read().config;
+      const before = store.read()?.config ?? null;
       const config = mergeConfig(before, update);
-      const problem = supportError(config);
+      const problem = config.enabled ? supportError(config) : null;
       if (problem !== null) throw new ServiceError("invalid_request", problem);
+      const wasEnabled = before?.enabled ?? false;
       store.saveConfig(config, timestampNow(clock));
-      if (!before.enabled || before.interval_seconds !== config.interval_seconds) scheduleSweep(config);
-      log.line("mail notifier enabled", { interval_seconds: config.interval_seconds ?? 0 });
+      if (!wasEnabled || before?.interval_seconds !== config.interval_seconds) scheduleSweep(config);
+      log.line(`mail notifier ${config.enabled ? "enabled" : "disabled"}`, {
+        interval_seconds: config.interval_seconds ?? 0,
+      });
       calm = null;
-      if (before.enabled && bell !== "held") loop.wake();
+      if (!config.enabled) return status();
+      if (wasEnabled && bell !== "held") loop.wake();
       else ring();
       return status();
     },
     disable() {
-      const { config } = read();
-      if (config.enabled) {
-        store.saveConfig(disabledConfig(config), timestampNow(clock));
+      const stored = store.read()?.config ?? null;
+      if (stored?.enabled !== false) {
+        const config = { ...(stored ?? defaultNotifierConfig), enabled: false };
+        store.saveConfig(config, timestampNow(clock));
         log.line("mail notifier disabled");
       }
       return status();

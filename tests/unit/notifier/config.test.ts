@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
   defaultNotifierConfig,
-  disabledConfig,
   maskedToken,
   mergeConfig,
   toNotifierStatus,
@@ -46,18 +45,18 @@ describe("the notifier's settings", () => {
     expect([merged.appendix_text, merged.quiet_hours]).toEqual(["", null]);
   });
 
-  test("the first PUT without an interval takes 60 s", () => {
-    expect(mergeConfig(defaultNotifierConfig, {})).toMatchObject({ enabled: true, interval_seconds: 60 });
-  });
-
-  test("a DELETE forgets the interval and keeps the rest", () => {
-    const disabled = disabledConfig({ ...defaultNotifierConfig, ...stored, notify_block_shared_tokens: [] });
-    expect(disabled).toMatchObject({
-      enabled: false,
-      interval_seconds: null,
-      appendix_text: "run the tick",
-      mode: "unread_only",
-    });
+  const off = { ...defaultNotifierConfig, enabled: false, interval_seconds: 30 };
+  test.each([
+    { id: "never configured", before: null, update: {}, want: [true, 60] },
+    { id: "never configured, told not to", before: null, update: { enabled: false }, want: [false, 60] },
+    { id: "disabled, another field", before: off, update: { mode: "any_inbox" } as const, want: [false, 30] },
+    { id: "disabled, enabled again", before: off, update: { enabled: true }, want: [true, 30] },
+    { id: "enabled, told not to be", before: stored, update: { enabled: false }, want: [false, 30] },
+    { id: "enabled, another field", before: stored, update: { appendix_text: "" }, want: [true, 30] },
+  ])("enabled and interval_seconds are preserved like all: $id", ({ before, update, want }) => {
+    const config = before && { ...before, notify_block_shared_tokens: [] };
+    const merged = mergeConfig(config, update);
+    expect([merged.enabled, merged.interval_seconds]).toEqual(want as [boolean, number]);
   });
 
   test("a masked token is never stored", () => {
@@ -68,6 +67,11 @@ describe("the notifier's settings", () => {
   test("an unknown time zone is refused", () => {
     const quiet_hours = { start: "22:00", end: "06:00", time_zone: "Mars/Olympus" };
     expect(() => mergeConfig(defaultNotifierConfig, { quiet_hours })).toThrow("time_zone");
+  });
+
+  test("quiet hours that begin when they end are refused: they are no hour or all", () => {
+    const quiet_hours = { start: "22:00", end: "22:00", time_zone: "UTC" };
+    expect(() => mergeConfig(defaultNotifierConfig, { quiet_hours })).toThrow("start and end are both 22:00");
   });
 
   test("the status tells how many tokens there are and no token", () => {

@@ -146,7 +146,7 @@ describe("the notifier's polls", () => {
     await using lab = createNotifierLab({ interval_seconds: 5, appendix_text: "tick once" });
     await lab.clock.advance(0);
     const status = lab.notifier.disable();
-    expect(status).toMatchObject({ enabled: false, interval_seconds: null, appendix_text: "tick once" });
+    expect(status).toMatchObject({ enabled: false, interval_seconds: 5, appendix_text: "tick once" });
     await lab.arrive();
     await lab.clock.advance(60_000);
     expect(outcomes(lab)).toEqual(["doorbell empty"]);
@@ -157,7 +157,10 @@ describe("the notifier's polls", () => {
     await lab.clock.advance(0);
     lab.notifier.disable();
     await lab.arrive();
-    lab.notifier.update({});
+    lab.notifier.update({ mode: "unread_only" });
+    await settle();
+    expect(outcomes(lab)).toEqual(["doorbell empty"]);
+    lab.notifier.update({ enabled: true });
     await settle();
     expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell enqueued"]);
   });

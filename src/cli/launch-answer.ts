@@ -1,6 +1,6 @@
 import type { Attached } from "../services/fleet/attach-gateway.ts";
-import type { NotifierCarryOver } from "../services/notifier/carry-over.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
+import type { NotifierCarryOver } from "../services/sessions/notifier-carry-over.ts";
 import { tmuxAttachLine } from "../services/terminal/tmux-lines.ts";
 import type { Answer } from "./command.ts";
 import { exitCodes } from "./dispatch.ts";

@@ -6,7 +6,6 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes, ProcessFacts } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
-import { carryNotifierOver } from "../notifier/carry-over.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { folderOfPane } from "../terminal/tmux-screen.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
@@ -23,6 +22,7 @@ import {
   localInteractive,
   newSessionId,
 } from "./names.ts";
+import { carryNotifierOver } from "./notifier-carry-over.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import type { Resume } from "./resume.ts";

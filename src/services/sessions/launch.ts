@@ -5,7 +5,6 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
-import { carryNotifierOver, type NotifierCarryOver } from "../notifier/carry-over.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { endSession } from "./end-session.ts";
@@ -24,6 +23,7 @@ import {
   newSessionId,
   newTmuxSessionName,
 } from "./names.ts";
+import { carryNotifierOver, type NotifierCarryOver } from "./notifier-carry-over.ts";
 import { awaitOccupied } from "./occupied.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";

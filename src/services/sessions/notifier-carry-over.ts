@@ -5,7 +5,7 @@ import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Steps } from "../../system/steps.ts";
-import { sessionPaths } from "../sessions/roots.ts";
+import { sessionPaths } from "./roots.ts";
 
 /** What a new session has of the notifier's settings of the session before; null when that one had none. */
 export type NotifierCarryOver = { enabled: boolean } | { error: string } | null;

@@ -8,8 +8,8 @@ import { maxBodyBytes } from "./gate.ts";
  * tells no length beforehand. `limitedJsonOrNone` reads no body at all as one without fields.
  */
 export const jsonBody = new Elysia({ name: "json-body" })
-  .parser("limitedJson", async ({ request }) => parse(await readLimited(request)))
-  .parser("limitedJsonOrNone", async ({ request }) => parse((await readLimited(request)) || "{}"));
+  .parser("limitedJson", async ({ request }) => parse(decode(await readLimited(request))))
+  .parser("limitedJsonOrNone", async ({ request }) => parse(decode(await readLimited(request)) || "{}"));
 
 /**
  * How many values a body may hold. A value costs about a hundred times its bytes in memory once it is parsed: a million
@@ -17,18 +17,41 @@ export const jsonBody = new Elysia({ name: "json-body" })
  */
 const maxBodyValues = 100_000;
 
-function parse(text: string): unknown {
-  const msg = refuseShape(text);
-  if (msg !== null) {
-    throw new ServiceError("invalid_request", msg, {
-      data: { issues: [{ type: "json_invalid", loc: [], msg }] },
-    });
-  }
+/** A byte that is no UTF-8 would be replaced by another character: what is stored would differ from what was sent. */
+function decode(bytes: Uint8Array): string {
   try {
-    return JSON.parse(text);
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw invalidJson("the body is not valid UTF-8");
+  }
+}
+
+function parse(text: string): unknown {
+  const refusal = refuseShape(text);
+  if (refusal !== null) throw invalidJson(refusal);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
   } catch (error) {
     throw new ParseError(error as Error);
   }
+  // Half of a surrogate pair has no UTF-8: it would be replaced when it is stored.
+  if (/\\u[dD][89a-fA-F]/.test(text) && !isWellFormed(value)) {
+    throw invalidJson("a string of the body holds half of a surrogate pair");
+  }
+  return value;
+}
+
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  return Object.entries(value).every(([key, one]) => key.isWellFormed() && isWellFormed(one));
+}
+
+function invalidJson(msg: string): ServiceError {
+  return new ServiceError("invalid_request", msg, {
+    data: { issues: [{ type: "json_invalid", loc: [], msg }] },
+  });
 }
 
 /**
@@ -71,19 +94,28 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-async function readLimited(request: Request): Promise<string> {
+async function readLimited(request: Request): Promise<Uint8Array> {
   // What tells its length was judged by it, unless it goes on to come in chunks.
   const told = request.headers.has("content-length") && !request.headers.has("transfer-encoding");
-  if (told) return request.text();
-  const decoder = new TextDecoder();
-  let text = "";
+  if (told) return new Uint8Array(await request.arrayBuffer());
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > maxBodyBytes) {
       throw new ServiceError("too_large", `the body is larger than ${maxBodyBytes} bytes`);
     }
-    text += decoder.decode(chunk, { stream: true });
+    chunks.push(chunk);
   }
-  return text + decoder.decode();
+  return joined(chunks, bytes);
+}
+
+function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return whole;
 }

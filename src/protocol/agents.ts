@@ -49,6 +49,12 @@ export const AgentIdentity = Strict({
     description: "a healthy gateway answers; in a list: its process lives and says where it listens",
   }),
   has_mailbox: Type.Boolean(),
+  published_at: Nullable(
+    Type.String({ description: "when the agent's registry record was last published; null: it is stopped" }),
+  ),
+  lease_expires_at: Nullable(
+    Type.String({ description: "until when that record holds; whether the agent lives is in liveness" }),
+  ),
   liveness: Type.Optional(AgentLiveness),
 });
 export type AgentIdentity = Static<typeof AgentIdentity>;

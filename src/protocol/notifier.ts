@@ -78,7 +78,9 @@ export const NotifierUpdate = Strict({
   notify_block_total_chars: Type.Optional(Nullable(totalChars)),
   wake_policy: Type.Optional(WakePolicy),
   min_gap_seconds: Type.Optional(config.min_gap_seconds),
-  quiet_hours: Type.Optional(config.quiet_hours),
+  quiet_hours: Type.Optional(
+    Type.Union([QuietHours, Type.Literal("none")], { description: "additional; none: no such hours" }),
+  ),
 });
 export type NotifierUpdate = Static<typeof NotifierUpdate>;
 

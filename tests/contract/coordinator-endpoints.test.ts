@@ -11,6 +11,8 @@ import { forwardedEndpoints } from "../../src/protocol/forwarded-endpoints.ts";
 import { type CoordinatorBundle, createCoordinatorBundle } from "../support/coordinator-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";
 import { deliverTo } from "../support/mail-delivery.ts";
+import { notUtf8 } from "../support/not-utf8.ts";
+import { bodyOfOldClient } from "../support/old-client.ts";
 import { until } from "../support/until.ts";
 
 const { agentTurnStdout, agentTurnStderr } = coordinatorStreams;
@@ -171,9 +173,16 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     for (const body of ["{", "[]", "5", "null", '"text"']) {
       expect([body, await status({ body })]).toEqual([body, 422]);
     }
+    expect(await status({ body: notUtf8({ ...calls[name].body }) })).toBe(422);
     // No field of a remote attach is needed.
     expect(await status({ body: "" })).toBe(name === "attachAgentGateway" ? 501 : 422);
     expect(await status({ body: "x", headers: { "content-type": "text/plain" } })).toBe(415);
+  });
+
+  test.each(withBody)("%s takes null for each optional field of its body", async (name) => {
+    const body = bodyOfOldClient(declared[name].body, calls[name].body ?? {});
+    const { endpoint, reply, text } = await call(name, (init) => ({ ...init, body: JSON.stringify(body) }));
+    expect([reply.status, reply.status === endpoint.status ? "" : text]).toEqual([endpoint.status, ""]);
   });
 
   test.each(names)("%s refuses another method with 405 and tells which one it takes", async (name) => {

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { coordinatorEndpoints as endpoints } from "../../protocol/coordinator-endpoints.ts";
 import type { Answer } from "../../services/fleet/answer.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { numbersIn, repliesOf } from "../http/declared.ts";
+import { numbersIn, repliesOf, takes, takesOrNone } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import type { CoordinatorServices } from "./services.ts";
 
@@ -36,8 +36,7 @@ export const agentRoutes = ({
       endpoints.submitAgentRequest.path,
       async ({ params, body }) => bodyOf(await work.submit(params.agent_ref, body)),
       {
-        parse: "limitedJson",
-        body: endpoints.submitAgentRequest.body,
+        ...takes(endpoints.submitAgentRequest),
         response: repliesOf(endpoints.submitAgentRequest),
       },
     )
@@ -45,8 +44,7 @@ export const agentRoutes = ({
       response: repliesOf(endpoints.agentGateway),
     })
     .post(endpoints.attachAgentGateway.path, ({ params }) => notOffered(view, params.agent_ref, "attach"), {
-      parse: "limitedJsonOrNone",
-      body: endpoints.attachAgentGateway.body,
+      ...takesOrNone(endpoints.attachAgentGateway),
       response: repliesOf(endpoints.attachAgentGateway),
     })
     .post(endpoints.detachAgentGateway.path, ({ params }) => notOffered(view, params.agent_ref, "detach"), {
@@ -59,8 +57,7 @@ export const agentRoutes = ({
       response: repliesOf(endpoints.stopAgent),
     })
     .post(endpoints.launchHeadless.path, ({ body }) => launches.launch(body), {
-      parse: "limitedJson",
-      body: endpoints.launchHeadless.body,
+      ...takes(endpoints.launchHeadless),
       response: repliesOf(endpoints.launchHeadless),
     });
 

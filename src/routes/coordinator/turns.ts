@@ -3,7 +3,7 @@ import {
   coordinatorEndpoints as endpoints,
   coordinatorStreams as streams,
 } from "../../protocol/coordinator-endpoints.ts";
-import { numbersIn, repliesOf } from "../http/declared.ts";
+import { numbersIn, repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import { plainText } from "../http/plain-text.ts";
 import { bodyOf } from "./agents.ts";
@@ -22,8 +22,7 @@ export const turnRoutes = ({ turns }: Pick<CoordinatorServices, "turns">) => {
       endpoints.submitTurn.path,
       async ({ params, body }) => bodyOf(await turns.submit(params.agent_ref, body)),
       {
-        parse: "limitedJson",
-        body: endpoints.submitTurn.body,
+        ...takes(endpoints.submitTurn),
         response: repliesOf(endpoints.submitTurn),
       },
     )

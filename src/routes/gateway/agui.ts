@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
 import { aguiConnectionHeader } from "../../protocol/headers.ts";
 import type { AguiItem } from "../../services/agui/stream-item.ts";
-import { repliesOf } from "../http/declared.ts";
+import { repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import { heartbeat, streamOf } from "../http/sse.ts";
 import type { GatewayServices } from "./services.ts";
@@ -22,7 +22,7 @@ export const aguiRoutes = ({ agui }: Pick<GatewayServices, "agui">) =>
         const { connectionId, stream } = agui.connect(body, reader.left);
         return toAguiStream(stream, reader, { [aguiConnectionHeader]: connectionId });
       },
-      { parse: "limitedJson", body: aguiConnect.body },
+      { ...takes(aguiConnect) },
     )
     .post(
       aguiRun.path,
@@ -30,7 +30,7 @@ export const aguiRoutes = ({ agui }: Pick<GatewayServices, "agui">) =>
         const reader = readerOf(request);
         return toAguiStream(await agui.run(body, reader.left), reader);
       },
-      { parse: "limitedJson", body: aguiRun.body },
+      { ...takes(aguiRun) },
     )
     .delete(
       aguiDetach.path,

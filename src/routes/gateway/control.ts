@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { coreEndpoints } from "../../protocol/core-endpoints.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { numbersIn, repliesOf } from "../http/declared.ts";
+import { numbersIn, repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import { refusalStatus } from "./refusals.ts";
 import type { CoreServices } from "./services.ts";
@@ -25,14 +25,12 @@ export const controlRoutes = ({
         return result.sent ? result : status(refusalStatus[result.error_code], { detail: result });
       },
       {
-        parse: "limitedJson",
-        body: endpoints.controlPrompt.body,
+        ...takes(endpoints.controlPrompt),
         response: repliesOf(endpoints.controlPrompt),
       },
     )
     .post(endpoints.sendKeys.path, ({ body }) => keys.send(body), {
-      parse: "limitedJson",
-      body: endpoints.sendKeys.body,
+      ...takes(endpoints.sendKeys),
       response: repliesOf(endpoints.sendKeys),
     })
     .get(endpoints.terminalState.path, () => tracked(agent.terminalState()), {
@@ -44,8 +42,7 @@ export const controlRoutes = ({
       response: repliesOf(endpoints.terminalHistory),
     })
     .post(endpoints.notePrompt.path, ({ body }) => tracked(agent.notePrompt(body.prompt)), {
-      parse: "limitedJson",
-      body: endpoints.notePrompt.body,
+      ...takes(endpoints.notePrompt),
       response: repliesOf(endpoints.notePrompt),
     })
     .get(endpoints.explain.path, () => tracked(agent.explain()), {
@@ -76,8 +73,7 @@ export const controlRoutes = ({
         option: await agent.decide(body),
       }),
       {
-        parse: "limitedJson",
-        body: endpoints.decide.body,
+        ...takes(endpoints.decide),
         response: repliesOf(endpoints.decide),
       },
     )

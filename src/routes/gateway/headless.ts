@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turn-endpoints.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { numbersIn, repliesOf } from "../http/declared.ts";
+import { numbersIn, repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import { plainText } from "../http/plain-text.ts";
 import type { GatewayServices } from "./services.ts";
@@ -22,8 +22,7 @@ export const headlessRoutes = ({ headless }: Pick<GatewayServices, "headless">) 
       response: repliesOf(turnEndpoints.headlessState),
     })
     .post(turnEndpoints.nextPromptSession.path, () => headless.beginNewNext(), {
-      parse: "limitedJson",
-      body: turnEndpoints.nextPromptSession.body,
+      ...takes(turnEndpoints.nextPromptSession),
       response: repliesOf(turnEndpoints.nextPromptSession),
     })
     .get(

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { mailEndpoints as endpoints } from "../../protocol/mail-endpoints.ts";
-import { repliesOf } from "../http/declared.ts";
+import { repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import type { GatewayServices } from "./services.ts";
 
@@ -10,47 +10,38 @@ export const mailRoutes = ({ mail }: Pick<GatewayServices, "mail">) =>
     .use(jsonBody)
     .get(endpoints.mailStatus.path, () => mail.status(), { response: repliesOf(endpoints.mailStatus) })
     .post(endpoints.mailList.path, ({ body }) => mail.list(body), {
-      parse: "limitedJson",
-      body: endpoints.mailList.body,
+      ...takes(endpoints.mailList),
       response: repliesOf(endpoints.mailList),
     })
     .post(endpoints.mailPeek.path, ({ body }) => mail.peek(body), {
-      parse: "limitedJson",
-      body: endpoints.mailPeek.body,
+      ...takes(endpoints.mailPeek),
       response: repliesOf(endpoints.mailPeek),
     })
     .post(endpoints.mailRead.path, ({ body }) => mail.read(body), {
-      parse: "limitedJson",
-      body: endpoints.mailRead.body,
+      ...takes(endpoints.mailRead),
       response: repliesOf(endpoints.mailRead),
     })
     .post(endpoints.mailSend.path, ({ body }) => mail.send(body), {
-      parse: "limitedJson",
-      body: endpoints.mailSend.body,
+      ...takes(endpoints.mailSend),
       response: repliesOf(endpoints.mailSend),
     })
     .post(endpoints.mailPost.path, ({ body }) => mail.post(body), {
-      parse: "limitedJson",
-      body: endpoints.mailPost.body,
+      ...takes(endpoints.mailPost),
       response: repliesOf(endpoints.mailPost),
     })
     .post(endpoints.mailReply.path, ({ body }) => mail.reply(body), {
-      parse: "limitedJson",
-      body: endpoints.mailReply.body,
+      ...takes(endpoints.mailReply),
       response: repliesOf(endpoints.mailReply),
     })
     .post(endpoints.mailMark.path, ({ body }) => mail.mark(body), {
-      parse: "limitedJson",
-      body: endpoints.mailMark.body,
+      ...takes(endpoints.mailMark),
       response: repliesOf(endpoints.mailMark),
     })
     .post(endpoints.mailMove.path, ({ body }) => mail.move(body), {
-      parse: "limitedJson",
-      body: endpoints.mailMove.body,
+      ...takes(endpoints.mailMove),
       response: repliesOf(endpoints.mailMove),
     })
     .post(endpoints.mailArchive.path, ({ body }) => mail.archive(body), {
-      parse: "limitedJson",
-      body: endpoints.mailArchive.body,
+      ...takes(endpoints.mailArchive),
       response: repliesOf(endpoints.mailArchive),
     });

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { notifierEndpoints } from "../../protocol/notifier-endpoints.ts";
-import { numbersIn, repliesOf } from "../http/declared.ts";
+import { numbersIn, repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import type { GatewayServices } from "./services.ts";
 
@@ -12,8 +12,7 @@ export const notifierRoutes = ({ notifier }: Pick<GatewayServices, "notifier">) 
     .use(jsonBody)
     .get(readNotifier.path, () => notifier.status(), { response: repliesOf(readNotifier) })
     .put(updateNotifier.path, ({ body }) => notifier.update(body), {
-      parse: "limitedJson",
-      body: updateNotifier.body,
+      ...takes(updateNotifier),
       response: repliesOf(updateNotifier),
     })
     .delete(disableNotifier.path, () => notifier.disable(), { response: repliesOf(disableNotifier) })

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { reminderEndpoints as endpoints } from "../../protocol/reminder-endpoints.ts";
-import { repliesOf } from "../http/declared.ts";
+import { repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import type { GatewayServices } from "./services.ts";
 
@@ -9,8 +9,7 @@ export const reminderRoutes = ({ reminders }: Pick<GatewayServices, "reminders">
   new Elysia({ name: "gateway-reminders" })
     .use(jsonBody)
     .post(endpoints.createReminders.path, ({ body }) => reminders.create(body.reminders), {
-      parse: "limitedJson",
-      body: endpoints.createReminders.body,
+      ...takes(endpoints.createReminders),
       response: repliesOf(endpoints.createReminders),
     })
     .get(endpoints.listReminders.path, () => reminders.list(), {
@@ -24,8 +23,7 @@ export const reminderRoutes = ({ reminders }: Pick<GatewayServices, "reminders">
       ({ params, body: { schema_version: _version, ...definition } }) =>
         reminders.update(params.reminder_id, definition),
       {
-        parse: "limitedJson",
-        body: endpoints.updateReminder.body,
+        ...takes(endpoints.updateReminder),
         response: repliesOf(endpoints.updateReminder),
       },
     )

@@ -3,7 +3,7 @@ import { coreEndpoints } from "../../protocol/core-endpoints.ts";
 import type { AgentTurns } from "../../services/agent/turns.ts";
 import { refuseRequest } from "../../services/queue/admission.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { numbersIn, repliesOf } from "../http/declared.ts";
+import { numbersIn, repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
 import type { CoreServices } from "./services.ts";
 
@@ -27,8 +27,7 @@ export const requestRoutes = ({ queue, board, agent }: Pick<CoreServices, "queue
         return status(202, await queue.accept(body));
       },
       {
-        parse: "limitedJson",
-        body: endpoints.submitRequest.body,
+        ...takes(endpoints.submitRequest),
         response: repliesOf(endpoints.submitRequest),
       },
     )

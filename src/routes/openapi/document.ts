@@ -1,5 +1,6 @@
 import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import type { Endpoint } from "../../protocol/endpoint.ts";
+import { admitNulls } from "../../protocol/null-absence.ts";
 import { createSchemaWriter, type JsonSchema, type SchemaWriter } from "./json-schema.ts";
 
 /** What a document is made from. Everything in it comes from the declarations that the routes obey. */
@@ -115,7 +116,9 @@ function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer
     tags: [tagOf(endpoint.path)],
     ...(refusals.some(({ status }) => status === 401) ? {} : { security: [] }),
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(body === null ? {} : { requestBody: { required: true, content: json(writer.write(body)) } }),
+    ...(body === null
+      ? {}
+      : { requestBody: { required: true, content: json(writer.write(admitNulls(body))) } }),
     responses: {
       [endpoint.status]: {
         description: describe(endpoint.reply, "Done"),

@@ -1,4 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
+import { admitNulls } from "../../protocol/null-absence.ts";
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -11,24 +12,38 @@ export interface SchemaWriter {
 
 /**
  * `named`: schemas that become components wherever one of the same shape occurs, a described variation included.
- * Only objects and choices are worth a name; of two of one shape the first gives it.
+ * Only objects and choices are worth a name; of two of one shape the first gives it. As part of a request body a
+ * schema has the same name; one that differs there cannot be part of an answer too.
  */
 export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): SchemaWriter {
   const nameOf = new Map<string, string>();
   for (const [name, schema] of Object.entries(named)) {
-    const shape = shapeOf(schema);
-    if ((schema["anyOf"] || schema["properties"]) && !nameOf.has(shape)) nameOf.set(shape, name);
+    if (!schema["anyOf"] && !schema["properties"]) continue;
+    for (const one of [schema, admitNulls(schema)]) {
+      const shape = shapeOf(one);
+      if (!nameOf.has(shape)) nameOf.set(shape, name);
+    }
   }
   const used = new Map<string, JsonSchema>();
+  const shapeUsed = new Map<string, string>();
 
   function write(schema: JsonSchema): JsonSchema {
-    const name = nameOf.get(shapeOf(schema));
+    const shape = shapeOf(schema);
+    const name = nameOf.get(shape);
     if (name === undefined) return writeParts(schema);
     const own = named[name] ?? schema;
     if (!used.has(name)) {
       // Entered before its parts are written: a part may refer to the whole.
       used.set(name, {});
-      used.set(name, writeParts(own));
+      shapeUsed.set(name, shape);
+      const { description: _, ...parts } = schema;
+      const { description: ownDescription } = own;
+      used.set(
+        name,
+        writeParts(ownDescription === undefined ? parts : { ...parts, description: ownDescription }),
+      );
+    } else if (shapeUsed.get(name) !== shape) {
+      throw new Error(`the schema ${name} is part of a request body and of an answer, and differs there`);
     }
     const description = schema["description"];
     return {

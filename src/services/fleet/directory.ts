@@ -8,7 +8,7 @@ import { backendFacts } from "../agent/backends.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { aliasesOf, chooseAgent } from "./aliases.ts";
-import { toIdentity } from "./projection.ts";
+import { leaseOf, toIdentity } from "./projection.ts";
 
 /** An agent that the shared registry knows. */
 export interface KnownAgent {
@@ -175,6 +175,7 @@ function fromRecord(record: RegistryRecord): AgentIdentity {
     generation_id: record.generation_id,
     has_gateway: false,
     has_mailbox: record.mailbox != null,
+    ...leaseOf(record),
   };
 }
 

@@ -128,7 +128,7 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
       answered?.terminal ??
       (!headless && !answered && alive === "alive" ? await deps.terminals.state(agent) : null);
     const state = toAgentState({
-      ...{ manifest, manifestPath, sessionRoot, terminal, diagnostics },
+      ...{ record, manifest, manifestPath, sessionRoot, terminal, diagnostics },
       lifecycleState: record.lifecycle.state,
       liveness: alive,
       status: answered?.status ?? null,

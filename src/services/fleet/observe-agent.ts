@@ -38,6 +38,7 @@ export async function observeAgent(deps: ObserveDeps, agent: FoundAgent): Promis
   const tmux = deps.tmuxFor(manifest.tmux.socket);
   const panes = await tmux.panes(manifest.tmux_session_name);
   const state = toAgentState({
+    record: agent.record,
     manifest,
     manifestPath,
     sessionRoot,

@@ -5,7 +5,7 @@ import type {
   AgentLiveness,
   AgentState,
 } from "../../protocol/agents.ts";
-import type { LifecycleState, Manifest } from "../../protocol/files.ts";
+import type { LifecycleState, Manifest, RegistryRecord } from "../../protocol/files.ts";
 import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
@@ -13,6 +13,8 @@ import { backendFacts } from "../agent/backends.ts";
 
 /** What was learned of one agent in one look. */
 export interface AgentFacts {
+  /** Null for an agent known only by its manifest. */
+  record: RegistryRecord | null;
   manifest: Manifest;
   manifestPath: string;
   sessionRoot: string;
@@ -34,6 +36,16 @@ export interface AgentFacts {
 /** How an agent is tracked: a headless one by its session, a terminal one by its own id (contract 2.9). Pure. */
 export function trackedAgentId(manifest: Manifest): string {
   return backendFacts(manifest.backend).headless ? manifest.runtime.session_id : manifest.agent_id;
+}
+
+/** Since when and until when a registry record holds; nulls of an agent that is stopped. */
+export function leaseOf(
+  record: RegistryRecord | null,
+): Pick<AgentIdentity, "published_at" | "lease_expires_at"> {
+  return {
+    published_at: record?.liveness?.published_at ?? null,
+    lease_expires_at: record?.liveness?.lease_expires_at ?? null,
+  };
 }
 
 /** Who an agent is (contract 2.9). Pure. */
@@ -62,6 +74,7 @@ export function toIdentity(
     generation_id: manifest.registry_generation_id,
     has_gateway: facts.hasGateway,
     has_mailbox: manifest.launch_plan.mailbox !== undefined,
+    ...leaseOf(facts.record),
     ...(facts.liveness ? { liveness: facts.liveness } : {}),
   };
 }

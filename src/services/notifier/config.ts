@@ -39,12 +39,12 @@ export function mergeConfig(stored: NotifierConfig | null, update: NotifierUpdat
       "notify_block_shared_tokens: a token is given as the status masks it; give the tokens themselves or omit the field",
     );
   }
-  if (given.quiet_hours) refuseUnusableHours(given.quiet_hours);
-  const fields = Object.entries(given).filter(
-    ([name, value]) => value !== undefined && (value !== null || name === "quiet_hours"),
-  );
+  const { quiet_hours: quiet, ...others } = given;
+  if (quiet && quiet !== "none") refuseUnusableHours(quiet);
+  const fields = Object.entries(others).filter(([, value]) => value !== undefined && value !== null);
   const before = stored ?? { ...defaultNotifierConfig, enabled: true };
   const merged = { ...before, ...Object.fromEntries(fields) } as NotifierConfig;
+  if (quiet) merged.quiet_hours = quiet === "none" ? null : quiet;
   return { ...merged, interval_seconds: merged.interval_seconds ?? defaultIntervalSeconds };
 }
 
@@ -55,7 +55,7 @@ function refuseUnusableHours({ start, end, time_zone }: QuietHours): void {
   if (start === end) {
     throw new ServiceError(
       "invalid_request",
-      `quiet_hours: start and end are both ${start}, which is no hour or all of them; give two times, or null for no quiet hours`,
+      `quiet_hours: start and end are both ${start}, which is no hour or all of them; give two times, or "none"`,
     );
   }
 }

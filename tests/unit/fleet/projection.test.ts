@@ -5,10 +5,11 @@ import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import { type AgentFacts, toAgentState } from "../../../src/services/fleet/projection.ts";
 import { gatewayIdentity } from "../../../src/services/sessions/gateway-folder.ts";
 import { toOfflineStatus } from "../../../src/services/status/project.ts";
-import { sampleManifest } from "../../support/session-samples.ts";
+import { sampleManifest, sampleRecord } from "../../support/session-samples.ts";
 
 const manifest = sampleManifest();
 const alone: AgentFacts = {
+  record: sampleRecord(),
   manifest,
   manifestPath: "/s/manifest.json",
   sessionRoot: "/s",
@@ -120,4 +121,13 @@ test("a running turn of a terminal is named by its agent, and faults of reading 
   expect(state.diagnostics).toEqual([
     { kind: "parse_baseline_error", message: "cannot read", details: { row: "3" } },
   ]);
+});
+
+test("an identity says since when and until when its record holds", () => {
+  const identity = (record: AgentFacts["record"]) => toAgentState({ ...alone, record }).identity;
+  expect(identity(sampleRecord())).toMatchObject({
+    published_at: "2001-09-09T01:46:40.000+00:00",
+    lease_expires_at: expect.stringMatching(/^2\d\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00$/),
+  });
+  expect(identity(null)).toMatchObject({ published_at: null, lease_expires_at: null });
 });

@@ -40,7 +40,7 @@ describe("the notifier's settings", () => {
     const quiet_hours = { start: "22:00", end: "06:00", time_zone: "UTC" };
     const merged = mergeConfig(
       { ...defaultNotifierConfig, appendix_text: "old", quiet_hours },
-      { appendix_text: "", quiet_hours: null },
+      { appendix_text: "", quiet_hours: "none" },
     );
     expect([merged.appendix_text, merged.quiet_hours]).toEqual(["", null]);
   });

@@ -276,7 +276,7 @@ describe("the notifier's polls", () => {
     lab.notifier.update({ quiet_hours: { ...quiet_hours, end: "12:00" } });
     await lab.arrive("another");
     expect(lab.prompts).toHaveLength(1);
-    lab.notifier.update({ quiet_hours: null });
+    lab.notifier.update({ quiet_hours: "none" });
     await settle();
     expect(lab.prompts).toHaveLength(2);
   });

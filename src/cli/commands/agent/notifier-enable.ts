@@ -86,8 +86,8 @@ function given<K extends string, V>(name: K, value: V | undefined): Partial<Reco
   return value === undefined ? {} : ({ [name]: value } as Partial<Record<K, V>>);
 }
 
-function toQuietHours(text: string): NotifierUpdate["quiet_hours"] & (object | null) {
-  if (text.trim() === "") return null;
+function toQuietHours(text: string): NonNullable<NotifierUpdate["quiet_hours"]> {
+  if (text.trim() === "") return "none";
   const found = /^(\d\d:\d\d)-(\d\d:\d\d)(?:\s+(\S+))?$/.exec(text.trim());
   const [, start, end, time_zone = "UTC"] = found ?? [];
   if (start === undefined || end === undefined) {

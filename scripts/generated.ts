@@ -55,7 +55,7 @@ async function driftOf({ folder, source, refresh, command }: Generated): Promise
     const run = await runStep({
       name: refresh,
       command: command(relative(repositoryRoot, fresh)),
-      timeoutMs: 30_000,
+      timeoutMs: 180_000,
     });
     if (!run.ok) return [`${folder}: the generator failed`, run.output];
     const names = new Set([...filesIn(present), ...filesIn(fresh)]);

@@ -54,7 +54,7 @@ export async function runStep(step: Step): Promise<StepResult> {
       timedOut = true;
       child.kill("SIGINT");
       insist = setTimeout(() => child.kill("SIGKILL"), 5000);
-    }, step.timeoutMs ?? 120_000);
+    }, step.timeoutMs ?? 600_000);
     const [stdout, stderr] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
     await child.exited;
     clearTimeout(timer);

@@ -16,8 +16,7 @@ export async function writeArtifact(
   name: "stdout" | "stderr",
 ): Promise<Answer | number> {
   const { turn_id } = await chooseTurn(on, invocation.args.turn);
-  const part = { offset: 0, maxBytes: Number.POSITIVE_INFINITY };
-  const pieces = on.turns.artifact(turn_id, name, part) ?? [];
+  const pieces = on.turns.artifact(turn_id, name, { offset: 0, maxBytes: null })?.pieces ?? [];
   if (invocation.inherited["json"] !== true) {
     for (const piece of pieces) await invocation.io.writeOut(piece);
     return exitCodes.done;

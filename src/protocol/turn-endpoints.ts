@@ -49,10 +49,18 @@ export const turnEndpoints = {
     method: "GET",
     path: "/v1/turns/:turn_id/events",
     summary: "What the agent said and did in a turn, also while it runs",
-    description: "The event stream tells of each as it happens, by its number: kind turn_event, turn_seq.",
+    description:
+      "All of them; with `limit` a page, whose `next` is the `after` of the page that follows. The event stream tells of each as it happens, by its number: kind turn_event, turn_seq.",
     query: Strict({
-      limit,
-      after: Type.Integer({ minimum: 0, default: 0, description: "how many events to pass over" }),
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1000, description: "at most this many; all without it" }),
+      ),
+      after: Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        default: 0,
+        description: "how many events to pass over",
+      }),
     }),
     status: 200,
     reply: TurnEvents,
@@ -61,13 +69,19 @@ export const turnEndpoints = {
 } as const;
 
 const artifactQuery = Strict({
-  offset: Type.Integer({ minimum: 0, default: 0, description: "first byte" }),
-  max_bytes: Type.Integer({
-    minimum: 1,
-    maximum: 2 ** 31,
-    default: 64 * 1024 * 1024,
-    description: "at most this many bytes; ask for the rest with a greater offset",
+  offset: Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    default: 0,
+    description: "first byte",
   }),
+  max_bytes: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: "at most this many bytes; to the end without it",
+    }),
+  ),
 });
 
 const artifact = <const Path extends string>(path: Path, summary: string) =>
@@ -75,7 +89,8 @@ const artifact = <const Path extends string>(path: Path, summary: string) =>
     method: "GET",
     path,
     summary,
-    description: "As the tool wrote it, also while it writes; empty before it wrote anything.",
+    description:
+      'As the tool wrote it, to its end, also while it writes; empty before it wrote anything. Where `max_bytes` ends the answer before the end, the header `Link` names the part that follows, rel="next".',
     query: artifactQuery,
     status: 200,
     reply: Type.String({ contentMediaType: "text/plain" }),

@@ -101,6 +101,12 @@ export const TurnEvents = Strict({
     maxItems: maxTurnEvents,
     description: "in the order in which the tool wrote them",
   }),
+  next: Nullable(
+    Type.Integer({
+      minimum: 1,
+      description: "of a page: `after` of the one that follows; null where nothing follows now",
+    }),
+  ),
 });
 export type TurnEvents = Static<typeof TurnEvents>;
 

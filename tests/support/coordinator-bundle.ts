@@ -209,14 +209,14 @@ export function createCoordinatorBundle(
         };
       },
       read: async (ref, turnId) => turnOf(ref, turnId),
-      async events(ref, turnId, page) {
-        asked.push(["events", page]);
-        return { tracked_agent_id: turnOf(ref, turnId).tracked_agent_id, turn_id: turnId, entries: [] };
+      async events(ref, turnId, after) {
+        asked.push(["events", after]);
+        return { trackedId: turnOf(ref, turnId).tracked_agent_id, events: [].values() };
       },
       async artifact(ref, turnId, name, part) {
         turnOf(ref, turnId);
         asked.push([name, part]);
-        return [new TextEncoder().encode(`${name}\n`)];
+        return { pieces: [new TextEncoder().encode(`${name}\n`)], next: null };
       },
       async interrupt(ref) {
         const { tracked_agent_id } = headlessOnly(ref).identity;

@@ -1,6 +1,6 @@
 import type { Evidence } from "../../src/protocol/gateway.ts";
 import type { HeadlessChatSession, TurnEvent, TurnStatusRecord } from "../../src/protocol/turns.ts";
-import type { AgentTurns, RunningTurn, TurnEnd } from "../../src/services/agent/turns.ts";
+import type { AgentTurns, ArtifactReader, RunningTurn, TurnEnd } from "../../src/services/agent/turns.ts";
 import type { FakeAgent } from "./fake-agent.ts";
 
 /** The turns of a fake agent, begun by `onSubmit` and ended by the test. */
@@ -40,6 +40,11 @@ const event: TurnEvent = {
   payload: null,
 };
 
+function partOf(bytes: Uint8Array, offset: number, maxBytes: number | null): ArtifactReader {
+  const end = offset + (maxBytes ?? bytes.length);
+  return { pieces: [bytes.slice(offset, end)], next: end < bytes.length ? end : null };
+}
+
 /** Makes a fake agent headless; its one stored turn is `turn-1`. */
 export function giveTurns(agent: FakeAgent): FakeTurns {
   let active: { turnId: string; turnIndex: number } | null = null;
@@ -74,9 +79,9 @@ export function giveTurns(agent: FakeAgent): FakeTurns {
     exists: known,
     list: () => [record],
     read: (turnId) => (known(turnId) ? record : null),
-    events: (turnId, { after, limit }) => (known(turnId) ? [event].slice(after, after + limit) : null),
+    events: (turnId, after) => (known(turnId) ? [event].slice(after).values() : null),
     artifact: (turnId, name, { offset, maxBytes }) =>
-      known(turnId) ? [new TextEncoder().encode(`${name} ✓\n`).slice(offset, offset + maxBytes)] : null,
+      known(turnId) ? partOf(new TextEncoder().encode(`${name} ✓\n`), offset, maxBytes) : null,
   };
   Object.assign(agent, { turns });
   return turns;

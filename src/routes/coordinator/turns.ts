@@ -5,17 +5,20 @@ import {
 } from "../../protocol/coordinator-endpoints.ts";
 import { numbersIn, repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
-import { plainText } from "../http/plain-text.ts";
+import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
 import { bodyOf } from "./agents.ts";
 import type { CoordinatorServices } from "./services.ts";
 
 /** Durable turns of headless agents (contract 4.4). */
 export const turnRoutes = ({ turns }: Pick<CoordinatorServices, "turns">) => {
   const artifact = async (
-    { agent_ref, turn_id }: { agent_ref: string; turn_id: string },
     name: "stdout" | "stderr",
-    { offset, max_bytes }: { offset: number; max_bytes: number },
-  ) => plainText(await turns.artifact(agent_ref, turn_id, name, { offset, maxBytes: max_bytes }));
+    { agent_ref, turn_id }: { agent_ref: string; turn_id: string },
+    { query, request }: { query: { offset: number; max_bytes?: number }; request: Request },
+  ) => {
+    const part = toArtifactPart(query);
+    return artifactAnswer(await turns.artifact(agent_ref, turn_id, name, part), part, request.method);
+  };
   return new Elysia({ name: "coordinator-turns" })
     .use(jsonBody)
     .post(
@@ -31,21 +34,32 @@ export const turnRoutes = ({ turns }: Pick<CoordinatorServices, "turns">) => {
     })
     .get(
       endpoints.agentTurnEvents.path,
-      ({ params, query }) => turns.events(params.agent_ref, params.turn_id, query),
+      async ({ params: { agent_ref, turn_id }, query, request }) => {
+        const { trackedId, events } = await turns.events(agent_ref, turn_id, query.after);
+        return turnEventsAnswer({ tracked_agent_id: trackedId, turn_id }, events, query, request.method);
+      },
       {
         query: endpoints.agentTurnEvents.query,
         transform: numbersIn(endpoints.agentTurnEvents.query),
         response: repliesOf(endpoints.agentTurnEvents),
       },
     )
-    .get(streams.agentTurnStdout.path, ({ params, query }) => artifact(params, "stdout", query), {
-      query: streams.agentTurnStdout.query,
-      transform: numbersIn(streams.agentTurnStdout.query),
-    })
-    .get(streams.agentTurnStderr.path, ({ params, query }) => artifact(params, "stderr", query), {
-      query: streams.agentTurnStderr.query,
-      transform: numbersIn(streams.agentTurnStderr.query),
-    })
+    .get(
+      streams.agentTurnStdout.path,
+      ({ params, query, request }) => artifact("stdout", params, { query, request }),
+      {
+        query: streams.agentTurnStdout.query,
+        transform: numbersIn(streams.agentTurnStdout.query),
+      },
+    )
+    .get(
+      streams.agentTurnStderr.path,
+      ({ params, query, request }) => artifact("stderr", params, { query, request }),
+      {
+        query: streams.agentTurnStderr.query,
+        transform: numbersIn(streams.agentTurnStderr.query),
+      },
+    )
     .post(endpoints.interruptAgent.path, ({ params }) => turns.interrupt(params.agent_ref), {
       response: repliesOf(endpoints.interruptAgent),
     });

@@ -3,18 +3,18 @@ import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turn-endpoi
 import { ServiceError } from "../../system/errors.ts";
 import { numbersIn, repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
-import { plainText } from "../http/plain-text.ts";
+import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
 import type { GatewayServices } from "./services.ts";
 
 /** Control of a headless agent and its durable turns (contract 4.1). */
 export const headlessRoutes = ({ headless }: Pick<GatewayServices, "headless">) => {
   const artifact = (
-    turnId: string,
     name: "stdout" | "stderr",
-    query: { offset: number; max_bytes: number },
+    turnId: string,
+    { query, request }: { query: { offset: number; max_bytes?: number }; request: Request },
   ): Response => {
-    const part = { offset: query.offset, maxBytes: query.max_bytes };
-    return plainText(found(headless.turns().artifact(turnId, name, part)));
+    const part = toArtifactPart(query);
+    return artifactAnswer(found(headless.turns().artifact(turnId, name, part)), part, request.method);
   };
   return new Elysia({ name: "gateway-headless" })
     .use(jsonBody)
@@ -39,10 +39,10 @@ export const headlessRoutes = ({ headless }: Pick<GatewayServices, "headless">) 
     })
     .get(
       turnEndpoints.turnEvents.path,
-      ({ params: { turn_id }, query }) => {
+      ({ params: { turn_id }, query, request }) => {
         const { tracked_agent_id } = found(headless.turns().read(turn_id));
-        const entries = found(headless.turns().events(turn_id, query));
-        return { tracked_agent_id, turn_id, entries };
+        const events = found(headless.turns().events(turn_id, query.after));
+        return turnEventsAnswer({ tracked_agent_id, turn_id }, events, query, request.method);
       },
       {
         query: turnEndpoints.turnEvents.query,
@@ -52,7 +52,7 @@ export const headlessRoutes = ({ headless }: Pick<GatewayServices, "headless">) 
     )
     .get(
       turnArtifactEndpoints.turnStdout.path,
-      ({ params, query }) => artifact(params.turn_id, "stdout", query),
+      ({ params, query, request }) => artifact("stdout", params.turn_id, { query, request }),
       {
         query: turnArtifactEndpoints.turnStdout.query,
         transform: numbersIn(turnArtifactEndpoints.turnStdout.query),
@@ -60,7 +60,7 @@ export const headlessRoutes = ({ headless }: Pick<GatewayServices, "headless">) 
     )
     .get(
       turnArtifactEndpoints.turnStderr.path,
-      ({ params, query }) => artifact(params.turn_id, "stderr", query),
+      ({ params, query, request }) => artifact("stderr", params.turn_id, { query, request }),
       {
         query: turnArtifactEndpoints.turnStderr.query,
         transform: numbersIn(turnArtifactEndpoints.turnStderr.query),

@@ -17,9 +17,11 @@ export function turnEventsAnswer(
   events: TurnEventReader,
   { after, limit }: EventQuery,
   method: string,
-): TurnEvents | Response {
+): TurnEvents {
   if (limit === undefined) {
-    return streamed(wholeEvents(turn, events), { "content-type": "application/json" }, method);
+    // A Response is passed on whatever a route declares.
+    const whole = streamed(wholeEvents(turn, events), { "content-type": "application/json" }, method);
+    return whole as unknown as TurnEvents;
   }
   const found = events.take(limit + 1).toArray();
   const entries = found.slice(0, limit);
@@ -48,7 +50,11 @@ export function toArtifactPart(query: { offset: number; max_bytes?: number }): A
   return { offset: query.offset, maxBytes: query.max_bytes ?? null };
 }
 
-export function artifactAnswer({ pieces, next }: ArtifactReader, part: ArtifactPart, method: string): Response {
+export function artifactAnswer(
+  { pieces, next }: ArtifactReader,
+  part: ArtifactPart,
+  method: string,
+): Response {
   const following = next === null ? {} : { link: `<?offset=${next}&max_bytes=${part.maxBytes}>; rel="next"` };
   return streamed(pieces, { "content-type": "text/plain; charset=utf-8", ...following }, method);
 }

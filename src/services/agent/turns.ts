@@ -29,12 +29,23 @@ export interface AgentTurns {
   /** Newest first. */
   list(limit: number): TurnStatusRecord[];
   read(turnId: string): TurnStatusRecord | null;
-  /** `after`: how many to pass over. Null when there is no such turn. */
-  events(turnId: string, page: { after: number; limit: number }): TurnEvent[] | null;
-  /** Bytes as the tool wrote them, in pieces, also while it writes. Null when there is no such turn. */
-  artifact(
-    turnId: string,
-    name: "stdout" | "stderr",
-    part: { offset: number; maxBytes: number },
-  ): Iterable<Uint8Array> | null;
+  /** Read from disk as they are taken. `after`: how many to pass over. Null when there is no such turn. */
+  events(turnId: string, after: number): TurnEventReader | null;
+  /** Bytes as the tool wrote them, also while it writes. Null when there is no such turn. */
+  artifact(turnId: string, name: "stdout" | "stderr", part: ArtifactPart): ArtifactReader | null;
+}
+
+export type TurnEventReader = IteratorObject<TurnEvent, undefined>;
+
+export interface ArtifactPart {
+  offset: number;
+  /** Null: to the end. */
+  maxBytes: number | null;
+}
+
+export interface ArtifactReader {
+  /** Read from disk as they are taken. */
+  pieces: Iterable<Uint8Array>;
+  /** Where the next part begins; null when nothing follows the asked one at present. */
+  next: number | null;
 }

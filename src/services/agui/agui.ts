@@ -137,7 +137,7 @@ export function createAgui(deps: AguiDeps): Agui {
         {
           status: board.status,
           record: () => queue.record(accepted.request_id),
-          turnEvents: (page) => agent.turns?.events(turnId, page) ?? null,
+          turnEvents: ({ after, limit }) => agent.turns?.events(turnId, after)?.take(limit).toArray() ?? null,
           terminal: () => agent.terminalState(),
         },
       );

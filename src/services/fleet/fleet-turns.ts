@@ -1,10 +1,11 @@
 import type { TurnHandle, TurnInterruption, TurnSubmission } from "../../protocol/coordinator.ts";
 import type { RequestRecord } from "../../protocol/gateway.ts";
-import type { TurnEvents, TurnStatusRecord } from "../../protocol/turns.ts";
+import type { TurnStatusRecord } from "../../protocol/turns.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
+import type { ArtifactPart, ArtifactReader, TurnEventReader } from "../agent/turns.ts";
 import { type SettleDeps, settleTurn } from "../headless/settle-turn.ts";
 import { interruptTurn } from "../headless/stop-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
@@ -28,15 +29,21 @@ export interface FleetTurns {
   submit(ref: string, submission: TurnSubmission): Promise<Answer<TurnHandle>>;
   /** Throws `not_found` for an unknown turn, as do the two below. */
   read(ref: string, turnId: string): Promise<TurnStatusRecord>;
-  events(ref: string, turnId: string, page: { after: number; limit: number }): Promise<TurnEvents>;
+  /** `after`: how many to pass over. */
+  events(ref: string, turnId: string, after: number): Promise<EventsOfTurn>;
   artifact(
     ref: string,
     turnId: string,
     name: "stdout" | "stderr",
-    part: { offset: number; maxBytes: number },
-  ): Promise<Iterable<Uint8Array>>;
+    part: ArtifactPart,
+  ): Promise<ArtifactReader>;
   /** Ends the turn that runs; done without one too. */
   interrupt(ref: string): Promise<TurnInterruption>;
+}
+
+export interface EventsOfTurn {
+  trackedId: string;
+  events: TurnEventReader;
 }
 
 export interface FleetTurnsDeps extends SettleDeps {
@@ -80,8 +87,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
     const turn = turns.find(turnId);
     if (turn && !turn.result()) await settleTurn(deps, turn);
     const record = reader.read(turnId);
-    if (!record) throw new ServiceError("not_found", "no turn with this id");
-    return { record, reader };
+    return { record: known(record), reader };
   }
 
   async function clientOf(agent: ReturnType<typeof open>["agent"]): Promise<GatewayClient> {
@@ -171,14 +177,13 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
       }
     },
     read: async (ref, turnId) => (await openTurn(ref, turnId)).record,
-    async events(ref, turnId, page) {
+    async events(ref, turnId, after) {
       const { record, reader } = await openTurn(ref, turnId);
-      const { tracked_agent_id } = record;
-      return { tracked_agent_id, turn_id: turnId, entries: reader.events(turnId, page) ?? [] };
+      return { trackedId: record.tracked_agent_id, events: known(reader.events(turnId, after)) };
     },
     async artifact(ref, turnId, name, part) {
       const { reader } = await openTurn(ref, turnId);
-      return reader.artifact(turnId, name, part) ?? [];
+      return known(reader.artifact(turnId, name, part));
     },
     async interrupt(ref) {
       const opened = open(ref);
@@ -194,6 +199,11 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
       };
     },
   };
+}
+
+function known<T>(value: T | null): T {
+  if (value === null) throw new ServiceError("not_found", "no turn with this id");
+  return value;
 }
 
 /** A request that is over without a turn began none: nobody could follow it. */

@@ -17,26 +17,28 @@ export function createTurnReader(deps: { files: Files; turns: TurnDirectories })
   /** Where in a file of events, which only grows, the events after a number of them begin. */
   const pageStarts = new Map<string, number>();
 
-  function readEvents(path: string, { after, limit }: { after: number; limit: number }): TurnEvent[] {
+  function* readEvents(path: string, after: number): Generator<TurnEvent, undefined> {
     const splitter = createLineSplitter();
-    const found: TurnEvent[] = [];
     const known = pageStarts.get(`${path} ${after}`);
     let passed = known === undefined ? 0 : after;
     let offset = known ?? 0;
-    const parts = partsOf(files, path, offset, Number.POSITIVE_INFINITY);
-    for (const part of parts) {
-      for (const line of splitter.push(part)) {
-        offset += line.bytes + lineEnd;
-        const event = line.truncated ? null : toEvent(line.text);
-        if (!event || passed++ < after) continue;
-        found.push(toTurnEvent(event));
-        if (found.length < limit) continue;
-        noteStart(`${path} ${passed}`, offset);
-        return found;
+    // A page reads one event more than it shows, to know whether there is one.
+    let before: [page: string, offset: number] | null = null;
+    try {
+      for (const part of partsOf(files, path, offset, Number.POSITIVE_INFINITY)) {
+        for (const line of splitter.push(part)) {
+          const begin = offset;
+          offset += line.bytes + lineEnd;
+          const event = line.truncated ? null : toEvent(line.text);
+          if (!event || passed++ < after) continue;
+          before = [`${path} ${passed - 1}`, begin];
+          yield toTurnEvent(event);
+        }
       }
+    } finally {
+      if (before) noteStart(...before);
+      noteStart(`${path} ${passed}`, offset);
     }
-    noteStart(`${path} ${passed}`, offset);
-    return found;
   }
 
   /** Whoever follows a turn asks for what comes after the last page: it is not read from the beginning each time. */
@@ -56,13 +58,19 @@ export function createTurnReader(deps: { files: Files; turns: TurnDirectories })
       const turn = turns.find(turnId);
       return turn && toTurnStatus(files, turn);
     },
-    events(turnId, page) {
+    events(turnId, after) {
       const turn = turns.find(turnId);
-      return turn && readEvents(turn.paths.events, page);
+      return turn && readEvents(turn.paths.events, after);
     },
     artifact(turnId, name, { offset, maxBytes }) {
       const turn = turns.find(turnId);
-      return turn && partsOf(files, turn.paths[name], offset, maxBytes);
+      if (!turn) return null;
+      const path = turn.paths[name];
+      const end = offset + (maxBytes ?? Number.POSITIVE_INFINITY);
+      return {
+        pieces: partsOf(files, path, offset, maxBytes ?? Number.POSITIVE_INFINITY),
+        next: end < (files.stat(path)?.size ?? 0) ? end : null,
+      };
     },
   };
 }

@@ -201,7 +201,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       if (!turn || !result) return null;
       const turnIndex = turn.request()?.turn_index ?? 0;
       // It ended while nobody looked: without this its request would for ever seem to be waiting for its end.
-      const [firstEvent = null] = reader.events(turn.turnId, { after: 0, limit: 1 }) ?? [];
+      const [firstEvent = null] = reader.events(turn.turnId, 0) ?? [];
       for (const evidence of evidenceOfEnded({ process: turn.process(), firstEvent, result })) {
         onEvidence(evidence);
       }

@@ -234,10 +234,10 @@ describe("turn directories", () => {
     const turn = lab.turns.create(lab.request({ prompt: "one two three" }));
     await lab.bridge.run(turn.paths.folder);
     lab.files.append("test", turn.paths.events, "no event\n");
-    const all = lab.reader.events("turn-1", { after: 0, limit: 1000 }) ?? [];
+    const all = lab.reader.events("turn-1", 0)?.toArray() ?? [];
     expect(all.length).toBeGreaterThan(4);
-    expect(lab.reader.events("turn-1", { after: 2, limit: 2 })).toEqual(all.slice(2, 4));
-    expect(lab.reader.events("turn-2", { after: 0, limit: 1 })).toBeNull();
+    expect(lab.reader.events("turn-1", 2)?.take(2).toArray()).toEqual(all.slice(2, 4));
+    expect(lab.reader.events("turn-2", 0)).toBeNull();
   });
 });
 

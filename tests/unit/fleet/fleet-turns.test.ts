@@ -194,11 +194,11 @@ describe("a turn of a headless agent", () => {
     turn.saveProcess({ ...running, runner_pid: 2 ** 22 + 1 });
     expect(await at.turns.read("batch", "turn-1")).toMatchObject({ status: "failed" });
     const part = { offset: 0, maxBytes: 100 };
-    const bytes = [...(await at.turns.artifact("batch", "turn-1", "stdout", part))];
+    const bytes = [...(await at.turns.artifact("batch", "turn-1", "stdout", part)).pieces];
     expect(Buffer.concat(bytes).toString()).toBe("out\n");
-    expect([...(await at.turns.artifact("batch", "turn-1", "stderr", part))]).toEqual([]);
-    const page = { after: 0, limit: 5 };
-    expect(await at.turns.events("batch", "turn-1", page)).toMatchObject({ turn_id: "turn-1" });
+    expect([...(await at.turns.artifact("batch", "turn-1", "stderr", part)).pieces]).toEqual([]);
+    const { trackedId, events } = await at.turns.events("batch", "turn-1", 0);
+    expect([trackedId, events.toArray()]).toEqual(["session-batch", []]);
   });
 
   test.each(["turn-none", "..", "a/b"])("an unknown one (%s) is not found", async (turnId) => {

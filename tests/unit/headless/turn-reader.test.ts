@@ -33,7 +33,11 @@ function setup() {
   return {
     append: (text: string) => appendFileSync(`${folder}/canonical-events.jsonl`, text),
     messages: (after: number, limit: number) =>
-      reader.events("one", { after, limit })?.map((event) => event.message),
+      reader
+        .events("one", after)
+        ?.take(limit)
+        .map((event) => event.message)
+        .toArray(),
     readBytes: () => readBytes,
     [Symbol.dispose]: () => scratch[Symbol.dispose](),
   };

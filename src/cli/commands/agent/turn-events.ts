@@ -20,7 +20,7 @@ export default command({
     const { args } = invocation;
     const on = await openTurns(invocation);
     const { turn_id, tracked_agent_id } = await chooseTurn(on, args.turn);
-    const found = on.turns.events(turn_id, { after: 0, limit: Number.MAX_SAFE_INTEGER }) ?? [];
+    const found = on.turns.events(turn_id, 0)?.toArray() ?? [];
     const entries = args.detail ? found : found.map((event) => ({ ...event, payload: null }));
     const lines = entries.map((event) => {
       const data = event.payload ? ` ${JSON.stringify(event.payload.data)}` : "";

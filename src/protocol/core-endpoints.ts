@@ -5,6 +5,7 @@ import {
   GatewayRequest,
   GatewayStatus,
   HealthBody,
+  NotePromptRequest,
   PromptControlRequest,
   PromptControlResult,
   PromptRefusalBody,
@@ -18,7 +19,6 @@ import {
 import {
   DecisionAnswer,
   DecisionResult,
-  NotePromptRequest,
   TerminalExplanation,
   TerminalHistory,
   TerminalState,

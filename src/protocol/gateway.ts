@@ -190,6 +190,14 @@ export const PromptControlRequest = Strict({
 });
 export type PromptControlRequest = Static<typeof PromptControlRequest>;
 
+/** The shape of a submission, queued or direct, of which only the prompt is read (contract 4.1; ruling 29). */
+export const NotePromptRequest = Strict({
+  ...PromptPayload.properties,
+  schema_version: Type.Optional(SchemaVersion1),
+  prompt: NonBlank("the prompt that was typed by other means; nothing else is read"),
+  admission_policy: Type.Optional(AdmissionPolicy),
+});
+
 export const PromptControlResult = Strict({
   status: Type.Literal("ok"),
   action: Type.Literal("submit_prompt"),

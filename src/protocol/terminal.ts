@@ -259,11 +259,6 @@ export const defaultTimings: TrackingTimings = {
   final_stable_active_recovery_seconds: 20,
 };
 
-export const NotePromptRequest = Strict({
-  schema_version: Type.Optional(Type.Literal(1)),
-  prompt: NonBlank("the prompt that was typed by other means"),
-});
-
 /** Answers what a person must decide (additional; ruling 17). */
 export const DecisionAnswer = Strict({
   schema_version: Type.Optional(Type.Literal(1)),

@@ -1,6 +1,9 @@
+import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { coreEndpoints } from "../../protocol/core-endpoints.ts";
+import type { NotePromptRequest } from "../../protocol/gateway.ts";
 import { maxListed } from "../../protocol/wire.ts";
+import { chatSessionProblem } from "../../services/agent/chat-session-problem.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { numbersIn, repliesOf, takes } from "../http/declared.ts";
 import { jsonBody } from "../http/json-body.ts";
@@ -41,7 +44,7 @@ export const controlRoutes = ({
       transform: numbersIn(endpoints.terminalHistory.query),
       response: repliesOf(endpoints.terminalHistory),
     })
-    .post(endpoints.notePrompt.path, ({ body }) => tracked(agent.notePrompt(body.prompt)), {
+    .post(endpoints.notePrompt.path, ({ body }) => tracked(agent.notePrompt(promptOf(body))), {
       ...takes(endpoints.notePrompt),
       response: repliesOf(endpoints.notePrompt),
     })
@@ -89,6 +92,13 @@ export const controlRoutes = ({
       },
       { response: repliesOf(endpoints.reconcile) },
     );
+
+/** Of the whole submission only the prompt is read; what can never be meant is refused as with a submission. */
+function promptOf({ prompt, chat_session }: Static<typeof NotePromptRequest>): string {
+  const problem = chatSessionProblem(chat_session);
+  if (problem) throw new ServiceError("invalid_request", `chat_session: invalid_chat_session: ${problem}`);
+  return prompt;
+}
 
 function tracked<T>(value: T | null): T {
   if (value === null) throw new ServiceError("unsupported", "this backend has no tracked terminal");

@@ -1,6 +1,9 @@
 import type { ChatSession } from "../../protocol/gateway.ts";
 
-/** Why a chat session cannot be meant, or null: an id belongs to `exact`, and nothing that reads as a flag is one. */
+/**
+ * Why a chat session cannot be meant, or null: an id belongs to `exact`, and nothing that reads as a flag is one. Holds for
+ * terminal and headless agents alike, wherever a chat session is accepted (ruling 30).
+ */
 export function chatSessionProblem(wanted: ChatSession | undefined): string | null {
   if (!wanted) return null;
   if (wanted.mode !== "exact") {

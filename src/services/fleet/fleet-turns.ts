@@ -5,6 +5,7 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
+import { chatSessionProblem } from "../agent/chat-session-problem.ts";
 import type { ArtifactPart, ArtifactReader, TurnEventReader } from "../agent/turns.ts";
 import { type SettleDeps, settleTurn } from "../headless/settle-turn.ts";
 import { interruptTurn } from "../headless/stop-turn.ts";
@@ -161,6 +162,10 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
   return {
     async submit(ref, submission) {
       const opened = open(ref);
+      const problem = chatSessionProblem(submission.chat_session);
+      if (problem) {
+        throw new ServiceError("invalid_request", `chat_session: invalid_chat_session: ${problem}`);
+      }
       const { manifest, record, sessionRoot } = opened.agent;
       const { state } = record.lifecycle;
       if (state === "stopped" || state === "retired") {
@@ -190,12 +195,14 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
       const { trackedId } = opened;
       const turn = await runningTurn(opened.agent);
       if (!turn) return { success: true, tracked_agent_id: trackedId, detail: "no turn is running" };
+      const index = turn.request()?.turn_index;
       const outcome = await interruptTurn(deps, turn, "gateway");
       return {
         success: outcome.outcome !== "failed" && outcome.outcome !== "unavailable",
         tracked_agent_id: trackedId,
         detail: outcome.detail,
         turn_id: turn.turnId,
+        ...(index === undefined ? {} : { turn_index: index }),
       };
     },
   };

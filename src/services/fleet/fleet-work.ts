@@ -122,9 +122,13 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
 
   async function interrupt(agent: KnownAgent) {
     if (agent.identity.transport === "headless") {
-      const { success, detail, turn_id } = await deps.turns.interrupt(agent.identity.tracked_agent_id);
+      const interruption = await deps.turns.interrupt(agent.identity.tracked_agent_id);
+      const { success, detail, turn_id, turn_index } = interruption;
       if (!turn_id) return done({ detail, disposition: "no_op" });
-      return done({ success, detail, headless_turn_id: turn_id });
+      return done({
+        ...{ success, detail, headless_turn_id: turn_id },
+        ...(turn_index === undefined ? {} : { headless_turn_index: turn_index }),
+      });
     }
     const client = await gatewayOf(agent);
     if (!client) return done(await pressed(agent));

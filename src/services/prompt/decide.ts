@@ -40,6 +40,8 @@ export interface HeadlessFacts {
 export function decidePromptControl(facts: PromptFacts): PromptDecision {
   const { request, policy } = facts;
   const mode = request.chat_session?.mode;
+  const chatProblem = chatSessionProblem(request.chat_session);
+  if (chatProblem) return refuse("invalid_chat_session", chatProblem);
   if (!facts.supported) return refuse("unsupported_backend", "this backend has no direct prompt control");
   if (facts.reconciliationRequired) {
     return refuse("blocked_reconciliation", "the agent is a new instance; reconcile before new work");
@@ -80,8 +82,6 @@ export function decidePromptControl(facts: PromptFacts): PromptDecision {
 /** The rest of it for a headless agent. Source: contract 4.2 rule 7; spec/gateway.md 4.2. */
 function decideHeadless(facts: PromptFacts, headless: HeadlessFacts): PromptDecision {
   const { request, policy } = facts;
-  const chatProblem = chatSessionProblem(request.chat_session);
-  if (chatProblem) return refuse("invalid_chat_session", chatProblem);
   if (policy !== "ready_only") {
     return refuse("invalid_admission_policy", 'a headless agent takes admission_policy "ready_only" only');
   }

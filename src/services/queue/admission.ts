@@ -16,10 +16,14 @@ export interface AdmissionFacts {
 }
 
 /**
- * Whether a request may enter the queue: null, or why not. The order is the contract's:
+ * Whether a request may enter the queue: null, or why not. The order is the contract's: what can never be meant,
  * reconciliation, availability, then what this backend cannot do. Source: contract 4.3, 7; spec/gateway.md 2.2.
  */
 export function refuseRequest(request: GatewayRequest, facts: AdmissionFacts): ServiceError | null {
+  const chatProblem = request.kind === "interrupt" ? null : chatSessionProblem(request.payload.chat_session);
+  if (chatProblem) {
+    return new ServiceError("invalid_request", `payload.chat_session: invalid_chat_session: ${chatProblem}`);
+  }
   if (facts.reconciliationRequired) {
     return new ServiceError(
       "blocked_reconciliation",
@@ -49,8 +53,6 @@ function refuseTurn(
   payload: PromptPayload,
   headless: NonNullable<AdmissionFacts["headless"]>,
 ): ServiceError | null {
-  const chatProblem = chatSessionProblem(payload.chat_session);
-  if (chatProblem) return new ServiceError("invalid_request", `payload.${chatProblem}`);
   const problem = headless.executionProblem(payload.execution);
   if (problem) return new ServiceError("invalid_request", `payload.execution: invalid_execution: ${problem}`);
   if (payload.turn_id !== undefined && headless.turnTaken(payload.turn_id)) {

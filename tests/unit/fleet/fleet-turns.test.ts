@@ -220,6 +220,17 @@ describe("a turn of a headless agent", () => {
     }
   });
 
+  test.each([{ mode: "new", id: "x" }, { mode: "exact" }] as const)(
+    "is not begun with the chat session %o, which nobody can mean",
+    async (chat_session) => {
+      await using at = setup();
+      await expect(at.turns.submit("batch", { prompt: "x", chat_session })).rejects.toMatchObject({
+        reason: "invalid_request",
+        message: expect.stringContaining("invalid_chat_session"),
+      });
+    },
+  );
+
   test("an interrupt without a turn changes nothing", async () => {
     await using at = setup();
     at.begin("turn-1", 1).saveResult(ended);

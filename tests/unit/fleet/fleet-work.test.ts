@@ -59,7 +59,7 @@ function setup(options: { link?: FleetLink; turn?: Answer<TurnHandle>; activeTur
       },
       async interrupt() {
         const detail = options.activeTurn ? "stopped" : "no turn is running";
-        const turn = options.activeTurn ? { turn_id: options.activeTurn } : {};
+        const turn = options.activeTurn ? { turn_id: options.activeTurn, turn_index: 9 } : {};
         return { success: true, tracked_agent_id: "session-batch", detail, ...turn };
       },
     },
@@ -187,7 +187,7 @@ describe("a request for a headless agent", () => {
     expect(await idle.work.submit("batch", interrupt)).toMatchObject({ body: { disposition: "no_op" } });
     await using busy = setup({ activeTurn: "turn-9" });
     expect(await busy.work.submit("batch", interrupt)).toMatchObject({
-      body: { disposition: "accepted", headless_turn_id: "turn-9" },
+      body: { disposition: "accepted", headless_turn_id: "turn-9", headless_turn_index: 9 },
     });
   });
 });

@@ -27,7 +27,7 @@ export async function giveMailbox(
   agent: FoundAgent,
   wish: RegisterWish & { rootFlag: string | undefined },
 ): Promise<Registered & { rootDetail: string }> {
-  const { mailboxRoot, detail } = meantMailboxFolder(world.files, io, { flag: wish.rootFlag, creates: true });
+  const { mailboxRoot, detail } = meantMailboxFolder(world, io, { flag: wish.rootFlag, creates: true });
   const status = initMailRoot(world, mailboxRoot);
   if (status.error !== null) {
     throw new ServiceError("precondition_failed", `the mailbox root ${mailboxRoot}: ${status.error}`);

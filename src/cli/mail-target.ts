@@ -36,7 +36,7 @@ function byAddress({ inherited, path, io }: Invocation<never> | Invocation): Mai
   const { address, "mailbox-root": flag } = inherited;
   if (typeof address !== "string") throw new UsageError("say whose mailbox with --address", path);
   const world = openWorld(io, inherited);
-  const { mailboxRoot } = meantMailboxFolder(world.files, io, { flag, creates: false });
+  const { mailboxRoot } = meantMailboxFolder(world, io, { flag, creates: false });
   return {
     world,
     agent: null,

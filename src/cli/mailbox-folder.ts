@@ -4,6 +4,7 @@ import {
   type MailboxRootChoice,
   prepareMailboxRoot,
 } from "../services/mail/mailbox-root.ts";
+import type { Overlays } from "../services/sessions/overlays.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
 import type { CliIo } from "./command.ts";
@@ -13,12 +14,12 @@ import type { CliIo } from "./command.ts";
  * counts from the working directory. Throws `invalid_request` where a file is in its way.
  */
 export function meantMailboxFolder(
-  files: Files,
+  { files, overlays }: { files: Files; overlays: Overlays },
   { env, home, cwd }: Pick<CliIo, "env" | "home" | "cwd">,
   { flag, creates }: { flag: unknown; creates: boolean },
 ): MailboxRootChoice {
   const named = typeof flag === "string" ? resolve(cwd, flag) : undefined;
-  const facts = { flag: named, env, home, workdir: cwd };
+  const facts = { overlays, flag: named, env, home, workdir: cwd };
   const choice = chooseMailboxRoot(files, facts);
   const { mailboxRoot, detail } = choice;
   const file = fileInTheWay(files, mailboxRoot);

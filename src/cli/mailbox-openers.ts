@@ -2,13 +2,17 @@ import type { MailboxOpeners } from "../services/mail/binding.ts";
 import { createFilesystemOpener } from "../services/mail/binding-filesystem.ts";
 import { createJmapOpener } from "../services/mail/binding-jmap.ts";
 import { type MailRootDeps, openMailRoot } from "../services/mail/filesystem/root.ts";
+import { refuseExposed } from "../services/sessions/trust.ts";
 
 /** How the mailbox of each transport is opened; what is not in here answers 422. */
 export function mailboxOpeners(deps: MailRootDeps): MailboxOpeners {
   return {
     filesystem: createFilesystemOpener({
       files: deps.files,
-      openRoot: (root) => openMailRoot(deps, root),
+      openRoot(root) {
+        refuseExposed(deps.files, root, "the mailbox root");
+        return openMailRoot(deps, root);
+      },
     }),
     jmap: createJmapOpener(deps),
   };

@@ -19,6 +19,7 @@ export const managerCommands = group({
     agents: () => import("./commands/agents.ts").then((module) => module.default),
     mail: () => import("./commands/mail.ts").then((module) => module.default),
     mailbox: () => import("./commands/mailbox.ts").then((module) => module.default),
+    overlay: () => import("./commands/overlay.ts").then((module) => module.default),
     "system-skills": () => import("./commands/system-skills.ts").then((module) => module.default),
     tools: () => import("./commands/tools.ts").then((module) => module.default),
     doctor: () => import("./commands/doctor.ts").then((module) => module.default),

@@ -1,27 +1,39 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { AttachDeps } from "../services/fleet/attach-gateway.ts";
 import type { StopAgentDeps } from "../services/fleet/stop-agent.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
 import type { LaunchDeps } from "../services/sessions/launch.ts";
 import { type LaunchTool, toLaunchTool } from "../services/sessions/launch-tools.ts";
 import { createManifestStore } from "../services/sessions/manifest.ts";
+import {
+  judgeOverlay,
+  type Overlays,
+  type ProjectOverlay,
+  prepareOverlay,
+} from "../services/sessions/overlays.ts";
 import { createRegistry } from "../services/sessions/registry.ts";
-import { findOverlay, planRoots, type Roots } from "../services/sessions/roots.ts";
+import { planRoots, type Roots, stateRootOf } from "../services/sessions/roots.ts";
 import { createSessionAlive } from "../services/sessions/session-alive.ts";
+import { refuseExposed } from "../services/sessions/trust.ts";
 import { allProfiles, compileProfile, type ProfileSet, parseProfiles } from "../services/terminal/profile.ts";
 import type { Tmux } from "../services/terminal/tmux-command.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { Network } from "../system/network.ts";
 import { createSystem, type System } from "../system/system.ts";
 import type { CliIo } from "./command.ts";
+import { warn } from "./narrate.ts";
 import { selfCommand } from "./self-command.ts";
 import { bareTmuxSocket, chooseTmuxSocket, openTmux, socketOfPane } from "./tmux-socket.ts";
+import { trustingSystem } from "./trusting-system.ts";
 
 /** Everything a command may need, wired once: the composition root of the command line. */
 export interface World extends LaunchDeps, AttachDeps, StopAgentDeps, System {
   system: System;
   network: Network;
   roots: Roots;
+  overlays: Overlays;
+  /** The project overlay of the working directory, used or refused. */
+  overlay: ProjectOverlay | null;
   tmux: Tmux;
   /** The server of the pane that this runs in, whatever SVC_TMUX_SOCKET says; outside tmux the same as `tmux`. */
   paneTmux: Tmux;
@@ -33,47 +45,79 @@ export interface World extends LaunchDeps, AttachDeps, StopAgentDeps, System {
 }
 
 /** The part of it that a gateway needs too: where things are and who is registered. */
-export type Places = Pick<World, "system" | "roots" | "tmuxFor" | "sessionAlive" | "registry" | keyof System>;
+export type Places = Pick<
+  World,
+  "system" | "roots" | "overlays" | "overlay" | "tmuxFor" | "sessionAlive" | "registry" | keyof System
+>;
 
-/** `flags`: values of `rootFlags`; relative folders count from the working directory. */
+/**
+ * `flags`: values of `rootFlags`; relative folders count from the working directory. Throws `precondition_failed` for
+ * a root that another user could change, unless `diagnosing`.
+ */
 export function openPlaces(
   io: Pick<CliIo, "env" | "cwd" | "home">,
   flags: Readonly<Record<string, unknown>>,
-  system: System,
+  given: System,
+  options: { diagnosing?: boolean } = {},
 ): Places {
+  const { system, overlays } = trustingSystem(io, given);
   const { clock, files, locks } = system;
   const { env } = io;
   const folder = (name: string) => {
     const value = flags[name];
     return typeof value === "string" ? resolve(io.cwd, value) : undefined;
   };
+  const overlay = judgeOverlay(given.files, overlays, env, io.cwd);
   const roots = planRoots({
     flags: { runtimeRoot: folder("runtime-root"), registryRoot: folder("registry-root") },
     env,
     home: io.home,
-    overlay: findOverlay(files, env, io.cwd),
+    overlay: overlay?.refusal === null ? overlay.path : null,
   });
+  if (!options.diagnosing) {
+    refuseExposed(files, roots.registryRoot, "the registry root");
+    if (!isIn(roots.runtimeRoot, overlay)) refuseExposed(files, roots.runtimeRoot, "the runtime root");
+  }
   const tmuxFor = (socket: string | undefined) => openTmux(system, socket, env).tmux;
   const sessionAlive = createSessionAlive(tmuxFor);
   return {
     ...system,
     system,
     roots,
+    overlays,
+    overlay,
     tmuxFor,
     sessionAlive,
     registry: createRegistry({ files, locks, clock, root: roots.registryRoot, sessionAlive }),
   };
 }
 
+/** Whether a root is that of an overlay, which was judged by itself. */
+const isIn = (root: string, overlay: ProjectOverlay | null) =>
+  overlay !== null && overlay.refusal === null && root === join(overlay.path, "runtime");
+
+/**
+ * Makes the overlay ready in which this command is about to make a session. Warns when the overlay of the working
+ * directory is refused and the session is kept in the user's state folder instead.
+ */
+export async function prepareSessionPlace(world: World, io: CliIo): Promise<void> {
+  const { files, overlays, overlay, roots } = world;
+  if (overlay && isIn(roots.runtimeRoot, overlay)) prepareOverlay(files, overlays, overlay);
+  const inStateFolder = roots.runtimeRoot === join(stateRootOf(io.env, io.home), "runtime");
+  if (!inStateFolder || !overlay?.refusal) return;
+  await warn(io, `sessions are kept in ${roots.runtimeRoot}, not in the project overlay: ${overlay.refusal}`);
+}
+
 /** As `openPlaces`, with everything else. */
 export function openWorld(
   io: Pick<CliIo, "env" | "cwd" | "home">,
   flags: Readonly<Record<string, unknown>> = {},
-  system: System = createSystem(),
+  given: System = createSystem(),
+  options: { diagnosing?: boolean } = {},
 ): World {
-  const places = openPlaces(io, flags, system);
+  const places = openPlaces(io, flags, given, options);
   const { env } = io;
-  const { files, locks, roots, tmuxFor } = places;
+  const { system, files, locks, roots, tmuxFor } = places;
   const self = selfCommand();
   const demoCommand: [string, ...string[]] = [...self, "demo-agent"];
   return {
@@ -96,12 +140,24 @@ export function openWorld(
   };
 }
 
-/** The tool profiles of the file that SVC_TOOL_PROFILES names; none when it names none. */
+/**
+ * The tool profiles of the file that SVC_TOOL_PROFILES names; none when it names none. They name programs: the file
+ * must be for this user alone to change.
+ */
 export function readProfiles(system: Pick<System, "files">, env: CliIo["env"]): ProfileSet {
   const path = env["SVC_TOOL_PROFILES"];
   if (!path) return [];
-  const text = system.files.read(path);
-  if (text === null) throw new ServiceError("invalid_request", `SVC_TOOL_PROFILES: there is no file ${path}`);
+  const { files } = system;
+  refuseExposed(files, path, `SVC_TOOL_PROFILES=${path}`);
+  const real = files.realPath(path);
+  if (real === null) throw new ServiceError("invalid_request", `SVC_TOOL_PROFILES: there is no file ${path}`);
+  const text = files.readOwn(real);
+  if (text === null) {
+    throw new ServiceError(
+      "invalid_request",
+      `SVC_TOOL_PROFILES: ${path} is not a regular file of this user alone`,
+    );
+  }
   try {
     return parseProfiles(text);
   } catch (error) {

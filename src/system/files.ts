@@ -29,6 +29,7 @@ import {
   truncateWhole,
   writeWhole,
 } from "./own-file.ts";
+import { type Exposure, findExposure } from "./ownership.ts";
 import type { Steps } from "./steps.ts";
 import { failedToRead } from "./storage-fault.ts";
 
@@ -39,7 +40,10 @@ import { failedToRead } from "./storage-fault.ts";
 export interface Files {
   /** The whole file as text, or null when it does not exist. Other failures throw. */
   read(path: string): string | null;
-  /** The same of a file that is ours: one that has become a link, or is no file at all, counts as absent. */
+  /**
+   * The same of a file that is ours: a link, what is no file, and a file of another user or that others may write
+   * count as absent. Owner and mode are those of the open file.
+   */
   readOwn(path: string): string | null;
   exists(path: string): boolean;
   /** Bytes `start` to before `end` (both from 0) of a file that is ours, as `readOwn`; fewer where it ends. */
@@ -48,6 +52,8 @@ export interface Files {
   stat(path: string): FileFacts | null;
   /** A regular file to be sent elsewhere; a link, a pipe or a larger file is refused. */
   openRegular(path: string, options: { maxBytes: number }): OpenedRegular;
+  /** Why another user could change what `path` leads to, or null; see `findExposure`. */
+  exposure(path: string, options?: { below?: string }): Exposure | null;
   /** Whether this user may make files in the folder at `path`. */
   writable(path: string): boolean;
   /** True when `path` itself is a symbolic link, whatever it points to. */
@@ -127,6 +133,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
       );
     },
     openRegular,
+    exposure: (path, { below } = {}) => findExposure(path, undefined, below),
     writable: (path) => {
       try {
         accessSync(path, constants.W_OK | constants.X_OK);

@@ -83,6 +83,13 @@ export function writeWhole(
   closeSync(handle);
 }
 
+export const writableByOthers = 0o022;
+
+/** Whether a file of this owner and mode is for `user` alone to change; root counts as every user. Pure. */
+function isOwn(facts: { uid: number; mode: number }, user: number = process.geteuid?.() ?? 0): boolean {
+  return (facts.uid === user || facts.uid === 0) && (facts.mode & writableByOthers) === 0;
+}
+
 export function readOwn(path: string): string | null {
   return withOwn(path, null, (handle) => readFileSync(handle, "utf8"));
 }
@@ -100,7 +107,10 @@ export function readPart(path: string, start: number, end: number): Uint8Array {
   });
 }
 
-/** What `read` makes of the open file at `path`; `nothing` where there is none, or a link, a pipe or a folder. */
+/**
+ * What `read` makes of the open file at `path`; `nothing` where there is none, or a link, a pipe, a folder, or a file
+ * that is not ours alone to change.
+ */
 function withOwn<T>(path: string, nothing: T, read: (handle: number) => T): T {
   let handle: number;
   try {
@@ -111,7 +121,8 @@ function withOwn<T>(path: string, nothing: T, read: (handle: number) => T): T {
     throw failedToRead(error);
   }
   try {
-    return fstatSync(handle).isFile() ? read(handle) : nothing;
+    const facts = fstatSync(handle);
+    return facts.isFile() && isOwn(facts) ? read(handle) : nothing;
   } finally {
     closeSync(handle);
   }

@@ -2,6 +2,7 @@ import type { RegistryRecord } from "../../protocol/files.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { adoptOrphan, findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
 import { judgeRecord } from "../../services/sessions/record.ts";
+import { explainExposure } from "../../services/sessions/trust.ts";
 import { tmuxEndLine } from "../../services/terminal/tmux-lines.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { World } from "../world.ts";
@@ -81,6 +82,23 @@ export function remedyOf(world: Pick<World, "tmux">): (orphan: Orphan) => string
 
 function endRemedy({ tmux }: Pick<World, "tmux">, session: string): string {
   return `end ${session} with: ${tmuxEndLine({ session_name: session, socket: tmux.socket })}`;
+}
+
+/** Folders that are refused: the roots, the overlay of the working directory, and the sessions of agents. */
+export function checkTrust({ files, roots, overlay, registry }: World): Check {
+  const name = "trusted folders";
+  const rootExposures = [roots.registryRoot, roots.runtimeRoot].flatMap((root) => {
+    const exposure = files.exposure(root);
+    return exposure ? [explainExposure(exposure)] : [];
+  });
+  const overlays = overlay?.refusal ? [`the overlay here: ${overlay.refusal}`] : [];
+  const agents = registry.list().records.flatMap(({ agent_name, runtime }) => {
+    const exposure = files.exposure(runtime.manifest_path);
+    return exposure ? [`the session of ${agent_name}: ${explainExposure(exposure)}`] : [];
+  });
+  const refused = [...rootExposures, ...overlays, ...agents];
+  if (refused.length === 0) return ok(name, "no other user can change where sessions are kept");
+  return warning(name, refused.join(". "), "svc-mgr overlay status says more of an overlay");
 }
 
 /** Agents whose gateways are to listen on the same port: only one of them can. */

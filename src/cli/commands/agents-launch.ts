@@ -10,6 +10,7 @@ import {
 } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import type { Role } from "../../services/sessions/role.ts";
+import { refuseExposed } from "../../services/sessions/trust.ts";
 import { messageOf } from "../../system/errors.ts";
 import { giveMailboxAtLaunch, mailboxRootFlag, withMailbox } from "../agent-mailbox.ts";
 import { type Answer, type CliIo, command, UsageError } from "../command.ts";
@@ -19,7 +20,7 @@ import { toLaunchAnswer, withNotifier } from "../launch-answer.ts";
 import { originFlag, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
 import { toWholeNumber } from "../number-flag.ts";
-import { openWorld, type World } from "../world.ts";
+import { openWorld, prepareSessionPlace, type World } from "../world.ts";
 
 export default command({
   name: "launch",
@@ -124,6 +125,7 @@ export default command({
       const successor = { agentName, agentId, tmuxSessionName: request.tmuxSessionName ?? null };
       await makeWay(world, successor, { clean: args.force === "clean" });
     }
+    await prepareSessionPlace(world, io);
     await endDeadNamesakes(world, args["agent-name"]);
     const session = await launchAgent(world, request).catch((error: unknown) => {
       if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
@@ -148,6 +150,7 @@ export default command({
 
 function readRole(world: World, io: CliIo, path: string | undefined): Role | undefined {
   if (path === undefined) return undefined;
+  refuseExposed(world.files, resolve(io.cwd, path), "--role-file");
   const text = readFileFlag("role-file", path, { files: world.files, cwd: io.cwd });
   if (text.trim() === "") throw new UsageError(`--role-file: ${path} is empty`);
   return { name: parse(path).name, text: text.trim() };

@@ -1,6 +1,7 @@
 import { defaultCoordinatorPort } from "../../services/fleet/coordinator-files.ts";
 import { allProfiles } from "../../services/terminal/profile.ts";
-import { checkGatewayPorts, checkOrphans, checkRecords } from "../checks/agents.ts";
+import { createSystem } from "../../system/system.ts";
+import { checkGatewayPorts, checkOrphans, checkRecords, checkTrust } from "../checks/agents.ts";
 import { type Check, marks, ok } from "../checks/check.ts";
 import { checkCoordinatorPort, checkFolders, checkPath, checkTmux } from "../checks/machine.ts";
 import { checkTool } from "../checks/tools.ts";
@@ -21,7 +22,7 @@ export default command({
     },
   },
   async run({ args, inherited, io }) {
-    const world = openWorld(io, inherited);
+    const world = openWorld(io, inherited, createSystem(), { diagnosing: true });
     const profiles = allProfiles(readProfiles(world.system, io.env));
     const proved = new Map(profiles.map((profile) => [profile.tool, profile.proved_versions]));
     const tools = world.tools.map((tool) => checkTool(world, tool, proved.get(tool.tool) ?? []));
@@ -30,6 +31,7 @@ export default command({
       ok("bun", Bun.version),
       checkPath(world, programFolder()),
       ...checkFolders(world),
+      checkTrust(world),
       await checkRecords(world, args.fix),
       await checkOrphans(world, args.fix),
       checkGatewayPorts(world),

@@ -7,7 +7,7 @@ import { chooseListener, listenerFlags, readListenerWish } from "../listener-fla
 import { warn } from "../narrate.ts";
 import { serveBeside } from "../serve-beside.ts";
 import { rootFlags } from "../shared-flags.ts";
-import { openWorld, type World } from "../world.ts";
+import { openWorld, prepareSessionPlace, type World } from "../world.ts";
 
 export default command({
   name: "join",
@@ -46,6 +46,7 @@ export default command({
       },
     );
     if (warning) await warn(io, warning);
+    if (!running) await prepareSessionPlace(world, io);
     const session =
       running ??
       (await joinAgent(world, {

@@ -6,6 +6,7 @@ import { command } from "../command.ts";
 import { readFileFlag } from "../file-flag.ts";
 import { toWholeNumber } from "../number-flag.ts";
 import { renderExplanation } from "../terminal-text.ts";
+import { trustingSystem } from "../trusting-system.ts";
 import { readProfiles } from "../world.ts";
 
 export default command({
@@ -33,7 +34,7 @@ export default command({
     "cursor-row": { type: "string", description: "the cursor's row, from 0 at the top", valueHint: "N" },
   },
   async run({ args, io }) {
-    const system = createSystem();
+    const { system } = trustingSystem(io, createSystem());
     const overrides = readProfiles(system, io.env);
     const profile = chooseProfile(args.tool, overrides);
     const explanation = explainRecording(

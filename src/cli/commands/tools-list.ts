@@ -3,6 +3,7 @@ import { builtInProfiles } from "../../services/terminal/profiles/built-in.ts";
 import { createSystem } from "../../system/system.ts";
 import { command } from "../command.ts";
 import { renderTable } from "../format.ts";
+import { trustingSystem } from "../trusting-system.ts";
 import { readProfiles } from "../world.ts";
 
 export default command({
@@ -10,7 +11,7 @@ export default command({
   description: "the tool profiles, with the versions of the tools they were proved on",
   examples: ["svc-mgr tools list", "SVC_TOOL_PROFILES=/path/profiles.json svc-mgr tools list --json"],
   async run({ io }) {
-    const overrides = readProfiles(createSystem(), io.env);
+    const overrides = readProfiles(trustingSystem(io, createSystem()).system, io.env);
     const rows = allProfiles(overrides).map((profile) => ({
       tool: profile.tool,
       profile_version: profile.profile_version,

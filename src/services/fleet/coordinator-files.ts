@@ -28,7 +28,7 @@ function pathsIn(root: string) {
 
 export type CoordinatorPaths = ReturnType<typeof pathsIn>;
 
-/** The coordination servers of this runtime root whose processes live. */
+/** The coordination servers of this runtime root whose processes live and whose folders no other user can change. */
 export function runningCoordinators(deps: {
   files: Files;
   processes: Pick<Processes, "alive">;
@@ -38,7 +38,8 @@ export function runningCoordinators(deps: {
   const folder = join(deps.runtimeRoot, "coordinators");
   return files.list(folder).flatMap((name) => {
     const paths = pathsIn(join(folder, name));
-    const instance = readInstance(files.read(paths.instance));
+    if (files.exposure(paths.runRoot) !== null) return [];
+    const instance = readInstance(files.readOwn(paths.instance));
     return instance && processes.alive(instance.pid) ? [{ paths, instance }] : [];
   });
 }

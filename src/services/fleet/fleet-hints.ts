@@ -35,7 +35,7 @@ const connectMs = 2000;
 /** One stream of all agents: of the coordination server that runs here, else of the gateways themselves. */
 export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal): Promise<FleetHints> {
   for (const { instance, paths } of runningCoordinators(deps)) {
-    const token = deps.env["SVC_COORD_TOKEN"] || deps.files.read(paths.token)?.trim() || null;
+    const token = deps.env["SVC_COORD_TOKEN"] || deps.files.readOwn(paths.token)?.trim() || null;
     const body = await openEvents(deps, instance.api_base_url, token, signal);
     if (body) return { via: instance.api_base_url, agentIds: idsIn(body) };
   }

@@ -9,6 +9,7 @@ import { type LaunchDeps, type LaunchedSession, launchAgent, type NewSession } f
 import { chooseTool, type LaunchTool } from "../sessions/launch-tools.ts";
 import { nameProblem } from "../sessions/names.ts";
 import { withRole } from "../sessions/role.ts";
+import { explainExposure } from "../sessions/trust.ts";
 import { type Brain, parseBrainManifest } from "./brain-manifest.ts";
 import type { Directory } from "./directory.ts";
 import type { StopAgentDeps } from "./stop-agent.ts";
@@ -42,16 +43,17 @@ export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
   const { files, directory } = deps;
 
   /** Everything that can be refused, before anything is made. */
-  async function plan(wish: HeadlessLaunch) {
+  function plan(wish: HeadlessLaunch) {
     const workdir = folderOf(files, "working_directory", wish.working_directory);
     const definition = folderOf(files, "agent_def_dir", wish.agent_def_dir);
-    const brainText = await textIn(files, "brain_manifest_path", wish.brain_manifest_path);
+    refuseForeign(files, "agent_def_dir", definition);
+    const brainText = textIn(files, "brain_manifest_path", wish.brain_manifest_path);
     if (brainText === null) throw invalid("brain_manifest_path", "there is no such file");
     const brain = parseBrainManifest(brainText);
     if (brain.tool !== wish.tool) {
       throw invalid("tool", `the brain manifest is of "${brain.tool}"`);
     }
-    const rolePrompt = await readRole(files, definition, wish.role_name, brain);
+    const rolePrompt = readRole(files, definition, wish.role_name, brain);
     if (wish.mailbox?.filesystem_root !== undefined) {
       absolute("mailbox.filesystem_root", wish.mailbox.filesystem_root);
     }
@@ -92,7 +94,7 @@ export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
 
   return {
     async launch(wish) {
-      const { workdir, brain, tool, rolePrompt, agentName } = await plan(wish);
+      const { workdir, brain, tool, rolePrompt, agentName } = plan(wish);
       const session = await launchAgent(deps.launching, {
         tool,
         agentName,
@@ -143,28 +145,31 @@ function reasonOf(error: unknown): ServiceErrorCode {
   return reason === "invalid_request" || reason === "conflict" ? reason : "unavailable";
 }
 
-async function readRole(files: Files, definition: string, role: string, brain: Brain): Promise<string> {
+function readRole(files: Files, definition: string, role: string, brain: Brain): string {
   if (!/^[A-Za-z0-9][\w.-]*$/.test(role)) throw invalid("role_name", "is no name of a role");
   const path = join(definition, "roles", role, "system-prompt.md");
-  const text = (await textIn(files, "role_name", path)) ?? brain.rolePrompt;
+  const text = textIn(files, "role_name", path) ?? brain.rolePrompt;
   if (text === null) throw invalid("role_name", "it has no roles/<role>/system-prompt.md in agent_def_dir");
   return text;
 }
 
-const whyNot = {
-  absent: "there is no such file",
-  unreadable: "cannot be read",
-  not_regular: "is not a regular file",
-  too_large: "is larger than 1 MiB",
-};
-
 /** The text of a file that a caller names, or null when there is none. What is no file of ours may be a pipe. */
-async function textIn(files: Files, field: string, path: string): Promise<string | null> {
+function textIn(files: Files, field: string, path: string): string | null {
   const real = looking(field, () => files.realPath(absolute(field, path)));
   if (real === null) return null;
-  const file = files.openRegular(real, { maxBytes: mostBytes });
-  if (!file.ok) throw invalid(field, whyNot[file.why]);
-  return new Response(file.stream()).text();
+  refuseForeign(files, field, path);
+  const facts = looking(field, () => files.stat(real));
+  if (facts === null || facts.directory) throw invalid(field, "is not a regular file");
+  if (facts.size > mostBytes) throw invalid(field, "is larger than 1 MiB");
+  const text = looking(field, () => files.readOwn(real));
+  if (text === null) throw invalid(field, "is not a regular file of this user alone");
+  return text;
+}
+
+/** What names programs, arguments or a role is read only where no other user can change it (security.md, rule 3). */
+function refuseForeign(files: Files, field: string, path: string): void {
+  const exposure = looking(field, () => files.exposure(path));
+  if (exposure) throw invalid(field, `is refused: ${explainExposure(exposure)}`);
 }
 
 function folderOf(files: Files, field: string, path: string): string {

@@ -5,6 +5,7 @@ import { stopTurns } from "../headless/stop-turns.ts";
 import { endSession } from "../sessions/end-session.ts";
 import { endProcesses } from "../sessions/process-tree.ts";
 import { sessionPaths } from "../sessions/roots.ts";
+import { refuseExposed } from "../sessions/trust.ts";
 import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
 import { readCurrentInstance } from "./gateway-link.ts";
 import { isGatewayProcess } from "./gateway-process.ts";
@@ -16,17 +17,23 @@ const graceMs = 3000;
 /**
  * Ends an agent whose manifest cannot be read, by what its record and its session tell: its gateway, its turns, the
  * session if a launch of ours made it for this very agent, and the record then says `stopped`. The session of an agent
- * that was joined is the person's and stays. Idempotent; throws, with nothing ended, where tmux cannot be asked.
+ * that was joined is the person's and stays. Idempotent; throws, with nothing ended, where tmux cannot be asked, and
+ * as `refuseExposed` where a command makes the session's folder trusted again.
  * Source: spec/coordination.md "Stop, relaunch".
  */
 export async function stopDamaged(deps: StopAgentDeps, record: RegistryRecord): Promise<AgentStop> {
   const sessionRoot = record.runtime.session_root ?? dirname(record.runtime.manifest_path);
+  const exposure = deps.files.exposure(sessionRoot);
+  if (exposure?.command) refuseExposed(deps.files, sessionRoot, "the session folder");
   const tmux = deps.tmuxFor(record.terminal.socket);
   const session = record.terminal.current_session_name ?? null;
   const ours = session !== null && (await isOurs(tmux, session, record.agent_id));
-  const gateway = await endGateway(deps, tmux, { sessionRoot, session: session ?? "" });
+  // What another user wrote names no process to end and no file to remove.
+  const gateway: GatewayStop = exposure
+    ? { outcome: "not_running" }
+    : await endGateway(deps, tmux, { sessionRoot, session: session ?? "" });
   const { headless } = backendFacts(record.identity.backend);
-  const interruptedTurns = headless ? await stopTurns(deps, sessionRoot) : [];
+  const interruptedTurns = headless && !exposure ? await stopTurns(deps, sessionRoot) : [];
   const pane = ours ? agentPane(await tmux.panes(session), null) : null;
   const ended = ours
     ? await endSession({ ...deps, tmux }, "stop.session", session, pane, graceMs)

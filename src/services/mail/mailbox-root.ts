@@ -1,6 +1,9 @@
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import { type Environment, findOverlay, planRoots } from "../sessions/roots.ts";
+import { judgeOverlay, type Overlays, type ProjectOverlay, prepareOverlay } from "../sessions/overlays.ts";
+import { type Environment, overlayName, planRoots } from "../sessions/roots.ts";
+import { refuseExposed } from "../sessions/trust.ts";
 
 /** Which mailbox root is meant, and why; `mailboxRoot` is absolute and need not exist. */
 export interface MailboxRootChoice {
@@ -10,48 +13,65 @@ export interface MailboxRootChoice {
   detail: string;
 }
 
+interface MailboxRootFacts {
+  overlays: Overlays;
+  flag: string | undefined;
+  env: Environment;
+  home: string;
+  workdir: string;
+}
+
+interface Planned extends MailboxRootChoice {
+  /** Set when the root lies in it. */
+  overlay: Pick<ProjectOverlay, "path" | "named"> | null;
+}
+
 /**
  * The root by precedence: flag, `SVC_GLOBAL_MAILBOX_DIR`, the `mailbox` folder of the project overlay, else that of
- * a new overlay in `workdir`. Pure beside the look for an overlay: nothing is created. `flag` and `workdir` are
- * absolute. Throws ServiceError `invalid_request` for a relative value.
- * Source: contract 4.5, ruling 21.
+ * a new overlay in `workdir`. Nothing is created. `flag` and `workdir` are absolute. Throws ServiceError
+ * `invalid_request` for a relative value, `precondition_failed` for a root that another user could change and for an
+ * overlay that is not used.
+ * Source: contract 4.5, rulings 21 and 31.
  */
-export function chooseMailboxRoot(
-  files: Files,
-  facts: { flag: string | undefined; env: Environment; home: string; workdir: string },
-): MailboxRootChoice {
-  const { flag, env, home, workdir } = facts;
-  const overlay = findOverlay(files, env, workdir);
-  const { mailboxRoot } = planRoots({ flags: { mailboxRoot: flag }, env, home, overlay });
-  if (mailboxRoot === null) {
-    const folder = join(workdir, ".svc");
+export function chooseMailboxRoot(files: Files, facts: MailboxRootFacts): MailboxRootChoice {
+  const { overlay: _overlay, ...choice } = plan(files, facts);
+  return choice;
+}
+
+function plan(files: Files, { overlays, flag, env, home, workdir }: MailboxRootFacts): Planned {
+  const overlay = judgeOverlay(files, overlays, env, workdir);
+  const path = overlay?.path ?? null;
+  const { mailboxRoot } = planRoots({ flags: { mailboxRoot: flag }, env, home, overlay: path });
+  const named = flag !== undefined ? "flag" : env["SVC_GLOBAL_MAILBOX_DIR"] ? "environment" : null;
+  if (mailboxRoot !== null && named !== null) {
+    refuseExposed(files, mailboxRoot, `the mailbox root ${mailboxRoot}`);
+    const by = named === "flag" ? "--mailbox-root" : "SVC_GLOBAL_MAILBOX_DIR";
+    return { mailboxRoot, source: named, detail: `named by ${by}`, overlay: null };
+  }
+  if (overlay === null || mailboxRoot === null) {
+    const folder = join(workdir, overlayName);
     return {
       mailboxRoot: join(folder, "mailbox"),
       source: "new_overlay",
       detail: `no root was named and no project overlay found: the new overlay ${folder}`,
+      overlay: { path: folder, named: false },
     };
   }
-  if (flag !== undefined) return { mailboxRoot, source: "flag", detail: "named by --mailbox-root" };
-  if (env["SVC_GLOBAL_MAILBOX_DIR"]) {
-    return { mailboxRoot, source: "environment", detail: "named by SVC_GLOBAL_MAILBOX_DIR" };
+  if (overlay.refusal !== null) {
+    throw new ServiceError(
+      "precondition_failed",
+      `the mailbox root ${mailboxRoot} is refused: ${overlay.refusal}. Or name another root with --mailbox-root`,
+    );
   }
-  return { mailboxRoot, source: "overlay", detail: `in the project overlay ${dirname(mailboxRoot)}` };
+  return { mailboxRoot, source: "overlay", detail: `in the project overlay ${overlay.path}`, overlay };
 }
 
 /**
- * The same, and the overlay that it stands in is there afterwards, with a `.gitignore` that keeps all of it out of
- * version control. For what is about to write; the root itself is made by whoever opens it.
+ * The same, and the overlay that it lies in is there afterwards, as `prepareOverlay`. For what is about to write; the
+ * root itself is made by whoever opens it.
  */
-export function prepareMailboxRoot(
-  files: Files,
-  facts: { flag: string | undefined; env: Environment; home: string; workdir: string },
-): MailboxRootChoice {
-  const choice = chooseMailboxRoot(files, facts);
-  if (choice.source === "overlay" || choice.source === "new_overlay") {
-    const overlay = dirname(choice.mailboxRoot);
-    const ignore = join(overlay, ".gitignore");
-    files.ensureDirectory("file:overlay", overlay);
-    if (!files.exists(ignore)) files.write("file:overlay.gitignore", ignore, "*\n");
-  }
+export function prepareMailboxRoot(files: Files, facts: MailboxRootFacts): MailboxRootChoice {
+  const { overlay, ...choice } = plan(files, facts);
+  if (overlay) prepareOverlay(files, facts.overlays, overlay);
   return choice;
 }

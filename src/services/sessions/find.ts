@@ -8,6 +8,7 @@ import { readManifest } from "./manifest.ts";
 import { isFresh } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import type { Environment } from "./roots.ts";
+import { refuseExposed } from "./trust.ts";
 
 /** An agent with everything needed to reach it. */
 export interface FoundAgent {
@@ -151,7 +152,10 @@ function matchingRecord(registry: Registry, manifest: Manifest): RegistryRecord 
 
 /** The agent of a record. Throws as `readManifest`, and when record and manifest are of different agents. */
 export function openRecord(files: Files, record: RegistryRecord): FoundAgent {
-  const manifestPath = record.runtime.manifest_path;
+  const { manifest_path: manifestPath, session_root: sessionRoot } = record.runtime;
+  if (sessionRoot && sessionRoot !== dirname(manifestPath)) {
+    refuseExposed(files, sessionRoot, "the session folder");
+  }
   const manifest = readManifest(files, manifestPath);
   if (manifest.agent_id !== record.agent_id) {
     throw new ServiceError(
@@ -163,7 +167,7 @@ export function openRecord(files: Files, record: RegistryRecord): FoundAgent {
     record,
     manifest,
     manifestPath,
-    sessionRoot: record.runtime.session_root ?? dirname(manifestPath),
+    sessionRoot: sessionRoot ?? dirname(manifestPath),
   };
 }
 

@@ -10,7 +10,7 @@ import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts
 import { folderOfPane } from "../terminal/tmux-screen.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import { headlessTool, refuseBusyPane } from "./join-headless.ts";
-import type { HeadlessWish, NewSession } from "./launch.ts";
+import { type HeadlessWish, type NewSession, removeOwn } from "./launch.ts";
 import { saveLaunchEnvironment } from "./launch-environment.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore, toRestarted } from "./manifest.ts";
@@ -29,6 +29,7 @@ import type { Resume } from "./resume.ts";
 import { sessionPaths, sessionRootOf } from "./roots.ts";
 import type { SessionAlive } from "./session-alive.ts";
 import { refuseTakenName, runningAgents } from "./taken.ts";
+import { refuseExposed } from "./trust.ts";
 
 export interface JoinRequest {
   /** The tmux session whose window 0, pane 0 the agent runs in. */
@@ -118,6 +119,7 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<N
   const session = { manifest, manifestPath, sessionRoot };
   try {
     files.ensureDirectory("file:session-folder", sessionRoot);
+    refuseExposed(files, sessionRoot, "the session folder");
     saveLaunchEnvironment(files, sessionRoot, valuesOf(request.launchEnv));
     await manifests.write(manifestPath, manifest);
     seedGatewayFolder(files, session);
@@ -129,7 +131,7 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<N
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
     return { ...session, record, notifier };
   } catch (error) {
-    files.remove("file:session-remove", sessionRoot);
+    removeOwn(files, sessionRoot);
     await forgetSession(tmux, manifest).catch(() => {});
     throw error;
   }

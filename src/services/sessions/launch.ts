@@ -31,6 +31,7 @@ import { type Role, roleArguments, withRole } from "./role.ts";
 import { type Environment, sessionPaths, sessionRootOf } from "./roots.ts";
 import type { SessionAlive } from "./session-alive.ts";
 import { refuseTakenName } from "./taken.ts";
+import { refuseExposed } from "./trust.ts";
 
 export interface LaunchRequest {
   tool: LaunchTool;
@@ -107,8 +108,9 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
   const plan = await planLaunch(deps, request);
   const undo: (() => unknown)[] = [];
   try {
-    undo.push(() => files.remove("file:session-remove", plan.sessionRoot));
+    undo.push(() => removeOwn(files, plan.sessionRoot));
     files.ensureDirectory("file:session-folder", plan.sessionRoot);
+    refuseExposed(files, plan.sessionRoot, "the session folder");
 
     const launcher = createLauncher({ tmux, files, ids, steps: deps.steps, folder: plan.sessionRoot });
     const pane = await launcher.launch({
@@ -158,6 +160,11 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
     for (const act of undo.reverse()) await tolerate(act);
     throw error;
   }
+}
+
+/** Removes a session folder that was just made, unless another user can change what lies at its path. */
+export function removeOwn(files: Files, sessionRoot: string): void {
+  if (files.exposure(sessionRoot) === null) files.remove("file:session-remove", sessionRoot);
 }
 
 /** What the pane of a headless agent shows until its first turn. */

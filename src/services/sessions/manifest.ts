@@ -8,6 +8,7 @@ import type { Locks } from "../../system/locks.ts";
 import { refuseLinks } from "./links.ts";
 import { localInteractive } from "./names.ts";
 import type { Resume } from "./resume.ts";
+import { refuseExposed } from "./trust.ts";
 
 /** What is known of a fresh interactive session when its manifest is built. */
 export interface ManifestFacts {
@@ -226,10 +227,11 @@ export function parseManifest(text: string, path: string): Manifest {
 
 /**
  * The manifest at `path`, through which everything comes to a session. Throws `not_found` when there is no file, else as
- * `refuseLinks` and `parseManifest`.
+ * `refuseLinks`, `refuseExposed` and `parseManifest`.
  */
 export function readManifest(files: Files, path: string): Manifest {
   refuseLinks(files, dirname(path));
+  refuseExposed(files, path, "the session manifest");
   const text = files.readOwn(path);
   if (text === null) throw new ServiceError("not_found", `there is no session manifest at ${path}`);
   return parseManifest(text, path);

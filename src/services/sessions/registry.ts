@@ -85,29 +85,40 @@ export function createRegistry(deps: RegistryDeps): Registry {
     return locks.hold(path, () => exclusively(record.agent_id, work));
   }
 
-  /** What stands there. One that cannot be read now, for want of rights or handles, is passed over and `kept`. */
+  /**
+   * What stands there. One that cannot be read now, for want of rights or handles, or that another user could have
+   * written, is passed over and `kept`.
+   */
   function inspect(agentId: string): Inspected {
     try {
-      return { ...look(agentId), kept: false };
+      return look(agentId);
     } catch (error) {
       const problem = `cannot be read: ${messageOf(error)}`;
       return { record: null, ignored: { path: pathOf(agentId), problem }, kept: true };
     }
   }
 
-  function look(agentId: string): Omit<Inspected, "kept"> {
+  function look(agentId: string): Inspected {
     const folder = folderOf(agentId);
     const path = pathOf(agentId);
-    const ignore = (at: string, problem: string) => ({ record: null, ignored: { path: at, problem } });
+    const ignore = (at: string, problem: string) => ({
+      record: null,
+      ignored: { path: at, problem },
+      kept: false,
+    });
     if (files.isLink(folder)) return ignore(folder, "is a symbolic link");
     if (files.isLink(path)) return ignore(path, "is a symbolic link");
+    // The root itself is judged where it is chosen.
+    const exposure = files.exposure(path, { below: agentsRoot });
+    if (exposure) return { ...ignore(exposure.path, exposure.reason), kept: true };
     const facts = files.stat(path);
     if (facts === null) return ignore(path, "is missing");
     if (facts.directory) return ignore(path, "is no file");
-    const text = files.read(path);
-    if (text === null) return ignore(path, "is missing");
+    const text = files.readOwn(path);
+    if (text === null) return ignore(path, "is no regular file of this user alone");
     const parsed = parseRecord(text, agentId);
-    return parsed.ok ? { record: parsed.record, ignored: null } : ignore(path, parsed.problem);
+    if (!parsed.ok) return ignore(path, parsed.problem);
+    return { record: parsed.record, ignored: null, kept: false };
   }
 
   function replace(record: RegistryRecord): void {

@@ -17,6 +17,9 @@ export interface RootFlags {
   mailboxRoot?: string | undefined;
 }
 
+/** The name by which a project overlay is found. */
+export const overlayName = ".svc";
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -32,10 +35,7 @@ export function planRoots(facts: {
   overlay: string | null;
 }): Roots {
   const { flags, env, overlay } = facts;
-  const state = join(
-    fromEnvironment(env, "XDG_STATE_HOME") ?? join(absolute(facts.home, "home folder"), ".local", "state"),
-    "svc",
-  );
+  const state = stateRootOf(env, facts.home);
   const inOverlay = (folder: string) => (overlay === null ? null : join(overlay, folder));
   return {
     runtimeRoot:
@@ -54,10 +54,17 @@ export function planRoots(facts: {
   };
 }
 
+/** The user's state folder of ours. Throws for a relative path. */
+export function stateRootOf(env: Environment, home: string): string {
+  const states =
+    fromEnvironment(env, "XDG_STATE_HOME") ?? join(absolute(home, "home folder"), ".local", "state");
+  return join(states, "svc");
+}
+
 /**
  * The project overlay that exists: `SVC_PROJECT_OVERLAY_DIR`, else the nearest `.svc/` from `workdir` up to
  * the Git root (only `workdir` itself with `SVC_PROJECT_OVERLAY_DISCOVERY_MODE=cwd_only`). Null when there
- * is none: nothing is created here.
+ * is none: nothing is created here. Whether it may be used is for `judgeOverlay` to say.
  */
 export function findOverlay(files: Files, env: Environment, workdir: string): string | null {
   const named = fromEnvironment(env, "SVC_PROJECT_OVERLAY_DIR");
@@ -70,7 +77,7 @@ export function findOverlay(files: Files, env: Environment, workdir: string): st
     );
   }
   for (let folder = workdir; ; folder = dirname(folder)) {
-    const candidate = join(folder, ".svc");
+    const candidate = join(folder, overlayName);
     if (files.stat(candidate)?.directory) return candidate;
     const last = mode === "cwd_only" || files.exists(join(folder, ".git")) || dirname(folder) === folder;
     if (last) return null;

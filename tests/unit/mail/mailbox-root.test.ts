@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { chooseMailboxRoot, prepareMailboxRoot } from "../../../src/services/mail/mailbox-root.ts";
-import { createScratch } from "../../support/scratch.ts";
+import { createOverlays } from "../../../src/services/sessions/overlays.ts";
+import { createClock } from "../../../src/system/clock.ts";
+import { createIds } from "../../../src/system/ids.ts";
+import { createScratch, type Scratch } from "../../support/scratch.ts";
+
+function overlaysIn({ files, path }: Scratch) {
+  return createOverlays({ files, clock: createClock(), ids: createIds(), stateRoot: path("state") });
+}
 
 const cases = [
   {
@@ -33,9 +40,11 @@ describe("which mailbox root is meant", () => {
     mkdirSync(workdir);
     // Nothing above the scratch folder may answer for it.
     mkdirSync(scratch.path(".git"));
-    if (given.overlay) mkdirSync(scratch.path(".svc"));
+    const overlays = overlaysIn(scratch);
+    if (given.overlay) overlays.create(scratch.path(".svc"));
+    scratch.labels.length = 0;
     const { flag, env } = given;
-    const choice = chooseMailboxRoot(scratch.files, { flag, env, home: "/home/ann", workdir });
+    const choice = chooseMailboxRoot(scratch.files, { overlays, flag, env, home: "/home/ann", workdir });
     const shown = choice.mailboxRoot.replace(scratch.folder, "<project>");
     expect({ mailboxRoot: shown, source: choice.source }).toEqual(want);
     expect(scratch.labels).toEqual([]);
@@ -43,7 +52,9 @@ describe("which mailbox root is meant", () => {
 
   test("a relative value is refused", () => {
     using scratch = createScratch();
-    const facts = { flag: undefined, env: { SVC_GLOBAL_MAILBOX_DIR: "mail" }, home: "/h", workdir: "/" };
+    const overlays = overlaysIn(scratch);
+    const env = { SVC_GLOBAL_MAILBOX_DIR: "mail" };
+    const facts = { overlays, flag: undefined, env, home: "/h", workdir: "/" };
     expect(() => chooseMailboxRoot(scratch.files, facts)).toThrow("must be an absolute path");
   });
 });
@@ -52,7 +63,8 @@ describe("the overlay that a root needs", () => {
   test("is made where none exists, out of version control, and left alone the next time", () => {
     using scratch = createScratch();
     mkdirSync(scratch.path(".git"));
-    const facts = { flag: undefined, env: {}, home: "/h", workdir: scratch.folder };
+    const overlays = overlaysIn(scratch);
+    const facts = { overlays, flag: undefined, env: {}, home: "/h", workdir: scratch.folder };
     expect(prepareMailboxRoot(scratch.files, facts).source).toBe("new_overlay");
     expect(scratch.files.read(scratch.path(".svc/.gitignore"))).toBe("*\n");
     const steps = scratch.labels.length;
@@ -62,7 +74,13 @@ describe("the overlay that a root needs", () => {
 
   test("is not made for a root that was named", () => {
     using scratch = createScratch();
-    prepareMailboxRoot(scratch.files, { flag: "/elsewhere", env: {}, home: "/h", workdir: scratch.folder });
+    const where = { home: "/h", workdir: scratch.folder };
+    prepareMailboxRoot(scratch.files, {
+      ...where,
+      overlays: overlaysIn(scratch),
+      flag: "/elsewhere",
+      env: {},
+    });
     expect(scratch.files.list(scratch.folder)).toEqual([]);
   });
 });

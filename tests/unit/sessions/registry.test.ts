@@ -244,7 +244,7 @@ test("a record that cannot be read now is passed over, told, and never cleaned u
     sessionAlive: async () => true,
     files: {
       ...files,
-      read() {
+      readOwn() {
         throw refused;
       },
     },

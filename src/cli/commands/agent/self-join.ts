@@ -6,7 +6,7 @@ import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { command, UsageError } from "../../command.ts";
 import { joinFlags, readJoinFlags } from "../../join-flags.ts";
 import { toLaunchAnswer, withNotifier } from "../../launch-answer.ts";
-import { openWorld } from "../../world.ts";
+import { openWorld, prepareSessionPlace } from "../../world.ts";
 
 const plainTurns = {
   displayStyle: "plain",
@@ -50,6 +50,7 @@ export default command({
     if (!pane)
       throw new ServiceError("precondition_failed", "this is not a pane of tmux: TMUX_PANE is not set");
     const { paneTmux: tmux } = world;
+    await prepareSessionPlace(world, io);
     const session = await joinAgent(
       { ...world, tmux },
       {

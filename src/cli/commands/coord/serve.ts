@@ -4,7 +4,7 @@ import { command } from "../../command.ts";
 import { createCoordinator } from "../../coordinator.ts";
 import { chooseListener, coordinatorListenerFlags, toPort } from "../../listener-flags.ts";
 import { warn } from "../../narrate.ts";
-import { openWorld } from "../../world.ts";
+import { openWorld, prepareSessionPlace } from "../../world.ts";
 
 export default command({
   name: "serve",
@@ -24,6 +24,7 @@ export default command({
     );
     if (warning) await warn(io, warning);
     const world = openWorld(io, inherited);
+    await prepareSessionPlace(world, io);
     const ended = Promise.withResolvers<number>();
     const stop = async () => {
       await coordinator.stop();

@@ -8,6 +8,7 @@ import {
 import { createSystem } from "../../../system/system.ts";
 import type { Flags, Invocation } from "../../command.ts";
 import { meantMailboxFolder } from "../../mailbox-folder.ts";
+import { trustingSystem } from "../../trusting-system.ts";
 
 /** The flag of all `svc-mgr mailbox` commands. */
 export const mailboxRootFlags = {
@@ -32,9 +33,10 @@ type Asked = Pick<Invocation, "inherited" | "io">;
 
 /** `creates`: the command is about to write, so the overlay that the root stands in is made when it is missing. */
 export function meantRoot({ inherited, io }: Asked, options: { creates: boolean }): MeantRoot {
-  const deps = createSystem();
+  const { system: deps, overlays } = trustingSystem(io, createSystem());
   const flag = inherited["mailbox-root"];
-  const { mailboxRoot, detail } = meantMailboxFolder(deps.files, io, { flag, ...options });
+  const { files } = deps;
+  const { mailboxRoot, detail } = meantMailboxFolder({ files, overlays }, io, { flag, ...options });
   return {
     deps,
     root: mailboxRoot,

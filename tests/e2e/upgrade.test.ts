@@ -50,8 +50,8 @@ const ids = (requests: Json[]) => requests.map((request) => request["request_id"
 /** Without what a person is told of why it waits: that is of now. */
 const lasting = ({ waiting: _, ...request }: Json) => request;
 
-/** A home in which the version `name` ran until its machine went down. */
-function homeOf(name: string) {
+/** A home in which the version `name` ran until its machine went down. `adopted`: as its user is told to do. */
+async function homeOf(name: string, { adopted = true } = {}) {
   const lab = createCliLab({ executable });
   const home = lab.env["HOME"] ?? "";
   const places = [
@@ -64,6 +64,7 @@ function homeOf(name: string) {
   restore(join(releasedFolder, name, "state"), join(home, ".local/state/svc"), places);
   if (read(name, "mail.json") !== null) {
     restore(join(releasedFolder, name, "project"), join(lab.workdir, ".svc"), places);
+    if (adopted) await lab.mgr("overlay", "adopt");
   }
   return {
     lab,
@@ -111,7 +112,7 @@ test.each([
 
 describe.each(kept)("the agent of $name, whose machine went down", ({ name, requests }) => {
   test("is found, runs again, and nothing of its queue is lost or typed once more", async () => {
-    await using home = homeOf(name);
+    await using home = await homeOf(name);
     expect((await home.mgr("agents", "list", "--state", "all"))["agents"]).toContainEqual(
       expect.objectContaining({ agent_name: "worker", availability: "unavailable" }),
     );
@@ -136,7 +137,7 @@ describe.each(kept)("the agent of $name, whose machine went down", ({ name, requ
 
 describe.each(kept.filter(({ mail }) => mail !== null))("the mailbox of $name", ({ name, mail }) => {
   test("holds what it held, finds words in it, and takes more", async () => {
-    await using home = homeOf(name);
+    await using home = await homeOf(name);
     const list = (...words: string[]) => home.mgr(...one, "mail", "list", ...words);
     expect((await list())["messages"]).toEqual(mail?.["messages"]);
     expect(await list("--query", "noon")).toMatchObject({ message_count: 1 });
@@ -149,10 +150,27 @@ describe.each(kept.filter(({ mail }) => mail !== null))("the mailbox of $name", 
   }, 120_000);
 });
 
+test("an overlay of an earlier version is used once it is adopted, and a refusal says so", async () => {
+  const { name } = kept.findLast(({ mail }) => mail !== null) as Kept;
+  await using home = await homeOf(name, { adopted: false });
+  const line = `run: svc-mgr overlay adopt ${join(home.lab.workdir, ".svc")}`;
+  for (const words of [
+    [...one, "mail", "list"],
+    ["mailbox", "status"],
+    [...batch, "relaunch"],
+  ]) {
+    const refused = await home.lab.mgr(...words);
+    expect([words, refused.exitCode]).toEqual([words, 1]);
+    expect(refused.stderr).toContain(line);
+  }
+  await home.mgr("overlay", "adopt");
+  expect((await home.mgr(...one, "mail", "list"))["message_count"]).toBeGreaterThan(0);
+}, 120_000);
+
 const batch = ["agents", "single", "--agent-name", "batch"];
 describe.each(kept.filter(({ headless }) => headless !== null))("the headless agent of $name", (version) => {
   test("has its turns, and takes another", async () => {
-    await using home = homeOf(version.name);
+    await using home = await homeOf(version.name);
     const asked = async () => (await home.mgr(...batch, "requests", "list"))["requests"] as Json[];
     await home.mgr(...batch, "relaunch", "--reconcile");
     expect(await asked()).toEqual(version.headless ?? []);
@@ -209,7 +227,7 @@ describe("a database of a newer version", () => {
   test.each(["index.sqlite", "mailboxes/worker@svc.localhost/mailbox.sqlite"])(
     "is refused by a mailbox: %s",
     async (file) => {
-      await using home = homeOf(kept.findLast(({ mail }) => mail !== null)?.name ?? "");
+      await using home = await homeOf(kept.findLast(({ mail }) => mail !== null)?.name ?? "");
       const path = join(home.mailbox, file);
       change(path, newer);
       const written = dump(path);

@@ -109,7 +109,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
     if (files.isLink(folder)) return ignore(folder, "is a symbolic link");
     if (files.isLink(path)) return ignore(path, "is a symbolic link");
     // The root itself is judged where it is chosen.
-    const exposure = files.exposure(path, { below: agentsRoot });
+    const exposure = files.exposure(path, { below: deps.root });
     if (exposure) return { ...ignore(exposure.path, exposure.reason), kept: true };
     const facts = files.stat(path);
     if (facts === null) return ignore(path, "is missing");

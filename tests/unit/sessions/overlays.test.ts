@@ -116,7 +116,11 @@ describe("an overlay", () => {
       why: "is a symbolic link",
     },
     { id: "open to its group", change: ({ overlay }) => chmodSync(overlay, 0o770), why: "is writable" },
-    { id: "open to all, and sticky", change: ({ overlay }) => chmodSync(overlay, 0o1777), why: "is writable" },
+    {
+      id: "open to all, and sticky",
+      change: ({ overlay }) => chmodSync(overlay, 0o1777),
+      why: "is writable",
+    },
     { id: "in an open project", change: ({ project }) => chmodSync(project, 0o777), why: "is writable" },
     {
       id: "adopted in a record that others may write",

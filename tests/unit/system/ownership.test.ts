@@ -34,7 +34,12 @@ describe("what another user could change", () => {
       path: "top/.svc/runtime/one",
       want: "top/.svc/runtime",
     },
-    { id: "what is above a path that does not exist", modes: { top: 0o777 }, path: "top/no/such", want: "top" },
+    {
+      id: "what is above a path that does not exist",
+      modes: { top: 0o777 },
+      path: "top/no/such",
+      want: "top",
+    },
     { id: "nothing below a sticky folder yet", modes: { top: 0o1777 }, path: "top/no/such", want: null },
   ])("$id", ({ modes, path, want = path }) => {
     using at = tree(modes as unknown as Record<string, number>);

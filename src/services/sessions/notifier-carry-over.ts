@@ -6,6 +6,7 @@ import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Steps } from "../../system/steps.ts";
 import { sessionPaths } from "./roots.ts";
+import { refuseExposed } from "./trust.ts";
 
 /** What a new session has of the notifier's settings of the session before; null when that one had none. */
 export type NotifierCarryOver = { enabled: boolean } | { error: string } | null;
@@ -23,6 +24,7 @@ export function carryNotifierOver(
   const previousRoot = previousSession?.runtime.session_root;
   if (!previousRoot) return null;
   try {
+    refuseExposed(deps.files, previousRoot, "the previous session");
     const previous = sessionPaths(previousRoot).queue;
     if (deps.files.stat(previous) === null) return null;
     const config = withNotifierStore(deps, previous, (store) => store.read()?.config ?? null);

@@ -180,7 +180,8 @@ export const MailReplyRequest = Strict({
 });
 export type MailReplyRequest = Static<typeof MailReplyRequest>;
 
-const MessageRefs = Type.Array(MessageRef, { minItems: 1, maxItems: maxPage, uniqueItems: true });
+/** Whether they differ is checked by the service: the validator's own way takes seconds for long texts. */
+const MessageRefs = Type.Array(MessageRef, { minItems: 1, maxItems: maxPage, distinct: true });
 
 const Flag = Type.Optional(Nullable(Type.Boolean({ description: "null or absent: left as it is" })));
 

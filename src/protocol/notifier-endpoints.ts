@@ -36,7 +36,8 @@ export const notifierEndpoints = {
     method: "GET",
     path: "/v1/mail-notifier/audit",
     summary: "What each poll found and decided, newest first",
-    description: "One row a poll. The newest 20,000 are kept.",
+    description:
+      "One row a poll. The newest 20,000 are kept. A page ends at 8 MiB too: `next_before` says where to go on.",
     query: Strict({
       limit: Type.Integer({ minimum: 1, maximum: 1000, default: 50, description: "at most this many" }),
       before: Type.Optional(Type.Integer({ minimum: 1, description: "only rows before this audit_id" })),

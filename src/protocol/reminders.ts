@@ -10,6 +10,9 @@ const leastIntervalSeconds = 0.1;
 /** How many one gateway holds: each change tells of all of them. */
 export const mostReminders = 1000;
 
+/** Characters of their texts that one gateway holds, in memory and in the answer that lists them. */
+export const mostReminderChars = 8 * 2 ** 20;
+
 const seconds = (description: string) => Type.Number({ exclusiveMinimum: 0, description });
 const orNull = <T extends Parameters<typeof Nullable>[0]>(schema: T) => Type.Optional(Nullable(schema));
 

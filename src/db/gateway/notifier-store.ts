@@ -22,13 +22,17 @@ export interface NotifierStore {
   saveConfig(config: NotifierConfig, updatedAtUtc: string): void;
   /** One poll: its audit row and what the notifier remembers of it, in one transaction. Returns the row's id. */
   recordPoll(row: NewAuditRow, memory: NotifierMemory): number;
-  /** Newest first; `before` pages on. */
-  audit(options: { limit: number; before?: number }): NotifierAuditRow[];
+  /** Newest first; `before` pages on. Ends at `limit` or at 8 MiB; `more`: older rows follow. */
+  audit(options: { limit: number; before?: number }): { rows: NotifierAuditRow[]; more: boolean };
 }
 
 /** So many audit rows are kept; older ones go a batch at a time. */
 const keptRows = 20_000;
 const pruneEvery = 256;
+
+/** A row tells of up to a thousand notices. */
+const rowsAtOnce = 32;
+const maxAuditChars = 8 * 2 ** 20;
 
 const noMemory: NotifierMemory = {
   lastPollAtUtc: null,
@@ -73,15 +77,27 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
         }
         return auditId;
       }),
-    audit: ({ limit, before }) =>
-      db
-        .select()
-        .from(notifierAudit)
-        .where(before === undefined ? sql`true` : lt(notifierAudit.auditId, before))
-        .orderBy(desc(notifierAudit.auditId))
-        .limit(limit)
-        .all()
-        .map(toRow),
+    audit({ limit, before }) {
+      const rows: NotifierAuditRow[] = [];
+      let left = maxAuditChars;
+      for (;;) {
+        const last = rows.at(-1)?.audit_id ?? before;
+        const count = Math.min(rowsAtOnce, limit - rows.length + 1);
+        const found = db
+          .select()
+          .from(notifierAudit)
+          .where(last === undefined ? sql`true` : lt(notifierAudit.auditId, last))
+          .orderBy(desc(notifierAudit.auditId))
+          .limit(count)
+          .all();
+        for (const row of found) {
+          left -= row.unreadSummaryJson.length + row.renderedBlockEntriesJson.length;
+          if (rows.length === limit || (left < 0 && rows.length > 0)) return { rows, more: true };
+          rows.push(toRow(row));
+        }
+        if (found.length < count) return { rows, more: false };
+      }
+    },
   };
 }
 

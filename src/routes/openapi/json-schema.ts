@@ -53,7 +53,7 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): Sc
   }
 
   function writeParts(schema: JsonSchema): JsonSchema {
-    const { anyOf, properties, items, additionalProperties, patternProperties, ...rest } = schema;
+    const { anyOf, properties, items, additionalProperties, patternProperties, distinct, ...rest } = schema;
     const choices = Array.isArray(anyOf) ? (anyOf as JsonSchema[]) : null;
     const words = choices?.every((choice) => typeof choice["const"] === "string" && !choice["description"]);
     const values: JsonSchema | undefined = patternProperties
@@ -66,6 +66,7 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): Sc
       ...(choices && !words ? { anyOf: choices.map(write) } : {}),
       ...(properties ? { properties: writeEach(properties as Record<string, JsonSchema>) } : {}),
       ...(items ? { items: write(items as JsonSchema) } : {}),
+      ...(distinct ? { uniqueItems: true } : {}),
       ...(additionalProperties === undefined
         ? {}
         : {

@@ -40,6 +40,14 @@ export function toQuery(request: MailListRequest): MailQuery {
   };
 }
 
+/** The references of a request, which are all different. */
+export function toRefs({ message_refs: refs }: { message_refs: string[] }): string[] {
+  if (new Set(refs).size < refs.length) {
+    throw invalidField(["message_refs"], "expected array elements to be unique");
+  }
+  return refs;
+}
+
 export function toMailDraft(request: MailSendRequest): MailDraft {
   return {
     to: request.to,

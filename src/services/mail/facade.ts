@@ -14,9 +14,18 @@ import type {
   MailSendRequest,
   MailStatus,
 } from "../../protocol/mail.ts";
+import { shortList } from "../../protocol/wire.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { BoundMailbox } from "./binding.ts";
-import { fitCarrier, toFlagChange, toMailDraft, toPostDraft, toQuery, toReplyDraft } from "./compose.ts";
+import {
+  fitCarrier,
+  toFlagChange,
+  toMailDraft,
+  toPostDraft,
+  toQuery,
+  toRefs,
+  toReplyDraft,
+} from "./compose.ts";
 import type { Mail, Mailbox } from "./mailbox.ts";
 
 /**
@@ -132,17 +141,20 @@ export function createMailFacade(deps: {
       );
     },
     async mark(request) {
+      const refs = toRefs(request);
       const change = toFlagChange(request);
       const bound = open();
-      return changed(bound, "mark", bound.mailbox.mark(request.message_refs, change));
+      return changed(bound, "mark", bound.mailbox.mark(refs, change));
     },
     async move(request) {
+      const refs = toRefs(request);
       const bound = open();
-      return changed(bound, "move", bound.mailbox.move(request.message_refs, request.destination_box));
+      return changed(bound, "move", bound.mailbox.move(refs, request.destination_box));
     },
     async archive(request) {
+      const refs = toRefs(request);
       const bound = open();
-      return changed(bound, "archive", bound.mailbox.archive(request.message_refs));
+      return changed(bound, "archive", bound.mailbox.archive(refs));
     },
   };
 }
@@ -151,12 +163,17 @@ function identityOf({ transport, principalId, address }: Mailbox) {
   return { schema_version: 1 as const, transport, principal_id: principalId, address };
 }
 
-/** A message as callers may see it: how a notice is authenticated, never with what. Pure. */
-/** Most mail is of that form already: copies of a page took a tenth of its time. */
+/**
+ * A message as callers may see it: how a notice is authenticated, never with what, and no list beyond its maximum. Pure.
+ * Most mail is of that form already: copies of a page took a tenth of its time.
+ */
 function toWire(mail: Mail): MailMessage {
-  const { notify_auth: auth } = mail;
-  if (auth === null) return mail as typeof mail & { notify_auth: null };
-  return { ...mail, notify_auth: { scheme: auth.scheme } };
+  const { notify_auth: auth, to, cc, reply_to, attachments } = mail;
+  const longest = Math.max(to.length, cc.length, reply_to.length, attachments.length);
+  if (auth === null && longest <= shortList.maxItems) return mail as typeof mail & { notify_auth: null };
+  const cut = <T>(list: T[]) => list.slice(0, shortList.maxItems);
+  const lists = { to: cut(to), cc: cut(cc), reply_to: cut(reply_to), attachments: cut(attachments) };
+  return { ...mail, ...lists, notify_auth: auth && { scheme: auth.scheme } };
 }
 
 const withoutBody = (message: MailMessage) =>

@@ -33,6 +33,30 @@ export function planList(query: MailQuery): Selection | null {
   };
 }
 
+/** Characters of JSON that one answer holds of messages, beyond its first one. */
+export const answerChars = 8 * 2 ** 20;
+
+/** Counts what goes into one answer (security.md 8). */
+export interface AnswerBudget {
+  /** Whether `chars` more fit; they then count. Once something did not fit nothing does. */
+  takes(chars: number): boolean;
+  /** The same of a text as JSON writes it. */
+  takesText(text: string): boolean;
+}
+
+export function createAnswerBudget(maxChars = answerChars): AnswerBudget {
+  let left = maxChars;
+  const takes = (chars: number) => {
+    // After the first that has no place nothing more is taken.
+    left = chars > left ? -1 : left - chars;
+    return left >= 0;
+  };
+  return {
+    takes,
+    takesText: (text) => takes(text.length > left ? text.length : JSON.stringify(text).length),
+  };
+}
+
 /** Milliseconds since the epoch as mail is stamped: such texts sort as their times do. */
 export function storedTime(epochMs: number): string {
   return toTimestamp(epochMs).replace("+00:00", "Z");

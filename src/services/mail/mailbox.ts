@@ -20,7 +20,10 @@ export interface Mailbox {
   readonly principalId: string;
   readonly address: string;
   readonly capabilities: MailboxCapabilities;
-  /** Newest first (created_at, then reference); all conditions hold before the limit. */
+  /**
+   * Newest first (created_at, then reference); all conditions hold before the limit. A page ends at the limit, at
+   * 10,000 messages or at 8 MiB, whichever comes first, but holds one message at least.
+   */
   list(query: MailQuery): Promise<MailPage>;
   /** The message with its body, nothing changed. */
   peek(ref: string, options?: { box?: string | null }): Promise<Mail>;
@@ -32,7 +35,7 @@ export interface Mailbox {
   post(draft: PostDraft): Promise<Mail>;
   /** To whom the message says; resolves with the reply, and the answered message is read and answered. */
   reply(ref: string, draft: ReplyDraft): Promise<Mail>;
-  /** All of them or none; in the order of `refs`. */
+  /** All of them or none; in the order of `refs`. Beyond 8 MiB of texts `body_text` is null. */
   mark(refs: readonly string[], change: FlagChange): Promise<Mail[]>;
   move(refs: readonly string[], destinationBox: string): Promise<Mail[]>;
   archive(refs: readonly string[]): Promise<Mail[]>;

@@ -263,10 +263,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       return status();
     },
     audit({ limit, before }) {
-      const rows = store.audit({ limit: limit + 1, ...(before === undefined ? {} : { before }) });
-      const page = rows.slice(0, limit);
-      const next_before = rows.length > limit ? (page.at(-1)?.audit_id ?? null) : null;
-      return { schema_version: 1, rows: page, next_before };
+      const { rows, more } = store.audit({ limit, ...(before === undefined ? {} : { before }) });
+      return { schema_version: 1, rows, next_before: more ? (rows.at(-1)?.audit_id ?? null) : null };
     },
     busyWith: () => busyWith,
     wake() {

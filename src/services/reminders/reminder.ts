@@ -19,6 +19,15 @@ export interface Reminder
   dueMs: number;
 }
 
+/** Characters of its texts as JSON writes them. */
+export function charsOf({
+  title,
+  prompt,
+  send_keys,
+}: Pick<Reminder, "title" | "prompt" | "send_keys">): number {
+  return JSON.stringify([title, prompt, send_keys?.sequence]).length;
+}
+
 /** Smallest ranking first, then oldest (contract 3.3). */
 function compare(left: Reminder, right: Reminder): number {
   if (left.ranking === right.ranking) return left.order - right.order;

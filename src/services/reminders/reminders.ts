@@ -1,5 +1,6 @@
 import type { RemindersLost, RequestAdmission } from "../../protocol/gateway.ts";
 import {
+  mostReminderChars,
   mostReminders,
   type ReminderDefinition,
   type ReminderDeleted,
@@ -20,7 +21,7 @@ import { readDefinitions } from "./definition.ts";
 import { deliver } from "./delivery.ts";
 import { createReminderHistory } from "./history.ts";
 import { type Ledger, toEntry } from "./ledger.ts";
-import { effectiveOf, inRanking, type Reminder, toRecord } from "./reminder.ts";
+import { charsOf, effectiveOf, inRanking, type Reminder, toRecord } from "./reminder.ts";
 import { nextDue } from "./schedule.ts";
 
 /**
@@ -30,7 +31,7 @@ import { nextDue } from "./schedule.ts";
  */
 export interface Reminders extends Lifecycle {
   /**
-   * All or none. The created ones, in their order. Throws `conflict` beyond `mostReminders`, `unavailable` once the
+   * All or none. The created ones, in their order. Throws `conflict` beyond `mostReminders` or `mostReminderChars`, `unavailable` once the
    * gateway stops.
    */
   create(definitions: readonly ReminderDefinition[]): ReminderList;
@@ -119,6 +120,15 @@ export function createReminders(deps: RemindersDeps): Reminders {
   function read(definitions: readonly ReminderDefinition[], at: (nth: number) => (string | number)[]) {
     const { exactKeys } = backendFacts(agent.backend);
     return readDefinitions(definitions, { nowMs: clock.nowMs(), exactKeys }, at);
+  }
+
+  function refuseLong(reminders: readonly Pick<Reminder, "title" | "prompt" | "send_keys">[]): void {
+    const chars = reminders.reduce((sum, one) => sum + charsOf(one), 0);
+    if (chars <= mostReminderChars) return;
+    throw new ServiceError(
+      "conflict",
+      `a gateway holds at most ${mostReminderChars} characters of reminders; remove some first`,
+    );
   }
 
   const entries = () => recordsOf(inRanking(all.values())).map(toEntry);
@@ -232,6 +242,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
           `a gateway holds at most ${mostReminders} reminders, and ${all.size} are here; remove some first`,
         );
       }
+      refuseLong([...all.values(), ...defined]);
       const reminders = defined.map((one): Reminder => {
         const reminder_id = `greminder-${ids.hex(6)}`;
         const born = { reminder_id, created_at_utc: now(), last_started_at_utc: null };
@@ -253,6 +264,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
         throw new ServiceError("conflict", "the reminder is being delivered; update it afterwards");
       }
       const reminder = { ...before, ...defined };
+      refuseLong([...inRanking(all.values()).filter((one) => one !== before), reminder]);
       all.set(reminderId, reminder);
       history.updated(reminder);
       changed();

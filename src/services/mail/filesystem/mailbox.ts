@@ -1,13 +1,14 @@
 import { join } from "node:path";
 import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
-import type { ListedRow, StateRow, ViewRow } from "../../../db/mailbox/state.ts";
+import type { ListedRow, MailboxState, Selection, StateRow, ViewRow } from "../../../db/mailbox/state.ts";
 import type { MailEnvelope } from "../../../protocol/mail-file.ts";
+import { maxListed } from "../../../protocol/wire.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { operator, parseAddress, shown } from "../address.ts";
 import { parseSubject, planRecipients } from "../draft.ts";
-import { planList, toCursor } from "../list-plan.ts";
+import { createAnswerBudget, planList, toCursor } from "../list-plan.ts";
 import { toMail } from "../mail-view.ts";
-import type { Mail, Mailbox } from "../mailbox.ts";
+import type { Mail, Mailbox, MailPage } from "../mailbox.ts";
 import { bodyOf, type StoredMessage } from "../message-file.ts";
 import { nearestAddress } from "../nearest-address.ts";
 import { previewOf } from "../preview.ts";
@@ -29,6 +30,9 @@ export interface FilesystemMailboxDeps extends MailRootDeps {
   registrations: Registrations;
   delivery: Delivery;
 }
+
+/** A row may have hundreds of recipients. */
+const rowsAtOnce = 256;
 
 /** The mailbox of one registration. Throws `invalid_request` when it has none that is active. */
 export function createFilesystemMailbox(
@@ -66,6 +70,30 @@ export function createFilesystemMailbox(
     const envelope: MailEnvelope = JSON.parse(row.envelopeJson);
     const state = { box: row.boxName, read: row.isRead, answered: row.isAnswered };
     return toMail({ envelope, state, preview: row.bodyPreview, body, locate });
+  }
+
+  /** Reads a few rows at a time: what a page has no place for is not held either. */
+  function readPage(state: MailboxState, plan: Selection, includeBody: boolean): MailPage {
+    const most = Math.min(plan.limit ?? maxListed, maxListed);
+    const budget = createAnswerBudget();
+    const messages: Mail[] = [];
+    let last = plan.after;
+    for (;;) {
+      const limit = Math.min(rowsAtOnce, most - messages.length + 1);
+      const rows = state.select({ ...plan, after: last, limit });
+      for (const row of rows) {
+        const body = includeBody ? bodyOrNull(row) : null;
+        const size =
+          row.envelopeJson.length + row.bodyPreview.length + ((body && JSON.stringify(body).length) || 0);
+        const first = messages.length === 0;
+        if (messages.length === most || (!budget.takes(size) && !first)) {
+          return { messages, nextCursor: last && toCursor(last) };
+        }
+        messages.push(toShown(row, body));
+        last = row;
+      }
+      if (rows.length < limit) return { messages, nextCursor: null };
+    }
   }
 
   /** What has just been delivered, as it stands in a mailbox that has not looked yet. */
@@ -113,7 +141,11 @@ export function createFilesystemMailbox(
       return toRow(plan({ box: row.boxName, read: row.isRead, answered: row.isAnswered }, row));
     });
     placeLinks({ files, root, state: now.state, registration: now.row });
-    return rows.map((row) => toShown(row, bodyOrNull(row)));
+    const budget = createAnswerBudget();
+    return rows.map((row) => {
+      const body = bodyOrNull(row);
+      return toShown(row, body !== null && budget.takesText(body) ? body : null);
+    });
   }
 
   /** To where the message was delivered: what the owner sent does not come back as mail to him. */
@@ -147,15 +179,7 @@ export function createFilesystemMailbox(
     list: (query) =>
       seeing(({ state }) => {
         const plan = planList(query);
-        if (!plan) return { messages: [], nextCursor: null };
-        const limit = plan.limit === null ? null : plan.limit + 1;
-        const rows = state.select({ ...plan, limit });
-        const page = plan.limit === null ? rows : rows.slice(0, plan.limit);
-        const last = page.at(-1);
-        return {
-          messages: page.map((row) => toShown(row, query.includeBody ? bodyOrNull(row) : null)),
-          nextCursor: last && page.length < rows.length ? toCursor(last) : null,
-        };
+        return plan ? readPage(state, plan, query.includeBody) : { messages: [], nextCursor: null };
       }),
     peek: (ref, options) =>
       seeing((now) => {

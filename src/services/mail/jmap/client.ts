@@ -42,7 +42,7 @@ const pingSeconds = 30;
 const refusedLogin: readonly number[] = [401, 403];
 const overloaded: readonly number[] = [429, 502, 503, 504];
 const maxRedirects = 5;
-const maxReplyBytes = 64 * 1024 * 1024;
+const maxReplyBytes = 32 * 2 ** 20;
 
 export function createJmapClient(deps: {
   clock: Clock;
@@ -81,11 +81,10 @@ export function createJmapClient(deps: {
     const cancel = clock.after(withinMs, () => abort.abort(new Error(`no answer within ${withinMs} ms`)));
     try {
       const response = await request(target, { ...init, signal: abort.signal });
-      const text = await response.text();
+      const text = await readText(response);
       const location = response.headers.get("location");
       if (!response.ok && location !== null) return { url: target, location, body: null };
       if (!response.ok) throw toHttpFailure(response.status, text);
-      if (text.length > maxReplyBytes) throw failed("the answer is larger than 64 MiB", true);
       return { url: target, location: null, body: parseJson(text) };
     } catch (error) {
       opened = null;
@@ -186,6 +185,18 @@ export function planRedirect(from: string, location: string): string {
     `the JMAP server sends its callers to ${next?.origin ?? "no address"}: give that address instead`,
     true,
   );
+}
+
+/** The body as text. Throws for one that is too long without holding it. */
+async function readText(response: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of response.body ?? []) {
+    bytes += part.byteLength;
+    if (bytes > maxReplyBytes) throw failed(`the answer is larger than ${maxReplyBytes / 2 ** 20} MiB`, true);
+    parts.push(part);
+  }
+  return new TextDecoder().decode(Buffer.concat(parts));
 }
 
 /** A proxy of the environment is for what lies outside; Bun's fetch would send loopback through it too. */

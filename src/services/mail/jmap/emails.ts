@@ -1,5 +1,7 @@
 import type { Selection } from "../../../db/mailbox/state.ts";
+import { maxListed } from "../../../protocol/wire.ts";
 import { ServiceError } from "../../../system/errors.ts";
+import { createAnswerBudget } from "../list-plan.ts";
 import { type Boxes, boxToList, mailboxGet, readBoxes, toBoxes } from "./boxes.ts";
 import type { JmapClient } from "./client.ts";
 import { emailIdOf, isCut } from "./message.ts";
@@ -10,7 +12,9 @@ type Position = NonNullable<Selection["after"]>;
 
 /** Messages as they are now, with the boxes of the same moment. Throws ServiceError. */
 export interface EmailReader {
-  /** In the order of `refs`. Throws `not_found` when one of them is not here. */
+  /**
+   * In the order of `refs`; texts beyond what one answer holds are null. Throws `not_found` when one of them is not here.
+   */
   get(refs: readonly string[]): Promise<{ emails: JmapEmail[]; boxes: Boxes }>;
   /** `next`: where more begins, or null. Throws `invalid_request` for a box that nobody has. */
   page(
@@ -23,28 +27,27 @@ export interface EmailReader {
   }>;
 }
 
-/** A longer body is fetched by itself, whole. */
+/** A longer body is fetched by itself. */
 const bodyBytes = 256 * 1024;
-/** Most messages that are asked for at a time. */
+/** Most of a body that is fetched at all; an answer holds no more of texts. */
+const longestBodyBytes = 8 * 2 ** 20;
+/** Most messages that are asked for at a time, without and with their bodies. */
 const pageSize = 256;
+const pageSizeWithBodies = 32;
 
 export function createEmailReader(client: JmapClient): EmailReader {
   let known: Boxes | null = null;
 
   const bodyArgs = (maxBodyValueBytes: number) => ({ fetchTextBodyValues: true, maxBodyValueBytes });
 
-  /** Puts the whole text in the place of one that was cut. */
-  async function whole(emails: readonly JmapEmail[]): Promise<JmapEmail[]> {
-    const ids = emails.filter(isCut).map(({ id }) => id);
-    if (ids.length === 0) return [...emails];
-    const args = { properties: ["id", "bodyValues"], fetchTextBodyValues: true };
-    const full = new Map<string, JmapEmail["bodyValues"]>();
-    for (const id of ids) {
-      const answers = await client.call([["Email/get", { ...args, ids: [id] }, "whole"]], { safe: true });
-      const [found] = answers.of(BodyGet, "Email/get", "whole").list;
-      if (found) full.set(id, found.bodyValues);
-    }
-    return emails.map((email) => ({ ...email, bodyValues: full.get(email.id) ?? email.bodyValues ?? null }));
+  /** With the whole text in the place of one that was cut. */
+  async function whole(email: JmapEmail): Promise<JmapEmail> {
+    if (!isCut(email)) return email;
+    const { id } = email;
+    const args = { ids: [id], properties: ["id", "bodyValues"], ...bodyArgs(longestBodyBytes) };
+    const answers = await client.call([["Email/get", args, "whole"]], { safe: true });
+    const [found] = answers.of(BodyGet, "Email/get", "whole").list;
+    return { ...email, bodyValues: found?.bodyValues ?? email.bodyValues ?? null };
   }
 
   async function fetchPage(
@@ -91,19 +94,32 @@ export function createEmailReader(client: JmapClient): EmailReader {
       if (ids.length > maxObjects) {
         throw new ServiceError("invalid_request", `at most ${maxObjects} messages at a time`);
       }
-      const args = { ids, properties: emailProperties, ...bodyArgs(bodyBytes) };
-      const answers = await client.call([["Email/get", args, "get"], mailboxGet("boxes")], { safe: true });
-      const byId = new Map(answers.of(EmailGet, "Email/get", "get").list.map((email) => [email.id, email]));
-      const emails = ids.map((id) => {
-        const email = byId.get(id);
-        if (!email) throw new ServiceError("not_found", "this mailbox holds no such message");
-        return email;
-      });
-      known = toBoxes(answers.of(MailboxGet, "Mailbox/get", "boxes").list);
-      return { emails: await whole(emails), boxes: known };
+      const budget = createAnswerBudget();
+      const emails: JmapEmail[] = [];
+      let boxes: Boxes | null = null;
+      for (let from = 0; boxes === null || from < ids.length; from += pageSizeWithBodies) {
+        const part = ids.slice(from, from + pageSizeWithBodies);
+        const args = { ids: part, properties: emailProperties, ...bodyArgs(bodyBytes) };
+        const answers = await client.call([["Email/get", args, "get"], mailboxGet("boxes")], { safe: true });
+        const { list } = answers.of(EmailGet, "Email/get", "get");
+        const byId = new Map(list.map((email) => [email.id, email]));
+        boxes = toBoxes(answers.of(MailboxGet, "Mailbox/get", "boxes").list);
+        for (const id of part) {
+          const email = byId.get(id);
+          if (!email) throw new ServiceError("not_found", "this mailbox holds no such message");
+          const shown = await whole(email);
+          const fits = budget.takes(JSON.stringify(shown.bodyValues ?? null).length) || ids.length === 1;
+          emails.push(fits ? shown : { ...shown, bodyValues: null });
+        }
+      }
+      known = boxes;
+      return { emails, boxes };
     },
     async page(plan, { body }) {
       const { maxObjects } = await client.session();
+      const most = Math.min(plan.limit ?? maxListed, maxListed);
+      const atOnce = body ? pageSizeWithBodies : pageSize;
+      const budget = createAnswerBudget();
       const emails: JmapEmail[] = [];
       let position = plan.after;
       let offset = 0;
@@ -113,9 +129,9 @@ export function createEmailReader(client: JmapClient): EmailReader {
         const boxes: Boxes = known;
         const boxId = boxToList(boxes, plan.box);
         if (boxId === null) return { emails, boxes, next: null };
-        const wanted = plan.limit === null ? pageSize : plan.limit - emails.length;
+        const wanted = most - emails.length;
         // One more tells whether there is a next page; those that were told come again and are passed over.
-        const size = Math.min(Math.min(wanted + 1, pageSize) + toldAt(position).length, maxObjects);
+        const size = Math.min(Math.min(wanted + 1, atOnce) + toldAt(position).length, maxObjects);
         const page = await fetchPage(boxId, plan, position, body, { offset, size }).catch(
           (error: unknown) => {
             known = null;
@@ -124,17 +140,20 @@ export function createEmailReader(client: JmapClient): EmailReader {
         );
         // The box is another one by now.
         if (page === null) continue;
-        const taken = page.emails.slice(0, wanted);
+        const taken: JmapEmail[] = [];
+        let full = false;
+        for (const email of page.emails.slice(0, wanted)) {
+          const shown = body ? await whole(email) : email;
+          const first = emails.length + taken.length === 0;
+          full = !budget.takes(JSON.stringify(shown).length) && !first;
+          if (full) break;
+          taken.push(shown);
+        }
         emails.push(...taken);
         position = positionAfter(taken, position);
-        const enough = plan.limit !== null && emails.length >= plan.limit;
         const more = !page.all || page.emails.length > taken.length;
-        if (enough || !more) {
-          return {
-            emails: body ? await whole(emails) : emails,
-            boxes: page.boxes,
-            next: more ? position : null,
-          };
+        if (full || emails.length >= most || !more) {
+          return { emails, boxes: page.boxes, next: more ? position : null };
         }
         // A server may give so few that all of them were told.
         offset = taken.length === 0 ? offset + page.count : 0;

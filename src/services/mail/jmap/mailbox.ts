@@ -60,7 +60,7 @@ export function createJmapMailbox(deps: {
     const { emails, boxes } = await reader.get(refs);
     const changes = emails.map((email) => ({ email, state: plan(viewStateOf(email, boxes), email) }));
     await applyChanges(client, boxes, changes);
-    return changes.map(({ email, state }) => toMail(email, state, { body: true }));
+    return changes.map(({ email, state }) => toMail(email, state, { body: email.bodyValues != null }));
   }
 
   /** To where the message was delivered: what the owner sent does not come back as mail to him. */

@@ -34,7 +34,7 @@ export function planList(query: MailQuery): Selection | null {
 }
 
 /** Characters of JSON that one answer holds of messages, beyond its first one. */
-export const answerChars = 8 * 2 ** 20;
+const answerChars = 8 * 2 ** 20;
 
 /** Counts what goes into one answer (security.md 8). */
 export interface AnswerBudget {

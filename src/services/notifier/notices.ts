@@ -1,6 +1,6 @@
 import type { NotifierConfig, RenderedBlockEntry } from "../../protocol/notifier.ts";
 import type { Mail } from "../mail/mailbox.ts";
-import { cutTo, oneLine, plainLines } from "./untrusted.ts";
+import { cutTo, plainLines, quoted } from "./untrusted.ts";
 
 /** What becomes of the senders' notices in one wake-up prompt. */
 export interface Notices {
@@ -81,6 +81,6 @@ function judge(message: Mail, config: NotifierConfig): Judged {
 }
 
 function frame(sender: string, text: string): string {
-  const quoted = text.split("\n").map((line) => `> ${line}`.trimEnd());
-  return [`Notice from ${oneLine(sender, 320)}:`, ...quoted].join("\n");
+  const lines = text.split("\n").map((line) => `> ${line}`.trimEnd());
+  return [`Notice from ${quoted(sender, 320)}:`, ...lines].join("\n");
 }

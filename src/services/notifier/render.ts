@@ -1,7 +1,7 @@
 import type { NotifierConfig } from "../../protocol/notifier.ts";
 import type { Mail } from "../mail/mailbox.ts";
 import type { Notices } from "./notices.ts";
-import { oneLine } from "./untrusted.ts";
+import { quoted } from "./untrusted.ts";
 
 export interface RenderFacts {
   /** Oldest first. */
@@ -21,6 +21,8 @@ export interface RenderFacts {
 /** So many messages are listed one by one; the rest is counted. */
 const listed = 20;
 const subjectChars = 120;
+const addressChars = 320;
+const referenceChars = 512;
 
 /** The skill that works one round of mail through the gateway; prompts name it, never its path. */
 export const mailRoundSkill = "svc-process-emails-via-gateway";
@@ -49,11 +51,11 @@ function opener({ eligible, more, address }: RenderFacts): string {
   const count = `${eligible.length}${more ? "+" : ""}`;
   const lines = shown.map((message, index) => {
     const fields = [
-      `message_ref: ${message.message_ref}`,
-      ...(message.thread_ref === null ? [] : [`thread_ref: ${message.thread_ref}`]),
-      `from: ${oneLine(message.sender.address, 320)}`,
-      `subject: ${JSON.stringify(oneLine(message.subject, subjectChars))}`,
-      `created: ${message.created_at_utc}`,
+      `message_ref: ${plainOrQuoted(message.message_ref)}`,
+      ...(message.thread_ref === null ? [] : [`thread_ref: ${plainOrQuoted(message.thread_ref)}`]),
+      `from: ${quoted(message.sender.address, addressChars)}`,
+      `subject: ${quoted(message.subject, subjectChars)}`,
+      `created: ${plainOrQuoted(message.created_at_utc)}`,
     ];
     return `${index + 1}. ${fields.join(" | ")}`;
   });
@@ -63,6 +65,11 @@ function opener({ eligible, more, address }: RenderFacts): string {
     ...lines,
     ...(rest > 0 || more ? [`+ ${rest}${more ? " or more" : ""} more; list the inbox to see them`] : []),
   ].join("\n");
+}
+
+/** A reference or a time as such things look; what looks different was chosen to. */
+function plainOrQuoted(text: string): string {
+  return /^[\w.:@+=/-]+$/.test(text) && text.length <= referenceChars ? text : quoted(text, referenceChars);
 }
 
 function skill({ tool, skillInstalled, baseUrl }: RenderFacts): string {

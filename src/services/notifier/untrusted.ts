@@ -1,10 +1,18 @@
+import { withoutInvisible } from "../../system/visible.ts";
+
 /** Text of senders is shown, never obeyed and never free to draw: ruling 4. */
 
-const controls = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
+/**
+ * Between double quotes, on one line, at most `max` characters before its quotes and backslashes are escaped: nothing in
+ * it ends the quotation or the line. For every field that a sender or a mail server chose.
+ */
+export function quoted(text: string, max: number): string {
+  return JSON.stringify(oneLine(text, max));
+}
 
 /** On one line, without control and format characters, at most `max` characters, the last an ellipsis if cut. */
 export function oneLine(text: string, max: number): string {
-  return cutTo(text.replace(controls, " ").replace(/\s+/g, " ").trim(), max).text;
+  return cutTo(withoutInvisible(text).replace(/\s+/g, " ").trim(), max).text;
 }
 
 /** As lines: line breaks stay, every other control or format character goes. */
@@ -12,7 +20,7 @@ export function plainLines(text: string): string {
   return text
     .replace(/\r\n?|[\u2028\u2029]/g, "\n")
     .split("\n")
-    .map((line) => line.replace(controls, " ").trimEnd())
+    .map((line) => withoutInvisible(line).trimEnd())
     .join("\n");
 }
 

@@ -10,7 +10,7 @@ const withNotice = (text: string, more: Parameters<typeof mailSample>[0] = {}) =
 describe("notices of senders", () => {
   test("a notice names its sender and quotes each line", () => {
     const { append, entries } = renderNotices([withNotice("first\nsecond")], config);
-    expect(append).toEqual(["Notice from sender@svc.localhost:\n> first\n> second"]);
+    expect(append).toEqual(['Notice from "sender@svc.localhost":\n> first\n> second']);
     expect(entries).toEqual([
       {
         message_ref: "filesystem:m1",

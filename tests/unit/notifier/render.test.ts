@@ -36,7 +36,7 @@ describe("the wake-up prompt", () => {
 
   test("each message is told by references, sender, subject and time", () => {
     expect(parts()[0]).toContain(
-      '1. message_ref: filesystem:m1 | thread_ref: filesystem:t1 | from: sender@svc.localhost | subject: "A subject" | created: 2026-01-01T00:00:00.000+00:00',
+      '1. message_ref: filesystem:m1 | thread_ref: filesystem:t1 | from: "sender@svc.localhost" | subject: "A subject" | created: 2026-01-01T00:00:00.000+00:00',
     );
   });
 

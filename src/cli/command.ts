@@ -1,4 +1,5 @@
 import type { ArgsDef, CommandDef } from "citty";
+import type { Paint } from "./colour.ts";
 
 /** Values that only a look at this machine tells. */
 export type OfferedValues = "agent-names" | "agent-ids" | "addresses" | "tools" | "skill-tools";
@@ -37,6 +38,8 @@ export type Values<A extends Flags> = { [Name in keyof A]: ValueOf<A[Name]> };
 export interface Answer {
   json: unknown;
   text: string;
+  /** Puts our own colours into `text`, after it was made `visible`. */
+  colour?: (text: string, paint: Paint) => string;
   /** Default 0. For an answer that is complete and yet says no, such as a failed check. */
   exitCode?: number;
 }
@@ -65,9 +68,14 @@ export interface CliIo {
   readonly rows: number;
   stderrIsTty: boolean;
   stdinIsTty: boolean;
-  /** Resolves once written; rejects when the reader has gone. */
+  /**
+   * Resolves once written; rejects when the reader has gone. At a terminal all of it is `visible`, JSON too, which stays
+   * the same value.
+   */
   writeOut(text: string | Uint8Array): Promise<void>;
   writeError(text: string): Promise<void>;
+  /** As it is, for colours and moves of the cursor of our own: what others wrote in it is `visible` before. */
+  writeScreen(stream: "stdout" | "stderr", text: string): Promise<void>;
   readInput(): Promise<string>;
   /** One line of stdin without its end, for an answer typed at a terminal; null at the end of the input. */
   readLine(): Promise<string | null>;

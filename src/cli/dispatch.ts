@@ -1,6 +1,7 @@
 import { renderJson } from "../protocol/json.ts";
 import { messageOf, ServiceError, type ServiceErrorCode } from "../system/errors.ts";
 import { tellStorageFault } from "../system/storage-fault.ts";
+import { visible } from "../system/visible.ts";
 import { answerShell } from "./answer-shell.ts";
 import { type Paint, painterFor } from "./colour.ts";
 import { type Answer, type CliIo, type Command, type Invocation, UsageError } from "./command.ts";
@@ -48,7 +49,10 @@ export async function runProgram(
 async function perform(parsed: Parsed, version: () => Promise<ProgramVersion>, io: CliIo): Promise<number> {
   switch (parsed.kind) {
     case "help":
-      await io.writeOut(withHeadings(await renderHelp(parsed.chain), painterFor(io, "stdout")));
+      await io.writeScreen(
+        "stdout",
+        withHeadings(visible(await renderHelp(parsed.chain)), painterFor(io, "stdout")),
+      );
       return exitCodes.done;
     case "version": {
       const told = await version();
@@ -73,9 +77,12 @@ async function perform(parsed: Parsed, version: () => Promise<ProgramVersion>, i
       const answer = (await leaf?.run?.(context)) as Answer | number | undefined;
       if (answer === undefined) return exitCodes.done;
       if (typeof answer === "number") return answer;
-      await io.writeOut(
-        parsed.inherited["json"] === true ? renderJson(answer.json) : withNewline(answer.text),
-      );
+      if (parsed.inherited["json"] === true) await io.writeOut(renderJson(answer.json));
+      else if (answer.colour === undefined) await io.writeOut(withNewline(answer.text));
+      else {
+        const text = answer.colour(visible(answer.text), painterFor(io, "stdout"));
+        await io.writeScreen("stdout", withNewline(text));
+      }
       return answer.exitCode ?? exitCodes.done;
     }
   }
@@ -83,9 +90,12 @@ async function perform(parsed: Parsed, version: () => Promise<ProgramVersion>, i
 
 async function report(error: unknown, json: boolean, io: CliIo): Promise<number> {
   const { exitCode, document, text } = describe(error);
-  const paint = painterFor(io, "stderr");
-  const shown = text.replace(/^Error:/, (word) => paint("red", word));
-  await io.writeError(json ? renderJson(document) : withNewline(shown));
+  if (json) await io.writeError(renderJson(document));
+  else {
+    const paint = painterFor(io, "stderr");
+    const clean = io.stderrIsTty ? visible(text) : text;
+    await io.writeScreen("stderr", withNewline(clean.replace(/^Error:/, (word) => paint("red", word))));
+  }
   return exitCode;
 }
 

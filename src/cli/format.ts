@@ -1,6 +1,8 @@
+import { visible, visibleCell } from "../system/visible.ts";
+
 /** Lines of a table, columns aligned, two blanks between them; the last column is not padded. Pure. */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const all = [header, ...rows];
+  const all = [header, ...rows].map((row) => row.map(visibleCell));
   const widths = header.map((_, column) => Math.max(...all.map((row) => (row[column] ?? "").length)));
   return all.map((row) => alignRow(row, widths)).join("\n");
 }
@@ -11,7 +13,11 @@ export function renderPairs(
 ): string {
   const shown = pairs.filter(([, value]) => value !== null && value !== undefined);
   const width = Math.max(0, ...shown.map(([name]) => name.length));
-  return shown.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join("\n");
+  // A value of several lines stays beside its name: none of them looks like another pair.
+  const indent = `\n${" ".repeat(width + 2)}`;
+  return shown
+    .map(([name, value]) => `${name.padEnd(width)}  ${visible(String(value)).replaceAll("\n", indent)}`)
+    .join("\n");
 }
 
 function alignRow(row: readonly string[], widths: readonly number[]): string {

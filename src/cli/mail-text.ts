@@ -1,7 +1,8 @@
 import type { MailMessage, MailParticipant } from "../protocol/mail.ts";
+import { visible, visibleLine } from "../system/visible.ts";
 import { renderPairs } from "./format.ts";
 
-/** Mail for people. What others wrote reaches the terminal without control characters. All of it is pure. */
+/** Mail for people. What others wrote is `visible`. All of it is pure. */
 
 /** Two lines a message: flags, time, sender and subject, cut to `columns`; then the reference that commands take. */
 export function renderMailList(
@@ -10,20 +11,20 @@ export function renderMailList(
 ): string {
   const { messages } = list;
   if (messages.length === 0) return `no mail in ${list.box}`;
-  const senders = messages.map(({ sender }) => oneLine(sender.address));
+  const senders = messages.map(({ sender }) => visibleLine(sender.address));
   const senderWidth = Math.min(34, Math.max(4, ...senders.map((one) => Bun.stringWidth(one))));
   const row = (flags: string, time: string, sender: string, subject: string) =>
     cut(`${fill(flags, 3)}  ${fill(time, 16)}  ${fill(sender, senderWidth)}  ${subject}`, columns);
   const rows = messages.flatMap((message, at) => [
-    row(flagsOf(message), shortTime(message.created_at_utc), senders[at] ?? "", oneLine(message.subject)),
-    `     ${oneLine(message.message_ref)}`,
+    row(flagsOf(message), shortTime(message.created_at_utc), senders[at] ?? "", visibleLine(message.subject)),
+    `     ${visibleLine(message.message_ref)}`,
   ]);
   const count = messages.length === 1 ? "1 message" : `${messages.length} messages`;
-  const more = list.next_cursor ? `\nmore with: --cursor ${oneLine(list.next_cursor)}` : "";
+  const more = list.next_cursor ? `\nmore with: --cursor ${visibleLine(list.next_cursor)}` : "";
   return [
     row("", "TIME (UTC)", "FROM", "SUBJECT"),
     ...rows,
-    `${count} in ${oneLine(list.box)}, ${list.unread_count} unread (* unread, r answered, a archived, @ attachments)${more}`,
+    `${count} in ${visibleLine(list.box)}, ${list.unread_count} unread (* unread, r answered, a archived, @ attachments)${more}`,
   ].join("\n");
 }
 
@@ -34,35 +35,40 @@ export function renderMail(message: MailMessage): string {
     ["to", message.to.map(nameOf).join(", ")],
     ["cc", message.cc.map(nameOf).join(", ") || null],
     ["reply to", message.reply_to.map(nameOf).join(", ") || null],
-    ["subject", oneLine(message.subject)],
+    ["subject", visibleLine(message.subject)],
     ["time", message.created_at_utc],
     [
       "box",
-      `${oneLine(message.box)}${message.read ? "" : ", unread"}${message.answered ? ", answered" : ""}`,
+      `${visibleLine(message.box)}${message.read ? "" : ", unread"}${message.answered ? ", answered" : ""}`,
     ],
     ...message.attachments.map(
       (one) =>
         [
           "attached",
-          oneLine([one.label ?? one.attachment_id, one.media_type, one.locator ?? ""].join("  ").trimEnd()),
+          visibleLine(
+            [one.label ?? one.attachment_id, one.media_type, one.locator ?? ""].join("  ").trimEnd(),
+          ),
         ] as const,
     ),
-    ["ref", oneLine(message.message_ref)],
+    ["ref", visibleLine(message.message_ref)],
   ]);
-  return `${head}\n\n${visible(message.body_text ?? message.body_preview)}`;
+  return `${head}\n\n${visible((message.body_text ?? message.body_preview).replace(/\r\n?/g, "\n"))}`;
 }
 
 /** What was changed, one message a line. */
 export function renderChanged(what: string, messages: readonly MailMessage[]): string {
   return messages
-    .map((one) => `${what}: ${oneLine(one.subject)}  [${oneLine(one.box)}]  ${oneLine(one.message_ref)}`)
+    .map(
+      (one) =>
+        `${what}: ${visibleLine(one.subject)}  [${visibleLine(one.box)}]  ${visibleLine(one.message_ref)}`,
+    )
     .join("\n");
 }
 
 /** What was sent, and its reference. */
 export function renderSent(what: string, message: MailMessage): string {
-  const to = [...message.to, ...message.cc].map(({ address }) => oneLine(address)).join(", ");
-  return `${what} to ${to}: ${oneLine(message.subject)}\n  ${oneLine(message.message_ref)}`;
+  const to = [...message.to, ...message.cc].map(({ address }) => visibleLine(address)).join(", ");
+  return `${what} to ${to}: ${visibleLine(message.subject)}\n  ${visibleLine(message.message_ref)}`;
 }
 
 function flagsOf({ unread, answered, archived, attachments }: MailMessage): string {
@@ -75,22 +81,12 @@ function flagsOf({ unread, answered, archived, attachments }: MailMessage): stri
 }
 
 function nameOf({ address, display_name: name }: MailParticipant): string {
-  return name ? `${oneLine(name)} <${oneLine(address)}>` : oneLine(address);
+  return name ? `${visibleLine(name)} <${visibleLine(address)}>` : visibleLine(address);
 }
 
 /** `2026-11-21 08:15`. */
 function shortTime(timestamp: string): string {
   return timestamp.slice(0, 16).replace("T", " ");
-}
-
-function visible(text: string): string {
-  return text
-    .replace(/\r\n?/g, "\n")
-    .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
-}
-
-function oneLine(text: string): string {
-  return visible(text).replace(/\s+/g, " ").trim();
 }
 
 function fill(text: string, width: number): string {

@@ -1,5 +1,7 @@
 import { homedir } from "node:os";
+import { isatty } from "node:tty";
 import { onReaderGone } from "../system/pipe-reader.ts";
+import { visible } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";
 
 /**
@@ -7,6 +9,13 @@ import type { CliIo } from "./command.ts";
  * streams do not tell: the first of them takes 10 ms to make, a quarter of a gateway's start.
  */
 export function createProcessIo(): CliIo {
+  const out = writerTo(Bun.stdout);
+  const error = writerTo(Bun.stderr);
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const shown = (text: string | Uint8Array) => {
+    if (!isatty(1)) return text;
+    return visible(typeof text === "string" ? text : decoder.decode(text, { stream: true }));
+  };
   return {
     env: process.env,
     cwd: process.cwd(),
@@ -26,8 +35,9 @@ export function createProcessIo(): CliIo {
     get stdinIsTty() {
       return process.stdin.isTTY === true;
     },
-    writeOut: writerTo(Bun.stdout),
-    writeError: writerTo(Bun.stderr),
+    writeOut: (text) => out(shown(text)),
+    writeError: (text) => error(isatty(2) ? visible(text) : text),
+    writeScreen: (stream, text) => (stream === "stdout" ? out(text) : error(text)),
     readInput: () => new Response(Bun.stdin.stream()).text(),
     readLine,
     interrupted,

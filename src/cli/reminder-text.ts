@@ -1,4 +1,5 @@
 import type { ReminderRecord } from "../protocol/reminders.ts";
+import { visibleLine } from "../system/visible.ts";
 import { renderPairs, renderTable } from "./format.ts";
 
 /** Reminders for people, one a line, in the order given. Pure. */
@@ -10,7 +11,7 @@ export function renderReminders(reminders: readonly ReminderRecord[]): string {
     String(one.ranking),
     stateOf(one),
     one.delivery_kind,
-    oneLine(one.title),
+    visibleLine(one.title),
   ]);
   return renderTable(["REMINDER", "DUE", "REPEATS", "RANKING", "STATE", "KIND", "TITLE"], rows);
 }
@@ -20,9 +21,9 @@ export function renderReminder(reminder: ReminderRecord): string {
   const { waiting, send_keys: keys } = reminder;
   return renderPairs([
     ["reminder", reminder.reminder_id],
-    ["title", oneLine(reminder.title)],
-    ["prompt", reminder.prompt && oneLine(reminder.prompt)],
-    ["keys", keys && oneLine(keys.sequence)],
+    ["title", visibleLine(reminder.title)],
+    ["prompt", reminder.prompt && visibleLine(reminder.prompt)],
+    ["keys", keys && visibleLine(keys.sequence)],
     ["ends with Enter", keys && (keys.ensure_enter ? "yes" : "as given")],
     ["due", reminder.next_due_at_utc],
     ["repeats", cadenceOf(reminder)],
@@ -43,9 +44,4 @@ function stateOf({ delivery_state, selection_state, paused }: ReminderRecord): s
   return [delivery_state, selection_state === "blocked" ? "blocked" : "", paused ? "paused" : ""]
     .filter((part) => part !== "")
     .join(", ");
-}
-
-/** A terminal gets no control character from what somebody else wrote. */
-function oneLine(text: string): string {
-  return text.replace(/[\s\x00-\x1f\x7f-\x9f]+/g, " ").trim();
 }

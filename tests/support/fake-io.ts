@@ -24,6 +24,9 @@ export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): F
     writeError: async (text) => {
       io.err += text;
     },
+    writeScreen: async (stream, text) => {
+      io[stream === "stdout" ? "out" : "err"] += text;
+    },
     readInput: async () => given.input ?? "",
     readLine: async () => given.input?.split("\n")[0] ?? null,
     interrupted: () => new AbortController().signal,

@@ -6,6 +6,7 @@ import { createLinks } from "../../services/fleet/links.ts";
 import { createLiveness } from "../../services/fleet/liveness.ts";
 import { sleep, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
+import { visibleCell } from "../../system/visible.ts";
 import { type CliIo, command } from "../command.ts";
 import { exitCodes } from "../dispatch.ts";
 import { renderGlanceScreen } from "../glance-screen.ts";
@@ -119,11 +120,11 @@ function createTable(io: CliIo, { clock }: World): View {
   };
   // Each line is cleared to its end and the rest of the screen below: nothing flickers.
   const draw = () => {
-    const lines = render(io.rows).map((line) => `${line}\x1b[K`);
-    return io.writeOut(`\x1b[H${lines.join("\r\n")}\x1b[J`);
+    const lines = render(io.rows).map((line) => `${visibleCell(line)}\x1b[K`);
+    return io.writeScreen("stdout", `\x1b[H${lines.join("\r\n")}\x1b[J`);
   };
   return {
-    open: () => io.writeOut(otherScreen),
+    open: () => io.writeScreen("stdout", otherScreen),
     async show(change) {
       glances = change.glances;
       await draw();
@@ -138,7 +139,10 @@ function createTable(io: CliIo, { clock }: World): View {
       }
     },
     // What was last seen stays where the person goes on.
-    close: () => io.writeOut(`${ownScreen}${render(Number.POSITIVE_INFINITY).slice(1).join("\n")}\n`),
+    async close() {
+      await io.writeScreen("stdout", ownScreen);
+      await io.writeOut(`${render(Number.POSITIVE_INFINITY).slice(1).join("\n")}\n`);
+    },
   };
 }
 

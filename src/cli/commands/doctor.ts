@@ -5,7 +5,7 @@ import { checkGatewayPorts, checkOrphans, checkRecords, checkTrust } from "../ch
 import { type Check, marks, ok } from "../checks/check.ts";
 import { checkCoordinatorPort, checkFolders, checkPath, checkTmux } from "../checks/machine.ts";
 import { checkTool } from "../checks/tools.ts";
-import { type Paint, painterFor } from "../colour.ts";
+import type { Paint } from "../colour.ts";
 import { command } from "../command.ts";
 import { renderTable } from "../format.ts";
 import { programFolder } from "../self-command.ts";
@@ -41,7 +41,8 @@ export default command({
     const healthy = checks.every((check) => check.verdict !== "missing");
     return {
       json: { healthy, checks },
-      text: toText(checks, healthy, painterFor(io, "stdout")),
+      text: toText(checks, healthy),
+      colour: colourMarks,
       exitCode: healthy ? 0 : 1,
     };
   },
@@ -53,16 +54,17 @@ const colours: Readonly<Record<string, "green" | "red" | "yellow">> = {
   look: "yellow",
 };
 
-function toText(checks: readonly Check[], healthy: boolean, paint: Paint): string {
+function colourMarks(text: string, paint: Paint): string {
+  return text.replace(/^(?:ok|MISSING|look)\b/gm, (mark) => paint(colours[mark] ?? "bold", mark));
+}
+
+function toText(checks: readonly Check[], healthy: boolean): string {
   const rows = checks.map((check) => [marks[check.verdict], check.name, check.detail]);
   const remedies = checks.flatMap((check) =>
     check.remedy === null ? [] : [`  ${check.name}: ${check.remedy}`],
   );
   return [
-    renderTable(["", "CHECK", "FOUND"], rows)
-      .split("\n")
-      .map((line) => line.replace(/^(?:ok|MISSING|look)\b/, (mark) => paint(colours[mark] ?? "bold", mark)))
-      .join("\n"),
+    renderTable(["", "CHECK", "FOUND"], rows),
     ...(remedies.length > 0 ? ["", "What to do:", ...remedies] : []),
     "",
     healthy

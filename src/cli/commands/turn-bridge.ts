@@ -4,6 +4,7 @@ import { headlessProvider } from "../../services/headless/providers.ts";
 import { messageOf } from "../../system/errors.ts";
 import { outliveTerminal } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
+import { visible } from "../../system/visible.ts";
 
 /**
  * Runs the turn of one turn directory beside its provider, for a gateway that started us in the agent's pane. Exit
@@ -30,7 +31,7 @@ export async function runTurnBridge(argv: readonly string[]): Promise<number> {
   try {
     return (await bridge.run(resolve(folder))) === "ran" ? 0 : 1;
   } catch (error) {
-    process.stderr.write(`turn-bridge: ${messageOf(error)}\n`);
+    process.stderr.write(visible(`turn-bridge: ${messageOf(error)}\n`));
     return 1;
   }
 }

@@ -1,4 +1,5 @@
 import type { CanonicalEvent, DisplayDetail, DisplayStyle } from "../../protocol/turns.ts";
+import { visible } from "../../system/visible.ts";
 import { stripControl } from "../terminal/control-characters.ts";
 import { withoutTerminalSequences } from "./canonical.ts";
 import { fieldsOf, numberOf, renderValue, textOf } from "./json-fields.ts";
@@ -121,10 +122,10 @@ function renderUsage(usage: unknown): string {
 function renderJsonLine(event: CanonicalEvent, detail: DisplayDetail): string {
   const { raw_payload, ...shown } = event;
   const text = JSON.stringify(detail === "detail" && raw_payload !== undefined ? event : shown);
-  return `${text.replace(/[\x7f-\x9f]/g, (character) => `\\u00${character.charCodeAt(0).toString(16)}`)}\n`;
+  return `${visible(text)}\n`;
 }
 
 /** The tool's text as the pane may have it: its line ends and tabs stay, its colours and cursor moves go. */
 function toDisplayText(text: string): string {
-  return stripControl(withoutTerminalSequences(text));
+  return visible(stripControl(withoutTerminalSequences(text)));
 }

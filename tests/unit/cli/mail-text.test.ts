@@ -33,7 +33,7 @@ describe("a list of mail for people", () => {
     const body_text = "x\x1b]0;title\x07y\r\nz";
     const shown = list([mailSample({ subject })]) + renderMail(mailSample({ subject, body_text }));
     expect(shown).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]/);
-    expect(shown).toContain("a[2Jbc d");
-    expect(shown).toContain("x]0;titley\nz");
+    expect(shown).toContain("a\\u001b[2Jb\\u202ec d");
+    expect(shown).toContain("x\\u001b]0;title\\u0007y\nz");
   });
 });

@@ -4,6 +4,7 @@ import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
 import { sleep, timestampNow } from "../../../system/clock.ts";
+import { visibleLine } from "../../../system/visible.ts";
 import { type CliIo, command, UsageError } from "../../command.ts";
 import { exitCodes } from "../../dispatch.ts";
 import { warn } from "../../narrate.ts";
@@ -92,8 +93,10 @@ export default command({
 
 async function show(io: CliIo, live: boolean, state: TerminalState, atUtc: string): Promise<void> {
   // Back to the first column, and clear what a longer line left; a line that wraps could not be gone back over.
-  if (live) await io.writeOut(`\r\x1b[K${renderTerminalLine(state).slice(0, io.columns - 1)}`);
-  else await io.writeOut(`${JSON.stringify({ at_utc: atUtc, ...state })}\n`);
+  if (live) {
+    const line = visibleLine(renderTerminalLine(state)).slice(0, io.columns - 1);
+    await io.writeScreen("stdout", `\r\x1b[K${line}`);
+  } else await io.writeOut(`${JSON.stringify({ at_utc: atUtc, ...state })}\n`);
 }
 
 function toMilliseconds(text: string): number {

@@ -1,4 +1,5 @@
 import type { Progress } from "../../../services/mail/filesystem/maintenance.ts";
+import { visibleLine } from "../../../system/visible.ts";
 import type { CliIo } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
 
@@ -8,7 +9,7 @@ const leastStep = 0.01;
 function paintProgress(io: CliIo): { show: (progress: Progress) => void; clear: () => Promise<void> } {
   let shown = "";
   let lastShare = -1;
-  const write = (text: string) => void io.writeError(text).catch(() => {});
+  const write = (text: string) => void io.writeScreen("stderr", text).catch(() => {});
   return {
     show({ step, done, total }) {
       if (!io.stderrIsTty) return;
@@ -17,10 +18,10 @@ function paintProgress(io: CliIo): { show: (progress: Progress) => void; clear: 
       if (!isNew && total !== null && share < 1 && share - lastShare < leastStep) return;
       lastShare = share;
       shown = total === null ? `${step} ${done}` : `${step} ${done} of ${total}`;
-      write(`\r\x1b[K${shown.slice(0, io.columns - 1)}`);
+      write(`\r\x1b[K${visibleLine(shown).slice(0, io.columns - 1)}`);
     },
     async clear() {
-      if (shown !== "") await io.writeError("\r\x1b[K");
+      if (shown !== "") await io.writeScreen("stderr", "\r\x1b[K");
     },
   };
 }

@@ -1,9 +1,6 @@
-import type { CliIo } from "./command.ts";
+import type { CliIo, Paint } from "./command.ts";
 
 const codes = { red: 31, green: 32, yellow: 33, bold: 1 } as const;
-
-/** Puts `text` into a colour, or leaves it as it is. */
-export type Paint = (colour: keyof typeof codes, text: string) => string;
 
 /**
  * Whether a stream takes colours: a terminal does, unless NO_COLOR is set to anything or the terminal is a dumb one.

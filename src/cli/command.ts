@@ -1,5 +1,4 @@
 import type { ArgsDef, CommandDef } from "citty";
-import type { Paint } from "./colour.ts";
 
 /** Values that only a look at this machine tells. */
 export type OfferedValues = "agent-names" | "agent-ids" | "addresses" | "tools" | "skill-tools";
@@ -33,6 +32,9 @@ type ValueOf<F extends Flag> = F extends { type: "boolean" }
 type Word<F> = F extends { type: "enum"; options: (infer O extends string)[] } ? O : string;
 
 export type Values<A extends Flags> = { [Name in keyof A]: ValueOf<A[Name]> };
+
+/** Puts `text` into a colour, or leaves it as it is. */
+export type Paint = (colour: "red" | "green" | "yellow" | "bold", text: string) => string;
 
 /** A whole answer: one JSON document for `--json`, lines for people otherwise. */
 export interface Answer {

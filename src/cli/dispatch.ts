@@ -3,8 +3,8 @@ import { messageOf, ServiceError, type ServiceErrorCode } from "../system/errors
 import { tellStorageFault } from "../system/storage-fault.ts";
 import { visible } from "../system/visible.ts";
 import { answerShell } from "./answer-shell.ts";
-import { type Paint, painterFor } from "./colour.ts";
-import { type Answer, type CliIo, type Command, type Invocation, UsageError } from "./command.ts";
+import { painterFor } from "./colour.ts";
+import { type Answer, type CliIo, type Command, type Invocation, type Paint, UsageError } from "./command.ts";
 import { renderHelp } from "./help.ts";
 import { type Parsed, parseCommandLine, wordsOf } from "./parse.ts";
 import { type ProgramVersion, versionText } from "./version.ts";

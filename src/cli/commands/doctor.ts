@@ -5,8 +5,7 @@ import { checkGatewayPorts, checkOrphans, checkRecords, checkTrust } from "../ch
 import { type Check, marks, ok } from "../checks/check.ts";
 import { checkCoordinatorPort, checkFolders, checkPath, checkTmux } from "../checks/machine.ts";
 import { checkTool } from "../checks/tools.ts";
-import type { Paint } from "../colour.ts";
-import { command } from "../command.ts";
+import { command, type Paint } from "../command.ts";
 import { renderTable } from "../format.ts";
 import { programFolder } from "../self-command.ts";
 import { openWorld, readProfiles } from "../world.ts";

@@ -11,7 +11,7 @@ export function quoted(text: string, max: number): string {
 }
 
 /** On one line, without control and format characters, at most `max` characters, the last an ellipsis if cut. */
-export function oneLine(text: string, max: number): string {
+function oneLine(text: string, max: number): string {
   return cutTo(withoutInvisible(text).replace(/\s+/g, " ").trim(), max).text;
 }
 

@@ -42,7 +42,7 @@ const row = new RegExp(
   `^1\\. message_ref: ${token} \\| thread_ref: ${token} \\| from: ${quotation} \\| subject: ${quotation} \\| created: ${token}$`,
 );
 const forbidden =
-  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\ud800-\udfff]|[\u{e0000}-\u{e0fff}]/u;
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]|[\ufe00-\ufe0f]|[\u{e0000}-\u{e0fff}]/u;
 
 const facts = {
   config: { ...defaultNotifierConfig, enabled: true },

@@ -12,6 +12,7 @@ import { createTurnDirectories } from "../services/headless/turn-directory.ts";
 import { createTurnPane } from "../services/headless/turn-pane.ts";
 import { createTurnRunner } from "../services/headless/turn-runner.ts";
 import { createManifestStore } from "../services/sessions/manifest.ts";
+import { createManifestWatch, requireManifest } from "../services/sessions/manifest-watch.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import { createPaneDoor } from "../services/terminal/pane-door.ts";
 import type { CompiledProfile } from "../services/terminal/profile.ts";
@@ -65,8 +66,9 @@ function connect({ system, manifest, log, env }: GatewayAgentOptions) {
 }
 
 function terminal(options: GatewayAgentOptions): GatewayAgent {
-  const { system, manifest, profile, log, events } = options;
+  const { system, manifest, sessionRoot, profile, log, events } = options;
   const { clock, ids, steps } = system;
+  const manifestWatch = createManifestWatch({ ...system, path: sessionPaths(sessionRoot).manifest });
   const { tmux, mutex, control } = connect(options);
   const tracker = createTracker({ ...options, control, tmux, processes: system.processes, clock });
   tracker.subscribe((state, { before, material }) => {
@@ -74,21 +76,26 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     for (const transition of newTransitions(before, state)) events.append("terminal_state", transition);
   });
   return {
-    agent: createTerminalAgent({
-      backend: manifest.backend,
-      tool: manifest.tool,
-      profile,
-      view: tracker,
-      door: createPaneDoor({ control, mutex, ids, steps, paneId: tracker.paneId }),
-      clock,
-      log,
-    }),
+    agent: requireManifest(
+      createTerminalAgent({
+        backend: manifest.backend,
+        tool: manifest.tool,
+        profile,
+        view: tracker,
+        door: createPaneDoor({ control, mutex, ids, steps, paneId: tracker.paneId }),
+        clock,
+        log,
+      }),
+      manifestWatch,
+    ),
     start() {
       control.start();
       tracker.start();
+      manifestWatch.start();
     },
     firstLook: (timeoutMs) => tracker.firstLook(timeoutMs),
     async stop() {
+      await manifestWatch.stop();
       await tracker.stop();
       await control.stop();
     },

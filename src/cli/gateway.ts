@@ -28,6 +28,7 @@ import type { Registry } from "../services/sessions/registry.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import type { GatewayExecution } from "../services/status/project.ts";
 import { createStatusBoard } from "../services/status/status-board.ts";
+import { createStorageWatch } from "../services/status/storage-watch.ts";
 import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
 import { sweepLaunchScripts } from "../services/terminal/tmux-launch.ts";
 import { endStrayClients } from "../services/terminal/tmux-strays.ts";
@@ -124,9 +125,19 @@ export function createGateway(options: GatewayOptions): Gateway {
     bridgeCommand: [...selfCommand(), "turn-bridge"],
   });
   const { agent } = driven;
+  const storage = createStorageWatch({
+    fault: store.fault,
+    clock,
+    onChange() {
+      board.refresh();
+      queue.wake();
+      reminders.wake();
+    },
+  });
   const board = createStatusBoard({
     identity,
     store,
+    storage: storage.problem,
     agent,
     events,
     log,
@@ -147,6 +158,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     events,
     log,
     admission: board.admission,
+    block: board.block,
     epoch: board.epoch,
     slotTaken: () => reminders.slotTaken() ?? tending(),
     onChange: () => {
@@ -324,6 +336,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     await growing.complete();
     const { notifier } = await openFurther();
     queue.start();
+    storage.start();
     notifier.start();
     log.line("gateway started", { host, port, pid: processes.selfPid() });
     events.append("gateway_started", { managed_agent_instance_epoch: board.epoch() });
@@ -334,6 +347,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const end = async (announced: boolean): Promise<void> => {
     place.stop();
     idleMemory?.stop();
+    await storage.stop();
     await further?.notifier.stop();
     await queue.stop();
     await reminders.stop();

@@ -15,7 +15,8 @@ export const glanceHeader = [
 ] as const;
 
 /** One agent for `--json`. Pure. */
-export function toGlanceJson({ record, gone, answered, state, gatewayBaseUrl, unreadMail, problem }: Glance) {
+export function toGlanceJson(glance: Glance) {
+  const { record, gone, answered, state, gatewayBaseUrl, queueDepth, unreadMail, problem } = glance;
   return {
     agent_name: record.agent_name,
     agent_id: record.agent_id,
@@ -25,7 +26,7 @@ export function toGlanceJson({ record, gone, answered, state, gatewayBaseUrl, un
     session_gone: gone,
     availability: state?.availability ?? "unavailable",
     turn_phase: state?.turn.phase ?? "unknown",
-    queue_depth: state?.gateway?.queue_depth ?? null,
+    queue_depth: queueDepth,
     unread_mail: unreadMail,
     last_turn: {
       result: state?.last_turn.result ?? "unknown",
@@ -54,8 +55,23 @@ export function toGlanceCells(glance: Glance, nowMs: number): string[] {
     known(row.queue_depth === null ? "-" : String(row.queue_depth)),
     known(unreadText(row.unread_mail)),
     known(lastTurnText(row.last_turn, nowMs)),
-    row.problem ?? row.gateway_base_url ?? "-",
+    row.gateway_base_url ?? problemCell(row.problem),
   ];
+}
+
+/** A line for each agent that needs a hand. Pure. */
+export function toGlanceNotes(glances: readonly Glance[]): string[] {
+  return glances.flatMap(({ record, answered, problem }) =>
+    answered && problem !== null ? [`${record.agent_name}: ${problem}`] : [],
+  );
+}
+
+const problemCellLength = 30;
+
+/** A longer one is a note of its own. */
+function problemCell(problem: string | null): string {
+  if (problem === null) return "-";
+  return problem.length <= problemCellLength ? problem : "see doctor";
 }
 
 function unreadText(unread: number | null): string {

@@ -43,7 +43,7 @@ export function adviseRefusals(client: GatewayClient, words: string): GatewayCli
       const reply = await client.call(name, options);
       if (name !== "submitRequest" || reply.kind !== "refused") return reply;
       const status = await client.call("status", {});
-      const step = status.kind === "ok" ? stepAfterBlocked(status.body.request_admission, words) : null;
+      const step = status.kind === "ok" ? stepAfterBlocked(status.body, words) : null;
       if (step === null || !Value.Check(ErrorBody, reply.body)) return reply;
       const detail = `${reply.detail}. ${step}`;
       return { ...reply, detail, body: { ...reply.body, detail } };
@@ -53,16 +53,18 @@ export function adviseRefusals(client: GatewayClient, words: string): GatewayCli
 
 /** What opens a queue again that takes no requests; null for one that does. Pure. */
 export function stepAfterBlocked(
-  admission: GatewayStatus["request_admission"],
+  status: Pick<GatewayStatus, "request_admission" | "admission_block">,
   words: string,
 ): string | null {
+  const { request_admission: admission, admission_block: block } = status;
   switch (admission) {
     case "open":
       return null;
     case "blocked_reconciliation":
       return stepAfterRefusal("blocked_reconciliation", words);
     case "blocked_unavailable":
-      return stepAfterRefusal("unavailable", words);
+      // What else closes it says by itself what to do.
+      return block && block.reason !== "agent_unavailable" ? null : stepAfterRefusal("unavailable", words);
     default:
       return assertNever(admission);
   }

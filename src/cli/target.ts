@@ -78,16 +78,25 @@ export type LiveLink = Extract<GatewayLink, { state: "healthy" }>;
 export async function openLiveTarget(
   invocation: Invocation<never> | Invocation,
 ): Promise<Target & { link: LiveLink }> {
+  const { target, link, why } = await openMaybeLive(invocation);
+  if (link !== null) return { ...target, link };
+  throw new CommandFailure(exitCodes.unreachable, why, { error: "unreachable", detail: why });
+}
+
+/** The same for what can also be read without a gateway: its link is then null, and `why` says what leads back to one. */
+export async function openMaybeLive(
+  invocation: Invocation<never> | Invocation,
+): Promise<{ target: Target; link: LiveLink; why: null } | { target: Target; link: null; why: string }> {
   const target = await openTarget(invocation);
   const { manifest, sessionRoot } = target.agent;
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = await linkGateway(target.world, { sessionRoot, attachIdentity });
   if (link.state === "healthy") {
-    return { ...target, link: { ...link, client: adviseRefusals(link.client, target.words) } };
+    return { target, link: { ...link, client: adviseRefusals(link.client, target.words) }, why: null };
   }
   const { advice } = await findWayBack(target);
-  const detail = `no healthy gateway serves "${manifest.agent_name}" (${link.why}). ${advice}`;
-  throw new CommandFailure(exitCodes.unreachable, detail, { error: "unreachable", detail });
+  const why = `no healthy gateway serves "${manifest.agent_name}" (${link.why}). ${advice}`;
+  return { target, link: null, why };
 }
 
 function textOf(value: string | boolean | string[] | undefined): string | undefined {

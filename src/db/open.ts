@@ -1,11 +1,13 @@
 import { Database, type Statement } from "bun:sqlite";
 import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import { type Clock, timestampNow } from "../system/clock.ts";
 import { sha256 } from "../system/digest.ts";
 import { ServiceError } from "../system/errors.ts";
-import { createPrivately, fileIdentity } from "../system/private-file.ts";
+import { createPrivately, fileIdentity, fileShape, freeBytes } from "../system/private-file.ts";
 import type { Steps } from "../system/steps.ts";
+import { storageFaultOf } from "../system/storage-fault.ts";
 import type { Migration } from "./migrations.ts";
 
 type Sync<T> = T extends Promise<unknown> ? never : T;
@@ -21,6 +23,11 @@ export interface Store<S extends Record<string, unknown>> {
    * `durable: false` leaves the sync to a later write: after a loss of power this one may be undone, whole.
    */
   write<T>(label: string, change: (db: BunSQLiteDatabase<S>) => Sync<T>, options?: { durable?: boolean }): T;
+  /**
+   * What keeps the next write from the file, as it was or would be thrown by `write`; null as far as nothing is known.
+   * Looks at the file, and writes only where the last write was refused or the disk is nearly full.
+   */
+  fault(): unknown;
   /** Another text after each committed change of the file, whoever made it; the same while there was none. */
   version(): string;
   close(): void;
@@ -36,6 +43,12 @@ const logPages = 4000;
  * long reader made of it is cut.
  */
 const keptLogBytes = 24 * 2 ** 20;
+/** SQLITE_OPEN_READONLY and SQLITE_OPEN_URI. */
+const readOnlyByUri = 0x01 | 0x40;
+/** The first page of a database. */
+const smallestBytes = 512;
+/** With less room than this a write may be refused. */
+const scarceBytes = 4 * 2 ** 20;
 
 /**
  * Opens (and creates, 0600) a database file and brings it to the newest migration. `:memory:` is allowed. Refuses a file that a newer version wrote, or whose applied migrations differ from ours.
@@ -76,25 +89,66 @@ export function openStore<S extends Record<string, unknown>>(options: {
   // Two counters: what others commit shows in the first alone, and what this connection changes in the second.
   let versions: Statement<{ others: number; own: number }, []> | null = null;
   const opened = onLost && path !== ":memory:" ? fileIdentity(path) : null;
+  /** What the last write met, when that was a fault of the disk or the file. */
+  let refused: unknown = null;
+  let damage: unknown = null;
+  let seen = opened === null ? null : fileShape(path);
+
+  /** SQLite would go on writing into a file that nobody can ever open again. */
+  function refuseLost(): void {
+    if (opened !== null && fileIdentity(path) !== opened) onLost?.(client);
+  }
+
+  /** What another program did to the file shows in its time; our own write-ahead log changes it now and then, too. */
+  function lookForDamage(): void {
+    const now = fileShape(path);
+    if (now === null || Bun.deepEquals(now, seen)) return;
+    seen = now;
+    damage = now.size > checkedBytes ? null : damageOf(path);
+  }
+
+  function write<T>(
+    label: string,
+    change: (db: BunSQLiteDatabase<S>) => Sync<T>,
+    { durable = true }: { durable?: boolean } = {},
+  ): T {
+    refuseLost();
+    if (damage !== null) throw damage;
+    steps.before(label);
+    if (!durable) client.run("PRAGMA synchronous=NORMAL");
+    try {
+      // The driver's transaction holds one connection, so prepared statements made on `db` take part in it.
+      const result = client.transaction(() => change(db)).immediate() as T;
+      steps.after(label);
+      refused = null;
+      return result;
+    } catch (error) {
+      if (storageFaultOf(error)) refused = error;
+      throw error;
+    } finally {
+      if (!durable) client.run("PRAGMA synchronous=FULL");
+    }
+  }
+
+  /** Writes what stands there already. */
+  function tryToWrite(): void {
+    const { user_version } = client.query<{ user_version: number }, []>("PRAGMA user_version").get() ?? {};
+    write("sql:probe", () => void client.run(`PRAGMA user_version = ${user_version ?? 0}`));
+  }
+
   return {
     db,
     client,
-    write<T>(
-      label: string,
-      change: (db: BunSQLiteDatabase<S>) => Sync<T>,
-      { durable = true }: { durable?: boolean } = {},
-    ): T {
-      // SQLite would go on writing into a file that nobody can ever open again.
-      if (opened !== null && fileIdentity(path) !== opened) onLost?.(client);
-      steps.before(label);
-      if (!durable) client.run("PRAGMA synchronous=NORMAL");
+    write,
+    fault() {
       try {
-        // The driver's transaction holds one connection, so prepared statements made on `db` take part in it.
-        const result = client.transaction(() => change(db)).immediate() as T;
-        steps.after(label);
-        return result;
-      } finally {
-        if (!durable) client.run("PRAGMA synchronous=FULL");
+        refuseLost();
+        if (opened !== null) lookForDamage();
+        if (damage !== null) return damage;
+        if (refused !== null || (opened !== null && freeBytes(path) < scarceBytes)) tryToWrite();
+        return null;
+      } catch (error) {
+        return error;
       }
     },
     version() {
@@ -108,6 +162,42 @@ export function openStore<S extends Record<string, unknown>>(options: {
       if (opened === null || fileIdentity(path) === opened) carryOver(client);
       client.close();
     },
+  };
+}
+
+/**
+ * The same file for reading, while nobody serves it: nothing is created, migrated or written, also not beside it where
+ * no log waits there. Each write throws. Throws for a file that is absent, damaged or of a newer version.
+ */
+export function openStoreForReading<S extends Record<string, unknown>>(options: {
+  path: string;
+  schema: S;
+  migrations: readonly Migration[];
+  checkedBytes: number;
+}): Store<S> {
+  const { path, schema, migrations, checkedBytes } = options;
+  if ((fileShape(path)?.size ?? 0) < smallestBytes) throw damaged("it was cut off");
+  const hasLog = (fileShape(`${path}-wal`)?.size ?? 0) > 0;
+  const client = hasLog
+    ? new Database(path, { readonly: true, strict: true })
+    : new Database(`${pathToFileURL(path).href}?immutable=1`, readOnlyByUri);
+  try {
+    if (hasLog) client.run("PRAGMA busy_timeout=1000");
+    if (sizeOf(client) <= checkedBytes) refuseDamage(client);
+    countApplied(client, migrations, basename(path));
+  } catch (error) {
+    client.close();
+    throw error;
+  }
+  return {
+    db: drizzle({ client, schema }),
+    client,
+    write() {
+      throw new Error(`${basename(path)} was opened for reading`);
+    },
+    fault: () => null,
+    version: () => "",
+    close: () => client.close(),
   };
 }
 
@@ -127,10 +217,31 @@ function sizeOf(client: Database): number {
   return count * size;
 }
 
+/** Of a file that is open: by a connection of its own, since the other one remembers what it read. Null without any. */
+function damageOf(path: string): unknown {
+  try {
+    if ((fileShape(path)?.size ?? 0) < smallestBytes) return damaged("it was cut off");
+    const other = new Database(path, { readonly: true });
+    try {
+      other.run("PRAGMA busy_timeout=1000");
+      refuseDamage(other);
+      return null;
+    } finally {
+      other.close();
+    }
+  } catch (error) {
+    return storageFaultOf(error)?.fault === "damaged" ? error : null;
+  }
+}
+
+function damaged(problem: string): Error {
+  return Object.assign(new Error(problem), { code: "SQLITE_CORRUPT" });
+}
+
 /** SQLite itself notices damage only where it happens to read. */
 function refuseDamage(client: Database): void {
   const found = client.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()?.quick_check;
-  if (found !== "ok") throw Object.assign(new Error(`quick_check: ${found}`), { code: "SQLITE_CORRUPT" });
+  if (found !== "ok") throw damaged(`quick_check: ${found}`);
 }
 
 /** SQLite does not wait for another process that changes the journal too; a transaction does, and then it is done. */

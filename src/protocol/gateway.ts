@@ -35,6 +35,21 @@ export const Waiting = Strict({
 });
 export type Waiting = Static<typeof Waiting>;
 
+/** Why `request_admission` is not `open`, and what to do (additional; ruling 32). */
+export const AdmissionBlock = Strict({
+  reason: Words([
+    "agent_unavailable",
+    "manifest_unusable",
+    "reconciliation_required",
+    "disk_full",
+    "database_lost",
+    "database_damaged",
+    "database_unusable",
+  ]),
+  detail: Type.String({ description: "with the command that ends it, where one does" }),
+});
+export type AdmissionBlock = Static<typeof AdmissionBlock>;
+
 /** Reminders that ended with the gateway before this one (additional; ruling 17). */
 export const RemindersLost = Strict({
   count: Type.Integer({ minimum: 1, description: "each is told by an event reminder_lost_on_restart" }),
@@ -64,6 +79,7 @@ export const GatewayStatus = Strict(
     gateway_tmux_pane_id: Type.Optional(Type.String()),
     managed_agent_instance_epoch: Type.Integer({ minimum: 0 }),
     managed_agent_instance_id: Type.Optional(Type.String()),
+    admission_block: Type.Optional(AdmissionBlock),
     waiting: Type.Optional(Waiting),
     reminders_lost: Type.Optional(RemindersLost),
   },

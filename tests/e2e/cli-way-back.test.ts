@@ -8,7 +8,7 @@ import { launchHeadless } from "../support/headless-lab.ts";
 import { until } from "../support/until.ts";
 
 const one = "agents single --agent-name worker";
-const queue = `${one} requests list`;
+const live = `${one} gateway reminders list`;
 
 /** A gateway that is started and serves nobody leaves this behind. */
 const isClaimed = (at: Pick<CliAgent, "sessionRoot">) =>
@@ -24,7 +24,7 @@ describe("whoever asks for an agent that was stopped", () => {
     expect(prompted.error()).toEqual({ error: "unreachable", detail });
     for (const line of [
       `${one} interrupt`,
-      queue,
+      live,
       `${one} gateway attach`,
       `${one} gateway attach --window`,
     ]) {
@@ -33,7 +33,7 @@ describe("whoever asks for an agent that was stopped", () => {
     }
     expect(isClaimed(at)).toBe(false);
     await follow(at.lab, prompted, [`${one} relaunch`]);
-    expect(await at.type(queue)).toMatchObject({ exitCode: 0 });
+    expect(await at.type(live)).toMatchObject({ exitCode: 0 });
   }, 120_000);
 
   test("is told so of a headless one too, and then to open its queue", async () => {
@@ -59,12 +59,12 @@ describe("whoever asks for an agent that was stopped", () => {
       async () => (await lab.run("svc-mgr", join.split(" "), inside)).exitCode === 0,
     );
     await lab.mgr(...one.split(" "), "stop");
-    const run = await lab.mgr(...queue.split(" "));
+    const run = await lab.mgr(...live.split(" "));
     expect(run.exitCode).toBe(3);
     await lab.tmux("respawn-pane", "-k", "-t", pane, "--", ...demo);
     await until("its program", async () => (await lab.tmux("capture-pane", "-p", "-t", pane)).trim() !== "");
     await follow(lab, run, [join], inside);
-    expect(await lab.mgr(...queue.split(" "))).toMatchObject({ exitCode: 0 });
+    expect(await lab.mgr(...live.split(" "))).toMatchObject({ exitCode: 0 });
   }, 120_000);
 });
 
@@ -77,11 +77,11 @@ test("whoever asks for an agent whose tmux session is gone is told to relaunch i
     const run = await at.type(line);
     expect([run.exitCode, hints(run)]).toEqual([3, [`${one} relaunch`]]);
   }
-  const run = await at.type(queue);
+  const run = await at.type(live);
   expect(run.exitCode).toBe(3);
   expect(run.stderr).toContain(`tmux session ${at.session} is gone`);
   await follow(at.lab, run, [`${one} relaunch`]);
-  expect(await at.type(queue)).toMatchObject({ exitCode: 0 });
+  expect(await at.type(live)).toMatchObject({ exitCode: 0 });
 }, 120_000);
 
 describe("whoever finds no gateway that answers", () => {
@@ -90,10 +90,10 @@ describe("whoever finds no gateway that answers", () => {
     const pid = at.gatewayPid();
     at.lab.kill(pid);
     await until("the gateway's end", () => !at.lab.alive(pid));
-    const run = await at.type(queue);
+    const run = await at.type(live);
     expect(run.exitCode).toBe(3);
     await follow(at.lab, run, [`${one} gateway attach`]);
-    expect(await at.type(queue)).toMatchObject({ exitCode: 0 });
+    expect(await at.type(live)).toMatchObject({ exitCode: 0 });
   }, 120_000);
 
   // tmux wakes what is stopped in its panes, so only one without a window stays frozen.
@@ -102,12 +102,12 @@ describe("whoever finds no gateway that answers", () => {
     const pid = at.gatewayPid();
     process.kill(pid, "SIGSTOP");
     const steps = [`${one} gateway detach`, `${one} gateway attach`];
-    const [run, tried] = await Promise.all([at.type(queue), at.type(`${one} gateway attach`)]);
+    const [run, tried] = await Promise.all([at.type(live), at.type(`${one} gateway attach`)]);
     expect([tried.exitCode, hints(tried)]).toEqual([3, steps]);
     expect(run.exitCode).toBe(3);
     expect(run.stderr).toContain(`Process ${pid} is its gateway and does not answer`);
     await follow(at.lab, run, steps);
     expect(at.lab.alive(pid)).toBe(false);
-    expect(await at.type(queue)).toMatchObject({ exitCode: 0 });
+    expect(await at.type(live)).toMatchObject({ exitCode: 0 });
   }, 120_000);
 });

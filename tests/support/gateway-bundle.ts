@@ -20,6 +20,7 @@ import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
 import type { Ledger } from "../../src/services/reminders/ledger.ts";
 import { createReminders, type Reminders } from "../../src/services/reminders/reminders.ts";
 import { createStatusBoard, type StatusBoard } from "../../src/services/status/status-board.ts";
+import { createStorageWatch } from "../../src/services/status/storage-watch.ts";
 import { toTimestamp } from "../../src/system/clock.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
 import { createFakeAgent, type FakeAgent } from "./fake-agent.ts";
@@ -97,14 +98,24 @@ export function createGatewayBundle(
     uuid: () => `u${counter++}`,
   };
   const queueFacts = () => ({ depth: queue.depth(), running: queue.running(), waiting: queue.waiting() });
+  const storage = createStorageWatch({
+    fault: store.fault,
+    clock,
+    onChange() {
+      board.refresh();
+      queue.wake();
+    },
+  });
   const board: StatusBoard = createStatusBoard({
     identity: {
       attachIdentity: "session-1",
       backend: "local_interactive",
       tmuxSessionName: "SVC-fake-1",
+      agentName: "fake",
       executionMode: "detached_process",
     },
     store,
+    storage: storage.problem,
     agent,
     events: eventLog,
     log,
@@ -121,6 +132,7 @@ export function createGatewayBundle(
     events: eventLog,
     log,
     admission: board.admission,
+    block: board.block,
     epoch: board.epoch,
     slotTaken: () => reminders.slotTaken(),
     onChange: () => {
@@ -209,6 +221,7 @@ export function createGatewayBundle(
   board.refresh();
   if (options.start ?? true) {
     queue.start();
+    storage.start();
     reminders.start();
     notifier.start();
   }
@@ -230,6 +243,7 @@ export function createGatewayBundle(
     async [Symbol.asyncDispose]() {
       stream.close();
       agui.close();
+      await storage.stop();
       await notifier.stop();
       await queue.stop();
       await reminders.stop();

@@ -35,7 +35,14 @@ const server = Bun.serve({
     if (token && request.headers.get("authorization") !== `Bearer ${token}`) {
       return Response.json({ detail: "a token is needed" }, { status: 401 });
     }
-    return Response.json({ ...toOfflineStatus(identity, 3), gateway_health: "healthy" });
+    return Response.json({
+      ...toOfflineStatus(
+        identity,
+        { instance: { epoch: 3, instanceId: null, reconciledEpoch: 3 }, depth: 0, block: null },
+        null,
+      ),
+      gateway_health: "healthy",
+    });
   },
 });
 

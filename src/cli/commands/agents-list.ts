@@ -4,7 +4,7 @@ import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
 import { remedyOf } from "../checks/agents.ts";
 import { command } from "../command.ts";
 import { renderTable } from "../format.ts";
-import { glanceHeader, toGlanceCells, toGlanceJson } from "../glance-text.ts";
+import { glanceHeader, toGlanceCells, toGlanceJson, toGlanceNotes } from "../glance-text.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
 import { openWorld } from "../world.ts";
@@ -62,10 +62,9 @@ function toOrphanJson({ tmuxSession, sessionRoot, manifest }: Orphan) {
 
 function toText(glances: readonly Glance[], state: string, nowMs: number): string {
   if (glances.length > 0) {
-    return renderTable(
-      glanceHeader,
-      glances.map((glance) => toGlanceCells(glance, nowMs)),
-    );
+    const rows = glances.map((glance) => toGlanceCells(glance, nowMs));
+    const notes = toGlanceNotes(glances);
+    return [renderTable(glanceHeader, rows), ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
   }
   return state === "active"
     ? "no agents run. Launch one with: svc-mgr agents launch --tool demo --agent-name first"

@@ -3,7 +3,7 @@ import type { Evidence, RequestState, StoredRequestKind } from "../../protocol/g
 import type { Clock } from "../../system/clock.ts";
 import type { Steps } from "../../system/steps.ts";
 import { createGroupCommit } from "../group-commit.ts";
-import { openStore, type Store } from "../open.ts";
+import { openStore, openStoreForReading, type Store } from "../open.ts";
 import { gatewayMigrations } from "./migrations.ts";
 import { refuseLostFile, whenDamaged } from "./queue-file.ts";
 import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
@@ -93,6 +93,8 @@ export interface RequestStore {
    * first.
    */
   reconcile(label: string, row: InstanceRow, end: { finishedAtUtc: string; errorDetail: string }): string[];
+  /** As of `Store`. */
+  fault(): unknown;
   close(): void;
 }
 
@@ -114,6 +116,18 @@ export function openGatewayDatabase(options: { path: string; clock: Clock; steps
 
 export function openRequestStore(options: { path: string; clock: Clock; steps: Steps }): RequestStore {
   return requestStoreOn(openGatewayDatabase(options));
+}
+
+/** What the queue's readers can ask while no gateway serves it. */
+export type QueueReader = Pick<RequestStore, "list" | "get" | "heads" | "depth" | "instance" | "close">;
+
+/** Throws ServiceError `precondition_failed` for a damaged file, and as SQLite does for one that is not there. */
+export function openQueueForReading(path: string): QueueReader {
+  try {
+    return requestStoreOn(openStoreForReading({ path, schema, migrations: gatewayMigrations, checkedBytes }));
+  } catch (error) {
+    throw whenDamaged(error, path);
+  }
 }
 
 /** `close` closes the database. */
@@ -218,6 +232,7 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
           .all();
         return failed.sort((left, right) => left.seq - right.seq).map((one) => one.requestId);
       }),
+    fault: () => store.fault(),
     close: () => store.close(),
   };
 }

@@ -18,6 +18,7 @@ import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createTurnReader } from "../headless/turn-reader.ts";
 import { bindingOf } from "../mail/binding.ts";
 import { toResolveLive } from "../mail/resolve-live.ts";
+import { readOfflineStatus } from "../sessions/gateway-folder.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
 import { readManifest } from "../sessions/manifest.ts";
 import { sessionPaths } from "../sessions/roots.ts";
@@ -28,7 +29,6 @@ import type { GatewayClient } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
 import type { Liveness } from "./liveness.ts";
 import { isProgramPresent, readTurns } from "./observe-agent.ts";
-import { offlineStatus } from "./offline-status.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
 import { toAgentGateway, toAgentState } from "./projection.ts";
 import { createRunningTurn } from "./running-turn.ts";
@@ -136,7 +136,8 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
       ...(headless ? { turns: readTurns(deps, sessionRoot) } : {}),
     });
     // Without a gateway the offline status; with one that claims the agent and is silent, nothing is known.
-    const gateway = answered || silent !== null ? state.gateway : toAgentGateway(offlineStatus(deps, agent));
+    const gateway =
+      answered || silent !== null ? state.gateway : toAgentGateway(readOfflineStatus(files, agent, null));
     return {
       agent,
       state: { ...state, gateway },
@@ -210,7 +211,7 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
         if (status.kind === "ok") return status.body;
         links.doubt(agent);
       }
-      return offlineStatus(deps, agent);
+      return readOfflineStatus(files, agent, null);
     },
     async resolveLive(ref) {
       const agent = openedAgent(directory.resolve(ref));

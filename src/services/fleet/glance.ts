@@ -1,10 +1,12 @@
 import type { AgentState } from "../../protocol/agents.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
+import type { GatewayStatus } from "../../protocol/gateway.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailboxOpeners } from "../mail/binding.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
-import type { GatewayLink } from "./gateway-link.ts";
+import { gatewayIdentity, readOfflineStatus } from "../sessions/gateway-folder.ts";
+import { type GatewayLink, linkGateway } from "./gateway-link.ts";
 import { type ObserveDeps, observeAgent } from "./observe-agent.ts";
 
 /** One agent as a list shows it. */
@@ -16,8 +18,11 @@ export interface Glance {
   answered: boolean;
   state: AgentState | null;
   gatewayBaseUrl: string | null;
+  /** Requests accepted or running, by the gateway or, without one, by its file; null where nobody can tell. */
+  queueDepth: number | null;
   /** Unread messages of its inbox, counted to 100; null for an agent without a mailbox or with one out of reach. */
   unreadMail: number | null;
+  /** What keeps it from working, with the next step; null when nothing is known to. */
   problem: string | null;
 }
 
@@ -48,40 +53,82 @@ export async function glanceAtAll(deps: GlanceDeps, records: readonly RegistryRe
 
 /** A look at one agent, within 1.5 s. Never rejects. */
 async function glanceAt(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
-  const nothing = { record, gone: false, state: null, gatewayBaseUrl: null, unreadMail: null };
+  const nothing = {
+    ...{ record, gone: false, state: null, gatewayBaseUrl: null, queueDepth: null, unreadMail: null },
+  };
   const late: Glance = { ...nothing, answered: false, problem: `no answer within ${deadlineMs / 1000} s` };
   try {
     return await within(deps.clock, deadlineMs, look(deps, record), late);
   } catch (error) {
-    return { ...nothing, answered: true, problem: messageOf(error) };
+    return { ...nothing, answered: true, problem: describeFailure(record, error) };
   }
 }
+
+/** What of an agent cannot be read may still be ended. */
+function describeFailure(record: RegistryRecord, error: unknown): string {
+  const problem = messageOf(error);
+  if (!(error instanceof ServiceError)) return problem;
+  return `${problem}. All that can be done is to end it: ${wordsOf(record)} stop`;
+}
+
+const wordsOf = ({ agent_name }: RegistryRecord) => `svc-mgr agents single --agent-name ${agent_name}`;
 
 async function look(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
   const alive = await deps.sessionAlive(record);
   const agent = openRecord(deps.files, record);
+  const { manifest, sessionRoot } = agent;
   const running = record.lifecycle.state === "active" || record.lifecycle.state === "relaunching";
   const observed = alive ? await observeAgent(deps, agent) : null;
+  // A gateway outlives the tmux server of its agent.
+  const { attachIdentity } = gatewayIdentity(manifest);
+  const link = observed?.link ?? (await linkGateway(deps, { sessionRoot, attachIdentity }));
+  const status = link.state === "healthy" ? link.status : readOfflineStatus(deps.files, agent, null);
+  const gone = running && !alive;
+  const state = observed?.state ?? null;
   return {
     record,
-    gone: running && !alive,
+    gone,
     answered: true,
-    state: observed?.state ?? null,
-    gatewayBaseUrl: observed?.link.state === "healthy" ? observed.link.client.baseUrl : null,
-    unreadMail: await countUnread(deps, agent, observed?.link ?? null),
-    problem: null,
+    state,
+    gatewayBaseUrl: link.state === "healthy" ? link.client.baseUrl : null,
+    queueDepth: status.admission_block?.reason.startsWith("database") ? null : status.queue_depth,
+    unreadMail: await countUnread(deps, agent, link),
+    problem: running
+      ? describeProblem({ record, gone, status, availability: state?.availability ?? null })
+      : null,
   };
+}
+
+/** What keeps a running agent from working, and the next step. Pure. */
+export function describeProblem(facts: {
+  record: RegistryRecord;
+  gone: boolean;
+  status: GatewayStatus;
+  availability: AgentState["availability"] | null;
+}): string | null {
+  const { record, gone, status } = facts;
+  const words = wordsOf(record);
+  const { admission_block: block, managed_agent_recovery: recovery } = status;
+  const relaunch = record.lifecycle.relaunchable
+    ? `Start it again with: ${words} relaunch`
+    : `Remove what it left with: ${words} cleanup`;
+  if (gone) return `its tmux session is gone. ${relaunch}`;
+  if (block) return block.detail;
+  if (status.gateway_health === "healthy") return null;
+  if (facts.availability === "unavailable") return `its program has ended. ${relaunch}`;
+  if (recovery !== "reconciliation_required") return null;
+  return `the agent is a new instance and its queue is closed. Open it with: ${words} gateway attach --reconcile`;
 }
 
 /** Through the gateway where one answers, since it has the mailbox open; else in the mailbox itself. */
 async function countUnread(
   { openers }: GlanceDeps,
   agent: FoundAgent,
-  link: GatewayLink | null,
+  link: GatewayLink,
 ): Promise<number | null> {
   const binding = agent.manifest.launch_plan.mailbox;
   if (!binding) return null;
-  if (link?.state === "healthy") {
+  if (link.state === "healthy") {
     const body = { box: "inbox", read_state: "unread", limit: mostUnread } as const;
     const reply = await link.client.call("mailList", { body });
     return reply.kind === "ok" ? reply.body.unread_count : null;

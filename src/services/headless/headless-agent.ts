@@ -70,7 +70,9 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
   function toPresence(): Presence {
     const state = presence.state();
     if (!state.connected) {
-      return { connected: false, detail: state.detail, instanceId: null, eligibility: "unknown" };
+      const { detail, manifestUnusable } = state;
+      const absent = { connected: false, detail, instanceId: null, eligibility: "unknown" } as const;
+      return manifestUnusable ? { ...absent, manifestUnusable } : absent;
     }
     const eligibility = readiness().ready ? "ready" : "not_ready";
     return { connected: true, detail: "connected", instanceId: state.instanceId, eligibility };

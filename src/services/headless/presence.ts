@@ -18,7 +18,7 @@ export interface HeadlessPresence extends Lifecycle {
 
 export type PresenceState =
   | { connected: true; pane: TmuxPane; manifest: Manifest; instanceId: string }
-  | { connected: false; detail: string; manifest: Manifest | null };
+  | { connected: false; detail: string; manifest: Manifest | null; manifestUnusable?: true };
 
 const resyncMs = 30_000;
 
@@ -35,9 +35,13 @@ export function createHeadlessPresence(deps: {
 
   async function observe(): Promise<PresenceState> {
     let manifest: Manifest | null = null;
-    const absent = (detail: string): PresenceState => ({ connected: false, detail, manifest });
+    const absent = (detail: string) => ({ connected: false, detail, manifest }) as const;
     try {
       manifest = deps.readManifest();
+    } catch (error) {
+      return { ...absent(messageOf(error)), manifestUnusable: true };
+    }
+    try {
       const { tmux_session_name: session, tmux } = manifest;
       const panes = await deps.tmux.panes(session);
       const pane = agentPane(panes, tmux.primary_pane_id ?? null);

@@ -1,6 +1,7 @@
 import type { InsertGuard, Lane, RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
 import type {
   AcceptedRequest,
+  AdmissionBlock,
   Evidence,
   GatewayRequest,
   RequestAdmission,
@@ -77,6 +78,8 @@ export interface QueueDeps {
   events: EventLog;
   log: Log;
   admission: () => RequestAdmission;
+  /** Why it is not open. */
+  block: () => AdmissionBlock | null;
   epoch: () => number;
   /** What holds the execution slot beside the queue, as a clause for people, or null. Its end calls `wake`. */
   slotTaken: () => string | null;
@@ -240,7 +243,8 @@ export function createQueue(deps: QueueDeps): Queue {
     headed = new Set(heads.map((head) => head.lane));
     if (admission !== "open") {
       const head = heads[0];
-      setWaiting(head ? { reason: admission, detail: agent.presence().detail } : null, head);
+      const block = deps.block();
+      setWaiting(head ? { reason: admission, detail: block?.detail ?? "" } : null, head);
       return null;
     }
     for (const stale of heads.filter((head) => head.epoch !== deps.epoch())) {

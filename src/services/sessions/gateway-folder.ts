@@ -1,8 +1,15 @@
+import { Value } from "@sinclair/typebox/value";
 import type { AttachContract, CurrentInstance, GatewayManifest, Manifest } from "../../protocol/files.ts";
-import { protocolVersion } from "../../protocol/gateway.ts";
+import { GatewayStatus, protocolVersion } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
-import { type GatewayExecution, type GatewayIdentity, toOfflineStatus } from "../status/project.ts";
+import { readOfflineQueue } from "../status/offline-queue.ts";
+import {
+  type GatewayExecution,
+  type GatewayIdentity,
+  type LastStatus,
+  toOfflineStatus,
+} from "../status/project.ts";
 import { desiredExecutionMode, saveWish } from "./desired-config.ts";
 import { sessionPaths } from "./roots.ts";
 
@@ -21,6 +28,7 @@ export function gatewayIdentity(
     attachIdentity: manifest.runtime.session_id,
     backend: manifest.backend,
     tmuxSessionName: manifest.tmux_session_name,
+    agentName: manifest.agent_name,
     ...execution,
   };
 }
@@ -95,7 +103,33 @@ export function seedGatewayFolder(files: Files, folder: GatewayFolder): void {
   if (!files.exists(paths.gatewayManifest)) writeGatewayManifest(files, folder, null);
   if (!files.exists(paths.desiredConfig)) saveWish(files, folder.sessionRoot, {});
   if (!files.exists(paths.state)) {
-    const offline = toOfflineStatus(offlineIdentity(files, folder), 0);
-    files.write("file:state", paths.state, renderJson(offline));
+    files.write("file:state", paths.state, renderJson(readOfflineStatus(files, folder, null)));
+  }
+}
+
+/**
+ * The status of a session that no gateway serves, from queue.sqlite and, where that does not tell, from the last status
+ * (ruling 34). `epoch`: of the gateway that ended just now.
+ */
+export function readOfflineStatus(files: Files, folder: GatewayFolder, epoch: number | null): GatewayStatus {
+  const { queue, state } = sessionPaths(folder.sessionRoot);
+  const saved = readSavedStatus(files, state);
+  const last = epoch === null ? saved : { ...noStatus, ...saved, managed_agent_instance_epoch: epoch };
+  const served = (last?.managed_agent_instance_epoch ?? 0) > 0;
+  return toOfflineStatus(offlineIdentity(files, folder), readOfflineQueue(files, queue, served), last);
+}
+
+const noStatus: LastStatus = {
+  queue_depth: 0,
+  managed_agent_instance_epoch: 0,
+  managed_agent_recovery: "idle",
+};
+
+function readSavedStatus(files: Files, path: string): GatewayStatus | null {
+  try {
+    const saved: unknown = JSON.parse(files.readOwn(path) ?? "null");
+    return Value.Check(GatewayStatus, saved) ? saved : null;
+  } catch {
+    return null;
   }
 }

@@ -3,8 +3,7 @@ import type { GatewayStatus } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { afterThisTurn, type Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
-import { toOfflineStatus } from "../status/project.ts";
-import { type GatewayFolder, offlineIdentity, writeGatewayManifest } from "./gateway-folder.ts";
+import { type GatewayFolder, readOfflineStatus, writeGatewayManifest } from "./gateway-folder.ts";
 import type { OwnPlace } from "./own-place.ts";
 import { sessionPaths } from "./roots.ts";
 
@@ -36,7 +35,7 @@ export function retireLiveFiles(files: Files, folder: GatewayFolder, epoch: numb
   files.remove("file:current-instance", paths.currentInstance);
   files.remove("file:pid", paths.pidFile);
   files.remove("file:token", paths.token);
-  files.write("file:state", paths.state, renderJson(toOfflineStatus(offlineIdentity(files, folder), epoch)));
+  files.write("file:state", paths.state, renderJson(readOfflineStatus(files, folder, epoch)));
   writeGatewayManifest(files, folder, null);
 }
 

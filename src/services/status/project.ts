@@ -1,6 +1,7 @@
 import type { InstanceRow } from "../../db/gateway/request-store.ts";
 import {
   type ActiveExecution,
+  type AdmissionBlock,
   type ExecutionMode,
   type GatewayStatus,
   protocolVersion,
@@ -23,6 +24,7 @@ export interface GatewayIdentity extends GatewayExecution {
   attachIdentity: string;
   backend: string;
   tmuxSessionName: string;
+  agentName: string;
 }
 
 export interface StatusFacts {
@@ -30,16 +32,48 @@ export interface StatusFacts {
   listener: { host: string; port: number } | null;
   presence: Presence;
   instance: InstanceRow;
+  /** Why nothing can be stored now. */
+  storage: AdmissionBlock | null;
   activeExecution: ActiveExecution;
   queueDepth: number;
   waiting: Waiting | null;
   remindersLost: RemindersLost | null;
 }
 
-/** Whether new work is let in. Unavailability comes before reconciliation (spec/gateway.md 2.1). */
-export function decideAdmission(facts: Pick<StatusFacts, "presence" | "instance">): RequestAdmission {
-  if (!facts.presence.connected) return "blocked_unavailable";
-  return needsReconciliation(facts.instance) ? "blocked_reconciliation" : "open";
+export interface Admission {
+  state: RequestAdmission;
+  /** Why it is not open. */
+  block: AdmissionBlock | null;
+}
+
+/**
+ * Whether new work is let in, and if not, why. Unavailability comes before reconciliation (spec/gateway.md 2.1); what
+ * cannot be stored is refused like what nobody would take (ruling 32). Pure.
+ */
+export function decideAdmission(
+  facts: Pick<StatusFacts, "identity" | "presence" | "instance" | "storage">,
+): Admission {
+  const { presence, storage, identity } = facts;
+  if (!presence.connected) {
+    const block: AdmissionBlock = presence.manifestUnusable
+      ? { reason: "manifest_unusable", detail: presence.detail }
+      : { reason: "agent_unavailable", detail: `${presence.detail}. ${relaunchAdvice(identity.agentName)}` };
+    return { state: "blocked_unavailable", block };
+  }
+  if (storage) return { state: "blocked_unavailable", block: storage };
+  if (needsReconciliation(facts.instance)) {
+    const detail = reconcileAdvice(identity.agentName);
+    return { state: "blocked_reconciliation", block: { reason: "reconciliation_required", detail } };
+  }
+  return { state: "open", block: null };
+}
+
+const relaunchAdvice = (agentName: string) =>
+  `Where it has ended, start it again with: svc-mgr agents single --agent-name ${agentName} relaunch`;
+
+/** What ends a closed queue whose agent is a new instance. Pure. */
+export function reconcileAdvice(agentName: string): string {
+  return `the agent is a new instance; let it be worked with: svc-mgr agents single --agent-name ${agentName} gateway reconcile`;
 }
 
 /** The status record of a live gateway (contract 2.1); optional fields are left out, never null (ruling 2). */
@@ -60,7 +94,7 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
       : needsReconciliation(instance)
         ? "reconciliation_required"
         : "idle",
-    request_admission: admission,
+    request_admission: admission.state,
     terminal_surface_eligibility: presence.connected ? presence.eligibility : "unknown",
     active_execution: facts.activeExecution,
     execution_mode: identity.executionMode,
@@ -75,13 +109,42 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
       : {}),
     managed_agent_instance_epoch: instance.epoch,
     ...(instance.instanceId === null ? {} : { managed_agent_instance_id: instance.instanceId }),
+    ...(admission.block ? { admission_block: admission.block } : {}),
     ...(facts.waiting ? { waiting: facts.waiting } : {}),
     ...(facts.remindersLost ? { reminders_lost: facts.remindersLost } : {}),
   };
 }
 
-/** The status of a session whose gateway does not run: what an attacher seeds and a clean stop leaves. */
-export function toOfflineStatus(identity: GatewayIdentity, epoch: number): GatewayStatus {
+/** What the disk tells of the queue while no gateway serves it. */
+export interface OfflineQueue {
+  /** Null when no gateway has run yet, or the file cannot be read. */
+  instance: InstanceRow | null;
+  /** Null when it cannot be read. */
+  depth: number | null;
+  /** Why it cannot be read. */
+  block: AdmissionBlock | null;
+}
+
+/** What an earlier status said, for what the queue itself does not tell. */
+export type LastStatus = Pick<
+  GatewayStatus,
+  "queue_depth" | "managed_agent_instance_epoch" | "managed_agent_recovery" | "managed_agent_instance_id"
+>;
+
+/**
+ * The status of a session whose gateway does not run: what an attacher seeds and a clean stop leaves. What waits in the
+ * queue is there all the same (ruling 34). Pure.
+ */
+export function toOfflineStatus(
+  identity: GatewayIdentity,
+  queue: OfflineQueue,
+  last: LastStatus | null,
+): GatewayStatus {
+  const { instance, depth, block } = queue;
+  const instanceId = instance ? (instance.instanceId ?? undefined) : last?.managed_agent_instance_id;
+  const unsettled = instance
+    ? needsReconciliation(instance)
+    : last?.managed_agent_recovery === "reconciliation_required";
   return {
     schema_version: 1,
     protocol_version: protocolVersion,
@@ -90,12 +153,14 @@ export function toOfflineStatus(identity: GatewayIdentity, epoch: number): Gatew
     tmux_session_name: identity.tmuxSessionName,
     gateway_health: "not_attached",
     managed_agent_connectivity: "unavailable",
-    managed_agent_recovery: "idle",
+    managed_agent_recovery: unsettled ? "reconciliation_required" : "idle",
     request_admission: "blocked_unavailable",
     terminal_surface_eligibility: "unknown",
     active_execution: "idle",
     execution_mode: identity.executionMode,
-    queue_depth: 0,
-    managed_agent_instance_epoch: epoch,
+    queue_depth: depth ?? last?.queue_depth ?? 0,
+    managed_agent_instance_epoch: instance?.epoch ?? last?.managed_agent_instance_epoch ?? 0,
+    ...(instanceId === undefined ? {} : { managed_agent_instance_id: instanceId }),
+    ...(block ? { admission_block: block } : {}),
   };
 }

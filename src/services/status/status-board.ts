@@ -1,6 +1,7 @@
 import type { InstanceRow, RequestStore } from "../../db/gateway/request-store.ts";
 import type {
   ActiveExecution,
+  AdmissionBlock,
   GatewayStatus,
   RemindersLost,
   RequestAdmission,
@@ -12,7 +13,13 @@ import type { Agent } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { needsReconciliation, nextInstance } from "./instance.ts";
-import { decideAdmission, type GatewayIdentity, type StatusFacts, toStatus } from "./project.ts";
+import {
+  type Admission,
+  decideAdmission,
+  type GatewayIdentity,
+  type StatusFacts,
+  toStatus,
+} from "./project.ts";
 
 /**
  * The gateway's status axes, computed from what is known now, never by a timer. `refresh` takes in a change of the
@@ -22,6 +29,8 @@ import { decideAdmission, type GatewayIdentity, type StatusFacts, toStatus } fro
 export interface StatusBoard {
   status(): GatewayStatus;
   admission(): RequestAdmission;
+  /** Why it is not open, for callers; null when it is. */
+  block(): AdmissionBlock | null;
   /** True while work of an older instance waits for an operator, also when the agent cannot be reached. */
   reconciliationRequired(): boolean;
   epoch(): number;
@@ -45,6 +54,8 @@ export interface StatusBoardDeps {
   clock: Clock;
   /** Requests have been failed and admission may be open again. */
   onReconciled: () => void;
+  /** Why nothing can be stored now; asked for each request. */
+  storage: () => AdmissionBlock | null;
   /** The queue's side of the status; read on every refresh. */
   queue: () => { depth: number; running: boolean; waiting: Waiting | null };
   /** The reminders' side: whether one is being delivered, and what the former process took with it. */
@@ -93,12 +104,16 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       listener,
       presence: agent.presence(),
       instance,
+      storage: deps.storage(),
       activeExecution,
       queueDepth: depth,
       waiting,
       remindersLost: lost,
     };
   }
+
+  const admission = (): Admission =>
+    decideAdmission({ identity, presence: agent.presence(), instance, storage: deps.storage() });
 
   /** The same object while the facts are the same: it is asked for more often than they change. */
   function status(): GatewayStatus {
@@ -133,7 +148,8 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
 
   return {
     status,
-    admission: () => decideAdmission({ presence: agent.presence(), instance }),
+    admission: () => admission().state,
+    block: () => admission().block,
     reconciliationRequired: () => needsReconciliation(instance),
     epoch: () => instance.epoch,
     refresh,

@@ -20,7 +20,14 @@ function glance(change: Partial<Glance> = {}, result = "success"): Glance {
     last_turn: { result, updated_at_utc: "2026-01-01T00:07:59.000000+00:00" },
     gateway: { queue_depth: 2 },
   } as unknown as Glance["state"];
-  const rest = { gone: false, answered: true, gatewayBaseUrl: "http://x", unreadMail: 3, problem: null };
+  const rest = {
+    gone: false,
+    answered: true,
+    gatewayBaseUrl: "http://x",
+    queueDepth: 2,
+    unreadMail: 3,
+    problem: null,
+  };
   return { record, state, ...rest, ...change };
 }
 
@@ -51,13 +58,14 @@ describe("an agent at a glance", () => {
         state: null,
         unreadMail: null,
         gatewayBaseUrl: null,
+        queueDepth: null,
         problem: "no answer",
       }),
       want: ["active", "?", "?", "?", "?", "?", "no answer"],
     },
     {
       id: "whose session is no more is gone",
-      given: glance({ gone: true, state: null, unreadMail: null, gatewayBaseUrl: null }),
+      given: glance({ gone: true, state: null, unreadMail: null, gatewayBaseUrl: null, queueDepth: null }),
       want: ["gone", "unavailable", "unknown", ...dashes, "-"],
     },
   ])("$id", ({ given, want }) => {

@@ -19,9 +19,11 @@ test.each(PromptRefusalCode.anyOf.map(({ const: code }) => code))(
 );
 
 test("a queue that takes requests needs no step, a closed one the same as a direct prompt", () => {
-  expect(stepAfterBlocked("open", words)).toBeNull();
-  expect(stepAfterBlocked("blocked_reconciliation", words)).toBe(
+  expect(stepAfterBlocked({ request_admission: "open" }, words)).toBeNull();
+  expect(stepAfterBlocked({ request_admission: "blocked_reconciliation" }, words)).toBe(
     stepAfterRefusal("blocked_reconciliation", words),
   );
-  expect(stepAfterBlocked("blocked_unavailable", words)).toBe(stepAfterRefusal("unavailable", words));
+  expect(stepAfterBlocked({ request_admission: "blocked_unavailable" }, words)).toBe(
+    stepAfterRefusal("unavailable", words),
+  );
 });

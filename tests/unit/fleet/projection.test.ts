@@ -70,7 +70,11 @@ function terminal(
 
 test("every projection fits its schema", () => {
   const status = {
-    ...toOfflineStatus(gatewayIdentity(manifest), 2),
+    ...toOfflineStatus(
+      gatewayIdentity(manifest),
+      { instance: { epoch: 2, instanceId: null, reconciledEpoch: 2 }, depth: 0, block: null },
+      null,
+    ),
     gateway_host: "127.0.0.1",
     gateway_port: 1,
   };

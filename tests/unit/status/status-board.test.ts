@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { InstanceRow, RequestStore } from "../../../src/db/gateway/request-store.ts";
+import type { AdmissionBlock } from "../../../src/protocol/gateway.ts";
 import { createStatusBoard } from "../../../src/services/status/status-board.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -9,7 +10,7 @@ function openBoard() {
   const rows: InstanceRow[] = [];
   const told: string[] = [];
   const statuses: string[] = [];
-  const disk = { full: false };
+  const disk: { full: boolean; block: AdmissionBlock | null } = { full: false, block: null };
   const lines: string[] = [];
   const save = (row: InstanceRow) => {
     if (disk.full) throw new Error("database or disk is full");
@@ -28,6 +29,7 @@ function openBoard() {
       attachIdentity: "a",
       backend: "local_interactive",
       tmuxSessionName: "a",
+      agentName: "fake",
       executionMode: "detached_process",
     },
     store,
@@ -38,6 +40,7 @@ function openBoard() {
     },
     clock: createFakeClock(),
     onReconciled: () => {},
+    storage: () => disk.block,
     queue: () => ({ depth: 0, running: false, waiting: null }),
     reminders: () => ({ executing: false, lost: null }),
   });
@@ -67,4 +70,40 @@ test("another instance is in force and told at once, also while the disk is too 
   expect(rows.at(-1)).toEqual({ epoch: 2, instanceId: "two", reconciledEpoch: 2 });
   expect(told).toEqual(["instance_changed", "reconciled"]);
   expect(board.admission()).toBe("open");
+});
+
+test("what cannot be stored is told before it is asked for, and so is how a closed queue is opened", () => {
+  const { agent, board, disk, statuses } = openBoard();
+  agent.setPresence({ instanceId: "one" });
+  board.refresh();
+  expect(board.status()).not.toHaveProperty("admission_block");
+  disk.block = { reason: "disk_full", detail: "queue.sqlite cannot be used: the disk is full" };
+  board.refresh();
+  expect(board.status()).toMatchObject({
+    gateway_health: "healthy",
+    managed_agent_connectivity: "connected",
+    managed_agent_recovery: "idle",
+    request_admission: "blocked_unavailable",
+    admission_block: disk.block,
+  });
+  disk.block = null;
+  agent.setPresence({ instanceId: "two" });
+  board.refresh();
+  expect(board.block()).toEqual({
+    reason: "reconciliation_required",
+    detail:
+      "the agent is a new instance; let it be worked with: svc-mgr agents single --agent-name fake gateway reconcile",
+  });
+  agent.setPresence({
+    connected: false,
+    detail: "session manifest manifest.json: not valid JSON",
+    manifestUnusable: true,
+  });
+  board.refresh();
+  expect(board.status()).toMatchObject({
+    managed_agent_connectivity: "unavailable",
+    managed_agent_recovery: "awaiting_rebind",
+    admission_block: { reason: "manifest_unusable" },
+  });
+  expect(statuses.at(-1)).toBe("blocked_unavailable");
 });

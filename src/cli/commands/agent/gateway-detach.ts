@@ -1,5 +1,5 @@
-import { offlineStatus } from "../../../services/fleet/offline-status.ts";
 import { stopGateway } from "../../../services/fleet/stop-gateway.ts";
+import { readOfflineStatus } from "../../../services/sessions/gateway-folder.ts";
 import { command } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { openTarget } from "../../target.ts";
@@ -19,7 +19,7 @@ export default command({
       );
     }
     return {
-      json: offlineStatus(world, agent),
+      json: readOfflineStatus(world.files, agent, null),
       text: stop.outcome === "stopped" ? "the gateway has ended" : "no gateway was running",
     };
   },

@@ -1,8 +1,7 @@
 import type { GatewayStatus } from "../../../protocol/gateway.ts";
 import { linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { settleClaims } from "../../../services/fleet/live-claims.ts";
-import { offlineStatus } from "../../../services/fleet/offline-status.ts";
-import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
+import { gatewayIdentity, readOfflineStatus } from "../../../services/sessions/gateway-folder.ts";
 import { command } from "../../command.ts";
 import { renderPairs } from "../../format.ts";
 import { openTarget } from "../../target.ts";
@@ -16,14 +15,14 @@ export default command({
     const { attachIdentity } = gatewayIdentity(agent.manifest);
     const link = await linkGateway(world, { sessionRoot: agent.sessionRoot, attachIdentity });
     await settleClaims(world, agent, link);
-    const status = link.state === "healthy" ? link.status : offlineStatus(world, agent);
+    const status = link.state === "healthy" ? link.status : readOfflineStatus(world.files, agent, null);
     const note = link.state === "healthy" ? link.client.baseUrl : link.why;
     return { json: status, text: `${note}\n${renderStatus(status)}` };
   },
 });
 
 function renderStatus(status: GatewayStatus): string {
-  const { waiting, reminders_lost: lost } = status;
+  const { waiting, reminders_lost: lost, admission_block: block } = status;
   const window = status.gateway_tmux_window_index;
   return renderPairs([
     ["health", status.gateway_health],
@@ -31,6 +30,7 @@ function renderStatus(status: GatewayStatus): string {
     ["agent", status.managed_agent_connectivity],
     ["recovery", status.managed_agent_recovery],
     ["admission", status.request_admission],
+    ["why", block?.detail],
     ["terminal", status.terminal_surface_eligibility],
     ["execution", status.active_execution],
     ["queue", status.queue_depth],

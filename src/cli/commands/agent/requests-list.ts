@@ -1,15 +1,18 @@
 import { command } from "../../command.ts";
 import { renderTable } from "../../format.ts";
 import { bodyOf } from "../../gateway-reply.ts";
-import { openLiveTarget } from "../../target.ts";
+import { offlineRequests } from "../../offline-requests.ts";
+import { openMaybeLive } from "../../target.ts";
 
 export default command({
   name: "list",
-  description: "list the requests in the gateway's queue, newest first",
+  description: "list the requests in the gateway's queue, newest first, also when none runs",
   examples: ["svc-mgr agents single --agent-name worker requests list"],
   async run(invocation) {
-    const { link } = await openLiveTarget(invocation);
-    const list = bodyOf(await link.client.call("listRequests", {}));
+    const { target, link, why } = await openMaybeLive(invocation);
+    const list = link
+      ? bodyOf(await link.client.call("listRequests", {}))
+      : { schema_version: 1 as const, requests: await offlineRequests(invocation.io, target, why) };
     const rows = list.requests.map((one) => [
       one.request_id,
       one.request_kind,

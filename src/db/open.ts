@@ -114,9 +114,9 @@ export function openStore<S extends Record<string, unknown>>(options: {
   ): T {
     refuseLost();
     if (damage !== null) throw damage;
-    steps.before(label);
-    if (!durable) client.run("PRAGMA synchronous=NORMAL");
     try {
+      steps.before(label);
+      if (!durable) client.run("PRAGMA synchronous=NORMAL");
       // The driver's transaction holds one connection, so prepared statements made on `db` take part in it.
       const result = client.transaction(() => change(db)).immediate() as T;
       steps.after(label);

@@ -221,7 +221,8 @@ export function createGatewayBundle(
   board.refresh();
   if (options.start ?? true) {
     queue.start();
-    storage.start();
+    // Memory alone has no fault that would have to be looked for.
+    if (options.path !== undefined || options.steps !== undefined) storage.start();
     reminders.start();
     notifier.start();
   }

@@ -100,7 +100,7 @@ async function look(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
 }
 
 /** What keeps a running agent from working, and the next step. Pure. */
-export function describeProblem(facts: {
+function describeProblem(facts: {
   record: RegistryRecord;
   gone: boolean;
   status: GatewayStatus;

@@ -1,5 +1,6 @@
 import type { Manifest } from "../../protocol/files.ts";
 import type { Processes } from "../../system/processes.ts";
+import { storageFaultOf } from "../../system/storage-fault.ts";
 import { createAnnouncement } from "../sessions/announcement.ts";
 import { retireLiveFiles } from "../sessions/live-files.ts";
 import type { Registry } from "../sessions/registry.ts";
@@ -55,5 +56,11 @@ export async function clearClaims(deps: ClaimDeps, session: Session, pid: number
   const instance = readCurrentInstance(files, sessionPaths(session.sessionRoot).currentInstance);
   if (instance && instance.pid !== pid) return;
   await announcementOf(deps, session).withdraw();
-  if (instance) retireLiveFiles(files, session, instance.managed_agent_instance_epoch);
+  if (!instance) return;
+  try {
+    retireLiveFiles(files, session, instance.managed_agent_instance_epoch);
+  } catch (error) {
+    // A disk that takes nothing: the record names a process that is no more, and whoever reads it asks for that.
+    if (!storageFaultOf(error)) throw error;
+  }
 }

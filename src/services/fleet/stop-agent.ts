@@ -2,6 +2,7 @@ import { isAbsolute } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Locks } from "../../system/locks.ts";
+import { tellStorageFault } from "../../system/storage-fault.ts";
 import { backendFacts } from "../agent/backends.ts";
 import { turnIndexOf } from "../headless/chat-session.ts";
 import { stopTurns } from "../headless/stop-turns.ts";
@@ -26,6 +27,8 @@ export interface AgentStop {
   recordStopped: boolean;
   /** Turns of a headless agent that were ended. */
   interruptedTurns: string[];
+  /** What the disk did not take, as clauses for people; the agent has ended all the same. */
+  unwritten: string[];
 }
 
 export interface StopAgentDeps extends StopGatewayDeps {
@@ -53,14 +56,38 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
   if (panes.length === 0) await refuseUnseen(deps, manifest);
   const gateway = await stopGateway(deps, { sessionRoot, manifest });
   const headless = backendFacts(manifest.backend).headless;
-  const interruptedTurns = headless ? await stopTurns(deps, sessionRoot) : [];
+  const disk = tolerateDisk();
+  const interruptedTurns =
+    (headless ? await disk.attempt("the end of its turn", () => stopTurns(deps, sessionRoot)) : null) ?? [];
   const joined = manifest.agent_launch_authority.session_origin === "joined_tmux";
   const ranTurns = headless && (interruptedTurns.length > 0 || turnIndexOf(manifest) > 0);
   const ended = joined ? await endProgram(deps, manifest, { ranTurns }) : await endTerminal(deps, manifest);
   const recordStopped =
     agent.record?.lifecycle.state !== "stopped" &&
-    (await deps.registry.markStopped(manifest.agent_id, manifest.registry_generation_id, "operator_stop"));
-  return { gateway, ...ended, recordStopped, interruptedTurns };
+    (await disk.attempt(recordClause, () =>
+      deps.registry.markStopped(manifest.agent_id, manifest.registry_generation_id, "operator_stop"),
+    )) === true;
+  return { gateway, ...ended, recordStopped, interruptedTurns, unwritten: disk.unwritten };
+}
+
+export const recordClause = "that it was stopped, into its record";
+
+/** Runs what a disk that is full or read-only must not keep a stop from; null where it did. */
+export function tolerateDisk() {
+  const unwritten: string[] = [];
+  return {
+    unwritten,
+    async attempt<T>(what: string, act: () => Promise<T>): Promise<T | null> {
+      try {
+        return await act();
+      } catch (error) {
+        const fault = tellStorageFault(error);
+        if (fault === null) throw error;
+        unwritten.push(`${what}: ${fault}`);
+        return null;
+      }
+    },
+  };
 }
 
 /**

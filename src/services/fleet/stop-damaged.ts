@@ -9,7 +9,7 @@ import { refuseExposed } from "../sessions/trust.ts";
 import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
 import { readCurrentInstance } from "./gateway-link.ts";
 import { isGatewayProcess } from "./gateway-process.ts";
-import type { AgentStop, StopAgentDeps } from "./stop-agent.ts";
+import { type AgentStop, recordClause, type StopAgentDeps, tolerateDisk } from "./stop-agent.ts";
 import type { GatewayStop } from "./stop-gateway.ts";
 
 const graceMs = 3000;
@@ -33,14 +33,18 @@ export async function stopDamaged(deps: StopAgentDeps, record: RegistryRecord): 
     ? { outcome: "not_running" }
     : await endGateway(deps, tmux, { sessionRoot, session: session ?? "" });
   const { headless } = backendFacts(record.identity.backend);
-  const interruptedTurns = headless && !exposure ? await stopTurns(deps, sessionRoot) : [];
+  const disk = tolerateDisk();
+  const endTurns = () => disk.attempt("the end of its turn", () => stopTurns(deps, sessionRoot));
+  const interruptedTurns = (headless && !exposure ? await endTurns() : null) ?? [];
   const pane = ours ? agentPane(await tmux.panes(session), null) : null;
   const ended = ours
     ? await endSession({ ...deps, tmux }, "stop.session", session, pane, graceMs)
     : { ended: 0, surviving: [] };
   const recordStopped =
     record.lifecycle.state !== "stopped" &&
-    (await deps.registry.markStopped(record.agent_id, record.generation_id, "operator_stop"));
+    (await disk.attempt(recordClause, () =>
+      deps.registry.markStopped(record.agent_id, record.generation_id, "operator_stop"),
+    )) === true;
   return {
     gateway,
     endedProcesses: ended.ended,
@@ -48,6 +52,7 @@ export async function stopDamaged(deps: StopAgentDeps, record: RegistryRecord): 
     sessionEnded: ours,
     recordStopped,
     interruptedTurns,
+    unwritten: disk.unwritten,
   };
 }
 

@@ -10,16 +10,18 @@ import type {
   Waiting,
 } from "../../protocol/gateway.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import { storageFaultOf, tellStorageFault } from "../../system/storage-fault.ts";
 import type { Agent, InterruptOutcome, SubmitOutcome } from "../agent/agent.ts";
 import type { RunningTurn } from "../agent/turns.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { createAcceptance } from "./acceptance.ts";
 import { type Coalesced, coalesce, isControlIntent } from "./coalesce.ts";
-import { type End, endOf, endOfTurn, endUnknown, unknownOutcome } from "./end.ts";
+import { type End, endOf, endOfTurn, unknownOutcome } from "./end.ts";
+import { createLeftovers } from "./leftovers.ts";
 import { orAborted } from "./or-aborted.ts";
 import { planNext } from "./plan.ts";
 import { createPreemption } from "./preemption.ts";
@@ -96,6 +98,7 @@ export function createQueue(deps: QueueDeps): Queue {
   const { store, agent, clock, log } = deps;
   const acceptance = createAcceptance({ ...deps, onTold: deps.onChange });
   const events = createTelling({ events: deps.events, acceptance });
+  const leftovers = createLeftovers({ ...deps, addEvidence });
   let depth = store.depth();
   let inSlot = false;
   let waiting: Waiting | null = null;
@@ -103,6 +106,8 @@ export function createQueue(deps: QueueDeps): Queue {
   /** Lanes whose oldest request was seen by the last turn: what comes behind it in its lane changes nothing. */
   let headed: ReadonlySet<Lane> = new Set();
   let left: StoredRequest | null = null;
+  /** The request whose end the disk refused; it is tried again before anything else is done. */
+  let unwritten: { request: StoredRequest; end: End } | null = null;
 
   const now = () => timestampNow(clock);
 
@@ -133,7 +138,7 @@ export function createQueue(deps: QueueDeps): Queue {
       seen.add(evidence.step);
     });
     if (turn) return holdSlot(left, turn, signal);
-    await settleUnknown(left);
+    finish(left, await leftovers.settle(left));
   }
 
   /** Keeps the slot until the turn has ended, or leaves the request `running` when we are stopped before. */
@@ -144,30 +149,16 @@ export function createQueue(deps: QueueDeps): Queue {
     else log.line("the turn goes on without this gateway", { turn_id: turn.turnId });
   }
 
-  async function settleUnknown(left: StoredRequest): Promise<void> {
-    const { prompt } = left.payload;
-    const sameInstance = left.epoch === deps.epoch();
-    const seen =
-      typeof prompt === "string" && sameInstance ? await agent.withdraw(prompt) : "nothing was looked for";
-    finish(left, endUnknown(left, { step: "settled", at_utc: now(), proof: seen }));
-  }
-
-  /** The turn of the newest prompt that was delivered may outlive the process that delivered it. */
-  function followLast(): void {
-    const last = store.list({ limit: 8, state: "completed" }).find((one) => one.kind !== "interrupt");
-    const steps = last?.evidence.map((one) => one.step) ?? [];
-    if (!last || last.epoch !== deps.epoch() || !steps.includes("submitted")) return;
-    if (steps.includes("turn_ended")) return;
-    agent.followTurn({
-      started: steps.includes("turn_started"),
-      onEvidence: (evidence) => addEvidence(last.requestId, evidence),
-    });
-  }
-
   function finish(request: StoredRequest, end: End, from: RequestState = "running"): void {
-    store.transition("sql:request-finished", [
-      { requestId: request.requestId, from, finishedAtUtc: now(), ...end },
-    ]);
+    try {
+      store.transition("sql:request-finished", [
+        { requestId: request.requestId, from, finishedAtUtc: now(), ...end },
+      ]);
+    } catch (error) {
+      const byDisk = storageFaultOf(error) !== null || error instanceof ServiceError;
+      if (byDisk && from === "running") unwritten = { request, end };
+      throw error;
+    }
     tellEnd(request, end);
   }
 
@@ -229,6 +220,27 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   async function turn(signal: AbortSignal): Promise<number | null> {
+    try {
+      return await work(signal);
+    } catch (error) {
+      explainFault(error);
+      throw error;
+    }
+  }
+
+  /** What was waited for before is not why nothing goes on now. */
+  function explainFault(error: unknown): void {
+    const detail = tellStorageFault(error, "queue.sqlite") ?? deps.block()?.detail;
+    const head = detail === undefined ? undefined : store.heads()[0];
+    if (head && detail !== undefined) setWaiting({ reason: "blocked_unavailable", detail }, head);
+  }
+
+  async function work(signal: AbortSignal): Promise<number | null> {
+    if (unwritten) {
+      finish(unwritten.request, unwritten.end);
+      unwritten = null;
+      inSlot = false;
+    }
     // A turn that a direct prompt began is ended in the same way; what is being executed still counts as waiting.
     preemption.look();
     await preemption.settled();
@@ -279,7 +291,7 @@ export function createQueue(deps: QueueDeps): Queue {
           await releaseSlot(error);
           throw error;
         } finally {
-          inSlot = false;
+          inSlot = unwritten !== null;
           deps.onChange();
         }
       }
@@ -289,7 +301,7 @@ export function createQueue(deps: QueueDeps): Queue {
   /** An unexpected fault must not leave the slot taken for ever. */
   async function releaseSlot(cause: unknown): Promise<void> {
     const held = store.running();
-    if (!held) return;
+    if (!held || unwritten) return;
     log.line("request failed unexpectedly", { request_id: held.requestId, error: messageOf(cause) });
     const errorDetail = "unexpected fault while executing; see the gateway's log";
     finish(held, { to: "failed", errorDetail, result: unknownOutcome(held.evidence) });
@@ -370,7 +382,7 @@ export function createQueue(deps: QueueDeps): Queue {
       started = true;
       left = store.running();
       inSlot = left !== null;
-      followLast();
+      leftovers.followLast();
       loop.start();
     },
     async stop() {

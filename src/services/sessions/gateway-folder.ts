@@ -34,7 +34,7 @@ export function gatewayIdentity(
 }
 
 /** The same of a session whose gateway does not run: it carries the mode that the next one is wanted in. */
-export function offlineIdentity(files: Files, { manifest, sessionRoot }: GatewayFolder): GatewayIdentity {
+function offlineIdentity(files: Files, { manifest, sessionRoot }: GatewayFolder): GatewayIdentity {
   return gatewayIdentity(manifest, { executionMode: desiredExecutionMode(files, sessionRoot) });
 }
 

@@ -3,6 +3,7 @@ import type { GatewayStatus } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { afterThisTurn, type Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
+import { storageFaultOf } from "../../system/storage-fault.ts";
 import { type GatewayFolder, readOfflineStatus, writeGatewayManifest } from "./gateway-folder.ts";
 import type { OwnPlace } from "./own-place.ts";
 import { sessionPaths } from "./roots.ts";
@@ -29,14 +30,28 @@ export interface LiveFiles {
   retire(epoch: number): void;
 }
 
-/** Removes the records of a gateway that has ended and leaves the offline status, which keeps the epoch. */
+/**
+ * Removes the records of a gateway that has ended and leaves the offline status, which keeps the epoch. Where the disk is
+ * full none is left rather than an earlier one: it can be derived again.
+ */
 export function retireLiveFiles(files: Files, folder: GatewayFolder, epoch: number): void {
   const paths = sessionPaths(folder.sessionRoot);
   files.remove("file:current-instance", paths.currentInstance);
   files.remove("file:pid", paths.pidFile);
   files.remove("file:token", paths.token);
-  files.write("file:state", paths.state, renderJson(readOfflineStatus(files, folder, epoch)));
-  writeGatewayManifest(files, folder, null);
+  const status = renderJson(readOfflineStatus(files, folder, epoch));
+  const derived = [
+    [paths.state, () => files.write("file:state", paths.state, status)],
+    [paths.gatewayManifest, () => writeGatewayManifest(files, folder, null)],
+  ] as const;
+  for (const [path, write] of derived) {
+    try {
+      write();
+    } catch (error) {
+      if (storageFaultOf(error)?.fault !== "full") throw error;
+      files.remove("file:derived", path);
+    }
+  }
 }
 
 const saveEveryMs = 100;

@@ -62,7 +62,7 @@ export function createManifestWatch(deps: {
 }
 
 /** Why the manifest at `path` cannot be used, for callers of a service: without its folder. Null when it can. */
-export function manifestProblem(files: Files, path: string): string | null {
+function manifestProblem(files: Files, path: string): string | null {
   try {
     readManifest(files, path);
     return null;
@@ -71,7 +71,7 @@ export function manifestProblem(files: Files, path: string): string | null {
   }
 }
 
-export function withManifestAdvice(problem: string): string {
+function withManifestAdvice(problem: string): string {
   return `${problem}. Put a copy of it in its place, or end the agent with \`stop\``;
 }
 

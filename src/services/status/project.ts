@@ -72,7 +72,7 @@ const relaunchAdvice = (agentName: string) =>
   `Where it has ended, start it again with: svc-mgr agents single --agent-name ${agentName} relaunch`;
 
 /** What ends a closed queue whose agent is a new instance. Pure. */
-export function reconcileAdvice(agentName: string): string {
+function reconcileAdvice(agentName: string): string {
   return `the agent is a new instance; let it be worked with: svc-mgr agents single --agent-name ${agentName} gateway reconcile`;
 }
 

@@ -59,7 +59,7 @@ const restart =
   "end the gateway with `gateway detach`, put a copy of the file in its place or move it away, then `gateway attach`";
 
 /** The same for callers: which fault it is, and what to do. Pure. */
-export function toStorageBlock(fault: unknown): AdmissionBlock {
+function toStorageBlock(fault: unknown): AdmissionBlock {
   if (fault instanceof ServiceError) return { reason: "database_lost", detail: fault.message };
   const detail =
     tellStorageFault(fault, "queue.sqlite") ?? `queue.sqlite cannot be used: ${messageOf(fault)}`;

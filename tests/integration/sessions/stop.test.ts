@@ -79,6 +79,7 @@ describe("stopping an agent", () => {
       sessionEnded: false,
       recordStopped: false,
       interruptedTurns: [],
+      unwritten: [],
     });
     expect(lab.deps.registry.read(session.record.agent_id)).toEqual(before);
   });

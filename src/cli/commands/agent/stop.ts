@@ -18,7 +18,8 @@ export default command({
     const { agent } = opened;
     const stop = agent ? await stopAgent(world, agent) : await stopDamaged(world, record);
     const success = stop.survivingPids.length === 0 && stop.gateway.outcome !== "unproven";
-    const detail = [describe(record.agent_name, stop), ...opened.notes(words)].join("\n");
+    const unwritten = stop.unwritten.map((what) => `could not write ${what}`);
+    const detail = [describe(record.agent_name, stop), ...opened.notes(words), ...unwritten].join("\n");
     return {
       json: {
         success,
@@ -29,6 +30,7 @@ export default command({
         gateway: stop.gateway.outcome,
         ended_processes: stop.endedProcesses,
         surviving_pids: stop.survivingPids,
+        unwritten: stop.unwritten,
         ...(stop.interruptedTurns[0] === undefined ? {} : { turn_id: stop.interruptedTurns[0] }),
       },
       text: detail,

@@ -63,8 +63,10 @@ export function openStore<S extends Record<string, unknown>>(options: {
   checkedBytes?: number;
   /** Called before each write once another file than the one that was opened stands at `path`, or none. */
   onLost?: (client: Database) => never;
+  /** Changes as many pages as the smallest write does, and leaves everything as it was. */
+  probe?: (client: Database) => void;
 }): Store<S> {
-  const { path, schema, migrations, clock, steps, checkedBytes = 0, onLost } = options;
+  const { path, schema, migrations, clock, steps, checkedBytes = 0, onLost, probe } = options;
   if (path !== ":memory:") createPrivately(path);
   const client = new Database(path, { create: true, readwrite: true, strict: true });
   try {
@@ -130,12 +132,6 @@ export function openStore<S extends Record<string, unknown>>(options: {
     }
   }
 
-  /** Writes what stands there already. */
-  function tryToWrite(): void {
-    const { user_version } = client.query<{ user_version: number }, []>("PRAGMA user_version").get() ?? {};
-    write("sql:probe", () => void client.run(`PRAGMA user_version = ${user_version ?? 0}`));
-  }
-
   return {
     db,
     client,
@@ -145,7 +141,8 @@ export function openStore<S extends Record<string, unknown>>(options: {
         refuseLost();
         if (opened !== null) lookForDamage();
         if (damage !== null) return damage;
-        if (refused !== null || (opened !== null && freeBytes(path) < scarceBytes)) tryToWrite();
+        const uncertain = refused !== null || (opened !== null && freeBytes(path) < scarceBytes);
+        if (uncertain) write("sql:probe", () => probe?.(client));
         return null;
       } catch (error) {
         return error;

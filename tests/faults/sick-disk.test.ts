@@ -2,6 +2,7 @@ import { describe, expect } from "bun:test";
 import { faultTest } from "../support/fault-table.ts";
 import { launchSick, type SickAgent } from "../support/sick-agent.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
+import { until } from "../support/until.ts";
 
 const fullDisk = expect.stringContaining("the disk is full; make room and try again");
 const roomy = 8 * 2 ** 20;
@@ -21,7 +22,7 @@ describe("a disk that is full", () => {
     fault: "The disk runs full under a gateway and its mailbox",
     outcome:
       "nothing is accepted that is not on disk; what was accepted before is kept; nothing is sent twice",
-    seen: "prompts and interrupts: 503, mail: 502, both with `the disk is full; make room and try again`; reads answer as before",
+    seen: "prompts and interrupts: 503, mail: 502, both with `the disk is full; make room and try again`; the status has `blocked_unavailable` with `disk_full`",
     recovery: "room: the same process accepts again, and writes the events it held back",
   } as const;
 
@@ -55,9 +56,15 @@ describe("a disk that is full", () => {
         status: 502,
         body: { detail: fullDisk },
       });
-      expect(await agent.ask("/v1/status")).toMatchObject({
-        status: 200,
-        body: { request_admission: "open" },
+      const closed = await until("the true admission", async () => {
+        // What a refused write gave back is room for a moment.
+        disk.fill();
+        const { body } = await agent.ask("/v1/status");
+        return body["request_admission"] === "blocked_unavailable" && body;
+      });
+      expect(closed).toMatchObject({
+        managed_agent_connectivity: "connected",
+        admission_block: { reason: "disk_full", detail: fullDisk },
       });
       const told = await agent.mgr("prompt", "--prompt", "by hand");
       expect(told).toMatchObject({ exitCode: 1, stderr: fullDisk });
@@ -113,6 +120,78 @@ describe("a disk that is full", () => {
       expect(await agent.lab.mgr(...launch, "--gateway-background")).toMatchObject({ exitCode: 0 });
       expect(await agent.mgr("stop")).toMatchObject({ exitCode: 0 });
       expect(await agent.lab.sessions()).toHaveLength(1);
+    },
+    120_000,
+  );
+});
+
+describe("a disk that runs full before a queue is worked off", () => {
+  const row = {
+    area: "machine",
+    fault: "The disk runs full while a prompt waits, and the agent becomes ready",
+    outcome: "the prompt stays accepted and is not typed",
+    seen: "what waits says `the disk is full`, not what it waited for before",
+    recovery: "room: it is delivered by itself",
+  } as const;
+
+  faultTest(
+    "says so in what waits, and goes on by itself",
+    row,
+    async () => {
+      await using disk = mountSmallDisk({ bytes: roomy });
+      await using agent = await launchSick({ stateHome: disk.path });
+      await works(agent, "keeps the agent busy\nSLOW 600000");
+      const waiting = await agent.prompt("waits\nFAST");
+      disk.fill();
+      await agent.lab.tmux("send-keys", "-t", `=${(await agent.lab.sessions())[0]}:0.0`, "Escape");
+      await until("the true reason", async () => {
+        const { body } = await agent.ask("/v1/status");
+        const told = body["waiting"] as { detail: string } | undefined;
+        return told?.detail.includes("the disk is full");
+      });
+      expect(await agent.ask(`/v1/requests/${waiting.body["request_id"]}`)).toMatchObject({
+        body: { state: "accepted", waiting: { detail: fullDisk } },
+      });
+      disk.free();
+      expect(await agent.ended(waiting.body["request_id"])).toMatchObject({ state: "completed" });
+      expect(agent.heard().at(-1)).toBe("waits\nFAST");
+    },
+    120_000,
+  );
+
+  const stopRow = {
+    area: "machine",
+    fault: "An agent is stopped on a full disk",
+    outcome: "its gateway, its processes and its session end",
+    seen: "exit 0, and a line for each thing that could not be written",
+    recovery: "room, and the same command again: its record says `stopped`",
+  } as const;
+
+  faultTest(
+    "does not keep an agent from its end",
+    stopRow,
+    async () => {
+      await using disk = mountSmallDisk({ bytes: roomy });
+      await using agent = await launchSick({ stateHome: disk.path });
+      const waiting = await agent.prompt("waits\nFAST");
+      expect(waiting.status).toBe(202);
+      const pid = agent.gatewayPid();
+      disk.fill();
+      const stop = await agent.mgr("stop", "--json");
+      expect(stop).toMatchObject({ exitCode: 0 });
+      expect(stop.json()).toMatchObject({
+        success: true,
+        gateway: "stopped",
+        unwritten: [expect.stringContaining("its record: a file of svc cannot be used: the disk is full")],
+      });
+      expect([agent.lab.alive(pid), await agent.lab.sessions()]).toEqual([false, []]);
+      expect((await agent.mgr("gateway", "status", "--json")).json()).toMatchObject({
+        gateway_health: "not_attached",
+      });
+      disk.free();
+      expect(await agent.mgr("stop")).toMatchObject({ exitCode: 0 });
+      const { agents } = (await agent.lab.mgr("agents", "list", "--state", "stopped", "--json")).json();
+      expect(agents).toMatchObject([{ agent_name: "worker" }]);
     },
     120_000,
   );

@@ -22,6 +22,17 @@ export function refuseLostFile(path: string): (client: Database) => never {
   };
 }
 
+/** Inserts a request and takes it back: a disk that is nearly full may have room for one page and not for this. */
+export function probeQueue(client: Database): void {
+  client.run(
+    `INSERT INTO gateway_requests
+       (request_id, request_kind, lane, payload_json, state, accepted_at_utc, managed_agent_instance_epoch)
+     VALUES ('probe', 'interrupt', 'interrupt', '{}', 'accepted', '', 0)`,
+  );
+  client.run("DELETE FROM gateway_requests WHERE request_id = 'probe'");
+  client.run("UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'gateway_requests'");
+}
+
 /** A refusal that names the file and says what to do, for one that is damaged; any other error as it is. */
 export function whenDamaged(error: unknown, path: string): unknown {
   if (storageFaultOf(error)?.fault !== "damaged") return error;

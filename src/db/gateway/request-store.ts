@@ -5,7 +5,7 @@ import type { Steps } from "../../system/steps.ts";
 import { createGroupCommit } from "../group-commit.ts";
 import { openStore, openStoreForReading, type Store } from "../open.ts";
 import { gatewayMigrations } from "./migrations.ts";
-import { refuseLostFile, whenDamaged } from "./queue-file.ts";
+import { probeQueue, refuseLostFile, whenDamaged } from "./queue-file.ts";
 import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
 
 import * as schema from "./schema.ts";
@@ -107,8 +107,8 @@ const checkedBytes = 16 * 2 ** 20;
 export function openGatewayDatabase(options: { path: string; clock: Clock; steps: Steps }): GatewayDatabase {
   const { path } = options;
   try {
-    const onLost = refuseLostFile(path);
-    return openStore({ ...options, schema, migrations: gatewayMigrations, onLost, checkedBytes });
+    const guards = { onLost: refuseLostFile(path), probe: probeQueue, checkedBytes };
+    return openStore({ ...options, ...guards, schema, migrations: gatewayMigrations });
   } catch (error) {
     throw whenDamaged(error, path);
   }

@@ -18,7 +18,7 @@ export interface Chosen {
  * The option that an answer names. Throws ServiceError: `precondition_failed` when nothing is asked or another
  * question than the caller saw, `invalid_request` when no option, or more than one, fits. Pure.
  */
-function chooseOption(decision: AwaitingDecision | undefined, answer: DecisionAnswer): Chosen {
+export function chooseOption(decision: AwaitingDecision | undefined, answer: DecisionAnswer): Chosen {
   if (!decision) throw new ServiceError("precondition_failed", "the agent does not ask anything now");
   if (answer.question !== undefined && answer.question.trim() !== decision.question.trim()) {
     throw new ServiceError("precondition_failed", "the agent asks another question now");

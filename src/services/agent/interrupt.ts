@@ -12,6 +12,8 @@ import { awaitState, type TerminalView } from "./terminal-view.ts";
 const stopMs = 3000;
 /** Input that the tool held starts at once when a turn is stopped; each such turn needs its own interrupt. */
 const mostTurns = 6;
+/** A tool may swallow one key; one that ignores two without holding further input ignores the next ones, too. */
+const maxIgnored = 2;
 
 /**
  * Stops the running turn with the tool's own key and proves it. On an idle agent no key is sent: a second Escape
@@ -28,13 +30,17 @@ export async function stopTurn(deps: {
   const before = view.state();
   if (!isBusy(before)) return { outcome: "no_op", detail: "no turn is running" };
   const key = { kind: "key", name: profile.data.interrupt.key as KeyName } as const;
-  for (let turn = 1; turn <= mostTurns; turn++) {
+  let ignored = 0;
+  for (let turn = 1; turn <= mostTurns && ignored < maxIgnored; turn++) {
+    const holdsInput = view.state().surface.pending_input === "yes";
     for (let press = 0; press < profile.data.interrupt.presses; press++) {
       if (press > 0) await sleep(clock, profile.data.interrupt.spacing_ms);
       await pane.keys([key]);
     }
     await view.look();
-    const after = (await awaitState(view, clock, (state) => !isBusy(state), stopMs)) ?? view.state();
+    const rested = await awaitState(view, clock, (state) => !isBusy(state), stopMs);
+    if (!rested && !holdsInput) ignored += 1;
+    const after = rested ?? view.state();
     if (isWorking(after) || after.awaiting_decision) continue;
     // Held active by the prompt's note alone, with nothing to see of a turn: a further key would open a modal.
     if (isBusy(after) && after.surface.accepting_input !== "yes") break;

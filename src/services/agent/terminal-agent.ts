@@ -1,4 +1,4 @@
-import type { TerminalState } from "../../protocol/terminal.ts";
+import type { DecisionAnswer, TerminalState } from "../../protocol/terminal.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
@@ -6,8 +6,8 @@ import { parseKeySequence } from "../terminal/keys.ts";
 import type { PaneDoor, PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
-import type { Agent, InterruptOutcome, Presence, Submission, SubmitOutcome } from "./agent.ts";
-import { answerDecision } from "./decision.ts";
+import type { Agent, InterruptOutcome, Presence, Refusal, Submission, SubmitOutcome } from "./agent.ts";
+import { answerDecision, type Chosen, chooseOption } from "./decision.ts";
 import { clearDraft, type DispatchOutcome, dispatchBlind, dispatchText } from "./dispatch.ts";
 import { createFollowedTurns, stampedBy } from "./followed-turns.ts";
 import { mostQuestions } from "./handed-back.ts";
@@ -37,11 +37,18 @@ export interface TerminalAgentDeps {
 const personMs = 20_000;
 const mostAttempts = 3;
 
+const beingInterrupted = (): Refusal => ({
+  ready: false,
+  code: "not_ready",
+  detail: "an interrupt is being carried out; try again once it has ended",
+});
+
 /** An agent CLI in a tmux pane. */
 export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   const { profile, view, door, clock, log } = deps;
   const tracked = profile !== null;
   let present: { of: TerminalState; told: Presence } | null = null;
+  let interrupting = 0;
   const turns = createFollowedTurns({ view, door, clock, log, profile });
 
   async function type(pane: PaneWriter, text: string, submission: Submission): Promise<DispatchOutcome> {
@@ -103,6 +110,53 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     }
   }
 
+  /** Whoever would have to wait for the pane only to be refused is refused at once. */
+  async function submit(submission: Submission): Promise<SubmitOutcome> {
+    if (door.busy()) {
+      if (interrupting > 0) return { outcome: "refused", refusal: beingInterrupted() };
+      const answer = judgeReadiness(await view.look(), submission.policy, tracked);
+      if (!answer.ready) return { outcome: "refused", refusal: answer };
+    }
+    return door.exclusive((pane) => submitIn(pane, submission));
+  }
+
+  async function interrupt(begin: () => void): Promise<InterruptOutcome> {
+    interrupting += 1;
+    try {
+      return await door.exclusive(async (pane) => {
+        begin();
+        // Whoever stops the agent does not want a prompt pressed on it once its question has gone.
+        turns.giveUpQuestions();
+        try {
+          return await interruptIn(pane);
+        } catch (error) {
+          return { outcome: "failed", detail: messageOf(error) };
+        }
+      });
+    } finally {
+      interrupting -= 1;
+    }
+  }
+
+  async function decide(answer: DecisionAnswer): Promise<Chosen> {
+    if (door.busy()) {
+      requireAnswerable(await view.look());
+      chooseOption(view.state().awaiting_decision, answer);
+      if (interrupting > 0) throw new ServiceError("precondition_failed", beingInterrupted().detail);
+    }
+    return door.exclusive(async (pane) => {
+      const usable = requireAnswerable(await view.look());
+      return answerDecision({ view, clock, profile: usable, pane }, answer);
+    });
+  }
+
+  function requireAnswerable(state: TerminalState): CompiledProfile {
+    const present = judgeReadiness(state, "always", tracked);
+    if (!present.ready) throw new ServiceError("unavailable", present.detail);
+    if (!profile) throw new ServiceError("unsupported", "this tool's screen cannot be read");
+    return profile;
+  }
+
   async function withdrawIn(pane: PaneWriter, prompt: string): Promise<string> {
     const state = await view.look();
     const present = judgeReadiness(state, "always", tracked);
@@ -148,7 +202,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     expectPrompt() {
       if (judgeReadiness(view.judged(), "turn_boundary", tracked).ready) view.glance();
     },
-    submit: (submission) => door.exclusive((pane) => submitIn(pane, submission)),
+    submit,
     withdraw: (prompt) =>
       door.exclusive(async (pane) => {
         try {
@@ -158,17 +212,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
         }
       }),
     followTurn: ({ started, onEvidence }) => turns.follow({ started, asked: null, onEvidence }),
-    interrupt: ({ begin }) =>
-      door.exclusive(async (pane) => {
-        begin();
-        // Whoever stops the agent does not want a prompt pressed on it once its question has gone.
-        turns.giveUpQuestions();
-        try {
-          return await interruptIn(pane);
-        } catch (error) {
-          return { outcome: "failed", detail: messageOf(error) };
-        }
-      }),
+    interrupt: ({ begin }) => interrupt(begin),
     keys({ sequence, literal }) {
       const parsed = parseKeySequence(sequence, literal);
       if (!parsed.ok) throw new ServiceError("invalid_request", `sequence: ${parsed.message}`);
@@ -182,13 +226,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
         }
       });
     },
-    decide: (answer) =>
-      door.exclusive(async (pane) => {
-        const present = judgeReadiness(await view.look(), "always", tracked);
-        if (!present.ready) throw new ServiceError("unavailable", present.detail);
-        if (!profile) throw new ServiceError("unsupported", "this tool's screen cannot be read");
-        return answerDecision({ view, clock, profile, pane }, answer);
-      }),
+    decide,
     explain: () => (tracked ? view.explain() : null),
     async waitFor(wanted, { timeoutMs, signal }) {
       if (!tracked) return null;

@@ -26,6 +26,16 @@ export function endOf(request: StoredRequest, outcome: SubmitOutcome | Interrupt
   }
 }
 
+/** Fields of the event that reports `end`. */
+export function toEndEvent(request: StoredRequest, end: End): Record<string, unknown> {
+  return {
+    request_id: request.requestId,
+    request_kind: request.kind,
+    ...(end.errorDetail === undefined ? {} : { error_detail: end.errorDetail }),
+    ...(end.result === undefined ? {} : { result_json: end.result }),
+  };
+}
+
 /** The end of a prompt whose turn held the slot until it ended; only a completed turn completes it. */
 export function endOfTurn(request: StoredRequest, turn: RunningTurn, ended: TurnEnd, at: string): End {
   const result = { outcome: ended.status, turn_id: turn.turnId, turn_index: turn.turnIndex };

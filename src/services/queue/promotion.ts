@@ -22,6 +22,32 @@ export function promotionOf(request: StoredRequest, collapsed: Coalesced | null,
   };
 }
 
+/** The other interrupts of the same epoch among `rows`. */
+export function interruptsOf(request: StoredRequest, rows: readonly StoredRequest[]): StoredRequest[] {
+  return rows.filter(
+    (one) => one.kind === "interrupt" && one.epoch === request.epoch && one.requestId !== request.requestId,
+  );
+}
+
+/** The changes of interrupts that end with `request`, which is one, too. */
+export function foldedInto(
+  request: StoredRequest,
+  folding: readonly StoredRequest[],
+  at: string,
+): Superseding {
+  const originalAction = "interrupt";
+  return supersededBy(
+    request,
+    {
+      next: request,
+      effectiveActions: [originalAction],
+      effectiveIds: [request.requestId],
+      superseded: folding.map((one) => ({ request: one, into: request, originalAction })),
+    },
+    at,
+  );
+}
+
 /** The changes of the requests that `request` stands for. */
 export function supersededBy(request: StoredRequest, collapsed: Coalesced | null, at: string): Superseding {
   const superseded = collapsed?.superseded ?? [];

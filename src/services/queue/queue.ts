@@ -20,14 +20,14 @@ import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { createAcceptance } from "./acceptance.ts";
 import { type Coalesced, coalesce, isControlIntent } from "./coalesce.ts";
-import { type End, endOf, endOfTurn, unknownOutcome } from "./end.ts";
+import { type End, endOf, endOfTurn, toEndEvent, unknownOutcome } from "./end.ts";
 import { createLeftovers } from "./leftovers.ts";
 import { orAborted } from "./or-aborted.ts";
 import { planNext } from "./plan.ts";
 import { createPreemption } from "./preemption.ts";
-import { promotionOf } from "./promotion.ts";
+import { foldedInto, interruptsOf, promotionOf } from "./promotion.ts";
 import { toRecord } from "./record.ts";
-import { toSubmission } from "./submission.ts";
+import { toRow, toSubmission } from "./submission.ts";
 import { createTelling } from "./telling.ts";
 
 /**
@@ -149,9 +149,16 @@ export function createQueue(deps: QueueDeps): Queue {
     else log.line("the turn goes on without this gateway", { turn_id: turn.turnId });
   }
 
-  function finish(request: StoredRequest, end: End, from: RequestState = "running"): void {
+  /** `folding`: those that end with it, in the same transaction. */
+  function finish(
+    request: StoredRequest,
+    end: End,
+    { from = "running", folding = [] }: { from?: RequestState; folding?: readonly StoredRequest[] } = {},
+  ): void {
+    const { transitions, coalesced } = foldedInto(request, folding, now());
     try {
       store.transition("sql:request-finished", [
+        ...transitions,
         { requestId: request.requestId, from, finishedAtUtc: now(), ...end },
       ]);
     } catch (error) {
@@ -159,16 +166,12 @@ export function createQueue(deps: QueueDeps): Queue {
       if (byDisk && from === "running") unwritten = { request, end };
       throw error;
     }
+    if (coalesced) events.append("coalesced", coalesced);
     tellEnd(request, end);
   }
 
   function tellEnd(request: StoredRequest, end: End): void {
-    events.append(end.to, {
-      request_id: request.requestId,
-      request_kind: request.kind,
-      ...(end.errorDetail === undefined ? {} : { error_detail: end.errorDetail }),
-      ...(end.result === undefined ? {} : { result_json: end.result }),
-    });
+    events.append(end.to, toEndEvent(request, end));
     log.line(`${end.to} request`, { request_id: request.requestId, error: end.errorDetail });
     changed();
   }
@@ -215,7 +218,12 @@ export function createQueue(deps: QueueDeps): Queue {
         ? await agent.interrupt({ begin })
         : await agent.submit({ ...toSubmission(chosen), begin, onEvidence });
     if (outcome.outcome === "submitted" && outcome.turn) await holdSlot(chosen, outcome.turn, signal);
-    else if (inSlot) finish(chosen, endOf(chosen, outcome, now()));
+    else if (inSlot) {
+      // Asked for while this one was tried, other interrupts would only try the same again.
+      const fails = chosen.kind === "interrupt" && outcome.outcome === "failed";
+      const folding = fails ? interruptsOf(chosen, store.acceptedFrom(chosen.seq, coalesceWindow)) : [];
+      finish(chosen, endOf(chosen, outcome, now()), { folding });
+    }
     return outcome;
   }
 
@@ -255,13 +263,12 @@ export function createQueue(deps: QueueDeps): Queue {
     headed = new Set(heads.map((head) => head.lane));
     if (admission !== "open") {
       const head = heads[0];
-      const block = deps.block();
-      setWaiting(head ? { reason: admission, detail: block?.detail ?? "" } : null, head);
+      setWaiting(head ? { reason: admission, detail: deps.block()?.detail ?? "" } : null, head);
       return null;
     }
     for (const stale of heads.filter((head) => head.epoch !== deps.epoch())) {
       const errorDetail = `accepted for instance epoch ${stale.epoch}; the agent is now at ${deps.epoch()}`;
-      finish(stale, { to: "failed", errorDetail }, "accepted");
+      finish(stale, { to: "failed", errorDetail }, { from: "accepted" });
       return 0;
     }
     const taken = deps.slotTaken();
@@ -330,9 +337,7 @@ export function createQueue(deps: QueueDeps): Queue {
   });
 
   async function accept(request: GatewayRequest, guard?: InsertGuard): Promise<AcceptedRequest> {
-    const payload = request.kind === "submit_prompt" ? request.payload : {};
-    const row = { kind: request.kind, lane: laneOf(request), payload };
-    const { request_id, accepted_at_utc, epoch } = await take(row, guard);
+    const { request_id, accepted_at_utc, epoch } = await take(toRow(request), guard);
     return {
       request_id,
       request_kind: request.kind,
@@ -353,11 +358,8 @@ export function createQueue(deps: QueueDeps): Queue {
         if (refusal) throw refusal;
       }),
     async acceptNotice(prompt) {
-      const { request_id } = await take({
-        kind: "mail_notifier_prompt",
-        lane: "turn_boundary",
-        payload: { prompt },
-      });
+      const row = { kind: "mail_notifier_prompt", lane: "turn_boundary", payload: { prompt } } as const;
+      const { request_id } = await take(row);
       return { request_id };
     },
     record(requestId) {
@@ -392,9 +394,4 @@ export function createQueue(deps: QueueDeps): Queue {
       events.flush();
     },
   };
-}
-
-function laneOf(request: GatewayRequest): Lane {
-  if (request.kind === "interrupt") return "interrupt";
-  return request.payload.delivery ?? "turn_boundary";
 }

@@ -9,12 +9,15 @@ export type { PaneWriter };
  */
 export interface PaneDoor {
   exclusive<T>(task: (pane: PaneWriter) => Promise<T>): Promise<T>;
+  /** True while a task runs or waits: another one would have to wait, too. */
+  busy(): boolean;
 }
 
 export function createPaneDoor(deps: PaneWriterDeps): PaneDoor {
   const line = createExclusive();
   const writer = createPaneWriter(deps);
   return {
+    busy: line.busy,
     exclusive: (task) =>
       line.run(async () => {
         let open = true;

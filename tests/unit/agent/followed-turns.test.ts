@@ -6,7 +6,10 @@ import { createFakeComposer } from "../../support/fake-composer.ts";
 async function handBack(draft: string, options: { quick?: boolean } = {}) {
   const composer = createFakeComposer({ draft, ...options });
   const { deps, clock } = composer;
-  const door = { exclusive: <T>(task: (pane: typeof deps.pane) => Promise<T>) => task(deps.pane) };
+  const door = {
+    exclusive: <T>(task: (pane: typeof deps.pane) => Promise<T>) => task(deps.pane),
+    busy: () => false,
+  };
   const log = { line: () => {} };
   const turns = createFollowedTurns({ view: deps.view, door, clock, log, profile: deps.profile });
   const told: string[] = [];

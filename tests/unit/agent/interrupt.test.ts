@@ -33,6 +33,11 @@ const betweenTurns: Shown = (sinceKeyMs) => (sinceKeyMs < 40 ? idle : working);
 
 /** Presses on a tool that shows `states` in turn, the next one after each key. */
 async function stop(states: Shown[]) {
+  return (await timed(states)).stopped;
+}
+
+/** The same, with how long it held the pane. */
+async function timed(states: Shown[]) {
   const clock = createFakeClock();
   const keys: unknown[] = [];
   let noticed = 0;
@@ -58,9 +63,12 @@ async function stop(states: Shown[]) {
       pressedMs = clock.monotonicMs();
     },
   };
-  const stopping = stopTurn({ view, clock, profile: compiled("codex"), pane });
+  let heldMs = 0;
+  const stopping = stopTurn({ view, clock, profile: compiled("codex"), pane }).finally(() => {
+    heldMs = clock.monotonicMs();
+  });
   await clock.advance(60_000);
-  return { ...(await stopping), keys: keys.length, noticed };
+  return { stopped: { ...(await stopping), keys: keys.length, noticed }, heldMs };
 }
 
 describe("which keys stop a turn", () => {
@@ -114,4 +122,21 @@ describe("which keys stop a turn", () => {
   test.each(cases)("$id", async ({ states, want }) => {
     expect(await stop(states)).toEqual(want);
   });
+});
+
+test("a tool that ignores the key is given it twice, and held for 6 s", async () => {
+  const { stopped, heldMs } = await timed([working]);
+  expect(stopped).toEqual({
+    outcome: "failed",
+    detail: "the turn was not seen to stop after the interrupt key",
+    keys: 2,
+    noticed: 0,
+  });
+  expect(heldMs).toBeLessThanOrEqual(6500);
+});
+
+test("input that the tool is seen to hold gets a key for each of its turns", async () => {
+  const holding: TerminalState = { ...working, surface: { ...working.surface, pending_input: "yes" } };
+  const { stopped } = await timed([holding, holding, holding, holding, idle]);
+  expect(stopped).toMatchObject({ outcome: "interrupted", keys: 4 });
 });

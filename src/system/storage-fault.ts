@@ -7,6 +7,7 @@ export type StorageFault =
   | "missing"
   | "busy"
   | "descriptors"
+  | "folder"
   | "broken";
 
 const kinds: readonly (readonly [RegExp, StorageFault])[] = [
@@ -16,6 +17,7 @@ const kinds: readonly (readonly [RegExp, StorageFault])[] = [
   [/^SQLITE_CANTOPEN/, "missing"],
   [/^SQLITE_(BUSY|LOCKED)/, "busy"],
   [/^(EMFILE|ENFILE)/, "descriptors"],
+  [/^EISDIR/, "folder"],
   [/^(SQLITE_IOERR|EIO)/, "broken"],
 ];
 
@@ -28,6 +30,7 @@ export const storageAdvice: Record<StorageFault, string> = {
   missing: "it is missing or may not be opened",
   busy: "another process keeps it busy; try again",
   descriptors: "this process has too many files open; close connections or raise `ulimit -n`",
+  folder: "a folder stands where it belongs; `svc-mgr doctor` names it",
   broken: "the disk failed to read or write it",
 };
 

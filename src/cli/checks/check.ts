@@ -1,5 +1,5 @@
-/** `missing`: needed and not there. `absent`: only needed by who wants it. `warning`: works, but look at it. */
-type Verdict = "ok" | "missing" | "absent" | "warning";
+/** `damaged`: an agent of ours cannot work until it is mended. `missing`: needed and not there. `absent`: only needed by who wants it. `warning`: works, but look at it. */
+type Verdict = "ok" | "damaged" | "missing" | "absent" | "warning";
 
 /** One thing that `doctor` looked at. */
 export interface Check {
@@ -19,4 +19,17 @@ export const warning = (name: string, detail: string, remedy: string | null): Ch
   remedy,
 });
 
-export const marks: Record<Verdict, string> = { ok: "ok", missing: "MISSING", absent: "-", warning: "look" };
+export const damaged = (name: string, detail: string, remedy: string | null): Check => ({
+  name,
+  verdict: "damaged",
+  detail,
+  remedy,
+});
+
+export const marks: Record<Verdict, string> = {
+  ok: "ok",
+  damaged: "DAMAGED",
+  missing: "MISSING",
+  absent: "-",
+  warning: "look",
+};

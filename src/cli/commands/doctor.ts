@@ -4,6 +4,7 @@ import { createSystem } from "../../system/system.ts";
 import { checkGatewayPorts, checkOrphans, checkRecords, checkTrust } from "../checks/agents.ts";
 import { type Check, marks, ok } from "../checks/check.ts";
 import { checkCoordinatorPort, checkFolders, checkPath, checkTmux } from "../checks/machine.ts";
+import { checkAgents } from "../checks/sessions.ts";
 import { checkTool } from "../checks/tools.ts";
 import { command, type Paint } from "../command.ts";
 import { renderTable } from "../format.ts";
@@ -33,11 +34,12 @@ export default command({
       checkTrust(world),
       await checkRecords(world, args.fix),
       await checkOrphans(world, args.fix),
+      ...(await checkAgents(world)),
       checkGatewayPorts(world),
       await checkCoordinatorPort(world, defaultCoordinatorPort),
       ...(await Promise.all(tools)),
     ];
-    const healthy = checks.every((check) => check.verdict !== "missing");
+    const healthy = checks.every(({ verdict }) => verdict !== "missing" && verdict !== "damaged");
     return {
       json: { healthy, checks },
       text: toText(checks, healthy),
@@ -49,12 +51,13 @@ export default command({
 
 const colours: Readonly<Record<string, "green" | "red" | "yellow">> = {
   ok: "green",
+  DAMAGED: "red",
   MISSING: "red",
   look: "yellow",
 };
 
 function colourMarks(text: string, paint: Paint): string {
-  return text.replace(/^(?:ok|MISSING|look)\b/gm, (mark) => paint(colours[mark] ?? "bold", mark));
+  return text.replace(/^(?:ok|DAMAGED|MISSING|look)\b/gm, (mark) => paint(colours[mark] ?? "bold", mark));
 }
 
 function toText(checks: readonly Check[], healthy: boolean): string {
@@ -68,6 +71,6 @@ function toText(checks: readonly Check[], healthy: boolean): string {
     "",
     healthy
       ? "Nothing needed is missing. Begin with: svc-mgr agents launch --tool demo --agent-name first"
-      : "Something needed is missing.",
+      : "Something needed is missing or damaged.",
   ].join("\n");
 }

@@ -35,8 +35,13 @@ export function probeQueue(client: Database): void {
 
 /** A refusal that names the file and says what to do, for one that is damaged; any other error as it is. */
 export function whenDamaged(error: unknown, path: string): unknown {
-  if (storageFaultOf(error)?.fault !== "damaged") return error;
+  const fault = storageFaultOf(error)?.fault;
   const name = basename(path);
+  if (fault === "missing") {
+    const problem = `${name} cannot be opened: it must be a file of this user. Move away what is in its place`;
+    return new ServiceError("precondition_failed", problem, { cause: error });
+  }
+  if (fault !== "damaged") return error;
   return new ServiceError(
     "precondition_failed",
     `${name} is damaged: put a copy of it in its place, or move it and the files ${name}-* away; then the gateway begins an empty queue and tells, from its history, which requests were lost`,

@@ -24,6 +24,8 @@ export interface Glance {
   unreadMail: number | null;
   /** What keeps it from working, with the next step; null when nothing is known to. */
   problem: string | null;
+  /** It is a file that is damaged, or a disk that takes nothing. */
+  damaged: boolean;
 }
 
 export interface GlanceDeps extends ObserveDeps {
@@ -55,12 +57,14 @@ export async function glanceAtAll(deps: GlanceDeps, records: readonly RegistryRe
 async function glanceAt(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
   const nothing = {
     ...{ record, gone: false, state: null, gatewayBaseUrl: null, queueDepth: null, unreadMail: null },
+    damaged: false,
   };
   const late: Glance = { ...nothing, answered: false, problem: `no answer within ${deadlineMs / 1000} s` };
   try {
     return await within(deps.clock, deadlineMs, look(deps, record), late);
   } catch (error) {
-    return { ...nothing, answered: true, problem: describeFailure(record, error) };
+    const damaged = error instanceof ServiceError;
+    return { ...nothing, answered: true, problem: describeFailure(record, error), damaged };
   }
 }
 
@@ -93,10 +97,17 @@ async function look(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
     gatewayBaseUrl: link.state === "healthy" ? link.client.baseUrl : null,
     queueDepth: status.admission_block?.reason.startsWith("database") ? null : status.queue_depth,
     unreadMail: await countUnread(deps, agent, link),
+    damaged: running && isDamage(status),
     problem: running
       ? describeProblem({ record, gone, status, availability: state?.availability ?? null })
       : null,
   };
+}
+
+function isDamage({ admission_block: block }: GatewayStatus): boolean {
+  return (
+    block !== undefined && block.reason !== "agent_unavailable" && block.reason !== "reconciliation_required"
+  );
 }
 
 /** What keeps a running agent from working, and the next step. Pure. */

@@ -23,8 +23,11 @@ export interface GatewayWish {
 export function readDesiredConfig(files: Files, sessionRoot: string): DesiredConfig {
   const path = sessionPaths(sessionRoot).desiredConfig;
   const text = files.readOwn(path);
-  if (text === null) return unasked;
   const fail = (problem: string) => new ServiceError("precondition_failed", `${path}: ${problem}`);
+  if (text === null) {
+    if (files.stat(path)?.directory) throw fail("is a folder");
+    return unasked;
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);

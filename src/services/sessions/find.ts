@@ -48,10 +48,12 @@ export function findRecord(
     throw new ServiceError("not_found", `there is no agent with id ${id}; ${whereAllAre}`);
   }
   const name = selector.agentName.trim();
-  const decision = chooseByName(registry.list().records, name);
+  const { records, ignored } = registry.list();
+  const decision = chooseByName(records, name);
   if ("record" in decision) return decision.record;
   if (decision.agentIds.length === 0) {
-    throw new ServiceError("not_found", `there is no agent named "${name}"; ${whereAllAre}`);
+    const unread = ignored.length > 0 ? "; records that cannot be used are shown by `svc-mgr doctor`" : "";
+    throw new ServiceError("not_found", `there is no agent named "${name}"; ${whereAllAre}${unread}`);
   }
   throw new ServiceError(
     "ambiguous",

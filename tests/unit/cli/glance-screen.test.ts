@@ -19,7 +19,13 @@ function glance(name: string): Glance {
   } as unknown as Glance["state"];
   return {
     ...{ record, state, gone: false, answered: true },
-    ...{ gatewayBaseUrl: "http://127.0.0.1:12345", unreadMail: null, queueDepth: null, problem: null },
+    ...{
+      gatewayBaseUrl: "http://127.0.0.1:12345",
+      unreadMail: null,
+      queueDepth: null,
+      problem: null,
+      damaged: false,
+    },
   };
 }
 

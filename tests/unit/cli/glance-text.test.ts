@@ -27,6 +27,7 @@ function glance(change: Partial<Glance> = {}, result = "success"): Glance {
     queueDepth: 2,
     unreadMail: 3,
     problem: null,
+    damaged: false,
   };
   return { record, state, ...rest, ...change };
 }

@@ -1,0 +1,102 @@
+import type { Manifest } from "../../protocol/files.ts";
+import { type Glance, glanceAtAll } from "../../services/fleet/glance.ts";
+import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
+import { openRecordOrNull } from "../../services/sessions/find.ts";
+import { sessionPaths } from "../../services/sessions/roots.ts";
+import { messageOf } from "../../system/errors.ts";
+import { mailboxOpeners } from "../mailbox-openers.ts";
+import type { World } from "../world.ts";
+import { type Check, damaged, ok, warning } from "./check.ts";
+
+/** Agents that run and cannot work, and files of their sessions that are not as we write them. */
+export async function checkAgents(world: World): Promise<Check[]> {
+  const running = world.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
+  const openers = mailboxOpeners(world);
+  try {
+    const glances = await glanceAtAll({ ...world, openers }, running);
+    const found = await Promise.all(glances.map((glance) => judgeAgent(world, openers, glance)));
+    const checks = found.flat();
+    return checks.length > 0 ? checks : [ok("agents", `${running.length} run, none needs a hand`)];
+  } catch (error) {
+    return [warning("agents", messageOf(error), null)];
+  } finally {
+    for (const opener of Object.values(openers)) opener.close();
+  }
+}
+
+type Openers = ReturnType<typeof mailboxOpeners>;
+
+async function judgeAgent(world: World, openers: Openers, glance: Glance): Promise<Check[]> {
+  const { record, problem } = glance;
+  const name = `agent ${record.agent_name}`;
+  const state = problem === null ? [] : [(glance.damaged ? damaged : warning)(name, problem, null)];
+  const agent = openRecordOrNull(world.files, record);
+  if (!agent) return state;
+  return [
+    ...state,
+    ...judgeFiles(world, name, agent.sessionRoot),
+    ...(await judgeMailbox(openers, name, agent.manifest)),
+  ];
+}
+
+function judgeFiles({ files }: World, name: string, sessionRoot: string): Check[] {
+  const paths = sessionPaths(sessionRoot);
+  const checks: Check[] = [];
+  try {
+    readDesiredConfig(files, sessionRoot);
+  } catch (error) {
+    const remedy = `put a copy of it in its place, or remove it: rm -r ${paths.desiredConfig}`;
+    checks.push(damaged(name, messageOf(error), remedy));
+  }
+  const texts = [
+    paths.protocolVersion,
+    paths.events,
+    paths.gatewayLog,
+    paths.pidFile,
+    paths.token,
+    paths.lastPort,
+  ];
+  const folders = texts.filter((path) => files.stat(path)?.directory);
+  if (folders.length > 0) {
+    checks.push(damaged(name, `a folder stands where a file belongs: ${folders.join(", ")}`, "move it away"));
+  }
+  const derived = [paths.state, paths.attach, paths.gatewayManifest, paths.currentInstance, paths.reminders];
+  const strange = derived.filter((path) => files.exists(path) && !isJson(files, path));
+  if (strange.length > 0) {
+    checks.push(
+      warning(name, `not as svc wrote it: ${strange.join(", ")}`, "remove it; the gateway writes it again"),
+    );
+  }
+  return checks;
+}
+
+function isJson(files: World["files"], path: string): boolean {
+  try {
+    return typeof JSON.parse(files.readOwn(path) ?? "") === "object";
+  } catch {
+    return false;
+  }
+}
+
+async function judgeMailbox(openers: Openers, name: string, manifest: Manifest): Promise<Check[]> {
+  const binding = manifest.launch_plan.mailbox;
+  const opener = binding && openers[binding.transport];
+  if (!binding || !opener) return [];
+  const repair = binding.transport === "filesystem" ? "svc-mgr mailbox repair" : null;
+  try {
+    const obstacle = opener.obstacle(binding);
+    if (obstacle !== null) return [warning(name, `its mailbox: ${obstacle}`, repair)];
+    const mailbox = opener.open(binding);
+    try {
+      await mailbox.list({
+        ...{ box: "inbox", readState: "any", answeredState: "any", archived: false, limit: 1 },
+        ...{ since: null, includeBody: true, cursor: null, query: null },
+      });
+      return [];
+    } finally {
+      mailbox.close();
+    }
+  } catch (error) {
+    return [damaged(name, `its mailbox: ${messageOf(error)}`, repair)];
+  }
+}

@@ -158,7 +158,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
           step(`${label}.rename`, () => renameSync(temporary, path));
         } catch (error) {
           rmSync(temporary, { force: true });
-          throw error;
+          throw namedFolder(error, path);
         }
         if (durable) syncFolder(dirname(path));
       });
@@ -184,6 +184,13 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     rename: (label, from, to) => step(label, () => renameSync(from, to)),
     remove: (label, path) => step(label, () => rmSync(path, { recursive: true, force: true })),
   };
+}
+
+/** The system's own words name the temporary file. */
+function namedFolder(error: unknown, path: string): unknown {
+  const { code } = error as { code?: string };
+  if (code !== "EISDIR") return error;
+  return Object.assign(new Error(`${path} is a folder where a file belongs; move it away`), { code });
 }
 
 /** A file of ours that is not yet under its name; the number is the process that writes it. */

@@ -12,7 +12,7 @@ interface CliPackage {
   setup?: string;
 }
 
-/** What the lab proves the product against. A new version is a change of this table and of the profiles. */
+/** What the lab proves the product against unless `SVC_LAB_VERSIONS` names another version. */
 const cliPackages: Readonly<Record<LabTool, CliPackage>> = {
   claude: { name: "@anthropic-ai/claude-code", version: "2.1.197", setup: "install.cjs" },
   codex: { name: "@openai/codex", version: "0.169.0" },
@@ -34,15 +34,35 @@ export function cacheRoot(env: Readonly<Record<string, string | undefined>>): st
   return chosen ? resolve(chosen) : resolve(import.meta.dir, "../../../.cache/live");
 }
 
+/** The npm package of a tool. */
+export function packageOf(tool: LabTool): string {
+  return cliPackages[tool].name;
+}
+
+/**
+ * The version to run: the one that `SVC_LAB_VERSIONS` names (`claude=2.1.330,codex=0.166.0`), else the pinned one.
+ * Throws for a text of another form.
+ */
+export function versionOf(tool: LabTool, env: Readonly<Record<string, string | undefined>>): string {
+  for (const entry of (env["SVC_LAB_VERSIONS"] ?? "").split(",").filter((part) => part !== "")) {
+    const [, name, version] = /^(\w+)=(\d[\w.+-]*)$/.exec(entry) ?? [];
+    if (name === undefined || version === undefined) {
+      throw new Error(`SVC_LAB_VERSIONS: "${entry}" is not TOOL=VERSION`);
+    }
+    if (name === tool) return version;
+  }
+  return cliPackages[tool].version;
+}
+
 /** Where a tool lies once installed. Says nothing about whether it is there. */
 function cliLocation(root: string, tool: LabTool): InstalledCli {
-  const { version } = cliPackages[tool];
+  const version = versionOf(tool, process.env);
   const binFolder = join(root, `${tool}-${version}`, "node_modules", ".bin");
   return { tool, version, binFolder, executable: join(binFolder, tool) };
 }
 
 /**
- * Installs one CLI at its pinned version through npm and returns where it lies. A complete installation is
+ * Installs one CLI at the version of `versionOf` through npm and returns where it lies. A complete installation is
  * returned at once. A new one is made in a folder beside it and renamed when npm has finished, so that an
  * interrupted run leaves no half-made tool; of two runs at once the first to finish wins.
  * `progress` hears of an installation only. Rejects with npm's last words when the installation fails.
@@ -56,7 +76,8 @@ export async function installCli(
   if (existsSync(location.executable)) return location;
   mkdirSync(root, { recursive: true });
   removeAbandoned(root, tool);
-  const { name, version, setup } = cliPackages[tool];
+  const { name, setup } = cliPackages[tool];
+  const { version } = location;
   const started = performance.now();
   progress(`${tool} ${version}: installing ${name}@${version} with npm`);
   const temporary = join(root, `.${tool}-${version}.${process.pid}`);

@@ -1,4 +1,5 @@
 import type { LabTool } from "./cli-cache.ts";
+import { runsFrom } from "./tool-facts.ts";
 
 /**
  * The text that must reach the model for a prompt given to the gateway: the prompt as we may type it, then
@@ -43,8 +44,12 @@ const toolHabits: Readonly<Record<LabTool, (typed: string) => string>> = {
   opencode: (typed) => (isOpencodeChip(typed) ? `${typed.trim()} ` : typed),
 };
 
-/** A paste that claude shows as `[Pasted text]` goes to the model as it was pasted, but for its tabs. */
+/**
+ * A paste that claude shows as `[Pasted text]` goes to the model as it was pasted, but for its tabs. A version that
+ * wraps such a paste into markup is given smaller ones.
+ */
 function isClaudeChip(typed: string): boolean {
+  if (runsFrom("claude", "2.1.300")) return false;
   return typed.length > 800 || typed.split("\n").length > 3;
 }
 

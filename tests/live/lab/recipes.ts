@@ -40,7 +40,8 @@ const recipes: Readonly<Record<LabTool, (facts: RecipeFacts) => Recipe>> = {
       // It refuses its unattended flag to root unless it is told that nothing can be hurt.
       ...(unattended ? { IS_SANDBOX: "1" } : {}),
     },
-    args: [],
+    // Since 2.1.300 its default decides by itself and asks nothing.
+    args: unattended ? [] : ["--permission-mode", "default"],
     files: {
       ".claude.json": JSON.stringify({
         hasCompletedOnboarding: true,

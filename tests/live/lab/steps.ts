@@ -17,7 +17,14 @@ import {
 } from "./steps/headless-steps.ts";
 import type { LabStep } from "./steps/lab-step.ts";
 import { conversation, type MailStep } from "./steps/mail-steps.ts";
-import { arrives, directWhenReady, draftIsLeftAlone, freshIsReady, prompts } from "./steps/prompt-steps.ts";
+import {
+  arrives,
+  directWhenReady,
+  draftIsLeftAlone,
+  freshIsReady,
+  prompts,
+  shellLineIsRefused,
+} from "./steps/prompt-steps.ts";
 import { roundBySkill, type SkillStep, skillsAreListed, skillsAreShown } from "./steps/skill-steps.ts";
 import {
   busyHoldsPrompts,
@@ -32,12 +39,17 @@ import {
 } from "./steps/turn-steps.ts";
 import { headlessFacts, toolFacts } from "./tool-facts.ts";
 
+const bang = "a leading !";
+
 /** The steps of one tool in its terminal, in the order in which they share a session. */
 export function stepsOf(tool: LabTool): LabStep[] {
   const facts = toolFacts[tool];
   return [
     { id: "a fresh agent is ready and has no last turn", run: freshIsReady },
     ...prompts.map(({ id, prompt }) => ({ id, run: (session: LabSession) => arrives(session, prompt) })),
+    facts.leadingBang === "text"
+      ? { id: `${bang} is text, not a shell command`, run: (session) => arrives(session, "!echo FAST") }
+      : { id: `${bang} is refused before it runs as a shell command`, run: shellLineIsRefused },
     { id: "a direct prompt is delivered when the agent is ready", run: directWhenReady },
     { id: "a person's draft is left alone and what waits for it goes on", run: draftIsLeftAlone },
     {

@@ -1,6 +1,7 @@
-import type { LabTool } from "./cli-cache.ts";
+import { isOlder } from "../../../src/services/terminal/tool-version.ts";
+import { type LabTool, versionOf } from "./cli-cache.ts";
 
-/** How one tool, at its pinned version, goes about what all of them do. Measured here. */
+/** How one tool, at the version that runs, goes about what all of them do. Measured here. */
 export interface ToolFacts {
   /** Its command that compacts the conversation. */
   compact: string;
@@ -15,6 +16,8 @@ export interface ToolFacts {
   approval: Question & { result: "interrupted" | "none" };
   /** How a person leaves it: a prompt, or keys. */
   exit: { prompt: string } | { keys: readonly string[] };
+  /** Whether a prompt that begins with `!` can be given as text, or is refused because the tool would run it. */
+  leadingBang: "text" | "refused";
   /** What it asks about a folder it does not know; null where it asks nothing. */
   trust: Question | null;
 }
@@ -22,11 +25,21 @@ export interface ToolFacts {
 interface Question {
   kind: string;
   question: string;
+  /** `{work}` stands for the working folder. */
   options: string[];
+  /** The option that is marked at first; default: the one that allows. */
+  selected?: number;
   /** Index of the option that allows once, and of the one that refuses. */
   allow: number;
   refuse: number;
 }
+
+/** Whether the version of `tool` that runs is `version` or a later one. */
+export function runsFrom(tool: LabTool, version: string): boolean {
+  return !isOlder(versionOf(tool, process.env), version);
+}
+
+const claudeAsksWithoutNumbers = runsFrom("claude", "2.1.270");
 
 export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
   claude: {
@@ -41,19 +54,30 @@ export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
     approval: {
       kind: "approval_dialog",
       question: "Do you want to proceed?",
-      options: ["Yes", "Yes, and always allow access to work/ from this project", "No"],
+      options: runsFrom("claude", "2.1.300")
+        ? [
+            "Yes",
+            "Yes, and always allow access to {work} from this project",
+            "Yes, and switch to auto mode · auto mode handles these prompts for you",
+            "No",
+          ]
+        : ["Yes", "Yes, and always allow access to work/ from this project", "No"],
       allow: 1,
-      refuse: 3,
+      refuse: runsFrom("claude", "2.1.300") ? 4 : 3,
       result: "interrupted",
     },
+    leadingBang: "text",
     exit: { prompt: "/exit" },
     trust: {
       kind: "trust_prompt",
       question:
         "Quick safety check: Is this a project you created or one you trust? (Like your own code, a well-known open source",
-      options: ["Yes, I trust this folder", "No, exit"],
-      allow: 1,
-      refuse: 2,
+      options: claudeAsksWithoutNumbers
+        ? ["No, exit", "Yes, I trust this folder"]
+        : ["Yes, I trust this folder", "No, exit"],
+      selected: 1,
+      allow: claudeAsksWithoutNumbers ? 2 : 1,
+      refuse: claudeAsksWithoutNumbers ? 1 : 2,
     },
   },
   codex: {
@@ -79,6 +103,8 @@ export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
       refuse: 3,
       result: "interrupted",
     },
+    // A blank before it keeps it text from 0.169.0 on.
+    leadingBang: runsFrom("codex", "0.169.0") ? "text" : "refused",
     exit: { keys: ["<[C-c]>"] },
     trust: {
       kind: "trust_prompt",
@@ -103,6 +129,7 @@ export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
       refuse: 3,
       result: "interrupted",
     },
+    leadingBang: "text",
     exit: { keys: ["<[C-c]>", "<[C-c]>"] },
     trust: {
       kind: "trust_prompt",
@@ -126,6 +153,7 @@ export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
       refuse: 3,
       result: "none",
     },
+    leadingBang: "text",
     exit: { prompt: "/exit" },
     trust: null,
   },

@@ -9,7 +9,8 @@ import { arrived } from "./prompt-steps.ts";
 
 /** While the question stands nothing is typed and all waits; answered by text, the command runs and the turn ends. */
 export async function approvalAllowed(session: LabSession): Promise<void> {
-  const { allow, options } = toolFacts[session.tool].approval;
+  const { allow } = toolFacts[session.tool].approval;
+  const options = optionsOf(session, toolFacts[session.tool].approval);
   const { turn, file, question } = await asksForApproval(session);
   const screen = screenOf(session);
   expect(await directly(session)).toEqual(refusal("awaiting_decision"));
@@ -35,7 +36,8 @@ export async function approvalAllowed(session: LabSession): Promise<void> {
 
 /** Answered by index, the command does not run and the agent is ready for more. */
 export async function approvalRefused(session: LabSession): Promise<void> {
-  const { refuse, options, result } = toolFacts[session.tool].approval;
+  const { refuse, result } = toolFacts[session.tool].approval;
+  const options = optionsOf(session, toolFacts[session.tool].approval);
   const { file } = await asksForApproval(session);
   const reply = await session.gateway.decide({ option: refuse });
   expect(reply).toEqual({
@@ -47,15 +49,23 @@ export async function approvalRefused(session: LabSession): Promise<void> {
   await session.shows("refused", reads.ready(result));
 }
 
+const optionsOf = ({ box }: LabSession, { options }: { options: string[] }) =>
+  options.map((option) => option.replace("{work}", box.work));
+
+/** As the recorder leaves them: a shorter folder, padded with blanks, ends an option's text. */
+const recordedOptions = ({ options }: { options: string[] }) =>
+  options.map((option) => option.replace(/\{work\}.*$/, "/home/user/work"));
+
 async function asksForApproval(session: LabSession) {
-  const { kind, question, options, allow } = toolFacts[session.tool].approval;
+  const { kind, question, selected, allow } = toolFacts[session.tool].approval;
+  const options = recordedOptions(toolFacts[session.tool].approval);
   const file = join(session.box.work, "tool-out.txt");
   rmSync(file, { force: true });
   await session.isReady();
   const turn = await startTurn(session, "Work RUNTOOL ESCALATE FAST");
   const state = await session.stateWhen("a question", (now) => now.awaiting_decision !== undefined);
   expect(state.surface).toMatchObject({ accepting_input: "no", ready_posture: "unknown" });
-  await session.shows("approval", reads.asking({ kind, question, options, selected: allow }));
+  await session.shows("approval", reads.asking({ kind, question, options, selected: selected ?? allow }));
   return { turn, file, question };
 }
 
@@ -68,8 +78,8 @@ export async function trustIsAsked(session: LabSession): Promise<void> {
   if (!trust) throw new Error(`${session.tool} asks nothing about a folder`);
   const state = await session.stateWhen("a question", (now) => now.awaiting_decision !== undefined);
   expect(state.awaiting_decision?.kind).toBe(trust.kind);
-  const { kind, question, options, allow } = trust;
-  await session.shows("trust", reads.asking({ kind, question, options, selected: allow }));
+  const { kind, question, options, selected, allow } = trust;
+  await session.shows("trust", reads.asking({ kind, question, options, selected: selected ?? allow }));
   expect(await directly(session)).toEqual(refusal("awaiting_decision"));
   const prompt = "In a trusted folder FAST";
   const requestId = await session.queue(prompt);

@@ -1,4 +1,6 @@
 import { expect } from "bun:test";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { expectedArrival } from "../expected-arrival.ts";
 import type { LabSession } from "../lab-session.ts";
 import { reads } from "../screen-labels.ts";
@@ -24,7 +26,6 @@ export const prompts: readonly { id: string; prompt: string }[] = [
     prompt: "\ta 'b' \"c\" `d` $HOME #{pane_id} ~ %1 {x} ;\tFAST;",
   },
   { id: "a leading dash arrives exactly", prompt: "- FAST" },
-  { id: "a leading ! is text, not a shell command", prompt: "!echo FAST" },
   { id: "a trailing @name is text, not a popup", prompt: "FAST look at @README.md" },
   { id: "a bare @ at the end is text, not a popup", prompt: "FAST at @" },
   { id: "a trailing $name is text, not a popup", prompt: "FAST costs $foo" },
@@ -71,6 +72,18 @@ export async function arrived(
   );
   expect(session.turnsSince(seen)).toHaveLength(1);
   expect(turnPhases(state, record)).toEqual(["active", "ready"]);
+}
+
+/** The tool would run the text: Enter is not pressed, the composer is empty again, and the request says why. */
+export async function shellLineIsRefused(session: LabSession): Promise<void> {
+  await session.isReady();
+  const file = join(session.box.work, "shell-out.txt");
+  const requestId = await session.queue(`!touch ${file}`);
+  const record = await session.requestWhen(requestId, "failed", ({ state }) => state === "failed");
+  expect(record.error_detail).toContain("the composer is in shell mode");
+  await session.isReady();
+  await session.shows("after-shell-mode", reads.ready());
+  expect(existsSync(file)).toBe(false);
 }
 
 export async function directWhenReady(session: LabSession): Promise<void> {

@@ -49,6 +49,13 @@ function parkedOf({ parked }: Observed): string | null {
   return parked ? `until ${parked.until ?? "the tool says otherwise"}: ${parked.notice}` : null;
 }
 
+function versionOf({ tool_version: version, proved_versions: proved }: TerminalExplanation): string | null {
+  if (version === null || proved.length === 0) return version;
+  return proved.includes(version)
+    ? `${version}, proved`
+    : `${version}, not proved; proved are ${proved.join(", ")}`;
+}
+
 /** Each verdict with its reason, then the rules that fired. Pure. */
 export function renderExplanation(explanation: TerminalExplanation): string {
   const { surface, turn, prompt_ready, fired_rules, awaiting_decision } = explanation;
@@ -62,6 +69,7 @@ export function renderExplanation(explanation: TerminalExplanation): string {
       ["title", explanation.title],
       ["prompt ready", prompt_ready.holds ? "yes" : `no: ${prompt_ready.failing.join(", ")}`],
       ...(awaiting_decision ? ([["asks", awaiting_decision.question]] as [string, string][]) : []),
+      ["tool version", versionOf(explanation)],
     ]),
     ...(fired_rules.length > 0 ? ["", "rules that fired:"] : []),
     ...fired_rules.map(

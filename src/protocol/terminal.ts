@@ -24,6 +24,12 @@ export const TrackedSession = Strict({
   session_name: Type.String(),
   tool: Type.String(),
   observed_tool_version: Nullable(Type.String()),
+  tool_version_proved: Type.Optional(
+    Type.Boolean({
+      description:
+        "whether the tool's profile was proved on the observed version; absent while that is not known",
+    }),
+  ),
   tmux_session_name: Type.String(),
   tmux_window_name: Nullable(Type.String()),
   terminal_aliases: Type.Array(Type.String(), shortList),

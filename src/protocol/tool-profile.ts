@@ -21,8 +21,8 @@ const Where = Words(["live_edge", "last_row", "adjacent", "transcript", "below"]
     "below: under the composer",
 });
 
-const Style = Words(["background", "bold", "dim", "red", "not_red"], {
-  description: "how the first visible run of the row must be drawn",
+const Style = Words(["background", "bold", "dim", "red", "not_red", "ends_red"], {
+  description: "how the first visible run of the row must be drawn; ends_red: the last one",
 });
 
 export const Marker = Strict({
@@ -51,6 +51,12 @@ const composerFields = {
 const FramedComposer = Strict({
   strategy: Type.Literal("framed", { description: "input rows between two edge rows" }),
   upper: Pattern,
+  scrolled: Type.Optional(
+    Type.String({
+      ...Pattern,
+      description: "the upper edge of a draft whose first rows are scrolled out of sight",
+    }),
+  ),
   lower: Pattern,
   side: Nullable(Type.String({ description: "the character that closes each input row on both sides" })),
   ...composerFields,
@@ -76,13 +82,17 @@ export const DialogRule = Strict({
   kind: Words(["approval_dialog", "trust_prompt", "selection_menu", "startup_modal"]),
   question: Nullable(Type.String({ ...Pattern, description: "a row above or inside the options" })),
   end: Type.String({ ...Pattern, description: "the last row with text on the screen" }),
-  options: Words(["rows", "inline", "none"], {
-    description: "rows: numbered rows with a glyph on the chosen one; inline: one row of labels",
+  options: Words(["rows", "marked", "inline", "none"], {
+    description:
+      "rows: numbered rows with a glyph on the chosen one; marked: rows in one column, a mark before the chosen one; " +
+      "inline: one row of labels",
   }),
   option: Nullable(
     Type.String({
       ...Pattern,
-      description: "rows: groups 1 glyph or blank, 2 number, 3 text; inline: the row, group 1 the labels",
+      description:
+        "rows: groups 1 glyph or blank, 2 number, 3 text; marked: the chosen row, groups 1 indent, 2 text; " +
+        "inline: the row, group 1 the labels",
     }),
   ),
   confirm_key: Type.String(),
@@ -100,6 +110,19 @@ const SubmitSettings = Strict({
   enter_retry_after_ms: Type.Array(Type.Integer({ minimum: 1 }), {
     description: "pauses before a swallowed Enter is pressed again; as many as retries are allowed",
   }),
+  paste_pieces: Type.Optional(
+    Strict(
+      {
+        from_version: Type.String({ pattern: "^\\d+(?:\\.\\d+)*$" }),
+        line_breaks: Type.Integer({ minimum: 1 }),
+        characters: Type.Integer({ minimum: 1 }),
+      },
+      {
+        description:
+          "from this version on the tool wraps a long paste into markup; pieces of at most this size it takes as typed",
+      },
+    ),
+  ),
   blank_before: Type.Array(Type.String(), {
     description: "a prompt that begins so gets a leading blank, to stay plain text",
   }),
@@ -150,7 +173,9 @@ export const ToolProfile = Strict({
   ),
   turn: Strict({
     user_cell: Nullable(Strict({ pattern: Pattern, style: Type.Optional(Style) })),
-    end: Type.Array(Pattern, { description: "rows that close a turn" }),
+    end: Type.Array(Type.Union([Pattern, Strict({ pattern: Pattern, style: Style })]), {
+      description: "rows that close a turn; with a style where the text alone could be an answer's",
+    }),
     unfinished_is_busy: Type.Boolean({
       description: "no closing row after the last user cell means that the turn still runs",
     }),
@@ -162,6 +187,11 @@ export const ToolProfile = Strict({
   }),
   busy: Type.Array(Marker),
   not_ready: Type.Array(Marker, { description: "neither idle nor a turn, e.g. still starting" }),
+  modes: Type.Optional(
+    Type.Array(Marker, {
+      description: "modes of the composer in which its text is not a prompt: shell, memory, history search",
+    }),
+  ),
   pending: Type.Array(Marker),
   interrupted: Type.Array(Marker),
   failures: Type.Array(Marker, { description: "the turn failed" }),

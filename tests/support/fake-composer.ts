@@ -31,7 +31,30 @@ interface FakeComposerOptions {
   menu?: boolean;
   /** The tool works on another turn all the while. */
   busy?: boolean;
+  /** The tool reads a text that begins with `!` as a shell line, whatever stands before it. */
+  shellLines?: boolean;
+  /** What the tool's banner says. */
+  version?: string;
+  /** The composer never shows what was pasted. */
+  blind?: boolean;
 }
+
+const shellSurface: NonNullable<TerminalState["parsed_surface"]> = {
+  parser_family: "tool_profile",
+  parser_preset_id: null,
+  parser_preset_version: null,
+  availability: "supported",
+  business_state: "idle",
+  input_mode: "closed",
+  ui_context: "shell_mode",
+  normalized_projection_text: "",
+  dialog_text: "",
+  dialog_head: "",
+  dialog_tail: "",
+  anomaly_codes: [],
+  baseline_invalidated: false,
+  operator_blocked_excerpt: null,
+};
 
 /** A tool in memory that takes what stands in its composer at Enter. */
 export function createFakeComposer(options: FakeComposerOptions = {}) {
@@ -50,9 +73,12 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   let menu = false;
   let ended = false;
   let entered = 0;
+  let shell = false;
   let phase: TerminalState["turn"]["phase"] = "ready";
   const state = (): TerminalState => ({
     ...unseen,
+    tracked_session: { ...unseen.tracked_session, observed_tool_version: options.version ?? null },
+    ...(shell ? { parsed_surface: shellSurface } : {}),
     diagnostics: {
       ...unseen.diagnostics,
       transport_state: "tmux_up",
@@ -63,7 +89,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
       accepting_input: "yes",
       ready_posture: "yes",
       pending_input: "no",
-      editing_input: draft === "" || menu ? "no" : "yes",
+      editing_input: shell || !(draft === "" || menu || options.blind) ? "yes" : "no",
     },
     turn: { phase: draft === "" ? phase : "unknown" },
     ...(menu ? { awaiting_decision: { kind: "selection_menu", question: "May I?", options: [] } } : {}),
@@ -107,6 +133,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     async paste(text) {
       draft = `${draft}${options.person ?? ""}${text}${options.after ?? ""}`;
       menu = options.menu ?? false;
+      shell = options.shellLines === true && draft.trim().startsWith("!");
       if (options.relaunched) {
         draft = "";
         life = "two";
@@ -118,6 +145,8 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
       for (const token of tokens) {
         pressed.push(token.kind === "key" ? token.name : token.text);
         if (token.kind === "key" && token.name === "Enter") enter();
+        // The line is cleared with one key and left with another.
+        else if (token.kind === "key" && token.name === "BSpace") shell = false;
         else draft = token.kind === "text" ? `${draft}${token.text}` : "";
         show();
       }

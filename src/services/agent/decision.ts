@@ -70,11 +70,23 @@ export async function answerDecision(
     await press(marked > index ? back : onward);
     await awaitState(view, clock, (state) => markOf(state) !== marked, keyMs);
   }
-  await press(rule.confirm_key);
-  await view.look();
-  const gone = await awaitState(view, clock, (state) => questionOf(state) !== first?.question, keyMs);
-  if (!gone) throw new ServiceError("dispatch_failed", "the question is still asked after the answer");
-  return chosen;
+  // claude 2.1.330 ignores the keys of a dialog's first moments. A screen that did not change at all is the same
+  // dialog; the same question on another screen may be about another command.
+  for (const pauseMs of [...profile.data.submit.enter_retry_after_ms, keyMs]) {
+    const shown = screenOf(await view.look());
+    await press(rule.confirm_key);
+    await view.look();
+    if (await awaitState(view, clock, (state) => questionOf(state) !== first?.question, pauseMs))
+      return chosen;
+    const now = await view.look();
+    if (questionOf(now) !== first?.question) return chosen;
+    if (shown === null || screenOf(now) !== shown) break;
+  }
+  throw new ServiceError("dispatch_failed", "the question is still asked after the answer");
+}
+
+function screenOf(state: TerminalState): string | null {
+  return state.probe_snapshot?.captured_text_hash ?? null;
 }
 
 function markOf(state: TerminalState): number | null {

@@ -3,9 +3,11 @@ import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
+import { isProvedVersion } from "../terminal/tool-version.ts";
 import { decideEnter, type Shown } from "./enter.ts";
 import {
   cameUp,
+  closedMode,
   describeProof,
   hasDraft,
   hasEnded,
@@ -14,7 +16,7 @@ import {
   projectionOf,
   wasTaken,
 } from "./seen.ts";
-import { enterDelayMs } from "./submission.ts";
+import { enterDelayMs, pastesOf } from "./submission.ts";
 import { awaitState, type PromptNote, type TerminalView } from "./terminal-view.ts";
 
 export type DispatchOutcome =
@@ -58,7 +60,7 @@ export async function dispatchText(deps: DispatchDeps, text: string): Promise<Di
   const pastedAtMs = clock.monotonicMs();
   const activity = watchActivity(view, before);
   try {
-    await pane.paste(text);
+    await pane.paste(...pastesOf(text, profile, before.tracked_session.observed_tool_version));
     const shown = await awaitState(view, clock, (state) => hasDraft(state) || cameUp(before, state), echoMs);
     const echo = shown !== null && hasDraft(shown);
     deps.onEvidence({
@@ -98,6 +100,7 @@ export async function submitDraft(
 ): Promise<DispatchOutcome> {
   const { view, clock, profile, pane } = deps;
   const { text, before, echo, joined } = facts;
+  const proved = isProvedVersion(profile, before.tracked_session.observed_tool_version);
   const taken = (state: TerminalState) => wasTaken({ before, echo, state });
   let shown: Shown = { whole: false, behind: null };
   const submitted = (state: TerminalState, proof: string): DispatchOutcome => {
@@ -121,11 +124,12 @@ export async function submitDraft(
     // What a fresh instance shows proves nothing of a text that the former one was given.
     if (isAnother(view.instanceId(), facts.life))
       return { outcome: "failed", typed: true, detail: startedAnew };
-    const decision = decideEnter({ press, before, state, draft: view.draft(), text, shown, joined });
+    const decision = decideEnter({ press, before, state, draft: view.draft(), text, shown, joined, proved });
     if (decision.do === "stop" || decision.do === "replaced") break;
     if (decision.do === "gone")
       return { outcome: "failed", typed: true, detail: "the tool ended before Enter" };
     if (decision.do === "take_back") return takeBack(deps, decision.words);
+    if (decision.do === "withdraw") return withdraw(deps, decision.why);
     if (decision.do === "leave") {
       if (isCommand(text)) return { outcome: "failed", typed: true, detail: questionFirst };
       return submitted(state, `${questionFirst}; the text waits behind it`);
@@ -151,8 +155,10 @@ export async function submitDraft(
     text,
     shown,
     joined,
+    proved,
   });
   if (rest.do === "take_back") return takeBack(deps, rest.words);
+  if (rest.do === "withdraw") return withdraw(deps, rest.why);
   if (rest.do === "replaced") {
     // Somebody types on while the tool may be slow to show that it took the text.
     const begun = (state: TerminalState) => !isWorking(before) && isWorking(state);
@@ -189,6 +195,15 @@ async function takeBack(deps: DispatchDeps, words: string): Promise<DispatchOutc
   };
 }
 
+/** Takes text that must not be submitted out of the composer. */
+async function withdraw(deps: DispatchDeps, why: string): Promise<DispatchOutcome> {
+  const cleared = await clearDraft(deps);
+  const rest = cleared
+    ? "the text was cleared and Enter was not pressed"
+    : "the text still stands there, without Enter";
+  return { outcome: "failed", typed: !cleared, detail: `${why}; ${rest}` };
+}
+
 /** Whether the tool, idle in `before`, was seen to work at any moment since the call, until `end`. */
 export function watchActivity(view: TerminalView, before: TerminalState) {
   const wasActive = isWorking(before);
@@ -213,14 +228,18 @@ export async function dispatchBlind(
   return { outcome: "submitted", note, asked: false };
 }
 
-/** Presses the tool's clearing key until the composer is empty. False when it will not be. */
+/**
+ * Presses the tool's clearing key until the composer is empty, and leaves a mode in which its text is no prompt: an
+ * empty shell line of claude 2.1.330 ends with Backspace. False when it will not be empty.
+ */
 export async function clearDraft(
   deps: Pick<DispatchDeps, "view" | "clock" | "profile" | "pane">,
 ): Promise<boolean> {
   for (let attempt = 0; attempt < clearAttempts; attempt++) {
     await deps.pane.keys([{ kind: "key", name: "C-u" }]);
-    await deps.view.look();
-    if (await awaitState(deps.view, deps.clock, (state) => !hasDraft(state), 150)) return true;
+    const state = await deps.view.look();
+    if (closedMode(state) !== null) await deps.pane.keys([{ kind: "key", name: "BSpace" }]);
+    if (await awaitState(deps.view, deps.clock, (now) => !hasDraft(now), 150)) return true;
   }
   return false;
 }

@@ -1,6 +1,6 @@
 import type { TerminalState } from "../../protocol/terminal.ts";
 import { holdsText, personsWords, wordsBehind } from "./left-draft.ts";
-import { cameUp, hasDraft, hasEnded, isCommand } from "./seen.ts";
+import { cameUp, closedMode, hasDraft, hasEnded, isCommand } from "./seen.ts";
 
 /** What the composer showed when Enter was last pressed. */
 export interface Shown {
@@ -20,7 +20,9 @@ export type EnterDecision =
   | { do: "leave" }
   | { do: "take_back"; words: string }
   /** The text that was to be seen is not there any more, and somebody else's words are. */
-  | { do: "replaced" };
+  | { do: "replaced" }
+  /** Enter would submit the text as something else than a prompt, or it is not known as what. */
+  | { do: "withdraw"; why: string };
 
 /** What to do now that Enter would be pressed for the (`press` + 1)-th time; `draft`: what the composer shows. Pure. */
 export function decideEnter(facts: {
@@ -32,10 +34,22 @@ export function decideEnter(facts: {
   shown: Shown;
   /** Somebody else's draft stood there before the text; the caller judged that it may be submitted with it. */
   joined: boolean;
+  /** The tool's version is among those that its profile was proved on, or is not known. */
+  proved: boolean;
 }): EnterDecision {
   const { press, before, state, text, shown } = facts;
   if (press === 0 && hasEnded(state)) return { do: "gone" };
   if (press === 0 && cameUp(before, state)) return { do: "leave" };
+  const mode = closedMode(state);
+  if (mode !== null) {
+    return { do: "withdraw", why: `the composer is in ${mode} mode, where the text would not be a prompt` };
+  }
+  if (press === 0 && !facts.proved && !hasDraft(state)) {
+    return {
+      do: "withdraw",
+      why: "the composer does not show the text, and this version of the tool is unproved",
+    };
+  }
   if (press > 0 && !mayPressAgain(state)) return { do: "stop" };
   if (facts.joined) return { do: "press", shown };
   const draft = facts.draft ?? "";

@@ -1,6 +1,7 @@
 import type { TerminalState } from "../../protocol/terminal.ts";
 import { describeParked, failingFacts } from "../terminal/readiness.ts";
 import type { Readiness, Refusal, SubmitPolicy } from "./agent.ts";
+import { closedMode } from "./seen.ts";
 
 /**
  * Whether a terminal that shows `state` may be given a prompt under `policy`. `tracked`: we can read this tool's
@@ -51,6 +52,14 @@ function judgeComposer(state: TerminalState): Readiness {
   const { accepting_input, editing_input } = state.surface;
   if (accepting_input === "yes" && editing_input === "no") return { ready: true };
   return refuse("not_ready", `accepting_input=${accepting_input}, editing_input=${editing_input}`);
+}
+
+/** Why no policy may submit a prompt: the composer would take its text for something else. Null when it would not. */
+export function refusedMode(state: TerminalState): Refusal | null {
+  const mode = closedMode(state);
+  return mode === null
+    ? null
+    : refuse("not_ready", `the composer is in ${mode} mode, where a prompt would not be one`);
 }
 
 function judgePending(state: TerminalState): Readiness {

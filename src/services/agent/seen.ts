@@ -9,6 +9,16 @@ export function hasDraft(state: TerminalState): boolean {
   return state.surface.editing_input === "yes";
 }
 
+/**
+ * The mode of the composer in which its text is not a prompt (`shell`, `memory`, `history_search`), or null. What is
+ * submitted there may run as a command.
+ */
+export function closedMode(state: TerminalState): string | null {
+  const parsed = state.parsed_surface;
+  if (parsed?.input_mode !== "closed") return null;
+  return parsed.ui_context.replace(/_mode$/, "").replaceAll("_", " ");
+}
+
 export function isWorking(state: TerminalState): boolean {
   return (state.active_reasons ?? []).length > 0;
 }

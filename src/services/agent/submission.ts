@@ -1,5 +1,6 @@
 import { stripControl } from "../terminal/control-characters.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
+import { isOlder } from "../terminal/tool-version.ts";
 
 /**
  * The text that is really typed for a prompt: without control characters and trailing newlines, with a leading
@@ -13,6 +14,48 @@ export function prepareText(prompt: string, profile: CompiledProfile): string | 
   const before = profile.data.submit.blank_before.some((start) => text.startsWith(start)) ? " " : "";
   const after = profile.blankAfter?.test(text) ? " " : "";
   return `${before}${text}${after}`;
+}
+
+/**
+ * The pastes in which `text` is given to the tool: one, or several for a version that wraps a long paste into markup
+ * (`paste_pieces` of the profile). A piece begins with the line breaks before its words, and no grapheme is cut; the
+ * pieces together are `text`. `version`: as the tool's banner shows it, null when it is not known. Pure.
+ */
+export function pastesOf(text: string, profile: CompiledProfile, version: string | null): string[] {
+  const limits = profile.data.submit.paste_pieces;
+  if (!limits || version === null || isOlder(version, limits.from_version)) return [text];
+  const pieces: string[] = [];
+  let piece = "";
+  let breaks = 0;
+  for (const part of text.split(/(?=\n)/u)) {
+    for (const run of runsOf(part, limits.characters)) {
+      const adds = run.startsWith("\n") ? 1 : 0;
+      const full = breaks + adds > limits.line_breaks || piece.length + run.length > limits.characters;
+      if (full && piece.trim() !== "") {
+        pieces.push(piece);
+        piece = "";
+        breaks = 0;
+      }
+      piece += run;
+      breaks += adds;
+    }
+  }
+  return piece === "" ? pieces : [...pieces, piece];
+}
+
+/** `text` in runs of at most `length` characters, cut between graphemes. */
+function runsOf(text: string, length: number): string[] {
+  if (text.length <= length) return [text];
+  const runs: string[] = [];
+  let run = "";
+  for (const { segment } of new Intl.Segmenter("und", { granularity: "grapheme" }).segment(text)) {
+    if (run !== "" && run.length + segment.length > length) {
+      runs.push(run);
+      run = "";
+    }
+    run += segment;
+  }
+  return [...runs, run];
 }
 
 /** How long to leave a pasted text alone before Enter, milliseconds (spec/terminal.md 6.6). */

@@ -14,7 +14,7 @@ import { mostQuestions } from "./handed-back.ts";
 import { stopTurn } from "./interrupt.ts";
 import { isDraftOf } from "./left-draft.ts";
 import { isAsWanted, toPresence } from "./presence.ts";
-import { judgeReadiness } from "./readiness.ts";
+import { judgeReadiness, refusedMode } from "./readiness.ts";
 import { hasDraft, isCommand } from "./seen.ts";
 import { prepareText } from "./submission.ts";
 import { awaitState, type TerminalView } from "./terminal-view.ts";
@@ -90,8 +90,11 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   }
 
   async function submitIn(pane: PaneWriter, submission: Submission): Promise<SubmitOutcome> {
-    const answer = judgeReadiness(await view.look(), submission.policy, tracked);
+    const state = await view.look();
+    const answer = judgeReadiness(state, submission.policy, tracked);
     if (!answer.ready) return { outcome: "refused", refusal: answer };
+    const closed = refusedMode(state);
+    if (closed) return { outcome: "refused", refusal: closed };
     submission.begin();
     const text = profile ? prepareText(submission.prompt, profile) : submission.prompt;
     if (text === null) return failed(false, "nothing is left of the prompt without its control characters");

@@ -166,7 +166,19 @@ function terminalDiagnostics(terminal: TerminalState | null): AgentDiagnostic[] 
   return [
     ...(probe ? [{ kind: "tmux_probe_error", message: probe.message, details: probe.details }] : []),
     ...(parse ? [{ kind: "parse_baseline_error", message: parse.message, details: parse.details }] : []),
+    ...unprovedVersion(terminal),
   ];
+}
+
+function unprovedVersion(terminal: TerminalState | null): AgentDiagnostic[] {
+  const {
+    tool,
+    observed_tool_version: version,
+    tool_version_proved: proved,
+  } = terminal?.tracked_session ?? {};
+  if (proved !== false) return [];
+  const message = `${tool} ${version}: its screens were not proved with this version; a prompt is submitted only when the composer shows it`;
+  return [{ kind: "unproved_tool_version", message, details: {} }];
 }
 
 function toAgentMailbox({ launch_plan: { mailbox } }: Manifest): AgentState["mailbox"] {

@@ -4,7 +4,7 @@ import { type FoundDialog, findDialog } from "./detect/dialog.ts";
 import { readFacts, type ScreenFacts } from "./detect/facts.ts";
 import { matchProcesses } from "./detect/process.ts";
 import { type Signals, type TitleVerdict, unknownSurface } from "./detect/signals.ts";
-import { parsedSurfaceOf, surfaceOf } from "./detect/surface.ts";
+import { composerModeOf, parsedSurfaceOf, surfaceOf } from "./detect/surface.ts";
 import type { Observation, Row } from "./observation.ts";
 import type { CompiledProfile } from "./profile.ts";
 import { plainText } from "./screen.ts";
@@ -57,7 +57,7 @@ const noSignals: Omit<Signals, "surfaceReasons"> = {
   title: "unknown",
   promptVisible: false,
   promptText: "",
-  shellMode: false,
+  composerMode: "prompt",
   popupOpen: false,
   footerInterruptable: false,
   activeReasons: [],
@@ -201,7 +201,7 @@ function prompting(
     surfaceReasons: reasons,
     promptVisible: true,
     promptText: composer.text,
-    shellMode: composer.mode === "shell",
+    composerMode: composerModeOf(facts, composer),
     popupOpen: composer.popupOpen,
     interrupted: facts.interrupted,
     knownFailure: facts.failure,

@@ -29,6 +29,7 @@ export interface CompiledProfile {
     glyph: RegExp;
     shellGlyph: RegExp | null;
     upper: RegExp | null;
+    scrolled: RegExp | null;
     lower: RegExp | null;
     above: RegExp | null;
     chromeAbove: RegExp[];
@@ -36,9 +37,10 @@ export interface CompiledProfile {
   };
   popups: { draft: RegExp; where: "above" | "inside" | "below"; row: RegExp }[];
   userCell: { pattern: RegExp; style: Marker["style"] } | null;
-  turnEnd: RegExp[];
+  turnEnd: { pattern: RegExp; style: Marker["style"] }[];
   busy: CompiledMarker[];
   notReady: CompiledMarker[];
+  modes: CompiledMarker[];
   pending: CompiledMarker[];
   interrupted: CompiledMarker[];
   failures: CompiledMarker[];
@@ -72,8 +74,8 @@ export function compileProfile(data: ToolProfile): CompiledProfile {
   const { composer, turn } = data;
   const edges =
     composer.strategy === "framed"
-      ? { upper: composer.upper, lower: composer.lower }
-      : { upper: null, lower: composer.strategy === "block" ? composer.end : null };
+      ? { upper: composer.upper, scrolled: composer.scrolled ?? null, lower: composer.lower }
+      : { upper: null, scrolled: null, lower: composer.strategy === "block" ? composer.end : null };
   return {
     data,
     title: {
@@ -86,6 +88,7 @@ export function compileProfile(data: ToolProfile): CompiledProfile {
       glyph: compile("composer.glyph", composer.glyph),
       shellGlyph: maybe("composer.shell_glyph", composer.shell_glyph),
       upper: maybe("composer.upper", edges.upper),
+      scrolled: maybe("composer.scrolled", edges.scrolled),
       lower: maybe("composer.lower", edges.lower),
       above: maybe("composer.above", composer.above),
       chromeAbove: all("composer.chrome_above", composer.chrome_above),
@@ -103,9 +106,13 @@ export function compileProfile(data: ToolProfile): CompiledProfile {
       pattern: compile("turn.user_cell", turn.user_cell.pattern),
       style: turn.user_cell.style,
     },
-    turnEnd: all("turn.end", turn.end),
+    turnEnd: turn.end.map((end, index) => {
+      const { pattern, style } = typeof end === "string" ? { pattern: end, style: undefined } : end;
+      return { pattern: compile(`turn.end[${index}]`, pattern), style };
+    }),
     busy: markers("busy", data.busy),
     notReady: markers("not_ready", data.not_ready),
+    modes: markers("modes", data.modes ?? []),
     pending: markers("pending", data.pending),
     interrupted: markers("interrupted", data.interrupted),
     failures: markers("failures", data.failures),

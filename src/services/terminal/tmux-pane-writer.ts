@@ -15,10 +15,10 @@ import { quoteArgument } from "./tmux-protocol.ts";
  */
 export interface PaneWriter {
   /**
-   * Puts `stripControl(text)` in front of the program as one bracketed paste (brackets only when the program
-   * asked for them), byte for byte, and presses nothing. Blank text is `invalid_request`.
+   * Puts each piece in front of the program as one bracketed paste (brackets only when the program asked for them),
+   * byte for byte but without control characters, and presses nothing. Nothing but blanks is `invalid_request`.
    */
-  paste(text: string): Promise<void>;
+  paste(...pieces: string[]): Promise<void>;
   /** Presses and types in the order given; text without its control characters. No Enter is implied. */
   keys(tokens: readonly KeyToken[]): Promise<void>;
   /** Ends copy mode and its kin, which would take the keys. Returns whether one was on. */
@@ -85,10 +85,14 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
     return on;
   }
 
-  async function paste(text: string): Promise<void> {
-    const clean = stripControl(text);
-    if (clean.trim() === "") throw new ServiceError("invalid_request", "the text is blank");
-    await inTurn(() => pasteBuffer(clean));
+  async function paste(...pieces: string[]): Promise<void> {
+    const clean = pieces.map((piece, at) =>
+      at === pieces.length - 1 ? stripControl(piece) : dropControl(piece),
+    );
+    if (clean.join("").trim() === "") throw new ServiceError("invalid_request", "the text is blank");
+    await inTurn(async () => {
+      for (const piece of clean) if (piece !== "") await pasteBuffer(piece);
+    });
   }
 
   async function pasteBuffer(clean: string): Promise<void> {

@@ -25,6 +25,7 @@ import { initialTrack, type Moment, type TrackEvent, type TrackState } from "./r
 import { instanceId, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection, ControlEvent } from "./tmux-control.ts";
 import { createPaneReader } from "./tmux-pane-reader.ts";
+import { isProvedVersion } from "./tool-version.ts";
 import { toTrackedSession } from "./tracked-session.ts";
 
 /** What a listener is told with each new state. */
@@ -172,7 +173,13 @@ export function createTracker(options: TrackerOptions): Tracker {
 
   function judge(observation: Observation): Signals {
     if (last && sameFrame(last.observation, observation)) return last.signals;
-    return detect(observation, profile);
+    const signals = detect(observation, profile);
+    // The banner scrolls away; the version stays what it was.
+    if (profile && signals.toolVersion !== null) {
+      session.observed_tool_version = signals.toolVersion;
+      session.tool_version_proved = isProvedVersion(profile, signals.toolVersion);
+    }
+    return signals;
   }
 
   async function sample(fresh: boolean): Promise<Observation | null> {

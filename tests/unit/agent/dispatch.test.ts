@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { dispatchText } from "../../../src/services/agent/dispatch.ts";
 import { mostQuestions, submitAgain } from "../../../src/services/agent/handed-back.ts";
+import type { CompiledProfile } from "../../../src/services/terminal/profile.ts";
 import { createFakeComposer } from "../../support/fake-composer.ts";
 
 async function finished<T>(clock: { advance(ms: number): Promise<void> }, work: Promise<T>): Promise<T> {
@@ -104,6 +105,40 @@ describe("an Enter that the tool swallows", () => {
       draft: "",
     });
   });
+});
+
+describe("a composer in which the text is not a prompt", () => {
+  test("gets no Enter: the text is cleared, the mode is left, and the reason is given", async () => {
+    const { deps, clock, pressed, draft } = createFakeComposer({ shellLines: true });
+    const outcome = await finished(clock, dispatchText(deps, " !rm -rf x"));
+    expect(outcome).toEqual({
+      outcome: "failed",
+      typed: false,
+      detail:
+        "the composer is in shell mode, where the text would not be a prompt; the text was cleared and Enter was not pressed",
+    });
+    expect({ pressed, draft: draft() }).toEqual({ pressed: ["C-u", "BSpace"], draft: "" });
+  });
+});
+
+describe("a composer that does not show the text", () => {
+  test("of a version that its profile was not proved on gets no Enter", async () => {
+    const { deps, clock, pressed } = createFakeComposer({ blind: true, version: "99.0" });
+    const outcome = await finished(clock, dispatchText({ ...deps, profile: provedOn("1.0") }, "do it"));
+    expect(outcome).toMatchObject({ outcome: "failed", detail: expect.stringContaining("unproved") });
+    expect(pressed).not.toContain("Enter");
+  });
+
+  test("of a proved version gets its Enter", async () => {
+    const { deps, clock, pressed } = createFakeComposer({ blind: true, version: "1.0" });
+    await finished(clock, dispatchText({ ...deps, profile: provedOn("1.0") }, "do it"));
+    expect(pressed).toContain("Enter");
+  });
+
+  function provedOn(version: string): CompiledProfile {
+    const { profile } = createFakeComposer().deps;
+    return { ...profile, data: { ...profile.data, proved_versions: [version] } };
+  }
 });
 
 describe("a tool that is killed", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { enterDelayMs, prepareText } from "../../../src/services/agent/submission.ts";
+import fc from "fast-check";
+import { enterDelayMs, pastesOf, prepareText } from "../../../src/services/agent/submission.ts";
 import { profileFor } from "../../../src/services/terminal/profile.ts";
 
 function profile(tool: string) {
@@ -7,6 +8,42 @@ function profile(tool: string) {
   if (!found) throw new Error(`no profile ${tool}`);
   return found;
 }
+
+describe("the pastes of a text", () => {
+  const lines = Array.from({ length: 9 }, (_, index) => `line ${index}`).join("\n");
+
+  test("are one for a tool that takes any paste as it is, and for a version that is not known", () => {
+    expect(pastesOf(lines, profile("codex"), "0.169.0")).toEqual([lines]);
+    expect(pastesOf(lines, profile("claude"), "2.1.197")).toEqual([lines]);
+    expect(pastesOf(lines, profile("claude"), null)).toEqual([lines]);
+  });
+
+  test("are small for a version that wraps a long one into markup", () => {
+    const pieces = pastesOf(lines, profile("claude"), "2.1.330");
+    expect(pieces).toEqual([
+      "line 0\nline 1\nline 2",
+      "\nline 3\nline 4",
+      "\nline 5\nline 6",
+      "\nline 7\nline 8",
+    ]);
+    expect(pastesOf("x".repeat(1500), profile("claude"), "2.1.330").map((piece) => piece.length)).toEqual([
+      600, 600, 300,
+    ]);
+  });
+
+  test("together are the text, cut between graphemes only", () => {
+    const unit = fc.constantFrom("a", "\n", " ", "e\u0301", "👩‍👩‍👧‍👦", "漢", "word ".repeat(150));
+    fc.assert(
+      fc.property(fc.array(unit, { maxLength: 40 }), (units) => {
+        const text = units.join("");
+        const pieces = pastesOf(text, profile("claude"), "2.1.330");
+        expect(pieces.join("")).toBe(text);
+        expect(pieces.every((piece) => !/^[\u0301\u200d]/u.test(piece))).toBe(true);
+        expect(pieces.every((piece) => piece.trim() === "" || piece.trim().length <= 600)).toBe(true);
+      }),
+    );
+  });
+});
 
 describe("the text that is typed for a prompt", () => {
   test.each([

@@ -119,6 +119,19 @@ test("what nobody observed is unknown", () => {
   });
 });
 
+test("a version that the tool's profile was not proved on is a diagnostic", () => {
+  const seen = terminal("available", "ready");
+  const told = (tool_version_proved: boolean) => {
+    const tracked_session = { ...seen.tracked_session, observed_tool_version: "9.9", tool_version_proved };
+    const state = toAgentState({ ...alone, terminal: { ...seen, tracked_session } });
+    return state.diagnostics.filter(({ kind }) => kind === "unproved_tool_version");
+  };
+  expect(told(true)).toEqual([]);
+  expect(told(false)).toEqual([
+    expect.objectContaining({ message: expect.stringContaining("9.9: its screens were not proved") }),
+  ]);
+});
+
 test("a running turn of a terminal is named by its agent, and faults of reading are told", () => {
   const state = toAgentState({ ...alone, terminal: terminal("available", "active") });
   expect(state.turn).toEqual({ phase: "active", active_turn_id: "tui-anchor:id-worker" });

@@ -54,7 +54,7 @@ const folders = (path: string) =>
  */
 export function loadCorpus(): Recording[] {
   const recordings = folders(root).flatMap((tool) =>
-    folders(join(root, tool)).flatMap((version) =>
+    versionsOf(tool).flatMap((version) =>
       folders(join(root, tool, version)).map((name): Recording => {
         const folder = join(root, tool, version, name);
         const meta = JSON.parse(readFileSync(join(folder, "meta.json"), "utf8")) as Meta;
@@ -65,6 +65,12 @@ export function loadCorpus(): Recording[] {
   );
   requireCategories(recordings);
   return recordings;
+}
+
+/** The version with the most recordings first: a test that wants a screen of a tool by its name finds that one's. */
+function versionsOf(tool: string): string[] {
+  const count = (version: string) => folders(join(root, tool, version)).length;
+  return folders(join(root, tool)).sort((one, other) => count(other) - count(one));
 }
 
 export function requireCategories(recordings: readonly Pick<Recording, "tool" | "category">[]): void {

@@ -9,7 +9,7 @@ export interface Composer {
   bottom: number;
   mode: "prompt" | "shell";
   content: "empty" | "placeholder" | "draft";
-  /** The draft without glyph and indent; empty unless `content` is `draft`. */
+  /** The draft without glyph and indent, as far as it is in sight; empty unless `content` is `draft`. */
   text: string;
   popupOpen: boolean;
   /** First row of the popup or the composer, whichever is higher: the transcript ends before it. */
@@ -21,6 +21,8 @@ interface Area {
   bottom: number;
   firstInput: number;
   lastInput: number;
+  /** The first rows of the draft are out of sight, the glyph with them. */
+  scrolled?: boolean;
 }
 
 const reachAbove = 4;
@@ -51,17 +53,17 @@ function findArea(rows: readonly Row[], cursorRow: number | null, profile: Compi
 }
 
 function framedAreas(rows: readonly Row[], profile: CompiledProfile): Area[] {
-  const { upper, lower, above } = profile.composer;
+  const { upper, scrolled: scrolledEdge, lower, above } = profile.composer;
   const areas: Area[] = [];
   for (const [top, row] of rows.entries()) {
-    if (!upper?.test(row.text)) continue;
-    if (!startsInput(rows[top + 1], profile)) continue;
+    const scrolled = scrolledEdge?.test(row.text) === true;
+    if (!scrolled && !(upper?.test(row.text) && startsInput(rows[top + 1], profile))) continue;
     const bottom = rows.findIndex((candidate, at) => at > top + 1 && lower?.test(candidate.text));
     if (bottom < 0) continue;
     const standsUnder = above === null ? top : lastIndexWhere(rows, top - reachAbove, top, above);
     // The row above the mark must be visible too: the status row stands there.
     if (standsUnder < 1) continue;
-    areas.push({ top, bottom, firstInput: top + 1, lastInput: bottom - 1 });
+    areas.push({ top, bottom, firstInput: top + 1, lastInput: bottom - 1, scrolled });
   }
   return areas;
 }
@@ -143,12 +145,12 @@ function readComposer(rows: readonly Row[], area: Area, profile: CompiledProfile
   const lead = inner(first, profile);
   const shell = isBlock ? null : (profile.composer.shellGlyph?.exec(lead.text) ?? null);
   const glyph = shell ?? profile.composer.glyph.exec(lead.text);
-  if (!glyph) return null;
+  if (!glyph && area.scrolled !== true) return null;
   const popup = insidePopup(input, profile);
   const written = input.slice(0, popup?.from ?? input.length);
   const lines = written.map((row, index) => {
     const { text, from } = inner(row, profile);
-    return spansFrom(row, from + leadLength(text, index === 0 ? glyph[0] : null, profile));
+    return spansFrom(row, from + leadLength(text, index === 0 ? (glyph?.[0] ?? null) : null, profile));
   });
   const payload = lines.map(withoutSide(profile));
   const text = payload
@@ -160,7 +162,7 @@ function readComposer(rows: readonly Row[], area: Area, profile: CompiledProfile
     )
     .join("\n")
     .trim();
-  const content = classify(payload.flat(), text, profile);
+  const content = area.scrolled === true ? "draft" : classify(payload.flat(), text, profile);
   const draft = content === "draft" ? text : "";
   const outside = popup ? null : outsidePopup(rows, area, draft, profile);
   return {

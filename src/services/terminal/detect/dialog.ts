@@ -42,7 +42,42 @@ export function findDialog(rows: readonly Row[], profile: CompiledProfile): Foun
 
 function readOptions(rows: readonly Row[], last: number, rule: CompiledDialog): Options | null {
   if (rule.options === "none" || !rule.option) return { options: [], firstRow: last };
-  return rule.options === "rows" ? numberedRows(rows, last, rule.option) : inlineRow(rows, last, rule.option);
+  switch (rule.options) {
+    case "rows":
+      return numberedRows(rows, last, rule.option);
+    case "marked":
+      return markedRows(rows, last, rule.option);
+    case "inline":
+      return inlineRow(rows, last, rule.option);
+  }
+}
+
+/** Columns between the indent of the chosen row and its text: the mark and a blank. */
+const markWidth = 2;
+
+/** Rows without numbers whose texts begin in the column of the chosen row's text; deeper rows continue an option. */
+function markedRows(rows: readonly Row[], last: number, chosen: RegExp): Options | null {
+  const texts: { at: number; text: string; selected: boolean }[] = [];
+  const mark = rows.findLastIndex((row, at) => at <= last && chosen.test(row.text));
+  const indent = chosen.exec(rows[mark]?.text ?? "")?.[1]?.length;
+  if (indent === undefined) return null;
+  const read = (at: number): boolean => {
+    const text = rows[at]?.text.trimEnd() ?? "";
+    const column = text.search(/\S/u);
+    if (column === indent + markWidth) texts.push({ at, text: text.trim(), selected: false });
+    return column >= indent + markWidth;
+  };
+  for (let at = mark - 1; at >= 0 && read(at); at--);
+  texts.reverse();
+  texts.push({ at: mark, text: chosen.exec(rows[mark]?.text ?? "")?.[2] ?? "", selected: true });
+  for (let at = mark + 1; at <= last && read(at); at++);
+  if (texts.length < 2) return null;
+  const options = texts.map(({ text, selected }, index) => ({
+    index: index + 1,
+    text: text.split(/ {2,}/u)[0]?.trim() ?? "",
+    selected,
+  }));
+  return { options, firstRow: texts[0]?.at ?? mark };
 }
 
 /** Numbered rows counted down to 1, exactly one of them chosen; wrapped rows may stand between. */

@@ -3,12 +3,21 @@ import type { CompiledProfile } from "../profile.ts";
 import { isBlank } from "../screen.ts";
 import type { Composer } from "./composer.ts";
 import type { FiredRule, Signals, TitleVerdict } from "./signals.ts";
-import { cutRegions, findMarkers, type MarkerHit, newestCell, type Regions } from "./transcript.ts";
+import {
+  closesTurn,
+  cutRegions,
+  findMarkers,
+  type MarkerHit,
+  newestCell,
+  type Regions,
+} from "./transcript.ts";
 
 /** What the rows around a visible composer say. */
 export interface ScreenFacts {
   pendingRule: string | null;
   notReadyRule: string | null;
+  /** A mode of the composer in which its text is not a prompt. */
+  modeRule: string | null;
   interrupted: boolean;
   failure: boolean;
   currentError: string | null;
@@ -45,6 +54,7 @@ export function readFacts(
   const busy = findMarkers(rows, regions, profile.busy, "sinceBoundary");
   const pending = findMarkers(rows, regions, profile.pending, "sinceBoundary");
   const notReady = findMarkers(rows, regions, profile.notReady, "sinceBoundary");
+  const modes = findMarkers(rows, whole, profile.modes, "sinceBoundary");
   const unfinished = turnUnfinished(rows, regions, profile);
   const activeReasons = [
     ...new Set([
@@ -64,15 +74,14 @@ export function readFacts(
   const error = failures[0] ?? errors[0] ?? null;
   const errorText = error ? cellText(rows, settled, error) : null;
   const degraded = errorText ? degradedContext(errorText, profile) : null;
-  const closing = newestCell(rows, settled.transcript).find((at) =>
-    profile.turnEnd.some((end) => end.test(rows[at]?.text ?? "")),
-  );
+  const closing = newestCell(rows, settled.transcript).find((at) => closesTurn(rows[at], profile));
   const spoiled = interrupted.length > 0 || error !== null;
   const named = (area: string, hits: readonly MarkerHit[]): FiredRule[] =>
     hits.map((hit) => ({ rule: `${area}.${hit.id}`, row: hit.row, seen: hit.text }));
   return {
     pendingRule: pending[0]?.id ?? null,
     notReadyRule: notReady[0]?.id ?? null,
+    modeRule: modes[0]?.id ?? null,
     interrupted: interrupted.length > 0,
     failure: failures.length > 0 && degraded === null,
     currentError: errorText,
@@ -94,6 +103,7 @@ export function readFacts(
         ...named("busy", busy),
         ...(unfinished ? [{ rule: "turn.unfinished", row: regions.userCell, seen: "no closing row" }] : []),
         ...named("not_ready", notReady),
+        ...named("mode", modes),
         ...named("pending", pending),
         ...named("interrupted", interrupted),
         ...named("failure", failures),

@@ -32,7 +32,8 @@ export interface Signals {
   promptVisible: boolean;
   /** The draft; empty for an empty composer or a placeholder. A paste may stand as its chip. */
   promptText: string;
-  shellMode: boolean;
+  /** `prompt`, or the mode in which the composer's text is not one. */
+  composerMode: string;
   popupOpen: boolean;
   footerInterruptable: boolean;
   /** Facts that say that a turn runs; empty when none does. */

@@ -11,8 +11,9 @@ export function surfaceOf(
   title: TitleVerdict,
   profile: CompiledProfile,
 ): { values: Surface; reasons: Record<keyof Surface, string> } {
-  if (composer.mode === "shell") {
-    const why = "the composer is in shell mode";
+  const mode = composerModeOf(facts, composer);
+  if (mode !== "prompt") {
+    const why = `the composer is in ${mode.replaceAll("_", " ")} mode`;
     return {
       values: { accepting_input: "no", editing_input: "yes", ready_posture: "no", pending_input: "unknown" },
       reasons: { accepting_input: why, editing_input: why, ready_posture: why, pending_input: why },
@@ -34,6 +35,11 @@ export function surfaceOf(
       pending_input: facts.pendingRule ? `queued input: ${facts.pendingRule}` : "no queued input is shown",
     },
   };
+}
+
+/** `prompt`, or the mode in which the composer's text would not be one: `shell`, or a rule of the profile. Pure. */
+export function composerModeOf(facts: Pick<ScreenFacts, "modeRule">, composer: Composer): string {
+  return composer.mode === "shell" ? "shell" : (facts.modeRule ?? "prompt");
 }
 
 function readyPosture(
@@ -63,7 +69,7 @@ type ForParsing = Pick<
   | "awaitingDecision"
   | "activeReasons"
   | "promptVisible"
-  | "shellMode"
+  | "composerMode"
   | "popupOpen"
   | "currentError"
   | "projection"
@@ -107,7 +113,14 @@ function modeOf(signals: ForParsing): Pick<ParsedSurface, "business_state" | "in
   }
   return {
     business_state: working ? "working" : "idle",
-    input_mode: signals.shellMode ? "closed" : "freeform",
-    ui_context: signals.popupOpen ? "slash_command" : signals.currentError ? "error_banner" : "normal_prompt",
+    input_mode: signals.composerMode === "prompt" ? "freeform" : "closed",
+    ui_context:
+      signals.composerMode !== "prompt"
+        ? `${signals.composerMode}_mode`
+        : signals.popupOpen
+          ? "slash_command"
+          : signals.currentError
+            ? "error_banner"
+            : "normal_prompt",
   };
 }

@@ -45,7 +45,7 @@ export function cutRegions(
   const { userCell: cell } = profile;
   const userCell =
     transcript.findLast((at) => cell?.pattern.test(text(at)) && hasStyle(rows[at], cell.style)) ?? null;
-  const turnEnd = transcript.findLast((at) => profile.turnEnd.some((end) => end.test(text(at)))) ?? null;
+  const turnEnd = transcript.findLast((at) => closesTurn(rows[at], profile)) ?? null;
   const boundary = Math.max(userCell ?? -1, turnEnd ?? -1);
   const below: number[] = [];
   for (let at = composer.bottom + 1; at < rows.length; at++) if (!isBlank(rows[at])) below.push(at);
@@ -58,6 +58,11 @@ export function cutRegions(
     turnEnd,
     composerTop: composer.transcriptEnd,
   };
+}
+
+/** Whether the row is one with which the tool closes a turn. */
+export function closesTurn(row: Row | undefined, profile: CompiledProfile): boolean {
+  return profile.turnEnd.some((end) => end.pattern.test(row?.text ?? "") && hasStyle(row, end.style));
 }
 
 function hasStyle(row: Row | undefined, style: Marker["style"]): boolean {
@@ -75,6 +80,10 @@ function hasStyle(row: Row | undefined, style: Marker["style"]): boolean {
       return isRed(span);
     case "not_red":
       return !isRed(span);
+    case "ends_red": {
+      const last = row?.spans.findLast((one) => one.text.trim() !== "");
+      return last !== undefined && isRed(last);
+    }
   }
 }
 

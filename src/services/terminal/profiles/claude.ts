@@ -1,7 +1,10 @@
 import type { DialogRule, ToolProfile } from "../../../protocol/tool-profile.ts";
 
 const option = "^\\s*([❯ ]) (\\d+)\\. (.+)$";
-const cancelFooter = "^\\s*(?:Enter to \\w.* · )?Esc to (?:cancel|exit|close|go back)";
+// From 2.1.270 the options of some dialogs have no numbers.
+// A prompt in the transcript begins at the edge.
+const marked = "^( +)❯ (\\S.*)$";
+const cancelFooter = "^\\s*(?:\\S.{0,80} · )?Esc to (?:cancel|exit|close|go back)";
 
 const dialog = (
   id: string,
@@ -20,6 +23,12 @@ const dialog = (
   startup_answer: startupAnswer,
 });
 
+/** The same dialog in both forms. */
+const bothForms = (...of: Parameters<typeof dialog>): DialogRule[] => {
+  const numbered = dialog(...of);
+  return [numbered, { ...numbered, id: `${numbered.id}_marked`, options: "marked", option: marked }];
+};
+
 export const claudeProfile: ToolProfile = {
   schema_version: 1,
   tool: "claude",
@@ -28,11 +37,12 @@ export const claudeProfile: ToolProfile = {
   proved_versions: ["2.1.197"],
   executable: "claude",
   process: { commands: ["claude", "claude-code"], scripts: ["claude", "claude-code"], arguments: [] },
-  title: { idle: ["^✳ "], busy: ["^[\\u2801-\\u28ff] "], decision: [] },
+  title: { idle: ["^✳ "], busy: ["^[\\u2801-\\u28ff\\u25d0-\\u25d3] "], decision: [] },
   banner: "Claude Code v(\\d\\S*)",
   composer: {
     strategy: "framed",
     upper: "^─{20,}",
+    scrolled: "^─{3,} ↑ \\d+ more ─{3,}",
     lower: "^─{20,}",
     side: null,
     glyph: "^❯ ?",
@@ -42,11 +52,14 @@ export const claudeProfile: ToolProfile = {
       { text: "^Press up to edit queued messages$", style: "any" },
     ],
     above: null,
-    chrome_above: [],
+    // 2.1.330 writes hints at the right edge above the composer.
+    chrome_above: ["^\\s{16,}\\S"],
   },
   popups: [
     { draft: "^/", where: "below", row: "^\\s*/\\S+" },
     { draft: "(?:^|\\s)@\\S*$", where: "below", row: "^\\s*[+*] \\S" },
+    { draft: "^/", where: "above", row: "^\\s*[❯ ]? ?/\\S+\\s" },
+    { draft: "(?:^|\\s)@\\S*$", where: "above", row: "^\\s*[❯ ]? ?[+*] \\S" },
   ],
   turn: {
     user_cell: { pattern: "^[❯!] ", style: "background" },
@@ -62,9 +75,22 @@ export const claudeProfile: ToolProfile = {
     { id: "footer_interrupt", pattern: "\\besc to interrupt\\b", where: "below" },
   ],
   not_ready: [],
-  pending: [{ id: "queued_row", pattern: "^ {2,}❯ ", where: "adjacent", style: "background" }],
+  modes: [
+    { id: "shell", pattern: "^\\s*! for (?:shell|bash) mode\\s*$", where: "below" },
+    { id: "memory", pattern: "^\\s*# to memorize\\b", where: "below" },
+    { id: "help", pattern: "^\\s*! for (?:shell|bash) mode\\s+\\S", where: "below" },
+  ],
+  pending: [
+    { id: "queued_row", pattern: "^ {2,}❯ ", where: "adjacent", style: "background" },
+    // From 2.1.300 a queued prompt is a row of the transcript with this note under it.
+    { id: "queued_note", pattern: "^\\s+⎿\\s+Queued · ", where: "live_edge" },
+  ],
   interrupted: [{ id: "interrupted_row", pattern: "^\\s+⎿\\s+Interrupted\\b", where: "last_row" }],
-  failures: [{ id: "api_error", pattern: "^● API Error\\b", where: "live_edge" }],
+  failures: [
+    { id: "api_error", pattern: "^● API Error\\b", where: "live_edge" },
+    // Until 2.1.150; a command's output begins with the same mark in another colour.
+    { id: "api_error_row", pattern: "^\\s+⎿\\s+API Error\\b", where: "live_edge", style: "ends_red" },
+  ],
   errors: [],
   parked: [
     {
@@ -76,12 +102,30 @@ export const claudeProfile: ToolProfile = {
   ],
   degraded_context: [],
   dialogs: [
-    dialog("trust", "trust_prompt", "Quick safety check|Do you trust the files", "^Yes, "),
-    dialog("api_key", "startup_modal", "Do you want to use this API key\\?", "^Yes"),
-    dialog("bypass", "startup_modal", "Bypass Permissions mode", "^Yes, I accept"),
-    dialog("theme", "startup_modal", "Choose the text style"),
-    dialog("permission", "approval_dialog", "^\\s*(?:Do you want to|Would you like to) .*\\?$"),
-    dialog("menu", "selection_menu", null),
+    ...bothForms("trust", "trust_prompt", "Quick safety check|Do you trust the files", "^Yes, "),
+    ...bothForms("api_key", "startup_modal", "Do you want to use this API key\\?", "^Yes"),
+    ...bothForms("bypass", "startup_modal", "Bypass Permissions mode", "^Yes, I accept"),
+    ...bothForms("theme", "startup_modal", "Choose the text style"),
+    ...bothForms("permission", "approval_dialog", "^\\s*(?:Do you want to|Would you like to) .*\\?$"),
+    ...bothForms("menu", "selection_menu", null),
+    {
+      // 2.1.330 ends the screen with the options of a question at its start.
+      ...dialog("menu_at_end", "selection_menu", "\\?$"),
+      end: "^ +(?:❯ )?\\S",
+      options: "marked",
+      option: marked,
+    },
+    {
+      id: "history_search",
+      kind: "selection_menu",
+      question: "Search prompts",
+      end: "^\\s*ctrl\\+s to change scope\\b.*\\bEsc to cancel\\b",
+      options: "none",
+      option: null,
+      confirm_key: "Enter",
+      cancel_key: "Escape",
+      startup_answer: null,
+    },
     {
       id: "picker",
       kind: "selection_menu",
@@ -99,6 +143,8 @@ export const claudeProfile: ToolProfile = {
     enter_delay_ms_per_kib: 50,
     enter_delay_max_ms: 2000,
     enter_retry_after_ms: [500, 1000, 2000],
+    // From 2.1.300 a paste with more breaks or characters reaches the model inside `<pasted_content>`.
+    paste_pieces: { from_version: "2.1.300", line_breaks: 2, characters: 600 },
     blank_before: ["!"],
     blank_after: "(?:^|\\s)@\\S*$|\\\\$",
   },

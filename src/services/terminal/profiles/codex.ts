@@ -31,7 +31,8 @@ export const codexProfile: ToolProfile = {
     busy: ["^[\\u2801-\\u28ff] "],
     decision: ["^\\[ [!.] \\] Action Required"],
   },
-  banner: "^\\s*>_ OpenAI Codex \\(v(\\d[^)]*)\\)",
+  // 0.157.1 frames it.
+  banner: "^\\s*(?:│ )?>_ OpenAI Codex \\(v(\\d[^)]*)\\)",
   composer: {
     strategy: "open",
     glyph: "^› ?",
@@ -46,7 +47,8 @@ export const codexProfile: ToolProfile = {
   ],
   turn: {
     user_cell: { pattern: "^› " },
-    end: ["^ {2}Worked for \\S", "^■ "],
+    // 0.157.1 closes a turn with its time alone.
+    end: ["^ {2}Worked for \\S", "^■ ", { pattern: "^ {2}\\d{2}:\\d{2}$", style: "dim" }],
     unfinished_is_busy: true,
     ends_are_marked: true,
     success_needs_end: false,
@@ -79,6 +81,7 @@ export const codexProfile: ToolProfile = {
       where: "live_edge",
     },
   ],
+  modes: [{ id: "shell", pattern: "\\bShell mode\\b", where: "below" }],
   pending: [
     {
       id: "queue_section",

@@ -17,7 +17,8 @@ export const opencodeProfile: ToolProfile = {
     end: "^\\s*╹▀{20,}",
     glyph: "^\\s*┃ {0,2}",
     shell_glyph: null,
-    placeholders: [{ text: '^Ask anything… "', style: "muted" }],
+    // 1.18.27 writes three dots.
+    placeholders: [{ text: '^Ask anything(?:…|\\.\\.\\.) "', style: "muted" }],
     above: null,
     chrome_above: [],
   },

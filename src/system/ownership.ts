@@ -41,12 +41,15 @@ export function findExposure(
 ): Exposure | null {
   const { steps, missing } = walk(path, below);
   const last = steps.at(-1);
-  const home = realHome(facts.home);
-  const fromHome = home !== null && last !== undefined && isBelow(last.path, home);
+  let home: string | null | undefined;
   for (const step of steps) {
-    if (fromHome && home !== step.path && isBelow(home, step.path)) continue;
     const exposure = judge(step, { uid: facts.uid, final: step === last && !missing });
-    if (exposure) return exposure;
+    if (!exposure) continue;
+    // Looked up only now: nearly every path is safe from the root on.
+    home ??= realHome(facts.home);
+    const aboveHome = home !== null && home !== step.path && isBelow(home, step.path);
+    if (aboveHome && home !== null && last && isBelow(last.path, home)) continue;
+    return exposure;
   }
   return null;
 }
@@ -93,7 +96,8 @@ function lstatOrNull(path: string): Stats | null {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) ?? null;
   } catch (error) {
-    if (isAbsent(error)) return null;
+    // What this user may not pass is not opened either.
+    if (isAbsent(error) || (error as { code?: string }).code === "EACCES") return null;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createTmux } from "../../src/services/terminal/tmux-command.ts";
 import { createTmuxMutex } from "../../src/services/terminal/tmux-mutex.ts";
 import { createClock } from "../../src/system/clock.ts";
@@ -41,7 +41,7 @@ export interface CliLab extends AsyncDisposable {
   kill(pid: number): void;
 }
 
-/** `executable`: the compiled svc-gateway instead of the source. */
+/** `executable`: the compiled svc-gateway instead of the source, with svc-coord beside it. */
 export function createCliLab(options: { executable?: string | undefined } = {}): CliLab {
   const { executable } = options;
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-cli-")));
@@ -64,6 +64,7 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
   const tmux = createTmux({ processes, steps: quietSteps, clock, socket, mutex });
   const command = (program: Program) => {
     if (executable === undefined) return [process.execPath, join(entries, `${program}.ts`)];
+    if (program === "svc-coord") return [join(dirname(executable), "svc-coord")];
     return program === "svc-mgr" ? [executable, "mgr"] : [executable];
   };
   const started = new Set<string>();

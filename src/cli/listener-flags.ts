@@ -126,7 +126,7 @@ export function chooseListener(
   if (!access.allowUnauthenticated) {
     throw new ServiceError(
       "precondition_failed",
-      `refusing to listen on ${host} without a token: set ${server.tokenVariable}, or say --allow-unauthenticated`,
+      `refusing to listen on ${host} without a token: set ${server.tokenVariable}, or say --allow-unauthenticated${wish.host === undefined ? "; that address was asked for before and is remembered: --host 127.0.0.1 takes it back" : ""}`,
     );
   }
   return {

@@ -14,8 +14,10 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  unlinkSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { type ContainedPath, containedPath, type ExpectedKind } from "./contained-path.ts";
 import { type CopyResult, copyRegular } from "./copy-regular.ts";
 import type { Ids } from "./ids.ts";
 import { type OpenedRegular, openRegular } from "./open-regular.ts";
@@ -79,7 +81,7 @@ export interface Files {
    */
   copy(label: string, from: string, to: string, options: { maxBytes: number; durable?: boolean }): CopyResult;
   /** Renames durably: the new name is on disk when this returns. */
-  place(label: string, from: string, to: string): void;
+  place(label: string, from: ContainedPath, to: ContainedPath): void;
   /** Puts the names inside a folder on disk. */
   syncFolder(path: string): void;
   /** A symbolic link at `path` that says `target`. Throws when something is there already. */
@@ -95,9 +97,15 @@ export interface Files {
   openAppend(label: string, path: string): Appender;
   /** Cuts the file off after `size` bytes. Throws for a link. */
   truncate(label: string, path: string, size: number): void;
-  rename(label: string, from: string, to: string): void;
-  /** Removes a file or an empty-or-not folder; absent is fine. Never follows a link at `path` itself. */
-  remove(label: string, path: string): void;
+  rename(label: string, from: ContainedPath, to: ContainedPath): void;
+  /** Removes a file, or a folder with all that it holds; absent is fine. Never follows a link at `path` itself. */
+  remove(label: string, path: ContainedPath): void;
+  /** Removes a file or a link, never what it leads to, and no folder; absent is fine. */
+  removeFile(label: string, path: string): void;
+  /** Whether `path` itself, not what a link there leads to, is a folder of this user. */
+  isOwnFolder(path: string): boolean;
+  /** As `containedPath`. */
+  contained(root: string, names: string | readonly string[], expected?: ExpectedKind): ContainedPath;
 }
 
 export interface FileFacts {
@@ -183,6 +191,12 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     symlink: (label, target, path) => step(label, () => symlinkSync(target, path)),
     rename: (label, from, to) => step(label, () => renameSync(from, to)),
     remove: (label, path) => step(label, () => rmSync(path, { recursive: true, force: true })),
+    removeFile: (label, path) => step(label, () => unlinkIfThere(path)),
+    isOwnFolder: (path) => {
+      const found = lstatSync(path, { throwIfNoEntry: false });
+      return found?.isDirectory() === true && found.uid === process.geteuid?.();
+    },
+    contained: containedPath,
   };
 }
 
@@ -211,6 +225,14 @@ function isAlive(pid: number): boolean {
     return true;
   } catch (error) {
     return (error as { code?: string }).code === "EPERM";
+  }
+}
+
+function unlinkIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (!isAbsent(error)) throw error;
   }
 }
 

@@ -1,4 +1,6 @@
-import { closeSync, openSync, statfsSync, statSync } from "node:fs";
+import { closeSync, lstatSync, openSync, statfsSync, statSync } from "node:fs";
+import { basename } from "node:path";
+import { ServiceError } from "./errors.ts";
 
 /**
  * An empty file at `path` with mode 0600 from the first moment, for what opens files by itself, such as SQLite,
@@ -6,10 +8,26 @@ import { closeSync, openSync, statfsSync, statSync } from "node:fs";
  * would drop a POSIX lock that this process holds.
  */
 export function createPrivately(path: string): void {
+  refuseLinkedDatabase(path);
   try {
     closeSync(openSync(path, "wx", 0o600));
   } catch (error) {
     if ((error as { code?: string }).code !== "EEXIST") throw error;
+  }
+}
+
+/**
+ * Throws `precondition_failed` where a database file, or a file that SQLite opens beside it, is a link, a pipe or a
+ * folder: SQLite follows links, and would write into what they lead to.
+ */
+export function refuseLinkedDatabase(path: string): void {
+  for (const suffix of ["", "-wal", "-shm", "-journal"]) {
+    const found = lstatSync(path + suffix, { throwIfNoEntry: false });
+    if (!found || found.isFile()) continue;
+    throw new ServiceError(
+      "precondition_failed",
+      `${basename(path)}${suffix} is no regular file, such as a symbolic link; remove it and try again`,
+    );
   }
 }
 

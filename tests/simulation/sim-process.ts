@@ -230,6 +230,10 @@ export function createWatchHub(clock: SimClock): WatchHub {
         files.remove(label, path);
         tell(path);
       },
+      removeFile(label, path) {
+        files.removeFile(label, path);
+        tell(path);
+      },
     }),
   };
 }

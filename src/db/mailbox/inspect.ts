@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { createPrivately } from "../../system/private-file.ts";
+import { createPrivately, refuseLinkedDatabase } from "../../system/private-file.ts";
 
 /** What a database file turned out to be; `broken` also where it is no database at all. */
 export type FileVerdict = { kind: "sound" } | { kind: "broken"; why: string };
@@ -7,6 +7,7 @@ export type FileVerdict = { kind: "sound" } | { kind: "broken"; why: string };
 /** Reads all of an existing database file and changes nothing. Never throws. */
 export function inspectDatabase(path: string): FileVerdict {
   try {
+    refuseLinkedDatabase(path);
     // Writable, because a file that was not closed in peace needs its log played back before it can be read.
     const database = new Database(path, { readwrite: true, create: false });
     try {
@@ -38,6 +39,7 @@ export function salvageRows(
 function* readableRows(path: string, table: string): Generator<Record<string, unknown>, void> {
   let database: Database | null = null;
   try {
+    refuseLinkedDatabase(path);
     database = new Database(path, { readwrite: true, create: false });
     const query = database.query<Record<string, unknown>, []>(`SELECT * FROM ${table} NOT INDEXED`);
     yield* query.iterate();
@@ -54,6 +56,7 @@ function* readableRows(path: string, table: string): Generator<Record<string, un
  * on the original would share its log, under the old name, with whoever in this process opens the new one.
  */
 export function snapshotDatabase(path: string, into: string): void {
+  refuseLinkedDatabase(path);
   createPrivately(into);
   const database = new Database(path, { readwrite: true, create: false });
   try {

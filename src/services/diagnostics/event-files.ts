@@ -1,4 +1,4 @@
-import { basename, dirname, join } from "node:path";
+import { basename, dirname } from "node:path";
 import type { GatewayEvent } from "../../protocol/events.ts";
 import type { Files } from "../../system/files.ts";
 import { eventsAfter, eventsWith, findTornTail, firstSeqIn, lastSeqIn } from "./event-lines.ts";
@@ -45,7 +45,7 @@ export function openEventFiles(options: { files: Files; path: string; limits: Ev
       .map(Number)
       .sort((left, right) => left - right);
   }
-  const closedPath = (seq: number) => join(folder, `${stem}.${seq}.jsonl`);
+  const closedPath = (seq: number) => files.contained(folder, [`${stem}.${seq}.jsonl`]);
 
   heal();
   let first = firstSeqIn(files, path);
@@ -72,10 +72,10 @@ export function openEventFiles(options: { files: Files; path: string; limits: Ev
   }
 
   function rotate(): void {
-    if (first === null) files.remove("file:events-drop", path);
-    else files.rename("file:events-rotate", path, closedPath(first));
+    if (first === null) files.removeFile("file:events-drop", path);
+    else files.rename("file:events-rotate", files.contained(folder, [basename(path)]), closedPath(first));
     for (const seq of closed().slice(0, -(limits.count - 1) || undefined)) {
-      files.remove("file:events-drop", closedPath(seq));
+      files.removeFile("file:events-drop", closedPath(seq));
     }
   }
 

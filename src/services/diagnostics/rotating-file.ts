@@ -1,4 +1,5 @@
 import { basename, dirname } from "node:path";
+import type { ContainedPath } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
 
 export interface RotatingFile {
@@ -23,13 +24,17 @@ export function createRotatingFile(options: {
 
   function rotate(): void {
     for (const old of keptSuffixes().filter((suffix) => suffix >= backups)) {
-      files.remove(`${label}-rotate`, `${path}.${old}`);
+      files.removeFile(`${label}-rotate`, `${path}.${old}`);
     }
     for (const suffix of keptSuffixes().reverse()) {
-      files.rename(`${label}-rotate`, `${path}.${suffix}`, `${path}.${suffix + 1}`);
+      files.rename(`${label}-rotate`, kept(`.${suffix}`), kept(`.${suffix + 1}`));
     }
-    if (backups > 0) files.rename(`${label}-rotate`, path, `${path}.1`);
-    else files.remove(`${label}-rotate`, path);
+    if (backups > 0) files.rename(`${label}-rotate`, kept(""), kept(".1"));
+    else files.removeFile(`${label}-rotate`, path);
+  }
+
+  function kept(suffix: string): ContainedPath {
+    return files.contained(dirname(path), [basename(path) + suffix]);
   }
 
   /** Ascending. */

@@ -60,13 +60,13 @@ export function publishCoordinator(
   instance: CoordinatorInstance,
   token: string | null,
 ): void {
-  if (token === null) files.remove("file:coordinator-token", paths.token);
+  if (token === null) files.removeFile("file:coordinator-token", paths.token);
   else files.write("file:coordinator-token", paths.token, `${token}\n`);
   files.write("file:coordinator-instance", paths.instance, renderJson(instance));
 }
 
 /** Nothing is left that says there is a server. */
 export function retireCoordinator(files: Files, paths: CoordinatorPaths): void {
-  files.remove("file:coordinator-instance", paths.instance);
-  files.remove("file:coordinator-token", paths.token);
+  files.removeFile("file:coordinator-instance", paths.instance);
+  files.removeFile("file:coordinator-token", paths.token);
 }

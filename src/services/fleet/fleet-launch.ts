@@ -1,6 +1,7 @@
-import { isAbsolute, join } from "node:path";
+import { isAbsolute } from "node:path";
 import type { HeadlessLaunch, HeadlessLaunched } from "../../protocol/coordinator.ts";
 import type { Manifest } from "../../protocol/files.ts";
+import { childPath } from "../../system/contained-path.ts";
 import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
@@ -9,6 +10,7 @@ import { type LaunchDeps, type LaunchedSession, launchAgent, type NewSession } f
 import { chooseTool, type LaunchTool } from "../sessions/launch-tools.ts";
 import { nameProblem } from "../sessions/names.ts";
 import { withRole } from "../sessions/role.ts";
+import { removeSession } from "../sessions/roots.ts";
 import { explainExposure } from "../sessions/trust.ts";
 import { type Brain, parseBrainManifest } from "./brain-manifest.ts";
 import type { Directory } from "./directory.ts";
@@ -86,7 +88,7 @@ export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
         session.manifest.agent_id,
         session.manifest.registry_generation_id,
       );
-      files.remove("file:session-remove", session.sessionRoot);
+      removeSession(files, deps.launching.runtimeRoot, session.sessionRoot);
     } finally {
       directory.refresh();
     }
@@ -147,7 +149,7 @@ function reasonOf(error: unknown): ServiceErrorCode {
 
 function readRole(files: Files, definition: string, role: string, brain: Brain): string {
   if (!/^[A-Za-z0-9][\w.-]*$/.test(role)) throw invalid("role_name", "is no name of a role");
-  const path = join(definition, "roles", role, "system-prompt.md");
+  const path = childPath(definition, "roles", role, "system-prompt.md");
   const text = textIn(files, "role_name", path) ?? brain.rolePrompt;
   if (text === null) throw invalid("role_name", "it has no roles/<role>/system-prompt.md in agent_def_dir");
   return text;

@@ -1,12 +1,13 @@
-import { dirname, join, sep } from "node:path";
+import { dirname } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
+import { type ContainedPath, PathRefused } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import { isTurnAlive } from "../headless/settle-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import type { Registry } from "../sessions/registry.ts";
-import { sessionPaths } from "../sessions/roots.ts";
+import { removableSession, sessionPaths } from "../sessions/roots.ts";
 import type { SessionAlive } from "../sessions/session-alive.ts";
 import { readCurrentInstance } from "./gateway-link.ts";
 
@@ -22,7 +23,7 @@ export interface ForgetDeps {
 export interface LeftBehind {
   record: RegistryRecord;
   /** Null when it is gone already, or does not lie where sessions of ours are: then it is nobody's to remove. */
-  sessionRoot: string | null;
+  sessionRoot: ContainedPath | null;
 }
 
 /**
@@ -48,7 +49,7 @@ export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): 
     .all()
     .find((one) => !one.result() && isTurnAlive(deps.processes, one));
   if (turn) throw new ServiceError("conflict", `"${name}" runs ${turn.turnId}. End it first with: ${stop}`);
-  return { record, sessionRoot: isOurs(deps, sessionRoot) ? sessionRoot : null };
+  return { record, sessionRoot: ownFolder(deps, sessionRoot) };
 }
 
 /**
@@ -62,10 +63,12 @@ export async function forgetAgent(deps: ForgetDeps, left: LeftBehind): Promise<b
   return deps.registry.remove(agentId, generationId);
 }
 
-/** A record may name any folder. Only `<runtime-root>/sessions/<backend>/<id>`, no link among it, is a session's. */
-function isOurs({ files, runtimeRoot }: ForgetDeps, sessionRoot: string): boolean {
-  const real = files.realPath(sessionRoot);
-  const sessions = files.realPath(join(runtimeRoot, "sessions"));
-  if (real === null || sessions === null || files.isLink(sessionRoot)) return false;
-  return real.startsWith(`${sessions}${sep}`) && dirname(dirname(real)) === sessions;
+/** Null for a folder that is gone or is no session of ours. */
+function ownFolder({ files, runtimeRoot }: ForgetDeps, sessionRoot: string): ContainedPath | null {
+  try {
+    return files.exists(sessionRoot) ? removableSession(files, runtimeRoot, sessionRoot) : null;
+  } catch (error) {
+    if (error instanceof PathRefused) return null;
+    throw error;
+  }
 }

@@ -75,7 +75,7 @@ async function endGateway(
     outcome = { outcome: "stopped", pid };
   }
   for (const path of [paths.currentInstance, paths.pidFile, paths.token]) {
-    files.remove("file:current-instance", path);
+    files.removeFile("file:current-instance", path);
   }
   return outcome;
 }

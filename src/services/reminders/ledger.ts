@@ -36,13 +36,13 @@ export function createLedger(deps: {
       attempt(() => {
         const text = files.readOwn(path);
         if (text === null) return null;
-        files.remove("file:reminders", path);
+        files.removeFile("file:reminders", path);
         const ledger: unknown = JSON.parse(text);
         return Value.Check(ReminderLedger, ledger) && ledger.reminders.length > 0 ? ledger : null;
       }),
     keep({ lost_at_utc, reminders }) {
       attempt(() => {
-        if (reminders.length === 0) return files.remove("file:reminders", path);
+        if (reminders.length === 0) return files.removeFile("file:reminders", path);
         const text = renderJson({ schema_version: 1, lost_at_utc, reminders });
         return files.write("file:reminders", path, text, { durable: false });
       });

@@ -131,7 +131,7 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<N
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
     return { ...session, record, notifier };
   } catch (error) {
-    removeOwn(files, sessionRoot);
+    removeOwn(files, deps.runtimeRoot, sessionRoot);
     await forgetSession(tmux, manifest).catch(() => {});
     throw error;
   }

@@ -28,7 +28,7 @@ import { awaitOccupied } from "./occupied.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { type Role, roleArguments, withRole } from "./role.ts";
-import { type Environment, sessionPaths, sessionRootOf } from "./roots.ts";
+import { type Environment, removeSession, sessionPaths, sessionRootOf } from "./roots.ts";
 import type { SessionAlive } from "./session-alive.ts";
 import { refuseTakenName } from "./taken.ts";
 import { refuseExposed } from "./trust.ts";
@@ -108,7 +108,7 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
   const plan = await planLaunch(deps, request);
   const undo: (() => unknown)[] = [];
   try {
-    undo.push(() => removeOwn(files, plan.sessionRoot));
+    undo.push(() => removeOwn(files, deps.runtimeRoot, plan.sessionRoot));
     files.ensureDirectory("file:session-folder", plan.sessionRoot);
     refuseExposed(files, plan.sessionRoot, "the session folder");
 
@@ -163,8 +163,8 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
 }
 
 /** Removes a session folder that was just made, unless another user can change what lies at its path. */
-export function removeOwn(files: Files, sessionRoot: string): void {
-  if (files.exposure(sessionRoot) === null) files.remove("file:session-remove", sessionRoot);
+export function removeOwn(files: Files, runtimeRoot: string, sessionRoot: string): void {
+  if (files.exposure(sessionRoot) === null) removeSession(files, runtimeRoot, sessionRoot);
 }
 
 /** What the pane of a headless agent shows until its first turn. */

@@ -36,9 +36,9 @@ export interface LiveFiles {
  */
 export function retireLiveFiles(files: Files, folder: GatewayFolder, epoch: number): void {
   const paths = sessionPaths(folder.sessionRoot);
-  files.remove("file:current-instance", paths.currentInstance);
-  files.remove("file:pid", paths.pidFile);
-  files.remove("file:token", paths.token);
+  files.removeFile("file:current-instance", paths.currentInstance);
+  files.removeFile("file:pid", paths.pidFile);
+  files.removeFile("file:token", paths.token);
   const status = renderJson(readOfflineStatus(files, folder, epoch));
   const derived = [
     [paths.state, () => files.write("file:state", paths.state, status)],
@@ -49,7 +49,7 @@ export function retireLiveFiles(files: Files, folder: GatewayFolder, epoch: numb
       write();
     } catch (error) {
       if (storageFaultOf(error)?.fault !== "full") throw error;
-      files.remove("file:derived", path);
+      files.removeFile("file:derived", path);
     }
   }
 }
@@ -127,14 +127,14 @@ export function createLiveFiles(deps: {
     keepPort(chosen) {
       // What it costs is an address, not the gateway.
       try {
-        if (chosen === null) files.remove("file:last-port", paths.lastPort);
+        if (chosen === null) files.removeFile("file:last-port", paths.lastPort);
         else files.write("file:last-port", paths.lastPort, `${chosen}\n`, { durable: false });
       } catch (error) {
         onError(error);
       }
     },
     publishToken(token) {
-      if (token === null) files.remove("file:token", paths.token);
+      if (token === null) files.removeFile("file:token", paths.token);
       else files.write("file:token", paths.token, `${token}\n`);
     },
     saveStatus(status) {

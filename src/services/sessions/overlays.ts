@@ -132,7 +132,7 @@ export function createOverlays(deps: { files: Files; clock: Clock; ids: Ids; sta
     forget(overlay) {
       const path = recordOf(overlay);
       if (!files.exists(path)) return false;
-      files.remove("file:overlays.forget", path);
+      files.removeFile("file:overlays.forget", path);
       return true;
     },
     list: () =>

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { MailboxBinding, RegistryRecord } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Clock } from "../../system/clock.ts";
+import { childPath } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
@@ -65,7 +66,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
   const { files, locks, clock, sessionAlive } = deps;
   const agentsRoot = join(deps.root, "live_agents");
   const locksRoot = join(deps.root, "locks");
-  const folderOf = (agentId: string) => join(agentsRoot, checkedAgentId(agentId));
+  const folderOf = (agentId: string) => childPath(agentsRoot, checkedAgentId(agentId));
   const pathOf = (agentId: string) => join(folderOf(agentId), "record.json");
 
   /**
@@ -74,14 +75,14 @@ export function createRegistry(deps: RegistryDeps): Registry {
    */
   function exclusively<T>(agentId: string, work: () => T | Promise<T>): Promise<T> {
     files.ensureDirectory("file:registry-folder", locksRoot);
-    return locks.hold(join(locksRoot, `${checkedAgentId(agentId).toLowerCase()}.lock`), work);
+    return locks.hold(childPath(locksRoot, `${checkedAgentId(agentId).toLowerCase()}.lock`), work);
   }
 
   /** The same, and no other id gets this name meanwhile, in whatever letters. */
   function exclusivelyNamed<T>(record: RegistryRecord, work: () => Promise<T>): Promise<T> {
     const names = join(locksRoot, "names");
     files.ensureDirectory("file:registry-folder", names);
-    const path = join(names, `${checkedName(record.agent_name).toLowerCase()}.lock`);
+    const path = childPath(names, `${checkedName(record.agent_name).toLowerCase()}.lock`);
     return locks.hold(path, () => exclusively(record.agent_id, work));
   }
 
@@ -123,9 +124,13 @@ export function createRegistry(deps: RegistryDeps): Registry {
 
   function replace(record: RegistryRecord): void {
     const folder = folderOf(record.agent_id);
-    if (files.isLink(folder)) files.remove("file:registry-remove", folder);
+    if (files.isLink(folder)) files.removeFile("file:registry-remove", folder);
     files.ensureDirectory("file:registry-folder", folder);
     files.write("file:registry-record", pathOf(record.agent_id), renderJson(record));
+  }
+
+  function removeFolder(agentId: string): void {
+    files.remove("file:registry-remove", files.contained(agentsRoot, [checkedAgentId(agentId)]));
   }
 
   /** Applies `change` to the record of exactly this generation; null from `change` removes it. */
@@ -139,7 +144,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
       if (record?.generation_id !== generationId) return false;
       const next = decide(record);
       if (next === "leave") return false;
-      if (next === "remove") files.remove("file:registry-remove", folderOf(agentId));
+      if (next === "remove") removeFolder(agentId);
       else replace(next);
       return true;
     });
@@ -160,7 +165,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
     const ignored: IgnoredEntry[] = [];
     for (const { agentId, problem } of entries()) {
       if (problem !== null) {
-        ignored.push({ path: join(agentsRoot, agentId), problem });
+        ignored.push({ path: `${agentsRoot}/${agentId}`, problem });
         continue;
       }
       const found = inspect(agentId);
@@ -218,7 +223,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
           const { record, ignored, kept } = inspect(agentId);
           if (kept) return null;
           if (ignored) {
-            files.remove("file:registry-remove", folderOf(agentId));
+            removeFolder(agentId);
             return ignored;
           }
           if (!record) return null;

@@ -1,4 +1,5 @@
-import { dirname, isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
+import { type ContainedPath, childPath, PathRefused } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 
@@ -86,7 +87,32 @@ export function findOverlay(files: Files, env: Environment, workdir: string): st
 
 /** `<runtime-root>/sessions/<backend>/<session-id>`. */
 export function sessionRootOf(runtimeRoot: string, backend: string, sessionId: string): string {
-  return join(runtimeRoot, "sessions", backend, sessionId);
+  return childPath(runtimeRoot, "sessions", backend, sessionId);
+}
+
+/** Removes the folder of a session that came to nothing. Throws as `removableSession`. */
+export function removeSession(files: Files, runtimeRoot: string, sessionRoot: string): void {
+  const folder = removableSession(files, runtimeRoot, sessionRoot);
+  if (folder !== null) files.remove("file:session-remove", folder);
+}
+
+/**
+ * The folder of a session, to be removed with all that it holds; null when it is gone. Throws `PathRefused` unless it
+ * is `<runtime-root>/sessions/<backend>/<session-id>` with no link among these: a record may name any folder.
+ */
+export function removableSession(
+  files: Pick<Files, "realPath" | "contained">,
+  runtimeRoot: string,
+  sessionRoot: string,
+): ContainedPath | null {
+  const folder = files.realPath(dirname(sessionRoot));
+  const root = files.realPath(runtimeRoot);
+  if (folder === null || root === null) return null;
+  const names = [...relative(root, folder).split(sep), basename(sessionRoot)];
+  if (names.length !== 3 || names[0] !== "sessions") {
+    throw new PathRefused(sessionRoot, "it is no session folder below the runtime root");
+  }
+  return files.contained(root, names, "folder");
 }
 
 /** Paths inside a session root that more than one part of the system opens (contract 2.7, 2.8). */

@@ -1,15 +1,8 @@
 import { join } from "node:path";
+import { childPath } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
 import type { Skill } from "./catalog.ts";
-import {
-  digest,
-  readOwned,
-  recordPath,
-  skillFolder,
-  stateOf,
-  type ToolPlace,
-  writeOwned,
-} from "./ownership.ts";
+import { digest, readOwned, recordPath, stateOf, type ToolPlace, writeOwned } from "./ownership.ts";
 
 export type Projection = "copy" | "symlink";
 
@@ -51,7 +44,7 @@ function installOne(
   { name, text }: Skill,
   written: string | undefined,
 ): SkillOutcome {
-  const folder = skillFolder(wish.home, name);
+  const folder = files.contained(wish.home, ["skills", name]);
   const state = stateOf(files, wish.home, { name, text, written });
   if (state === "edited" || state === "foreign") return { name, outcome: "kept", why: state };
   const linked = files.isLink(folder);
@@ -60,7 +53,7 @@ function installOne(
   const besides = linked ? [] : files.list(folder).filter((file) => file !== "SKILL.md");
   if (wish.projection === "symlink" && besides.length > 0) return { name, outcome: "kept", why: "edited" };
   const present = files.exists(folder) || linked;
-  const stored = join(storeRoot, digest(text).slice(0, 16), name);
+  const stored = childPath(storeRoot, digest(text).slice(0, 16), name);
   // What a person changed through the link of another home.
   if (wish.projection === "symlink" && (files.read(join(stored, "SKILL.md")) ?? text) !== text) {
     return { name, outcome: "kept", why: "edited" };

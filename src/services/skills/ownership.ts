@@ -1,8 +1,8 @@
-import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { renderJson } from "../../protocol/json.ts";
 import { Strict } from "../../protocol/wire.ts";
+import { childPath, isOneName } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
@@ -31,12 +31,15 @@ export interface ToolPlace {
  */
 export type SkillState = "absent" | "current" | "outdated" | "edited" | "foreign" | "unreadable";
 
-export const skillFolder = (home: string, name: string) => join(home, "skills", name);
-export const skillPath = (home: string, name: string) => join(skillFolder(home, name), "SKILL.md");
+/** Both throw `PathRefused` for a `name` that is no single name: a record of ownership may hold any text. */
+export const skillFolder = (home: string, name: string) => childPath(home, "skills", name);
+export const skillPath = (home: string, name: string) => childPath(home, "skills", name, "SKILL.md");
+
+const recordFolders = [".svc", "system-skills"] as const;
 
 /** Where the record of ownership of a place lies. */
 export function recordPath({ tool, home }: ToolPlace): string {
-  return join(home, ".svc", "system-skills", tool, "svc-skill-config.json");
+  return childPath(home, ...recordFolders, tool, "svc-skill-config.json");
 }
 
 /**
@@ -44,8 +47,9 @@ export function recordPath({ tool, home }: ToolPlace): string {
  */
 export function readOwned(files: Files, place: ToolPlace): Owned {
   try {
-    const record: unknown = JSON.parse(files.read(recordPath(place)) ?? "null");
-    return Value.Check(OwnershipRecord, record) ? { ...record.skills } : {};
+    const record: unknown = JSON.parse(files.readOwn(recordPath(place)) ?? "null");
+    if (!Value.Check(OwnershipRecord, record)) return {};
+    return Object.fromEntries(Object.entries(record.skills).filter(([name]) => isOneName(name)));
   } catch (error) {
     refuseUnreadable(error, place.home);
     return {};
@@ -65,12 +69,14 @@ function refuseUnreadable(error: unknown, home: string): void {
 
 /** Writes the record, or removes it and the folder that only it needed when nothing is ours any more. */
 export function writeOwned(files: Files, place: ToolPlace, owned: Owned): void {
-  const path = recordPath(place);
-  const folder = join(path, "..");
+  const { home, tool } = place;
+  const folder = files.contained(home, [...recordFolders, tool], "folder");
+  const path = files.contained(home, [...recordFolders, tool, "svc-skill-config.json"]);
   if (Object.keys(owned).length === 0) {
     files.remove("file:skill-record", folder);
-    for (const above of [join(folder, ".."), join(folder, "../..")]) {
-      if (files.list(above).length === 0) files.remove("file:skill-record", above);
+    for (const above of [recordFolders, recordFolders.slice(0, 1)]) {
+      const parent = files.contained(home, above, "folder");
+      if (files.list(parent).length === 0) files.remove("file:skill-record", parent);
     }
     return;
   }
@@ -89,6 +95,7 @@ export function stateOf(
 ): Exclude<SkillState, "unreadable"> {
   const folder = skillFolder(home, name);
   let found: string | null;
+  if (files.isLink(skillPath(home, name))) return "foreign";
   try {
     found = files.read(skillPath(home, name));
   } catch (error) {

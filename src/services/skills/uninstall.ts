@@ -1,6 +1,6 @@
 import type { Files } from "../../system/files.ts";
 import type { Skill } from "./catalog.ts";
-import { readOwned, skillFolder, skillPath, stateOf, type ToolPlace, writeOwned } from "./ownership.ts";
+import { readOwned, skillFolder, stateOf, type ToolPlace, writeOwned } from "./ownership.ts";
 
 /** What became of one skill. `kept`: somebody else made or edited it, so it was left alone. */
 export type RemovalOutcome =
@@ -34,11 +34,11 @@ export function uninstallSkills(files: Files, place: ToolPlace, skills: readonly
 }
 
 function removeSkill(files: Files, home: string, name: string): void {
-  const folder = skillFolder(home, name);
+  const folder = files.contained(home, ["skills", name]);
   if (files.isLink(folder)) {
     files.remove("file:skill", folder);
     return;
   }
-  files.remove("file:skill", skillPath(home, name));
+  files.removeFile("file:skill", files.contained(home, ["skills", name, "SKILL.md"]));
   if (files.list(folder).length === 0) files.remove("file:skill", folder);
 }

@@ -57,7 +57,7 @@ export function sweepLaunchScripts(files: Files, clock: Clock, folder: string): 
     if (!/^launch-[0-9a-f]{16}\.sh$/.test(name)) continue;
     const path = join(folder, name);
     const writtenMs = files.stat(path)?.modifiedMs ?? Number.POSITIVE_INFINITY;
-    if (clock.nowMs() - writtenMs > staleScriptMs) files.remove("launch.script.remove", path);
+    if (clock.nowMs() - writtenMs > staleScriptMs) files.removeFile("launch.script.remove", path);
   }
 }
 
@@ -85,7 +85,7 @@ export function createLauncher(deps: {
     try {
       answer = await act(path);
     } catch (error) {
-      files.remove("launch.script.remove", path);
+      files.removeFile("launch.script.remove", path);
       throw error;
     }
     const pane = answer.split("\n").flatMap(parsePane).pop();

@@ -158,10 +158,10 @@ describe("a turn whose runner is gone", () => {
     using lab = setup();
     const turn = lab.turns.create(lab.request());
     await lab.bridge.run(turn.paths.folder);
-    lab.files.remove("test", turn.paths.exitCode);
+    lab.files.removeFile("test", turn.paths.exitCode);
     expect(await settleTurn(lab.settling, turn)).toMatchObject({ status: "completed" });
     expect(readFileSync(turn.paths.exitCode, "utf8")).toBe("0\n");
-    lab.files.remove("test", turn.paths.exitCode);
+    lab.files.removeFile("test", turn.paths.exitCode);
     const ended = Promise.withResolvers<unknown>();
     const followed = followTurn(
       { ...lab.settling, watch: createFolderWatch(), log: { line: () => {} } },
@@ -257,7 +257,7 @@ test("a verdict on a line of 20 MB is read by the bridge, and once more by who s
   await lab.bridge.run(turn.paths.folder);
   expect(turn.result()).toMatchObject({ status: "completed", completion_source: "terminal_event" });
   expect(lab.files.stat(turn.paths.stdout)?.size).toBeGreaterThan(20_000_000);
-  lab.files.remove("test", turn.paths.result);
+  lab.files.removeFile("test", turn.paths.result);
   const dead = { runner_pid: 2 ** 22 + 1, runner_start: "1", child_pid: null, child_start: null };
   turn.saveProcess({ ...dead, launched_at_utc: "2026-01-01T00:00:00.000+00:00" });
   expect(await settleTurn(lab.settling, turn)).toMatchObject({ status: "completed" });

@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -136,7 +137,7 @@ describe("clearing", () => {
     const messages = lab.scratch.path("mailbox/messages");
     const [day = ""] = readdirSync(messages);
     const moved = lab.scratch.path("moved");
-    lab.deps.files.rename("test", join(messages, day), moved);
+    renameSync(join(messages, day), moved);
     symlinkSync(moved, join(messages, day));
     const done = await clearMessages(lab.deps, lab.root, { address: null, dryRun: false });
     expect(done.summary.blocked_count).toBe(8);
@@ -173,7 +174,7 @@ describe("an export", () => {
       const archive = lab.scratch.path("archive");
       const manifest: ExportManifest = JSON.parse(readFileSync(join(archive, "manifest.json"), "utf8"));
       expect([...Value.Errors(ExportManifest, manifest)]).toEqual([]);
-      lab.deps.files.rename("test", lab.path, lab.scratch.path("gone"));
+      renameSync(lab.path, lab.scratch.path("gone"));
       for (const one of manifest.projections) {
         const path = join(archive, one.archive_path);
         expect(lstatSync(path).isSymbolicLink()).toBe(symlinkMode === "preserve");
@@ -218,7 +219,9 @@ describe("an export", () => {
     symlinkSync("/etc/hostname", join(lab.path, path));
     const result = await run(lab);
     expect(result.message_count).toBe(0);
-    expect(result.blocked_artifacts.map((one) => one.reason)).toEqual(["it is no regular file"]);
+    expect(result.blocked_artifacts.map((one) => one.reason)).toEqual([
+      expect.stringContaining("is a symbolic link"),
+    ]);
   });
 });
 

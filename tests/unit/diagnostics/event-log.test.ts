@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { appendFileSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { createEventLog } from "../../../src/services/diagnostics/event-log.ts";
 import { createFakeClock, settle } from "../../support/fake-clock.ts";
@@ -112,7 +112,7 @@ describe("events.jsonl", () => {
     const first = JSON.parse(readFileSync(scratch.path("events.jsonl"), "utf8").split("\n")[0] ?? "") as {
       seq: number;
     };
-    scratch.files.rename("x", scratch.path("events.jsonl"), scratch.path(`events.${first.seq}.jsonl`));
+    renameSync(scratch.path("events.jsonl"), scratch.path(`events.${first.seq}.jsonl`));
     const log = openLog(scratch);
     write(log, 1);
     expect([before.readEvents({ afterSeq: 0, limit: 1 }).lastSeq, seqs(log).at(-1)]).toEqual([20, 21]);

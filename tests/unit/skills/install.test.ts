@@ -163,6 +163,7 @@ describe("a home that this user may not read", () => {
     const files: Files = {
       ...lab.files,
       read: (path) => (hides.test(path) ? refused() : lab.files.read(path)),
+      readOwn: (path) => (hides.test(path) ? refused() : lab.files.readOwn(path)),
     };
     const place = { tool: "claude", home: lab.home };
     const advice = `${lab.home} cannot be read by this user (EACCES). Make it readable, or name another home with --home`;

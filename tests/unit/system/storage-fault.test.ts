@@ -36,7 +36,11 @@ test.each(reads)("where $id that may not be, it says that it may not be read", (
 const writes: { id: string; act: (at: Scratch) => unknown }[] = [
   { id: "written", act: ({ files, path }) => files.write("x", path("nowhere/x"), "") },
   { id: "added to", act: ({ files, path }) => files.append("x", path("folder"), "") },
-  { id: "renamed", act: ({ files, path }) => files.rename("x", path("nowhere"), path("x")) },
+  {
+    id: "renamed",
+    act: ({ files, folder }) =>
+      files.rename("x", files.contained(folder, "nowhere"), files.contained(folder, "x")),
+  },
 ];
 test.each(writes)("where a file is $id that may not be, it says that it may not be written", ({ act }) => {
   using at = createScratch();

@@ -9,7 +9,8 @@ describe("a file that is kept", () => {
     expect(() => at.files.create("file:new", at.path("x"), "two")).toThrow("EEXIST");
     expect(readFileSync(at.path("x"), "utf8")).toBe("one");
     expect(statSync(at.path("x")).mode & 0o777).toBe(0o600);
-    at.files.place("file:placed", at.path("x"), at.path("y"));
+    const inFolder = (name: string) => at.files.contained(at.folder, name);
+    at.files.place("file:placed", inFolder("x"), inFolder("y"));
     expect(existsSync(at.path("x"))).toBe(false);
     expect(at.labels).toEqual(["file:new", "file:placed"]);
   });

@@ -1,4 +1,5 @@
-import { isAbsolute, join } from "node:path";
+import { isAbsolute } from "node:path";
+import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { listCatalog, type PlacedMessage } from "../../../db/mailbox/listing.ts";
 import { openMailboxState } from "../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
@@ -11,6 +12,7 @@ import type { Registration } from "./registrations.ts";
 import type { MailRoot, MailRootDeps } from "./root.ts";
 import { stateFileName } from "./root-paths.ts";
 import { seedMailbox } from "./seeding.ts";
+import { mailboxFolder, readMessageFile } from "./stored-paths.ts";
 
 type Open = Pick<MailRoot, "root" | "catalog" | "registrations">;
 
@@ -69,7 +71,7 @@ export function getMessage(
   const row = listing.messageOf(present.registration_id, idOf(id));
   if (!row) throw new ServiceError("not_found", "this mailbox holds no such message");
   const stored = toStored(open.root, present, row, foldersOf(deps, open, present).get(row.messageId));
-  const text = deps.files.read(stored.canonical_path);
+  const text = readMessageFile(deps.files, open.root, row);
   if (text === null) throw new ServiceError("transport_failed", "the file of this message is missing");
   const parsed = parseMessageFile(text);
   if (!parsed.ok) {
@@ -83,7 +85,7 @@ export function getMessage(
     attachments: listing.attachmentsOf(row.messageId).map((one) => ({
       attachment_id: one.attachmentId,
       kind: one.kind,
-      path: isAbsolute(one.path) ? one.path : join(open.root, one.path),
+      path: isAbsolute(one.path) ? one.path : `${open.root}/${one.path}`,
       media_type: one.mediaType,
       sha256: one.sha256,
       size_bytes: one.sizeBytes,
@@ -118,11 +120,11 @@ export function foldersOf(
 ): Map<string, string> {
   const { files, clock, steps } = deps;
   const folders = new Map<string, string>();
-  const path = join(present.mailbox_path, stateFileName);
-  const row = catalog
-    .registrationsAt(present.address)
-    .find((one) => one.registrationId === present.registration_id);
-  if (row && (present.status === "active" ? files.exists(present.mailbox_path) : files.exists(path))) {
+  const row = rowOf(catalog, present);
+  if (!row) return folders;
+  const folder = mailboxFolder(files, root, row);
+  const path = files.contained(folder, [stateFileName], "file");
+  if (present.status === "active" ? files.exists(folder) : files.exists(path)) {
     const state = openMailboxState({ path, clock, steps });
     try {
       if (present.status === "active") seedMailbox({ files, root, catalog, state, registration: row });
@@ -135,6 +137,14 @@ export function foldersOf(
     }
   }
   return folders;
+}
+
+/** The row of a registration that was listed. */
+export function rowOf(
+  catalog: Catalog,
+  { address, registration_id }: Registration,
+): RegistrationRow | undefined {
+  return catalog.registrationsAt(address).find((one) => one.registrationId === registration_id);
 }
 
 function toStored(
@@ -151,7 +161,7 @@ function toStored(
     subject: row.subject,
     sender: { address: row.senderAddress, principal_id: row.senderPrincipalId },
     folder,
-    projection_path: join(registration.mailbox_path, folder, `${row.messageId}.md`),
-    canonical_path: join(root, row.canonicalPath),
+    projection_path: `${registration.mailbox_path}/${folder}/${row.messageId}.md`,
+    canonical_path: `${root}/${row.canonicalPath}`,
   };
 }

@@ -1,31 +1,37 @@
-import { join } from "node:path";
-import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import type { Catalog, PendingArtifact, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
+import { shown } from "../address.ts";
 import { standardBoxes } from "../view-state.ts";
 import { whyOutside } from "./maintenance.ts";
+import { isEntryPath, mailboxFolder, pathInRoot } from "./stored-paths.ts";
 
 /**
  * Finishes on disk what a registration began, whoever began it. Doing it twice changes nothing: nobody makes a
- * mailbox under a name for which something is still pending.
+ * mailbox under a name for which something is still pending. What names anything but an entry below `mailboxes/` is
+ * dropped undone, and then this throws `transport_failed`, once.
  */
 export function settleArtifacts(files: Files, root: string, catalog: Catalog): void {
   if (catalog.pending().length === 0) return;
-  catalog.settlePending("sql:mail-artifacts", ({ action, path, destination }) => {
-    const from = join(root, path);
+  const refused: PendingArtifact[] = [];
+  catalog.settlePending("sql:mail-artifacts", (artifact) => {
+    const { action, path, destination } = artifact;
+    if (!isEntryPath(path) || (destination !== null && !isEntryPath(destination))) {
+      refused.push(artifact);
+      return;
+    }
+    const from = pathInRoot(files, root, path);
     if (action === "remove") files.remove("mail.entry-removed", from);
     else if (destination !== null && (files.isLink(from) || files.exists(from))) {
-      files.rename("mail.entry-stashed", from, join(root, destination));
+      files.rename("mail.entry-stashed", from, pathInRoot(files, root, destination));
     }
   });
-}
-
-/** Where a registration's mail lies. Absolute. */
-export function mailboxFolder(
-  root: string,
-  row: Pick<RegistrationRow, "mailboxKind" | "mailboxPath">,
-): string {
-  return row.mailboxKind === "in_root" ? join(root, row.mailboxPath) : row.mailboxPath;
+  const [first] = refused;
+  if (first === undefined) return;
+  throw new ServiceError(
+    "transport_failed",
+    `the index of this mailbox root asked to ${first.action} ${shown(first.path)}, which is no mailbox of it: refused and dropped. Somebody else wrote this index; look at its mail before you try again`,
+  );
 }
 
 /** Throws `transport_failed` when a folder of the root on the way to `path` has become a symbolic link. */
@@ -40,15 +46,11 @@ export function refuseDetour(files: Files, root: string, path: string): void {
 
 /** Makes what is missing of the folders of an active registration. Throws `transport_failed` for a link in its place. */
 export function ensureMailbox(files: Files, root: string, row: RegistrationRow): void {
-  const folder = mailboxFolder(root, row);
-  if (row.mailboxKind === "in_root" && files.isLink(folder)) {
-    throw new ServiceError(
-      "transport_failed",
-      `the folder of ${row.address} has been replaced by a symbolic link`,
-    );
+  const folder = mailboxFolder(files, root, row);
+  for (const box of standardBoxes) {
+    files.ensureDirectory("mail.box-made", pathInRoot(files, folder, [box], "folder"));
   }
-  for (const box of standardBoxes) files.ensureDirectory("mail.box-made", join(folder, box));
-  const entry = join(root, row.mailboxEntryPath);
+  const entry = pathInRoot(files, root, row.mailboxEntryPath);
   if (row.mailboxKind !== "symlink" || files.isLink(entry)) return;
   try {
     files.symlink("mail.entry-linked", folder, entry);

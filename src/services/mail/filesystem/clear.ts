@@ -1,4 +1,4 @@
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import {
   type CatalogRemoval,
@@ -8,10 +8,11 @@ import {
 import { openMailboxState } from "../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import type { MaintenanceAction } from "../../../protocol/mailbox-admin.ts";
-import { messageOf } from "../../../system/errors.ts";
+import { type ContainedPath, childPath, isOneName } from "../../../system/contained-path.ts";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
+import type { Files } from "../../../system/files.ts";
 import { isMessageId } from "../refs.ts";
 import { presentRegistration } from "./accounts.ts";
-import { mailboxFolder } from "./artifacts.ts";
 import {
   breathe,
   emptyPlan,
@@ -19,10 +20,10 @@ import {
   type MaintenanceResult,
   type Progress,
   toMaintenanceResult,
-  whyOutside,
 } from "./maintenance.ts";
 import { type MailRoot, type MailRootDeps, withExclusiveRoot } from "./root.ts";
 import { rootPaths, stateFileName } from "./root-paths.ts";
+import { attachmentPlace, mailboxFolder, messageFile, statedFolder } from "./stored-paths.ts";
 
 export interface ClearOptions {
   /** Null: every mailbox. */
@@ -38,7 +39,7 @@ interface ClearPlan extends MaintenancePlan {
   /** Messages that only this mailbox gives up. */
   forgotten: string[];
   /** Files and folders to remove, in the order of `planned`. */
-  artifacts: MaintenanceAction[];
+  artifacts: { action: MaintenanceAction; path: ContainedPath }[];
   /** The registration that alone is cleared, or null. */
   only: string | null;
   /** Mailboxes that give up mail. */
@@ -91,7 +92,7 @@ function planClear(
   return plan;
 
   function planMessage(message: RemovableMessage): void {
-    const path = join(root, message.canonicalPath);
+    const path = `${root}/${message.canonicalPath}`;
     const details = { message_id: message.messageId };
     const action = (proposed_action: "remove" | "preserve", reason: string): MaintenanceAction => ({
       artifact_kind: "canonical_message",
@@ -105,32 +106,34 @@ function planClear(
       plan.preserved.push(action("preserve", "another mailbox holds it too"));
       return;
     }
-    const outside = whyOutside(files, rootPaths(root).messages, path);
-    if (outside !== null) {
-      plan.blocked.push(action("remove", outside));
+    const file = refusable(() => storedMessage(files, root, message));
+    if ("refused" in file) {
+      plan.blocked.push(action("remove", file.refused));
       return;
     }
+    const clearing = action("remove", "its mailboxes are cleared");
     plan.gone.push(message.messageId);
-    plan.planned.push(action("remove", "its mailboxes are cleared"));
-    plan.artifacts.push(action("remove", "its mailboxes are cleared"));
+    plan.planned.push(clearing);
+    plan.artifacts.push({ action: clearing, path: file.made });
     for (const attachment of removal.attachmentsOf(message.messageId)) {
       planAttachment(attachment.kind, attachment.path, details);
     }
   }
 
   function planAttachment(kind: "path_ref" | "managed_copy", stored: string, details: object): void {
-    const path = kind === "path_ref" ? stored : dirname(join(root, stored));
+    const path = kind === "path_ref" ? stored : dirname(`${root}/${stored}`);
     const base = { artifact_kind: "managed_attachment" as const, path, details: { ...details } };
     if (kind === "path_ref") {
       plan.preserved.push({ ...base, proposed_action: "preserve", reason: "its sender's own file" });
       return;
     }
-    const outside = whyOutside(files, rootPaths(root).attachments, path);
-    const action = { ...base, proposed_action: "remove" as const, reason: outside ?? "its message goes" };
-    if (outside !== null) plan.blocked.push(action);
+    const folder = refusable(() => attachmentPlace(files, root, stored).folder);
+    const remove = { ...base, proposed_action: "remove" as const };
+    if ("refused" in folder) plan.blocked.push({ ...remove, reason: folder.refused });
     else {
+      const action = { ...remove, reason: "its message goes" };
       plan.planned.push(action);
-      plan.artifacts.push(action);
+      plan.artifacts.push({ action, path: folder.made });
     }
   }
 
@@ -138,11 +141,11 @@ function planClear(
   function planUncatalogued(known: ReadonlySet<string>): void {
     const folder = rootPaths(root).messages;
     for (const day of files.list(folder)) {
-      if (!/^\d{4}-\d\d-\d\d$/.test(day) || files.isLink(join(folder, day))) continue;
-      for (const name of files.list(join(folder, day))) {
+      if (!/^\d{4}-\d\d-\d\d$/.test(day) || files.isLink(childPath(folder, day))) continue;
+      for (const name of files.list(childPath(folder, day))) {
         const id = name.replace(/\.md$/, "");
         if (name.endsWith(".md") && isMessageId(id) && !known.has(id)) {
-          planMessage({ messageId: id, canonicalPath: join("messages", day, name), shared: false });
+          planMessage({ messageId: id, canonicalPath: `messages/${day}/${name}`, shared: false });
         }
       }
     }
@@ -150,7 +153,6 @@ function planClear(
 
   function planMailbox(row: RegistrationRow): void {
     const { registrationId: registration_id } = row;
-    const folder = mailboxFolder(root, row);
     const details = { registration_id, address: row.address };
     plan.preserved.push({
       artifact_kind: "registration",
@@ -159,11 +161,20 @@ function planClear(
       reason: "only mail is cleared",
       details,
     });
+    const place = refusable(() => {
+      const folder = mailboxFolder(files, root, row);
+      return { folder, state: files.contained(folder, [stateFileName], "file") };
+    });
+    if ("refused" in place) {
+      const path = statedFolder(root, row);
+      const action = { artifact_kind: "mailbox_state" as const, path, proposed_action: "remove" as const };
+      plan.blocked.push({ ...action, reason: place.refused, details });
+      return;
+    }
+    const { folder, state } = place.made;
     if (!files.stat(folder)?.directory) return;
     const links = removal.boxes(registration_id).reduce((sum, box) => sum + box.count, 0);
-    const flags = flagCount(deps, folder);
-    const outside =
-      row.mailboxKind === "in_root" ? whyOutside(files, root, join(folder, stateFileName)) : null;
+    const flags = flagCount(deps, state);
     const remove = (
       artifact_kind: "projection" | "mailbox_state",
       path: string,
@@ -175,12 +186,8 @@ function planClear(
         : [{ artifact_kind, path, proposed_action: "remove", reason, details: { ...details, count } }];
     const actions = [
       ...remove("projection", folder, `links to ${links} messages`, links),
-      ...remove("mailbox_state", join(folder, stateFileName), `flags of ${flags} messages`, flags),
+      ...remove("mailbox_state", state, `flags of ${flags} messages`, flags),
     ];
-    if (outside !== null) {
-      plan.blocked.push(...actions.map((action) => ({ ...action, reason: outside })));
-      return;
-    }
     plan.planned.push(...actions);
     plan.mailboxes.push({ row, actions });
   }
@@ -210,19 +217,35 @@ async function apply(
     await breathe(options, { step: `clearing ${row.address}`, done: 0, total: null });
     attempt(actions, () => pruneMailbox(deps, root, removal, row));
   }
-  for (const [at, action] of plan.artifacts.entries()) {
+  for (const [at, { action, path }] of plan.artifacts.entries()) {
     if (at % batch === 0)
       await breathe(options, { step: "removing files", done: at, total: plan.artifacts.length });
     // A delivery may have come by the same name since; then the index knows it.
     const id = action.details["message_id"];
     if (typeof id === "string" && catalog.knows(id)) continue;
-    attempt([action], () => files.remove("mail.cleared", action.path));
+    attempt([action], () => files.remove("mail.cleared", path));
   }
   return outcome;
 }
 
-function flagCount({ files, clock, steps }: MailRootDeps, folder: string): number {
-  const path = join(folder, stateFileName);
+/** What `make` makes, or why it refused. Throws what is no refusal. */
+function refusable<T>(make: () => T): { made: T } | { refused: string } {
+  try {
+    return { made: make() };
+  } catch (error) {
+    if (error instanceof ServiceError) return { refused: messageOf(error) };
+    throw error;
+  }
+}
+
+function storedMessage(files: Files, root: string, { messageId, canonicalPath }: RemovableMessage) {
+  const day = canonicalPath.split("/")[1] ?? "";
+  const path = messageFile(files, root, { messageId, createdAtUtc: `${day}T` });
+  if (path === `${root}/${canonicalPath}`) return path;
+  throw new ServiceError("transport_failed", "the index names another file for it than its own");
+}
+
+function flagCount({ files, clock, steps }: MailRootDeps, path: string): number {
   if (!files.exists(path)) return 0;
   const state = openMailboxState({ path, clock, steps });
   try {
@@ -239,8 +262,8 @@ function pruneMailbox(
   removal: CatalogRemoval,
   row: RegistrationRow,
 ): void {
-  const folder = mailboxFolder(root, row);
-  const path = join(folder, stateFileName);
+  const folder = mailboxFolder(files, root, row);
+  const path = files.contained(folder, [stateFileName], "file");
   if (files.exists(path)) {
     const state = openMailboxState({ path, clock, steps });
     try {
@@ -256,13 +279,13 @@ function pruneMailbox(
       state.close();
     }
   }
-  for (const box of files.list(folder)) {
-    if (files.isLink(join(folder, box))) continue;
-    for (const name of files.list(join(folder, box))) {
-      const link = join(folder, box, name);
+  for (const box of files.list(folder).filter(isOneName)) {
+    if (files.isLink(childPath(folder, box))) continue;
+    for (const name of files.list(childPath(folder, box))) {
       const id = name.replace(/\.md$/, "");
-      if (!isMessageId(id) || !files.isLink(link) || removal.holds(row.registrationId, id)) continue;
-      files.remove("mail.link-removed", link);
+      if (!isMessageId(id) || removal.holds(row.registrationId, id)) continue;
+      const link = files.contained(folder, [box, name]);
+      if (files.isLink(link)) files.remove("mail.link-removed", link);
     }
   }
 }

@@ -1,7 +1,8 @@
-import { basename, dirname, isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute } from "node:path";
 import type { Catalog, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { AttachmentInput } from "../../../protocol/mail.ts";
 import type { MailEnvelope, MailPrincipal, StoredAttachment } from "../../../protocol/mail-file.ts";
+import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { idStamp } from "../../../system/ids.ts";
 import { fileNameOf, maxAttachmentBytes, maxAttachments, mediaTypeOf } from "../attachment.ts";
@@ -11,11 +12,11 @@ import type { ReplyDraft } from "../mailbox.ts";
 import { isEnvelope, renderMessageFile, type StoredMessage } from "../message-file.ts";
 import { messageId } from "../refs.ts";
 import { inbox, sent } from "../view-state.ts";
-import { mailboxFolder, refuseDetour } from "./artifacts.ts";
 import { toIndexed } from "./catalog-rows.ts";
 import { announceLink } from "./links.ts";
 import type { MailRootDeps } from "./root-deps.ts";
-import { attachmentPath, canonicalPath, rootPaths } from "./root-paths.ts";
+import { attachmentPath, rootPaths } from "./root-paths.ts";
+import { attachmentPlace, mailboxFolder, messageFile, pathInRoot } from "./stored-paths.ts";
 
 /** What a message says besides what `deliver` adds. */
 export interface Letter extends ReplyDraft {
@@ -55,11 +56,11 @@ export function createDelivery(
   }
 
   /** Undoes what was put on disk for a message that is not delivered. */
-  function withdraw(made: readonly string[]): void {
+  function withdraw(made: readonly ContainedPath[]): void {
     for (const path of made) files.remove("mail.withdrawn", path);
   }
 
-  function attach(input: AttachmentInput, made: string[]): StoredAttachment {
+  function attach(input: AttachmentInput, made: ContainedPath[]): StoredAttachment {
     const { path } = input;
     const refused = (why: string) =>
       new ServiceError("invalid_request", `attachment ${JSON.stringify(path)} ${why}`);
@@ -67,12 +68,11 @@ export function createDelivery(
     const name = fileNameOf(path);
     if (name === "" || name === "." || name === "..") throw refused("does not name a file");
     const attachmentId = `att-${ids.hex(6)}`;
-    const folder = join(paths.staging, attachmentId);
-    refuseDetour(files, root, folder);
-    refuseDetour(files, root, join(root, attachmentPath(attachmentId, name)));
+    const folder = pathInRoot(files, root, ["staging", attachmentId]);
+    pathInRoot(files, root, attachmentPath(attachmentId, name));
     files.ensureDirectory("mail.attachment-folder", folder);
     made.push(folder);
-    const copied = files.copy("mail.attachment-staged", path, join(folder, name), {
+    const copied = files.copy("mail.attachment-staged", path, childPath(folder, name), {
       maxBytes: maxAttachmentBytes,
     });
     if (!copied.ok) {
@@ -97,21 +97,18 @@ export function createDelivery(
   }
 
   /** Puts the files of a message where they belong; whatever is there now is added to `made`. */
-  function store({ envelope, body }: StoredMessage, made: string[]): void {
+  function store({ envelope, body }: StoredMessage, made: ContainedPath[]): void {
     for (const one of envelope.attachments) {
-      const staged = join(paths.staging, one.attachment_id);
+      const staged = pathInRoot(files, root, ["staging", one.attachment_id], "folder");
       files.syncFolder(staged);
-      const kept = dirname(join(root, one.path));
+      const kept = attachmentPlace(files, root, one.path).folder;
       made.push(kept);
       files.place("mail.attachment-placed", staged, kept);
     }
-    const place = join(
-      root,
-      canonicalPath({ messageId: envelope.message_id, createdAtUtc: envelope.created_at_utc }),
-    );
+    const id = { messageId: envelope.message_id, createdAtUtc: envelope.created_at_utc };
+    const place = messageFile(files, root, id);
     if (files.exists(place)) throw new Error(`the id ${envelope.message_id} exists already`);
-    const staged = join(paths.staging, basename(place));
-    for (const path of [staged, place]) refuseDetour(files, root, path);
+    const staged = pathInRoot(files, root, ["staging", basename(place)]);
     made.push(staged, place);
     files.create("mail.staged", staged, renderMessageFile({ envelope, body }));
     if (!files.exists(dirname(place))) {
@@ -123,7 +120,7 @@ export function createDelivery(
 
   function commit(message: StoredMessage, letter: Letter, rows: IndexedMessage): void {
     const parties = [letter.from, ...letter.to, ...letter.cc];
-    const place = join(root, rows.message.canonicalPath);
+    const place = messageFile(files, root, rows.message);
     catalog.deliver("sql:mail-delivered", rows, () => {
       for (const party of parties) {
         const now = catalog.active(party.address);
@@ -148,13 +145,22 @@ export function createDelivery(
   function link(rows: IndexedMessage, parties: readonly RegistrationRow[]): void {
     for (const { registrationId, folder } of rows.projections) {
       const party = parties.find((one) => one.registrationId === registrationId);
-      if (party)
+      const mailbox = party && folderOrNull(party);
+      if (mailbox)
         announceLink(files, {
           root,
-          mailbox: mailboxFolder(root, party),
+          mailbox,
           box: folder,
           message: rows.message,
         });
+    }
+  }
+
+  function folderOrNull(party: RegistrationRow): string | null {
+    try {
+      return mailboxFolder(files, root, party);
+    } catch {
+      return null;
     }
   }
 
@@ -164,7 +170,7 @@ export function createDelivery(
       if (letter.attachments.length > maxAttachments) {
         throw new ServiceError("invalid_request", `a message has at most ${maxAttachments} attachments`);
       }
-      const made: string[] = [];
+      const made: ContainedPath[] = [];
       const { id, createdAtUtc } = stamped();
       let rows: IndexedMessage;
       let message: StoredMessage;

@@ -1,4 +1,4 @@
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, relative } from "node:path";
 import { snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { listCatalog, type PlacedMessage } from "../../../db/mailbox/listing.ts";
 import { renderJson } from "../../../protocol/json.ts";
@@ -10,13 +10,16 @@ import type {
   SymlinkMode,
 } from "../../../protocol/mailbox-admin.ts";
 import { timestampNow } from "../../../system/clock.ts";
+import { type ContainedPath, childPath, isOneName, PathRefused } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { parseAddress } from "../address.ts";
-import { foldersOf } from "./accounts.ts";
-import { breathe, liesBelow, type Progress, whyOutside } from "./maintenance.ts";
+import { inbox } from "../view-state.ts";
+import { foldersOf, rowOf } from "./accounts.ts";
+import { breathe, liesBelow, type Progress } from "./maintenance.ts";
 import type { Registration } from "./registrations.ts";
 import { type MailRoot, type MailRootDeps, withExclusiveRoot } from "./root.ts";
-import { rootPaths, stateFileName } from "./root-paths.ts";
+import { stateFileName } from "./root-paths.ts";
+import { mailboxFolder } from "./stored-paths.ts";
 
 export interface ExportOptions {
   /** Absolute; must not exist. */
@@ -48,16 +51,17 @@ export async function exportMailRoot(
   }
   const parent = files.realPath(dirname(outputDir));
   if (parent === null) throw new ServiceError("invalid_request", `there is no folder ${dirname(outputDir)}`);
-  if (liesBelow(files.realPath(open.root) ?? open.root, join(parent, basename(outputDir)))) {
+  if (liesBelow(files.realPath(open.root) ?? open.root, childPath(parent, basename(outputDir)))) {
     throw new ServiceError("invalid_request", "an export cannot lie in the mailbox root itself");
   }
   return withExclusiveRoot(deps, open.root, async () => {
-    const partial = join(parent, `.${basename(outputDir)}.${ids.hex(4)}.partial`);
+    const partial = files.contained(parent, [`.${basename(outputDir)}.${ids.hex(4)}.partial`]);
+    const place = files.contained(parent, [basename(outputDir)]);
     try {
       files.ensureDirectory("mail.export-folder", partial);
       const manifest = await fill(deps, open, options, partial);
-      files.write("mail.export-manifest", join(partial, "manifest.json"), renderJson(manifest));
-      files.place("mail.export-placed", partial, outputDir);
+      files.write("mail.export-manifest", childPath(partial, "manifest.json"), renderJson(manifest));
+      files.place("mail.export-placed", partial, place);
       return toResult(manifest, outputDir);
     } catch (error) {
       files.remove("mail.export-dropped", partial);
@@ -74,7 +78,6 @@ async function fill(
 ): Promise<ExportManifest> {
   const { files, clock } = deps;
   const { root } = open;
-  const paths = rootPaths(root);
   const listing = listCatalog(open.catalog.store);
   const chosen = chooseAccounts(open, options.addresses);
   const manifest: ExportManifest = {
@@ -91,7 +94,7 @@ async function fill(
     ...{ copied_artifacts: [], materialized_artifacts: [], skipped_artifacts: [], blocked_artifacts: [] },
   };
   for (const folder of ["messages", "accounts", "attachments/managed"]) {
-    files.ensureDirectory("mail.export-folder", join(archive, folder));
+    files.ensureDirectory("mail.export-folder", files.contained(archive, folder));
   }
   const done = new Map<string, boolean>();
   for (const account of chosen) await copyAccount(account);
@@ -99,12 +102,27 @@ async function fill(
 
   async function copyAccount(account: Registration): Promise<void> {
     const { registration_id, address, status } = account;
-    const folder = join("accounts", address, registration_id);
-    files.ensureDirectory("mail.export-folder", join(archive, folder, "boxes"));
+    const folder = `accounts/${address}/${registration_id}`;
+    const whyNot = whyNoMailbox(account);
+    if (whyNot !== null) {
+      manifest.blocked_artifacts.push({
+        artifact_kind: "mailbox_state",
+        source_path: account.mailbox_path,
+        archive_path: null,
+        reason: whyNot,
+      });
+      return;
+    }
+    files.ensureDirectory("mail.export-folder", files.contained(archive, `${folder}/boxes`));
     manifest.accounts.push({ registration_id, address, status, archive_path: folder });
-    files.write("mail.export-account", join(archive, folder, "account.json"), renderJson(account), {
-      durable: false,
-    });
+    files.write(
+      "mail.export-account",
+      files.contained(archive, `${folder}/account.json`),
+      renderJson(account),
+      {
+        durable: false,
+      },
+    );
     const messages = listing.messagesOf(registration_id);
     const boxes = foldersOf(deps, open, account);
     copyState(account, folder);
@@ -114,13 +132,24 @@ async function fill(
       }
       const known = done.get(message.messageId) ?? copyMessage(message);
       done.set(message.messageId, known);
-      if (known) project(account, folder, message, boxes.get(message.messageId) ?? message.folder);
+      if (known) project(account, folder, message, boxOf(boxes.get(message.messageId) ?? message.folder));
+    }
+  }
+
+  function whyNoMailbox(account: Registration): string | null {
+    const row = rowOf(open.catalog, account);
+    try {
+      if (row) files.contained(mailboxFolder(files, root, row), [stateFileName], "file");
+      return row ? null : "it is no longer registered";
+    } catch (error) {
+      if (error instanceof ServiceError) return messageOf(error);
+      throw error;
     }
   }
 
   function copyState({ mailbox_path, address }: Registration, folder: string): void {
-    const source = join(mailbox_path, stateFileName);
-    const archive_path = join(folder, stateFileName);
+    const source = `${mailbox_path}/${stateFileName}`;
+    const archive_path = `${folder}/${stateFileName}`;
     const artifact: ExportedArtifact = {
       artifact_kind: "mailbox_state",
       source_path: source,
@@ -132,7 +161,7 @@ async function fill(
       return;
     }
     try {
-      snapshotDatabase(source, join(archive, archive_path));
+      snapshotDatabase(source, files.contained(archive, archive_path));
       manifest.copied_artifacts.push(artifact);
     } catch (error) {
       manifest.blocked_artifacts.push({ ...artifact, archive_path: null, reason: messageOf(error) });
@@ -141,15 +170,15 @@ async function fill(
 
   /** Whether it is in the archive now. */
   function copyMessage(message: PlacedMessage): boolean {
-    const source = join(root, message.canonicalPath);
-    const archive_path = join("messages", basename(dirname(source)), basename(source));
-    if (!copy("canonical_message", source, archive_path, paths.messages)) return false;
+    const source = `${root}/${message.canonicalPath}`;
+    const archive_path = `messages/${basename(dirname(source))}/${message.messageId}.md`;
+    if (!copy("canonical_message", source, archive_path, "messages")) return false;
     manifest.messages.push({ message_id: message.messageId, archive_path });
     for (const attachment of listing.attachmentsOf(message.messageId)) {
       const { attachmentId, kind, path } = attachment;
       const isManaged = kind === "managed_copy";
-      const from = isManaged ? join(root, path) : path;
-      const to = isManaged ? join("attachments", "managed", attachmentId, basename(path)) : null;
+      const from = isManaged ? `${root}/${path}` : path;
+      const to = isManaged ? `attachments/managed/${attachmentId}/${basename(path)}` : null;
       if (to === null) {
         manifest.skipped_artifacts.push({
           artifact_kind: "path_attachment",
@@ -158,7 +187,7 @@ async function fill(
           reason: "its sender's own file is only named",
         });
       }
-      const copied = to !== null && copy("managed_attachment", from, to, paths.attachments);
+      const copied = to !== null && copy("managed_attachment", from, to, "attachments/managed");
       manifest.attachments.push({
         attachment_id: attachmentId,
         message_id: message.messageId,
@@ -177,15 +206,24 @@ async function fill(
     base: string,
   ): boolean {
     const artifact = { artifact_kind, source_path, archive_path, reason: null };
-    const why = whyOutside(files, base, source_path) ?? copyFile(source_path, archive_path);
+    const why = copyFile(source_path, archive_path, base);
     if (why === null) manifest.copied_artifacts.push(artifact);
     else manifest.blocked_artifacts.push({ ...artifact, archive_path: null, reason: why });
     return why === null;
   }
 
   /** Why it could not be copied, or null. */
-  function copyFile(source: string, archivePath: string): string | null {
-    const to = join(archive, archivePath);
+  function copyFile(source_path: string, archivePath: string, base: string): string | null {
+    let source: ContainedPath;
+    let to: ContainedPath;
+    try {
+      if (!liesBelow(`${root}/${base}`, source_path)) return "it lies outside of the mailbox root";
+      source = files.contained(root, relative(root, source_path), "file");
+      to = files.contained(archive, archivePath);
+    } catch (error) {
+      if (error instanceof PathRefused) return error.why;
+      throw error;
+    }
     files.ensureDirectory("mail.export-folder", dirname(to));
     const limits = { maxBytes: Number.MAX_SAFE_INTEGER, durable: false };
     const result = files.copy("mail.export-copied", source, to, limits);
@@ -205,13 +243,14 @@ async function fill(
     box: string,
   ) {
     const name = `${message.messageId}.md`;
-    const target = join(archive, "messages", basename(dirname(message.canonicalPath)), name);
-    const archive_path = join(folder, "boxes", box, name);
-    const place = join(archive, archive_path);
+    const day = basename(dirname(message.canonicalPath));
+    const target = files.contained(archive, ["messages", day, name]);
+    const archive_path = `${folder}/boxes/${box}/${name}`;
+    const place = files.contained(archive, archive_path);
     files.ensureDirectory("mail.export-folder", dirname(place));
     const artifact: ExportedArtifact = {
       artifact_kind: "projection",
-      source_path: join(mailbox_path, box, name),
+      source_path: `${mailbox_path}/${box}/${name}`,
       archive_path,
       reason: null,
     };
@@ -242,10 +281,15 @@ function chooseAccounts({ registrations }: MailRoot, addresses: readonly string[
   return all.filter((one) => wanted.has(one.address));
 }
 
+/** A database may hold any text; what is no name of a box is shown as the one where mail arrives. */
+function boxOf(stored: string): string {
+  return isOneName(stored) ? stored : inbox;
+}
+
 function toResult(manifest: ExportManifest, outputDir: string): ExportResult {
   return {
     output_dir: outputDir,
-    manifest_path: join(outputDir, "manifest.json"),
+    manifest_path: `${outputDir}/manifest.json`,
     symlink_mode: manifest.symlink_mode,
     selected_addresses: manifest.selection.addresses,
     account_count: manifest.accounts.length,

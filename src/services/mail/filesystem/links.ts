@@ -1,8 +1,8 @@
-import { join, relative } from "node:path";
+import { relative } from "node:path";
 import type { Files } from "../../../system/files.ts";
 import { archive } from "../view-state.ts";
 import { liesBelow, whyOutside } from "./maintenance.ts";
-import { canonicalPath } from "./root-paths.ts";
+import { linkPath, messageFile } from "./stored-paths.ts";
 
 /** A message of a mailbox as a symbolic link `<box>/<message id>.md` to its file. For people; decides nothing. */
 export interface Link {
@@ -15,14 +15,15 @@ export interface Link {
 
 /** Whether the link is there now. Never throws: what cannot be linked can still be read. */
 export function placeLink(files: Files, link: Link): boolean {
-  const path = linkPath(link);
-  const target = join(link.root, canonicalPath(link.message));
   try {
     if (isDetour(files, link)) return false;
+    const path = linkAt(files, link);
     if (files.isLink(path)) return true;
+    const target = messageFile(files, link.root, link.message);
     // A moved root keeps its links, as far as the mailbox is inside of it.
     const inside = liesBelow(link.root, link.mailbox);
-    files.symlink("mail.linked", inside ? relative(join(link.mailbox, link.box), target) : target, path);
+    const box = files.contained(link.mailbox, [link.box], "folder");
+    files.symlink("mail.linked", inside ? relative(box, target) : target, path);
     return true;
   } catch {
     return false;
@@ -36,7 +37,9 @@ export function placeLink(files: Files, link: Link): boolean {
 export function announceLink(files: Files, link: Link): void {
   if (!placeLink(files, link) || link.box === archive) return;
   try {
-    if (files.isLink(linkPath({ ...link, box: archive }))) files.remove("mail.link-late", linkPath(link));
+    if (files.isLink(linkAt(files, { ...link, box: archive }))) {
+      files.remove("mail.link-late", linkAt(files, link));
+    }
   } catch {
     // It is only for people.
   }
@@ -46,10 +49,10 @@ export function announceLink(files: Files, link: Link): void {
 export function moveLink(files: Files, link: Link, from: string | null): boolean {
   try {
     if (isDetour(files, link)) return false;
-    files.ensureDirectory("mail.box-made", join(link.mailbox, link.box));
-    const before = from === null ? null : linkPath({ ...link, box: from });
+    files.ensureDirectory("mail.box-made", files.contained(link.mailbox, [link.box], "folder"));
+    const before = from === null ? null : linkAt(files, { ...link, box: from });
     if (before !== null && files.isLink(before)) {
-      if (from !== link.box) files.rename("mail.relinked", before, linkPath(link));
+      if (from !== link.box) files.rename("mail.relinked", before, linkAt(files, link));
       return true;
     }
   } catch {
@@ -58,12 +61,11 @@ export function moveLink(files: Files, link: Link, from: string | null): boolean
   return placeLink(files, link);
 }
 
-/** Whether the box has become a symbolic link itself, or something on the way to it has. */
+/** Whether something on the way to the mailbox has become a symbolic link. */
 function isDetour(files: Files, { root, mailbox, box }: Link): boolean {
-  if (files.isLink(join(mailbox, box))) return true;
-  return liesBelow(root, mailbox) && whyOutside(files, root, join(mailbox, box)) !== null;
+  return liesBelow(root, mailbox) && whyOutside(files, root, `${mailbox}/${box}`) !== null;
 }
 
-function linkPath({ mailbox, box, message }: Link): string {
-  return join(mailbox, box, `${message.messageId}.md`);
+function linkAt(files: Files, { mailbox, box, message }: Link) {
+  return linkPath(files, mailbox, box, message.messageId);
 }

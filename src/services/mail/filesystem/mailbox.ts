@@ -1,8 +1,8 @@
-import { join } from "node:path";
 import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { ListedRow, MailboxState, Selection, StateRow, ViewRow } from "../../../db/mailbox/state.ts";
 import type { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { maxListed } from "../../../protocol/wire.ts";
+import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { operator, parseAddress, shown } from "../address.ts";
 import { parseSubject, planRecipients } from "../draft.ts";
@@ -15,14 +15,13 @@ import { previewOf } from "../preview.ts";
 import { idOf } from "../refs.ts";
 import { originHeader, planReply, replyPolicyHeader } from "../reply-thread.ts";
 import { archive, inbox, parseBox, planMark, planMove, sent, type ViewState } from "../view-state.ts";
-import { mailboxFolder } from "./artifacts.ts";
 import { toServiceError } from "./carrier-fault.ts";
 import type { Delivery } from "./delivery.ts";
 import { createPresence, type Present } from "./presence.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
 import type { MailRootDeps } from "./root-deps.ts";
-import { canonicalPath } from "./root-paths.ts";
 import { placeLinks } from "./seeding.ts";
+import { mailboxFolder, readMessageFile } from "./stored-paths.ts";
 
 export interface FilesystemMailboxDeps extends MailRootDeps {
   root: string;
@@ -51,7 +50,7 @@ export function createFilesystemMailbox(
 
   /** Null when the file is lost: the message can still be put away, and hides no other. */
   function bodyOrNull(row: ListedRow): string | null {
-    const text = files.read(join(root, canonicalPath(row)));
+    const text = readMessageFile(files, root, row);
     return text === null ? null : bodyOf(text);
   }
 
@@ -102,7 +101,8 @@ export function createFilesystemMailbox(
     return toMail({ envelope, state, preview: previewOf(body), body, locate });
   }
 
-  const locate = (path: string) => (path.startsWith("/") ? path : join(root, path));
+  /** For people only: nothing is opened there. */
+  const locate = (path: string) => (path.startsWith("/") ? path : `${root}/${path}`);
 
   function recipient(text: string): RegistrationRow {
     const typed = text.trim();
@@ -264,10 +264,10 @@ export function createFilesystemMailbox(
     onArrival(listener) {
       const row = catalog.active(address);
       if (!row) return () => {};
-      const folder = join(mailboxFolder(root, row), inbox);
+      const folder = childPath(mailboxFolder(files, root, row), inbox);
       return watch.watchFolder(folder, (name) => {
         // A link that went, as when its owner archives the message, is no arrival.
-        if (name === null || files.isLink(join(folder, name))) listener();
+        if (name === null || files.isLink(childPath(folder, name))) listener();
       });
     },
     close() {

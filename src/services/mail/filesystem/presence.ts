@@ -1,13 +1,14 @@
-import { join } from "node:path";
 import type { Catalog, CatalogStore, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { createFollowed, type Followed } from "../../../db/mailbox/followed.ts";
 import { type MailboxState, openMailboxState } from "../../../db/mailbox/state.ts";
 import { afterThisTurn } from "../../../system/clock.ts";
+import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { ensureMailbox, mailboxFolder, refuseDetour, settleArtifacts } from "./artifacts.ts";
+import { ensureMailbox, refuseDetour, settleArtifacts } from "./artifacts.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { stateFileName } from "./root-paths.ts";
 import { seedStep } from "./seeding.ts";
+import { isMarked, isUsable, mailboxFolder, markMailbox, registrationIn } from "./stored-paths.ts";
 
 /** A mailbox as it is at this moment. Not to be kept: the next moment another registration may have its place. */
 export interface Present {
@@ -76,7 +77,10 @@ export function createPresence(
 
   /** The path of the registration's state file, which no link leads away from. */
   function refuseDetours(row: RegistrationRow): string {
-    const path = join(mailboxFolder(root, row), stateFileName);
+    if (row.mailboxKind === "symlink" && isUsable(row) && !isMarked(files, row)) {
+      if (registrationIn(deps, row.mailboxPath) === row.registrationId) markMailbox(files, row);
+    }
+    const path = childPath(mailboxFolder(files, root, row), stateFileName);
     if (row.mailboxKind === "in_root") refuseDetour(files, root, path);
     if (files.isLink(path)) {
       throw new ServiceError(

@@ -1,9 +1,10 @@
 import { isAbsolute, join, normalize, relative } from "node:path";
 import type { Catalog, RegistrationChange, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { timestampNow } from "../../../system/clock.ts";
+import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { isReserved, operator, parseAddress } from "../address.ts";
-import { ensureMailbox, mailboxFolder, settleArtifacts } from "./artifacts.ts";
+import { ensureMailbox, settleArtifacts } from "./artifacts.ts";
 import {
   type Entry,
   type MailboxKind,
@@ -13,6 +14,7 @@ import {
 } from "./plan-registration.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { entryPath } from "./root-paths.ts";
+import { isUsable, markMailbox, pathInRoot, statedFolder } from "./stored-paths.ts";
 
 /** Who has a mailbox below a root. Source: spec/mailbox-agui.md A2, A5, A7. */
 
@@ -55,7 +57,7 @@ export interface Registrations {
   register(request: RegisterRequest): RegisterResult;
   /** Throws `not_found` without an active registration, `invalid_request` for the operator's. */
   deregister(request: { address: string; mode: "deactivate" | "purge" }): DeregisterResult;
-  /** By address, then newest first. */
+  /** By address, then newest first; without rows that none of ours can have written. */
   list(filter?: { status?: RegistrationStatus }): Registration[];
   active(address: string): Registration | null;
 }
@@ -79,7 +81,7 @@ export function createRegistrations(
     if (
       kind === "in_root" &&
       request.mailboxPath !== undefined &&
-      request.mailboxPath !== join(root, mailboxPath)
+      request.mailboxPath !== `${root}/${mailboxPath}`
     ) {
       throw new ServiceError(
         "invalid_request",
@@ -100,7 +102,7 @@ export function createRegistrations(
           kind,
           mailboxPath,
           rows: catalog.registrationsAt(address),
-          entry: entryAt(join(root, entryPath(address))),
+          entry: entryAt(pathInRoot(files, root, entryPath(address))),
           nowUtc: nowUtc(),
           newId: `reg-${ids.hex(16)}`,
           stashMark: ids.hex(16),
@@ -112,10 +114,15 @@ export function createRegistrations(
     settleArtifacts(files, root, catalog);
     catalog.undisturbed("sql:mail-boxes", () => {
       const active = catalog.active(address);
-      if (active && catalog.pending().length === 0) ensureMailbox(files, root, active);
+      if (!active || catalog.pending().length > 0) return;
+      // Only here a person names a folder outside of the root.
+      if (active.mailboxKind === "symlink" && active.mailboxPath === mailboxPath) markMailbox(files, active);
+      ensureMailbox(files, root, active);
     });
     const { stashed_mailbox_path: stashed } = result;
-    return stashed === undefined ? result : { ...result, stashed_mailbox_path: join(root, stashed) };
+    return stashed === undefined
+      ? result
+      : { ...result, stashed_mailbox_path: childPath(root, ...stashed.split("/")) };
   }
 
   function outsideFolder(path: string | undefined): string {
@@ -127,6 +134,9 @@ export function createRegistrations(
       throw new ServiceError("invalid_request", "a linked mailbox needs a folder");
     }
     const real = realOf(normalize(path));
+    if (existing && !files.isOwnFolder(real)) {
+      throw new ServiceError("invalid_request", "a linked mailbox needs a folder that belongs to you");
+    }
     const below = relative(realOf(root), real);
     if (below === "" || !(below === ".." || below.startsWith("../"))) {
       throw new ServiceError("invalid_request", "a linked mailbox lies outside of the mailbox root");
@@ -177,7 +187,8 @@ export function createRegistrations(
             result: { ...target, resulting_status: "inactive" as const, deactivated_registration_id: id },
           };
         }
-        const entry = { action: "remove" as const, path: row.mailboxEntryPath, destination: null };
+        const path = isUsable(row) ? row.mailboxEntryPath : entryPath(address);
+        const entry = { action: "remove" as const, path, destination: null };
         return {
           change: { ...noChange, remove: [id], artifacts: [entry] },
           result: { ...target, resulting_status: "purged" as const, purged_registration_id: id },
@@ -189,11 +200,11 @@ export function createRegistrations(
     list: (filter = {}) =>
       catalog
         .registrations()
-        .filter((row) => filter.status === undefined || row.status === filter.status)
+        .filter((row) => isUsable(row) && (filter.status === undefined || row.status === filter.status))
         .map((row) => toRegistration(root, row)),
     active(address) {
       const row = catalog.active(address);
-      return row && toRegistration(root, row);
+      return row && isUsable(row) ? toRegistration(root, row) : null;
     },
   };
 }
@@ -226,8 +237,8 @@ function toRegistration(root: string, row: RegistrationRow): Registration {
     owner_principal_id: row.ownerPrincipalId,
     status: row.status,
     mailbox_kind: row.mailboxKind,
-    mailbox_path: mailboxFolder(root, row),
-    mailbox_entry_path: join(root, row.mailboxEntryPath),
+    mailbox_path: statedFolder(root, row),
+    mailbox_entry_path: `${root}/${row.mailboxEntryPath}`,
     display_name: row.displayName,
     manifest_path_hint: row.manifestPathHint,
     role: row.role,

@@ -1,14 +1,17 @@
-import { join } from "node:path";
+import { basename } from "node:path";
 import type { Catalog, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { openCatalog } from "../../../db/mailbox/catalog.ts";
 import { inspectDatabase, salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { type CatalogRebuild, rebuildCatalog } from "../../../db/mailbox/rebuild.ts";
+import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
 import { parseMessageFile, type StoredMessage } from "../message-file.ts";
 import { isMessageId } from "../refs.ts";
 import { toIndexed } from "./catalog-rows.ts";
+import { liesBelow } from "./maintenance.ts";
 import { planDelivered } from "./repair-evidence.ts";
 import { toSavedRegistration } from "./repair-registrations.ts";
 import { missingFile, type RepairRun } from "./repair-report.ts";
+import { isUsable, pathInRoot } from "./stored-paths.ts";
 
 const batchSize = 200;
 
@@ -17,7 +20,7 @@ export interface WorkingIndex {
   catalog: Catalog;
   rebuild: CatalogRebuild;
   /** Where the new one is made; null in place. */
-  beside: string | null;
+  beside: ContainedPath | null;
   /** What was read of the old one when it could not be kept. */
   saved: RegistrationRow[];
   /** It does not know what was delivered before. */
@@ -39,10 +42,10 @@ export function openIndex(run: RepairRun): WorkingIndex {
   if (deps.files.exists(paths.index)) {
     salvageRows(paths.index, "registrations", (row) => {
       const registration = toSavedRegistration(row);
-      if (registration) saved.push(registration);
+      if (registration && isUsable(registration)) saved.push(registration);
     });
   }
-  const beside = join(paths.staging, `index-${stamp}.sqlite`);
+  const beside = pathInRoot(deps.files, paths.root, ["staging", `index-${stamp}.sqlite`]);
   const catalog = openCatalog({ ...deps, path: beside, create: true });
   const rebuild = rebuildCatalog(catalog.store);
   rebuild.saveRegistrations(saved);
@@ -50,20 +53,26 @@ export function openIndex(run: RepairRun): WorkingIndex {
 }
 
 /** Closes the new catalog and puts a copy of it in place of the old, which is kept. Returns where that is, or null. */
-export function placeIndex({ deps, paths, stamp }: RepairRun, { catalog }: WorkingIndex, beside: string) {
+export function placeIndex(
+  { deps, paths, stamp }: RepairRun,
+  { catalog }: WorkingIndex,
+  beside: ContainedPath,
+) {
   const { files } = deps;
-  const whole = `${beside}.whole`;
+  const inRoot = (...names: string[]) => pathInRoot(files, paths.root, names);
+  const whole = inRoot("staging", `${basename(beside)}.whole`);
   snapshotDatabase(beside, whole);
   catalog.close();
-  const kept = join(paths.quarantine, stamp);
+  const kept = inRoot("staging", "quarantine", stamp);
   const wasThere = files.exists(paths.index);
   files.ensureDirectory("mail.quarantine", kept);
   for (const ending of ["-shm", "-wal", ""]) {
-    const from = paths.index + ending;
-    if (files.exists(from)) files.rename("mail.index-kept", from, join(kept, `index.sqlite${ending}`));
+    const from = inRoot(`index.sqlite${ending}`);
+    const present = files.isLink(from) || files.exists(from);
+    if (present) files.rename("mail.index-kept", from, files.contained(kept, [`index.sqlite${ending}`]));
   }
-  files.place("mail.index-placed", whole, paths.index);
-  return wasThere ? join(kept, "index.sqlite") : null;
+  files.place("mail.index-placed", whole, inRoot("index.sqlite"));
+  return wasThere ? childPath(kept, "index.sqlite") : null;
 }
 
 /**
@@ -92,8 +101,10 @@ export async function indexMessages(
     rebuild.noteSeen(some.map((file) => file.id));
   }
   for (const { canonicalPath } of rebuild.unseen()) {
-    const path = join(run.paths.root, canonicalPath);
-    if (!run.deps.files.exists(path)) run.find(path, missingFile);
+    const path = `${run.paths.root}/${canonicalPath}`;
+    if (!liesBelow(run.paths.messages, path))
+      run.find(run.paths.index, "it names a message outside of the root");
+    else if (!run.deps.files.exists(path)) run.find(path, missingFile);
   }
   return { orphans };
 
@@ -123,14 +134,14 @@ interface CanonicalFile {
 function canonicalFiles(run: RepairRun): CanonicalFile[] {
   const { files } = run.deps;
   return files.list(run.paths.messages).flatMap((day) => {
-    const folder = join(run.paths.messages, day);
+    const folder = `${run.paths.messages}/${day}`;
     if (!/^\d{4}-\d\d-\d\d$/.test(day) || files.isLink(folder) || !files.stat(folder)?.directory) {
       run.find(folder, "it is no folder of messages");
       return [];
     }
     return files.list(folder).flatMap((name) => {
       const id = name.replace(/\.md$/, "");
-      const path = join(folder, name);
+      const path = `${folder}/${name}`;
       if (name.endsWith(".md") && isMessageId(id)) return [{ id, day, path }];
       run.find(path, "it is no message");
       return [];
@@ -144,7 +155,7 @@ function readMessage(run: RepairRun, { id, day, path }: CanonicalFile): StoredMe
     run.find(path, "it is a symbolic link where a message should be");
     return null;
   }
-  const text = files.read(path);
+  const text = files.readOwn(path);
   if (text === null) return null;
   const parsed = parseMessageFile(text);
   if (!parsed.ok) {

@@ -1,7 +1,9 @@
-import { basename, join } from "node:path";
+import { basename, relative } from "node:path";
 import type { CatalogRebuild } from "../../../db/mailbox/rebuild.ts";
 import { sleep } from "../../../system/clock.ts";
+import { type ContainedPath, isOneName } from "../../../system/contained-path.ts";
 import type { RepairRun } from "./repair-report.ts";
+import { pathInRoot } from "./stored-paths.ts";
 
 /** A delivery that is under way touches its files more often than this. */
 const restMs = 2000;
@@ -26,17 +28,19 @@ export async function waitUntilStill(run: RepairRun, paths: readonly string[]): 
 export function listStaging({ deps, paths, stamp }: RepairRun): string[] {
   return deps.files
     .list(paths.staging)
-    .map((name) => join(paths.staging, name))
+    .map((name) => `${paths.staging}/${name}`)
     .filter((path) => path !== paths.quarantine && !basename(path).startsWith(`index-${stamp}`));
 }
 
 /** Puts away what lay in staging and lies there still. Returns what it put away. */
 export function clearStaging(run: RepairRun, found: readonly string[]): string[] {
   const { files } = run.deps;
-  const left = found.filter((path) => files.isLink(path) || files.exists(path));
+  const left = found.filter(
+    (path) => isOneName(basename(path)) && (files.isLink(path) || files.exists(path)),
+  );
   for (const path of left) {
     if (run.options.quarantineStaging) quarantine(run, path);
-    else files.remove("mail.staging-removed", path);
+    else files.remove("mail.staging-removed", inRoot(run, path));
   }
   return left;
 }
@@ -66,13 +70,19 @@ export function listOrphanAttachments({ deps, paths }: RepairRun, rebuild: Catal
   return deps.files
     .list(paths.attachments)
     .filter((name) => !rebuild.knowsAttachment(name))
-    .map((name) => join(paths.attachments, name));
+    .map((name) => `${paths.attachments}/${name}`);
 }
 
-function quarantine({ deps, paths, stamp }: RepairRun, path: string): string {
-  const folder = join(paths.quarantine, stamp);
-  const place = join(folder, basename(path));
-  deps.files.ensureDirectory("mail.quarantine", folder);
-  deps.files.rename("mail.quarantined", path, place);
+function quarantine(run: RepairRun, path: string): string {
+  const { files } = run.deps;
+  const folder = pathInRoot(files, run.paths.root, ["staging", "quarantine", run.stamp], "folder");
+  files.ensureDirectory("mail.quarantine", folder);
+  const place = files.contained(folder, [basename(path)]);
+  files.rename("mail.quarantined", inRoot(run, path), place);
   return place;
+}
+
+/** A path that was found below the root, checked again. */
+function inRoot({ deps, paths }: RepairRun, path: string): ContainedPath {
+  return pathInRoot(deps.files, paths.root, relative(paths.root, path));
 }

@@ -1,14 +1,16 @@
-import { join } from "node:path";
 import type { Catalog } from "../../../db/mailbox/catalog.ts";
 import { salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { type MailboxState, openMailboxState, type StateRow } from "../../../db/mailbox/state.ts";
 import { type Flags, type StateUpkeep, upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
+import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { bodyOf } from "../message-file.ts";
+import { isMessageId } from "../refs.ts";
 import { inbox, isArchived, sent } from "../view-state.ts";
 import { missingFile, type RepairRun } from "./repair-report.ts";
 import type { SurveyedMailbox } from "./repair-survey.ts";
 import { canonicalPath, stateFileName } from "./root-paths.ts";
 import { placeLinks, type Seeding, searchableChars, seedMailbox } from "./seeding.ts";
+import { linkPath, readMessageFile } from "./stored-paths.ts";
 
 const page = 200;
 
@@ -30,9 +32,11 @@ export async function repairMailbox(
 ): Promise<RepairedState> {
   const { deps, stamp } = run;
   const { files, clock, steps } = deps;
-  const place = join(mailbox.folder, stateFileName);
+  const at = (suffix: string) => files.contained(mailbox.folder, [stateFileName + suffix], "file");
   const isSound = mailbox.state.kind === "sound";
-  const path = isSound ? place : `${place}.new-${stamp}`;
+  // A broken state may be no file at all: it is put aside, whatever it is.
+  const place = childPath(mailbox.folder, stateFileName);
+  const path = isSound ? at("") : at(`.new-${stamp}`);
   const state = openMailboxState({ path, clock, steps });
   let result: RepairedState;
   try {
@@ -42,9 +46,9 @@ export async function repairMailbox(
   } finally {
     state.close();
     if (!isSound)
-      for (const ending of ["", "-wal", "-shm"]) files.remove("mail.state-dropped", path + ending);
+      for (const ending of ["", "-wal", "-shm"]) files.removeFile("mail.state-dropped", path + ending);
   }
-  if (!isSound) putInPlace(run, mailbox, `${path}.whole`, place);
+  if (!isSound) putInPlace(run, mailbox, `.new-${stamp}.whole`);
   return result;
 }
 
@@ -109,11 +113,13 @@ function salvageFlags(path: string): Map<string, Flags> {
 /** Every row learns where its link really is; links that lead nowhere or lie twice go. */
 function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox, state: MailboxState): void {
   const { files } = run.deps;
-  const linkPath = (box: string, id: string) => join(mailbox.folder, box, `${id}.md`);
+  const linkAt = (box: string, id: string) => linkPath(files, mailbox.folder, box, id);
   const lasting = (box: string, row: Pick<StateRow, "messageId" | "createdAtUtc">) => {
-    const path = linkPath(box, row.messageId);
+    if (!isOneName(box) || !isMessageId(row.messageId) || files.isLink(`${mailbox.folder}/${box}`))
+      return false;
+    const path = linkAt(box, row.messageId);
     if (!files.isLink(path)) return false;
-    if (files.exists(path) || !files.exists(join(run.paths.root, canonicalPath(row)))) return true;
+    if (files.exists(path) || readMessageFile(files, run.paths.root, row) === null) return true;
     files.remove("mail.link-removed", path);
     return false;
   };
@@ -125,7 +131,7 @@ function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox
         ...(mailbox.links.get(row.messageId) ?? []),
       ]);
       const [kept = null, ...surplus] = [...candidates].filter((box) => lasting(box, row));
-      for (const box of surplus) files.remove("mail.link-removed", linkPath(box, row.messageId));
+      for (const box of surplus) files.remove("mail.link-removed", linkAt(box, row.messageId));
       return kept === row.linkBox ? [] : [{ seq: row.seq, was: row.linkBox, box: kept }];
     });
     upkeep.noteLinks(moved);
@@ -133,11 +139,8 @@ function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox
   for (const [id, boxes] of mailbox.links) {
     if (state.get(id)) continue;
     for (const box of boxes) {
-      files.remove("mail.link-removed", linkPath(box, id));
-      run.find(
-        linkPath(box, id),
-        "it was a link to a message that this mailbox does not hold; it was removed",
-      );
+      files.remove("mail.link-removed", linkAt(box, id));
+      run.find(linkAt(box, id), "it was a link to a message that this mailbox does not hold; it was removed");
     }
   }
 }
@@ -149,7 +152,7 @@ function tellLost({ find, findings, paths }: RepairRun, upkeep: StateUpkeep, cat
       if (catalog.knows(row.messageId)) continue;
       // Another mailbox may have held it too.
       const isTold = findings.some(({ path }) => path === canonicalPath(row));
-      if (!isTold) find(join(paths.root, canonicalPath(row)), missingFile);
+      if (!isTold) find(`${paths.root}/${canonicalPath(row)}`, missingFile);
     }
   }
 }
@@ -161,7 +164,7 @@ async function mendText(run: RepairRun, upkeep: StateUpkeep, address: string): P
   for (let rows = upkeep.withoutText(0, page); rows.length > 0; rows = upkeep.withoutText(last(rows), page)) {
     upkeep.addText(
       rows.map((row) => {
-        const text = run.deps.files.read(join(run.paths.root, canonicalPath(row)));
+        const text = readMessageFile(run.deps.files, run.paths.root, row);
         return { ...row, body: text === null ? "" : bodyOf(text).slice(0, searchableChars) };
       }),
     );
@@ -170,25 +173,24 @@ async function mendText(run: RepairRun, upkeep: StateUpkeep, address: string): P
   }
 }
 
-function putInPlace(
-  run: RepairRun,
-  { registration, state }: SurveyedMailbox,
-  made: string,
-  place: string,
-): void {
+function putInPlace(run: RepairRun, { registration, state, folder }: SurveyedMailbox, suffix: string): void {
   const { files } = run.deps;
   const { stamp } = run;
+  const at = (ending: string) => files.contained(folder, [stateFileName + ending]);
+  const [made, place] = [at(suffix), at("")];
   if (state.kind === "absent" && files.exists(place)) {
     // Its owner has looked meanwhile and begun anew: that one is in use.
-    files.remove("mail.state-dropped", made);
+    files.removeFile("mail.state-dropped", made);
     return;
   }
   if (state.kind === "broken") {
-    const kept = `${place}.broken-${stamp}`;
+    const kept = `.broken-${stamp}`;
     for (const ending of ["-shm", "-wal", ""]) {
-      if (files.exists(place + ending)) files.rename("mail.state-kept", place + ending, kept + ending);
+      const from = at(ending);
+      const present = files.isLink(from) || files.exists(from);
+      if (present) files.rename("mail.state-kept", from, at(kept + ending));
     }
-    run.find(place, `the state of ${registration.address} could not be used: ${state.why}`, kept);
+    run.find(place, `the state of ${registration.address} could not be used: ${state.why}`, at(kept));
   }
   files.place("mail.state-placed", made, place);
 }

@@ -1,11 +1,13 @@
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import { childPath } from "../../../system/contained-path.ts";
 import type { Files } from "../../../system/files.ts";
 import { operator, parseAddress } from "../address.ts";
 import { storedTime } from "../list-plan.ts";
 import { standardBoxes } from "../view-state.ts";
 import type { RepairRun } from "./repair-report.ts";
-import { stateFileName } from "./root-paths.ts";
+import { entryPath, stateFileName } from "./root-paths.ts";
+import { registrationIn } from "./stored-paths.ts";
 
 /**
  * Registrations for mailboxes that lie under `mailboxes/` and that nobody is registered for, because the index that
@@ -17,13 +19,20 @@ export function findUnregistered(run: RepairRun, known: readonly RegistrationRow
   const entries = new Set(known.map((row) => basename(row.mailboxEntryPath)));
   return files.list(paths.mailboxes).flatMap((name) => {
     if (entries.has(name)) return [];
-    const path = join(paths.mailboxes, name);
+    const path = `${paths.mailboxes}/${name}`;
     const parts = toAddress(name);
     if (!parts || !isMailbox(files, path)) {
       run.find(path, "it is no mailbox");
       return [];
     }
-    return [toRow(run, path, parts)];
+    if (!files.isLink(path)) return [toRow(run, path, parts, null)];
+    const folder = files.realPath(path);
+    const registrationId = folder === null ? null : registrationIn(deps, folder);
+    if (folder === null || registrationId === null) {
+      run.find(path, "it leads to a folder that this user did not register; svc-mgr mailbox register does");
+      return [];
+    }
+    return [toRow(run, path, parts, { folder, registrationId })];
   });
 }
 
@@ -38,26 +47,26 @@ function toAddress(name: string): { address: string; mark: string | null } | nul
 }
 
 function isMailbox(files: Files, path: string): boolean {
-  return [stateFileName, ...standardBoxes].some((name) => files.exists(join(path, name)));
+  return [stateFileName, ...standardBoxes].some((name) => files.exists(childPath(path, name)));
 }
 
 function toRow(
   { deps }: RepairRun,
   path: string,
   { address, mark }: { address: string; mark: string | null },
+  linked: { folder: string; registrationId: string } | null,
 ): RegistrationRow {
-  const { files, clock, ids } = deps;
-  const entry = join("mailboxes", basename(path));
-  const isLink = files.isLink(path);
+  const { clock, ids } = deps;
+  const entry = entryPath(basename(path));
   const now = storedTime(clock.nowMs());
   const isOperator = address === operator.address;
   return {
-    registrationId: `reg-${ids.hex(16)}`,
+    registrationId: linked?.registrationId ?? `reg-${ids.hex(16)}`,
     address,
     ownerPrincipalId: isOperator ? operator.principalId : "",
     status: mark === null ? "active" : "stashed",
-    mailboxKind: isLink ? "symlink" : "in_root",
-    mailboxPath: isLink ? (files.realPath(path) ?? path) : entry,
+    mailboxKind: linked ? "symlink" : "in_root",
+    mailboxPath: linked?.folder ?? entry,
     mailboxEntryPath: entry,
     displayName: null,
     manifestPathHint: null,

@@ -1,13 +1,14 @@
-import { join } from "node:path";
 import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { inspectDatabase } from "../../../db/mailbox/inspect.ts";
 import type { CatalogRebuild, Evidence } from "../../../db/mailbox/rebuild.ts";
 import { openMailboxState } from "../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
+import { childPath, isOneName } from "../../../system/contained-path.ts";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { isMessageId } from "../refs.ts";
-import { mailboxFolder } from "./artifacts.ts";
 import type { RepairRun } from "./repair-report.ts";
 import { stateFileName } from "./root-paths.ts";
+import { mailboxFolder } from "./stored-paths.ts";
 
 const page = 500;
 
@@ -25,15 +26,27 @@ export interface SurveyedMailbox {
  * else the newest. `registrations`: by address, then newest first.
  */
 export function listMailboxes(run: RepairRun, registrations: readonly RegistrationRow[]) {
-  const { deps, paths } = run;
+  const { deps } = run;
   const owners = new Map<string, RegistrationRow>();
   for (const row of registrations) {
-    const folder = mailboxFolder(paths.root, row);
+    const folder = folderOf(run, row);
+    if (folder === null) continue;
     const taken = owners.get(folder);
     const wins = !taken || (taken.status !== "active" && row.status === "active");
     if (wins && deps.files.stat(folder)?.directory) owners.set(folder, row);
   }
   return [...owners].map(([folder, registration]) => ({ folder, registration }));
+}
+
+/** Null for a mailbox that this user did not register, or that is reached through a link. */
+function folderOf(run: RepairRun, row: RegistrationRow): string | null {
+  try {
+    return mailboxFolder(run.deps.files, run.paths.root, row);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    run.find(`${run.paths.root}/${row.mailboxEntryPath}`, messageOf(error));
+    return null;
+  }
 }
 
 /** What a mailbox says of its messages: its links and its state. What the catalog does not know is noted as evidence. */
@@ -44,10 +57,11 @@ export async function surveyMailbox(
 ): Promise<SurveyedMailbox & { newestKnown: string | undefined }> {
   const { registrationId, address } = registration;
   const { deps } = run;
-  const statePath = join(folder, stateFileName);
-  const state: SurveyedMailbox["state"] = deps.files.exists(statePath)
-    ? inspectDatabase(statePath)
-    : { kind: "absent" };
+  const statePath = childPath(folder, stateFileName);
+  const state: SurveyedMailbox["state"] =
+    deps.files.isLink(statePath) || deps.files.exists(statePath)
+      ? inspectDatabase(statePath)
+      : { kind: "absent" };
   let newestKnown: string | undefined;
   const note = (rows: readonly { messageId: string; createdAtUtc: string; folder: string }[]) => {
     const unknown: Evidence[] = [];
@@ -74,7 +88,7 @@ export async function surveyMailbox(
   }
   const links = new Map<string, string[]>();
   for (const box of boxesOf(run, folder)) {
-    const names = deps.files.list(join(folder, box));
+    const names = deps.files.list(childPath(folder, box));
     for (let at = 0; at < names.length; at += page) {
       const found = names.slice(at, at + page).flatMap((name) => linkedId(run, folder, box, name) ?? []);
       for (const id of found) links.set(id, [...(links.get(id) ?? []), box]);
@@ -89,7 +103,8 @@ export async function surveyMailbox(
 function boxesOf(run: RepairRun, folder: string): string[] {
   const { files } = run.deps;
   return files.list(folder).filter((name) => {
-    const path = join(folder, name);
+    if (!isOneName(name)) return false;
+    const path = childPath(folder, name);
     if (files.isLink(path)) {
       run.find(path, "it is a symbolic link where a box should be");
       return false;
@@ -100,7 +115,7 @@ function boxesOf(run: RepairRun, folder: string): string[] {
 
 function linkedId(run: RepairRun, folder: string, box: string, name: string): string | null {
   const id = name.replace(/\.md$/, "");
-  const path = join(folder, box, name);
+  const path = `${folder}/${box}/${name}`;
   if (name.endsWith(".md") && isMessageId(id) && run.deps.files.isLink(path)) return id;
   if (!name.startsWith(".")) run.find(path, "it is not a link to a message");
   return null;

@@ -1,9 +1,9 @@
 import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { openCatalog } from "../../../db/mailbox/catalog.ts";
 import type { RepairResult } from "../../../protocol/mailbox-admin.ts";
-import { ServiceError } from "../../../system/errors.ts";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { idStamp } from "../../../system/ids.ts";
-import { operator } from "../address.ts";
+import { operator, shown } from "../address.ts";
 import { ensureMailbox, settleArtifacts } from "./artifacts.ts";
 import { indexMessages, openIndex, placeIndex, type WorkingIndex } from "./repair-index.ts";
 import {
@@ -19,6 +19,7 @@ import { type RepairOptions, type RepairRun, startRun } from "./repair-report.ts
 import { listMailboxes, type SurveyedMailbox, surveyMailbox } from "./repair-survey.ts";
 import { initMailRoot, type MailRootDeps, mailRootStatus, withExclusiveRoot } from "./root.ts";
 import { rootPaths } from "./root-paths.ts";
+import { isUsable, pathInRoot } from "./stored-paths.ts";
 
 export type { RepairOptions } from "./repair-report.ts";
 
@@ -48,8 +49,8 @@ export function repairMailRoot(
   if (status.protocol_version !== null && !status.supported) {
     throw new ServiceError("precondition_failed", status.error ?? "the mailbox root is not usable");
   }
-  for (const folder of [paths.locks, paths.staging, paths.messages, paths.mailboxes]) {
-    files.ensureDirectory("mail.root-folder", folder);
+  for (const folder of ["locks", "staging/quarantine", "messages", "mailboxes", "attachments"]) {
+    files.ensureDirectory("mail.root-folder", pathInRoot(files, root, folder, "folder"));
   }
   return withExclusiveRoot(deps, root, () => {
     const stamp = `${idStamp(deps.clock.nowMs())}-${deps.ids.hex(3)}`;
@@ -65,13 +66,13 @@ async function repair(run: RepairRun): Promise<RepairResult> {
   let found: Awaited<ReturnType<typeof rebuildIndex>>;
   let backup: string | null = null;
   try {
-    settleArtifacts(deps.files, root, index.catalog);
+    dropForeign(run, index);
     found = await rebuildIndex(run, index);
     if (index.beside !== null) backup = placeIndex(run, index, index.beside);
   } finally {
     index.catalog.close();
     for (const ending of index.beside === null ? [] : ["", "-wal", "-shm", ".whole"]) {
-      deps.files.remove("mail.index-dropped", index.beside + ending);
+      deps.files.removeFile("mail.index-dropped", index.beside + ending);
     }
   }
   initMailRoot(deps, root);
@@ -103,6 +104,29 @@ async function repair(run: RepairRun): Promise<RepairResult> {
     };
   } finally {
     catalog.close();
+  }
+}
+
+/** What somebody else wrote into the index goes: orders that reach beyond the root, and rows of registrations. */
+function dropForeign(run: RepairRun, { catalog }: WorkingIndex): void {
+  const { deps, paths } = run;
+  try {
+    settleArtifacts(deps.files, paths.root, catalog);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    run.find(paths.index, messageOf(error));
+  }
+  const foreign = catalog.registrations().filter((row) => !isUsable(row));
+  if (foreign.length === 0) return;
+  catalog.changeRegistrations("sql:mail-foreign-dropped", () => ({
+    change: { save: [], forget: [], artifacts: [], remove: foreign.map((row) => row.registrationId) },
+    result: null,
+  }));
+  for (const { address } of foreign) {
+    run.find(
+      paths.index,
+      `the registration of ${shown(address)} named a path that was none of its own; it was removed`,
+    );
   }
 }
 

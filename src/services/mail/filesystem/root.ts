@@ -1,7 +1,8 @@
-import { join } from "node:path";
+import { dirname } from "node:path";
 import { type Catalog, openCatalog } from "../../../db/mailbox/catalog.ts";
 import { mailProtocolVersion } from "../../../protocol/mail-file.ts";
 import { timestampNow } from "../../../system/clock.ts";
+import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import type { Mailbox } from "../mailbox.ts";
@@ -12,6 +13,7 @@ import { createRegistrations, ensureOperator, type Registrations } from "./regis
 import type { MailRootDeps } from "./root-deps.ts";
 import { rootPaths } from "./root-paths.ts";
 import { rules } from "./rules.ts";
+import { pathInRoot } from "./stored-paths.ts";
 
 export type { MailRootDeps } from "./root-deps.ts";
 
@@ -62,13 +64,19 @@ export function initMailRoot(deps: MailRootDeps, root: string): RootStatus {
     throw unsupported(root, version);
   }
   try {
-    const { messages, attachments, mailboxes, addressLocks, quarantine } = paths;
-    for (const folder of [root, messages, attachments, mailboxes, addressLocks, quarantine]) {
-      files.ensureDirectory("mail.root-folder", folder);
+    files.ensureDirectory("mail.root-folder", root);
+    for (const folder of [
+      "messages",
+      "attachments/managed",
+      "mailboxes",
+      "locks/addresses",
+      "staging/quarantine",
+    ]) {
+      files.ensureDirectory("mail.root-folder", pathInRoot(files, root, folder, "folder"));
     }
     for (const [name, text] of Object.entries(rules)) {
-      const path = join(paths.rules, name);
-      files.ensureDirectory("mail.root-folder", join(path, ".."));
+      const path = pathInRoot(files, root, `rules/${name}`);
+      files.ensureDirectory("mail.root-folder", dirname(path));
       // A person may have written his own.
       if (!files.exists(path)) files.write("mail.rule-written", path, text);
     }
@@ -172,7 +180,7 @@ export async function withExclusiveRoot<T>(
   let began = false;
   try {
     return await deps.locks.hold(
-      rootPaths(root).indexLock,
+      pathInRoot(deps.files, root, "locks/index.lock", "file"),
       () => {
         began = true;
         return work();
@@ -190,20 +198,26 @@ export async function withExclusiveRoot<T>(
 function setAside(deps: MailRootDeps, root: string): void {
   const { files, clock } = deps;
   const paths = rootPaths(root);
+  pathInRoot(files, root, "staging/quarantine", "folder");
   const old = files.list(paths.staging).filter((name) => {
-    const path = join(paths.staging, name);
+    if (!isOneName(name)) return false;
+    const path = childPath(paths.staging, name);
     if (path === paths.quarantine) return false;
     const found = files.stat(path);
     return found !== null && clock.nowMs() - found.modifiedMs > stagingMs;
   });
   if (old.length === 0) return;
-  const folder = join(paths.quarantine, timestampNow(clock).slice(0, 19).replaceAll(/[-:]/g, ""));
-  files.ensureDirectory("mail.quarantine", folder);
-  for (const name of old) files.rename("mail.quarantined", join(paths.staging, name), join(folder, name));
+  const stamp = timestampNow(clock).slice(0, 19).replaceAll(/[-:]/g, "");
+  const aside = ["staging", "quarantine", stamp];
+  files.ensureDirectory("mail.quarantine", pathInRoot(files, root, aside, "folder"));
+  for (const name of old) {
+    const from = pathInRoot(files, root, ["staging", name]);
+    files.rename("mail.quarantined", from, pathInRoot(files, root, [...aside, name]));
+  }
 }
 
 function readVersion(files: Files, root: string): string | null {
-  return files.read(rootPaths(root).protocolVersion)?.trim() ?? null;
+  return files.readOwn(rootPaths(root).protocolVersion)?.trim() ?? null;
 }
 
 function unsupported(root: string, version: string): ServiceError {

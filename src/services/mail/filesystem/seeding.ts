@@ -1,11 +1,10 @@
-import { join } from "node:path";
 import type { Catalog, ProjectedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { MailboxState, NewStateRow, SeedMark } from "../../../db/mailbox/state.ts";
 import type { Files } from "../../../system/files.ts";
 import { bodyOf } from "../message-file.ts";
 import { inbox, sent } from "../view-state.ts";
-import { mailboxFolder } from "./artifacts.ts";
 import { moveLink, placeLink } from "./links.ts";
+import { mailboxFolder, readMessageFile } from "./stored-paths.ts";
 
 /** Some milliseconds of work. */
 const batch = 50;
@@ -62,7 +61,7 @@ function addNext(seeding: Seeding): boolean {
 
 function placeNext({ files, root, state, registration }: Omit<Seeding, "catalog">): boolean {
   const rows = state.misplaced(batch);
-  const mailbox = mailboxFolder(root, registration);
+  const mailbox = mailboxFolder(files, root, registration);
   const placed = rows.flatMap((message) => {
     const link = { root, mailbox, box: message.boxName, message };
     return moveLink(files, link, message.linkBox) ? [{ seq: message.seq, box: message.boxName }] : [];
@@ -76,8 +75,8 @@ function toStateRow({ files, root, registration }: Seeding, message: ProjectedMe
   const { address } = registration;
   const isOwn = message.senderAddress === address;
   const box = message.folder === sent ? sent : inbox;
-  const mailbox = mailboxFolder(root, registration);
-  const text = files.read(join(root, message.canonicalPath));
+  const mailbox = mailboxFolder(files, root, registration);
+  const text = readMessageFile(files, root, message);
   return {
     messageId: message.messageId,
     threadId: message.threadId,

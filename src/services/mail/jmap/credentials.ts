@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { childPath } from "../../../system/contained-path.ts";
 import { sha256 } from "../../../system/digest.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
@@ -28,12 +29,12 @@ export function toCredentialRef(url: string, address: string): string {
   return `jmap-${slug}-${digest}`;
 }
 
-/** Where a login is kept for all sessions, and where the copy that one session works with. Pure. */
+/** Where a login is kept for all sessions, and where the copy that one session works with. Throws `PathRefused` for a `ref` that is no name. Pure. */
 export function credentialPaths(options: { runtimeRoot: string; sessionRoot: string; ref: string }) {
   const name = `${options.ref}.json`;
   return {
-    shared: join(options.runtimeRoot, "mailbox-credentials", "jmap", name),
-    session: join(options.sessionRoot, "mailbox-secrets", name),
+    shared: childPath(options.runtimeRoot, "mailbox-credentials", "jmap", name),
+    session: childPath(options.sessionRoot, "mailbox-secrets", name),
   };
 }
 
@@ -43,8 +44,8 @@ export function writeCredential(files: Files, path: string, credential: JmapCred
 }
 
 /** Throws `transport_failed` without a word of what stands in the file. */
-export function readLogin(files: Pick<Files, "read">, path: string): JmapLogin {
-  const text = files.read(path);
+export function readLogin(files: Pick<Files, "readOwn">, path: string): JmapLogin {
+  const text = files.readOwn(path);
   const parsed = text === null ? null : parseCredential(text);
   if (!parsed)
     throw new ServiceError(

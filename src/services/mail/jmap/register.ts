@@ -75,13 +75,13 @@ export async function unregisterJmapMailbox(
   mode: "deactivate" | "purge",
 ): Promise<Manifest> {
   const manifest = await rebind(deps, agent, null);
-  const { credential_ref: ref, credential_file: path } = binding;
-  if (path !== undefined) deps.files.remove("mail-credential.remove", path);
-  if (ref !== undefined && mode === "purge") {
-    const { runtimeRoot } = deps;
-    const { shared } = credentialPaths({ runtimeRoot, sessionRoot: agent.sessionRoot, ref });
-    deps.files.remove("mail-credential.remove", shared);
-  }
+  const { credential_ref: ref } = binding;
+  if (ref === undefined) return manifest;
+  // The binding names a file too, which may be any: only where we write them is there one of ours.
+  const { runtimeRoot } = deps;
+  const paths = credentialPaths({ runtimeRoot, sessionRoot: agent.sessionRoot, ref });
+  deps.files.removeFile("mail-credential.remove", paths.session);
+  if (mode === "purge") deps.files.removeFile("mail-credential.remove", paths.shared);
   return manifest;
 }
 

@@ -1,0 +1,79 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type Skill, skills } from "../../src/services/skills/catalog.ts";
+import { installSkills } from "../../src/services/skills/install.ts";
+import { digest } from "../../src/services/skills/ownership.ts";
+import { uninstallSkills } from "../../src/services/skills/uninstall.ts";
+import { createScratch } from "../support/scratch.ts";
+
+const theirs = "what somebody else wrote";
+
+/** A project that brings a record of ownership along, and a skill of the person's own outside of it. */
+function planted(names: readonly string[]) {
+  const at = createScratch();
+  const home = at.path("project/.claude");
+  const record = join(home, ".svc/system-skills/claude/svc-skill-config.json");
+  const outside = at.path("precious/SKILL.md");
+  for (const path of [record, outside]) mkdirSync(dirname(path), { recursive: true });
+  mkdirSync(join(home, "skills"));
+  writeFileSync(outside, theirs);
+  const owned = Object.fromEntries(names.map((name) => [name, digest(theirs)]));
+  writeFileSync(record, JSON.stringify({ schema_version: 1, tool: "claude", skills: owned }));
+  return { at, home, record, outside, [Symbol.dispose]: () => at[Symbol.dispose]() };
+}
+
+const place = (home: string) => ({ tool: "claude", home });
+const attempt = (work: () => unknown) => {
+  try {
+    work();
+  } catch {
+    // What lies outside is what counts.
+  }
+};
+
+describe("a record of ownership that a project brings along", () => {
+  test.each([
+    ["../../../precious"],
+    ["x/../../../../precious"],
+    ["../../../precious/"],
+    ["away"],
+    ["away/."],
+    [".."],
+    [""],
+  ])("names %p, and nothing outside is removed", (name) => {
+    using lab = planted([name]);
+    symlinkSync(dirname(lab.outside), join(lab.home, "skills", "away"));
+    attempt(() => uninstallSkills(lab.at.files, place(lab.home), []));
+    attempt(() => uninstallSkills(lab.at.files, place(lab.home), skills));
+    expect(readFileSync(lab.outside, "utf8")).toBe(theirs);
+  });
+
+  test("beside a hostile name the honest one is removed", () => {
+    using lab = planted(["../../../precious", "svc-old"]);
+    mkdirSync(join(lab.home, "skills/svc-old"));
+    writeFileSync(join(lab.home, "skills/svc-old/SKILL.md"), theirs);
+    const outcomes = uninstallSkills(lab.at.files, place(lab.home), []);
+    expect(outcomes).toEqual([{ name: "svc-old", outcome: "removed" }]);
+    expect([existsSync(join(lab.home, "skills/svc-old")), existsSync(lab.outside)]).toEqual([false, true]);
+  });
+
+  test.each([".svc", ".svc/system-skills", ".svc/system-skills/claude", "skills"])(
+    "with a link in the place of %p, nothing is removed or written behind it",
+    (folder) => {
+      using lab = planted([]);
+      const behind = lab.at.path("behind");
+      mkdirSync(join(behind, "system-skills/claude/claude"), { recursive: true });
+      writeFileSync(join(behind, "system-skills/claude/svc-skill-config.json"), readFileSync(lab.record));
+      const path = join(lab.home, folder);
+      lab.at.files.remove("test", lab.at.files.contained(lab.home, folder));
+      symlinkSync(behind, path);
+      const all: readonly Skill[] = skills;
+      const deps = { files: lab.at.files, storeRoot: lab.at.path("store") };
+      attempt(() => installSkills(deps, { ...place(lab.home), projection: "copy", skills: all }));
+      attempt(() => uninstallSkills(lab.at.files, place(lab.home), all));
+      expect(existsSync(join(behind, "system-skills/claude/svc-skill-config.json"))).toBe(true);
+      expect(existsSync(join(behind, all[0]?.name ?? ""))).toBe(false);
+    },
+  );
+});

@@ -1,12 +1,13 @@
 import type { BodyOf, ReplyOf } from "../protocol/endpoint.ts";
 import type { GatewayEndpoints } from "../protocol/endpoints.ts";
-import type { MailResolveLive } from "../protocol/mail.ts";
+import type { AttachmentInput, MailResolveLive } from "../protocol/mail.ts";
 import type { GatewayClient, Reply } from "../services/fleet/gateway-client.ts";
 import { type GatewayLink, linkGateway } from "../services/fleet/gateway-link.ts";
 import { createMailBinding, isOutOfReach, type MailBinding } from "../services/mail/binding.ts";
 import { createMailFacade, type MailFacade } from "../services/mail/facade.ts";
 import type { AskedOperation } from "../services/mail/fallback.ts";
 import { toResolveLive } from "../services/mail/resolve-live.ts";
+import { attachmentRoots } from "../services/sessions/desired-config.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
 import { sessionPaths } from "../services/sessions/roots.ts";
@@ -59,7 +60,7 @@ export async function performMail<V extends MailVerb>(
   verb: V,
   request: MailRequest<V>,
 ): Promise<{ done: MailDone<V> }> {
-  const answered = await askGateway(target, verb, request);
+  const answered = opensItself(target, request) ? null : await askGateway(target, verb, request);
   if (answered) return { done: executed(answered, verb, "gateway_backed") };
   const payload = await inMailbox(target, (binding) => {
     const facade = createMailFacade({ bound: binding.bound, served: true });
@@ -67,6 +68,17 @@ export async function performMail<V extends MailVerb>(
     return act(request);
   });
   return { done: executed(payload, verb, "manager_direct") };
+}
+
+/**
+ * Whether a file is to be attached that the gateway does not take: this process has the rights of whoever typed the
+ * command, and opens it itself.
+ */
+function opensItself({ world, agent }: MailTarget, request: object | undefined): boolean {
+  const { attachments = [] } = (request ?? {}) as { attachments?: readonly AttachmentInput[] | null };
+  if (agent === null || attachments === null || attachments.length === 0) return false;
+  const roots = attachmentRoots(world.files, agent);
+  return attachments.some(({ path }) => !world.files.isBelow(path, roots));
 }
 
 /**

@@ -18,6 +18,7 @@ import { isSkillInstalled } from "../services/notifier/skill.ts";
 import { createHeadlessControl } from "../services/prompt/headless-control.ts";
 import type { Queue } from "../services/queue/queue.ts";
 import type { Reminders } from "../services/reminders/reminders.ts";
+import { attachmentRoots } from "../services/sessions/desired-config.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import type { StatusBoard } from "../services/status/status-board.ts";
@@ -79,7 +80,11 @@ export function createFurtherServices(core: GatewayCore): FurtherServices {
         if (name === null || name === basename(paths.manifest)) listener();
       }),
   });
-  const mailFacade = createMailFacade({ bound: mailBinding.bound, served: core.mailServed });
+  const mailFacade = createMailFacade({
+    bound: mailBinding.bound,
+    served: core.mailServed,
+    attachmentRoots: () => attachmentRoots(files, { manifest, sessionRoot }),
+  });
   const notifier = createNotifier({
     store: notifierStoreOn(core.database),
     ...{ agent, queue, board, clock, log },

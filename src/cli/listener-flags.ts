@@ -1,6 +1,8 @@
+import { resolve } from "node:path";
 import type { DesiredConfig } from "../protocol/files.ts";
 import { wishedByCaller } from "../services/sessions/live-variables.ts";
 import { ServiceError } from "../system/errors.ts";
+import type { Files } from "../system/files.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";
 
 export const originFlag = {
@@ -11,6 +13,29 @@ export const originFlag = {
     description: "let web pages of this origin call, such as http://localhost:3000; others are refused",
   },
 } satisfies Flags;
+
+export const attachmentRootFlag = {
+  "attachment-root": {
+    type: "string",
+    multiple: true,
+    valueHint: "FOLDER",
+    description:
+      "let mail take attachments from this folder too, besides the agent's working directory; kept",
+  },
+} satisfies Flags;
+
+/** Absolute; undefined for none, which keeps those of before. UsageError for what is no folder. */
+export function toAttachmentRoots(
+  folders: readonly string[],
+  { cwd, files }: { cwd: string; files: Pick<Files, "stat"> },
+): string[] | undefined {
+  if (folders.length === 0) return undefined;
+  return folders.map((folder) => {
+    const path = resolve(cwd, folder);
+    if (files.stat(path)?.directory) return path;
+    throw new UsageError(`--attachment-root: there is no folder ${path}`);
+  });
+}
 
 /** Flags of every command that starts a listener. */
 export const listenerFlags = {

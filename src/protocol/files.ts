@@ -33,6 +33,12 @@ export const DesiredConfig = Strict({
   desired_execution_mode: ExecutionMode,
   desired_tui_tracking_timings: Type.Optional(Type.Partial(TrackingTimings)),
   desired_diagnostic_logging: Type.Optional(DiagnosticLogging),
+  desired_attachment_roots: Type.Optional(
+    Type.Array(Type.String(), {
+      maxItems: 64,
+      description: "folders from which mail may take attachments, besides the agent's working directory",
+    }),
+  ),
 });
 export type DesiredConfig = Static<typeof DesiredConfig>;
 

@@ -1,24 +1,12 @@
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fchmodSync, fsyncSync, openSync, readSync, rmSync, writeSync } from "node:fs";
 import { startSha256 } from "./digest.ts";
+import { openToRead, type ReadLimits, type WhyNotRead } from "./open-to-read.ts";
 
-export type CopyResult =
-  | { ok: true; size: number; sha256: string }
-  | { ok: false; why: "absent" | "unreadable" | "not_regular" | "too_large" };
+export type CopyResult = { ok: true; size: number; sha256: string } | { ok: false; why: WhyNotRead };
 
 const chunkBytes = 256 * 1024;
 
-export interface CopyOptions {
-  maxBytes: number;
+export interface CopyOptions extends ReadLimits {
   /** Default true: the content is on disk at the end. */
   durable?: boolean;
 }
@@ -28,21 +16,12 @@ export interface CopyOptions {
  * link. A refusal makes nothing.
  */
 export function copyRegular(from: string, to: string, options: CopyOptions): CopyResult {
-  const { maxBytes } = options;
-  let source: number;
+  const source = openToRead(from, options);
+  if (!source.ok) return source;
   try {
-    // Without waiting: a pipe would hold the opener until someone writes.
-    source = openSync(from, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch (error) {
-    return { ok: false, why: whyClosed(error) };
-  }
-  try {
-    const facts = fstatSync(source);
-    if (!facts.isFile()) return { ok: false, why: "not_regular" };
-    if (facts.size > maxBytes) return { ok: false, why: "too_large" };
-    return copyInto(source, to, options);
+    return copyInto(source.handle, to, options);
   } finally {
-    closeSync(source);
+    closeSync(source.handle);
   }
 }
 
@@ -71,12 +50,4 @@ function copyInto(source: number, to: string, { maxBytes, durable = true }: Copy
     closeSync(target);
     if (!whole) rmSync(to, { force: true });
   }
-}
-
-export function whyClosed(error: unknown): "absent" | "unreadable" | "not_regular" {
-  const code = (error as { code?: string }).code;
-  if (code === "ENOENT" || code === "ENOTDIR") return "absent";
-  if (code === "ELOOP" || code === "ENXIO") return "not_regular";
-  if (code === "EACCES" || code === "EPERM") return "unreadable";
-  throw error;
 }

@@ -18,9 +18,10 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { type ContainedPath, containedPath, type ExpectedKind } from "./contained-path.ts";
-import { type CopyResult, copyRegular } from "./copy-regular.ts";
+import { type CopyOptions, type CopyResult, copyRegular } from "./copy-regular.ts";
 import type { Ids } from "./ids.ts";
 import { type OpenedRegular, openRegular } from "./open-regular.ts";
+import { isBelow, type ReadLimits } from "./open-to-read.ts";
 import {
   type Appender,
   appendTo,
@@ -53,7 +54,9 @@ export interface Files {
   /** Size in bytes and modification time in epoch milliseconds, or null when absent. */
   stat(path: string): FileFacts | null;
   /** A regular file to be sent elsewhere; a link, a pipe or a larger file is refused. */
-  openRegular(path: string, options: { maxBytes: number }): OpenedRegular;
+  openRegular(path: string, limits: ReadLimits): OpenedRegular;
+  /** Whether the file that `path` names now lies below one of `folders`, by real paths. */
+  isBelow(path: string, folders: readonly string[]): boolean;
   /** Why another user could change what `path` leads to, or null; see `findExposure`. */
   exposure(path: string, options?: { below?: string }): Exposure | null;
   /** Whether this user may make files in the folder at `path`. */
@@ -79,7 +82,7 @@ export interface Files {
    * The same with what another file holds; a link, a pipe or a larger file is refused and nothing made. `durable:
    * false` leaves it to the system when the content reaches the disk.
    */
-  copy(label: string, from: string, to: string, options: { maxBytes: number; durable?: boolean }): CopyResult;
+  copy(label: string, from: string, to: string, options: CopyOptions): CopyResult;
   /** Renames durably: the new name is on disk when this returns. */
   place(label: string, from: ContainedPath, to: ContainedPath): void;
   /** Puts the names inside a folder on disk. */
@@ -142,6 +145,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     },
     openRegular,
     exposure: (path, { below } = {}) => findExposure(path, undefined, below),
+    isBelow,
     writable: (path) => {
       try {
         accessSync(path, constants.W_OK | constants.X_OK);

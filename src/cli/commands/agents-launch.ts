@@ -17,7 +17,7 @@ import { type Answer, type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { readFileFlag } from "../file-flag.ts";
 import { toLaunchAnswer, withNotifier } from "../launch-answer.ts";
-import { originFlag, toOrigins } from "../listener-flags.ts";
+import { attachmentRootFlag, originFlag, toAttachmentRoots, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
 import { toWholeNumber } from "../number-flag.ts";
 import { openWorld, prepareSessionPlace, type World } from "../world.ts";
@@ -91,6 +91,7 @@ export default command({
       description: "run the gateway as a process of its own, not in a window of the agent's session",
     },
     ...originFlag,
+    ...attachmentRootFlag,
     "no-gateway": { type: "boolean", description: "start no gateway" },
     mailbox: { type: "boolean", description: "give it a mailbox, NAME@svc.localhost" },
     ...mailboxRootFlag,
@@ -101,6 +102,7 @@ export default command({
     const allowOrigins = toOrigins(args["allow-origin"]);
     const headless = toHeadlessWish(args);
     const world = openWorld(io, inherited);
+    const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: world.files });
     const tool = chooseTool(world.tools, args.tool);
     const signal = io.interrupted();
     await narrate(io, `launching ${args["agent-name"]}`);
@@ -140,7 +142,12 @@ export default command({
     try {
       await narrate(io, "starting its gateway");
       const executionMode = args["gateway-background"] ? "detached_process" : "tmux_auxiliary_window";
-      const attached = await attachGateway(world, session, { port, executionMode, allowOrigins });
+      const attached = await attachGateway(world, session, {
+        port,
+        executionMode,
+        allowOrigins,
+        attachmentRoots,
+      });
       return complete(toLaunchAnswer(world, session, attached, null));
     } catch (error) {
       return complete(toLaunchAnswer(world, session, null, messageOf(error)));

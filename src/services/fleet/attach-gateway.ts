@@ -28,6 +28,8 @@ export interface AttachWish {
   allowOrigins?: readonly string[] | undefined;
   executionMode?: ExecutionMode | undefined;
   timings?: Partial<TrackingTimings> | undefined;
+  /** Where mail may take attachments from, besides the working directory; applied to a gateway that runs too. */
+  attachmentRoots?: readonly string[] | undefined;
   /** Work with the agent's present instance (ruling 5). */
   reconcile?: boolean | undefined;
 }
@@ -62,6 +64,8 @@ export async function attachGateway(deps: AttachDeps, agent: Session, wish: Atta
   }
   const { gatewayRoot } = sessionPaths(sessionRoot);
   deps.files.ensureDirectory("file:gateway-folder", gatewayRoot);
+  const { attachmentRoots } = wish;
+  if (attachmentRoots !== undefined) saveWish(deps.files, sessionRoot, { attachmentRoots });
   return deps.locks.hold(
     join(gatewayRoot, "attach.lock"),
     async () => {

@@ -1,7 +1,7 @@
 import { isAbsolute } from "node:path";
 import type { HeadlessLaunch, HeadlessLaunched } from "../../protocol/coordinator.ts";
 import type { Manifest } from "../../protocol/files.ts";
-import { childPath } from "../../system/contained-path.ts";
+import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf, ServiceError, type ServiceErrorCode } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
@@ -149,6 +149,7 @@ function reasonOf(error: unknown): ServiceErrorCode {
 
 function readRole(files: Files, definition: string, role: string, brain: Brain): string {
   if (!/^[A-Za-z0-9][\w.-]*$/.test(role)) throw invalid("role_name", "is no name of a role");
+  if (!isOneName(role)) throw invalid("role_name", "is too long");
   const path = childPath(definition, "roles", role, "system-prompt.md");
   const text = textIn(files, "role_name", path) ?? brain.rolePrompt;
   if (text === null) throw invalid("role_name", "it has no roles/<role>/system-prompt.md in agent_def_dir");

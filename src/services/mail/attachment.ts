@@ -1,3 +1,6 @@
+import type { AttachmentInput } from "../../protocol/mail.ts";
+import type { WhyNotRead } from "../../system/open-to-read.ts";
+
 /** Attachments. Source: spec/mailbox-agui.md A1. Pure. */
 
 export const maxAttachments = 50;
@@ -32,6 +35,22 @@ const mediaTypes: Readonly<Record<string, string>> = {
   yaml: "application/yaml",
   yml: "application/yaml",
   zip: "application/zip",
+};
+
+/** A file to attach, and the folders below which it has to lie; without `below` it may lie anywhere. */
+export interface DraftAttachment extends AttachmentInput {
+  below?: readonly string[] | undefined;
+}
+
+/** Why a file cannot be attached, as a clause, with what to do where that helps. */
+export const whyNotAttached: Record<WhyNotRead, string> = {
+  absent: "does not exist",
+  unreadable: "cannot be read",
+  not_regular: "is not a regular file",
+  too_large: "is too large",
+  of_kernel: "lies in a file system of the kernel",
+  outside:
+    "does not lie below the agent's working directory. Copy it there, or name its folder: svc-mgr agents single --agent-name NAME gateway attach --attachment-root FOLDER",
 };
 
 /** By the ending of the name; what no ending tells is application/octet-stream. */

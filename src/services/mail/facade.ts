@@ -26,7 +26,7 @@ import {
   toRefs,
   toReplyDraft,
 } from "./compose.ts";
-import type { Mail, Mailbox } from "./mailbox.ts";
+import type { Mail, Mailbox, ReplyDraft } from "./mailbox.ts";
 
 /**
  * One agent's mail in the contract's words, whatever carries it. Refuses, in this order: what is wrong with the
@@ -52,6 +52,11 @@ export function createMailFacade(deps: {
   bound: () => BoundMailbox;
   /** Mail is served here at all: a gateway serves it on loopback only (contract 4.1 mail rule 2). */
   served: boolean;
+  /**
+   * Folders below which a file has to lie to be attached, asked at every call: a caller may not have read what this
+   * process can. Left out where the caller's own process opens the file.
+   */
+  attachmentRoots?: () => readonly string[];
 }): MailFacade {
   function open(): BoundMailbox {
     if (deps.served) return deps.bound();
@@ -59,6 +64,12 @@ export function createMailFacade(deps: {
       "unavailable",
       "mail is served on a loopback listener only; this one is open to others",
     );
+  }
+
+  function within<D extends ReplyDraft>(draft: D): D {
+    if (draft.attachments.length === 0) return draft;
+    const below = deps.attachmentRoots?.();
+    return { ...draft, attachments: draft.attachments.map((one) => ({ ...one, below })) };
   }
 
   async function told(
@@ -113,13 +124,13 @@ export function createMailFacade(deps: {
       return told(bound, "read", bound.mailbox.read(request.message_ref, inBox(request)));
     },
     async send(request) {
-      const draft = toMailDraft(request);
+      const draft = within(toMailDraft(request));
       const bound = open();
       const { mailbox } = bound;
       return told(bound, "send", mailbox.send(fitCarrier(draft, request, mailbox.capabilities)));
     },
     async post(request) {
-      const draft = toPostDraft(request);
+      const draft = within(toPostDraft(request));
       const bound = open();
       const { mailbox } = bound;
       if (!mailbox.capabilities.post) {
@@ -131,7 +142,7 @@ export function createMailFacade(deps: {
       return told(bound, "post", mailbox.post(fitCarrier(draft, request, mailbox.capabilities)));
     },
     async reply(request) {
-      const draft = toReplyDraft(request);
+      const draft = within(toReplyDraft(request));
       const bound = open();
       const { mailbox } = bound;
       return told(

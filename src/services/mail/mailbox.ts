@@ -1,11 +1,11 @@
 import type {
-  AttachmentInput,
   MailMessage,
   MailTransport,
   NotifyAuth,
   NotifyBlock,
   ReplyPolicy,
 } from "../../protocol/mail.ts";
+import type { DraftAttachment } from "./attachment.ts";
 
 /**
  * One mailbox as its owner sees it, whatever carries the mail. Every method reads the truth afresh: another
@@ -82,7 +82,7 @@ export interface MailPage {
 
 export interface ReplyDraft {
   body: string;
-  attachments: readonly AttachmentInput[];
+  attachments: readonly DraftAttachment[];
   notifyBlock: NotifyBlock | null;
   notifyAuth: NotifyAuth | null;
 }

@@ -1,5 +1,6 @@
+import { isAbsolute } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import { DesiredConfig } from "../../protocol/files.ts";
+import { DesiredConfig, type Manifest } from "../../protocol/files.ts";
 import type { ExecutionMode } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { TrackingTimings } from "../../protocol/terminal.ts";
@@ -17,6 +18,8 @@ export interface GatewayWish {
   port?: number | undefined;
   executionMode?: ExecutionMode | undefined;
   timings?: Partial<TrackingTimings> | undefined;
+  /** Absolute; replaces those of before. */
+  attachmentRoots?: readonly string[] | undefined;
 }
 
 /** Throws `precondition_failed` with the place when the file is there and does not fit. */
@@ -39,6 +42,18 @@ export function readDesiredConfig(files: Files, sessionRoot: string): DesiredCon
   throw fail(`${first?.path || "/"}: ${first?.message ?? "does not fit the schema"}`);
 }
 
+/**
+ * Folders from which mail of this session takes attachments: where the agent works, and those that its user named.
+ * Throws as `readDesiredConfig`.
+ */
+export function attachmentRoots(
+  files: Files,
+  { manifest, sessionRoot }: { manifest: Pick<Manifest, "working_directory">; sessionRoot: string },
+): string[] {
+  const named = readDesiredConfig(files, sessionRoot).desired_attachment_roots ?? [];
+  return [manifest.working_directory, ...named].filter((folder) => isAbsolute(folder));
+}
+
 /** The execution mode that a status without a gateway carries; a file that cannot be read wishes nothing. */
 export function desiredExecutionMode(files: Files, sessionRoot: string): ExecutionMode {
   try {
@@ -57,6 +72,7 @@ export function mergeWish(before: DesiredConfig, wish: GatewayWish): DesiredConf
     ...rest,
     ...(wish.host === undefined ? {} : { desired_host: wish.host }),
     ...(port ? { desired_port: port } : {}),
+    ...(wish.attachmentRoots === undefined ? {} : { desired_attachment_roots: [...wish.attachmentRoots] }),
     desired_execution_mode: wish.executionMode ?? before.desired_execution_mode,
     ...(Object.keys(timings).length > 0 ? { desired_tui_tracking_timings: timings } : {}),
   };

@@ -83,7 +83,7 @@ describe("bad input", () => {
       { draft: letter("ben", attached(link)), why: "not a regular file" },
       { draft: letter("ben", attached(pipe)), why: "not a regular file" },
       { draft: letter("ben", attached(lab.scratch.folder)), why: "not a regular file" },
-      { draft: letter("ben", attached("/dev/zero")), why: "not a regular file" },
+      { draft: letter("ben", attached("/dev/zero")), why: "lies in a file system of the kernel" },
       { draft: letter("ben", attached("ok.txt")), why: "not an absolute path" },
       { draft: letter("ben", attached(`${file}\0`)), why: "not an absolute path" },
       { draft: letter("ben", attached(lab.scratch.path("absent"))), why: "does not exist" },

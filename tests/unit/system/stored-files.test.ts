@@ -32,7 +32,7 @@ describe("a file that is kept", () => {
     { id: "a folder is refused", from: "folder", why: "not_regular" },
     { id: "a symbolic link is refused, whatever it points to", from: "link", why: "not_regular" },
     { id: "a pipe is refused without waiting for its writer", from: "pipe", why: "not_regular" },
-    { id: "a device that never ends is refused", from: "/dev/zero", why: "not_regular" },
+    { id: "a device that never ends is refused", from: "/dev/zero", why: "of_kernel" },
     { id: "a file that is larger than allowed is refused", from: "large", why: "too_large" },
   ] as const)("$id", ({ from, why }) => {
     using at = createScratch();

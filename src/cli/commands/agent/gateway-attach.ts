@@ -3,7 +3,13 @@ import { linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { command, UsageError } from "../../command.ts";
-import { listenerFlags, readListenerWish, toOrigins } from "../../listener-flags.ts";
+import {
+  attachmentRootFlag,
+  listenerFlags,
+  readListenerWish,
+  toAttachmentRoots,
+  toOrigins,
+} from "../../listener-flags.ts";
 import { narrate, warn } from "../../narrate.ts";
 import { openTarget, type Target } from "../../target.ts";
 import { attachTimingFlags, readTimings } from "../../timing-flags.ts";
@@ -18,6 +24,7 @@ export default command({
   ],
   args: {
     ...listenerFlags,
+    ...attachmentRootFlag,
     window: {
       type: "boolean",
       description:
@@ -50,9 +57,12 @@ export default command({
     const way = await findWayBack(target);
     await refuseEnded(target, way);
     await narrate(io, `starting a gateway for ${agent.manifest.agent_name}`);
-    const { link, started } = await attachGateway(world, agent, wish).catch((error: unknown) => {
-      throw way.step === "detach" ? withAdvice(error, way) : error;
-    });
+    const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: world.files });
+    const { link, started } = await attachGateway(world, agent, { ...wish, attachmentRoots }).catch(
+      (error: unknown) => {
+        throw way.step === "detach" ? withAdvice(error, way) : error;
+      },
+    );
     const { client, status } = link;
     const asked = [
       args.host,

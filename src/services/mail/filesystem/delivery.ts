@@ -1,11 +1,17 @@
 import { basename, dirname, isAbsolute } from "node:path";
 import type { Catalog, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
-import type { AttachmentInput } from "../../../protocol/mail.ts";
 import type { MailEnvelope, MailPrincipal, StoredAttachment } from "../../../protocol/mail-file.ts";
-import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
+import { type ContainedPath, childPath, isOneName } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { idStamp } from "../../../system/ids.ts";
-import { fileNameOf, maxAttachmentBytes, maxAttachments, mediaTypeOf } from "../attachment.ts";
+import {
+  type DraftAttachment,
+  fileNameOf,
+  maxAttachmentBytes,
+  maxAttachments,
+  mediaTypeOf,
+  whyNotAttached,
+} from "../attachment.ts";
 import { parseBody } from "../draft.ts";
 import { storedTime } from "../list-plan.ts";
 import type { ReplyDraft } from "../mailbox.ts";
@@ -60,13 +66,13 @@ export function createDelivery(
     for (const path of made) files.remove("mail.withdrawn", path);
   }
 
-  function attach(input: AttachmentInput, made: ContainedPath[]): StoredAttachment {
+  function attach(input: DraftAttachment, made: ContainedPath[]): StoredAttachment {
     const { path } = input;
     const refused = (why: string) =>
       new ServiceError("invalid_request", `attachment ${JSON.stringify(path)} ${why}`);
     if (path.includes("\0") || !isAbsolute(path)) throw refused("is not an absolute path");
     const name = fileNameOf(path);
-    if (name === "" || name === "." || name === "..") throw refused("does not name a file");
+    if (!isOneName(name)) throw refused("does not name a file");
     const attachmentId = `att-${ids.hex(6)}`;
     const folder = pathInRoot(files, root, ["staging", attachmentId]);
     pathInRoot(files, root, attachmentPath(attachmentId, name));
@@ -74,16 +80,11 @@ export function createDelivery(
     made.push(folder);
     const copied = files.copy("mail.attachment-staged", path, childPath(folder, name), {
       maxBytes: maxAttachmentBytes,
+      below: input.below,
     });
     if (!copied.ok) {
-      const mebibytes = maxAttachmentBytes / 1024 / 1024;
-      const why = {
-        absent: "does not exist",
-        unreadable: "cannot be read",
-        not_regular: "is not a regular file",
-        too_large: `is larger than ${mebibytes} MiB`,
-      };
-      throw refused(why[copied.why]);
+      const tooLarge = `is larger than ${maxAttachmentBytes / 1024 / 1024} MiB`;
+      throw refused(copied.why === "too_large" ? tooLarge : whyNotAttached[copied.why]);
     }
     return {
       attachment_id: attachmentId,

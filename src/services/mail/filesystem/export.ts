@@ -225,7 +225,7 @@ async function fill(
       throw error;
     }
     files.ensureDirectory("mail.export-folder", dirname(to));
-    const limits = { maxBytes: Number.MAX_SAFE_INTEGER, durable: false };
+    const limits = { maxBytes: Number.MAX_SAFE_INTEGER, anywhere: true, durable: false };
     const result = files.copy("mail.export-copied", source, to, limits);
     if (result.ok) return null;
     return {
@@ -233,6 +233,8 @@ async function fill(
       unreadable: "it cannot be read",
       not_regular: "it is no regular file",
       too_large: "it is too large",
+      of_kernel: "it lies in a file system of the kernel",
+      outside: "it lies outside of the mailbox root",
     }[result.why];
   }
 
@@ -258,7 +260,11 @@ async function fill(
       files.symlink("mail.export-linked", relative(dirname(place), target), place);
       manifest.copied_artifacts.push(artifact);
     } else {
-      files.copy("mail.export-copied", target, place, { maxBytes: Number.MAX_SAFE_INTEGER, durable: false });
+      files.copy("mail.export-copied", target, place, {
+        maxBytes: Number.MAX_SAFE_INTEGER,
+        anywhere: true,
+        durable: false,
+      });
       manifest.materialized_artifacts.push(artifact);
     }
     manifest.projections.push({ registration_id, message_id: message.messageId, folder: box, archive_path });

@@ -1,7 +1,13 @@
-import type { AttachmentInput } from "../../../protocol/mail.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
-import { fileNameOf, maxAttachmentBytes, maxAttachments, mediaTypeOf } from "../attachment.ts";
+import {
+  type DraftAttachment,
+  fileNameOf,
+  maxAttachmentBytes,
+  maxAttachments,
+  mediaTypeOf,
+  whyNotAttached,
+} from "../attachment.ts";
 import type { JmapClient } from "./client.ts";
 
 export interface Blob {
@@ -11,20 +17,13 @@ export interface Blob {
   disposition: "attachment";
 }
 
-const reasons = {
-  absent: "does not exist",
-  unreadable: "cannot be read",
-  not_regular: "is not a regular file",
-  too_large: "is too large",
-};
-
 /**
  * Takes files to the server, each a piece at a time. All are opened before the first is sent: throws
  * `invalid_request` for one that cannot be attached, and nothing was sent then.
  */
 export async function uploadAll(
   deps: { client: JmapClient; files: Pick<Files, "openRegular"> },
-  attachments: readonly AttachmentInput[],
+  attachments: readonly DraftAttachment[],
 ): Promise<Blob[]> {
   if (attachments.length === 0) return [];
   if (attachments.length > maxAttachments) {
@@ -32,10 +31,13 @@ export async function uploadAll(
   }
   const { maxUploadBytes } = await deps.client.session();
   using opened = new DisposableStack();
-  const sources = attachments.map(({ path, label }, nth) => {
-    const file = deps.files.openRegular(path, { maxBytes: Math.min(maxAttachmentBytes, maxUploadBytes) });
+  const sources = attachments.map(({ path, label, below }, nth) => {
+    const file = deps.files.openRegular(path, {
+      maxBytes: Math.min(maxAttachmentBytes, maxUploadBytes),
+      below,
+    });
     if (!file.ok) {
-      throw new ServiceError("invalid_request", `the attachment ${nth + 1} ${reasons[file.why]}`);
+      throw new ServiceError("invalid_request", `the attachment ${nth + 1} ${whyNotAttached[file.why]}`);
     }
     opened.defer(file.close);
     const name = fileNameOf(path);

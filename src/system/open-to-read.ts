@@ -91,7 +91,7 @@ function realPathOf(path: string): string | null {
   }
 }
 
-export function whyClosed(error: unknown): "absent" | "unreadable" | "not_regular" {
+function whyClosed(error: unknown): "absent" | "unreadable" | "not_regular" {
   const code = (error as { code?: string }).code;
   if (code === "ENOENT" || code === "ENOTDIR" || code === "ENAMETOOLONG") return "absent";
   if (code === "ELOOP" || code === "ENXIO") return "not_regular";

@@ -7,6 +7,7 @@ import {
 } from "../../services/demo/headless-turn.ts";
 import { planRoots } from "../../services/sessions/roots.ts";
 import { type Clock, createClock, sleep } from "../../system/clock.ts";
+import { childPath } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createFiles, type Files } from "../../system/files.ts";
 import { createIds, type Ids } from "../../system/ids.ts";
@@ -145,7 +146,7 @@ function saveSession(files: Files, folder: string, session: HeadlessSession): vo
   files.write("demo.last", lastPath(folder), session.session_id, plain);
 }
 
-const sessionPath = (folder: string, id: string) => join(folder, `${id}.json`);
+const sessionPath = (folder: string, id: string) => childPath(folder, `${id}.json`);
 const lastPath = (folder: string) => join(folder, "last");
 
 const pieceBytes = 65_536;

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { renderJson } from "../../protocol/json.ts";
+import { childPath, isOneName } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
 
@@ -10,7 +11,7 @@ export const defaultCoordinatorPort = 9891;
 
 /** Paths of a coordination server's own folder, `<runtime-root>/coordinators/<host>-<port>`. */
 export function coordinatorPaths(runtimeRoot: string, host: string, port: number) {
-  return pathsIn(join(runtimeRoot, "coordinators", `${host.replaceAll(":", "_")}-${port}`));
+  return pathsIn(childPath(runtimeRoot, "coordinators", `${host.replaceAll(":", "_")}-${port}`));
 }
 
 function pathsIn(root: string) {
@@ -36,12 +37,15 @@ export function runningCoordinators(deps: {
 }): { paths: CoordinatorPaths; instance: CoordinatorInstance }[] {
   const { files, processes } = deps;
   const folder = join(deps.runtimeRoot, "coordinators");
-  return files.list(folder).flatMap((name) => {
-    const paths = pathsIn(join(folder, name));
-    if (files.exposure(paths.runRoot) !== null) return [];
-    const instance = readInstance(files.readOwn(paths.instance));
-    return instance && processes.alive(instance.pid) ? [{ paths, instance }] : [];
-  });
+  return files
+    .list(folder)
+    .filter(isOneName)
+    .flatMap((name) => {
+      const paths = pathsIn(childPath(folder, name));
+      if (files.exposure(paths.runRoot) !== null) return [];
+      const instance = readInstance(files.readOwn(paths.instance));
+      return instance && processes.alive(instance.pid) ? [{ paths, instance }] : [];
+    });
 }
 
 function readInstance(text: string | null): CoordinatorInstance | null {

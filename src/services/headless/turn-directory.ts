@@ -4,6 +4,7 @@ import { Value } from "@sinclair/typebox/value";
 import { renderJson } from "../../protocol/json.ts";
 import { TurnInterrupt, TurnProcess, TurnRequest, TurnResult } from "../../protocol/turn-files.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
+import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 
@@ -111,19 +112,19 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
   const root = join(deps.sessionRoot, "manifest.turn-artifacts");
   const folderOf = (turnId: string) => {
     if (!turnIdPattern.test(turnId)) throw new ServiceError("invalid_request", "turn_id: not a turn id");
-    return join(root, turnId);
+    return childPath(root, turnId);
   };
   /** What is behind a link is not ours. */
   const isOurs = (folder: string) => !files.isLink(root) && !files.isLink(folder);
   const all = () =>
     (files.isLink(root) ? [] : files.list(root))
-      .filter((name) => turnIdPattern.test(name) && !files.isLink(join(root, name)))
-      .map((name) => openTurn(files, join(root, name)));
+      .filter((name) => turnIdPattern.test(name) && !files.isLink(childPath(root, name)))
+      .map((name) => openTurn(files, childPath(root, name)));
   return {
     root,
     find(turnId) {
       if (!turnIdPattern.test(turnId)) return null;
-      const folder = join(root, turnId);
+      const folder = childPath(root, turnId);
       return isOurs(folder) && files.exists(turnPaths(folder).request) ? openTurn(files, folder) : null;
     },
     create(request) {

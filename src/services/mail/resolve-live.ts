@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { CurrentInstance, MailboxBinding } from "../../protocol/files.ts";
 import type { MailResolveLive, MailTransport } from "../../protocol/mail.ts";
+import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /** A gateway that was found healthy. */
@@ -60,7 +61,7 @@ function placeOf(binding: MailboxBinding): Pick<MailResolveLive["mailbox"], "fil
   }
   const { filesystem_root: root } = binding;
   if (root === undefined) throw new ServiceError("unsupported", "the binding names no filesystem_root");
-  const mailboxPath = binding.mailbox_path ?? join(root, "mailboxes", binding.address);
+  const mailboxPath = binding.mailbox_path ?? childPath(root, "mailboxes", binding.address);
   return {
     filesystem: {
       root,

@@ -1,8 +1,8 @@
-import { join } from "node:path";
+import { childPath } from "../../../system/contained-path.ts";
 
 /** Where things lie below a mailbox root; the layout is public. Source: spec/mailbox-agui.md A5; ruling 14. Pure. */
 export function rootPaths(root: string) {
-  const at = (...parts: string[]) => join(root, ...parts);
+  const at = (...parts: string[]) => childPath(root, ...parts);
   return {
     root,
     protocolVersion: at("protocol-version.txt"),
@@ -21,17 +21,17 @@ export function rootPaths(root: string) {
 
 /** Relative to the root. `createdAtUtc` begins with the date. */
 export function canonicalPath(message: { messageId: string; createdAtUtc: string }): string {
-  return join("messages", message.createdAtUtc.slice(0, 10), `${message.messageId}.md`);
+  return `messages/${message.createdAtUtc.slice(0, 10)}/${message.messageId}.md`;
 }
 
 /** Relative to the root. */
 export function entryPath(address: string): string {
-  return join("mailboxes", address);
+  return `mailboxes/${address}`;
 }
 
 /** Relative to the root. */
 export function attachmentPath(attachmentId: string, fileName: string): string {
-  return join("attachments", "managed", attachmentId, fileName);
+  return `attachments/managed/${attachmentId}/${fileName}`;
 }
 
 /** Inside of a mailbox. */

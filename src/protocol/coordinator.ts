@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AgentIdentity } from "./agents.ts";
+import { enforced, patterns } from "./enforced.ts";
 import { LifecycleState } from "./files.ts";
 import { ChatSession, Execution } from "./gateway.ts";
 import { TrackingTimings } from "./terminal.ts";
@@ -102,9 +103,15 @@ export const RemoteAttach = Strict({
 export const HeadlessLaunch = Strict({
   schema_version: optionalVersion,
   tool: NonBlank("claude, codex, gemini, opencode or demo"),
-  working_directory: NonBlank("absolute path of a folder"),
-  agent_def_dir: NonBlank("absolute path of the folder with roles/<role>/system-prompt.md"),
-  brain_manifest_path: NonBlank("absolute path of a brain manifest, schema 3, YAML or JSON"),
+  working_directory: NonBlank("absolute path of a folder", {
+    ...enforced({ pattern: patterns.absolutePath }),
+  }),
+  agent_def_dir: NonBlank("absolute path of the folder with roles/<role>/system-prompt.md", {
+    ...enforced({ pattern: patterns.absolutePath }),
+  }),
+  brain_manifest_path: NonBlank("absolute path of a brain manifest, schema 3, YAML or JSON", {
+    ...enforced({ pattern: patterns.absolutePath }),
+  }),
   role_name: NonBlank("a role of agent_def_dir"),
   agent_name: Type.Optional(NonBlank("default: the role and six random characters")),
   agent_id: Type.Optional(NonBlank("default: derived from the name")),
@@ -113,9 +120,15 @@ export const HeadlessLaunch = Strict({
   mailbox: Type.Optional(
     Strict({
       transport: Type.Optional(Type.Literal("filesystem")),
-      filesystem_root: Type.Optional(NonBlank("absolute path of a mailbox root")),
+      filesystem_root: Type.Optional(
+        NonBlank("absolute path of a mailbox root", { ...enforced({ pattern: patterns.absolutePath }) }),
+      ),
       principal_id: Type.Optional(NonBlank("default: the agent's name")),
-      address: Type.Optional(NonBlank("default: NAME@svc.localhost")),
+      address: Type.Optional(
+        NonBlank("default: NAME@svc.localhost", {
+          ...enforced({ maxLength: 200, pattern: patterns.address }),
+        }),
+      ),
     }),
   ),
 });

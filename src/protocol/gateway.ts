@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { enforced, keySequencePattern, patterns } from "./enforced.ts";
 import {
   maxListed,
   maxPage,
@@ -100,10 +101,27 @@ export const ModelSelection = Strict({
 export const Execution = Strict({ model: ModelSelection });
 export type Execution = Static<typeof Execution>;
 
-export const ChatSession = Strict({
-  mode: Words(["auto", "new", "current", "tool_last_or_new", "exact"]),
-  id: Type.Optional(NonBlank("provider session id; for mode exact only")),
-});
+export const ChatSession = Strict(
+  {
+    mode: Words(["auto", "new", "current", "tool_last_or_new", "exact"]),
+    id: Type.Optional(
+      NonBlank("provider session id; with mode exact, and only then", {
+        ...enforced({ pattern: patterns.chatSessionId }),
+      }),
+    ),
+  },
+  enforced({
+    anyOf: [
+      { required: ["id"], properties: { mode: { const: "exact" }, id: { type: "string" } } },
+      {
+        properties: {
+          mode: { enum: ["auto", "new", "current", "tool_last_or_new"] },
+          id: { type: "null" },
+        },
+      },
+    ],
+  }),
+);
 export type ChatSession = Static<typeof ChatSession>;
 
 export const Delivery = Words(["turn_boundary", "immediate"], {
@@ -253,11 +271,19 @@ export const PromptRefusal = Strict({
 export type PromptRefusal = Static<typeof PromptRefusal>;
 export const PromptRefusalBody = Strict({ detail: PromptRefusal });
 
-export const SendKeysRequest = Strict({
-  schema_version: Type.Optional(SchemaVersion1),
-  sequence: NonBlank("text and <[Key]> tokens"),
-  escape_special_keys: Type.Optional(Type.Boolean()),
-});
+export const SendKeysRequest = Strict(
+  {
+    schema_version: Type.Optional(SchemaVersion1),
+    sequence: NonBlank("text and <[Key]> tokens"),
+    escape_special_keys: Type.Optional(Type.Boolean()),
+  },
+  enforced({
+    anyOf: [
+      { properties: { sequence: { type: "string", pattern: keySequencePattern } } },
+      { required: ["escape_special_keys"], properties: { escape_special_keys: { const: true } } },
+    ],
+  }),
+);
 export type SendKeysRequest = Static<typeof SendKeysRequest>;
 export const SendKeysResult = Strict({
   status: Type.Literal("ok"),

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { atLeastOne, enforced, patterns } from "./enforced.ts";
 import {
   maxListed,
   maxPage,
@@ -19,7 +20,12 @@ const schemaVersion = Type.Optional(SchemaVersion1);
 /** Longest text of a notice; a longer one is cut to this, the last character an ellipsis (contract 8). */
 export const noticeMaxChars = 512;
 
-const Address = Type.String({ minLength: 1, maxLength: 320, description: "LOCAL@DOMAIN, the full address" });
+const Address = Type.String({
+  minLength: 1,
+  maxLength: 320,
+  description: "LOCAL@DOMAIN, the full address",
+  ...enforced({ maxLength: 200, pattern: patterns.address }),
+});
 
 export const MailParticipant = Strict({
   address: Type.String(),
@@ -50,13 +56,20 @@ export type NotifyBlock = Static<typeof NotifyBlock>;
 
 /** As callers write it: `placement` defaults to append. */
 export const NotifyBlockInput = Strict({
-  text: Type.String({ minLength: 1, pattern: visiblePattern }),
+  text: Type.String({
+    minLength: 1,
+    pattern: visiblePattern,
+    ...enforced({ allOf: [{ pattern: visiblePattern }, { pattern: patterns.withoutNul }] }),
+  }),
   placement: Type.Optional(Words(["append", "prepend"])),
 });
 export type NotifyBlockInput = Static<typeof NotifyBlockInput>;
 
 export const NotifyAuth = Strict({
-  scheme: Words(["none", "shared-token", "hmac-sha256", "jws"]),
+  scheme: Words(["none", "shared-token", "hmac-sha256", "jws"], {
+    description: "none; shared-token, hmac-sha256 and jws are reserved",
+    ...enforced({ enum: ["none"] }),
+  }),
   token: Type.Optional(NonBlank("what a verifier of shared tokens compares")),
   iss: Type.Optional(NonBlank("issuer")),
   iat: Type.Optional(NonBlank("issued at")),
@@ -92,12 +105,18 @@ export const MailMessage = Strict(
 );
 export type MailMessage = Static<typeof MailMessage>;
 
-const Box = Type.String({ minLength: 1, maxLength: 255, description: "inbox, sent, archive, drafts, ..." });
+const Box = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  description: "inbox, sent, archive, drafts, ...; at most 200 bytes",
+  ...enforced({ maxLength: 50, pattern: patterns.box }),
+});
 const MessageRef = Type.String({
   minLength: 1,
   maxLength: 512,
   pattern: visiblePattern,
   description: "message_ref of a listed message",
+  ...enforced({ pattern: patterns.messageRef }),
 });
 
 export const MailListRequest = Strict({
@@ -106,11 +125,27 @@ export const MailListRequest = Strict({
   read_state: Type.Optional(Words(["any", "read", "unread"])),
   answered_state: Type.Optional(Words(["any", "answered", "unanswered"])),
   archived: Type.Optional(Nullable(Type.Boolean())),
-  limit: Type.Optional(Nullable(Type.Integer({ minimum: 1, description: "null or absent: all" }))),
-  since: Type.Optional(Nullable(Type.String({ description: "RFC 3339, inclusive lower bound" }))),
+  limit: Type.Optional(
+    Nullable(
+      Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: "null or absent: all" }),
+    ),
+  ),
+  since: Type.Optional(
+    Nullable(
+      Type.String({
+        description: "RFC 3339 with its offset, inclusive lower bound",
+        ...enforced({ pattern: patterns.time }),
+      }),
+    ),
+  ),
   include_body: Type.Optional(Type.Boolean()),
   cursor: Type.Optional(
-    Nullable(Type.String({ description: "additional: `next_cursor` of the page before" })),
+    Nullable(
+      Type.String({
+        description: "additional: `next_cursor` of the page before",
+        ...enforced({ pattern: patterns.cursor }),
+      }),
+    ),
   ),
   query: Type.Optional(
     Nullable(Type.String({ description: "additional: words to find in subject, sender and body" })),
@@ -126,8 +161,12 @@ export const MailRefRequest = Strict({
 export type MailRefRequest = Static<typeof MailRefRequest>;
 
 export const AttachmentInput = Strict({
-  path: NonBlank("a regular file on the gateway's machine, absolute"),
-  label: Type.Optional(Nullable(NonBlank("name to show"))),
+  path: NonBlank("a regular file on the gateway's machine, absolute", {
+    ...enforced({ pattern: patterns.absolutePath }),
+  }),
+  label: Type.Optional(
+    Nullable(NonBlank("name to show, one line", { ...enforced({ pattern: patterns.line }) })),
+  ),
 });
 export type AttachmentInput = Static<typeof AttachmentInput>;
 
@@ -139,10 +178,17 @@ const Recipients = (options: { minItems?: number }) =>
   Type.Array(Address, { ...options, maxItems: maxRecipients });
 
 const content = {
-  subject: Type.String({ minLength: 1, maxLength: 998, pattern: visiblePattern, description: "one line" }),
+  subject: Type.String({
+    minLength: 1,
+    maxLength: 998,
+    pattern: visiblePattern,
+    description: "one line",
+    ...enforced({ pattern: patterns.line }),
+  }),
   body_content: Type.String({
     description:
       "Markdown; may be empty. The first fence svc-notify in it becomes the notice unless notify_block is given",
+    ...enforced({ pattern: patterns.withoutNul }),
   }),
   attachments: Type.Optional(Type.Array(AttachmentInput, { maxItems: maxAttachments })),
 };
@@ -185,14 +231,23 @@ const MessageRefs = Type.Array(MessageRef, { minItems: 1, maxItems: maxPage, dis
 
 const Flag = Type.Optional(Nullable(Type.Boolean({ description: "null or absent: left as it is" })));
 
-/** At least one of `read`, `answered`, `archived`. */
-export const MailMarkRequest = Strict({
-  schema_version: schemaVersion,
-  message_refs: MessageRefs,
-  read: Flag,
-  answered: Flag,
-  archived: Flag,
-});
+/** At least one of `read`, `answered`, `archived`. What is archived is read. */
+export const MailMarkRequest = Strict(
+  {
+    schema_version: schemaVersion,
+    message_refs: MessageRefs,
+    read: Flag,
+    answered: Flag,
+    archived: Flag,
+  },
+  enforced({
+    ...atLeastOne(["read", "answered", "archived"], "boolean"),
+    not: {
+      required: ["read", "archived"],
+      properties: { read: { const: false }, archived: { const: true } },
+    },
+  }),
+);
 export type MailMarkRequest = Static<typeof MailMarkRequest>;
 
 export const MailMoveRequest = Strict({

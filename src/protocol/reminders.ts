@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { enforced, exactlyOne, keySequencePattern, patterns } from "./enforced.ts";
 import { Waiting } from "./gateway.ts";
-import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, visiblePattern, Words } from "./wire.ts";
 
 /** Reminders of one gateway: kept in its memory, gone when it stops. Source: contract 2.3, 3.3, 4.3. */
 
@@ -13,7 +14,11 @@ export const mostReminders = 1000;
 /** Characters of their texts that one gateway holds, in memory and in the answer that lists them. */
 export const mostReminderChars = 8 * 2 ** 20;
 
-const seconds = (description: string) => Type.Number({ exclusiveMinimum: 0, description });
+/** Some 3,000 years: what lies further ahead cannot be told as a timestamp. */
+const mostSeconds = 100_000_000_000;
+
+const seconds = (description: string) =>
+  Type.Number({ exclusiveMinimum: 0, maximum: mostSeconds, description });
 const orNull = <T extends Parameters<typeof Nullable>[0]>(schema: T) => Type.Optional(Nullable(schema));
 
 const ReminderMode = Words(["one_off", "repeat"]);
@@ -25,7 +30,9 @@ const definition = {
   send_keys: orNull(
     Strict(
       {
-        sequence: NonBlank("text and <[Key]> tokens as for /v1/control/send-keys"),
+        sequence: NonBlank("text and <[Key]> tokens as for /v1/control/send-keys", {
+          ...enforced({ allOf: [{ pattern: visiblePattern }, { pattern: keySequencePattern }] }),
+        }),
         ensure_enter: Type.Optional(
           Type.Boolean({
             default: true,
@@ -48,20 +55,38 @@ const definition = {
   deliver_at_utc: orNull(
     Type.String({
       description:
-        "due at this moment, RFC 3339, UTC without an offset; one that is past is due at once; exactly one of start_after_seconds and deliver_at_utc",
+        "due at this moment of the years 1970 to 5999, RFC 3339, UTC without an offset; one that is past is due at once; exactly one of start_after_seconds and deliver_at_utc",
       examples: ["2026-11-21T04:47:00+00:00"],
+      ...enforced({ pattern: patterns.dueTime }),
     }),
   ),
   interval_seconds: orNull(
     Type.Number({
       minimum: leastIntervalSeconds,
+      maximum: mostSeconds,
       description: "with mode repeat, and only then: from one due time to the next",
     }),
   ),
 } as const;
 
+const acrossFields = enforced({
+  allOf: [
+    exactlyOne(["prompt", "string"], ["send_keys", "object"]),
+    exactlyOne(["start_after_seconds", "number"], ["deliver_at_utc", "string"]),
+    {
+      anyOf: [
+        {
+          required: ["interval_seconds"],
+          properties: { mode: { const: "repeat" }, interval_seconds: { type: "number" } },
+        },
+        { properties: { mode: { const: "one_off" }, interval_seconds: { type: "null" } } },
+      ],
+    },
+  ],
+});
+
 /** What a caller says of a reminder. Rules across fields are checked by the service. */
-export const ReminderDefinition = Strict(definition);
+export const ReminderDefinition = Strict(definition, acrossFields);
 export type ReminderDefinition = Static<typeof ReminderDefinition>;
 
 export const ReminderCreateRequest = Strict({
@@ -73,10 +98,13 @@ export const ReminderCreateRequest = Strict({
   }),
 });
 
-export const ReminderUpdateRequest = Strict({
-  schema_version: Type.Optional(SchemaVersion1),
-  ...definition,
-});
+export const ReminderUpdateRequest = Strict(
+  {
+    schema_version: Type.Optional(SchemaVersion1),
+    ...definition,
+  },
+  acrossFields,
+);
 
 export const ReminderRecord = Strict(
   {

@@ -14,7 +14,7 @@ import {
  */
 export function Strict<P extends TProperties>(
   properties: P,
-  options: { description?: string; title?: string } = {},
+  options: { description?: string; title?: string; enforced?: Record<string, unknown> } = {},
 ): TObject<P> {
   return Type.Object(properties, { additionalProperties: false, ...options });
 }
@@ -28,7 +28,7 @@ type LiteralsOf<W extends readonly string[]> = { -readonly [K in keyof W]: TLite
 /** A closed set of words. */
 export function Words<const W extends readonly string[]>(
   words: W,
-  options: { description?: string } = {},
+  options: { description?: string; enforced?: Record<string, unknown> } = {},
 ): TUnion<LiteralsOf<W>> {
   return Type.Union(
     words.map((word) => Type.Literal(word)),
@@ -44,11 +44,11 @@ export const Timestamp = Type.String({
 export const SchemaVersion1 = Type.Literal(1, { description: "version of this shape" });
 
 /** A character to see: neither blank nor a control character, which no terminal is given. */
-export const visiblePattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]";
+export const visiblePattern = "[^\\s\\ufeff\\x00-\\x1f\\x7f-\\x9f]";
 
 /** Text with at least one character to see. */
-export const NonBlank = (description: string) =>
-  Type.String({ minLength: 1, pattern: visiblePattern, description });
+export const NonBlank = (description: string, options: { enforced?: Record<string, unknown> } = {}) =>
+  Type.String({ minLength: 1, pattern: visiblePattern, description, ...options });
 
 /** How deep a request body may be nested. */
 export const maxNesting = 128;

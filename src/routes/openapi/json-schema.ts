@@ -53,7 +53,8 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): Sc
   }
 
   function writeParts(schema: JsonSchema): JsonSchema {
-    const { anyOf, properties, items, additionalProperties, patternProperties, distinct, ...rest } = schema;
+    const { anyOf, properties, items, additionalProperties, patternProperties, distinct, enforced, ...rest } =
+      schema;
     const choices = Array.isArray(anyOf) ? (anyOf as JsonSchema[]) : null;
     const words = choices?.every((choice) => typeof choice["const"] === "string" && !choice["description"]);
     const values: JsonSchema | undefined = patternProperties
@@ -77,6 +78,7 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): Sc
           }),
       // A record: whatever its keys are, its values have this shape.
       ...(values ? { additionalProperties: write(values) } : {}),
+      ...(enforced as JsonSchema | undefined),
     };
   }
 

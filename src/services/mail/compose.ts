@@ -1,4 +1,5 @@
 import { isAbsolute } from "node:path";
+import { patterns } from "../../protocol/enforced.ts";
 import type {
   AttachmentInput,
   MailListRequest,
@@ -115,7 +116,7 @@ export function toFlagChange(request: MailMarkRequest): FlagChange {
   return change;
 }
 
-const rfc3339 = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
+const rfc3339 = new RegExp(patterns.time);
 
 function checkedTime(text: string): string {
   const epochMs = rfc3339.test(text) ? parseTimestamp(text.replace(" ", "T").toUpperCase()) : null;

@@ -38,8 +38,8 @@ export function planRecipients(
   parse: (address: string) => string,
 ): { to: string[]; cc: string[] } {
   if (draft.to.length === 0) throw new ServiceError("invalid_request", "a message needs a recipient");
-  if (draft.to.length + draft.cc.length > maxRecipients) {
-    throw new ServiceError("invalid_request", `a message has at most ${maxRecipients} recipients`);
+  if (Math.max(draft.to.length, draft.cc.length) > maxRecipients) {
+    throw new ServiceError("invalid_request", `to and cc hold at most ${maxRecipients} recipients each`);
   }
   const to = new Set(draft.to.map(parse));
   const cc = new Set(draft.cc.map(parse));

@@ -3,7 +3,7 @@ import type { ValidationIssue } from "../../protocol/wire.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { keySequenceProblem } from "../agent/key-sequence.ts";
 import type { Reminder } from "./reminder.ts";
-import { isTellable, parseDeliverAt } from "./schedule.ts";
+import { isDeliverable, parseDeliverAt, toTellable } from "./schedule.ts";
 
 export interface DefinitionFacts {
   nowMs: number;
@@ -50,14 +50,10 @@ function readDefinition(
     ...faultsOfKeys(definition, facts.exactKeys),
   ];
   const dueMs = dueOf(definition, facts.nowMs);
-  const whens = ["start_after_seconds", "deliver_at_utc"] as const;
-  const when = whens.find((key) => isGiven(definition[key])) ?? "deliver_at_utc";
   if (dueMs === null) {
     issues.push(issue(["deliver_at_utc"], "must be a time like 2026-11-21T04:47:00+00:00"));
-  } else if (!isTellable(dueMs)) {
-    issues.push(issue([when], "must lie between the years 1970 and 9999"));
-  } else if (!isTellable(dueMs + (definition.interval_seconds ?? 0) * 1000)) {
-    issues.push(issue(["interval_seconds"], "must leave the next due time before the year 10000"));
+  } else if (!isDeliverable(dueMs)) {
+    issues.push(issue(["deliver_at_utc"], "must lie in the years 1970 to 5999"));
   }
   if (issues.length > 0) return { issues };
   const { mode, title, ranking, paused = false, send_keys: keys } = definition;
@@ -71,7 +67,7 @@ function readDefinition(
       ranking,
       paused,
       interval_seconds: definition.interval_seconds ?? null,
-      dueMs: dueMs ?? facts.nowMs,
+      dueMs: toTellable(dueMs ?? facts.nowMs),
     },
   };
 }

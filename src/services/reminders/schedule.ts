@@ -1,25 +1,30 @@
-import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
+import { patterns } from "../../protocol/enforced.ts";
+import { parseTimestamp } from "../../system/clock.ts";
 
 /** 9999-12-31T23:59:59.999Z: the last moment that a timestamp of the wire can tell, epoch milliseconds. */
 const latestMs = 253_402_300_799_999;
 
-const form = /^(\d{4}-\d{2}-\d{2})[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?([Zz]|[+-]\d{2}:\d{2})?$/;
+const form = new RegExp(patterns.dueTime);
 
 /**
  * Epoch milliseconds of a `deliver_at_utc`: RFC 3339 in any precision, UTC where it names no offset. Null for
  * anything else, a day that the calendar lacks included. Pure.
  */
 export function parseDeliverAt(text: string): number | null {
-  const [, day, offset] = form.exec(text) ?? [];
-  const midnight = day === undefined ? null : parseTimestamp(`${day}T00:00:00Z`);
-  // A day beyond the month's end would silently become one of the next month.
-  if (day === undefined || midnight === null || !toTimestamp(midnight).startsWith(day)) return null;
-  return parseTimestamp(offset === undefined ? `${text}Z` : text);
+  if (!form.test(text)) return null;
+  return parseTimestamp(/[Zz]$|[+-]\d\d:\d\d$/.test(text) ? text : `${text}Z`);
 }
 
-/** Whether a timestamp can tell this moment. */
-export function isTellable(epochMs: number): boolean {
-  return epochMs >= 0 && epochMs <= latestMs;
+/** 1970-01-01 and 6000-01-01 in every time zone. */
+const deliverable = { fromMs: -86_400_000, toMs: 127_174_579_200_000 };
+
+export function isDeliverable(epochMs: number): boolean {
+  return epochMs >= deliverable.fromMs && epochMs <= deliverable.toMs;
+}
+
+/** The nearest moment that a timestamp can tell. */
+export function toTellable(epochMs: number): number {
+  return Math.min(latestMs, Math.max(0, epochMs));
 }
 
 /**

@@ -145,6 +145,18 @@ export const HeadlessLaunched = Strict({
 });
 export type HeadlessLaunched = Static<typeof HeadlessLaunched>;
 
+/** What the stream of all agents tells beside the events of their gateways. */
+export const fleetEventKinds = {
+  agent_seen: "an agent is there",
+  agent_changed: "the lifecycle state of an agent changed, or it is a new generation",
+  agent_gone: "an agent is there no more",
+  gateway_connected: "the events of a gateway are followed",
+  gateway_lost: "a gateway does not answer",
+  gateway_unfollowed: "the events of a gateway are not followed: too many are",
+  stream_gap: "events before this one are lost to the reader",
+} as const;
+export type FleetEventKind = keyof typeof fleetEventKinds;
+
 /** One event of `GET /svc/events`: the gateway's own fields beside it, and whose they are. */
 export const FleetEvent = Type.Object(
   {

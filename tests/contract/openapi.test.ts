@@ -7,6 +7,7 @@ import Ajv from "ajv/dist/2020.js";
 import { documentEndpoints } from "../../src/protocol/document-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
+import { eventKinds } from "../../src/protocol/events.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
 import { createSchemaWriter } from "../../src/routes/openapi/json-schema.ts";
@@ -77,6 +78,15 @@ describe("the gateway's OpenAPI document", () => {
     ]);
     expect(document.security).toEqual([{ bearer: [] }, {}]);
     expect(document.components.securitySchemes["bearer"]).toMatchObject({ type: "http", scheme: "bearer" });
+  });
+
+  test("describes the events of the stream: each kind, the item, and that none goes by the default name", () => {
+    const stream = operations.find(({ operationId }) => operationId === "events");
+    const reply = stream?.responses["200"] as { content: Record<string, Record<string, unknown>> };
+    const { "x-item-schema": item, "x-event-kinds": kinds } = reply.content["text/event-stream"] ?? {};
+    expect(item).toEqual({ $ref: "#/components/schemas/GatewayEvent" });
+    expect(Object.keys(kinds ?? {})).toEqual(Object.keys(eventKinds));
+    expect(stream?.description).toContain("no default `message` event");
   });
 
   test("is what GET /openapi.json answers", async () => {

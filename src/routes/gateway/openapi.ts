@@ -1,5 +1,6 @@
 import { documentEndpoints } from "../../protocol/document-endpoints.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
+import * as eventSchemas from "../../protocol/events.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
 import * as terminalSchemas from "../../protocol/terminal.ts";
 import * as wireSchemas from "../../protocol/wire.ts";
@@ -17,7 +18,7 @@ const declaration = (): ApiDeclaration => ({
     "One gateway beside one coding agent: a durable queue of prompts, direct control, and what the agent's terminal shows. Unknown keys of a request are refused. Times are UTC.",
   version: gatewaySchemas.protocolVersion,
   endpoints: { ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints },
-  schemas: namedSchemas([gatewaySchemas, terminalSchemas, wireSchemas]),
+  schemas: namedSchemas([eventSchemas, gatewaySchemas, terminalSchemas, wireSchemas]),
   refusals: gateRefusals(),
 });
 

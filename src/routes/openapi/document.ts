@@ -1,5 +1,6 @@
 import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import type { Endpoint } from "../../protocol/endpoint.ts";
+import type { StreamedEvents } from "../../protocol/events.ts";
 import { admitNulls } from "../../protocol/null-absence.ts";
 import { createSchemaWriter, type JsonSchema, type SchemaWriter } from "./json-schema.ts";
 
@@ -42,7 +43,10 @@ export interface Parameter {
   schema: JsonSchema;
 }
 
-type Content = Record<string, { schema: JsonSchema }>;
+type Content = Record<
+  string,
+  { schema: JsonSchema; "x-item-schema"?: JsonSchema; "x-event-kinds"?: StreamedEvents["kinds"] }
+>;
 
 export interface OpenApiDocument {
   openapi: "3.1.1";
@@ -178,9 +182,11 @@ function tagOf(path: string): string {
 
 function content(schema: TSchema, writer: SchemaWriter): Content {
   const mediaType = schema["contentMediaType"];
-  return typeof mediaType === "string"
-    ? { [mediaType]: { schema: { type: "string" } } }
-    : json(writer.write(schema));
+  if (typeof mediaType !== "string") return json(writer.write(schema));
+  const events = schema["events"] as StreamedEvents | undefined;
+  // OpenAPI 3.2 has `itemSchema` for this, 3.1 nothing.
+  const described = events && { "x-item-schema": writer.write(events.item), "x-event-kinds": events.kinds };
+  return { [mediaType]: { schema: { type: "string" }, ...described } };
 }
 
 function json(schema: JsonSchema): Content {

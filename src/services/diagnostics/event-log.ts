@@ -1,4 +1,4 @@
-import type { GatewayEvent } from "../../protocol/events.ts";
+import type { EventKind, GatewayEvent } from "../../protocol/events.ts";
 import { afterThisTurn, type Clock, createTimestamps } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { type EventFileLimits, openEventFiles } from "./event-files.ts";
@@ -10,7 +10,7 @@ import { type EventFileLimits, openEventFiles } from "./event-files.ts";
  */
 export interface EventLog {
   /** `fields` must not hold a whole prompt, a mail body or a token. */
-  append(kind: string, fields?: Record<string, unknown>): void;
+  append(kind: EventKind, fields?: Record<string, unknown>): void;
   /** Told in order, each once it is written, so that nobody knows a position that a crash could give again. */
   subscribe(listener: (event: GatewayEvent) => void): () => void;
 }

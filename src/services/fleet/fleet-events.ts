@@ -1,4 +1,5 @@
-import type { FleetEvent } from "../../protocol/coordinator.ts";
+import type { FleetEvent, FleetEventKind } from "../../protocol/coordinator.ts";
+import type { EventKind } from "../../protocol/events.ts";
 import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop } from "../../system/lifecycle.ts";
@@ -55,7 +56,11 @@ export function createFleetEvents(deps: {
   let first = true;
   let cancelLinger = () => {};
 
-  function tell(agent: KnownAgent | null, kind: string, fields: Record<string, unknown> = {}): void {
+  function tell(
+    agent: KnownAgent | null,
+    kind: FleetEventKind | EventKind,
+    fields: Record<string, unknown> = {},
+  ): void {
     lastSeq += 1;
     kept.push({
       at_utc: timestampNow(clock),
@@ -95,7 +100,7 @@ export function createFleetEvents(deps: {
       },
       onEvent(event) {
         positions.set(found.sessionRoot, event.seq);
-        tell(agent, event.kind, { ...event, gateway_seq: event.seq });
+        tell(agent, event.kind as EventKind, { ...event, gateway_seq: event.seq });
       },
     }).catch(() => {});
     followers.set(id, { generation, abort, ended });

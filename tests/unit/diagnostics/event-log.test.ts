@@ -19,7 +19,7 @@ function openLog(scratch: Scratch, limits = { maxBytes: 1000, count: 3 }) {
 
 function write(log: ReturnType<typeof openLog>, count: number, text = "x".repeat(60)) {
   for (let index = 0; index < count; index++) {
-    log.append("happened", { text });
+    log.append("gateway_started", { text });
     log.flush();
   }
 }
@@ -48,12 +48,12 @@ describe("events.jsonl", () => {
       heard.push(event.seq);
       expect(scratch.labels).toEqual(["file:events"]);
     });
-    for (let index = 0; index < 5; index++) log.append("happened");
+    for (let index = 0; index < 5; index++) log.append("gateway_started");
     expect(heard).toEqual([]);
     await settle();
     expect([heard, scratch.labels]).toEqual([range(1, 5), ["file:events"]]);
     stop();
-    log.append("happened");
+    log.append("gateway_started");
     log.flush();
     expect(heard).toHaveLength(5);
   });
@@ -91,7 +91,7 @@ describe("events.jsonl", () => {
     const log = openLog(scratch, { maxBytes: 3_000_000, count: 3 });
     for (let nth = 1; nth <= 400; nth++) {
       const length = nth === 300 ? 2_500_000 : 20_000;
-      log.append("happened", {
+      log.append("gateway_started", {
         text: "é".repeat(length / 2),
         ...(nth % 100 === 0 ? { request_id: "r" } : {}),
       });
@@ -163,7 +163,10 @@ describe("events.jsonl", () => {
     write(log, 1);
     scratch.beforeStep = (label) => {
       if (label !== "file:events") return;
-      appendFileSync(scratch.path("events.jsonl"), '{"kind":"happened","seq":2,"at_utc":"x"}\n{"half":');
+      appendFileSync(
+        scratch.path("events.jsonl"),
+        '{"kind":"gateway_started","seq":2,"at_utc":"x"}\n{"half":',
+      );
       throw new Error("disk full");
     };
     const heard: number[] = [];

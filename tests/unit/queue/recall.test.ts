@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { openRequestStore } from "../../../src/db/gateway/request-store.ts";
-import type { GatewayEvent } from "../../../src/protocol/events.ts";
+import type { EventKind, GatewayEvent } from "../../../src/protocol/events.ts";
 import type { RequestState } from "../../../src/protocol/gateway.ts";
 import { createEventLog } from "../../../src/services/diagnostics/event-log.ts";
 import { planRecall, recallLost } from "../../../src/services/queue/recall.ts";
@@ -123,7 +123,7 @@ describe("at the start of a queue", () => {
     using scratch = createScratch();
     const path = scratch.path("events.jsonl");
     const events = createEventLog({ files: scratch.files, clock, path, onError: () => {} });
-    for (const { kind, ...fields } of told) events.append(String(kind), fields);
+    for (const { kind, ...fields } of told) events.append(kind as EventKind, fields);
     for (let nth = 0; nth < others; nth++) events.append("control_input", { sequence: "y" });
     events.flush();
     const store = openRequestStore({ path: ":memory:", clock, steps: quietSteps });

@@ -1,16 +1,22 @@
+import { join } from "node:path";
 import { runFuzz } from "../tests/hostile/fuzz.ts";
 import { fuzzTargets } from "../tests/hostile/fuzz-worlds.ts";
-import { bootstrap } from "./bootstrap.ts";
-import { numberAfter, seedFlag } from "./long-run.ts";
+import { openForeignTargets } from "../tests/support/schemathesis/targets.ts";
+import { bootstrap, repositoryRoot } from "./bootstrap.ts";
+import { buildFirst, numberAfter, seedFlag } from "./long-run.ts";
 
+// `bun run fuzz --schemathesis [--seconds N] [--seed S]`: the same question by a fuzzer of others, of both executables.
 // `bun run fuzz [--seconds N] [--seed S]`: every route of both servers is asked what its document allows, nearly that,
 // and anything, in turns of a few seconds each. Exit 0 when every answer was as documented; the seed that is printed
 // with a failure repeats it.
 
-await bootstrap({ tmux: false });
+const foreign = process.argv.includes("--schemathesis");
+await bootstrap({ tmux: foreign });
 
 const seconds = numberAfter("--seconds", 120);
 const seed = seedFlag();
+if (foreign) process.exit(await runForeign());
+
 const ends = performance.now() + seconds * 1000;
 const sliceSeconds = Math.min(10, seconds / fuzzTargets.length);
 
@@ -35,3 +41,20 @@ for (let turn = 0; !stopped && performance.now() < ends; turn++) {
 }
 console.log(`${calls} calls, every answer as documented`);
 process.exit(0);
+
+/** Each server for a third of the time. */
+async function runForeign(): Promise<number> {
+  await buildFirst();
+  await using servers = await openForeignTargets(join(repositoryRoot, "dist"));
+  console.log(`fuzz: schemathesis, ${seconds} s, seed ${seed}`);
+  for (const target of servers.targets) {
+    const share = Math.max(1, Math.floor(seconds / servers.targets.length));
+    const { failure, output } = await target.run({ seed, seconds: share });
+    if (failure !== null) {
+      console.error(`${target.name}, --seed ${seed}:\n${failure}`);
+      return 1;
+    }
+    console.log(`  ${target.name}: ${/[\d,]+ generated/.exec(output)?.[0] ?? "nothing"}`);
+  }
+  return 0;
+}

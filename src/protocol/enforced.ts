@@ -41,7 +41,7 @@ export const patterns = {
   /** Something to see on one line. */
   line: `^[^${control}\\u2028\\u2029]*[^\\s\\ufeff${control}][^${control}\\u2028\\u2029]*$`,
   withoutNul: "^[^\\x00]*$",
-  chatSessionId: "^[^-\\s\\ufeff][^\\s\\ufeff]*$",
+  chatSessionId: `^[^-\\s\\ufeff${control}][^\\s\\ufeff${control}]*$`,
 } as const;
 
 const keys = "Enter|Escape|Tab|BSpace|Up|Down|Left|Right|C-c|C-d|C-u|C-z";

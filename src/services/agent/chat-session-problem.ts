@@ -1,4 +1,7 @@
+import { patterns } from "../../protocol/enforced.ts";
 import type { ChatSession } from "../../protocol/gateway.ts";
+
+const idForm = new RegExp(patterns.chatSessionId);
 
 /**
  * Why a chat session cannot be meant, or null: an id belongs to `exact`, and nothing that reads as a flag is one. Holds for
@@ -10,5 +13,5 @@ export function chatSessionProblem(wanted: ChatSession | undefined): string | nu
     return wanted.id === undefined ? null : `chat_session.id belongs to mode exact, not ${wanted.mode}`;
   }
   if (wanted.id === undefined) return "chat_session.mode exact needs an id";
-  return /^[^-\s]\S*$/.test(wanted.id) ? null : "chat_session.id: no blanks, and no dash in front";
+  return idForm.test(wanted.id) ? null : "chat_session.id: nothing invisible, and no dash in front";
 }

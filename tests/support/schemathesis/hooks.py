@@ -1,29 +1,17 @@
-"""What the fuzzer is told about our servers beyond their documents."""
+"""A check that the fuzzer lacks: which refusals of a valid request are refusals of its state."""
 
 import json
+import os
 import re
 
 import schemathesis
 
-# Refusals that depend on the state of an agent, its mailbox or the machine, which no schema can say. Each is a
-# pattern of the text of `detail`; a refusal with a list of findings is never one.
-STATE_DEPENDENT = [
-    re.compile(pattern)
-    for pattern in json.loads(__import__("os").environ["SVC_STATE_DEPENDENT"])
-]
-
-
-@schemathesis.hook
-def map_query(ctx, query):
-    """A wait that is not fulfilled would take as long as it is asked to."""
-    if query and isinstance(query.get("timeout_seconds"), (int, float)):
-        query["timeout_seconds"] = min(query["timeout_seconds"], 0.1)
-    return query
+STATE_DEPENDENT = [re.compile(text) for text in json.loads(os.environ["SVC_STATE_DEPENDENT"])]
 
 
 @schemathesis.check
 def allowed_body_is_taken(ctx, response, case):
-    """What the schema allows is refused with 422 only for the state of things."""
+    """A 422 to what the schema allows names a state; a list of findings never does."""
     meta = case.meta
     if meta is None or not meta.generation.mode.is_positive or response.status_code != 422:
         return

@@ -235,11 +235,11 @@ export function toRequest(
 const changed = ({ body = null, mutations }: Call): JsonValue =>
   confidential(mutations.reduce(mutate, body), false);
 
-/** Fields whose text belongs to nobody but the agent and its mail. */
+/** Fields whose text belongs to nobody but the agent and its mail, and those that name something of the mail. */
 const confidentialNames =
-  /^(?:prompt|body_content|subject|text|token|content|sequence|appendix_text|notify_block_shared_tokens)$/;
+  /^(?:prompt|body_content|subject|text|token|content|sequence|appendix_text|notify_block_shared_tokens|to|cc|box|destination_box|message_refs?|since|cursor|query|label)$/;
 
-/** The canary stays in confidential fields alone: a refusal may name a field, an address, a box, a file. */
+/** The canary stays in confidential fields alone: a refusal may name a field or a file. */
 function confidential(value: JsonValue, kept: boolean): JsonValue {
   if (typeof value === "string") return kept ? value : value.replaceAll(canary, "x");
   if (Array.isArray(value)) return value.map((one) => confidential(one, kept));

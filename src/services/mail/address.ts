@@ -30,7 +30,7 @@ export function parseAddress(text: string): string {
     domain.test(address.slice(at + 1)) &&
     !address.includes("..") &&
     !stashed.test(address);
-  if (!valid) throw new ServiceError("invalid_request", `not a mailbox address: ${shown(text)}`);
+  if (!valid) throw new ServiceError("invalid_request", "not a mailbox address");
   return address;
 }
 

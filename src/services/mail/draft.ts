@@ -41,7 +41,19 @@ export function planRecipients(
   if (Math.max(draft.to.length, draft.cc.length) > maxRecipients) {
     throw new ServiceError("invalid_request", `to and cc hold at most ${maxRecipients} recipients each`);
   }
-  const to = new Set(draft.to.map(parse));
-  const cc = new Set(draft.cc.map(parse));
+  // A refusal names the place and not what stands there (ruling 9).
+  const parsed = (field: "to" | "cc") =>
+    new Set(draft[field].map((text, nth) => inPlace(`${field}.${nth}`, () => parse(text))));
+  const to = parsed("to");
+  const cc = parsed("cc");
   return { to: [...to], cc: [...cc].filter((address) => !to.has(address)) };
+}
+
+function inPlace<T>(place: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.reason !== "invalid_request") throw error;
+    throw new ServiceError("invalid_request", `${place}: ${error.message}`);
+  }
 }

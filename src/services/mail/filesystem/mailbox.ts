@@ -4,7 +4,7 @@ import type { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { maxListed } from "../../../protocol/wire.ts";
 import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { operator, parseAddress, shown } from "../address.ts";
+import { operator, parseAddress } from "../address.ts";
 import { parseSubject, planRecipients } from "../draft.ts";
 import { createAnswerBudget, planList, toCursor } from "../list-plan.ts";
 import { toMail } from "../mail-view.ts";
@@ -109,7 +109,7 @@ export function createFilesystemMailbox(
     const row = typed.includes("@") ? catalog.active(parseAddress(typed)) : null;
     if (row) return row;
     const ended = catalog.registrationsAt(typed)[0];
-    if (ended) throw new ServiceError("invalid_request", `the mailbox ${typed} is ${ended.status}`);
+    if (ended) throw new ServiceError("invalid_request", `its mailbox is ${ended.status}`);
     const known = catalog.registrations().filter(({ status }) => status === "active");
     const near = nearestAddress(
       typed,
@@ -118,8 +118,8 @@ export function createFilesystemMailbox(
     const hint = near === null ? "" : `; did you mean ${near}?`;
     const what = typed.includes("@")
       ? "no mailbox has the address"
-      : "a recipient is a full mailbox address, not";
-    throw new ServiceError("invalid_request", `${what} ${shown(typed)}${hint}`);
+      : "a recipient is a full mailbox address, LOCAL@DOMAIN";
+    throw new ServiceError("invalid_request", `${what}${hint}`);
   }
 
   /** Where the message is, checked against where the caller believes it to be, before anything changes. */

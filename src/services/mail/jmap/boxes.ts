@@ -58,10 +58,7 @@ export function boxToList(boxes: Boxes, box: string): string | null {
   const id = boxes.idOf(box);
   if (id !== undefined) return id;
   if (Object.hasOwn(expected, box)) return null;
-  throw new ServiceError(
-    "invalid_request",
-    `there is no box ${shown(box)}; there are ${boxes.names.join(", ")}`,
-  );
+  throw new ServiceError("invalid_request", `there is no such box; there are ${boxes.names.join(", ")}`);
 }
 
 export async function readBoxes(client: JmapClient): Promise<Boxes> {

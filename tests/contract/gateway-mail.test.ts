@@ -236,7 +236,7 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
       id: "an unknown recipient",
       verb: "send",
       body: { ...letter, to: ["nobody@svc.localhost"] },
-      says: "to.0: no mailbox has the address",
+      says: "no mailbox has the address",
     },
     {
       id: "ten thousand recipients",

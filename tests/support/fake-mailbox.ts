@@ -66,7 +66,7 @@ export function createFakeMail(options: { clock?: Clock } = {}): FakeMail {
 
   function registered(address: string): MailPrincipal {
     const box = boxes.get(parseAddress(address));
-    if (!box) throw new ServiceError("invalid_request", `no mailbox has the address ${address}`);
+    if (!box) throw new ServiceError("invalid_request", "no mailbox has the address");
     return box.owner;
   }
 

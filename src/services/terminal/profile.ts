@@ -6,38 +6,38 @@ import {
   type ToolProfile,
   ToolProfileFile,
 } from "../../protocol/tool-profile.ts";
-import { compilePattern } from "./profile-pattern.ts";
+import { compilePattern, type Pattern } from "./profile-pattern.ts";
 import { builtInProfiles } from "./profiles/built-in.ts";
 
 export interface CompiledMarker extends Omit<Marker, "pattern"> {
-  pattern: RegExp;
+  pattern: Pattern;
 }
 
 export interface CompiledDialog extends Omit<DialogRule, "question" | "end" | "option" | "startup_answer"> {
-  question: RegExp | null;
-  end: RegExp;
-  option: RegExp | null;
-  startup_answer: RegExp | null;
+  question: Pattern | null;
+  end: Pattern;
+  option: Pattern | null;
+  startup_answer: Pattern | null;
 }
 
 /** A profile with its patterns ready to run. `data` is the profile as written. */
 export interface CompiledProfile {
   data: ToolProfile;
-  title: { idle: RegExp[]; busy: RegExp[]; decision: RegExp[] };
-  banner: RegExp | null;
+  title: { idle: Pattern[]; busy: Pattern[]; decision: Pattern[] };
+  banner: Pattern | null;
   composer: {
-    glyph: RegExp;
-    shellGlyph: RegExp | null;
-    upper: RegExp | null;
-    scrolled: RegExp | null;
-    lower: RegExp | null;
-    above: RegExp | null;
-    chromeAbove: RegExp[];
-    placeholders: { text: RegExp | null; style: "dim" | "muted" | "any" }[];
+    glyph: Pattern;
+    shellGlyph: Pattern | null;
+    upper: Pattern | null;
+    scrolled: Pattern | null;
+    lower: Pattern | null;
+    above: Pattern | null;
+    chromeAbove: Pattern[];
+    placeholders: { text: Pattern | null; style: "dim" | "muted" | "any" }[];
   };
-  popups: { draft: RegExp; where: "above" | "inside" | "below"; row: RegExp }[];
-  userCell: { pattern: RegExp; style: Marker["style"] } | null;
-  turnEnd: { pattern: RegExp; style: Marker["style"] }[];
+  popups: { draft: Pattern; where: "above" | "inside" | "below"; row: Pattern }[];
+  userCell: { pattern: Pattern; style: Marker["style"] } | null;
+  turnEnd: { pattern: Pattern; style: Marker["style"] }[];
   busy: CompiledMarker[];
   notReady: CompiledMarker[];
   modes: CompiledMarker[];
@@ -46,9 +46,9 @@ export interface CompiledProfile {
   failures: CompiledMarker[];
   errors: CompiledMarker[];
   parked: CompiledMarker[];
-  degraded: { type: string; pattern: RegExp }[];
+  degraded: { type: string; pattern: Pattern }[];
   dialogs: CompiledDialog[];
-  blankAfter: RegExp | null;
+  blankAfter: Pattern | null;
 }
 
 /** A profile that cannot be used; the message names the tool, the field and what is wrong. */
@@ -58,8 +58,10 @@ class ProfileError extends Error {
 
 /** Throws ProfileError when a pattern is not usable (see `compilePattern`). */
 export function compileProfile(data: ToolProfile): CompiledProfile {
-  const compile = (field: string, pattern: string): RegExp => {
-    const compiled = compilePattern(pattern);
+  // Ours are proved on recorded screens; others are not trusted with the time they take.
+  const own = builtInProfiles.includes(data);
+  const compile = (field: string, pattern: string): Pattern => {
+    const compiled = own ? { pattern: new RegExp(pattern, "u") } : compilePattern(pattern);
     if ("problem" in compiled) {
       throw new ProfileError(`profile of ${data.tool}: ${field}: ${compiled.problem}: ${pattern}`);
     }

@@ -1,5 +1,6 @@
 import type { Observation, Row, Span } from "../observation.ts";
 import type { CompiledProfile } from "../profile.ts";
+import type { Pattern } from "../profile-pattern.ts";
 import { firstVisible, isBlank, isMuted, spansFrom } from "../screen.ts";
 
 /** The tool's input field, found whole. Row numbers count from 0. */
@@ -68,7 +69,7 @@ function framedAreas(rows: readonly Row[], profile: CompiledProfile): Area[] {
   return areas;
 }
 
-function lastIndexWhere(rows: readonly Row[], from: number, before: number, pattern: RegExp): number {
+function lastIndexWhere(rows: readonly Row[], from: number, before: number, pattern: Pattern): number {
   for (let at = before - 1; at >= Math.max(0, from); at--) if (pattern.test(rows[at]?.text ?? "")) return at;
   return -1;
 }
@@ -214,7 +215,11 @@ function classify(spans: readonly Span[], text: string, profile: CompiledProfile
 }
 
 function insidePopup(input: readonly Row[], profile: CompiledProfile): { from: number } | null {
-  const draft = input[0]?.text.replace(profile.composer.glyph, "").trim() ?? "";
+  const text = input[0]?.text ?? "";
+  const glyph = profile.composer.glyph.exec(text);
+  const draft = (
+    glyph ? text.slice(0, glyph.index) + text.slice(glyph.index + glyph[0].length) : text
+  ).trim();
   const rule = profile.popups.find((popup) => popup.where === "inside" && popup.draft.test(draft));
   if (!rule) return null;
   let from = input.length;

@@ -1,6 +1,7 @@
 import type { AwaitingDecision } from "../../../protocol/terminal.ts";
 import type { Row } from "../observation.ts";
 import type { CompiledDialog, CompiledProfile } from "../profile.ts";
+import type { Pattern } from "../profile-pattern.ts";
 import { isBlank } from "../screen.ts";
 
 export interface FoundDialog {
@@ -81,7 +82,7 @@ function markedRows(rows: readonly Row[], last: number, chosen: RegExp): Options
 }
 
 /** Numbered rows counted down to 1, exactly one of them chosen; wrapped rows may stand between. */
-function numberedRows(rows: readonly Row[], last: number, pattern: RegExp): Options | null {
+function numberedRows(rows: readonly Row[], last: number, pattern: Pattern): Options | null {
   const options: AwaitingDecision["options"] = [];
   let between = 0;
   for (let at = last; at >= 0 && between <= maximumRowsBetweenOptions + 2; at--) {
@@ -104,7 +105,7 @@ function numberedRows(rows: readonly Row[], last: number, pattern: RegExp): Opti
 }
 
 /** One row of labels; the chosen one has a background of its own. */
-function inlineRow(rows: readonly Row[], last: number, pattern: RegExp): Options | null {
+function inlineRow(rows: readonly Row[], last: number, pattern: Pattern): Options | null {
   for (let at = last; at >= Math.max(0, last - 3); at--) {
     const row = rows[at];
     const match = row ? pattern.exec(row.text.trimEnd()) : null;

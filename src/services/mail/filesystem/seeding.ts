@@ -8,6 +8,8 @@ import { mailboxFolder, readMessageFile } from "./stored-paths.ts";
 
 /** Some milliseconds of work. */
 const batch = 50;
+/** A step reads no more files once it has read so many characters: a message may have 8 MiB. */
+const charsAtOnce = 8 * 2 ** 20;
 /** So much of a body can be searched. */
 export const searchableChars = 1024 * 1024;
 
@@ -49,14 +51,21 @@ function addNext(seeding: Seeding): boolean {
   const from = continues ? mark.seededSeq : 0;
   if (continues && from === newest) return true;
   const found = catalog.projectionsAfter(registrationId, from, batch);
-  const next: SeedMark = { generation, registrationId, seededSeq: found.at(-1)?.seq ?? newest };
-  const rows = found.filter(({ messageId }) => state.get(messageId) === null);
-  state.seed(
-    "sql:mail-seeded",
-    rows.map((row) => toStateRow(seeding, row)),
-    next,
-  );
-  return found.length < batch;
+  const rows: NewStateRow[] = [];
+  let seededSeq = from;
+  let chars = 0;
+  for (const message of found) {
+    if (chars > charsAtOnce) break;
+    seededSeq = message.seq;
+    if (state.get(message.messageId) !== null) continue;
+    const text = readMessageFile(seeding.files, seeding.root, message);
+    chars += text?.length ?? 0;
+    rows.push(toStateRow(seeding, message, text));
+  }
+  if (found.length === 0) seededSeq = newest;
+  const next: SeedMark = { generation, registrationId, seededSeq };
+  state.seed("sql:mail-seeded", rows, next);
+  return found.length < batch && (found.at(-1)?.seq ?? newest) === seededSeq;
 }
 
 function placeNext({ files, root, state, registration }: Omit<Seeding, "catalog">): boolean {
@@ -71,12 +80,15 @@ function placeNext({ files, root, state, registration }: Omit<Seeding, "catalog"
   return rows.length < batch || placed.length === 0;
 }
 
-function toStateRow({ files, root, registration }: Seeding, message: ProjectedMessage): NewStateRow {
+function toStateRow(
+  { files, root, registration }: Seeding,
+  message: ProjectedMessage,
+  text: string | null,
+): NewStateRow {
   const { address } = registration;
   const isOwn = message.senderAddress === address;
   const box = message.folder === sent ? sent : inbox;
   const mailbox = mailboxFolder(files, root, registration);
-  const text = readMessageFile(files, root, message);
   return {
     messageId: message.messageId,
     threadId: message.threadId,

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type BuiltAgent, createBuiltLab, launchBuilt } from "../support/built-agent.ts";
+import type { CliLab } from "../support/cli-lab.ts";
+import { json } from "../support/http-surface.ts";
+
+const mebibyte = 2 ** 20;
+/** security.md 8. */
+const maxPeakMiB = 300;
+const dist = join(import.meta.dirname, "../../dist");
+
+type Send = (path: string, init?: RequestInit) => Promise<Response>;
+
+/** The highest resident memory of a process since it began or was last forgotten, MiB. */
+function peakMiB(pid: number): number {
+  const kib = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kib) / 1024;
+}
+
+/** From now on the peak is counted anew. */
+function forgetPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, "5");
+}
+
+/** Reads an answer to its end and keeps none of it. */
+async function drained(response: Response): Promise<{ status: number; bytes: number }> {
+  let bytes = 0;
+  for await (const part of response.body ?? []) bytes += part.byteLength;
+  return { status: response.status, bytes };
+}
+
+const raw = (body: string, method = "POST"): RequestInit => ({ ...json({}), method, body });
+const many = (count: number, item: (nth: number) => string) =>
+  Array.from({ length: count }, (_, nth) => item(nth));
+const keys = (count: number) => `{${many(count, (nth) => `"key-${nth}":${nth}`).join(",")}}`;
+
+interface Attack {
+  id: string;
+  /** What is there before the peak is counted. */
+  prepare?: (send: Send) => Promise<void>;
+  attack: (send: Send) => Promise<{ status: number }[]>;
+  want: number;
+}
+
+const one = async (send: Send, path: string, init?: RequestInit) => [await drained(await send(path, init))];
+
+/** Texts of 8 MiB as JSON: what a string costs depends on how it is written. */
+const longTexts = [
+  { id: "ASCII", text: "x".repeat(7.9 * mebibyte) },
+  { id: "escapes", text: "\\u0001".repeat((7.9 * mebibyte) / 6) },
+  { id: "quotes", text: '\\"'.repeat((7.9 * mebibyte) / 2) },
+  { id: "wide characters", text: "日".repeat((7.9 * mebibyte) / 3) },
+];
+
+const bodies: { id: string; path: string; body: string; want: number }[] = [
+  { id: "a million unknown keys", path: "/v1/requests", body: keys(450_000), want: 422 },
+  { id: "99,000 unknown keys", path: "/v1/control/prompt", body: keys(99_000), want: 422 },
+  {
+    id: "900,000 references",
+    path: "/v1/mail/mark",
+    body: `{"message_refs":[${many(900_000, (nth) => `"r${nth}"`).join(",")}],"read":true}`,
+    want: 422,
+  },
+  { id: "four million numbers", path: "/v1/mail/list", body: `[${"1,".repeat(4_000_000)}1]`, want: 422 },
+  {
+    id: "99,000 objects",
+    path: "/v1/reminders",
+    body: `{"reminders":[${many(99_000, () => '{"a":{}}')
+      .join(",")
+      .slice(0, 400_000)}{}]}`,
+    want: 422,
+  },
+  { id: "four million brackets", path: "/v1/requests", body: "[".repeat(4 * mebibyte), want: 422 },
+  { id: "objects in each other", path: "/v1/requests", body: `${'{"a":'.repeat(1_500_000)}1`, want: 422 },
+  { id: "a key of 8 MB", path: "/v1/control/prompt", body: `{"${"k".repeat(7.9 * mebibyte)}":1}`, want: 422 },
+  {
+    id: "AG-UI state of 90,000 values",
+    path: "/v1/ag-ui/run",
+    body: `{"threadId":"t","runId":"r","messages":[],"tools":[],"context":[],"state":${keys(90_000)}}`,
+    want: 422,
+  },
+];
+
+const attacks: Attack[] = [
+  ...bodies.map(({ id, path, body, want }) => ({
+    id,
+    attack: (send: Send) => one(send, path, raw(body)),
+    want,
+  })),
+  ...longTexts.map(({ id, text }) => ({
+    id: `a prompt of 8 MiB, ${id}`,
+    attack: (send: Send) =>
+      one(send, "/v1/requests", raw(`{"kind":"submit_prompt","payload":{"prompt":"${text}a"}}`)),
+    want: 202,
+  })),
+  ...longTexts.map(({ id, text }) => ({
+    id: `a reminder of 8 MiB, ${id}`,
+    attack: (send: Send) =>
+      one(
+        send,
+        "/v1/reminders",
+        raw(
+          `{"reminders":[{"mode":"one_off","title":"t","ranking":1,"start_after_seconds":9999,"prompt":"${text}"}]}`,
+        ),
+      ),
+    want: 200,
+  })),
+  {
+    id: "mail with 8 MiB of text, sent",
+    attack: (send) =>
+      one(
+        send,
+        "/v1/mail/send",
+        raw(`{"to":["target@svc.localhost"],"subject":"s","body_content":"${longTexts[0]?.text}"}`),
+      ),
+    want: 200,
+  },
+  {
+    id: "mail with 8 MiB of wide characters, sent",
+    attack: (send) =>
+      one(
+        send,
+        "/v1/mail/send",
+        raw(`{"to":["target@svc.localhost"],"subject":"s","body_content":"${longTexts[3]?.text}"}`),
+      ),
+    want: 200,
+  },
+  {
+    id: "a body of 8 MiB, asked for 16 times at once",
+    attack: (send) =>
+      Promise.all(
+        many(16, () => keys(300_000)).map(async (body) => drained(await send("/v1/requests", raw(body)))),
+      ),
+    want: 422,
+  },
+];
+
+let lab: CliLab;
+let agent: BuiltAgent;
+
+const sender =
+  (baseUrl: string): Send =>
+  (path, init = {}) =>
+    fetch(`${baseUrl}${path}`, { ...init, proxy: false } as RequestInit);
+
+function baseUrl(): string {
+  const { port } = JSON.parse(
+    readFileSync(join(agent.sessionRoot, "gateway/run/current-instance.json"), "utf8"),
+  ) as { port: number };
+  return `http://127.0.0.1:${port}`;
+}
+
+/** A gateway of its own for each, so that no request lives on another's garbage. */
+async function peakOf({ prepare, attack, want }: Attack): Promise<number> {
+  await agent.serve();
+  try {
+    const send = sender(baseUrl());
+    await prepare?.(send);
+    const pid = agent.pid() ?? 0;
+    forgetPeak(pid);
+    const answers = await attack(send);
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => want));
+    expect((await send("/health")).status).toBe(200);
+    return peakMiB(pid);
+  } finally {
+    await agent.kill();
+  }
+}
+
+beforeAll(async () => {
+  lab = createBuiltLab(dist);
+  agent = await launchBuilt(lab, "target", ["--mailbox", "--mailbox-root", join(lab.folder, "mail")]);
+}, 120_000);
+afterAll(() => lab[Symbol.asyncDispose]());
+
+describe("no request makes a gateway take 300 MiB", () => {
+  test.each(attacks)(
+    "$id",
+    async (attack) => {
+      const peak = await peakOf(attack);
+      console.log(`${Math.round(peak)} MiB  ${attack.id}`);
+      expect(peak).toBeLessThan(maxPeakMiB);
+    },
+    120_000,
+  );
+});

@@ -1,13 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { defaultMailbox } from "../../src/services/mail/address.ts";
+import { openMailRoot } from "../../src/services/mail/filesystem/root.ts";
 import { type BuiltAgent, createBuiltLab, launchBuilt } from "../support/built-agent.ts";
 import type { CliLab } from "../support/cli-lab.ts";
+import { startCoordinator } from "../support/coord-server.ts";
 import { json } from "../support/http-surface.ts";
+import { mailRootDeps } from "../support/mail-root.ts";
+import { draft } from "../support/mail-story.ts";
 
 const mebibyte = 2 ** 20;
 /** security.md 8. */
 const maxPeakMiB = 300;
+/** Of 8 MiB each, in the mailbox of the agent. */
+const longMails = 40;
 const dist = join(import.meta.dirname, "../../dist");
 
 type Send = (path: string, init?: RequestInit) => Promise<Response>;
@@ -54,12 +61,12 @@ const longTexts = [
 ];
 
 const bodies: { id: string; path: string; body: string; want: number }[] = [
-  { id: "a million unknown keys", path: "/v1/requests", body: keys(450_000), want: 422 },
+  { id: "400,000 unknown keys", path: "/v1/requests", body: keys(380_000), want: 422 },
   { id: "99,000 unknown keys", path: "/v1/control/prompt", body: keys(99_000), want: 422 },
   {
-    id: "900,000 references",
+    id: "800,000 references",
     path: "/v1/mail/mark",
-    body: `{"message_refs":[${many(900_000, (nth) => `"r${nth}"`).join(",")}],"read":true}`,
+    body: `{"message_refs":[${many(800_000, (nth) => `"r${nth}"`).join(",")}],"read":true}`,
     want: 422,
   },
   { id: "four million numbers", path: "/v1/mail/list", body: `[${"1,".repeat(4_000_000)}1]`, want: 422 },
@@ -76,7 +83,7 @@ const bodies: { id: string; path: string; body: string; want: number }[] = [
   { id: "a key of 8 MB", path: "/v1/control/prompt", body: `{"${"k".repeat(7.9 * mebibyte)}":1}`, want: 422 },
   {
     id: "AG-UI state of 90,000 values",
-    path: "/v1/ag-ui/run",
+    path: "/v1/ag-ui/runs",
     body: `{"threadId":"t","runId":"r","messages":[],"tools":[],"context":[],"state":${keys(90_000)}}`,
     want: 422,
   },
@@ -94,18 +101,52 @@ const attacks: Attack[] = [
       one(send, "/v1/requests", raw(`{"kind":"submit_prompt","payload":{"prompt":"${text}a"}}`)),
     want: 202,
   })),
-  ...longTexts.map(({ id, text }) => ({
-    id: `a reminder of 8 MiB, ${id}`,
-    attack: (send: Send) =>
-      one(
-        send,
-        "/v1/reminders",
-        raw(
-          `{"reminders":[{"mode":"one_off","title":"t","ranking":1,"start_after_seconds":9999,"prompt":"${text}"}]}`,
-        ),
-      ),
+  ...["x", '\\"', "日"].map((text) => ({
+    id: `reminders of 4 MiB of ${text}`,
+    attack: async (send: Send) => {
+      const prompt = text.repeat((1.9 * mebibyte) / Buffer.byteLength(text));
+      const reminder = `{"mode":"one_off","title":"t","ranking":1,"start_after_seconds":9999,"prompt":"${prompt}"}`;
+      const made = await one(send, "/v1/reminders", raw(`{"reminders":[${reminder},${reminder}]}`));
+      return [...made, ...(await one(send, "/v1/reminders"))];
+    },
     want: 200,
   })),
+  {
+    id: "a reminder of 600,000 keys",
+    attack: (send) => {
+      const send_keys = { sequence: "<[Up]>".repeat(600_000) };
+      const reminder = { mode: "one_off", title: "t", ranking: 1, start_after_seconds: 9999, send_keys };
+      return one(send, "/v1/reminders", json({ reminders: [reminder] }));
+    },
+    want: 200,
+  },
+  {
+    id: "a title of 4 MiB",
+    attack: (send) => {
+      const reminder = { mode: "one_off", ranking: 1, start_after_seconds: 9999, prompt: "p" };
+      return one(
+        send,
+        "/v1/reminders",
+        json({ reminders: [{ ...reminder, title: "日".repeat(1.3 * mebibyte) }] }),
+      );
+    },
+    want: 200,
+  },
+  {
+    id: "a notice of 8 MiB",
+    attack: (send) =>
+      one(
+        send,
+        "/v1/mail/post",
+        json({ subject: "s", body_content: "b", notify_block: { text: "n".repeat(7.9 * mebibyte) } }),
+      ),
+    want: 200,
+  },
+  {
+    id: "a search for two million words",
+    attack: (send) => one(send, "/v1/mail/list", json({ query: "ab ".repeat(2_500_000) })),
+    want: 200,
+  },
   {
     id: "mail with 8 MiB of text, sent",
     attack: (send) =>
@@ -127,7 +168,57 @@ const attacks: Attack[] = [
     want: 200,
   },
   {
-    id: "a body of 8 MiB, asked for 16 times at once",
+    id: "a mailbox of 320 MB, seen for the first time",
+    attack: (send) => one(send, "/v1/mail/list", json({})),
+    want: 200,
+  },
+  {
+    id: "a mailbox of 320 MB, listed with all bodies",
+    prepare: async (send) => void (await drained(await send("/v1/mail/list", json({})))),
+    attack: (send) => one(send, "/v1/mail/list", json({ include_body: true })),
+    want: 200,
+  },
+  {
+    id: "a mailbox of 320 MB, listed with all bodies, page by page",
+    attack: async (send) => {
+      const pages: { status: number }[] = [];
+      for (let cursor: string | null = null; ; ) {
+        const reply = await send("/v1/mail/list", json({ include_body: true, cursor }));
+        const page = (await reply.json()) as { messages: unknown[]; next_cursor: string | null };
+        pages.push({ status: reply.status });
+        expect(page.messages.length).toBeGreaterThan(0);
+        cursor = page.next_cursor;
+        if (cursor === null) break;
+      }
+      expect(pages.length).toBeGreaterThanOrEqual(longMails);
+      return pages;
+    },
+    want: 200,
+  },
+  {
+    id: "all messages of a mailbox of 320 MB, marked",
+    attack: async (send) => {
+      const { messages } = (await (await send("/v1/mail/list", json({ limit: longMails }))).json()) as {
+        messages: { message_ref: string }[];
+      };
+      const message_refs = messages.map((message) => message.message_ref);
+      expect(message_refs).toHaveLength(longMails);
+      return one(send, "/v1/mail/mark", json({ message_refs, answered: true }));
+    },
+    want: 200,
+  },
+  {
+    id: "twenty prompts of 8 MiB, listed and interrupted",
+    attack: async (send) => {
+      const body = raw(`{"kind":"submit_prompt","payload":{"prompt":"${longTexts[0]?.text}"}}`);
+      for (let nth = 0; nth < 20; nth++) await drained(await send("/v1/requests", body));
+      await drained(await send("/v1/requests", json({ kind: "interrupt" })));
+      return one(send, "/v1/requests?limit=1000");
+    },
+    want: 200,
+  },
+  {
+    id: "a body of 8 MiB, sent 16 times at once",
     attack: (send) =>
       Promise.all(
         many(16, () => keys(300_000)).map(async (body) => drained(await send("/v1/requests", raw(body)))),
@@ -170,8 +261,17 @@ async function peakOf({ prepare, attack, want }: Attack): Promise<number> {
 
 beforeAll(async () => {
   lab = createBuiltLab(dist);
-  agent = await launchBuilt(lab, "target", ["--mailbox", "--mailbox-root", join(lab.folder, "mail")]);
-}, 120_000);
+  const root = join(lab.folder, "mail");
+  agent = await launchBuilt(lab, "target", ["--mailbox", "--mailbox-root", root]);
+  const mail = openMailRoot(mailRootDeps(), root);
+  mail.registrations.register({ ...defaultMailbox("sender"), mode: "safe" });
+  const sender = mail.openMailbox(defaultMailbox("sender"));
+  for (let nth = 0; nth < longMails; nth++) {
+    await sender.send(draft("target", `long ${nth}`, { body: String(nth % 10).repeat(8 * mebibyte - 1) }));
+  }
+  sender.close();
+  mail.close();
+}, 240_000);
 afterAll(() => lab[Symbol.asyncDispose]());
 
 describe("no request makes a gateway take 300 MiB", () => {
@@ -185,3 +285,26 @@ describe("no request makes a gateway take 300 MiB", () => {
     120_000,
   );
 });
+
+test("nor does one that is handed on make a coordination server take 300 MiB", async () => {
+  await agent.serve();
+  try {
+    await using server = await startCoordinator(lab);
+    const path = (route: string) => `/svc/agents/target/${route}`;
+    await drained(await server.request(path("mail/list"), json({})));
+    forgetPeak(server.pid);
+    const list = await drained(await server.request(path("mail/list"), json({ include_body: true })));
+    expect([list.status, list.bytes > 4 * mebibyte]).toEqual([200, true]);
+    const large = raw(keys(380_000));
+    const statuses = [];
+    for (const route of ["gateway/requests", "requests", "mail/mark", "turns"]) {
+      statuses.push((await drained(await server.request(path(route), large))).status);
+    }
+    expect(statuses.every((status) => status >= 400 && status < 500)).toBe(true);
+    const peak = peakMiB(server.pid);
+    console.log(`${Math.round(peak)} MiB  the coordination server`);
+    expect(peak).toBeLessThan(maxPeakMiB);
+  } finally {
+    await agent.kill();
+  }
+}, 120_000);

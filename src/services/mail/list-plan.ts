@@ -51,10 +51,18 @@ export function createAnswerBudget(maxChars = answerChars): AnswerBudget {
     left = chars > left ? -1 : left - chars;
     return left >= 0;
   };
-  return {
-    takes,
-    takesText: (text) => takes(text.length > left ? text.length : JSON.stringify(text).length),
-  };
+  return { takes, takesText: (text) => takes(text.length > left ? text.length : jsonLength(text)) };
+}
+
+/** Characters of a text as JSON writes it, without writing it. */
+export function jsonLength(text: string): number {
+  let length = text.length + 2;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code < 0x20) length += 5;
+    else if (code === 0x22 || code === 0x5c) length += 1;
+  }
+  return length;
 }
 
 /** Milliseconds since the epoch as mail is stamped: such texts sort as their times do. */
@@ -74,9 +82,10 @@ function parseCursor(cursor: string): Position {
   return { createdAtUtc, messageId };
 }
 
-/** At most 32 words; what holds no letter and no digit is no word. */
+/** At most 32 words of the first 16,384 characters; what holds no letter and no digit is no word. */
 function wordsOf(text: string): string[] {
   return text
+    .slice(0, 16_384)
     .replaceAll("\0", " ")
     .split(/\s+/)
     .filter((word) => /[\p{L}\p{N}]/u.test(word))

@@ -31,7 +31,8 @@ export function withNotice(
 /** At most 512 characters (code points); of a longer text the first 511 and an ellipsis (contract 8). Pure. */
 export function clipNotice(text: string, maxChars = noticeMaxChars): string {
   if (text.length <= maxChars) return text;
-  const characters = [...text];
+  // As many characters as that take twice as many code units at most.
+  const characters = [...text.slice(0, 2 * maxChars + 1)];
   return characters.length <= maxChars ? text : `${characters.slice(0, maxChars - 1).join("")}…`;
 }
 

@@ -12,7 +12,12 @@ export function quoted(text: string, max: number): string {
 
 /** On one line, without control and format characters, at most `max` characters, the last an ellipsis if cut. */
 function oneLine(text: string, max: number): string {
-  return cutTo(withoutInvisible(text).replace(/\s+/g, " ").trim(), max).text;
+  return cutTo(
+    withoutInvisible(text.slice(0, 16 * max))
+      .replace(/\s+/g, " ")
+      .trim(),
+    max,
+  ).text;
 }
 
 /** As lines: line breaks stay, every other control or format character goes. */
@@ -26,7 +31,8 @@ export function plainLines(text: string): string {
 
 /** At most `max` code points; a longer text ends in an ellipsis. */
 export function cutTo(text: string, max: number): { text: string; cut: boolean } {
-  const points = [...text];
+  // As many code points as that are twice as many code units at most.
+  const points = [...text.slice(0, 2 * max + 1)];
   if (points.length <= max) return { text, cut: false };
   return { text: `${points.slice(0, max - 1).join("")}…`, cut: true };
 }

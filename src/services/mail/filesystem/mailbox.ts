@@ -6,7 +6,7 @@ import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { operator, parseAddress } from "../address.ts";
 import { parseSubject, planRecipients } from "../draft.ts";
-import { createAnswerBudget, planList, toCursor } from "../list-plan.ts";
+import { createAnswerBudget, jsonLength, planList, toCursor } from "../list-plan.ts";
 import { toMail } from "../mail-view.ts";
 import type { Mail, Mailbox, MailPage } from "../mailbox.ts";
 import { bodyOf, type StoredMessage } from "../message-file.ts";
@@ -83,7 +83,7 @@ export function createFilesystemMailbox(
       for (const row of rows) {
         const body = includeBody ? bodyOrNull(row) : null;
         const size =
-          row.envelopeJson.length + row.bodyPreview.length + ((body && JSON.stringify(body).length) || 0);
+          row.envelopeJson.length + row.bodyPreview.length + (body === null ? 0 : jsonLength(body));
         const first = messages.length === 0;
         if (messages.length === most || (!budget.takes(size) && !first)) {
           return { messages, nextCursor: last && toCursor(last) };
@@ -143,7 +143,7 @@ export function createFilesystemMailbox(
     placeLinks({ files, root, state: now.state, registration: now.row });
     const budget = createAnswerBudget();
     return rows.map((row) => {
-      const body = bodyOrNull(row);
+      const body = budget.takes(0) ? bodyOrNull(row) : null;
       return toShown(row, body !== null && budget.takesText(body) ? body : null);
     });
   }

@@ -1,3 +1,5 @@
+import { visible } from "./visible.ts";
+
 /**
  * Calls `stop` once on the first SIGINT, SIGTERM or SIGHUP, or when `over` resolves, and resolves when it is done; a
  * second signal ends the process at once. Resolves with the conventional exit code: 0, because a requested stop is no failure.
@@ -10,7 +12,7 @@ export function untilStopped(stop: () => Promise<void>, over?: Promise<void>): P
       stop().then(
         () => resolve(0),
         (error) => {
-          process.stderr.write(`${String(error)}\n`);
+          process.stderr.write(visible(`${String(error)}\n`));
           resolve(1);
         },
       );

@@ -12,7 +12,7 @@ const leastIntervalSeconds = 0.1;
 export const mostReminders = 1000;
 
 /** Characters of their texts that one gateway holds, in memory and in the answer that lists them. */
-export const mostReminderChars = 4 * 2 ** 20;
+export const mostReminderChars = 2 * 2 ** 20;
 
 /** Some 3,000 years: what lies further ahead cannot be told as a timestamp. */
 const mostSeconds = 100_000_000_000;

@@ -102,9 +102,9 @@ const attacks: Attack[] = [
     want: 202,
   })),
   ...["x", '\\"', "日"].map((text) => ({
-    id: `reminders of 4 MiB of ${text}`,
+    id: `reminders of 2 MiB of ${text}`,
     attack: async (send: Send) => {
-      const prompt = text.repeat((1.9 * mebibyte) / Buffer.byteLength(text));
+      const prompt = text.repeat((0.95 * mebibyte) / Buffer.byteLength(text));
       const reminder = `{"mode":"one_off","title":"t","ranking":1,"start_after_seconds":9999,"prompt":"${prompt}"}`;
       const made = await one(send, "/v1/reminders", raw(`{"reminders":[${reminder},${reminder}]}`));
       return [...made, ...(await one(send, "/v1/reminders"))];
@@ -112,22 +112,22 @@ const attacks: Attack[] = [
     want: 200,
   })),
   {
-    id: "a reminder of 600,000 keys",
+    id: "a reminder of 300,000 keys",
     attack: (send) => {
-      const send_keys = { sequence: "<[Up]>".repeat(600_000) };
+      const send_keys = { sequence: "<[Up]>".repeat(300_000) };
       const reminder = { mode: "one_off", title: "t", ranking: 1, start_after_seconds: 9999, send_keys };
       return one(send, "/v1/reminders", json({ reminders: [reminder] }));
     },
     want: 200,
   },
   {
-    id: "a title of 4 MiB",
+    id: "a title of 2 MiB",
     attack: (send) => {
       const reminder = { mode: "one_off", ranking: 1, start_after_seconds: 9999, prompt: "p" };
       return one(
         send,
         "/v1/reminders",
-        json({ reminders: [{ ...reminder, title: "日".repeat(1.3 * mebibyte) }] }),
+        json({ reminders: [{ ...reminder, title: "日".repeat(0.65 * mebibyte) }] }),
       );
     },
     want: 200,
@@ -208,10 +208,12 @@ const attacks: Attack[] = [
     want: 200,
   },
   {
-    id: "twenty prompts of 8 MiB, listed and interrupted",
-    attack: async (send) => {
+    id: "an interrupt and a list behind twelve prompts of 8 MiB",
+    prepare: async (send) => {
       const body = raw(`{"kind":"submit_prompt","payload":{"prompt":"${longTexts[0]?.text}"}}`);
-      for (let nth = 0; nth < 20; nth++) await drained(await send("/v1/requests", body));
+      for (let nth = 0; nth < 12; nth++) await drained(await send("/v1/requests", body));
+    },
+    attack: async (send) => {
       await drained(await send("/v1/requests", json({ kind: "interrupt" })));
       return one(send, "/v1/requests?limit=1000");
     },

@@ -57,7 +57,7 @@ function readOptions(rows: readonly Row[], last: number, rule: CompiledDialog): 
 const markWidth = 2;
 
 /** Rows without numbers whose texts begin in the column of the chosen row's text; deeper rows continue an option. */
-function markedRows(rows: readonly Row[], last: number, chosen: RegExp): Options | null {
+function markedRows(rows: readonly Row[], last: number, chosen: Pattern): Options | null {
   const texts: { at: number; text: string; selected: boolean }[] = [];
   const mark = rows.findLastIndex((row, at) => at <= last && chosen.test(row.text));
   const indent = chosen.exec(rows[mark]?.text ?? "")?.[1]?.length;

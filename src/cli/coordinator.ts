@@ -3,7 +3,7 @@ import { coordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
 import { defaultTimings } from "../protocol/terminal.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../routes/coordinator/app.ts";
 import { describeFault } from "../routes/http/errors.ts";
-import { hostRule } from "../routes/http/gate.ts";
+import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { createFileLog } from "../services/diagnostics/gateway-log.ts";
 import { attachGateway } from "../services/fleet/attach-gateway.ts";
 import {
@@ -171,6 +171,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       await app.fetch(new Request(`http://127.0.0.1${coordinatorEndpoints.health.path}`));
       server = system.network.listen({
         fetch: app.fetch,
+        admit: refuseOtherUsers,
         host: options.host,
         port: options.port,
         clock,

@@ -6,7 +6,7 @@ import { protocolVersion } from "../protocol/gateway.ts";
 import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
 import { createCoreApp } from "../routes/gateway/core.ts";
 import { describeFault } from "../routes/http/errors.ts";
-import { hostRule } from "../routes/http/gate.ts";
+import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { type Fetch, type HttpObservation, observeHttp } from "../routes/http/observe.ts";
 import { untilWhole } from "../routes/http/until-whole.ts";
 import { backendFacts } from "../services/agent/backends.ts";
@@ -275,7 +275,8 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   /** On any port means on the last one while it is free: followers of this gateway come back there. */
   function bind(fetch: Fetch): HttpServer {
-    const at = (port: number) => system.network.listen({ fetch, host: options.host, port, clock });
+    const listener = { fetch, admit: refuseOtherUsers, host: options.host, clock };
+    const at = (port: number) => system.network.listen({ ...listener, port });
     const last = options.port === 0 ? live.lastPort() : 0;
     try {
       return at(last || options.port);

@@ -1,3 +1,4 @@
+import { type Caller, createCallerLookup } from "./callers.ts";
 import { type Clock, sleep } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 
@@ -11,6 +12,8 @@ export interface HttpServer {
 
 export interface ListenOptions {
   fetch: (request: Request) => Response | Promise<Response>;
+  /** Asked before `fetch` with who calls; an answer refuses the request. */
+  admit?: (request: Request, caller: Caller) => Response | null;
   host: string;
   port: number;
   clock: Clock;
@@ -46,9 +49,9 @@ function hasBody({ headers }: Request): boolean {
 }
 
 function serve(options: ListenOptions) {
-  const { stalledBodySeconds = defaultStalledBodySeconds } = options;
+  const { stalledBodySeconds = defaultStalledBodySeconds, admit } = options;
   try {
-    return Bun.serve({
+    const server = Bun.serve({
       hostname: options.host,
       port: options.port,
       // Else a handler that fails is answered with a page that shows its error and our source.
@@ -63,15 +66,24 @@ function serve(options: ListenOptions) {
         // A quiet event stream lives on, and a caller that keeps its connection is never cut off as it asks again.
         const bringsBody = hasBody(request);
         server.timeout(request, bringsBody ? stalledBodySeconds : 0);
+        const refusal = admit?.(request, callerOf(server.requestIP(request)));
+        if (refusal) return refusal;
         const response = await options.fetch(request);
         if (bringsBody) server.timeout(request, 0);
         return response;
       },
     });
+    const callerOf = createCallerLookup(boundTo(server));
+    return server;
   } catch (error) {
     if ((error as { code?: string }).code === "EADDRINUSE") {
       throw new ServiceError("conflict", `port ${options.port} of ${options.host} is already in use`);
     }
     throw error;
   }
+}
+
+/** Where it really listens, also when the host was a name. Bun's types do not have it. */
+function boundTo(server: object): { address: string; port: number } {
+  return (server as { address: { address: string; port: number } }).address;
 }

@@ -1,8 +1,10 @@
 import { Elysia } from "elysia";
 import { documentEndpoints } from "../../protocol/document-endpoints.ts";
 import { aguiConnectionHeader } from "../../protocol/headers.ts";
+import type { Caller } from "../../system/callers.ts";
 import { equalInConstantTime } from "./constant-time.ts";
 import { decideCrossOrigin } from "./cors.ts";
+import { pathOf } from "./routes-at.ts";
 
 /** The largest request body, bytes (ruling 9). */
 export const maxBodyBytes = 8 * 1024 * 1024;
@@ -25,6 +27,15 @@ export const openPaths: ReadonlySet<string> = new Set([
   documentEndpoints.openApiDocument.path,
   documentEndpoints.referencePage.path,
 ]);
+
+/**
+ * Refuses other users of this machine, also those who show the token: on loopback they reach every port. Whether we run
+ * they may know. Null admits. Source: security.md rule 5.
+ */
+export function refuseOtherUsers(request: Request, caller: Caller): Response | null {
+  if (caller !== "other" || pathOf(request.url) === "/health") return null;
+  return Response.json({ detail: "this server is for another user of this machine" }, { status: 403 });
+}
 
 /**
  * Refuses, before anything else looks at a request: a foreign `Host` (421: DNS rebinding), a foreign `Origin`

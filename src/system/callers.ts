@@ -1,0 +1,83 @@
+import {
+  connectionsWith,
+  findSocket,
+  isStillOpen,
+  type OpenConnection,
+  parseAddress,
+  type SocketAddress,
+} from "./linux-sockets.ts";
+
+/**
+ * Who holds the other end of a connection to one of our listeners. `own`: the user that we run as; `root`; `other`:
+ * another user of this machine, or nobody any more, or the kernel gave no answer; `remote`: another machine;
+ * `unsupported`: this operating system does not say.
+ */
+export type Caller = "own" | "root" | "other" | "remote" | "unsupported";
+
+export type CallerLookup = (peer: { address: string; port: number } | null) => Caller;
+
+/** Then all are forgotten and looked up again. */
+const maxRemembered = 4096;
+
+interface Remembered {
+  address: string;
+  caller: Caller;
+  /** Null until a second request came from the same port. */
+  connection: OpenConnection | null;
+}
+
+/**
+ * Looks up the callers of a listener that is bound to `listener`. What was found of a port holds as long as the same
+ * connection of ours is open: a closed one frees the port for another user. Nothing is remembered for a listener on all
+ * addresses, where one port of a caller may have several connections.
+ */
+export function createCallerLookup(listener: { address: string; port: number }): CallerLookup {
+  const bound = parseAddress(listener.address);
+  if (process.platform !== "linux") return () => "unsupported";
+  if (bound === null) return () => "other";
+  const onAllAddresses = bound.every((byte) => byte === 0);
+  const local = { address: bound, port: listener.port };
+  const remembered = new Map<number, Remembered>();
+
+  const connectionsTo = (remote: SocketAddress) =>
+    (connectionsWith(remote) ?? []).filter((one) => one.local.port === listener.port);
+
+  function lookUpAll(remote: SocketAddress): Caller {
+    const callers = connectionsTo(remote).map((one) => ownerOf(remote, one.local));
+    if (callers.length === 0) return "other";
+    return (["other", "remote", "root"] as const).find((one) => callers.includes(one)) ?? "own";
+  }
+
+  return (peer) => {
+    if (peer === null) return "other";
+    const known = remembered.get(peer.port);
+    const again = known?.address === peer.address;
+    if (again && known.connection !== null && isStillOpen(known.connection)) return known.caller;
+    const address = parseAddress(peer.address);
+    if (address === null) return "other";
+    const remote = { address, port: peer.port };
+    if (onAllAddresses) return lookUpAll(remote);
+    const connection = again ? (connectionsTo(remote)[0]?.connection ?? null) : null;
+    const caller = ownerOf(remote, local);
+    if (remembered.size >= maxRemembered) remembered.clear();
+    // Open before and after: what was found is the other end of this very connection.
+    const kept = connection !== null && isStillOpen(connection) ? connection : null;
+    remembered.set(peer.port, { address: peer.address, caller, connection: kept });
+    return caller;
+  };
+}
+
+/** Root may do everything that the user may. A socket that nobody holds any more shows the user id 0. */
+function ownerOf(remote: SocketAddress, local: SocketAddress): Caller {
+  const found = findSocket(remote, local);
+  if (found === null) return "other";
+  if (found === "absent") return isLoopback(remote.address) || isLoopback(local.address) ? "other" : "remote";
+  if (found.inode === 0) return "other";
+  if (found.uid === process.geteuid?.()) return "own";
+  return found.uid === 0 ? "root" : "other";
+}
+
+function isLoopback(address: Uint8Array): boolean {
+  if (address.length === 4) return address[0] === 127;
+  return address.every((byte, at) => byte === (at === 15 ? 1 : 0));
+}

@@ -19,9 +19,11 @@ import { createFleetView } from "../services/fleet/fleet-view.ts";
 import { createFleetWork } from "../services/fleet/fleet-work.ts";
 import { createForward } from "../services/fleet/forward.ts";
 import { createLinks } from "../services/fleet/links.ts";
+import { answerChallenge, isChallenge } from "../services/fleet/listener-proof.ts";
 import { createLiveness } from "../services/fleet/liveness.ts";
 import { createPassiveTerminals } from "../services/fleet/passive-terminals.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
+import { decideToken } from "../services/sessions/token.ts";
 import { profileFor } from "../services/terminal/profile.ts";
 import { timestampNow } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
@@ -36,8 +38,10 @@ export interface CoordinatorOptions {
   io: Pick<CliIo, "env" | "cwd" | "home">;
   host: string;
   port: number;
-  /** What callers must show, or null to let in whoever reaches the address. */
+  /** What callers must show; null asks for none unless this server needs one (see `decideToken`). */
   token: string | null;
+  /** Neither a remembered nor a new token is wanted. */
+  noToken?: boolean;
   /** Web pages that may call besides those that we serve. */
   allowedOrigins?: readonly string[];
   /** Asked for by a caller of the shutdown route. */
@@ -64,6 +68,17 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   let paths = coordinatorPaths(roots.runtimeRoot, options.host, options.port);
   const log = { line: (text: string) => fileLog?.line(text) };
   let fileLog: ReturnType<typeof createFileLog> | null = null;
+  // A port that the system chooses has no memory.
+  const remembers = options.port !== 0;
+  const token = decideToken({
+    given: options.token,
+    declined: options.noToken ?? false,
+    required: remembers && files.exists(paths.tokenRequired),
+    left: files.readOwn(paths.token)?.trim() || null,
+    knowsCallers: system.network.knowsCallers,
+    make: () => ids.hex(32),
+  });
+  const challengeKey = ids.hex(32);
   let server: HttpServer | null = null;
   let instance: CoordinatorInstance | null = null;
   let lock: { release(): void } | null = null;
@@ -131,7 +146,9 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     gate: {
       allowsHost: hostRule(options.host),
       allowedOrigins: options.allowedOrigins ?? [],
-      token: options.token,
+      token,
+      answerChallenge: (challenge) =>
+        server && isChallenge(challenge) ? answerChallenge(challengeKey, challenge, server.port) : null,
     },
     faults: {
       report(error) {
@@ -191,7 +208,12 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         server_root: paths.root,
         started_at_utc: timestampNow(clock),
       };
-      publishCoordinator(files, paths, instance, options.token);
+      const start = processes.startToken(instance.pid);
+      const record = { ...instance, ...(start === null ? {} : { process_start: start }) };
+      if (remembers && token !== null) files.write("file:token-required", paths.tokenRequired, "");
+      if (remembers && options.noToken) files.remove("file:token-required", paths.tokenRequired);
+      if (token !== options.token) fileLog?.line("callers must show a token", { file: paths.token });
+      publishCoordinator(files, paths, record, { token, challengeKey });
       fileLog?.line("coordination server started", { base_url: instance.api_base_url, pid: instance.pid });
       return instance;
     },

@@ -12,6 +12,7 @@ import { untilWhole } from "../routes/http/until-whole.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { diagnosticSettings } from "../services/diagnostics/diagnostic-log.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
+import { answerChallenge, isChallenge } from "../services/fleet/listener-proof.ts";
 import { createKeyControl } from "../services/prompt/key-control.ts";
 import { createPromptControl } from "../services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../services/queue/queue.ts";
@@ -19,13 +20,14 @@ import { recallLost } from "../services/queue/recall.ts";
 import { createLedger } from "../services/reminders/ledger.ts";
 import { createReminders, type Reminders } from "../services/reminders/reminders.ts";
 import { createAnnouncement } from "../services/sessions/announcement.ts";
-import { readDesiredConfig } from "../services/sessions/desired-config.ts";
+import { readDesiredConfig, saveWish } from "../services/sessions/desired-config.ts";
 import { gatewayIdentity, seedGatewayFolder } from "../services/sessions/gateway-folder.ts";
 import { createLiveFiles } from "../services/sessions/live-files.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
 import { createOwnPlace } from "../services/sessions/own-place.ts";
 import type { Registry } from "../services/sessions/registry.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
+import { decideToken } from "../services/sessions/token.ts";
 import type { GatewayExecution } from "../services/status/project.ts";
 import { createStatusBoard } from "../services/status/status-board.ts";
 import { createStorageWatch } from "../services/status/storage-watch.ts";
@@ -48,8 +50,10 @@ export interface GatewayOptions {
   sessionRoot: string;
   host: string;
   port: number;
-  /** What callers must show, or null to let in whoever reaches the address. */
+  /** What callers must show; null asks for none unless the session needs one (see `decideToken`). */
   token: string | null;
+  /** Neither a remembered nor a new token is wanted. */
+  noToken?: boolean;
   /** Web pages that may call besides those that we serve. */
   allowedOrigins?: readonly string[];
   profiles: ProfileSet;
@@ -195,6 +199,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   const besideQueue = () => reminders.executing() || tending() !== null;
   /** What the notifier does with the one execution slot. */
   const tending = () => further?.notifier.busyWith() ?? null;
+  const token = decideToken({
+    given: options.token,
+    declined: options.noToken ?? false,
+    required: desired.desired_token_required ?? false,
+    left: files.readOwn(paths.token)?.trim() || null,
+    knowsCallers: system.network.knowsCallers,
+    make: () => ids.hex(32),
+  });
   const observation = records.diagnostics && observeHttp({ clock, ids, record: records.diagnostics.record });
   const appOptions = {
     ...(observation ? { observation } : {}),
@@ -202,7 +214,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     gate: {
       allowsHost: hostRule(options.host),
       allowedOrigins: options.allowedOrigins ?? [],
-      token: options.token,
+      token,
+      answerChallenge: (challenge: string) =>
+        server && isChallenge(challenge) ? answerChallenge(challengeKey, challenge, server.port) : null,
     },
     faults: {
       report(error: unknown) {
@@ -236,6 +250,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...{ files, clock, folder, place },
     onError: onError("state not written"),
   });
+  const challengeKey = ids.hex(32);
+  const processStart = processes.startToken(processes.selfPid());
   let server: HttpServer | null = null;
   let further: FurtherServices | null = null;
   let opening: Promise<FurtherServices> | null = null;
@@ -305,14 +321,20 @@ export function createGateway(options: GatewayOptions): Gateway {
     reminders.start();
     board.setListener({ host, port });
     const { instanceId } = agent.presence();
-    live.publishToken(options.token);
+    if (token !== null || options.noToken) saveWish(files, sessionRoot, { tokenRequired: token !== null });
+    if (token !== options.token) log.line("callers must show a token", { file: paths.token });
+    // Our own clients reach an address other than loopback only where the session says that it was asked for.
+    if (!isLoopback(host)) saveWish(files, sessionRoot, { host });
+    live.publishKey(challengeKey);
+    live.publishToken(token);
     live.keepPort(options.port === 0 ? port : null);
-    await announcement.publish({ host, port, hasToken: options.token !== null });
+    await announcement.publish({ host, port, hasToken: token !== null });
     const { auxiliaryWindow: window } = identity;
     live.publish({
       schema_version: 1,
       protocol_version: protocolVersion,
       pid: processes.selfPid(),
+      ...(processStart === null ? {} : { process_start: processStart }),
       ...{ host, port },
       execution_mode: identity.executionMode,
       managed_agent_instance_epoch: board.epoch(),

@@ -37,6 +37,13 @@ export function toAttachmentRoots(
   });
 }
 
+const noTokenFlag = {
+  "no-token": {
+    type: "boolean",
+    description: "ask for no token, although one was asked for before or this system cannot tell users apart",
+  },
+} satisfies Flags;
+
 /** Flags of every command that starts a listener. */
 export const listenerFlags = {
   host: {
@@ -49,6 +56,7 @@ export const listenerFlags = {
     type: "boolean",
     description: "serve an address other than loopback without a token: whoever reaches it drives the agent",
   },
+  ...noTokenFlag,
   ...originFlag,
 } satisfies Flags;
 
@@ -69,6 +77,7 @@ export const coordinatorListenerFlags = {
     description:
       "serve an address other than loopback without a token: whoever reaches it drives every agent",
   },
+  ...noTokenFlag,
   ...originFlag,
 } satisfies Flags;
 
@@ -82,6 +91,8 @@ export interface ListenerChoice {
   port: number;
   /** Callers must show it; null lets everyone in who reaches the address. */
   token: string | null;
+  /** Neither a remembered nor a new token is wanted. */
+  noToken: boolean;
   /** Web pages that may call besides those that we serve. */
   allowedOrigins: string[];
   /** Something the operator must be told at start. */
@@ -140,13 +151,21 @@ export function isLoopback(host: string): boolean {
 export function chooseListener(
   wish: ListenerWish,
   desired: Pick<DesiredConfig, "desired_host" | "desired_port"> | null,
-  access: { token: string | undefined; allowUnauthenticated: boolean; allowOrigins: readonly string[] },
+  access: {
+    token: string | undefined;
+    allowUnauthenticated: boolean;
+    allowOrigins: readonly string[];
+    noToken?: boolean;
+  },
   server = { tokenVariable: "SVC_GATEWAY_TOKEN", drives: "the agent" },
 ): ListenerChoice {
   const host = wish.host ?? desired?.desired_host ?? "127.0.0.1";
   const port = wish.port ?? desired?.desired_port ?? 0;
   const allowedOrigins = toOrigins(access.allowOrigins);
-  const choice = { host, port, token: access.token || null, allowedOrigins, warning: null };
+  const noToken = access.noToken ?? false;
+  if (noToken && access.token)
+    throw new UsageError(`--no-token contradicts ${server.tokenVariable}, which is set`);
+  const choice = { host, port, token: access.token || null, noToken, allowedOrigins, warning: null };
   if (isLoopback(host) || choice.token !== null) return choice;
   if (!access.allowUnauthenticated) {
     throw new ServiceError(

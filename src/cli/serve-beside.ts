@@ -10,7 +10,7 @@ export async function serveBeside(facts: {
   io: CliIo;
   world: World;
   session: Pick<FoundAgent, "manifest" | "sessionRoot">;
-  listener: { host: string; port: number; allowedOrigins: readonly string[] };
+  listener: { host: string; port: number; noToken: boolean; allowedOrigins: readonly string[] };
   token: string | null;
   /** False when the agent was one of ours before. */
   launched: boolean;

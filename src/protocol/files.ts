@@ -9,6 +9,9 @@ export const CurrentInstance = Strict({
   schema_version: SchemaVersion1,
   protocol_version: Type.Literal(protocolVersion),
   pid: Type.Integer(),
+  process_start: Type.Optional(
+    Type.String({ description: "additional: tells the process from a later one with its id" }),
+  ),
   host: Type.String(),
   port: Type.Integer(),
   execution_mode: ExecutionMode,
@@ -31,6 +34,11 @@ export const DesiredConfig = Strict({
   desired_host: Type.Optional(Type.String()),
   desired_port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
   desired_execution_mode: ExecutionMode,
+  desired_token_required: Type.Optional(
+    Type.Boolean({
+      description: "additional: a gateway of this session asks for a token, whoever starts it",
+    }),
+  ),
   desired_tui_tracking_timings: Type.Optional(Type.Partial(TrackingTimings)),
   desired_diagnostic_logging: Type.Optional(DiagnosticLogging),
   desired_attachment_roots: Type.Optional(

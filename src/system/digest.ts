@@ -15,3 +15,8 @@ export function startSha256(): { update(piece: Uint8Array): void; hex(): string 
 export function md5(text: string): string {
   return new Bun.CryptoHasher("md5").update(text).digest("hex");
 }
+
+/** HMAC-SHA256 over the text's UTF-8 bytes, lower-case hexadecimal. */
+export function hmacSha256(key: string, text: string): string {
+  return new Bun.CryptoHasher("sha256", key).update(text).digest("hex");
+}

@@ -1,4 +1,4 @@
-import { dlopen } from "bun:ffi";
+import type { dlopen } from "bun:ffi";
 import { readdirSync, readFileSync } from "node:fs";
 
 // What the Linux kernel says of TCP sockets. Everything here answers null on other systems and where the kernel
@@ -35,16 +35,27 @@ function libc(): Libc | null {
   if (opened !== undefined) return opened;
   opened = null;
   if (process.platform !== "linux") return null;
+  // Not imported: the services are loaded by other runtimes too, which read the tables below /proc instead.
+  const ffi = foreignFunctions();
+  if (ffi === null) return null;
   const machine = process.arch === "arm64" ? "aarch64" : "x86_64";
   for (const name of ["libc.so.6", `libc.musl-${machine}.so.1`]) {
     try {
-      opened = dlopen(name, signatures).symbols;
+      opened = ffi.dlopen(name, signatures).symbols;
       break;
     } catch {
       // The other C library, or none.
     }
   }
   return opened;
+}
+
+function foreignFunctions(): { dlopen: typeof dlopen } | null {
+  try {
+    return (process.getBuiltinModule("bun:ffi") as { dlopen: typeof dlopen } | undefined) ?? null;
+  } catch {
+    return null;
+  }
 }
 
 /**

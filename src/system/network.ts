@@ -1,4 +1,5 @@
 import { type HttpServer, type ListenOptions, listen } from "./http-server.ts";
+import { findSocket, parseAddress } from "./linux-sockets.ts";
 
 /** The door to other processes by HTTP: a simulation puts a network of its own behind it. */
 export interface Network {
@@ -6,8 +7,35 @@ export interface Network {
   listen(options: ListenOptions): HttpServer;
   /** As the runtime's own. */
   fetch(url: string, init: RequestInit): Promise<Response>;
+  /** Whether `listen` can say which user calls. */
+  knowsCallers: boolean;
+  /** Whose listener a connection to this address of the machine reaches: a look at the kernel's table. */
+  listenerOwner(host: string, port: number): ListenerOwner;
 }
 
+/** `unsupported`: this operating system does not say. */
+export type ListenerOwner = "own" | "other" | "none" | "unsupported";
+
 export function createNetwork(): Network {
-  return { listen, fetch: (url, init) => fetch(url, init) };
+  return {
+    listen,
+    fetch: (url, init) => fetch(url, init),
+    listenerOwner,
+    knowsCallers: process.platform === "linux",
+  };
+}
+
+function listenerOwner(host: string, port: number): ListenerOwner {
+  if (process.platform !== "linux") return "unsupported";
+  const names = host === "localhost" ? ["127.0.0.1", "::1"] : [host];
+  const found = names.map((name) => ownerAt(name, port));
+  return found.find((owner) => owner === "other") ?? found.find((owner) => owner === "own") ?? "none";
+}
+
+function ownerAt(host: string, port: number): ListenerOwner {
+  const address = parseAddress(host);
+  if (address === null) return "other";
+  const socket = findSocket({ address, port }, { address: new Uint8Array(address.length), port: 0 });
+  if (socket === "absent") return "none";
+  return socket !== null && socket.inode !== 0 && socket.uid === process.geteuid?.() ? "own" : "other";
 }

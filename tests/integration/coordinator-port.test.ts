@@ -26,7 +26,7 @@ test("doctor tells a coordination server on the port from one that died and a st
           server_root: paths.root,
           started_at_utc: "2026-11-22T10:00:00.000+00:00",
         },
-        null,
+        { token: null, challengeKey: "key" },
       );
     const stranger = { verdict: "warning", detail: "another program listens here" };
     expect(await checkCoordinatorPort(world, port)).toMatchObject(stranger);

@@ -67,6 +67,8 @@ export function createSimNetwork(clock: SimClock, dice: Dice): SimNetwork {
         return { host, port: bound, stop: async () => end() };
       },
       fetch: (url, init) => exchange(url, init, alive),
+      knowsCallers: true,
+      listenerOwner: (_host, port) => (listeners.get(port)?.alive() ? "own" : "none"),
     }),
   };
 }

@@ -4,6 +4,8 @@
  * `deaf` listens and never answers.
  */
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { challengeAnswerHeader, challengeHeader } from "../../src/protocol/headers.ts";
+import { answerChallenge } from "../../src/services/fleet/listener-proof.ts";
 import { parseExecutionVariables } from "../../src/services/sessions/execution.ts";
 import { gatewayIdentity } from "../../src/services/sessions/gateway-folder.ts";
 import { readManifest } from "../../src/services/sessions/manifest.ts";
@@ -14,7 +16,7 @@ import { createSystem } from "../../src/system/system.ts";
 const sessionRoot = process.argv[process.argv.indexOf("--session-root") + 1] ?? "";
 const mode = process.env["STAND_IN_MODE"] ?? "";
 const paths = sessionPaths(sessionRoot);
-const { files } = createSystem();
+const { files, processes } = createSystem();
 const manifest = readManifest(files, paths.manifest);
 if (mode === "fail") {
   console.error("cannot open the queue");
@@ -25,13 +27,18 @@ const identity = gatewayIdentity(manifest, parseExecutionVariables(process.env))
 if (mode === "other") identity.attachIdentity = "another-session";
 const token = files.read(paths.token)?.trim();
 
-const server = Bun.serve({
+const key = "a key of the stand-in";
+const server: Bun.Server<undefined> = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
   fetch(request) {
     if (mode === "deaf") return new Promise<Response>(() => {});
     const { pathname } = new URL(request.url);
-    if (pathname === "/health") return Response.json({ protocol_version: "v1", status: "ok" });
+    if (pathname === "/health") {
+      const challenge = request.headers.get(challengeHeader) ?? "";
+      const headers = { [challengeAnswerHeader]: answerChallenge(key, challenge, server.port ?? 0) };
+      return Response.json({ protocol_version: "v1", status: "ok" }, { headers });
+    }
     if (token && request.headers.get("authorization") !== `Bearer ${token}`) {
       return Response.json({ detail: "a token is needed" }, { status: 401 });
     }
@@ -48,12 +55,14 @@ const server = Bun.serve({
 
 mkdirSync(paths.runRoot, { recursive: true });
 appendFileSync(`${sessionRoot}/starts`, `${process.pid} ${process.env["SVC_TMUX_SOCKET"] ?? ""}\n`);
+writeFileSync(paths.challengeKey, key);
 writeFileSync(
   paths.currentInstance,
   JSON.stringify({
     schema_version: 1,
     protocol_version: "v1",
     pid: process.pid,
+    process_start: processes.startToken(process.pid),
     host: "127.0.0.1",
     port: server.port,
     execution_mode: identity.executionMode,

@@ -42,6 +42,7 @@ export default command({
       {
         token: io.env["SVC_GATEWAY_TOKEN"],
         allowUnauthenticated: args["allow-unauthenticated"],
+        noToken: args["no-token"],
         allowOrigins: args["allow-origin"],
       },
     );

@@ -52,6 +52,7 @@ export default command({
         token: io.env["SVC_GATEWAY_TOKEN"],
         allowUnauthenticated: args["allow-unauthenticated"],
         allowOrigins: args["allow-origin"],
+        noToken: args["no-token"],
       },
     );
     if (warning) await warn(io, warning);

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { documentEndpoints } from "../../protocol/document-endpoints.ts";
-import { aguiConnectionHeader } from "../../protocol/headers.ts";
+import { aguiConnectionHeader, challengeAnswerHeader, challengeHeader } from "../../protocol/headers.ts";
 import type { Caller } from "../../system/callers.ts";
 import { equalInConstantTime } from "./constant-time.ts";
 import { decideCrossOrigin } from "./cors.ts";
@@ -16,6 +16,8 @@ export interface GateOptions {
   allowedOrigins: readonly string[];
   /** What callers must show as a bearer token, or null. `openPaths` are open to all. */
   token: string | null;
+  /** The answer to a challenge that came with `/health`; null when it is none, or nothing keeps a key. */
+  answerChallenge?: (challenge: string) => string | null;
 }
 
 /**
@@ -69,6 +71,11 @@ export function httpGate(options: GateOptions) {
     if (kind === "refused") return refuse(403, "this origin may not call");
     if (kind === "preflight") return new Response(null, { status: 204, headers });
     if (!isWellFormed(request.url)) return refuse(404, "no such route: the path is not well-formed");
+    const challenge = request.headers.get(challengeHeader);
+    if (challenge !== null && pathOf(request.url) === "/health") {
+      const answer = options.answerChallenge?.(challenge) ?? null;
+      if (answer !== null) set.headers[challengeAnswerHeader] = answer;
+    }
     if (!authorized(request, options.token)) {
       set.headers["www-authenticate"] = "Bearer";
       return refuse(401, "a bearer token is needed");

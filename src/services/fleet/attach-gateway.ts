@@ -24,6 +24,8 @@ export interface AttachWish {
   host?: string | undefined;
   port?: number | undefined;
   allowUnauthenticated?: boolean | undefined;
+  /** Ask for no token from now on, although the session asked for one before. */
+  noToken?: boolean | undefined;
   /** Web pages that may call; not kept for later starts. */
   allowOrigins?: readonly string[] | undefined;
   executionMode?: ExecutionMode | undefined;
@@ -129,6 +131,7 @@ function toArguments(wish: AttachWish): string[] {
     ...(wish.host === undefined ? [] : ["--host", wish.host]),
     ...(wish.port === undefined ? [] : ["--port", String(wish.port)]),
     ...(wish.allowUnauthenticated ? ["--allow-unauthenticated"] : []),
+    ...(wish.noToken ? ["--no-token"] : []),
     ...(wish.allowOrigins ?? []).flatMap((origin) => ["--allow-origin", origin]),
     ...timings.flatMap(([timing, value]) => [`--tui-${timing.replaceAll("_", "-")}`, String(value)]),
     ...(wish.reconcile ? ["--reconcile"] : []),

@@ -1,10 +1,13 @@
 import { join } from "node:path";
+import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
+import { Strict } from "../../protocol/wire.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
+import { type ListenerClaim, recordedProcessLives } from "./listener-proof.ts";
 
 /** Where `svc-coord serve` listens unless it is told another port (ruling 1). */
 export const defaultCoordinatorPort = 9891;
@@ -22,6 +25,9 @@ function pathsIn(root: string) {
     lock: join(runRoot, "coordinator.lock"),
     instance: join(runRoot, "current-instance.json"),
     token: join(runRoot, "token"),
+    challengeKey: join(runRoot, "challenge-key"),
+    /** Is there when a server on this port asked for a token. */
+    tokenRequired: join(root, "token-required"),
     log: join(root, "logs", "coordinator.log"),
     logRoot: join(root, "logs"),
   };
@@ -29,12 +35,19 @@ function pathsIn(root: string) {
 
 export type CoordinatorPaths = ReturnType<typeof pathsIn>;
 
+/** run/current-instance.json: what the server says of itself and what proves that a process is it. */
+const CoordinatorRecord = Strict({
+  ...CoordinatorInstance.properties,
+  process_start: Type.Optional(Type.String()),
+});
+type CoordinatorRecord = Static<typeof CoordinatorRecord>;
+
 /** The coordination servers of this runtime root whose processes live and whose folders no other user can change. */
 export function runningCoordinators(deps: {
   files: Files;
-  processes: Pick<Processes, "alive">;
+  processes: Pick<Processes, "alive" | "startToken">;
   runtimeRoot: string;
-}): { paths: CoordinatorPaths; instance: CoordinatorInstance }[] {
+}): { paths: CoordinatorPaths; instance: CoordinatorRecord }[] {
   const { files, processes } = deps;
   const folder = join(deps.runtimeRoot, "coordinators");
   return files
@@ -44,14 +57,30 @@ export function runningCoordinators(deps: {
       const paths = pathsIn(childPath(folder, name));
       if (files.exposure(paths.runRoot) !== null) return [];
       const instance = readInstance(files.readOwn(paths.instance));
-      return instance && processes.alive(instance.pid) ? [{ paths, instance }] : [];
+      const lives =
+        instance &&
+        recordedProcessLives(processes, { pid: instance.pid, startToken: instance.process_start ?? null });
+      return lives ? [{ paths, instance }] : [];
     });
 }
 
-function readInstance(text: string | null): CoordinatorInstance | null {
+/** Where a coordination server says that it listens; null for what is no address. Pure. */
+export function coordinatorClaim({
+  pid,
+  process_start,
+  api_base_url: url,
+}: CoordinatorRecord): ListenerClaim | null {
+  if (!URL.canParse(url)) return null;
+  const { protocol, hostname, port } = new URL(url);
+  if (protocol !== "http:" || port === "") return null;
+  const host = hostname.replace(/^\[|\]$/g, "");
+  return { pid, startToken: process_start ?? null, host, port: Number(port), chosenHost: null };
+}
+
+function readInstance(text: string | null): CoordinatorRecord | null {
   try {
     const value: unknown = JSON.parse(text ?? "null");
-    return Value.Check(CoordinatorInstance, value) ? value : null;
+    return Value.Check(CoordinatorRecord, value) ? value : null;
   } catch {
     return null;
   }
@@ -61,9 +90,11 @@ function readInstance(text: string | null): CoordinatorInstance | null {
 export function publishCoordinator(
   files: Files,
   paths: CoordinatorPaths,
-  instance: CoordinatorInstance,
-  token: string | null,
+  instance: CoordinatorRecord,
+  secrets: { token: string | null; challengeKey: string },
 ): void {
+  const { token, challengeKey } = secrets;
+  files.write("file:coordinator-key", paths.challengeKey, `${challengeKey}\n`);
   if (token === null) files.removeFile("file:coordinator-token", paths.token);
   else files.write("file:coordinator-token", paths.token, `${token}\n`);
   files.write("file:coordinator-instance", paths.instance, renderJson(instance));
@@ -73,4 +104,5 @@ export function publishCoordinator(
 export function retireCoordinator(files: Files, paths: CoordinatorPaths): void {
   files.removeFile("file:coordinator-instance", paths.instance);
   files.removeFile("file:coordinator-token", paths.token);
+  files.removeFile("file:coordinator-key", paths.challengeKey);
 }

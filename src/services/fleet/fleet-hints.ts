@@ -3,13 +3,15 @@ import { coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
+import type { Network } from "../../system/network.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Environment } from "../sessions/roots.ts";
-import { runningCoordinators } from "./coordinator-files.ts";
+import { coordinatorClaim, runningCoordinators } from "./coordinator-files.ts";
 import type { Directory } from "./directory.ts";
 import { createEventSource } from "./event-source.ts";
 import { createFleetEvents } from "./fleet-events.ts";
 import type { Links } from "./links.ts";
+import { baseUrlOf, proveListener } from "./listener-proof.ts";
 
 /** Where word comes from that something happened at an agent. */
 export interface FleetHints {
@@ -23,7 +25,8 @@ export interface FleetHintsDeps {
   files: Files;
   clock: Clock;
   ids: Ids;
-  processes: Pick<Processes, "alive">;
+  processes: Pick<Processes, "alive" | "startToken">;
+  network: Pick<Network, "fetch" | "listenerOwner">;
   env: Environment;
   runtimeRoot: string;
   directory: Directory;
@@ -35,8 +38,16 @@ const connectMs = 2000;
 /** One stream of all agents: of the coordination server that runs here, else of the gateways themselves. */
 export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal): Promise<FleetHints> {
   for (const { instance, paths } of runningCoordinators(deps)) {
+    const claim = coordinatorClaim(instance);
+    if (claim === null) continue;
+    const proof = {
+      key: deps.files.readOwn(paths.challengeKey)?.trim() || null,
+      timeoutMs: connectMs,
+      respectProxyEnvironment: false,
+    };
+    if ((await proveListener(deps, claim, proof)) !== null) continue;
     const token = deps.env["SVC_COORD_TOKEN"] || deps.files.readOwn(paths.token)?.trim() || null;
-    const body = await openEvents(deps, instance.api_base_url, token, signal);
+    const body = await openEvents(deps, baseUrlOf(claim), token, signal);
     if (body) return { via: instance.api_base_url, agentIds: idsIn(body) };
   }
   return { via: null, agentIds: idsOfGateways(deps, signal) };
@@ -44,7 +55,7 @@ export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal):
 
 /** Null when no stream begins in time. */
 async function openEvents(
-  { clock }: FleetHintsDeps,
+  { clock, network }: FleetHintsDeps,
   baseUrl: string,
   token: string | null,
   signal: AbortSignal,
@@ -52,13 +63,13 @@ async function openEvents(
   const late = new AbortController();
   const cancel = clock.after(connectMs, () => late.abort());
   try {
-    const reply = await fetch(`${baseUrl}${coordinatorStreams.fleetEvents.path}`, {
+    const reply = await network.fetch(`${baseUrl}${coordinatorStreams.fleetEvents.path}`, {
       signal: AbortSignal.any([signal, late.signal]),
       redirect: "error",
       headers: token === null ? {} : { authorization: `Bearer ${token}` },
       // Bun would send even loopback through a proxy that the environment names.
       proxy: false,
-    } as unknown as BunFetchRequestInit);
+    } as unknown as RequestInit);
     return reply.ok ? reply.body : null;
   } catch {
     return null;

@@ -9,7 +9,8 @@ import { createTurnDirectories } from "../headless/turn-directory.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { removableSession, sessionPaths } from "../sessions/roots.ts";
 import type { SessionAlive } from "../sessions/session-alive.ts";
-import { readCurrentInstance } from "./gateway-link.ts";
+import { claimOf, readCurrentInstance } from "./gateway-link.ts";
+import { recordedProcessLives } from "./listener-proof.ts";
 
 export interface ForgetDeps {
   files: Files;
@@ -39,7 +40,7 @@ export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): 
   }
   const sessionRoot = record.runtime.session_root ?? dirname(record.runtime.manifest_path);
   const instance = readCurrentInstance(deps.files, sessionPaths(sessionRoot).currentInstance);
-  if (instance && deps.processes.alive(instance.pid)) {
+  if (instance && recordedProcessLives(deps.processes, claimOf(instance))) {
     throw new ServiceError(
       "conflict",
       `process ${instance.pid} may still be the gateway of "${name}". End it first with: ${stop}`,

@@ -4,7 +4,7 @@ import { type GatewayEndpoints, gatewayEndpoints, streamEndpoints } from "../../
 import { PromptRefusalBody, type PromptRefusalCode } from "../../protocol/gateway.ts";
 import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { wasRefused, whyUnreachable } from "./unreachable.ts";
 
 /**
  * What came of one call. `refused`: the gateway answered with an error; `detail` is for people, `body` is what
@@ -60,6 +60,9 @@ export type OpenedStream =
   | { kind: "refused"; status: number; detail: string }
   | { kind: "unreachable"; detail: string };
 
+/** The listener is not the server that it was; the message is a clause. */
+class NotBelieved extends Error {}
+
 const defaultTimeoutMs = 5000;
 const promptTimeoutMs = 25_000;
 
@@ -72,22 +75,27 @@ export function createGatewayClient(deps: {
   baseUrl: string;
   token: string | null;
   respectProxyEnvironment: boolean;
+  /** Asked before each request: why the listener is not believed, or null. Nothing is sent then. */
+  disprove?: () => string | null;
   /** Instead of the runtime's own: for a gateway in this very process. */
   fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }): GatewayClient {
   const { clock, baseUrl, token } = deps;
   const send = deps.fetch ?? fetch;
 
-  const request = (
+  const request = async (
     url: string,
     init: { method: string; signal: AbortSignal; headers: Record<string, string>; body?: BodyInit },
-  ) =>
-    send(url, {
+  ) => {
+    const why = deps.disprove?.() ?? null;
+    if (why !== null) throw new NotBelieved(why);
+    return send(url, {
       ...init,
       redirect: "error",
       headers: { ...init.headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
       ...(deps.respectProxyEnvironment ? {} : { proxy: false }),
     } as BunFetchRequestInit);
+  };
 
   async function exchange(endpoint: Endpoint, url: string, body: unknown, timeoutMs: number) {
     const abort = new AbortController();
@@ -115,6 +123,7 @@ export function createGatewayClient(deps: {
       try {
         answer = await exchange(endpoint, url, options.body, timeoutMs);
       } catch (error) {
+        if (error instanceof NotBelieved) return { kind: "unreachable", sent: false, detail: error.message };
         return { kind: "unreachable", sent: !wasRefused(error), detail: whyUnreachable(error, baseUrl) };
       }
       return readAnswer(endpoint, answer, baseUrl);
@@ -136,27 +145,13 @@ export function createGatewayClient(deps: {
         if (response.ok && response.body) return { kind: "ok", body: response.body };
         return { kind: "refused", status: response.status, detail: await response.text() };
       } catch (error) {
-        return { kind: "unreachable", detail: whyUnreachable(error, baseUrl) };
+        const detail = error instanceof NotBelieved ? error.message : whyUnreachable(error, baseUrl);
+        return { kind: "unreachable", detail };
       } finally {
         cancel();
       }
     },
   };
-}
-
-/** Bun's own words for these are questions and advice to whoever writes a browser. */
-function whyUnreachable(error: unknown, baseUrl: string): string {
-  if (wasRefused(error)) return `nothing listens at ${baseUrl}`;
-  if (codeOf(error) === "ECONNRESET") return `${baseUrl} closed the connection without an answer`;
-  return `${baseUrl}: ${messageOf(error)}`;
-}
-
-function wasRefused(error: unknown): boolean {
-  return codeOf(error) === "ConnectionRefused" || codeOf(error) === "ECONNREFUSED";
-}
-
-function codeOf(error: unknown): unknown {
-  return (error as { code?: unknown }).code;
 }
 
 function readAnswer<E extends Endpoint>(

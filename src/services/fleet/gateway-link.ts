@@ -3,9 +3,12 @@ import { CurrentInstance } from "../../protocol/files.ts";
 import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
-import type { Network } from "../../system/network.ts";
+import { createNetwork, type Network } from "../../system/network.ts";
+import type { Processes } from "../../system/processes.ts";
+import { readDesiredConfig } from "../sessions/desired-config.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
 import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
+import { baseUrlOf, disproveClaim, type ListenerClaim, proveListener } from "./listener-proof.ts";
 
 /**
  * `absent`: nothing claims to be this session's gateway. `stale`: something did, and does not answer as it.
@@ -19,17 +22,18 @@ export interface GatewayLinkDeps {
   files: Files;
   clock: Clock;
   env: Environment;
+  processes: Pick<Processes, "alive" | "startToken">;
   /** Instead of the runtime's own. */
-  network?: Pick<Network, "fetch">;
+  network?: Pick<Network, "fetch" | "listenerOwner">;
 }
 
 /** A gateway on a slow disk answers nothing while it commits: only one that is stopped takes all of it. */
 const probeTimeoutMs = 5000;
 
 /**
- * Finds the live gateway of a session: the current-instance record says where, `GET /health` that something of
- * ours listens, and the status that it serves this very session (a port may have passed to another agent's
- * gateway). A port is never guessed, and what the environment of an older process says is never used.
+ * Finds the live gateway of a session: the current-instance record says where, a proof that the
+ * listener is that process (see `proveListener`), and the status that it serves this very session. Only then is the
+ * token shown. A port is never guessed, and what the environment of an older process says is never used.
  * `attachIdentity`: see `gatewayIdentity`. The token comes from SVC_GATEWAY_TOKEN, else from the file beside
  * the record (ruling 12).
  */
@@ -37,21 +41,26 @@ export async function linkGateway(
   deps: GatewayLinkDeps,
   session: { sessionRoot: string; attachIdentity: string },
 ): Promise<GatewayLink> {
-  const { files, clock, env, network } = deps;
+  const { files, clock, env, processes, network = createNetwork() } = deps;
   const paths = sessionPaths(session.sessionRoot);
   const instance = readCurrentInstance(files, paths.currentInstance);
   if (instance === null) return { state: "absent", why: "no gateway runs for this agent" };
   const stale = (why: string): GatewayLink => ({ state: "stale", instance, why });
 
+  const respectProxyEnvironment = env["SVC_GATEWAY_RESPECT_PROXY_ENV"] === "1";
+  const claim = { ...claimOf(instance), chosenHost: readChosenHost(files, session.sessionRoot) };
+  const key = files.readOwn(paths.challengeKey)?.trim() || null;
+  const proof = { key, timeoutMs: probeTimeoutMs, respectProxyEnvironment };
+  const why = await proveListener({ clock, processes, network }, claim, proof);
+  if (why !== null) return stale(why);
   const client = createGatewayClient({
     clock,
-    baseUrl: `http://${reachableHost(instance.host)}:${instance.port}`,
+    baseUrl: baseUrlOf(claim),
     token: env["SVC_GATEWAY_TOKEN"] || files.readOwn(paths.token)?.trim() || null,
-    respectProxyEnvironment: env["SVC_GATEWAY_RESPECT_PROXY_ENV"] === "1",
-    ...(network ? { fetch: network.fetch } : {}),
+    respectProxyEnvironment,
+    disprove: () => disproveClaim({ processes, network }, claim),
+    fetch: network.fetch,
   });
-  const health = await client.call("health", { timeoutMs: probeTimeoutMs });
-  if (health.kind !== "ok") return stale(health.detail);
   const status = await client.call("status", { timeoutMs: probeTimeoutMs });
   if (status.kind !== "ok") return stale(status.detail);
   if (status.body.attach_identity !== session.attachIdentity) {
@@ -72,8 +81,17 @@ export function readCurrentInstance(files: Files, path: string): CurrentInstance
   }
 }
 
-/** A listener on all addresses is reached over loopback (contract 4.1, mail rule 2). */
-function reachableHost(host: string): string {
-  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
-  return host.includes(":") ? `[${host}]` : host;
+/** What a record says, but for the address that the user chose. Pure. */
+export function claimOf(instance: CurrentInstance): ListenerClaim {
+  const { pid, process_start: startToken = null, host, port } = instance;
+  return { pid, startToken, host, port, chosenHost: null };
+}
+
+/** What the session's own wish says; one that cannot be read wishes nothing. */
+function readChosenHost(files: Files, sessionRoot: string): string | null {
+  try {
+    return readDesiredConfig(files, sessionRoot).desired_host ?? null;
+  } catch {
+    return null;
+  }
 }

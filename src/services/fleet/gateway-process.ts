@@ -2,6 +2,8 @@ import type { CurrentInstance } from "../../protocol/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
 import { findWindow, type WindowHandles } from "../terminal/tmux-window.ts";
+import { claimOf } from "./gateway-link.ts";
+import { recordedProcessLives } from "./listener-proof.ts";
 
 /** The window that a gateway's record names; null for one that runs as a process of its own. Pure. */
 export function windowOf(instance: CurrentInstance): WindowHandles | null {
@@ -12,14 +14,15 @@ export function windowOf(instance: CurrentInstance): WindowHandles | null {
 
 /**
  * `session`: name of the agent's tmux session. Whether the process with the recorded id is this session's gateway although it does not answer: it was started for
- * exactly this session root, or it is the process of the recorded window. A process id alone proves nothing.
+ * exactly this session root, or it is the process of the recorded window. A process id alone proves nothing, and one whose start was not recorded is none of ours.
  */
 export async function isGatewayProcess(
   deps: { processes: Processes; tmux: Tmux },
   { sessionRoot, session }: { sessionRoot: string; session: string },
   instance: CurrentInstance,
 ): Promise<boolean> {
-  if (!deps.processes.alive(instance.pid)) return false;
+  if (instance.process_start === undefined || !recordedProcessLives(deps.processes, claimOf(instance)))
+    return false;
   const [self] = await deps.processes.tree(instance.pid);
   if (self?.argv.includes(sessionRoot)) return true;
   const window = windowOf(instance);

@@ -4,7 +4,8 @@ import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import type { GatewayClient } from "./gateway-client.ts";
-import { type GatewayLinkDeps, linkGateway, readCurrentInstance } from "./gateway-link.ts";
+import { claimOf, type GatewayLinkDeps, linkGateway, readCurrentInstance } from "./gateway-link.ts";
+import { recordedProcessLives } from "./listener-proof.ts";
 
 type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
 
@@ -15,7 +16,7 @@ export type FleetLink =
 
 /**
  * How the gateways of agents are reached. A seam: today loopback HTTP to where the current-instance record says,
- * after `GET /health` and a status that names this very session; never a guess.
+ * after a proof of the listener and a status that names this very session; never a guess.
  */
 export interface Links {
   /** Known links are given at once while their record and process are the same. Never rejects. */
@@ -74,7 +75,7 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): L
         ? { state: "live", instance: found.instance, client: found.client }
         : {
             state: "none",
-            claimed: found.state === "stale" && processes.alive(found.instance.pid),
+            claimed: found.state === "stale" && recordedProcessLives(processes, claimOf(found.instance)),
             why: found.why,
           };
     const startToken = link.state === "live" ? processes.startToken(link.instance.pid) : null;
@@ -106,7 +107,7 @@ export function createLinks(deps: GatewayLinkDeps & { processes: Processes }): L
         return isSame(before.link.instance.pid, before.startToken);
       }
       const instance = readCurrentInstance(files, recordPathOf(session));
-      return instance !== null && processes.alive(instance.pid);
+      return instance !== null && recordedProcessLives(processes, claimOf(instance));
     },
     doubt: ({ sessionRoot }) => void known.delete(sessionRoot),
   };

@@ -7,8 +7,9 @@ import { endProcesses } from "../sessions/process-tree.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { refuseExposed } from "../sessions/trust.ts";
 import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
-import { readCurrentInstance } from "./gateway-link.ts";
+import { claimOf, readCurrentInstance } from "./gateway-link.ts";
 import { isGatewayProcess } from "./gateway-process.ts";
+import { recordedProcessLives } from "./listener-proof.ts";
 import { type AgentStop, recordClause, type StopAgentDeps, tolerateDisk } from "./stop-agent.ts";
 import type { GatewayStop } from "./stop-gateway.ts";
 
@@ -66,7 +67,7 @@ async function endGateway(
   const instance = readCurrentInstance(files, paths.currentInstance);
   const startToken = instance && processes.startToken(instance.pid);
   let outcome: GatewayStop = { outcome: "not_running" };
-  if (instance && startToken !== null && processes.alive(instance.pid)) {
+  if (instance && startToken !== null && recordedProcessLives(processes, claimOf(instance))) {
     const { pid } = instance;
     if (!(await isGatewayProcess({ processes, tmux }, { sessionRoot, session }, instance))) {
       return { outcome: "unproven", pid, why: "the manifest, which would tell, cannot be read" };
@@ -74,7 +75,7 @@ async function endGateway(
     await endProcesses(deps, [{ pid, startToken }], graceMs);
     outcome = { outcome: "stopped", pid };
   }
-  for (const path of [paths.currentInstance, paths.pidFile, paths.token]) {
+  for (const path of [paths.currentInstance, paths.pidFile, paths.token, paths.challengeKey]) {
     files.removeFile("file:current-instance", path);
   }
   return outcome;

@@ -3,8 +3,9 @@ import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { endProcesses, isSameProcess, type KnownProcess } from "../sessions/process-tree.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { closeWindow } from "../terminal/tmux-window.ts";
-import { linkGateway, readCurrentInstance } from "./gateway-link.ts";
+import { claimOf, linkGateway, readCurrentInstance } from "./gateway-link.ts";
 import { isGatewayProcess, windowOf } from "./gateway-process.ts";
+import { recordedProcessLives } from "./listener-proof.ts";
 import { type ClaimDeps, clearClaims } from "./live-claims.ts";
 
 /** `unproven`: a process has the recorded id, but nothing shows that it is this gateway; it was left alone. */
@@ -19,8 +20,8 @@ export type StopGatewayDeps = ClaimDeps;
 const graceMs = 5000;
 
 /**
- * Ends the gateway of a session: TERM to the recorded process once it answered as this session's gateway, or,
- * silent, is seen to be it; KILL after 5 s; then its window, when it had one. What a gateway leaves when it could
+ * Ends the gateway of a session: TERM to the recorded process, whose start time matches the record, once it proved to be this
+ * session's gateway or, silent, is seen to be it; KILL after 5 s; then its window, when it had one. What a gateway leaves when it could
  * not end cleanly is put right (see `clearClaims`). Idempotent.
  */
 export async function stopGateway(
@@ -31,7 +32,8 @@ export async function stopGateway(
   const { sessionRoot, manifest } = session;
   const instance = readCurrentInstance(files, sessionPaths(sessionRoot).currentInstance);
   const startToken = instance && processes.startToken(instance.pid);
-  if (instance === null || startToken === null || !processes.alive(instance.pid)) {
+  // An id alone may be another process's by now.
+  if (instance === null || startToken === null || !recordedProcessLives(processes, claimOf(instance))) {
     await clearClaims(deps, session, instance?.pid ?? null);
     return { outcome: "not_running" };
   }

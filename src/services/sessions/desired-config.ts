@@ -20,6 +20,7 @@ export interface GatewayWish {
   timings?: Partial<TrackingTimings> | undefined;
   /** Absolute; replaces those of before. */
   attachmentRoots?: readonly string[] | undefined;
+  tokenRequired?: boolean | undefined;
 }
 
 /** Throws `precondition_failed` with the place when the file is there and does not fit. */
@@ -74,6 +75,7 @@ export function mergeWish(before: DesiredConfig, wish: GatewayWish): DesiredConf
     ...(port ? { desired_port: port } : {}),
     ...(wish.attachmentRoots === undefined ? {} : { desired_attachment_roots: [...wish.attachmentRoots] }),
     desired_execution_mode: wish.executionMode ?? before.desired_execution_mode,
+    ...(wish.tokenRequired === undefined ? {} : { desired_token_required: wish.tokenRequired }),
     ...(Object.keys(timings).length > 0 ? { desired_tui_tracking_timings: timings } : {}),
   };
 }

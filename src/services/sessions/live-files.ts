@@ -19,6 +19,8 @@ export interface LiveFiles {
   lastPort(): number;
   /** Null: the port of this gateway was asked for. */
   keepPort(chosen: number | null): void;
+  /** Leaves the key of this gateway where our own clients read it, who ask it to prove itself. */
+  publishKey(key: string): void;
   /** Leaves the token where our own clients find it by themselves (ruling 12); null removes a former one. */
   publishToken(token: string | null): void;
   /**
@@ -39,6 +41,7 @@ export function retireLiveFiles(files: Files, folder: GatewayFolder, epoch: numb
   files.removeFile("file:current-instance", paths.currentInstance);
   files.removeFile("file:pid", paths.pidFile);
   files.removeFile("file:token", paths.token);
+  files.removeFile("file:challenge-key", paths.challengeKey);
   const status = renderJson(readOfflineStatus(files, folder, epoch));
   const derived = [
     [paths.state, () => files.write("file:state", paths.state, status)],
@@ -133,6 +136,8 @@ export function createLiveFiles(deps: {
         onError(error);
       }
     },
+    publishKey: (key) =>
+      files.write("file:challenge-key", paths.challengeKey, `${key}\n`, { durable: false }),
     publishToken(token) {
       if (token === null) files.removeFile("file:token", paths.token);
       else files.write("file:token", paths.token, `${token}\n`);

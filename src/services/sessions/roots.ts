@@ -135,6 +135,7 @@ export function sessionPaths(sessionRoot: string) {
     currentInstance: join(runRoot, "current-instance.json"),
     pidFile: join(runRoot, "gateway.pid"),
     token: join(runRoot, "token"),
+    challengeKey: join(runRoot, "challenge-key"),
     lastPort: join(runRoot, "last-port"),
     reminders: join(runRoot, "reminders.json"),
   };

@@ -43,6 +43,7 @@ export default command({
     const wish = {
       ...readListenerWish(args, io.env),
       allowUnauthenticated: args["allow-unauthenticated"],
+      noToken: args["no-token"],
       allowOrigins: toOrigins(args["allow-origin"]),
       timings: readTimings("gateway-tui-", args),
       reconcile: args.reconcile,

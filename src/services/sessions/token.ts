@@ -1,0 +1,26 @@
+export interface TokenFacts {
+  /** What whoever starts the server gives it. */
+  given: string | null;
+  /** `--no-token`. */
+  declined: boolean;
+  /** A server here asked for a token before. */
+  required: boolean;
+  /** The one that a server left that did not end cleanly. */
+  left: string | null;
+  /** Whether the operating system says which user calls. */
+  knowsCallers: boolean;
+  /** A new one. */
+  make: () => string;
+}
+
+/**
+ * The token that a server asks its callers for; null lets everyone in who reaches the address. One that asked for a
+ * token once asks for one after every restart, until somebody says `--no-token`. Where callers of other users cannot be
+ * told apart there is always one. Source: security.md rule 5.
+ */
+export function decideToken(facts: TokenFacts): string | null {
+  if (facts.given !== null) return facts.given;
+  if (facts.declined) return null;
+  if (facts.required) return facts.left ?? facts.make();
+  return facts.knowsCallers ? null : facts.make();
+}

@@ -34,7 +34,29 @@ export function isAlive(pid: number): boolean {
 /** Changes when the id is reused by another process; null when there is none. Throws when it cannot be known. */
 export function readStartToken(pid: number): string | null {
   if (process.platform === "linux") return linuxStat(pid)?.startTicks ?? null;
-  return canSignal(pid) ? String(pid) : null;
+  return canSignal(pid) ? toStartToken(runPs(["-o", "lstart=", "-p", String(pid)])) : null;
+}
+
+/**
+ * The start of a process as `ps -o lstart=` writes it, one word; null for a process that has gone. To the second: an id
+ * that is used again within one second is not noticed. Throws for anything else. Pure.
+ */
+export function toStartToken(listed: string): string | null {
+  const text = listed.trim();
+  if (text === "") return null;
+  const words = /^[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d{2}:\d{2}:\d{2}) (\d{4})$/.exec(text);
+  if (!words) throw new Error("ps does not tell when a process started");
+  const [, month, day = "", time, year] = words;
+  return `${year}-${month}-${day.padStart(2, "0")}T${time}`;
+}
+
+/** The same words in every shell: a start is compared with one that another process of ours recorded. */
+function runPs(words: readonly string[]): string {
+  const { stdout } = Bun.spawnSync(["/bin/ps", ...words], {
+    env: { LC_ALL: "C", TZ: "UTC" },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  return stdout.toString();
 }
 
 function canSignal(pid: number): boolean {

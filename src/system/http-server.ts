@@ -1,5 +1,6 @@
 import { type Caller, createCallerLookup } from "./callers.ts";
 import { type Clock, sleep } from "./clock.ts";
+import { guardConnections } from "./connection-guard.ts";
 import { ServiceError } from "./errors.ts";
 
 export interface HttpServer {
@@ -28,11 +29,14 @@ export interface ListenOptions {
  * Bun's, whatever `idleTimeout` says), a body that stalls after `stalledBodySeconds`.
  */
 export function listen(options: ListenOptions): HttpServer {
-  const server = serve(options);
+  const busy = createBusyCallers();
+  const server = serve(options, busy);
+  const endGuard = guardConnections(boundTo(server).port, busy);
   return {
     host: options.host,
     port: server.port ?? options.port,
     async stop(graceMs) {
+      endGuard();
       const nap = new AbortController();
       await Promise.race([server.stop(false), sleep(options.clock, graceMs, nap.signal)]);
       nap.abort();
@@ -48,7 +52,7 @@ function hasBody({ headers }: Request): boolean {
   return headers.has("content-length") || headers.has("transfer-encoding");
 }
 
-function serve(options: ListenOptions) {
+function serve(options: ListenOptions, busy: BusyCallers) {
   const { stalledBodySeconds = defaultStalledBodySeconds, admit } = options;
   try {
     const server = Bun.serve({
@@ -66,11 +70,21 @@ function serve(options: ListenOptions) {
         // A quiet event stream lives on, and a caller that keeps its connection is never cut off as it asks again.
         const bringsBody = hasBody(request);
         server.timeout(request, bringsBody ? stalledBodySeconds : 0);
-        const refusal = admit?.(request, callerOf(server.requestIP(request)));
+        const peer = server.requestIP(request);
+        const refusal = admit?.(request, callerOf(peer));
         if (refusal) return refusal;
-        const response = await options.fetch(request);
-        if (bringsBody) server.timeout(request, 0);
-        return response;
+        const port = peer?.port ?? 0;
+        busy.enter(port);
+        let streams = false;
+        try {
+          const response = await options.fetch(request);
+          streams = isEventStream(response);
+          if (streams) request.signal.addEventListener("abort", () => busy.leave(port), { once: true });
+          if (bringsBody) server.timeout(request, 0);
+          return response;
+        } finally {
+          if (!streams) busy.leave(port);
+        }
       },
     });
     const callerOf = createCallerLookup(boundTo(server));
@@ -86,4 +100,29 @@ function serve(options: ListenOptions) {
 /** Where it really listens, also when the host was a name. Bun's types do not have it. */
 function boundTo(server: object): { address: string; port: number } {
   return (server as { address: { address: string; port: number } }).address;
+}
+
+/** Callers' ports by how many of their requests are under way. */
+interface BusyCallers {
+  enter(port: number): void;
+  leave(port: number): void;
+  has(port: number): boolean;
+}
+
+function createBusyCallers(): BusyCallers {
+  const counts = new Map<number, number>();
+  return {
+    enter: (port) => void counts.set(port, (counts.get(port) ?? 0) + 1),
+    leave(port) {
+      const left = (counts.get(port) ?? 1) - 1;
+      if (left > 0) counts.set(port, left);
+      else counts.delete(port);
+    },
+    has: (port) => counts.has(port),
+  };
+}
+
+/** It goes on after its handler has answered, and may be silent for long. */
+function isEventStream(response: Response): boolean {
+  return response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
 }

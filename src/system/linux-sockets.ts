@@ -222,6 +222,50 @@ export function isStillOpen({ descriptor, cookieLow, cookieHigh }: OpenConnectio
   return opened.getpeername(descriptor, name, nameLength) === 0;
 }
 
+/** What a connection of this process has been doing. */
+export interface ConnectionActivity {
+  descriptor: number;
+  peerPort: number;
+  bytesReceived: number;
+  /** What the peer has not confirmed, or was not sent yet. */
+  unconfirmed: number;
+  /** Milliseconds since anything went in either direction; since it was accepted when nothing did. */
+  idleMs: number;
+}
+
+const information = outside(160);
+const informationLength = new Uint32Array(outside(4).buffer);
+const informationView = new DataView(information.buffer);
+
+/** The connections of this process to its own port `port`, among the descriptors of a range. Opens no descriptor. */
+export function connectionsAt(port: number, from: number, until: number): ConnectionActivity[] {
+  const c = libc();
+  if (c === null) return [];
+  const found: ConnectionActivity[] = [];
+  for (let descriptor = from; descriptor < until; descriptor++) {
+    const peer = readName(c, "getpeername", descriptor);
+    if (peer === null || readName(c, "getsockname", descriptor)?.port !== port) continue;
+    informationLength[0] = information.length;
+    // IPPROTO_TCP, TCP_INFO
+    if (c.getsockopt(descriptor, 6, 11, information, informationLength) !== 0) continue;
+    if ((informationLength[0] ?? 0) < 148) continue;
+    const read = (offset: number) => informationView.getUint32(offset, true);
+    found.push({
+      descriptor,
+      peerPort: peer.port,
+      bytesReceived: Number(informationView.getBigUint64(128, true)),
+      unconfirmed: read(24) + read(144),
+      idleMs: Math.min(read(44), read(52)),
+    });
+  }
+  return found;
+}
+
+/** Ends a connection in both directions; whoever holds the descriptor is told and closes it. */
+export function endConnection(descriptor: number): void {
+  libc()?.shutdown(descriptor, 2);
+}
+
 function openDescriptors(): number[] {
   try {
     return readdirSync("/proc/self/fd").map(Number);

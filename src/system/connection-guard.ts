@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+import { type ConnectionActivity, connectionsAt, endConnection } from "./linux-sockets.ts";
+
+/** Descriptors that connections leave for files and children. */
+const reserved = 64;
+const everyMs = 250;
+/** Beyond it the descriptors are not looked through. */
+const maxLimit = 65_536;
+/** A caller writes its request as soon as it is connected. */
+const silentMs = 100;
+const finishedMs = 2000;
+const maxFinished = 256;
+
+/**
+ * Which connections are ended so that others are served: all that never brought a byte, then the longest idle of those
+ * that neither work nor are owed anything. `busy`: ports of callers whose request is under way. Pure.
+ */
+export function chooseIdle(
+  connections: readonly ConnectionActivity[],
+  busy: { has(port: number): boolean },
+): ConnectionActivity[] {
+  const silent = connections.filter((one) => one.bytesReceived === 0 && one.idleMs >= silentMs);
+  const finished = connections
+    .filter((one) => one.bytesReceived > 0 && one.unconfirmed === 0 && one.idleMs >= finishedMs)
+    .filter((one) => !busy.has(one.peerPort))
+    .sort((one, other) => other.idleMs - one.idleMs);
+  return [...silent, ...finished.slice(0, maxFinished)];
+}
+
+/**
+ * Ends idle connections to `port` while this process is about to run out of descriptors: the runtime has no limit of
+ * connections, and who comes when none is left waits until others leave. Linux only. Returns how it is stopped.
+ */
+export function guardConnections(port: number, busy: { has(port: number): boolean }): () => void {
+  const limit = readLimit();
+  if (limit === null || limit > maxLimit || limit < 4 * reserved) return () => {};
+  const timer = setInterval(() => {
+    // The lowest free number is given first: the last ones are in use when few are left.
+    if (connectionsAt(port, limit - reserved, limit).length === 0) return;
+    for (const { descriptor } of chooseIdle(connectionsAt(port, 3, limit), busy)) endConnection(descriptor);
+  }, everyMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+/** How many descriptors this process may have; null where nothing says. */
+function readLimit(): number | null {
+  if (process.platform !== "linux") return null;
+  try {
+    const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+    return soft === undefined ? null : Number(soft);
+  } catch {
+    return null;
+  }
+}

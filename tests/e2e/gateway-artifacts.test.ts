@@ -24,13 +24,14 @@ const living = [
   "queue.sqlite",
   "queue.sqlite-shm",
   "queue.sqlite-wal",
+  "run/challenge-key",
   "run/current-instance.json",
   "run/gateway.lock",
   "run/gateway.pid",
   "run/token",
   "state.json",
 ];
-const live = ["run/current-instance.json", "run/gateway.pid", "run/token"];
+const live = ["run/challenge-key", "run/current-instance.json", "run/gateway.pid", "run/token"];
 
 async function serve(lab: CliLab, umask: string, args: string[]) {
   const command = ["sh", "-c", `umask ${umask}; exec "$@"`, "sh", ...lab.command("svc-gateway"), ...args];

@@ -17,9 +17,9 @@ export interface CoordServer extends AsyncDisposable {
 
 export async function startCoordinator(
   lab: CliLab,
-  options: { flags?: string[]; env?: Record<string, string> } = {},
+  options: { port?: number; flags?: string[]; env?: Record<string, string> } = {},
 ): Promise<CoordServer> {
-  const words = ["serve", "--port", "0", ...(options.flags ?? []), "--json"];
+  const words = ["serve", "--port", String(options.port ?? 0), ...(options.flags ?? []), "--json"];
   const child = Bun.spawn([...lab.command("svc-coord"), ...words], {
     env: { ...lab.env, ...options.env },
     cwd: lab.workdir,

@@ -1,6 +1,6 @@
 import type { CurrentInstance, Manifest } from "../../protocol/files.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
-import { endProcesses, isSameProcess, type KnownProcess } from "../sessions/process-tree.ts";
+import { endProcesses, type KnownProcess, waitForEnd } from "../sessions/process-tree.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { closeWindow } from "../terminal/tmux-window.ts";
 import { claimOf, linkGateway, readCurrentInstance } from "./gateway-link.ts";
@@ -18,6 +18,7 @@ export type StopGatewayDeps = ClaimDeps;
 
 /** A gateway finishes what it types before it leaves. */
 const graceMs = 5000;
+const endingMs = 500;
 
 /**
  * Ends the gateway of a session: TERM to the recorded process, whose start time matches the record, once it proved to be this
@@ -43,7 +44,8 @@ export async function stopGateway(
   const link = await linkGateway(deps, { sessionRoot, attachIdentity });
   const placed = { sessionRoot, session: manifest.tmux_session_name };
   if (link.state !== "healthy" && !(await isGatewayProcess({ processes, tmux }, placed, instance))) {
-    if (!isSameProcess(processes, gateway)) {
+    // One that is about to end has no arguments any more, and is not ended yet.
+    if (await waitForEnd(deps, [gateway], endingMs)) {
       await clearClaims(deps, session, instance.pid);
       return { outcome: "not_running" };
     }

@@ -21,7 +21,7 @@ export function isSameProcess(processes: Processes, known: KnownProcess): boolea
 }
 
 /** True once none of `known` lives; false when some still do after `timeoutMs`. */
-async function waitForEnd(
+export async function waitForEnd(
   deps: { processes: Processes; clock: Clock },
   known: readonly KnownProcess[],
   timeoutMs: number,

@@ -61,7 +61,7 @@ test("a coordination server on a port of its own does the same", async () => {
   await using lab = createBuiltLab(dist);
   const [port = 0] = await sparePorts(1);
   const serve = async (env: Record<string, string>, ...flags: string[]) => {
-    await using server = await startCoordinator(lab, { env, flags: ["--port", String(port), ...flags] });
+    await using server = await startCoordinator(lab, { env, port, flags });
     return statusOf(`${server.baseUrl}/svc/agents`);
   };
   expect(await serve({})).toBe(200);

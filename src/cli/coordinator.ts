@@ -211,7 +211,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       const start = processes.startToken(instance.pid);
       const record = { ...instance, ...(start === null ? {} : { process_start: start }) };
       if (remembers && token !== null) files.write("file:token-required", paths.tokenRequired, "");
-      if (remembers && options.noToken) files.remove("file:token-required", paths.tokenRequired);
+      if (remembers && options.noToken) files.removeFile("file:token-required", paths.tokenRequired);
       if (token !== options.token) fileLog?.line("callers must show a token", { file: paths.token });
       publishCoordinator(files, paths, record, { token, challengeKey });
       fileLog?.line("coordination server started", { base_url: instance.api_base_url, pid: instance.pid });

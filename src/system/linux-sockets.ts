@@ -29,11 +29,16 @@ const signatures = {
 
 type Libc = ReturnType<typeof dlopen<typeof signatures>>["symbols"];
 
-let opened: Libc | null | undefined;
+/** One for the process, as the C library itself is: opened when it is first needed. */
+const kernel: { libc: Libc | null | undefined; diagnosis: number | null; sequence: number } = {
+  libc: undefined,
+  diagnosis: null,
+  sequence: 0,
+};
 
 function libc(): Libc | null {
-  if (opened !== undefined) return opened;
-  opened = null;
+  if (kernel.libc !== undefined) return kernel.libc;
+  kernel.libc = null;
   if (process.platform !== "linux") return null;
   // Not imported: the services are loaded by other runtimes too, which read the tables below /proc instead.
   const ffi = foreignFunctions();
@@ -41,13 +46,13 @@ function libc(): Libc | null {
   const machine = process.arch === "arm64" ? "aarch64" : "x86_64";
   for (const name of ["libc.so.6", `libc.musl-${machine}.so.1`]) {
     try {
-      opened = ffi.dlopen(name, signatures).symbols;
+      kernel.libc = ffi.dlopen(name, signatures).symbols;
       break;
     } catch {
       // The other C library, or none.
     }
   }
-  return opened;
+  return kernel.libc;
 }
 
 function foreignFunctions(): { dlopen: typeof dlopen } | null {
@@ -72,8 +77,6 @@ const request = outside(requestBytes);
 const requestView = new DataView(request.buffer);
 const answer = outside(8192);
 const answerView = new DataView(answer.buffer);
-let diagnosis: number | null = null;
-let sequence = 0;
 
 /**
  * The socket of this machine whose own address is `local` and whose peer is `remote`; with a `remote` that no
@@ -88,14 +91,14 @@ export function findSocket(local: SocketAddress, remote: SocketAddress): SocketF
 export function askKernel(local: SocketAddress, remote: SocketAddress): SocketFacts | "absent" | null {
   const c = libc();
   if (c === null) return null;
-  diagnosis ??= openDiagnosis(c);
-  if (diagnosis === null) return null;
-  sequence = (sequence + 1) >>> 0;
+  kernel.diagnosis ??= openDiagnosis(c);
+  if (kernel.diagnosis === null) return null;
+  kernel.sequence = (kernel.sequence + 1) >>> 0;
   request.fill(0);
   requestView.setUint32(0, requestBytes, true);
   requestView.setUint16(4, 20, true); // SOCK_DIAG_BY_FAMILY
   requestView.setUint16(6, 1, true); // NLM_F_REQUEST
-  requestView.setUint32(8, sequence, true);
+  requestView.setUint32(8, kernel.sequence, true);
   request[16] = local.address.length === 4 ? family.inet : family.inet6;
   request[17] = 6; // IPPROTO_TCP
   requestView.setUint32(20, 0xffff_ffff, true);
@@ -105,11 +108,11 @@ export function askKernel(local: SocketAddress, remote: SocketAddress): SocketFa
   request.set(remote.address, 44);
   requestView.setUint32(64, 0xffff_ffff, true);
   requestView.setUint32(68, 0xffff_ffff, true);
-  const sent = Number(c.send(diagnosis, request, requestBytes, 0));
+  const sent = Number(c.send(kernel.diagnosis, request, requestBytes, 0));
   for (let read = 0; sent === requestBytes && read < 4; read++) {
-    const length = Number(c.recv(diagnosis, answer, answer.length, 0x40)); // MSG_DONTWAIT
+    const length = Number(c.recv(kernel.diagnosis, answer, answer.length, 0x40)); // MSG_DONTWAIT
     if (length < 20) break;
-    if (answerView.getUint32(8, true) !== sequence) continue;
+    if (answerView.getUint32(8, true) !== kernel.sequence) continue;
     const type = answerView.getUint16(4, true);
     if (type === 20 && length >= 88) {
       return { uid: answerView.getUint32(80, true), inode: answerView.getUint32(84, true) };
@@ -117,8 +120,8 @@ export function askKernel(local: SocketAddress, remote: SocketAddress): SocketFa
     // NLMSG_ERROR with ENOENT
     return type === 2 && answerView.getInt32(16, true) === -2 ? "absent" : null;
   }
-  c.close(diagnosis);
-  diagnosis = null;
+  c.close(kernel.diagnosis);
+  kernel.diagnosis = null;
   return null;
 }
 
@@ -215,11 +218,11 @@ export function connectionsWith(
 
 /** Whether the connection is still the one that it was and not yet closed by either end. */
 export function isStillOpen({ descriptor, cookieLow, cookieHigh }: OpenConnection): boolean {
-  if (!opened || !readCookie(opened, descriptor)) return false;
+  if (!kernel.libc || !readCookie(kernel.libc, descriptor)) return false;
   if (option[0] !== cookieLow || option[1] !== cookieHigh) return false;
   nameLength[0] = name.length;
   // Refused once the peer has reset it: its port may be another's by then.
-  return opened.getpeername(descriptor, name, nameLength) === 0;
+  return kernel.libc.getpeername(descriptor, name, nameLength) === 0;
 }
 
 /** What a connection of this process has been doing. */

@@ -7,7 +7,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   realpathSync,
   renameSync,
@@ -29,23 +28,26 @@ import {
   openAppend,
   readOwn,
   readPart,
+  readWhole,
   truncateWhole,
   writeWhole,
 } from "./own-file.ts";
 import { type Exposure, findExposure } from "./ownership.ts";
 import type { Steps } from "./steps.ts";
-import { failedToRead } from "./storage-fault.ts";
 
 /**
  * The only door to the file system. Files are created 0600 and folders 0700 (ruling 21). Every write takes
  * the label of its step (see `Steps`). Paths are absolute.
  */
 export interface Files {
-  /** The whole file as text, or null when it does not exist. Other failures throw. */
+  /**
+   * The whole file as text, or null when it does not exist. What is no regular file, or larger than 32 MiB, throws
+   * `precondition_failed`; other failures throw as they are.
+   */
   read(path: string): string | null;
   /**
-   * The same of a file that is ours: a link, what is no file, and a file of another user or that others may write
-   * count as absent. Owner and mode are those of the open file.
+   * The same of a file that is ours: a link, what is no file or larger than 32 MiB, and a file of another user or that
+   * others may write count as absent. Owner and mode are those of the open file.
    */
   readOwn(path: string): string | null;
   exists(path: string): boolean;
@@ -128,7 +130,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     return result;
   };
   return {
-    read: readOrNull,
+    read: readWhole,
     readOwn,
     exists: (path) => statOrNull(path) !== null,
     readPart,
@@ -246,15 +248,6 @@ function syncFolder(folder: string): void {
     fsyncSync(handle);
   } finally {
     closeSync(handle);
-  }
-}
-
-function readOrNull(path: string): string | null {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    if (isAbsent(error)) return null;
-    throw failedToRead(error);
   }
 }
 

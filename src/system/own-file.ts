@@ -11,6 +11,8 @@ import {
   rmSync,
   writeSync,
 } from "node:fs";
+import { basename } from "node:path";
+import { ServiceError } from "./errors.ts";
 import { failedToRead } from "./storage-fault.ts";
 
 // Files that are ours: what is opened is the file itself, never what a link in its place leads to, and whatever is
@@ -90,8 +92,38 @@ function isOwn(facts: { uid: number; mode: number }, user: number = process.gete
   return (facts.uid === user || facts.uid === 0) && (facts.mode & writableByOthers) === 0;
 }
 
+/** No file that is read whole is larger: a message with its body has 8 MiB. */
+const maxReadBytes = 32 * 2 ** 20;
+
 export function readOwn(path: string): string | null {
-  return withOwn(path, null, (handle) => readFileSync(handle, "utf8"));
+  return withOwn(path, null, (handle) =>
+    fstatSync(handle).size > maxReadBytes ? null : readFileSync(handle, "utf8"),
+  );
+}
+
+/** The same behind a link too. Throws `precondition_failed` for a pipe, a device, a folder and a larger file. */
+export function readWhole(path: string): string | null {
+  const refused = (why: string) =>
+    new ServiceError("precondition_failed", `${JSON.stringify(basename(path))} ${why}`);
+  let handle: number;
+  try {
+    handle = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if (isAbsent(error)) return null;
+    const { code } = error as { code?: string };
+    if (code === "ELOOP" || code === "ENXIO") throw refused("is no regular file");
+    throw failedToRead(error);
+  }
+  try {
+    const facts = fstatSync(handle);
+    // The system's own code of a folder tells a caller what to say about a path that a person typed.
+    if (facts.isDirectory()) throw Object.assign(refused("is no regular file"), { code: "EISDIR" });
+    if (!facts.isFile()) throw refused("is no regular file");
+    if (facts.size > maxReadBytes) throw refused(`is larger than ${maxReadBytes / 2 ** 20} MiB`);
+    return readFileSync(handle, "utf8");
+  } finally {
+    closeSync(handle);
+  }
 }
 
 export function readPart(path: string, start: number, end: number): Uint8Array {

@@ -14,8 +14,7 @@ function refused(act: () => unknown): Error {
 }
 
 const reads: { id: string; act: (at: Scratch) => unknown }[] = [
-  { id: "a file is read", act: ({ files, path }) => files.read(path("folder")) },
-  { id: "a file that leads in a circle is read", act: ({ files, path }) => files.read(path("circle")) },
+  { id: "a file is read", act: ({ files, path }) => files.read(path("x".repeat(300))) },
   { id: "a folder is read", act: ({ files, path }) => files.list(path("circle")) },
   { id: "a file is looked for", act: ({ files, path }) => files.exists(path("circle/x")) },
   { id: "a file of ours is read", act: ({ files, path }) => files.readOwn(path("x".repeat(300))) },
@@ -23,7 +22,6 @@ const reads: { id: string; act: (at: Scratch) => unknown }[] = [
 ];
 test.each(reads)("where $id that may not be, it says that it may not be read", ({ act }) => {
   using at = createScratch();
-  mkdirSync(at.path("folder"));
   symlinkSync("circle", at.path("circle"));
   expect(
     tellStorageFault(

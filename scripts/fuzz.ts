@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { runFuzz } from "../tests/hostile/fuzz.ts";
 import { fuzzTargets } from "../tests/hostile/fuzz-worlds.ts";
+import { describeFinding, groupFindings, runTrees } from "../tests/hostile/trees/run-trees.ts";
 import { openForeignTargets } from "../tests/support/schemathesis/targets.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { buildFirst, numberAfter, seedFlag } from "./long-run.ts";
@@ -9,6 +10,7 @@ import { buildFirst, numberAfter, seedFlag } from "./long-run.ts";
 // `bun run fuzz [--seconds N] [--seed S]`: every route of both servers is asked what its document allows, nearly that,
 // and anything, in turns of a few seconds each. Exit 0 when every answer was as documented; the seed that is printed
 // with a failure repeats it.
+// `bun run fuzz --trees N [--seed S]`: so many working trees with hostile values in the files that svc reads there.
 
 const foreign = process.argv.includes("--schemathesis");
 await bootstrap({ tmux: foreign });
@@ -16,6 +18,7 @@ await bootstrap({ tmux: foreign });
 const seconds = numberAfter("--seconds", 120);
 const seed = seedFlag();
 if (foreign) process.exit(await runForeign());
+if (process.argv.includes("--trees")) process.exit(await fuzzTrees());
 
 const ends = performance.now() + seconds * 1000;
 const sliceSeconds = Math.min(10, seconds / fuzzTargets.length);
@@ -57,4 +60,26 @@ async function runForeign(): Promise<number> {
     console.log(`  ${target.name}: ${/[\d,]+ generated/.exec(output)?.[0] ?? "nothing"}`);
   }
   return 0;
+}
+
+async function fuzzTrees(): Promise<number> {
+  const trees = numberAfter("--trees", 10_000, "whole number");
+  console.log(`fuzz: ${trees} trees, seeds from ${seed}`);
+  const everyTrees = 250;
+  const began = performance.now();
+  const run = await runTrees({
+    ...{ seed, trees },
+    onProgress({ trees: done, operations, findings }) {
+      if (done % everyTrees !== 0) return;
+      const passed = Math.round((performance.now() - began) / 1000);
+      console.log(`  ${done} trees, ${operations} commands, ${findings} findings, ${passed} s`);
+    },
+  });
+  for (const { finding, times } of groupFindings(run.findings)) {
+    console.error(`\n${times} x ${describeFinding(finding)}`);
+  }
+  const whole = Math.round((run.trees / run.wholeRound) * 100);
+  console.log(`${run.trees} trees, ${run.operations} commands, ${run.findings.length} findings`);
+  console.log(`${whole} % of a round in which each field meets each value`);
+  return run.findings.length === 0 ? 0 : 1;
 }

@@ -1,0 +1,327 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { openGatewayDatabase } from "../../../src/db/gateway/request-store.ts";
+import { renderJson } from "../../../src/protocol/json.ts";
+import { coordinatorPaths } from "../../../src/services/fleet/coordinator-files.ts";
+import { openTurn } from "../../../src/services/headless/turn-directory.ts";
+import { toTurnRequest } from "../../../src/services/headless/turn-request.ts";
+import { initMailRoot, openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
+import { seedGatewayFolder } from "../../../src/services/sessions/gateway-folder.ts";
+import { buildManifest } from "../../../src/services/sessions/manifest.ts";
+import { buildRecord } from "../../../src/services/sessions/record.ts";
+import { sessionPaths, sessionRootOf } from "../../../src/services/sessions/roots.ts";
+import { skills } from "../../../src/services/skills/catalog.ts";
+import { installSkills } from "../../../src/services/skills/install.ts";
+import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
+import { createSystem } from "../../../src/system/system.ts";
+
+/** Two agents of the repository: one in a terminal, one headless. */
+export const agents = [
+  {
+    name: "worker",
+    id: "id-worker",
+    backend: "local_interactive",
+    session: "local_interactive-20261121-1-a",
+  },
+  { name: "batch", id: "id-batch", backend: "claude_headless", session: "claude_headless-20261121-1-b" },
+] as const;
+
+export const turnId = "turn-0001";
+export const addresses = ["alice@svc.localhost", "bob@svc.localhost"] as const;
+const moment = "2026-11-21T04:47:00.000+00:00";
+const coordinatorPort = 9891;
+
+/** Where the parts of a repository with a `.svc` folder are. Absolute. */
+export function treePaths(tree: string) {
+  const overlay = join(tree, ".svc");
+  const runtime = join(overlay, "runtime");
+  return {
+    tree,
+    overlay,
+    runtime,
+    mailbox: join(overlay, "mailbox"),
+    sessions: agents.map(({ backend, session }) => sessionRootOf(runtime, backend, session)),
+    coordinator: coordinatorPaths(runtime, "127.0.0.1", coordinatorPort),
+    turn: join(
+      sessionRootOf(runtime, agents[1].backend, agents[1].session),
+      "manifest.turn-artifacts",
+      turnId,
+    ),
+    toolHome: join(tree, ".claude"),
+    profiles: join(tree, "profiles.json"),
+    brain: join(tree, "brain", "brain.yaml"),
+    definition: join(tree, "brain"),
+    role: join(tree, "brain", "roles", "worker", "system-prompt.md"),
+    roleFile: join(tree, "role.md"),
+    program: join(tree, "planted-program"),
+  };
+}
+
+/** The names under which a program in the working directory might be run by mistake. */
+const programNames = ["planted-program", "tmux", "git", "ps", "claude", "svc-mgr", "svc-gateway"];
+
+/**
+ * A repository in which everything is as our own commands make it, at `tree`; and in `state` the records of its two
+ * agents. What it holds is made by the product itself, so that a new file or a new column is in it.
+ */
+export async function makeTemplate(places: {
+  tree: string;
+  state: string;
+  witness: string;
+  bystanderPid: number;
+  /** Of listeners that are none of ours, one for each agent. */
+  ports: readonly number[];
+}): Promise<void> {
+  const { tree } = places;
+  const paths = treePaths(tree);
+  const put = (path: string, text: string, mode = 0o600) => {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    writeFileSync(path, text, { mode });
+  };
+  put(join(paths.overlay, ".gitignore"), "*\n");
+  put(join(tree, ".git", "HEAD"), "ref: refs/heads/main\n");
+  put(join(tree, ".git", "config"), `[core]\n\tfsmonitor = ${paths.program}\n\tpager = ${paths.program}\n`);
+  const program = `#!/bin/sh\necho "$0 $*" >> ${places.witness}\n`;
+  for (const name of programNames) put(join(tree, name), program, 0o755);
+  put(paths.roleFile, "You review.\n");
+  put(paths.role, "You work.\n");
+  put(paths.brain, brainManifest);
+  put(
+    paths.profiles,
+    renderJson({ schema_version: 1, profiles: [{ ...builtInProfiles[0], tool: "planted" }] }),
+  );
+  await makeMail(paths.mailbox);
+  installSkills(
+    { files: createSystem().files, storeRoot: join(places.state, "skills") },
+    { tool: "claude", home: paths.toolHome, projection: "copy", skills },
+  );
+  for (const [index, root] of paths.sessions.entries()) makeSession(places, root, index);
+  makeCoordinator(paths, places);
+}
+
+const brainManifest = renderJson({
+  schema_version: 3,
+  inputs: { tool: "claude", role_prompt_text: "You work." },
+  launch_policy: { operator_prompt_mode: "unattended" },
+  runtime: {
+    launch_home_selector: { env_var: "CLAUDE_CONFIG_DIR", value: "/nonexistent" },
+    launch_contract: { adapter_defaults: { args: ["--model", "x"] } },
+  },
+});
+
+const everything = {
+  box: "inbox",
+  readState: "any",
+  answeredState: "any",
+  archived: null,
+  limit: 20,
+  since: null,
+  includeBody: false,
+  cursor: null,
+  query: null,
+} as const;
+
+async function makeMail(path: string): Promise<void> {
+  const deps = createSystem();
+  initMailRoot(deps, path);
+  const root = openMailRoot(deps, path);
+  const register = (address: string, principalId: string) =>
+    root.registrations.register({ address, principalId, mode: "safe" });
+  for (const address of [...addresses, "former@svc.localhost", "moved@svc.localhost"]) {
+    register(address, `SVC-${address.split("@")[0]}`);
+  }
+  const boxes = addresses.map((address) =>
+    root.openMailbox({ address, principalId: `SVC-${address.split("@")[0]}` }),
+  );
+  const [alice, bob] = boxes;
+  const nothing = { notifyBlock: null, notifyAuth: null };
+  for (const number of [1, 2]) {
+    await alice?.send({
+      ...nothing,
+      to: [addresses[1]],
+      cc: [addresses[0]],
+      subject: `letter ${number}`,
+      body: `body ${number}\n`,
+      attachments: [],
+    });
+  }
+  for (const box of boxes) await box.list(everything);
+  root.registrations.deregister({ address: "former@svc.localhost", mode: "deactivate" });
+  root.registrations.register({ address: "moved@svc.localhost", principalId: "SVC-other", mode: "stash" });
+  const attached = join(path, "attachments", "managed", "att-0123456789ab");
+  mkdirSync(attached, { recursive: true, mode: 0o700 });
+  writeFileSync(join(attached, "note.txt"), "attached\n");
+  for (const box of [alice, bob]) box?.close();
+  root.close();
+}
+
+function makeSession(
+  places: { tree: string; state: string; bystanderPid: number; ports: readonly number[] },
+  root: string,
+  index: number,
+) {
+  const agent = agents[index === 0 ? 0 : 1];
+  const headless = index === 1;
+  const { clock, steps, files } = createSystem();
+  const paths = sessionPaths(root);
+  const manifest = buildManifest({
+    createdAtUtc: moment,
+    tool: headless ? "claude" : "demo",
+    agentName: agent.name,
+    agentId: agent.id,
+    sessionId: agent.session,
+    generationId: `generation-${index}`,
+    workdir: places.tree,
+    executable: treePaths(places.tree).program,
+    args: ["--flag"],
+    home: { envVar: "CLAUDE_CONFIG_DIR", path: join(places.tree, ".claude") },
+    envVarNames: ["NAMED"],
+    unattendedArgs: null,
+    tmux: {
+      sessionName: `SVC-${agent.name}-1`,
+      windowName: "agent",
+      windowId: "@0",
+      paneId: "%0",
+      socket: null,
+    },
+    agentPid: places.bystanderPid,
+    ...(headless
+      ? {
+          headless: {
+            backend: agent.backend,
+            life: "life-1",
+            displayStyle: "plain",
+            displayDetail: "concise",
+            model: undefined,
+            reasoningLevel: undefined,
+          },
+        }
+      : {}),
+  });
+  const put = (path: string, value: unknown) =>
+    files.write("tree", path, typeof value === "string" ? value : renderJson(value), { durable: false });
+  files.ensureDirectory("tree", root);
+  const mailboxRoot = treePaths(places.tree).mailbox;
+  manifest.launch_plan.mailbox = {
+    transport: "filesystem",
+    principal_id: "SVC-alice",
+    address: addresses[0],
+    bindings_version: "1",
+    filesystem_root: mailboxRoot,
+    mailbox_kind: "in_root",
+    mailbox_path: join(mailboxRoot, "mailboxes", addresses[0]),
+  };
+  put(paths.manifest, manifest);
+  seedGatewayFolder(files, { manifest, sessionRoot: root });
+  put(join(root, "launch-environment.json"), { NAMED: "value" });
+  put(paths.currentInstance, {
+    schema_version: 1,
+    protocol_version: "v1",
+    pid: places.bystanderPid,
+    host: "127.0.0.1",
+    port: places.ports[index],
+    execution_mode: "detached_process",
+    managed_agent_instance_epoch: 1,
+  });
+  put(paths.pidFile, `${places.bystanderPid}\n`);
+  put(paths.token, "planted-token\n");
+  put(paths.lastPort, `${places.ports[index]}\n`);
+  put(paths.reminders, { schema_version: 1, lost_at_utc: null, reminders: [] });
+  put(paths.events, `${JSON.stringify({ seq: 1, at_utc: moment, kind: "started" })}\n`);
+  put(paths.gatewayLog, `${moment} started\n`);
+  const database = openGatewayDatabase({ path: paths.queue, clock, steps });
+  database.client
+    .prepare(
+      `INSERT INTO gateway_requests (request_id, request_kind, lane, payload_json, state, accepted_at_utc,
+       managed_agent_instance_epoch) VALUES ('r-1', 'submit_prompt', 'turn_boundary', '{"prompt":"x"}', 'accepted', ?, 1)`,
+    )
+    .run(moment);
+  database.close();
+  if (headless) makeTurn(places, manifest, put);
+  const record = buildRecord({
+    manifest,
+    manifestPath: paths.manifest,
+    sessionRoot: root,
+    nowMs: clock.nowMs(),
+  });
+  const folder = join(places.state, "registry", "live_agents", agent.id);
+  files.ensureDirectory("tree", folder);
+  put(join(folder, "record.json"), record);
+}
+
+function makeTurn(
+  places: { tree: string; bystanderPid: number },
+  manifest: Parameters<typeof toTurnRequest>[0]["manifest"],
+  put: (path: string, value: unknown) => void,
+) {
+  const { files } = createSystem();
+  const folder = treePaths(places.tree).turn;
+  files.ensureDirectory("tree", folder);
+  const { paths } = openTurn(files, folder);
+  put(
+    paths.request,
+    toTurnRequest({
+      manifest,
+      turnId,
+      turnIndex: 1,
+      requestId: "r-1",
+      requestedAtUtc: moment,
+      prompt: "x",
+      session: { mode: "exact", id: "conversation-1" },
+      execution: undefined,
+    }),
+  );
+  put(paths.process, {
+    runner_pid: places.bystanderPid,
+    runner_start: "1",
+    child_pid: places.bystanderPid,
+    child_start: "1",
+    launched_at_utc: moment,
+  });
+  put(paths.interrupt, { requested_at_utc: moment, requested_by: "stop" });
+  put(paths.result, {
+    schema_version: 1,
+    status: "completed",
+    completed_at_utc: moment,
+    returncode: 0,
+    signal: null,
+    completion_source: "exit",
+    session_id: "conversation-1",
+    history_summary: "done",
+    error: null,
+    usage: { input_tokens: 1 },
+  });
+  put(paths.exitCode, "0\n");
+  put(paths.stdout, `${JSON.stringify({ type: "result", result: "done" })}\n`);
+  put(paths.stderr, "nothing\n");
+  put(
+    paths.events,
+    `${JSON.stringify({
+      kind: "assistant",
+      message: "done",
+      turn_index: 1,
+      provider: "claude",
+      provider_event_type: "assistant",
+      timestamp_utc: moment,
+    })}\n`,
+  );
+}
+
+function makeCoordinator(
+  { coordinator }: ReturnType<typeof treePaths>,
+  { bystanderPid: pid, ports }: { bystanderPid: number; ports: readonly number[] },
+): void {
+  const { files } = createSystem();
+  for (const folder of [coordinator.runRoot, coordinator.logRoot]) files.ensureDirectory("tree", folder);
+  const instance = {
+    schema_version: 1,
+    status: "ok",
+    pid,
+    api_base_url: `http://127.0.0.1:${ports[0]}`,
+    server_root: coordinator.root,
+    started_at_utc: moment,
+  };
+  files.write("tree", coordinator.instance, renderJson(instance), { durable: false });
+  files.write("tree", coordinator.token, "planted-token\n", { durable: false });
+  files.write("tree", coordinator.log, "started\n", { durable: false });
+}

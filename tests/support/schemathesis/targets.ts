@@ -26,12 +26,14 @@ const stateDependent = [
   /^this backend has no tracked terminal$/,
   /a terminal agent (?:runs|takes)|for headless agents$/,
   /a headless agent (?:takes|has)|^keys do not arrive exactly at /,
+  /invalid_execution: |^invalid_admission_policy: chat_session\.mode "new" needs |^dispatch_failed: /,
   // Other mailboxes and the mail of this one.
   /^a message reference of this mailbox begins with /,
   /^cursor is not the next_cursor of a list$/,
   /no mailbox has th(?:e|is) address/,
   /^attachment/,
   /^(?:the operator|this note of the operator)/,
+  /^the message is not in that box but in |^an archived message is read: /,
   // Files and time zones of this machine, programs that are installed.
   /^(?:brain_manifest_path|agent_def_dir|working_directory|tool|role_name|mailbox\.filesystem_root): /,
   /^quiet_hours\.time_zone: /,

@@ -4,7 +4,7 @@ import { registerJmapMailbox } from "../services/mail/jmap/register.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { CliIo, Flags } from "./command.ts";
-import { readFileFlag } from "./file-flag.ts";
+import { readFileFlag, readStdin } from "./file-flag.ts";
 import type { World } from "./world.ts";
 
 /** Where a mailbox on a mail server is and how one logs in there. */
@@ -63,7 +63,7 @@ async function readPassword(
   flag: string,
 ): Promise<string> {
   const text =
-    flag === "-" ? await io.readInput() : readFileFlag("password-file", flag, { files, cwd: io.cwd });
+    flag === "-" ? await readStdin(io) : await readFileFlag("password-file", flag, { files, cwd: io.cwd });
   const password = text.replace(/\r?\n$/, "");
   if (password === "") throw new ServiceError("invalid_request", "--password-file: it is empty");
   return password;

@@ -1,4 +1,5 @@
 import type { ArgsDef, CommandDef } from "citty";
+import type { InputOptions, InputRead } from "../system/read-input.ts";
 
 /** Values that only a look at this machine tells. */
 export type OfferedValues = "agent-names" | "agent-ids" | "addresses" | "tools" | "skill-tools";
@@ -78,7 +79,8 @@ export interface CliIo {
   writeError(text: string): Promise<void>;
   /** As it is, for colours and moves of the cursor of our own: what others wrote in it is `visible` before. */
   writeScreen(stream: "stdout" | "stderr", text: string): Promise<void>;
-  readInput(): Promise<string>;
+  /** Standard input as text, read no further than asked for. */
+  readInput(options: InputOptions): Promise<InputRead>;
   /** One line of stdin without its end, for an answer typed at a terminal; null at the end of the input. */
   readLine(): Promise<string | null>;
   /** Aborts on SIGINT and SIGTERM, so that a command can undo what it began. */

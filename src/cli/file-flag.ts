@@ -1,31 +1,43 @@
 import { resolve } from "node:path";
 import type { Files } from "../system/files.ts";
-import { UsageError } from "./command.ts";
+import type { InputOptions, InputRead } from "../system/read-input.ts";
+import { type CliIo, UsageError } from "./command.ts";
+
+/** Of a file that a flag names, and of standard input: what a gateway takes in one request. */
+export const maxInputBytes = 8 * 1024 * 1024;
+
+const whyNot: Record<Extract<InputRead, { ok: false }>["why"], string> = {
+  absent: "is not there",
+  folder: "is a folder, not a file: name a file",
+  device: "is a device, not a file: name a file",
+  unreadable: "may not be read by this user: make it readable, or name another",
+  too_large: `is larger than ${maxInputBytes / 1024 / 1024} MiB: give less text`,
+  not_text: "is not UTF-8 text: convert it, for example with iconv",
+};
 
 /**
- * The text of the file that a flag names, a relative path counted from `cwd`. Throws UsageError for one that is not
- * there, that is a folder, or that this user may not read.
+ * The text of the file that a flag names, a relative path counted from `cwd`; a pipe such as `<(command)` too. Throws
+ * UsageError for one that is not there, that is a folder or a device, that this user may not read, that is larger than
+ * 8 MiB or no UTF-8 (unless `lossy`).
  */
-export function readFileFlag(
+export async function readFileFlag(
   flag: string,
   path: string,
-  { files, cwd }: { files: Pick<Files, "read">; cwd: string },
-): string {
-  let text: string | null;
-  try {
-    text = files.read(resolve(cwd, path));
-  } catch (error) {
-    const why = whyUnreadable(error);
-    throw why === null ? error : new UsageError(`--${flag}: ${path} ${why}`);
-  }
-  if (text === null) throw new UsageError(`--${flag}: there is no file ${path}`);
-  return text;
+  { files, cwd, lossy = false }: { files: Pick<Files, "readInput">; cwd: string; lossy?: boolean },
+): Promise<string> {
+  const read = await files.readInput(resolve(cwd, path), { maxBytes: maxInputBytes, lossy });
+  if (read.ok) return read.text;
+  if (read.why === "absent") throw new UsageError(`--${flag}: there is no file ${path}`);
+  throw new UsageError(`--${flag}: ${path} ${whyNot[read.why]}`);
 }
 
-function whyUnreadable(error: unknown): string | null {
-  const { code } = error as { code?: unknown };
-  if (code === "EISDIR") return "is a folder, not a file: name a file";
-  return code === "EACCES" || code === "EPERM"
-    ? "may not be read by this user: make it readable, or name another"
-    : null;
+/** The whole standard input; empty when it is closed. Throws UsageError as `readFileFlag`. */
+export async function readStdin(
+  io: Pick<CliIo, "readInput">,
+  options: Omit<InputOptions, "maxBytes"> = {},
+): Promise<string> {
+  const read = await io.readInput({ maxBytes: maxInputBytes, ...options });
+  if (read.ok) return read.text;
+  if (read.why === "absent") return "";
+  throw new UsageError(`standard input ${whyNot[read.why]}`);
 }

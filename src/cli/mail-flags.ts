@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { AttachmentInput, NotifyBlockInput } from "../protocol/mail.ts";
 import type { Files } from "../system/files.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";
-import { readFileFlag } from "./file-flag.ts";
+import { readFileFlag, readStdin } from "./file-flag.ts";
 
 /** Flags of every command that writes a message. */
 export const contentFlags = {
@@ -75,7 +75,7 @@ interface ContentArgs {
 export async function readContent(
   args: ContentArgs,
   io: CliIo,
-  files: Pick<Files, "read" | "stat">,
+  files: Pick<Files, "readInput" | "stat">,
 ): Promise<{ body_content: string; attachments: AttachmentInput[]; notify_block?: NotifyBlockInput }> {
   const text = args["notify-block"];
   const placement = args["notify-block-placement"];
@@ -90,17 +90,21 @@ export async function readContent(
   };
 }
 
-async function readBody(args: ContentArgs, io: CliIo, files: Pick<Files, "read">): Promise<string> {
+/** An empty text is sent only when it was given as such: what is empty by accident says nothing to anybody. */
+async function readBody(args: ContentArgs, io: CliIo, files: Pick<Files, "readInput">): Promise<string> {
   const { "body-content": content, "body-file": file } = args;
   if (content !== undefined && file !== undefined) {
     throw new UsageError("give one of --body-content and --body-file, not both");
   }
   if (content !== undefined) return content;
-  if (file !== undefined) return readFileFlag("body-file", file, { files, cwd: io.cwd });
-  if (io.stdinIsTty) {
+  if (file === undefined && io.stdinIsTty) {
     throw new UsageError("give the text with --body-content, --body-file or on standard input");
   }
-  return io.readInput();
+  const text =
+    file === undefined ? await readStdin(io) : await readFileFlag("body-file", file, { files, cwd: io.cwd });
+  if (text.trim() !== "") return text;
+  const source = file === undefined ? "standard input" : `--body-file: ${file}`;
+  throw new UsageError(`${source} is empty: give the text, or --body-content "" for a message without any`);
 }
 
 function toAttachment(path: string, files: Pick<Files, "stat">): AttachmentInput {

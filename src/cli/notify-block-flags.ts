@@ -36,18 +36,18 @@ export const notifyBlockFlags = {
 } satisfies Flags;
 
 /** What was given of them. Tokens come from a file only: a command line is seen by every process. */
-export function readNotifyBlockFlags(
+export async function readNotifyBlockFlags(
   args: Values<typeof notifyBlockFlags>,
-  files: Pick<Files, "read">,
+  files: Pick<Files, "readInput">,
   cwd: string,
-): Partial<NotifierUpdate> {
+): Promise<Partial<NotifierUpdate>> {
   const perMessage = args["notify-block-per-message-chars"];
   const total = args["notify-block-total-chars"];
   const fields = {
     notify_block_render: args["notify-block-render"],
     notify_block_auth_mode: args["notify-block-auth-mode"],
     notify_block_auth_verifier: args["notify-block-auth-verifier"],
-    notify_block_shared_tokens: readTokens(args["notify-block-token-file"], files, cwd),
+    notify_block_shared_tokens: await readTokens(args["notify-block-token-file"], files, cwd),
     notify_block_per_message_chars: toWholeNumber(
       "notify-block-per-message-chars",
       perMessage,
@@ -59,9 +59,14 @@ export function readNotifyBlockFlags(
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-function readTokens(path: string | undefined, files: Pick<Files, "read">, cwd: string): string[] | undefined {
+async function readTokens(
+  path: string | undefined,
+  files: Pick<Files, "readInput">,
+  cwd: string,
+): Promise<string[] | undefined> {
   if (path === undefined) return undefined;
-  return readFileFlag("notify-block-token-file", path, { files, cwd })
+  const text = await readFileFlag("notify-block-token-file", path, { files, cwd });
+  return text
     .split("\n")
     .map((line) => line.trim())
     .filter((line) => line !== "");

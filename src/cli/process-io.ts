@@ -1,6 +1,7 @@
 import { homedir } from "node:os";
 import { isatty } from "node:tty";
 import { onReaderGone } from "../system/pipe-reader.ts";
+import { readStandardInput } from "../system/read-input.ts";
 import { visible } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";
 
@@ -38,7 +39,8 @@ export function createProcessIo(): CliIo {
     writeOut: (text) => out(shown(text)),
     writeError: (text) => error(isatty(2) ? visible(text) : text),
     writeScreen: (stream, text) => (stream === "stdout" ? out(text) : error(text)),
-    readInput: () => new Response(Bun.stdin.stream()).text(),
+    readInput: (options) =>
+      readStandardInput(() => Bun.stdin.stream(), { ...options, isTty: process.stdin.isTTY === true }),
     readLine,
     interrupted,
     unheard() {

@@ -33,6 +33,7 @@ import {
   writeWhole,
 } from "./own-file.ts";
 import { type Exposure, findExposure } from "./ownership.ts";
+import { type InputOptions, type InputRead, readInputFile } from "./read-input.ts";
 import type { Steps } from "./steps.ts";
 
 /**
@@ -61,6 +62,8 @@ export interface Files {
   isBelow(path: string, folders: readonly string[]): boolean;
   /** Why another user could change what `path` leads to, or null; see `findExposure`. */
   exposure(path: string, options?: { below?: string }): Exposure | null;
+  /** What a person named to be read whole; never longer than asked for. */
+  readInput(path: string, options: InputOptions): Promise<InputRead>;
   /** Whether this user may make files in the folder at `path`. */
   writable(path: string): boolean;
   /** True when `path` itself is a symbolic link, whatever it points to. */
@@ -148,6 +151,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
     openRegular,
     exposure: (path, { below } = {}) => findExposure(path, undefined, below),
     isBelow,
+    readInput: readInputFile,
     writable: (path) => {
       try {
         accessSync(path, constants.W_OK | constants.X_OK);

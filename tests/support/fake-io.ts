@@ -27,7 +27,7 @@ export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): F
     writeScreen: async (stream, text) => {
       io[stream === "stdout" ? "out" : "err"] += text;
     },
-    readInput: async () => given.input ?? "",
+    readInput: async () => ({ ok: true, text: given.input ?? "" }),
     readLine: async () => given.input?.split("\n")[0] ?? null,
     interrupted: () => new AbortController().signal,
     unheard: () => new AbortController().signal,

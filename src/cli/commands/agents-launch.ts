@@ -106,7 +106,7 @@ export default command({
     const tool = chooseTool(world.tools, args.tool);
     const signal = io.interrupted();
     await narrate(io, `launching ${args["agent-name"]}`);
-    const role = readRole(world, io, args["role-file"]);
+    const role = await readRole(world, io, args["role-file"]);
     const request: LaunchRequest = {
       tool,
       agentName: args["agent-name"],
@@ -155,10 +155,10 @@ export default command({
   },
 });
 
-function readRole(world: World, io: CliIo, path: string | undefined): Role | undefined {
+async function readRole(world: World, io: CliIo, path: string | undefined): Promise<Role | undefined> {
   if (path === undefined) return undefined;
   refuseExposed(world.files, resolve(io.cwd, path), "--role-file");
-  const text = readFileFlag("role-file", path, { files: world.files, cwd: io.cwd });
+  const text = await readFileFlag("role-file", path, { files: world.files, cwd: io.cwd });
   if (text.trim() === "") throw new UsageError(`--role-file: ${path} is empty`);
   return { name: parse(path).name, text: text.trim() };
 }

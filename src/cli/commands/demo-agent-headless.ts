@@ -14,6 +14,7 @@ import { createIds, type Ids } from "../../system/ids.ts";
 import { createProcesses } from "../../system/processes.ts";
 import { quietSteps } from "../../system/steps.ts";
 import type { CliIo } from "../command.ts";
+import { readStdin } from "../file-flag.ts";
 import { createProcessIo } from "../process-io.ts";
 
 interface Options {
@@ -83,7 +84,7 @@ function defaultFolder(env: CliIo["env"], home: string): string {
 async function takeTurn(options: Options, parts: Parts): Promise<number> {
   const { stateFolder, logPath, model, effort, speed, resume } = options;
   const { files, io } = parts;
-  const prompt = await io.readInput();
+  const prompt = await readStdin(io);
   files.ensureDirectory("demo.state", stateFolder);
   const found = openSession(options, parts);
   if (found === null) {

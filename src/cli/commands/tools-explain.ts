@@ -3,7 +3,7 @@ import { explainRecording } from "../../services/terminal/explain.ts";
 import { createSystem } from "../../system/system.ts";
 import { chooseProfile } from "../chosen-profile.ts";
 import { command } from "../command.ts";
-import { readFileFlag } from "../file-flag.ts";
+import { readFileFlag, readStdin } from "../file-flag.ts";
 import { toWholeNumber } from "../number-flag.ts";
 import { renderExplanation } from "../terminal-text.ts";
 import { trustingSystem } from "../trusting-system.ts";
@@ -50,8 +50,8 @@ export default command({
     return { json: explanation, text: renderExplanation(explanation) };
 
     async function readScreen(path: string): Promise<string> {
-      if (path === "-") return io.readInput();
-      return readFileFlag("screen", path, { files: system.files, cwd: io.cwd });
+      if (path === "-") return readStdin(io, { lossy: true });
+      return readFileFlag("screen", path, { files: system.files, cwd: io.cwd, lossy: true });
     }
   },
 });

@@ -22,7 +22,7 @@ test.each([
   using at = createScratch();
   mkdirSync(at.path("secrets"));
   writeFileSync(at.path("empty"), "\n");
-  const io = { cwd: at.folder, readInput: async () => "" };
+  const io = { cwd: at.folder, readInput: async () => ({ ok: true, text: "" }) as const };
   const given = giveJmapMailbox({ files: at.files } as never, io, {} as never, {
     ...flags,
     passwordFile: file,

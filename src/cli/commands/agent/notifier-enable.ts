@@ -74,7 +74,7 @@ export default command({
       ...given("context_error_policy", args["context-error-policy"]),
       ...given("pre_notification_context_action", args["pre-notification-context-action"]),
       ...given("wake_policy", args["wake-policy"]),
-      ...readNotifyBlockFlags(args, world.files, io.cwd),
+      ...(await readNotifyBlockFlags(args, world.files, io.cwd)),
     };
     const { link } = await openLiveTarget(invocation);
     const status = bodyOf(await link.client.call("updateNotifier", { body: update }));

@@ -12,7 +12,11 @@ export interface ForwardedEndpoint extends Endpoint {
   readonly gatewayPath: string;
   /** How long the gateway may take to begin its answer, and between two parts of one. */
   readonly timeoutMs: number;
+  /** Refused with 503 for an agent without a mailbox (contract 4.4 rule 5, 7). */
+  readonly needsMailbox: boolean;
 }
+
+const ofMailbox = /^\/(mail|gateway\/mail-notifier)(\/|$)/;
 
 /** The coordinator's own refusals: unknown agent, ambiguous alias, no eligible live gateway. */
 const ownRefusals = { 404: ErrorBody, 409: ErrorBody, 503: ErrorBody } as const;
@@ -32,6 +36,7 @@ function forward(path: string, endpoint: Endpoint, timeoutMs = usualTimeoutMs): 
     gatewayPath: endpoint.path,
     errors: withOwn(endpoint),
     timeoutMs,
+    needsMailbox: ofMailbox.test(path),
   };
 }
 

@@ -36,7 +36,7 @@ describe("one server over all agents", () => {
     await launch(lab, "bare", "--no-gateway");
     await launch(lab, "batch", "--headless", "--no-gateway");
     await launch(lab, "old", "--no-gateway");
-    const left = await launch(lab, "left", "--gateway-background");
+    const left = await launch(lab, "left", "--gateway-background", "--mailbox");
     expect((await at.ask("/svc/agents/old/stop", null)).status).toBe(200);
     lab.kill(gatewayPid(left));
     await until("the gateway to be gone", async () => !lab.alive(gatewayPid(left)));

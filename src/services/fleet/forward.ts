@@ -1,6 +1,7 @@
 import type { ForwardedEndpoint } from "../../protocol/forwarded-endpoints.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { FoundAgent } from "../sessions/find.ts";
 import { type Directory, openedAgent } from "./directory.ts";
 import type { Links } from "./links.ts";
 
@@ -8,7 +9,7 @@ import type { Links } from "./links.ts";
 export interface Forward {
   /**
    * The gateway's answer, status and body as they are. Throws `not_found`, `ambiguous`, and `unavailable` when no
-   * live gateway serves the agent, when it does not begin to answer in the route's time, and when its share of the
+   * live gateway serves the agent, when the route needs a mailbox and the agent has none, when it does not begin to answer in the route's time, and when its share of the
    * connections is in use: 32, or 4 while half of all are. Ends with the caller.
    */
   send(route: ForwardedEndpoint, agentRef: string, request: ForwardRequest): Promise<Response>;
@@ -70,9 +71,22 @@ export function createForward(deps: {
     };
   }
 
+  /** What the directory keeps may be older than the registration of a mailbox. */
+  function refuseWithoutMailbox(agentRef: string): void {
+    directory.refresh();
+    const agent = openedAgent(directory.resolve(agentRef));
+    if (hasMailbox(agent)) return;
+    const { agent_name: name, agent_id: id } = agent.manifest;
+    throw new ServiceError(
+      "unavailable",
+      `"${name}" has no mailbox. Register one with: svc-mgr agents single --agent-id ${id} mailbox register`,
+    );
+  }
+
   return {
     async send(route, agentRef, request) {
       const agent = openedAgent(directory.resolve(agentRef));
+      if (route.needsMailbox && !hasMailbox(agent)) refuseWithoutMailbox(agentRef);
       const { agent_name: name, agent_id: agentId } = agent.manifest;
       const leave = enter(agentId, name);
       try {
@@ -109,6 +123,10 @@ export function createForward(deps: {
       }
     },
   };
+}
+
+function hasMailbox({ manifest }: FoundAgent): boolean {
+  return manifest.launch_plan.mailbox !== undefined;
 }
 
 interface Watch {

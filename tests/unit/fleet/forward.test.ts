@@ -11,7 +11,11 @@ const { agentTerminalState: route } = forwardedEndpoints;
 
 type Forwarded = Parameters<GatewayClient["forward"]>[0];
 
-function setup(answer: (request: Forwarded) => Promise<Response>, streams = 0) {
+function setup(
+  answer: (request: Forwarded) => Promise<Response>,
+  streams = 0,
+  resolve: Directory["resolve"] = (ref) => sampleKnown(ref, { agentId: ref }),
+) {
   const clock = createFakeClock();
   const doubted: string[] = [];
   const sent: Forwarded[] = [];
@@ -23,7 +27,7 @@ function setup(answer: (request: Forwarded) => Promise<Response>, streams = 0) {
   } as GatewayClient;
   const directory: Directory = {
     agents: () => [],
-    resolve: (ref) => sampleKnown(ref, { agentId: ref }),
+    resolve,
     refresh: () => {},
   };
   const links: Links = {
@@ -46,6 +50,17 @@ function setup(answer: (request: Forwarded) => Promise<Response>, streams = 0) {
 /** Never answers, and fails as a fetch does when its signal aborts. */
 const hang = ({ signal }: Forwarded) =>
   new Promise<Response>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+
+test("a mailbox that was registered a moment ago is used: the directory is looked at again", async () => {
+  let looks = 0;
+  const { send } = setup(
+    async () => Response.json({}),
+    0,
+    (ref) => sampleKnown(ref, { agentId: ref, mailbox: looks++ > 0 }),
+  );
+  expect((await send("worker", {}, forwardedEndpoints.agentMailStatus as never)).status).toBe(200);
+  expect(looks).toBe(2);
+});
 
 describe("a request that is handed on", () => {
   test("fails after the route's time when nothing answers, and the link is doubted", async () => {

@@ -207,6 +207,26 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     ]);
   });
 
+  test.each(ofAgent)("%s is 409 for the id of one agent that is the name of another", async (name) => {
+    const { reply, text } = await call(name, undefined, undefined, "crossed");
+    expect([reply.status, JSON.parse(text)]).toEqual([
+      409,
+      {
+        detail: expect.stringMatching(/reached as local_interactive-6;.*reached as local_interactive-7/),
+        agent_ids: ["crossed", "id-crossed"],
+      },
+    ]);
+  });
+
+  const ofMailbox = forwarded.filter((name) => /^agent(Mail|.*Notifier)/.test(name));
+  test.each(ofMailbox)("%s is 503 for an agent without a mailbox, and says how to get one", async (name) => {
+    const { reply, text } = await call(name, undefined, undefined, "mailless");
+    expect([reply.status, JSON.parse(text)]).toEqual([
+      503,
+      { detail: expect.stringContaining("svc-mgr agents single --agent-id id-mailless mailbox register") },
+    ]);
+  });
+
   test.each(forwarded)(
     "%s is 503 for an agent that no gateway serves, and says how to get one",
     async (name) => {

@@ -74,6 +74,9 @@ export function createCoordinatorBundle(
     sampleKnown("bare", { sessionId: "local_interactive-2" }),
     sampleKnown("twin", { sessionId: "local_interactive-3", agentId: "id-twin-1" }),
     sampleKnown("twin", { sessionId: "local_interactive-4", agentId: "id-twin-2" }),
+    sampleKnown("mailless", { sessionId: "local_interactive-5", mailbox: false }),
+    sampleKnown("crossed", { sessionId: "local_interactive-6" }),
+    sampleKnown("other", { sessionId: "local_interactive-7", agentId: "crossed" }),
     sampleKnown("worker", { sessionId: "local_interactive-1" }),
   ];
   const directory = createFakeDirectory(agents);
@@ -94,7 +97,7 @@ export function createCoordinatorBundle(
   const live = { host: "127.0.0.1", port: 4000, protocol_version: "v1" as const };
   const links: Links = {
     to: async ({ manifest }) =>
-      ["worker", "batch"].includes(manifest.agent_name) ? liveLink(client) : noLink,
+      ["worker", "batch", "mailless"].includes(manifest.agent_name) ? liveLink(client) : noLink,
     claims: ({ manifest }) => manifest.agent_name === "worker",
     doubt: () => {},
   };

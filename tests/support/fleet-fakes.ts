@@ -32,6 +32,7 @@ export function sampleKnown(
     generationId?: string;
     headless?: boolean;
     stopped?: boolean;
+    mailbox?: boolean;
   } = {},
 ): KnownAgent {
   const facts = {
@@ -44,7 +45,10 @@ export function sampleKnown(
   const running = sampleRecord(facts);
   const record = options.stopped ? toStopped(running, "operator_stop", 1_000_000_000_001) : running;
   const plain = sampleManifest(facts);
-  const manifest = { ...plain, launch_plan: { ...plain.launch_plan, mailbox: sampleMailbox } };
+  const manifest =
+    options.mailbox === false
+      ? plain
+      : { ...plain, launch_plan: { ...plain.launch_plan, mailbox: sampleMailbox } };
   const sessionRoot = `/sessions/${name}`;
   const found = { record, manifest, manifestPath: `${sessionRoot}/manifest.json`, sessionRoot };
   const identity = toIdentity({ ...found, lifecycleState: record.lifecycle.state, hasGateway: false });

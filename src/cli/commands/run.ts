@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
-import { findAgent } from "../../services/sessions/find.ts";
+import { chooseByName, findAgent, openRecord } from "../../services/sessions/find.ts";
 import { launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { isFresh } from "../../services/sessions/record.ts";
@@ -86,7 +86,9 @@ export default command({
  */
 async function findRunning(world: World, agentName: string, tool: string) {
   try {
-    const found = findAgent(world, { agentName });
+    // The name is the agent's own here: that it may be the id of another changes nothing.
+    const named = chooseByName(world.registry.list().records, agentName);
+    const found = "record" in named ? openRecord(world.files, named.record) : findAgent(world, { agentName });
     const { record } = found;
     if (!record || found.manifest.tool !== tool || !isFresh(record, world.clock.nowMs())) return null;
     return (await world.sessionAlive(record)) ? found : null;

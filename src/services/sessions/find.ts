@@ -35,7 +35,8 @@ export function findAgent(deps: FindDeps, selector: AgentSelector): FoundAgent {
 
 /**
  * The record of a name or an id, whatever became of its manifest. Running records win over stopped ones of the same
- * name. Throws `not_found`, and `ambiguous` with the ids to choose from in `data.agent_ids`.
+ * name; a name that is also the id of another agent means neither. Throws `not_found`, and `ambiguous` with the ids to
+ * choose from in `data.agent_ids`.
  */
 export function findRecord(
   { registry }: Pick<FindDeps, "registry">,
@@ -50,7 +51,10 @@ export function findRecord(
   const name = selector.agentName.trim();
   const { records, ignored } = registry.list();
   const decision = chooseByName(records, name);
-  if ("record" in decision) return decision.record;
+  if ("record" in decision) {
+    refuseNameThatIsAnId(decision.record, records);
+    return decision.record;
+  }
   if (decision.agentIds.length === 0) {
     const unread = ignored.length > 0 ? "; records that cannot be used are shown by `svc-mgr doctor`" : "";
     throw new ServiceError("not_found", `there is no agent named "${name}"; ${whereAllAre}${unread}`);
@@ -59,6 +63,19 @@ export function findRecord(
     "ambiguous",
     `${decision.agentIds.length} agents are named "${name}"; choose one with --agent-id: ${decision.agentIds.join(", ")}`,
     { data: { agent_ids: decision.agentIds } },
+  );
+}
+
+/** Throws `ambiguous` when the name of this agent is the id of another: a command could mean either. Pure. */
+function refuseNameThatIsAnId(named: RegistryRecord, records: readonly RegistryRecord[]): void {
+  const { agent_name: name, agent_id: id } = named;
+  const other = records.find((record) => record.agent_id === name && record !== named);
+  if (!other) return;
+  const command = "svc-mgr agents single --agent-id";
+  throw new ServiceError(
+    "ambiguous",
+    `"${name}" is the name of one agent and the id of another. Say which: \`${command} ${id}\` is the agent named "${name}", \`${command} ${other.agent_id}\` is the agent named "${other.agent_name}"`,
+    { data: { agent_ids: [id, other.agent_id].sort() } },
   );
 }
 

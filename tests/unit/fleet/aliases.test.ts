@@ -77,8 +77,54 @@ describe("which agent is meant", () => {
     expect(refusal(among, "worker")).toEqual(want as unknown);
   });
 
-  test("an agent tracked under the word wins over those that only are called so", () => {
-    const called = agent({ tracked_agent_id: "x", agent_name: "c" });
-    expect(refusal([called, stopped], "c")).toBe("c");
+  const bob = (facts: Partial<Named>) => agent({ ...facts, tracked_agent_id: facts.agent_id ?? "x" });
+  test.each([
+    {
+      id: "both run",
+      among: [bob({ agent_id: "bob", agent_name: "alice" }), bob({ agent_id: "x", agent_name: "bob" })],
+    },
+    {
+      id: "the named one was stopped",
+      among: [
+        bob({ agent_id: "bob", agent_name: "alice" }),
+        bob({ agent_id: "x", agent_name: "bob", lifecycle_state: "stopped" }),
+      ],
+    },
+    {
+      id: "the one with the id is also named so",
+      among: [bob({ agent_id: "bob", agent_name: "bob" }), bob({ agent_id: "x", agent_name: "bob" })],
+    },
+    {
+      id: "a name without its SVC-",
+      among: [bob({ agent_id: "bob", agent_name: "alice" }), bob({ agent_id: "x", agent_name: "SVC-bob" })],
+    },
+    {
+      id: "the session of one is the name of another",
+      among: [
+        agent({ tracked_agent_id: "x", agent_id: "x", agent_name: "bob" }),
+        agent({ tracked_agent_id: "y", agent_id: "y", session_name: "bob" }),
+      ],
+      want: ["x", "y"],
+    },
+  ])(
+    "an id of one agent that is the name of another means neither: $id",
+    ({ among, want = ["bob", "x"] }) => {
+      expect(refusal(among, "bob")).toEqual({ reason: "ambiguous", ids: want } as unknown);
+      expect(refusal([...among].reverse(), "bob")).toEqual({ reason: "ambiguous", ids: want } as unknown);
+    },
+  );
+
+  test("an agent whose name is its own id is meant by it", () => {
+    expect(refusal([bob({ agent_id: "bob", agent_name: "bob" })], "bob")).toBe("bob");
+  });
+
+  test("the refusal says how each is reached", () => {
+    const among = [
+      bob({ agent_id: "bob", agent_name: "alice", runtime_session_id: "session-a" }),
+      bob({ agent_id: "x", agent_name: "bob", runtime_session_id: "session-b" }),
+    ];
+    expect(() => chooseAgent(among, "bob")).toThrow(
+      '"alice" with the id bob, reached as session-a; "bob" with the id x, reached as session-b',
+    );
   });
 });

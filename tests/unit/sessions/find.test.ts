@@ -73,6 +73,15 @@ describe("finding an agent", () => {
     expect(() => findAgent(it.deps, { agentName: "worker" })).toThrow("--agent-id: id-2, id-worker");
   });
 
+  test("a name that is another agent's id is refused with the command for each", async () => {
+    using it = await published();
+    await it.at.registry.publish({ ...it.record, agent_id: "worker", agent_name: "other" });
+    const byName = () => findAgent(it.deps, { agentName: "worker" });
+    expect(byName).toThrow('`svc-mgr agents single --agent-id id-worker` is the agent named "worker"');
+    expect(byName).toThrow('`svc-mgr agents single --agent-id worker` is the agent named "other"');
+    expect(findAgent(it.deps, { agentId: "id-worker" }).manifest.agent_id).toBe("id-worker");
+  });
+
   test("a record that points to another agent's manifest is not followed", async () => {
     using it = await published();
     writeFileSync(it.manifestPath, JSON.stringify(sampleManifest({ agentId: "someone-else" })));

@@ -128,12 +128,12 @@ function linkTo(world: World, { manifest, sessionRoot }: FoundAgent): Promise<Ga
 
 /** `work` with the mailbox that is bound now. */
 export async function inMailbox<T>(
-  { world, readBinding }: MailTarget,
+  { world, readBinding, warn }: MailTarget,
   work: (binding: MailBinding) => Promise<T>,
 ): Promise<T> {
   const binding = createMailBinding({
     readBinding,
-    openers: mailboxOpeners(world),
+    openers: mailboxOpeners(world, warn),
     clock: world.clock,
   });
   try {

@@ -88,7 +88,7 @@ export function renderTurn(turn: TurnStatusRecord): string {
     ["started", turn.started_at_utc],
     ["ended", turn.completed_at_utc],
     ["exit code", turn.returncode === null ? null : String(turn.returncode)],
-    ["decided by", turn.completion_source],
+    ["decided by", turn.decided_by],
     ["said", turn.history_summary],
     ["error", turn.error],
     ["output", turn.stdout_path],

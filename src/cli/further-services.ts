@@ -73,7 +73,10 @@ export function createFurtherServices(core: GatewayCore): FurtherServices {
   const agui = createAgui({ agent, board, queue, events, clock, ids });
   const mailBinding = createMailBinding({
     readBinding: () => bindingOf(() => readManifest(files, paths.manifest)),
-    openers: mailboxOpeners(system),
+    openers: mailboxOpeners(system, (what) => {
+      log.line("mailbox state lost", { error: what });
+      events.append("mailbox_state_rebuilt", { detail: what });
+    }),
     clock,
     watchBinding: (listener) =>
       system.watch.watchFolder(sessionRoot, (name) => {

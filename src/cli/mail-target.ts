@@ -4,8 +4,9 @@ import { bindingOfAddress } from "../services/mail/binding-register.ts";
 import { openMailRoot } from "../services/mail/filesystem/root.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
-import { type Invocation, UsageError } from "./command.ts";
+import { type CliIo, type Invocation, UsageError } from "./command.ts";
 import { meantMailboxFolder } from "./mailbox-folder.ts";
+import { warn } from "./narrate.ts";
 import { openTarget, type Target } from "./target.ts";
 import { openWorld, type World } from "./world.ts";
 
@@ -18,18 +19,20 @@ export interface MailTarget {
   agent: FoundAgent | null;
   /** Throws what the caller is told when there is no usable mailbox. */
   readBinding: () => MailboxBinding;
+  /** For what needs attention and does not stop the command. */
+  warn: (text: string) => void;
 }
 
 /** The agent of `agents single|self ... mail`, or the mailbox of `mail --address`, which needs no agent. */
 export async function openMailTarget(invocation: Invocation<never> | Invocation): Promise<MailTarget> {
   if (!invocation.path.includes("agents")) return byAddress(invocation);
-  return mailOf(await openTarget(invocation));
+  return mailOf(await openTarget(invocation), invocation.io);
 }
 
 /** The mail of an agent. */
-export function mailOf({ world, agent, words }: Target): MailTarget & { agent: FoundAgent } {
+export function mailOf({ world, agent, words }: Target, io: CliIo): MailTarget & { agent: FoundAgent } {
   const readBinding = () => bindingOf(() => readManifest(world.files, agent.manifestPath));
-  return { world, agent, words, readBinding };
+  return { world, agent, words, readBinding, warn: (text) => void warn(io, text) };
 }
 
 function byAddress({ inherited, path, io }: Invocation<never> | Invocation): MailTarget {
@@ -40,6 +43,7 @@ function byAddress({ inherited, path, io }: Invocation<never> | Invocation): Mai
   return {
     world,
     agent: null,
+    warn: (text) => void warn(io, text),
     words: `svc-mgr mail --address ${address}`,
     readBinding() {
       const root = openMailRoot(world, mailboxRoot);

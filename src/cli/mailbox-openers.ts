@@ -4,8 +4,9 @@ import { createJmapOpener } from "../services/mail/binding-jmap.ts";
 import { type MailRootDeps, openMailRoot } from "../services/mail/filesystem/root.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
 
-/** How the mailbox of each transport is opened; what is not in here answers 422. */
-export function mailboxOpeners(deps: MailRootDeps): MailboxOpeners {
+/** How the mailbox of each transport is opened; what is not in here answers 422. `onMended`: see `MailRootDeps`. */
+export function mailboxOpeners(system: MailRootDeps, onMended: (what: string) => void): MailboxOpeners {
+  const deps = { ...system, onMended };
   return {
     filesystem: createFilesystemOpener({
       files: deps.files,

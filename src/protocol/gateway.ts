@@ -94,10 +94,13 @@ export const HealthBody = Strict({
 });
 
 export const ReasoningPreset = Strict({ level: Type.Integer({ minimum: 0 }) });
-export const ModelSelection = Strict({
-  name: Type.Optional(NonBlank("model name")),
-  reasoning: Type.Optional(ReasoningPreset),
-});
+export const ModelSelection = Strict(
+  {
+    name: Type.Optional(NonBlank("model name")),
+    reasoning: Type.Optional(ReasoningPreset),
+  },
+  { minProperties: 1, description: "a name, a reasoning preset or both" },
+);
 export const Execution = Strict({ model: ModelSelection });
 export type Execution = Static<typeof Execution>;
 

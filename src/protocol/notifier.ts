@@ -116,7 +116,7 @@ export type NotifierOutcome = Static<typeof NotifierOutcome>;
 export const RenderedBlockEntry = Strict({
   message_ref: Type.String(),
   rendered: Type.Boolean(),
-  auth_scheme: Type.String(),
+  auth_scheme: Type.String({ description: "`notify_auth.scheme` of the message; none without one" }),
   auth_outcome: Words(["skipped", "passed", "failed"]),
   auth_detail: Nullable(Type.String()),
   block_chars: Type.Integer(),
@@ -141,7 +141,9 @@ export const NotifierAuditRow = Strict({
   trigger: NotifierTrigger,
   outcome: NotifierOutcome,
   detail: Nullable(Type.String()),
-  unread_count: Nullable(Type.Integer({ description: "eligible messages" })),
+  unread_count: Nullable(
+    Type.Integer({ description: "eligible messages; `detail` says when there are more than were looked at" }),
+  ),
   unread_digest: Nullable(Type.String({ description: "sha256 of the sorted references" })),
   unread_summary: Type.Array(MailSummaryEntry, {
     ...shortList,

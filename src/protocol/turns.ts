@@ -53,7 +53,15 @@ export const TurnStatusRecord = Strict(
     completed_at_utc: Nullable(Timestamp),
     returncode: Nullable(Type.Integer({ description: "exit code of the tool; null when a signal ended it" })),
     completion_source: Nullable(
-      Type.String({ description: "what decided the status: terminal_event, process_exit, ..." }),
+      Type.String({
+        description: "process_exit once the tool's process has ended; null for a turn that never began",
+      }),
+    ),
+    decided_by: Nullable(
+      Type.String({
+        description:
+          "additional: which fact decided the status: terminal_event, process_exit, interrupt_request, missing_evidence or not_started",
+      }),
     ),
     stdout_path: Nullable(Type.String()),
     stderr_path: Nullable(Type.String()),

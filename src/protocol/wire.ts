@@ -14,7 +14,12 @@ import {
  */
 export function Strict<P extends TProperties>(
   properties: P,
-  options: { description?: string; title?: string; enforced?: Record<string, unknown> } = {},
+  options: {
+    description?: string;
+    title?: string;
+    minProperties?: number;
+    enforced?: Record<string, unknown>;
+  } = {},
 ): TObject<P> {
   return Type.Object(properties, { additionalProperties: false, ...options });
 }

@@ -260,7 +260,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
     });
     expect(events.at(-1)).toEqual({
       type: "RUN_ERROR",
-      message: "seen",
+      message: expect.stringMatching(/^the run failed: seen \(see GET \/v1\/requests\/gwreq-/),
       code: "svc_gateway_request_failed",
     });
   });
@@ -271,7 +271,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
     const events = await wholeRun(gateway, input(), async () => {});
     expect(events.at(-1)).toEqual({
       type: "RUN_ERROR",
-      message: "the pane is gone",
+      message: expect.stringMatching(/^the run failed: the pane is gone \(see GET \/v1\/requests\/gwreq-/),
       code: "svc_gateway_request_failed",
     });
   });

@@ -46,6 +46,18 @@ describe.each(surfaces)("the gateway of a headless agent $surface", ({ open }) =
     detail: expect.objectContaining({ status: "error", sent: false, error_code }),
   });
 
+  test("a model of nothing is 422 on both routes, and says where", async () => {
+    await using gateway = await setup();
+    const execution = { model: {} };
+    for (const { status, body } of [
+      await gateway.prompt({ execution }),
+      await gateway.queue({ execution }),
+    ]) {
+      expect([status, JSON.stringify(body)]).toEqual([422, expect.stringContaining('"model"]')]);
+    }
+    expect(gateway.submissions).toEqual([]);
+  });
+
   test("its control state has the contract's fields", async () => {
     await using gateway = await setup();
     const idle = {

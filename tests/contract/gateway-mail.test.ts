@@ -296,6 +296,27 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
       body: { message_refs: [unknown], archived: true, read: false },
       says: "archived",
     },
+    { id: "a box that is a path", verb: "list", body: { box: "../sent" }, says: "box" },
+    { id: "a box of dots", verb: "list", body: { box: ".." }, says: "box" },
+    { id: "a blank box", verb: "list", body: { box: " " }, says: "box" },
+    {
+      id: "a box that is a path, to peek",
+      verb: "peek",
+      body: { message_ref: unknown, box: "../sent" },
+      says: "box",
+    },
+    {
+      id: "a box that is a path, to read",
+      verb: "read",
+      body: { message_ref: unknown, box: "a/b" },
+      says: "box",
+    },
+    {
+      id: "a destination that is a path",
+      verb: "move",
+      body: { message_refs: [unknown], destination_box: "../sent" },
+      says: "destination_box",
+    },
     { id: "no reference", verb: "archive", body: { message_refs: [] }, says: "message_refs" },
     { id: "a blank reference", verb: "archive", body: { message_refs: [" "] }, says: "blank" },
     {

@@ -76,7 +76,9 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
     expect(run.events.at(-1)).toMatchObject({
       type: "RUN_ERROR",
       code: "svc_gateway_request_failed",
-      message: "the model is away",
+      message: expect.stringMatching(
+        /^the run failed: the model is away \(see GET \/v1\/requests\/gwreq-\S+\)$/,
+      ),
     });
   });
 

@@ -48,7 +48,7 @@ test.each([
       last: {
         step: "turn_ended",
         at_utc: turn.completed_at_utc ?? "",
-        proof: `${status}, decided by ${turn.completion_source}`,
+        proof: `${status}, decided by ${turn.decided_by}`,
       },
     });
   },

@@ -259,7 +259,8 @@ describe("one headless agent", () => {
     batch.lab.kill(runner);
     expect(await batch.ended("orphaned")).toMatchObject({
       status: "failed",
-      completion_source: "missing_evidence",
+      completion_source: "process_exit",
+      decided_by: "missing_evidence",
     });
     expect(batch.lab.alive(child)).toBe(false);
     expect(await batch.settled(request)).toMatchObject({ state: "failed" });

@@ -23,9 +23,16 @@ export interface MailRootLab extends Disposable {
   reopen(): MailRoot;
 }
 
-export function mailRootDeps(options: { steps?: Steps; system?: Partial<System> } = {}): MailRootDeps {
+export function mailRootDeps(
+  options: { steps?: Steps; system?: Partial<System>; onMended?: (what: string) => void } = {},
+): MailRootDeps {
   const system = { ...createSystem(options.steps), ...options.system };
-  return { ...system, locks: createLocks({ clock: system.clock }) };
+  const { onMended } = options;
+  return {
+    ...system,
+    locks: createLocks({ clock: system.clock }),
+    ...(onMended ? { onMended } : {}),
+  };
 }
 
 export function createMailRootLab(options: Parameters<typeof mailRootDeps>[0] = {}): MailRootLab {

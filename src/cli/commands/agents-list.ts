@@ -29,7 +29,7 @@ export const listCommand = (words: string) =>
       const wanted = records.filter(
         ({ lifecycle }) => args.state === "all" || lifecycle.state === args.state,
       );
-      const openers = mailboxOpeners(world);
+      const openers = mailboxOpeners(world, (what) => void warn(io, what));
       let glances: Glance[];
       try {
         const sessionAlive = createSessionsSeen(world.tmuxFor);

@@ -28,7 +28,7 @@ export default command({
     const over = new AbortController();
     const stopped = AbortSignal.any([io.unheard(), over.signal]);
     const unread = Promise.withResolvers<never>();
-    const openers = mailboxOpeners(world);
+    const openers = mailboxOpeners(world, (what) => void warn(io, what));
     const directory = createDirectory({ ...world, registryRoot: world.roots.registryRoot });
     const view =
       io.stdoutIsTty && inherited["json"] !== true ? createTable(io, world) : createLines(io, world);

@@ -88,9 +88,10 @@ export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
     };
   }
 
-  const failed = (message: string): AguiEvent => ({
+  /** A tool's own reason may be a single word: what failed and where the rest is goes with it. */
+  const failed = ({ request_id }: RequestRecord, reason: string): AguiEvent => ({
     type: "RUN_ERROR",
-    message,
+    message: `the run failed: ${reason} (see GET /v1/requests/${request_id})`,
     code: "svc_gateway_request_failed",
   });
 
@@ -101,7 +102,7 @@ export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
       case "running":
         return null;
       case "failed":
-        return [failed(record.error_detail ?? "the request failed")];
+        return [failed(record, record.error_detail ?? "no reason is known")];
       case "coalesced":
         return [finished(record)];
       case "completed": {
@@ -109,7 +110,7 @@ export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
         const epoch = facts.status().managed_agent_instance_epoch;
         const course = courseOf(record, { tracked: run.tracked, epoch });
         if (course.course === "open") return null;
-        if (course.course === "lost") return [failed(course.reason)];
+        if (course.course === "lost") return [failed(record, course.reason)];
         const terminal = facts.terminal();
         const after = terminal?.turn.phase === "ready" ? terminal.parsed_surface?.dialog_text : undefined;
         const dialog = after === undefined ? [] : toDialogMessage(runId, run.dialogBefore, after);

@@ -34,7 +34,9 @@ interface Words {
 
 type Directive = (words: Words, soFar: HeadlessWishes) => Partial<HeadlessWishes> | null;
 
-const fail: Directive = ({ rest }) => ({ ending: { kind: "error", text: rest || "failed" } });
+const fail: Directive = ({ rest }) => ({
+  ending: { kind: "error", text: rest || "the scripted turn was told to fail" },
+});
 
 const directives: Readonly<Record<string, Directive>> = {
   FAST: ({ rest }) => (rest === "" ? {} : null),

@@ -43,7 +43,8 @@ export interface ActionResult {
 
 export type Completion =
   | { status: "success"; resultText: string | null; usage: TurnUsage | null }
-  | { status: "error"; errorText: string; usage: TurnUsage | null };
+  /** `errorText`: null when the tool does not say why. */
+  | { status: "error"; errorText: string | null; usage: TurnUsage | null };
 
 /** How one tool's JSON lines are read. The functions may throw: the line then passes through. */
 export interface StreamReader {
@@ -111,9 +112,12 @@ export function createStreamParser(
     complete(type, outcome, details = {}) {
       summary.terminal = outcome.status;
       summary.usage = outcome.usage;
-      if (outcome.status === "error") summary.errorText = toSummary(outcome.errorText, 2000);
-      else if (outcome.resultText !== null) summary.resultText = outcome.resultText;
-      const message = outcome.status === "error" ? `error: ${outcome.errorText}` : "success";
+      // Without a reason of its own, what the tool reported before it ended may be one.
+      if (outcome.status === "error") {
+        if (outcome.errorText !== null) summary.errorText = toSummary(outcome.errorText, 2000);
+      } else if (outcome.resultText !== null) summary.resultText = outcome.resultText;
+      const reason = outcome.status === "error" ? outcome.errorText : null;
+      const message = reason === null ? outcome.status : `error: ${reason}`;
       emit("completion", type, message, { status: outcome.status, usage: outcome.usage, ...details });
     },
     count(usage) {

@@ -33,7 +33,7 @@ export function decideVerdict(facts: VerdictFacts): Verdict {
     return { status: "completed", error: null, completionSource: "terminal_event" };
   }
   if (summary.terminal === "error") {
-    const error = summary.errorText ?? "the tool reported an error without a text";
+    const error = summary.errorText ?? describeEnd(facts, "the tool reported an error without a reason");
     return {
       status: interruptRequested ? "interrupted" : "failed",
       error,
@@ -44,18 +44,24 @@ export function decideVerdict(facts: VerdictFacts): Verdict {
     return { status: "completed", error: null, completionSource: "process_exit" };
   }
   if (interruptRequested) {
-    return { status: "interrupted", error: describeEnd(facts), completionSource: "interrupt_request" };
+    return {
+      status: "interrupted",
+      error: describeEnd(facts, wordless),
+      completionSource: "interrupt_request",
+    };
   }
   return {
     status: "failed",
-    error: summary.errorText ?? describeEnd(facts),
+    error: summary.errorText ?? describeEnd(facts, wordless),
     completionSource: facts.exited ? "process_exit" : "missing_evidence",
   };
 }
 
-function describeEnd({ exited, exitCode, signal, lastStderr }: VerdictFacts): string {
+const wordless = "the tool ended without a terminal event";
+
+function describeEnd({ exited, exitCode, signal, lastStderr }: VerdictFacts, what: string): string {
   if (!exited) return "the process is gone and left no exit code";
   const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : `signal ${signal}`;
   const told = toSummary(lastStderr ?? "");
-  return `the tool ended without a terminal event (${how})${told === "" ? "" : `: ${told}`}`;
+  return `${what} (${how})${told === "" ? "" : `: ${told}`}`;
 }

@@ -21,6 +21,7 @@ import type {
   ReplyDraft,
 } from "./mailbox.ts";
 import { checkedAuth, withNotice } from "./notice.ts";
+import { inbox, parseBox } from "./view-state.ts";
 
 /**
  * Requests as the port takes them, with their defaults. All of it is pure and throws ServiceError `invalid_request`
@@ -29,7 +30,7 @@ import { checkedAuth, withNotice } from "./notice.ts";
 
 export function toQuery(request: MailListRequest): MailQuery {
   return {
-    box: request.box ?? "inbox",
+    box: toBox("box", request.box) ?? inbox,
     readState: request.read_state ?? "any",
     answeredState: request.answered_state ?? "any",
     archived: request.archived ?? null,
@@ -47,6 +48,11 @@ export function toRefs({ message_refs: refs }: { message_refs: string[] }): stri
     throw invalidField(["message_refs"], "expected array elements to be unique");
   }
   return refs;
+}
+
+/** The name of a box; null when none was given. */
+export function toBox(field: string, box: string | null | undefined): string | null {
+  return box == null ? null : inField(field, () => parseBox(box));
 }
 
 export function toMailDraft(request: MailSendRequest): MailDraft {

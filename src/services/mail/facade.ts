@@ -19,6 +19,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { BoundMailbox } from "./binding.ts";
 import {
   fitCarrier,
+  toBox,
   toFlagChange,
   toMailDraft,
   toPostDraft,
@@ -26,7 +27,9 @@ import {
   toRefs,
   toReplyDraft,
 } from "./compose.ts";
+import { inField } from "./invalid-field.ts";
 import type { Mail, Mailbox, ReplyDraft } from "./mailbox.ts";
+import { parseBox } from "./view-state.ts";
 
 /**
  * One agent's mail in the contract's words, whatever carries it. Refuses, in this order: what is wrong with the
@@ -90,7 +93,7 @@ export function createMailFacade(deps: {
     return { ...identityOf(mailbox), operation, message_count: messages.length, messages };
   }
 
-  const inBox = ({ box }: MailRefRequest) => (box == null ? {} : { box });
+  const inBox = ({ box }: MailRefRequest) => ({ box: toBox("box", box) });
 
   return {
     async status() {
@@ -116,12 +119,14 @@ export function createMailFacade(deps: {
       };
     },
     async peek(request) {
+      const options = inBox(request);
       const bound = open();
-      return told(bound, "peek", bound.mailbox.peek(request.message_ref, inBox(request)));
+      return told(bound, "peek", bound.mailbox.peek(request.message_ref, options));
     },
     async read(request) {
+      const options = inBox(request);
       const bound = open();
-      return told(bound, "read", bound.mailbox.read(request.message_ref, inBox(request)));
+      return told(bound, "read", bound.mailbox.read(request.message_ref, options));
     },
     async send(request) {
       const draft = within(toMailDraft(request));
@@ -159,8 +164,9 @@ export function createMailFacade(deps: {
     },
     async move(request) {
       const refs = toRefs(request);
+      const box = inField("destination_box", () => parseBox(request.destination_box));
       const bound = open();
-      return changed(bound, "move", bound.mailbox.move(refs, request.destination_box));
+      return changed(bound, "move", bound.mailbox.move(refs, box));
     },
     async archive(request) {
       const refs = toRefs(request);

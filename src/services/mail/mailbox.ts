@@ -73,11 +73,15 @@ export interface MailQuery {
   includeBody: boolean;
   cursor: string | null;
   query: string | null;
+  /** Leaves out messages whose content is lost: nobody can work them. */
+  onlyReadable?: boolean | undefined;
 }
 
 export interface MailPage {
   messages: Mail[];
   nextCursor: string | null;
+  /** How many `onlyReadable` left out of this page. */
+  unreadable?: number;
 }
 
 export interface ReplyDraft {

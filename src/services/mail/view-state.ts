@@ -21,16 +21,21 @@ export const isArchived = (box: string) => box === archive;
 /** The name of a box without the space around it. Throws `invalid_request` for what cannot be one. */
 export function parseBox(text: string): string {
   const box = text.trim();
-  const valid =
-    box !== "" &&
-    box !== "." &&
-    box !== ".." &&
-    !/[/\\\x00-\x1f\x7f-\x9f]/.test(box) &&
-    new TextEncoder().encode(box).length <= maxBoxBytes &&
-    // Files of the mailbox itself.
-    !box.startsWith("mailbox.sqlite");
-  if (!valid) throw new ServiceError("invalid_request", "not the name of a box");
+  if (!isBox(box)) throw new ServiceError("invalid_request", "not the name of a box");
   return box;
+}
+
+/** Whether a box may have this name, which is a folder's too. */
+export function isBox(name: string): boolean {
+  return (
+    name !== "" &&
+    name !== "." &&
+    name !== ".." &&
+    !/[/\\\x00-\x1f\x7f-\x9f]/.test(name) &&
+    new TextEncoder().encode(name).length <= maxBoxBytes &&
+    // Files of the mailbox itself.
+    !name.startsWith("mailbox.sqlite")
+  );
 }
 
 /** `home`: the box to which a message returns from the archive. Throws `invalid_request` for what excludes itself. */

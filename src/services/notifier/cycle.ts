@@ -76,7 +76,7 @@ export async function runCycle(
     poll_time_utc: polledAtUtc,
     trigger,
     outcome: act.outcome,
-    detail: act.detail,
+    detail: act.detail ?? leftOut(mail),
     unread_count: mail.listed ? mail.messages.length : null,
     unread_digest: digest,
     unread_summary: mail.listed ? summaryOf(mail.messages) : [],
@@ -166,6 +166,19 @@ function remember(memory: NotifierMemory, row: NewAuditRow): NotifierMemory {
     lastNotifiedDigest: row.unread_digest,
     lastNotifiedRepeats: again ? memory.lastNotifiedRepeats + 1 : 0,
   };
+}
+
+/** What a poll did not look at, although it is there. */
+function leftOut(mail: EligibleMail): string | null {
+  if (!mail.listed) return null;
+  const { unreadable, more, messages } = mail;
+  const parts = [
+    ...(unreadable > 0
+      ? [`${unreadable} message(s) left out, their files are missing: svc-mgr mailbox repair says which`]
+      : []),
+    ...(more ? [`only the newest ${messages.length + unreadable} were looked at, there are more`] : []),
+  ];
+  return parts.length > 0 ? parts.join("; ") : null;
 }
 
 function degradedContext(agent: CycleDeps["agent"]): { tool: string; errorType: string } | null {

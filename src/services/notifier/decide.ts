@@ -15,7 +15,16 @@ export interface GateFacts {
 
 /** The mail that counts, or why it could not be listed. */
 export type EligibleMail =
-  | { listed: true; address: string; messages: readonly Mail[]; more: boolean; digest: string }
+  | {
+      listed: true;
+      address: string;
+      messages: readonly Mail[];
+      /** There is more eligible mail than `messages` holds. */
+      more: boolean;
+      /** Messages without their content, which are not among `messages`. */
+      unreadable: number;
+      digest: string;
+    }
   | { listed: false; error: string };
 
 export interface CycleFacts {

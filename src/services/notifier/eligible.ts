@@ -10,8 +10,8 @@ const mostListed = 1000;
 const mostSummed = 50;
 
 /**
- * The unarchived inbox mail that counts under `mode`, oldest first, with the sha256 of its sorted references. Never
- * rejects: a mailbox that cannot be opened or read is told as an error. Source: contract 2.6, 4.1 notifier rule 3.
+ * The unarchived inbox mail that counts under `mode`, oldest first, with the sha256 of its sorted references. What has
+ * lost its content is counted apart: it would wake the agent for ever. Never rejects: a mailbox that cannot be opened or read is told as an error. Source: contract 2.6, 4.1 notifier rule 3.
  */
 export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mode"]): Promise<EligibleMail> {
   try {
@@ -26,6 +26,7 @@ export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mo
       includeBody: false,
       cursor: null,
       query: null,
+      onlyReadable: true,
     });
     const messages = [...page.messages].sort(byAge);
     const refs = messages.map((message) => message.message_ref).sort();
@@ -34,6 +35,7 @@ export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mo
       address: mailbox.address,
       messages,
       more: page.nextCursor !== null,
+      unreadable: page.unreadable ?? 0,
       digest: sha256(refs.join("\n")),
     };
   } catch (error) {

@@ -62,21 +62,23 @@ type Judged = {
 
 function judge(message: Mail, config: NotifierConfig): Judged {
   const verifier = config.notify_block_auth_verifier;
+  // What the message says of itself, whatever verifier looked at it.
+  const auth_scheme = message.notify_auth?.scheme ?? "none";
   if (config.notify_block_render === "disabled") {
     return {
       render: false,
-      auth: { auth_scheme: verifier, auth_outcome: "skipped", auth_detail: "render disabled" },
+      auth: { auth_scheme, auth_outcome: "skipped", auth_detail: "render disabled" },
     };
   }
   if (verifier === "none") {
-    return { render: true, auth: { auth_scheme: "none", auth_outcome: "skipped", auth_detail: null } };
+    return { render: true, auth: { auth_scheme, auth_outcome: "skipped", auth_detail: null } };
   }
   const token = message.notify_auth?.token;
   const passed = token !== undefined && config.notify_block_shared_tokens.includes(token);
   const auth_detail = passed ? null : token === undefined ? "no token" : "token not in the allowlist";
   return {
     render: passed || config.notify_block_auth_mode === "permissive-log",
-    auth: { auth_scheme: verifier, auth_outcome: passed ? "passed" : "failed", auth_detail },
+    auth: { auth_scheme, auth_outcome: passed ? "passed" : "failed", auth_detail },
   };
 }
 

@@ -57,6 +57,10 @@ describe("the bridge", () => {
     const turn = lab.turns.create(lab.request());
     expect(await lab.bridge.run(turn.paths.folder)).toBe("ran");
     expect(turn.result()).toMatchObject({ status: "completed", returncode: 0 });
+    expect(toTurnStatus(lab.files, turn)).toMatchObject({
+      completion_source: "process_exit",
+      decided_by: "terminal_event",
+    });
     expect(readFileSync(turn.paths.exitCode, "utf8")).toBe("0\n");
     expect(await lab.bridge.run(turn.paths.folder)).toBe("refused");
     expect(lab.runs()).toBe(1);
@@ -124,6 +128,10 @@ describe("a turn whose runner is gone", () => {
       status: "failed",
       completion_source: "not_started",
       error: "never started",
+    });
+    expect(toTurnStatus(lab.files, turn)).toMatchObject({
+      completion_source: null,
+      decided_by: "not_started",
     });
     expect([await lab.bridge.run(turn.paths.folder), lab.runs()]).toEqual(["refused", 0]);
   });

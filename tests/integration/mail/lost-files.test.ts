@@ -2,8 +2,17 @@ import { expect, test } from "bun:test";
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { defaultNotifierConfig } from "../../../src/services/notifier/config.ts";
+import { runCycle } from "../../../src/services/notifier/cycle.ts";
+import { eligibleMail } from "../../../src/services/notifier/eligible.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
 import { createMailRootLab } from "../../support/mail-root.ts";
 import { draft, everything } from "../../support/mail-story.ts";
+
+const noMemory = {
+  ...{ lastPollAtUtc: null, lastNotificationAtUtc: null, lastError: null },
+  ...{ lastNotifiedDigest: null, lastNotifiedRepeats: 0 },
+};
 
 /** Ben has two messages, and the file of one, `lost`, was taken away by somebody. */
 async function setup() {
@@ -30,6 +39,33 @@ test("a message whose file is lost can be put away and hides no other mail", asy
   expect([archived?.box, archived?.body_text]).toEqual(["archive", null]);
   const refused = await has.ben.read(has.lost.message_ref).catch((error) => error);
   expect(refused.reason).toBe("transport_failed");
+});
+
+test("a message whose file is lost wakes nobody, and the poll says that it was left out", async () => {
+  using has = await setup();
+  const open = () => has.ben;
+  const before = await eligibleMail(open, "any_inbox");
+  expect(before).toMatchObject({ messages: [{ subject: "kept" }], unreadable: 1, more: false });
+  await has.ben.archive([has.kept.message_ref]);
+  const { row } = await runCycle(
+    {
+      agent: { tool: "demo", terminalState: () => null },
+      queue: { acceptNotice: () => Promise.reject(new Error("nobody is to be woken")) },
+      openMailbox: open,
+      gate: () => ({ admission: "open", execution: "idle", queueDepth: 0, readiness: { ready: true } }),
+      enabled: () => true,
+      tend: async () => null,
+      baseUrl: () => "http://127.0.0.1:1",
+      skillInstalled: () => false,
+      clock: createFakeClock(),
+    },
+    { trigger: "interval", config: { ...defaultNotifierConfig, enabled: true }, memory: noMemory },
+  );
+  expect(row).toMatchObject({
+    outcome: "empty",
+    unread_count: 0,
+    detail: "1 message(s) left out, their files are missing: svc-mgr mailbox repair says which",
+  });
 });
 
 test("a repair tells of a message of which only the state of a mailbox is left", async () => {

@@ -43,6 +43,14 @@ const table: { id: string; given: VerdictFacts; want: Partial<Verdict> }[] = [
     want: { status: "failed", error: "model refused", completionSource: "terminal_event" },
   },
   {
+    id: "an error event without a reason is told with the exit code and the last line of standard error",
+    given: ended({ ...failure, errorText: null }, { exitCode: 3, lastStderr: "quota exceeded" }),
+    want: {
+      status: "failed",
+      error: "the tool reported an error without a reason (exit code 3): quota exceeded",
+    },
+  },
+  {
     id: "an error event fails the turn even with exit code 0",
     given: ended(failure),
     want: { status: "failed", completionSource: "terminal_event" },

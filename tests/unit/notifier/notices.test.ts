@@ -81,7 +81,7 @@ describe("notices of senders", () => {
     expect([prepend, append]).toEqual([[], []]);
     expect(entries[0]).toMatchObject({
       rendered: false,
-      auth_scheme: "shared-token",
+      auth_scheme: "none",
       auth_outcome: "skipped",
       auth_detail: "render disabled",
     });

@@ -57,7 +57,17 @@ describe("the wake-up prompt", () => {
     );
     const opener = parts({ eligible })[0]?.split("\n") ?? [];
     expect([opener.length, opener.at(-1)]).toEqual([22, "+ 25 more; list the inbox to see them"]);
-    expect(parts({ eligible, more: true })[0]).toContain("45+ message(s)");
+  });
+
+  test("where there is more than was looked at, no count is given for the whole", () => {
+    const eligible = Array.from({ length: 1000 }, (_, index) =>
+      mailSample({ message_ref: `filesystem:${index}`, unread: true }),
+    );
+    const prompt = parts({ eligible, more: true }).join("\n");
+    expect(prompt).toContain("There is mail in your inbox: at least 1000 message(s)");
+    expect(prompt).toContain("\n+ at least 980 more; list the inbox to see them");
+    expect(prompt).toContain("(at least 1000 open, at least 1000 unread)");
+    expect(prompt).not.toContain("or more");
   });
 
   test.each([

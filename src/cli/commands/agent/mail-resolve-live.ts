@@ -12,7 +12,7 @@ export default command({
     "svc-mgr agents single --agent-name worker mail resolve-live",
   ],
   async run(invocation) {
-    const target = mailOf(await openTarget(invocation));
+    const target = mailOf(await openTarget(invocation), invocation.io);
     const found = await resolveLive(target);
     const { manifest } = target.agent;
     const self = invocation.path.includes("self");

@@ -9,7 +9,7 @@ export default command({
   description: "show whether the agent has a mailbox and whether it can be used",
   examples: ["svc-mgr agents single --agent-name worker mailbox status"],
   async run(invocation) {
-    const target = mailOf(await openTarget(invocation));
+    const target = mailOf(await openTarget(invocation), invocation.io);
     const { manifest } = target.agent;
     const binding = manifest.launch_plan.mailbox ?? null;
     const obstacle = binding && (await inMailbox(target, async (bound) => bound.supported().error));

@@ -135,7 +135,8 @@ function createReader(): StreamReader {
           turn.complete(type, { status: "success", resultText: null, usage: usageOfTurn(record) });
           return;
         case "turn.failed": {
-          const errorText = readableError(textOf(fieldsOf(record["error"])["message"]) ?? "turn failed");
+          const reason = textOf(fieldsOf(record["error"])["message"]);
+          const errorText = reason === null ? null : readableError(reason);
           turn.complete(type, { status: "error", errorText, usage: usageOfTurn(record) });
           return;
         }

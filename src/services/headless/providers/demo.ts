@@ -83,5 +83,5 @@ function readEnd(record: Fields, turn: TurnWriter): void {
     turn.complete("end", { status: "success", resultText: null, usage });
     return;
   }
-  turn.complete("end", { status: "error", errorText: textOf(record["error"]) ?? "failed", usage });
+  turn.complete("end", { status: "error", errorText: textOf(record["error"]), usage });
 }

@@ -119,6 +119,7 @@ function readResult(record: Fields, turn: TurnWriter): void {
     turn.complete("result.success", { status: "success", resultText: null, usage }, details);
     return;
   }
-  const errorText = readableError(textOf(fieldsOf(record["error"])["message"]) ?? "the turn failed");
+  const reason = textOf(fieldsOf(record["error"])["message"]);
+  const errorText = reason === null ? null : readableError(reason);
   turn.complete("result.error", { status: "error", errorText, usage }, details);
 }

@@ -8,7 +8,7 @@ import { operator, parseAddress } from "../address.ts";
 import { parseSubject, planRecipients } from "../draft.ts";
 import { createAnswerBudget, jsonLength, planList, toCursor } from "../list-plan.ts";
 import { toMail } from "../mail-view.ts";
-import type { Mail, Mailbox, MailPage } from "../mailbox.ts";
+import type { Mail, Mailbox, MailPage, MailQuery } from "../mailbox.ts";
 import { bodyOf, type StoredMessage } from "../message-file.ts";
 import { nearestAddress } from "../nearest-address.ts";
 import { previewOf } from "../preview.ts";
@@ -21,7 +21,7 @@ import { createPresence, type Present } from "./presence.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { placeLinks } from "./seeding.ts";
-import { mailboxFolder, readMessageFile } from "./stored-paths.ts";
+import { mailboxFolder, messageFile, readMessageFile } from "./stored-paths.ts";
 
 export interface FilesystemMailboxDeps extends MailRootDeps {
   root: string;
@@ -54,6 +54,15 @@ export function createFilesystemMailbox(
     return text === null ? null : bodyOf(text);
   }
 
+  function hasFile(row: ListedRow): boolean {
+    try {
+      return files.exists(messageFile(files, root, row));
+    } catch (error) {
+      if (error instanceof ServiceError) return false;
+      throw error;
+    }
+  }
+
   function bodyText(row: StateRow): string {
     const body = bodyOrNull(row);
     if (body === null) {
@@ -72,26 +81,36 @@ export function createFilesystemMailbox(
   }
 
   /** Reads a few rows at a time: what a page has no place for is not held either. */
-  function readPage(state: MailboxState, plan: Selection, includeBody: boolean): MailPage {
+  function readPage(
+    state: MailboxState,
+    plan: Selection,
+    { includeBody, onlyReadable = false }: Pick<MailQuery, "includeBody" | "onlyReadable">,
+  ): MailPage {
     const most = Math.min(plan.limit ?? maxListed, maxListed);
     const budget = createAnswerBudget();
     const messages: Mail[] = [];
+    let unreadable = 0;
     let last = plan.after;
     for (;;) {
       const limit = Math.min(rowsAtOnce, most - messages.length + 1);
       const rows = state.select({ ...plan, after: last, limit });
       for (const row of rows) {
+        if (onlyReadable && !hasFile(row)) {
+          unreadable += 1;
+          last = row;
+          continue;
+        }
         const body = includeBody ? bodyOrNull(row) : null;
         const size =
           row.envelopeJson.length + row.bodyPreview.length + (body === null ? 0 : jsonLength(body));
         const first = messages.length === 0;
         if (messages.length === most || (!budget.takes(size) && !first)) {
-          return { messages, nextCursor: last && toCursor(last) };
+          return { messages, unreadable, nextCursor: last && toCursor(last) };
         }
         messages.push(toShown(row, body));
         last = row;
       }
-      if (rows.length < limit) return { messages, nextCursor: null };
+      if (rows.length < limit) return { messages, unreadable, nextCursor: null };
     }
   }
 
@@ -179,7 +198,7 @@ export function createFilesystemMailbox(
     list: (query) =>
       seeing(({ state }) => {
         const plan = planList(query);
-        return plan ? readPage(state, plan, query.includeBody) : { messages: [], nextCursor: null };
+        return plan ? readPage(state, plan, query) : { messages: [], nextCursor: null };
       }),
     peek: (ref, options) =>
       seeing((now) => {

@@ -7,7 +7,7 @@ import { ServiceError } from "../../../system/errors.ts";
 import { ensureMailbox, refuseDetour, settleArtifacts } from "./artifacts.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { stateFileName } from "./root-paths.ts";
-import { seedStep } from "./seeding.ts";
+import { holdsMovedMail, seedStep } from "./seeding.ts";
 import { isMarked, isUsable, mailboxFolder, markMailbox, registrationIn } from "./stored-paths.ts";
 
 /** A mailbox as it is at this moment. Not to be kept: the next moment another registration may have its place. */
@@ -27,6 +27,11 @@ export interface Presence {
   caughtUp<T>(work: (now: Present) => T): Promise<T>;
   /** Whatever comes after it, or still waits, is refused with `transport_failed`. */
   close(): void;
+}
+
+/** What the links do not tell is lost: whether a message in the inbox was read or answered. */
+function tellLost(address: string): string {
+  return `${stateFileName} of ${address} was missing and is made anew from the links in its boxes: messages in the inbox count as unread`;
 }
 
 export function createPresence(
@@ -100,11 +105,15 @@ export function createPresence(
           `the mailbox ${address} is just being replaced; try again`,
         );
       }
+      const isLost =
+        !files.exists(path) &&
+        (held?.registrationId === registrationId || holdsMovedMail({ files, root, registration: row }));
       held?.states.close();
       held = null;
       ensureMailbox(files, root, row);
       const open = () => openMailboxState({ path, clock, steps });
       if (!files.exists(path)) open().close();
+      if (isLost) deps.onMended?.(tellLost(address));
       const states = createFollowed({ files, path, open });
       const state = states.present();
       if (state.mark()?.registrationId !== registrationId) {

@@ -13,4 +13,6 @@ export interface MailRootDeps {
   steps: Steps;
   locks: Locks;
   watch: FolderWatch;
+  /** Told what was found wrong and mended on the way, for the log or the person at the terminal. */
+  onMended?: (what: string) => void;
 }

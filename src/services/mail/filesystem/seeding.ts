@@ -1,8 +1,9 @@
 import type { Catalog, ProjectedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { MailboxState, NewStateRow, SeedMark } from "../../../db/mailbox/state.ts";
+import { childPath, isOneName } from "../../../system/contained-path.ts";
 import type { Files } from "../../../system/files.ts";
 import { bodyOf } from "../message-file.ts";
-import { inbox, sent } from "../view-state.ts";
+import { inbox, isBox, sent } from "../view-state.ts";
 import { moveLink, placeLink } from "./links.ts";
 import { mailboxFolder, readMessageFile } from "./stored-paths.ts";
 
@@ -23,8 +24,9 @@ export interface Seeding {
 
 /**
  * Brings a mailbox up to what the catalog says was delivered to it, and its links to where its messages are. New mail
- * is unread in the inbox, what the owner sent is read in `sent`, and what he answered counts as answered. What the
- * mailbox knows already stays as it is: whoever died on the way, the next to come finishes.
+ * is unread in the inbox, what the owner sent is read in `sent`, and what he answered counts as answered. A message
+ * whose link lies in another box was moved there by its owner and the state that knew it is lost: it begins there, as
+ * read. What the mailbox knows already stays as it is: whoever died on the way, the next to come finishes.
  */
 export function seedMailbox(seeding: Seeding): void {
   while (!seedStep(seeding));
@@ -52,6 +54,7 @@ function addNext(seeding: Seeding): boolean {
   if (continues && from === newest) return true;
   const found = catalog.projectionsAfter(registrationId, from, batch);
   const rows: NewStateRow[] = [];
+  const moved = found.length === 0 ? () => null : boxOfMoved(seeding);
   let seededSeq = from;
   let chars = 0;
   for (const message of found) {
@@ -60,7 +63,7 @@ function addNext(seeding: Seeding): boolean {
     if (state.get(message.messageId) !== null) continue;
     const text = readMessageFile(seeding.files, seeding.root, message);
     chars += text?.length ?? 0;
-    rows.push(toStateRow(seeding, message, text));
+    rows.push(toStateRow(seeding, message, { text, movedTo: moved(message.messageId) }));
   }
   if (found.length === 0) seededSeq = newest;
   const next: SeedMark = { generation, registrationId, seededSeq };
@@ -80,14 +83,45 @@ function placeNext({ files, root, state, registration }: Omit<Seeding, "catalog"
   return rows.length < batch || placed.length === 0;
 }
 
+/** The box, other than where mail arrives, in which a message has its link; null without one. */
+function boxOfMoved({
+  files,
+  root,
+  registration,
+}: Pick<Seeding, "files" | "root" | "registration">): (messageId: string) => string | null {
+  const mailbox = mailboxFolder(files, root, registration);
+  const boxes = otherBoxes(files, mailbox);
+  const holds = (box: string, messageId: string) =>
+    isOneName(messageId) && files.isLink(childPath(mailbox, box, `${messageId}.md`));
+  return (messageId) => boxes.find((box) => holds(box, messageId)) ?? null;
+}
+
+function otherBoxes(files: Files, mailbox: string): string[] {
+  return files
+    .list(mailbox)
+    .filter((name) => name !== inbox && name !== sent && isBox(name) && isOneName(name))
+    .filter((name) => {
+      const folder = childPath(mailbox, name);
+      return !files.isLink(folder) && files.stat(folder)?.directory === true;
+    });
+}
+
+/** Whether the folder of a mailbox holds links of messages that its owner moved: a state knew of them. */
+export function holdsMovedMail({ files, root, registration }: Omit<Seeding, "catalog" | "state">): boolean {
+  const mailbox = mailboxFolder(files, root, registration);
+  return otherBoxes(files, mailbox).some((box) =>
+    files.list(childPath(mailbox, box)).some((name) => name.endsWith(".md")),
+  );
+}
+
 function toStateRow(
   { files, root, registration }: Seeding,
   message: ProjectedMessage,
-  text: string | null,
+  { text, movedTo }: { text: string | null; movedTo: string | null },
 ): NewStateRow {
   const { address } = registration;
   const isOwn = message.senderAddress === address;
-  const box = message.folder === sent ? sent : inbox;
+  const box = movedTo ?? (message.folder === sent ? sent : inbox);
   const mailbox = mailboxFolder(files, root, registration);
   return {
     messageId: message.messageId,
@@ -95,7 +129,7 @@ function toStateRow(
     createdAtUtc: message.createdAtUtc,
     subject: message.subject,
     sender: message.senderAddress,
-    isRead: box === sent,
+    isRead: box !== inbox,
     isAnswered: false,
     boxName: box,
     linkBox: placeLink(files, { root, mailbox, box, message }) ? box : null,

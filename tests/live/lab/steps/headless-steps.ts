@@ -13,7 +13,7 @@ import { headlessFacts } from "../tool-facts.ts";
 export type HeadlessStep = StageStep<HeadlessSession, null>;
 
 const processes = createProcesses({ steps: quietSteps });
-const completed = { status: "completed", error: null, completion_source: "terminal_event", returncode: 0 };
+const completed = { status: "completed", error: null, decided_by: "terminal_event", returncode: 0 };
 
 /** The id of the conversation that the session is pinned to. */
 async function pinned(session: HeadlessSession): Promise<string> {
@@ -139,7 +139,7 @@ export async function modelErrorFails(session: HeadlessSession): Promise<void> {
   const wait = await session.mgr(["turn", "wait", "refused", "--json", "--timeout", "60"]);
   const cause = expect.stringContaining("scripted failure 400");
   expect(wait.exitCode).toBe(1);
-  expect(wait.json()).toMatchObject({ status: "failed", error: cause, completion_source: "terminal_event" });
+  expect(wait.json()).toMatchObject({ status: "failed", error: cause, decided_by: "terminal_event" });
   const record = await requestSettled(session, requestId);
   expect(record).toMatchObject({ state: "failed", error_detail: cause, turn_id: "refused" });
   expect((await eventsOf(session, "refused")).at(-1)).toMatchObject({ kind: "completion" });

@@ -157,8 +157,8 @@ export default command({
 
 async function readRole(world: World, io: CliIo, path: string | undefined): Promise<Role | undefined> {
   if (path === undefined) return undefined;
-  refuseExposed(world.files, resolve(io.cwd, path), "--role-file");
   const text = await readFileFlag("role-file", path, { files: world.files, cwd: io.cwd });
+  refuseExposed(world.files, resolve(io.cwd, path), "--role-file");
   if (text.trim() === "") throw new UsageError(`--role-file: ${path} is empty`);
   return { name: parse(path).name, text: text.trim() };
 }

@@ -11,11 +11,12 @@ import { type Check, damaged, ok, warning } from "./check.ts";
 /** Agents that run and cannot work, and files of their sessions that are not as we write them. */
 export async function checkAgents(world: World): Promise<Check[]> {
   const running = world.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
-  const openers = mailboxOpeners(world);
+  const mended: string[] = [];
+  const openers = mailboxOpeners(world, (what) => void mended.push(what));
   try {
     const glances = await glanceAtAll({ ...world, openers }, running);
     const found = await Promise.all(glances.map((glance) => judgeAgent(world, openers, glance)));
-    const checks = found.flat();
+    const checks = [...found.flat(), ...mended.map((what) => warning("mailbox", what, null))];
     return checks.length > 0 ? checks : [ok("agents", `${running.length} run, none needs a hand`)];
   } catch (error) {
     return [warning("agents", messageOf(error), null)];

@@ -32,6 +32,7 @@ export const eventKinds = {
   reminder_failed: "a reminder could not be delivered",
   reminder_deleted: "a reminder was deleted",
   reminder_lost_on_restart: "a reminder ended with the gateway before this one",
+  mailbox_state_rebuilt: "the read and archived state of the mailbox was lost and made anew from its boxes",
   gateway_started: "the gateway serves",
   gateway_stopped: "the gateway ends",
 } as const;

@@ -118,7 +118,13 @@ const rows: Row[] = [
     offline: text,
     attach: { "a folder": 1 },
   },
-  { file: "current-instance.json", path: ({ paths }) => paths.currentInstance, live: "ends", offline: {} },
+  {
+    file: "current-instance.json",
+    path: ({ paths }) => paths.currentInstance,
+    live: "ends",
+    offline: derived,
+    attach: { "a folder": 3 },
+  },
   {
     file: "index.sqlite",
     path: () => join(mailRoot, "index.sqlite"),
@@ -184,7 +190,7 @@ describe.each(rows)("$file", (row) => {
         damages[damage](path);
         if (row.live === "ends") {
           await until("the end of a gateway that nobody finds", () => !alive(agent));
-          expect(await ask(agent)).toEqual(offline);
+          expect(await ask(agent)).toEqual(expected(offline, row.offline, damage));
           return;
         }
         const want = expected(fine, row.live, damage);
@@ -193,7 +199,8 @@ describe.each(rows)("$file", (row) => {
         expect(told).toEqual(row.rewritten ? { ...want, doctor: told.doctor } : want);
       } finally {
         if (row.restart) await ended();
-        if (row.live !== "ends") copy.restore();
+        if (row.live === "ends") rmSync(path, { recursive: true, force: true });
+        else copy.restore();
       }
       await attached();
     }, 120_000);

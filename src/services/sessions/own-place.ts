@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
+import { storageFaultOf } from "../../system/storage-fault.ts";
 import type { FolderWatch } from "../../system/watch.ts";
 import type { sessionPaths } from "./roots.ts";
 
@@ -47,12 +48,12 @@ export function createOwnPlace(deps: {
     onGone();
   }
 
-  /** A file that cannot be read now is not gone. */
+  /** A file that cannot be read now is not gone; one that has become a folder is. */
   function read(): string | null {
     try {
       return files.read(paths.currentInstance);
-    } catch {
-      return published;
+    } catch (error) {
+      return storageFaultOf(error)?.fault === "folder" ? null : published;
     }
   }
 

@@ -62,7 +62,7 @@ test("a coordination server on a port of its own does the same", async () => {
   const [port = 0] = await sparePorts(1);
   const serve = async (env: Record<string, string>, ...flags: string[]) => {
     await using server = await startCoordinator(lab, { env, port, flags });
-    return statusOf(`${server.baseUrl}/svc/agents`);
+    return await statusOf(`${server.baseUrl}/svc/agents`);
   };
   expect(await serve({})).toBe(200);
   expect(await serve({ SVC_COORD_TOKEN: "first" })).toBe(401);

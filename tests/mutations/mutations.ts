@@ -86,8 +86,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "paste twice",
     module: "src/services/agent/dispatch.ts",
-    text: "    await pane.paste(text);\n    const shown",
-    replacement: "    await pane.paste(text);\n    await pane.paste(text);\n    const shown",
+    text: "    await pane.paste(...pastesOf(",
+    replacement: "    await pane.paste(text);\n    await pane.paste(...pastesOf(",
     breaks: "the agent is given every prompt twice in one",
     caught: world(/middle of another submission/),
   },

@@ -182,7 +182,7 @@ export function createMailOracle(deps: {
       intervalSeconds === null
         ? await client.call("disableNotifier", {})
         : await client.call("updateNotifier", {
-            body: { schema_version: 1, interval_seconds: intervalSeconds },
+            body: { schema_version: 1, enabled: true, interval_seconds: intervalSeconds },
           });
     if (reply.kind !== "ok") return false;
     const intervalMs = (reply.body.interval_seconds ?? 0) * 1000;

@@ -11,7 +11,8 @@ function selfDeps(lab: SessionLab, env: Record<string, string>) {
 
 /** An agent, and the environment of a program in its pane. */
 async function inside(lab: SessionLab) {
-  const session = await launchAgent(lab.deps, lab.request());
+  // What a launch adds of the notifier is no part of a session that is found.
+  const { notifier: _, ...session } = await launchAgent(lab.deps, lab.request());
   const { manifest, manifestPath } = session;
   const pane = { TMUX_PANE: manifest.tmux.primary_pane_id ?? "" };
   return {

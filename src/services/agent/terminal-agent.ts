@@ -245,7 +245,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       if (!tracked) return null;
       const { parsed_surface } = view.state();
       const baseline = parsed_surface?.normalized_projection_text ?? null;
-      view.notePrompt({ baseline, sawActivity: false, command: isCommand(prompt) });
+      view.notePrompt({ baseline, sawActivity: false, command: isCommand(prompt), reported: true });
       return view.state();
     },
     onChange: (listener) =>

@@ -33,6 +33,8 @@ export interface PromptNote {
   sawActivity: boolean;
   /** The text is one of the tool's own commands, which may begin no turn. */
   command: boolean;
+  /** A caller says so; we did not type it. */
+  reported?: boolean;
 }
 
 /**

@@ -2,6 +2,7 @@ import type { TrackingTimings } from "../../protocol/terminal.ts";
 import { growthExpiryMs } from "./reduce-growth.ts";
 import { parkedAt } from "./reduce-parked.ts";
 import type { TrackState } from "./reduce-state.ts";
+import { neverTypedMs } from "./reduce-turn.ts";
 
 /**
  * Whether samples should go on at `watch_poll_interval_seconds`: a turn runs or is being judged, the visible state
@@ -25,6 +26,8 @@ export function nextDeadlineMs(state: TrackState, timings: TrackingTimings): num
   if (!stability.stable) after(stability.since.monotonicMs, timings.stability_threshold_seconds);
   if (turn.settle) after(turn.settle.sinceMs, timings.completion_stability_seconds);
   const endSinceMs = turn.anchor?.endSinceMs ?? null;
+  const idleSinceMs = turn.anchor?.idleSinceMs ?? null;
+  if (idleSinceMs !== null) deadlines.push(idleSinceMs + neverTypedMs);
   if (endSinceMs !== null) after(endSinceMs, timings.completion_stability_seconds);
   if (turn.phase === "active" && signals?.title !== "busy") {
     after(screen.sinceMs, timings.final_stable_active_recovery_seconds);

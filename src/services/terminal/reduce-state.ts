@@ -28,9 +28,16 @@ export type TrackEvent =
   /**
    * A prompt was submitted. `baseline`: the transcript before it was typed, null for the present one.
    * `sawActivity`: the tool was already seen working on it. `command`: it is one of the tool's own, such as
-   * `/clear`, which may leave no closing row.
+   * `/clear`, which may leave no closing row. `reported`: a caller says so; we did not type it.
    */
-  | { kind: "prompt_noted"; at: Moment; baseline: string | null; sawActivity: boolean; command: boolean }
+  | {
+      kind: "prompt_noted";
+      at: Moment;
+      baseline: string | null;
+      sawActivity: boolean;
+      command: boolean;
+      reported?: boolean;
+    }
   /** We stopped the running turn and saw it stop, with or without a banner on the screen. */
   | { kind: "turn_interrupted"; at: Moment }
   /** Time passed and nothing was read: timers may fire. */
@@ -43,6 +50,10 @@ export interface Anchor {
   /** The transcript differed from the baseline since. */
   changed: boolean;
   command: boolean;
+  /** A caller reported the prompt; we did not type it. */
+  reported: boolean;
+  /** Since when the screen shows that nothing was typed; monotonic. */
+  idleSinceMs: number | null;
   /** Since when the end of the turn could be claimed without having seen it work; monotonic. */
   endSinceMs: number | null;
 }

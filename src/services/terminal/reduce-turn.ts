@@ -21,17 +21,21 @@ export interface TurnFacts {
 /** Reasons that may stay on the screen after the turn they spoke of. */
 const leftoverReasons: readonly string[] = ["status_row", "turn_unfinished"];
 
+/** How long an idle screen must hold before a reported prompt counts as never typed. */
+export const neverTypedMs = 2000;
+
 /**
  * The turn after one more look. Rules in this order, the first that holds decides:
  * no usable surface; a standing recovery; recovery of an unmoving screen; recovery of a left-over status row;
- * a draft typed while idle; interrupted; failed; working; a question in the middle of a turn; a submitted prompt
- * whose turn cannot be said to have ended; success; plain ready or unknown.
+ * a draft typed while idle; interrupted; failed; working; a question in the middle of a turn; a reported prompt
+ * that was never typed; a submitted prompt whose turn cannot be said to have ended; success; plain ready or unknown.
  * Source: spec/terminal.md 2.2-2.4.
  */
 export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings: TrackingTimings): TurnState {
   const { signals, activeReasons, surface } = facts;
   if (!facts.usable || !signals) return lost(turn);
-  const anchor = facts.stalled ? null : followAnchor(turn.anchor, signals, activeReasons);
+  const followed = facts.stalled ? null : followAnchor(turn.anchor, signals, activeReasons);
+  const anchor = followed && { ...followed, idleSinceMs: idleSince(followed, facts, signals, at) };
   const now: TurnState = { ...turn, anchor };
   if (now.recovery) return now;
   const recovered = recover(now, facts, signals, timings);
@@ -60,6 +64,9 @@ export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings:
   }
   if (signals.awaitingDecision && now.phase === "active") return { ...now, settle: null };
   if (anchor && now.phase === "active") {
+    if (anchor.idleSinceMs !== null && at.monotonicMs - anchor.idleSinceMs >= neverTypedMs) {
+      return { ...now, phase: "ready", armed: null, anchor: null, settle: null };
+    }
     const waiting = awaitEnd(anchor, { signals, surface, drafting }, at, timings);
     if (waiting) return { ...now, anchor: waiting, settle: null };
     if (drafting) return armByDraft({ ...now, anchor: null }, surface, signals);
@@ -87,6 +94,25 @@ function followAnchor(
     sawActivity: anchor.sawActivity || activeReasons.length > 0,
     changed: anchor.changed || signals.projection !== baseline,
   };
+}
+
+/**
+ * Since when the screen shows that a reported prompt was never typed: an empty idle composer, no sign of work, the
+ * transcript of before. Null while it does not, and for a prompt that we typed: its tool may not have repainted yet.
+ */
+function idleSince(anchor: Anchor, facts: TurnFacts, signals: Signals, at: Moment): number | null {
+  const { ready_posture, editing_input, pending_input } = facts.surface;
+  const idle =
+    anchor.reported &&
+    !anchor.sawActivity &&
+    !anchor.changed &&
+    signals.promptVisible &&
+    signals.promptText === "" &&
+    signals.title !== "busy" &&
+    ready_posture === "yes" &&
+    editing_input === "no" &&
+    pending_input !== "yes";
+  return idle ? (anchor.idleSinceMs ?? at.monotonicMs) : null;
 }
 
 function recover(

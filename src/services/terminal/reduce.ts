@@ -177,6 +177,8 @@ function note(state: TrackState, event: Extract<TrackEvent, { kind: "prompt_note
             sawActivity: event.sawActivity,
             changed: false,
             command: event.command,
+            reported: event.reported ?? false,
+            idleSinceMs: null,
             endSinceMs: null,
           }
         : null,

@@ -58,8 +58,8 @@ export interface Tracker extends Lifecycle {
   subscribe(listener: (state: TerminalState, change: StateChange) => void): () => void;
   /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */
   draft(): string | null;
-  /** A prompt was submitted: `baseline` is the transcript before it was typed. */
-  notePrompt(note: { baseline: string | null; sawActivity: boolean; command: boolean }): void;
+  /** A prompt was submitted: `baseline` is the transcript before it was typed; `reported`: a caller says so. */
+  notePrompt(note: Omit<Extract<TrackEvent, { kind: "prompt_noted" }>, "kind" | "at">): void;
   /** The running turn was stopped by us and was seen to stop. */
   noteInterrupt(): void;
   history(limit: number): TerminalHistory;

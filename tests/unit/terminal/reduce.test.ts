@@ -210,6 +210,63 @@ describe("a noted prompt", () => {
   });
 });
 
+describe("a prompt that a caller reported", () => {
+  const note = { reported: true };
+  const title = (title: string) => demoScreen({ title });
+
+  test("is dropped when nothing was typed: the queue opens in seconds", () => {
+    play([
+      { at: 0, screen: idle },
+      { at: 1000, event: "tick", expect: { promptReady: true } },
+      { at: 1100, note, expect: { phase: "active", promptReady: false } },
+      { at: 1200, screen: idle, expect: { phase: "active" } },
+      { at: 3199, screen: idle, expect: { phase: "active" } },
+      { at: 3200, event: "tick", expect: { phase: "ready", result: "none", recovery: null } },
+      { at: 4200, event: "tick", expect: { promptReady: true, result: "none" } },
+      { at: 4300, screen: working(0), expect: { phase: "active", promptReady: false } },
+      { at: 8000, screen: done },
+      { at: 9000, event: "tick", expect: { result: "success", source: "surface_inference" } },
+    ]);
+  });
+
+  test("sets a deadline for itself", () => {
+    const state = play([
+      { at: 0, screen: idle },
+      { at: 1100, note },
+      { at: 2200, screen: idle },
+    ]);
+    expect(nextDeadlineMs(state, defaultTimings)).toBe(4200);
+  });
+
+  test.each([
+    { id: "a draft", screen: draft },
+    { id: "a busy title", screen: title("⠋ demo: working") },
+    { id: "a changed transcript", screen: demoScreen({ transcript: asked }) },
+    { id: "a queued message", screen: demoScreen({ queued: ["later"] }) },
+    { id: "a dialog", screen: demoDialog("May I?", ["Yes", "No"], 1) },
+  ])("$id on the screen begins the wait anew", ({ screen }) => {
+    play([
+      { at: 0, screen: idle },
+      { at: 100, note },
+      { at: 200, screen: idle },
+      { at: 2100, screen, expect: { promptReady: false } },
+      { at: 4200, event: "tick", expect: { promptReady: false } },
+    ]);
+  });
+
+  test("has a turn like any other once it was typed", () => {
+    play([
+      { at: 0, screen: idle },
+      { at: 100, note },
+      { at: 200, screen: idle },
+      { at: 1900, screen: working(0), expect: { phase: "active" } },
+      { at: 4000, event: "tick", expect: { phase: "active" } },
+      { at: 5000, screen: done, expect: { phase: "ready" } },
+      { at: 6000, event: "tick", expect: { result: "success", source: "explicit_input" } },
+    ]);
+  });
+});
+
 describe("a turn that is closed by a row", () => {
   const asked = demoScreen({ transcript: ["> hi"] });
   const answered = demoScreen({ transcript: ["> hi", "* ok", "— done in 0s —"] });

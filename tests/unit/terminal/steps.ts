@@ -15,7 +15,7 @@ import { demoScreen } from "./screens.ts";
 
 export type Step = { at: number; expect?: Record<string, unknown> } & (
   | { screen: Observation }
-  | { note: { baseline?: string | null; sawActivity?: boolean; command?: boolean } }
+  | { note: { baseline?: string | null; sawActivity?: boolean; command?: boolean; reported?: boolean } }
   | { event: "tick" | "turn_interrupted" | "tmux_missing" | "probe_failed" }
 );
 

@@ -187,7 +187,7 @@ describe("doctor", () => {
     expect(run.exitCode).toBe(1);
     expect(run.stdout).toMatch(/MISSING +tmux +tmux is not installed/);
     expect(run.stdout).toContain("tmux: install tmux 3.2 or later");
-    expect(run.stdout).toContain("Something needed is missing.");
+    expect(run.stdout).toContain("Something needed is missing or damaged.");
   });
 
   test("an agent whose tmux is gone is shown as gone, and cleaned up only when asked", async () => {

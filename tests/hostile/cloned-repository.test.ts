@@ -1,16 +1,29 @@
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { turnPaths } from "../../src/services/headless/turn-directory.ts";
 import { rootPaths } from "../../src/services/mail/filesystem/root-paths.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
 import { createScratch } from "../support/scratch.ts";
 import { columnsOf } from "./trees/databases.ts";
 import { fileKinds, filesBelow } from "./trees/file-kinds.ts";
+import { secretPrompt, secretToken } from "./trees/operations.ts";
 import { listPlants, readDocument } from "./trees/plants.ts";
 import { fieldsOf } from "./trees/schema-fields.ts";
-import { makeTemplate, treePaths } from "./trees/template.ts";
+import { agents, makeTemplate, treePaths } from "./trees/template.ts";
+import {
+  compareSnapshots,
+  makePrecious,
+  type PlantedListener,
+  plantListener,
+  readWitness,
+  takeSnapshot,
+} from "./trees/witnesses.ts";
+
+const executable = join(import.meta.dir, "../../dist/svc-gateway");
 
 describe("the generator", () => {
   const scratch = createScratch();
@@ -112,3 +125,161 @@ function patternOf(name: string): RegExp {
     .map((word) => (/^<.*>$/.test(word) ? "[^/]+" : word.replace(/<[^>]+>/, "[^/]+").replaceAll(".", "\\.")));
   return new RegExp(`/${words.join("/")}(?:/|$)`);
 }
+
+describe("a cloned repository, with the built executables", () => {
+  let lab: CliLab;
+  let tree: string;
+  let template: string;
+  let listener: PlantedListener;
+  const watched: string[] = [];
+
+  beforeAll(async () => {
+    lab = createCliLab({ executable });
+    lab.env["SVC_GATEWAY_TOKEN"] = secretToken;
+    lab.env["SVC_COORD_TOKEN"] = secretToken;
+    tree = join(lab.folder, "home", "clone");
+    template = join(lab.folder, "template");
+    watched.push(join(lab.folder, "home", "precious-5d10"), join(lab.folder, "precious-0e2f"));
+    for (const folder of watched) makePrecious(folder);
+    const status = () =>
+      JSON.parse(readFileSync(sessionPaths(treePaths(template).sessions[0] ?? "").state, "utf8")) as object;
+    listener = plantListener(status);
+    const ports = [listener.port, listener.port];
+    const state = join(lab.folder, "state-of-others");
+    const witness = join(lab.folder, "witness");
+    await makeTemplate({ tree, state, witness, bystanderPid: process.pid, ports });
+    cpSync(tree, template, { recursive: true });
+  });
+  afterAll(async () => {
+    listener.stop();
+    await lab[Symbol.asyncDispose]();
+  });
+
+  /** Runs commands in a fresh copy of the tree; `change` plants something in it first. */
+  async function inClone(
+    change: (paths: ReturnType<typeof treePaths>) => void,
+    commands: readonly (readonly string[])[],
+    { adopted = false } = {},
+  ): Promise<string[]> {
+    rmSync(tree, { recursive: true, force: true });
+    cpSync(template, tree, { recursive: true });
+    const run = (words: readonly string[]) => lab.run("svc-mgr", words, { cwd: tree, timeoutMs: 20_000 });
+    if (adopted) expect((await run(["overlay", "adopt"])).exitCode).toBe(0);
+    change(treePaths(tree));
+    const before = watched.map((folder) => takeSnapshot(folder, []));
+    for (const words of commands) {
+      const { exitCode, stderr } = await run(words);
+      expect([0, 1, 2, 3]).toContain(exitCode ?? -1);
+      expect(stderr).not.toMatch(/\n\s+at /);
+    }
+    return [
+      ...watched.flatMap((folder, index) =>
+        compareSnapshots(before[index] ?? new Map(), takeSnapshot(folder, [])),
+      ),
+      ...listener.takeSecrets(),
+      ...(readWitness(join(lab.folder, "witness")) ?? "").split("\n").filter((line) => line !== ""),
+    ];
+  }
+
+  const pending =
+    (action: string, path: string, destination: string | null) => (paths: { mailbox: string }) => {
+      const database = new Database(join(paths.mailbox, "index.sqlite"), { readwrite: true });
+      database.run("INSERT INTO pending_artifacts (action, path, destination) VALUES (?, ?, ?)", [
+        action,
+        path,
+        destination,
+      ]);
+      database.close();
+    };
+  const everyMailCommand = [
+    ["mailbox", "init"],
+    ["mailbox", "status"],
+    ["mailbox", "accounts", "list"],
+    ["mailbox", "cleanup", "--yes"],
+    ["mailbox", "repair"],
+    ["mailbox", "register", "--address", "carol@svc.localhost", "--principal-id", "SVC-carol"],
+  ];
+  const beyond = "../../../precious-5d10";
+
+  test.each([
+    { id: "a folder to remove by traversal", change: pending("remove", beyond, null) },
+    { id: "a folder to rename by traversal", change: pending("rename", beyond, "mailboxes/taken") },
+    { id: "a folder to rename onto another", change: pending("rename", "rules", `${beyond}/rules`) },
+  ])(
+    "an index with $id leaves it where it is",
+    async ({ change }) => {
+      for (const adopted of [false, true]) {
+        expect(await inClone(change, everyMailCommand, { adopted })).toEqual([]);
+      }
+      const named = everyMailCommand.map((words) => [...words, "--mailbox-root", treePaths(tree).mailbox]);
+      expect(await inClone(change, named)).toEqual([]);
+    },
+    120_000,
+  );
+
+  test("an index with a folder to remove survives a launch with a mailbox", async () => {
+    const launch = [
+      "agents",
+      "launch",
+      "--tool",
+      "demo",
+      "--agent-name",
+      "fresh",
+      "--mailbox",
+      "--no-gateway",
+    ];
+    const stop = ["agents", "single", "--agent-name", "fresh", "stop"];
+    for (const adopted of [false, true]) {
+      expect(await inClone(pending("remove", beyond, null), [launch, stop], { adopted })).toEqual([]);
+    }
+  }, 120_000);
+
+  test("links in place of the mailbox's own folders and files are not followed", async () => {
+    const names = [
+      "rules",
+      "mailboxes",
+      "messages",
+      "attachments",
+      "staging",
+      "locks",
+      "index.sqlite",
+      "index.sqlite-wal",
+    ];
+    for (const name of names) {
+      const change = ({ mailbox }: { mailbox: string }) => {
+        rmSync(join(mailbox, name), { recursive: true, force: true });
+        symlinkSync(
+          name.includes("sqlite") ? join(watched[0] ?? "", "empty") : (watched[0] ?? ""),
+          join(mailbox, name),
+        );
+      };
+      expect(await inClone(change, everyMailCommand.slice(0, 5), { adopted: true })).toEqual([]);
+    }
+  }, 120_000);
+
+  test("a planted current-instance.json gets neither the token nor a prompt", async () => {
+    const state = join(lab.folder, "home", ".local", "state", "svc");
+    mkdirSync(state, { recursive: true, mode: 0o700 });
+    cpSync(join(lab.folder, "state-of-others"), state, { recursive: true });
+    const worker = ["agents", "single", "--agent-name", agents[0].name];
+    const commands = [
+      [...worker, "gateway", "status"],
+      [...worker, "state"],
+      [...worker, "prompt", "--prompt", secretPrompt],
+      [...worker, "gateway", "prompt", "--prompt", secretPrompt, "--admission-policy", "always"],
+      [...worker, "mail", "list"],
+      ["agents", "list"],
+    ];
+    for (const adopted of [false, true]) expect(await inClone(() => {}, commands, { adopted })).toEqual([]);
+  }, 120_000);
+
+  test("programs of the working directory are not run", async () => {
+    const commands = [
+      ["doctor"],
+      ["doctor", "--fix"],
+      ["tools", "list"],
+      ["system-skills", "uninstall", "--tool", "claude"],
+    ];
+    expect(await inClone(({ profiles }) => writeFileSync(`${profiles}.x`, ""), commands)).toEqual([]);
+  }, 120_000);
+});

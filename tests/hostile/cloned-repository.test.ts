@@ -12,6 +12,7 @@ import { columnsOf } from "./trees/databases.ts";
 import { fileKinds, filesBelow } from "./trees/file-kinds.ts";
 import { secretPrompt, secretToken } from "./trees/operations.ts";
 import { listPlants, readDocument } from "./trees/plants.ts";
+import { describeFinding, runTrees } from "./trees/run-trees.ts";
 import { fieldsOf } from "./trees/schema-fields.ts";
 import { agents, makeTemplate, treePaths } from "./trees/template.ts";
 import {
@@ -283,3 +284,10 @@ describe("a cloned repository, with the built executables", () => {
     expect(await inClone(({ profiles }) => writeFileSync(`${profiles}.x`, ""), commands)).toEqual([]);
   }, 120_000);
 });
+
+test("trees with hostile values in every field change nothing outside, get no token and run nothing", async () => {
+  const run = await runTrees({ seed: 1, trees: 300, seconds: 60 });
+  expect(run.findings.map(describeFinding)).toEqual([]);
+  expect(run.trees).toBeGreaterThan(20);
+  expect(run.operations).toBeGreaterThan(run.trees);
+}, 180_000);

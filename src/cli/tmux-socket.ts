@@ -18,7 +18,11 @@ export function socketOfPane(env: CliIo["env"]): string | undefined {
   return env["TMUX"]?.split(",")[0] || undefined;
 }
 
-/** The tmux server that `tmuxCommand` reaches by `socket`, with the mutex of all who use that server. */
+/**
+ * The tmux server that `tmuxCommand` reaches by `socket`, with the mutex of all who use that server. A path that neither
+ * the environment nor tmux's own folder names comes from a file: nothing is made beside it unless a socket of this user
+ * is there, no server is started in place of anything else, and none of another user is used.
+ */
 export function openTmux(
   {
     locks,
@@ -30,10 +34,23 @@ export function openTmux(
   socket: string | undefined,
   env: CliIo["env"],
 ): { tmux: Tmux; mutex: TmuxMutex } {
-  const path = serverSocket(socket, env, files, process.getuid?.() ?? 0);
-  const mutex = createTmuxMutex({ locks, clock }, path);
-  return { mutex, tmux: createTmux({ processes, steps, clock, mutex, socket }) };
+  const uid = process.getuid?.() ?? 0;
+  const path = serverSocket(socket, env, files, uid);
+  const trusted =
+    isPlainName(socket) ||
+    [chooseTmuxSocket(env), socketOfPane(env)].some(
+      (own) => own && path === serverSocket(own, env, files, uid),
+    );
+  const mutex = createTmuxMutex({ locks, clock }, path, () => trusted || files.socketAt(path) === "own");
+  const refusal = () =>
+    trusted || files.socketAt(path) !== "other"
+      ? null
+      : `${path} is no tmux socket of this user: no server is started in its place`;
+  return { mutex, tmux: createTmux({ processes, steps, clock, mutex, socket, refusal }) };
 }
+
+/** Of a server in tmux's own folder. */
+const isPlainName = (socket: string | undefined) => !socket || !/^\.{1,2}$|\//.test(socket);
 
 /**
  * The one path of the socket that `tmuxCommand` means by `socket`, whichever name or link leads there. tmux itself looks

@@ -112,6 +112,8 @@ export interface Files {
   removeFile(label: string, path: string): void;
   /** Whether `path` itself, not what a link there leads to, is a folder of this user. */
   isOwnFolder(path: string): boolean;
+  /** What is at `path` itself, which is no link: a socket of this user or root, anything else, or nothing. */
+  socketAt(path: string): "own" | "other" | "absent";
   /** As `containedPath`. */
   contained(root: string, names: string | readonly string[], expected?: ExpectedKind): ContainedPath;
 }
@@ -206,6 +208,11 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
       const found = lstatSync(path, { throwIfNoEntry: false });
       return found?.isDirectory() === true && found.uid === process.geteuid?.();
     },
+    socketAt: (path) => {
+      const found = lstatOrNull(path);
+      if (found === null) return "absent";
+      return found.isSocket() && (found.uid === process.geteuid?.() || found.uid === 0) ? "own" : "other";
+    },
     contained: containedPath,
   };
 }
@@ -221,10 +228,14 @@ function namedFolder(error: unknown, path: string): unknown {
 const TEMPORARY = /^\.(\d+)-[0-9a-f]{12}\.tmp$/;
 
 function isLink(path: string): boolean {
+  return lstatOrNull(path)?.isSymbolicLink() ?? false;
+}
+
+function lstatOrNull(path: string) {
   try {
-    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+    return lstatSync(path, { throwIfNoEntry: false }) ?? null;
   } catch (error) {
-    if (isAbsent(error)) return false;
+    if (isAbsent(error)) return null;
     throw error;
   }
 }

@@ -81,6 +81,11 @@ export function createTmux(deps: {
   mutex: TmuxMutex;
   /** See `tmuxCommand`. */
   socket?: string | undefined;
+  /**
+   * Why what is at the socket's path is no server to be used, or null. Asked before each command: such a server counts as
+   * absent, and none is started in its place.
+   */
+  refusal?: () => string | null;
 }): Tmux {
   const { processes, steps, clock, mutex } = deps;
   const command = tmuxCommand(deps.socket);
@@ -89,6 +94,9 @@ export function createTmux(deps: {
   let hangs = false;
 
   async function attempt(args: readonly string[], options: RunOptions = {}) {
+    const refusal = deps.refusal?.();
+    if (refusal && options.startServer) throw new ServiceError("precondition_failed", refusal);
+    if (refusal) return { exitCode: 1, stdout: "", stderr: `no server running on ${deps.socket}` };
     const argv = [...command, ...(options.startServer ? [] : ["-N"]), ...args];
     const timeoutMs = hangs ? hungMs : options.startServer ? startMs : answerMs;
     const release = options.exclusive ? await mutex.take() : null;

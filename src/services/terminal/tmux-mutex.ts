@@ -10,7 +10,7 @@ import type { Locks } from "../../system/locks.ts";
 export interface TmuxMutex {
   /**
    * Resolves with how to give it back (twice is safe). Never rejects, since a crash is only likely without it: goes on
-   * without where the file cannot be made, when it cannot be had within `waitMs` (default 2 s), and when `signal` aborts.
+   * without where the file cannot or may not be made, when it cannot be had within `waitMs` (default 2 s), and when `signal` aborts.
    * `brief`: for what takes a millisecond and is not asked for again at once. It does not stand in line, at half the cost.
    */
   take(options?: { waitMs?: number; signal?: AbortSignal; brief?: boolean }): Promise<() => void>;
@@ -21,10 +21,14 @@ const LONGEST_WAIT_MS = 2000;
 const NEXT_RETRY_MS = 1;
 const BEHIND_RETRY_MS = 10;
 
-/** `path`: absolute, of the server's socket. The locks are files beside it: one server, one mutex. */
+/**
+ * `path`: absolute, of the server's socket. The locks are files beside it: one server, one mutex. They are made only
+ * while `mayLock` returns true.
+ */
 export function createTmuxMutex(
   deps: { locks: Pick<Locks, "tryTake">; clock: Clock },
   path: string,
+  mayLock: () => boolean = () => true,
 ): TmuxMutex {
   const { locks, clock } = deps;
 
@@ -41,6 +45,7 @@ export function createTmuxMutex(
     async take({ waitMs = LONGEST_WAIT_MS, signal, brief = false } = {}) {
       const deadlineMs = clock.monotonicMs() + waitMs;
       try {
+        if (!mayLock()) return () => {};
         // Whoever gives the mutex back and wants it again stands behind the one who waits.
         const next = brief ? null : await lock("svc-next", BEHIND_RETRY_MS, deadlineMs, signal);
         try {

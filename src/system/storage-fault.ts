@@ -8,6 +8,7 @@ export type StorageFault =
   | "busy"
   | "descriptors"
   | "folder"
+  | "link"
   | "broken";
 
 const kinds: readonly (readonly [RegExp, StorageFault])[] = [
@@ -18,6 +19,7 @@ const kinds: readonly (readonly [RegExp, StorageFault])[] = [
   [/^SQLITE_(BUSY|LOCKED)/, "busy"],
   [/^(EMFILE|ENFILE)/, "descriptors"],
   [/^EISDIR/, "folder"],
+  [/^ELOOP/, "link"],
   [/^(SQLITE_IOERR|EIO)/, "broken"],
 ];
 
@@ -31,6 +33,7 @@ export const storageAdvice: Record<StorageFault, string> = {
   busy: "another process keeps it busy; try again",
   descriptors: "this process has too many files open; close connections or raise `ulimit -n`",
   folder: "a folder stands where it belongs; `svc-mgr doctor` names it",
+  link: "a symbolic link stands there that may not be followed or leads to itself; remove the link",
   broken: "the disk failed to read or write it",
 };
 

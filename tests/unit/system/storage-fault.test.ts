@@ -61,3 +61,22 @@ test.each([
   const error = Object.assign(new Error("x"), { code, syscall });
   expect<string | undefined>(storageFaultOf(error)?.fault).toBe(fault);
 });
+
+const loops: { id: string; act: (at: Scratch) => unknown }[] = [
+  { id: "looked for", act: ({ files, path }) => files.exists(path("circle/x")) },
+  { id: "measured", act: ({ files, path }) => files.stat(path("circle")) },
+  { id: "resolved", act: ({ files, path }) => files.realPath(path("circle")) },
+  { id: "listed", act: ({ files, path }) => files.list(path("circle")) },
+  { id: "made a folder", act: ({ files, path }) => files.ensureDirectory("x", path("circle")) },
+  { id: "written into", act: ({ files, path }) => files.write("x", path("circle/x"), "") },
+];
+test.each(loops)("where a link to itself is $id, it says that the link is to be removed", ({ act }) => {
+  using at = createScratch();
+  symlinkSync("circle", at.path("circle"));
+  expect(() => act(at)).toThrow();
+  try {
+    act(at);
+  } catch (error) {
+    expect(tellStorageFault(error, "it")).toContain("leads to itself; remove the link (ELOOP)");
+  }
+});

@@ -12,11 +12,7 @@ import type { CliIo } from "./command.ts";
 export function createProcessIo(): CliIo {
   const out = writerTo(Bun.stdout);
   const error = writerTo(Bun.stderr);
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  const shown = (text: string | Uint8Array) => {
-    if (!isatty(1)) return text;
-    return visible(typeof text === "string" ? text : decoder.decode(text, { stream: true }));
-  };
+  const atTerminal = createTerminalText();
   return {
     env: process.env,
     cwd: process.cwd(),
@@ -36,7 +32,7 @@ export function createProcessIo(): CliIo {
     get stdinIsTty() {
       return process.stdin.isTTY === true;
     },
-    writeOut: (text) => out(shown(text)),
+    writeOut: (text) => out(isatty(1) ? atTerminal(text) : text),
     writeError: (text) => error(isatty(2) ? visible(text) : text),
     writeScreen: (stream, text) => (stream === "stdout" ? out(text) : error(text)),
     readInput: (options) =>
@@ -49,6 +45,12 @@ export function createProcessIo(): CliIo {
       return AbortSignal.any([interrupted(), abort.signal]);
     },
   };
+}
+
+/** What of `writeOut` a terminal gets, piece by piece: bytes are UTF-8, a character may end in a later piece. */
+export function createTerminalText(): (text: string | Uint8Array) => string {
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  return (text) => visible(typeof text === "string" ? text : decoder.decode(text, { stream: true }));
 }
 
 function interrupted(): AbortSignal {

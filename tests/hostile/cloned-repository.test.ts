@@ -14,7 +14,7 @@ import { secretPrompt, secretToken } from "./trees/operations.ts";
 import { listPlants, readDocument } from "./trees/plants.ts";
 import { describeFinding, runTrees } from "./trees/run-trees.ts";
 import { fieldsOf } from "./trees/schema-fields.ts";
-import { agents, makeTemplate, treePaths } from "./trees/template.ts";
+import { agents, makeTemplate, treePaths, turnId } from "./trees/template.ts";
 import {
   compareSnapshots,
   makePrecious,
@@ -271,7 +271,47 @@ describe("a cloned repository, with the built executables", () => {
       [...worker, "mail", "list"],
       ["agents", "list"],
     ];
-    for (const adopted of [false, true]) expect(await inClone(() => {}, commands, { adopted })).toEqual([]);
+    const isPlanted = ({ sessions }: ReturnType<typeof treePaths>) => {
+      const record = readFileSync(sessionPaths(sessions[0] ?? "").currentInstance, "utf8");
+      expect(JSON.parse(record)).toMatchObject({ port: listener.port, pid: process.pid });
+    };
+    for (const adopted of [false, true]) expect(await inClone(isPlanted, commands, { adopted })).toEqual([]);
+    // The last tree is adopted: its record was read, and the agent behind it found.
+    const run = (...words: string[]) => lab.run("svc-mgr", words, { cwd: tree, timeoutMs: 20_000 });
+    const listed = await run("agents", "list", "--state", "all", "--json");
+    expect(listed.stdout).toContain(agents[0].id);
+    const prompt = await run(...worker, "gateway", "prompt", "--prompt", secretPrompt);
+    expect(prompt.stderr).toContain('no healthy gateway serves "worker" (no gateway runs for this agent)');
+    expect(listener.takeSecrets()).toEqual([]);
+  }, 120_000);
+
+  test("what a turn brought is shown at a terminal without its control characters", async () => {
+    rmSync(tree, { recursive: true, force: true });
+    cpSync(template, tree, { recursive: true });
+    const { turn } = treePaths(tree);
+    expect((await lab.run("svc-mgr", ["overlay", "adopt"], { cwd: tree })).exitCode).toBe(0);
+    const paths = turnPaths(turn);
+    const hostile = "a\x1b]0;title\x07\x7fb\u009bc\u202ed";
+    const request = JSON.parse(readFileSync(paths.request, "utf8")) as object;
+    writeFileSync(paths.request, JSON.stringify({ ...request, tracked_agent_id: hostile }));
+    for (const path of [paths.stdout, paths.stderr]) {
+      writeFileSync(
+        path,
+        Buffer.concat([Buffer.from(`${hostile}\u00e9`.repeat(20_000)), Buffer.from([0x9b])]),
+      );
+    }
+    const forbidden = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e]/;
+    const worker = ["agents", "single", "--agent-name", agents[1].name, "turn"];
+    for (const words of [["events"], ["events", "--json"], ["stdout"], ["stdout", "--json"], ["stderr"]]) {
+      // `script` gives the program a terminal of its own and writes down every byte that reaches it.
+      const line = [...lab.command("svc-mgr"), ...worker, words[0] ?? "", turnId, ...words.slice(1)].join(
+        " ",
+      );
+      const { stdout } = await lab.shell(`cd ${tree} && script -qec '${line}' /dev/null`);
+      const shown = stdout.replaceAll("\r\n", "\n");
+      expect([words, forbidden.exec(shown)]).toEqual([words, null]);
+      if (words.includes("--json") || words[0] !== "events") expect(shown).toContain("\\u007f");
+    }
   }, 120_000);
 
   test("programs of the working directory are not run", async () => {

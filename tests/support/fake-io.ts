@@ -1,12 +1,15 @@
 import type { CliIo } from "../../src/cli/command.ts";
+import { createTerminalText } from "../../src/cli/process-io.ts";
+import { visible } from "../../src/system/visible.ts";
 
 export interface FakeIo extends CliIo {
   out: string;
   err: string;
 }
 
-/** Streams of a command line run in process: what it wrote stands in `out` and `err`. */
+/** Streams of a command line run in process: what it wrote is in `out` and `err`, at a terminal as that gets it. */
 export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): FakeIo {
+  const atTerminal = createTerminalText();
   const io: FakeIo = {
     out: "",
     err: "",
@@ -19,10 +22,10 @@ export function createFakeIo(given: Partial<CliIo> & { input?: string } = {}): F
     stderrIsTty: false,
     stdinIsTty: given.input === undefined,
     writeOut: async (text) => {
-      io.out += text;
+      io.out += io.stdoutIsTty ? atTerminal(text) : text;
     },
     writeError: async (text) => {
-      io.err += text;
+      io.err += io.stderrIsTty ? visible(text) : text;
     },
     writeScreen: async (stream, text) => {
       io[stream === "stdout" ? "out" : "err"] += text;

@@ -142,7 +142,7 @@ export function judgeOutput(
   const problems: string[] = [];
   if (!exitCodes.includes(exitCode)) problems.push(`exit code ${exitCode}`);
   if (stackTrace.test(err) || (!options.raw && stackTrace.test(out))) problems.push("a stack trace is shown");
-  if (options.terminal && !options.raw) {
+  if (options.terminal) {
     for (const [name, text] of Object.entries({ out, err })) {
       const found = unshowable.exec(text.replaceAll(ownControls, ""));
       if (!found) continue;

@@ -145,6 +145,12 @@ export function fileKinds(tree: string): FileKind[] {
       inSessions((of) => of.token),
     ),
     kind(
+      "run/challenge-key",
+      "text",
+      "session",
+      inSessions((of) => of.challengeKey),
+    ),
+    kind(
       "run/last-port",
       "text",
       "session",
@@ -198,6 +204,8 @@ export function fileKinds(tree: string): FileKind[] {
       CoordinatorInstance,
     ),
     kind("coordinators/.../token", "text", "coordinator", paths.coordinator.token),
+    kind("coordinators/.../challenge-key", "text", "coordinator", paths.coordinator.challengeKey),
+    kind("coordinators/.../token-required", "text", "coordinator", paths.coordinator.tokenRequired),
     kind("coordinators/.../coordinator.log", "text", "coordinator", paths.coordinator.log),
     kind(".svc/.gitignore", "text", "any", join(paths.overlay, ".gitignore")),
     kind(".git", "text", "any", [join(tree, ".git", "HEAD"), join(tree, ".git", "config")]),

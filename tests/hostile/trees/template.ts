@@ -225,6 +225,7 @@ function makeSession(
   });
   put(paths.pidFile, `${places.bystanderPid}\n`);
   put(paths.token, "planted-token\n");
+  put(paths.challengeKey, `${"5e".repeat(32)}\n`);
   put(paths.lastPort, `${places.ports[index]}\n`);
   put(paths.reminders, { schema_version: 1, lost_at_utc: null, reminders: [] });
   put(paths.events, `${JSON.stringify({ seq: 1, at_utc: moment, kind: "started" })}\n`);
@@ -323,5 +324,7 @@ function makeCoordinator(
   };
   files.write("tree", coordinator.instance, renderJson(instance), { durable: false });
   files.write("tree", coordinator.token, "planted-token\n", { durable: false });
+  files.write("tree", coordinator.challengeKey, `${"5e".repeat(32)}\n`, { durable: false });
+  files.write("tree", coordinator.tokenRequired, "\n", { durable: false });
   files.write("tree", coordinator.log, "started\n", { durable: false });
 }

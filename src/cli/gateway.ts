@@ -38,6 +38,7 @@ import { afterThisTurn } from "../system/clock.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
 import { createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
+import { faultLine } from "../system/storage-fault.ts";
 import type { System } from "../system/system.ts";
 import type { FurtherServices } from "./further-services.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
@@ -116,7 +117,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     echo: options.echo,
   });
   const { log, events } = records;
-  const onError = (what: string) => (error: unknown) => log.line(what, { error: messageOf(error) });
+  const onError = (what: string) => (error: unknown) => log.line(what, { error: faultLine(error) });
   const database = openGatewayDatabase({ path: paths.queue, clock, steps });
   const store = requestStoreOn(database);
   recallLost({ events, store, clock, log });

@@ -7,13 +7,15 @@ import { sha256 } from "../system/digest.ts";
 import { ServiceError } from "../system/errors.ts";
 import { createPrivately, fileIdentity, fileShape, freeBytes } from "../system/private-file.ts";
 import type { Steps } from "../system/steps.ts";
-import { storageFaultOf } from "../system/storage-fault.ts";
+import { ofFile, storageFaultOf } from "../system/storage-fault.ts";
 import type { Migration } from "./migrations.ts";
 
 type Sync<T> = T extends Promise<unknown> ? never : T;
 
 /** An open SQLite file: reads are free, every write is one labelled immediate transaction. */
 export interface Store<S extends Record<string, unknown>> {
+  /** The file without its folder. */
+  readonly name: string;
   readonly db: BunSQLiteDatabase<S>;
   /** What `db` is built on, for the statement that runs too often for the library's way. */
   readonly client: Pick<Database, "prepare">;
@@ -88,6 +90,7 @@ export function openStore<S extends Record<string, unknown>>(options: {
     throw error;
   }
   const db = drizzle({ client, schema });
+  const name = basename(path);
   // Two counters: what others commit shows in the first alone, and what this connection changes in the second.
   let versions: Statement<{ others: number; own: number }, []> | null = null;
   const opened = onLost && path !== ":memory:" ? fileIdentity(path) : null;
@@ -115,7 +118,7 @@ export function openStore<S extends Record<string, unknown>>(options: {
     { durable = true }: { durable?: boolean } = {},
   ): T {
     refuseLost();
-    if (damage !== null) throw damage;
+    if (damage !== null) throw ofFile(damage, name);
     try {
       steps.before(label);
       if (!durable) client.run("PRAGMA synchronous=NORMAL");
@@ -126,13 +129,14 @@ export function openStore<S extends Record<string, unknown>>(options: {
       return result;
     } catch (error) {
       if (storageFaultOf(error)) refused = error;
-      throw error;
+      throw ofFile(error, name);
     } finally {
       if (!durable) client.run("PRAGMA synchronous=FULL");
     }
   }
 
   return {
+    name,
     db,
     client,
     write,
@@ -187,6 +191,7 @@ export function openStoreForReading<S extends Record<string, unknown>>(options: 
     throw error;
   }
   return {
+    name: basename(path),
     db: drizzle({ client, schema }),
     client,
     write() {
@@ -196,6 +201,21 @@ export function openStoreForReading<S extends Record<string, unknown>>(options: 
     version: () => "",
     close: () => client.close(),
   };
+}
+
+/** `methods` of a store, whose faults then name its file also where they only read. */
+export function namingFile<T extends object>({ name }: { name: string }, methods: T): T {
+  const naming = Object.entries(methods).map(([key, method]) => [
+    key,
+    (...args: unknown[]) => {
+      try {
+        return method(...args);
+      } catch (error) {
+        throw ofFile(error, name);
+      }
+    },
+  ]);
+  return Object.fromEntries(naming);
 }
 
 /** Leaves no log behind that the next start would have to read. Who else has the file open may keep it from that. */

@@ -1,3 +1,5 @@
+import { messageOf } from "./errors.ts";
+
 /** Why files cannot be used, as SQLite or the operating system tells it. */
 export type StorageFault =
   | "full"
@@ -56,8 +58,26 @@ export function failedToRead(error: unknown): unknown {
   return error instanceof Error ? Object.assign(error, { opened: "to read" }) : error;
 }
 
+/** `error`, which came of using the file `name`: SQLite does not say which one. The first name stays. */
+export function ofFile(error: unknown, name: string): unknown {
+  const named = storageFaultOf(error) === null || fileOf(error) !== undefined;
+  return named ? error : Object.assign(error as Error, { file: name });
+}
+
+function fileOf(error: unknown): string | undefined {
+  const { file } = (error ?? {}) as { file?: unknown };
+  return typeof file === "string" ? file : undefined;
+}
+
 /** One sentence for callers: no path and nothing of what was to be written. Null for any other error. Pure. */
-export function tellStorageFault(error: unknown, what = "a file of svc"): string | null {
+export function tellStorageFault(error: unknown, what?: string): string | null {
   const found = storageFaultOf(error);
-  return found && `${what} cannot be used: ${storageAdvice[found.fault]} (${found.code})`;
+  const name = what ?? fileOf(error) ?? "a file of svc";
+  return found && `${name} cannot be used: ${storageAdvice[found.fault]} (${found.code})`;
+}
+
+/** `error` on one line of a log that is this user's own: a fault of files with its path, any other as it is. Pure. */
+export function faultLine(error: unknown): string {
+  const { path } = (error ?? {}) as { path?: unknown };
+  return tellStorageFault(error, typeof path === "string" ? path : undefined) ?? messageOf(error);
 }

@@ -30,7 +30,7 @@ export type Damage = keyof typeof damages;
 export interface Told {
   /** `health/connectivity/admission`, with the reason where there is one; `exit N` where the command failed. */
   status: string;
-  /** Of an interrupt that is asked for: its HTTP status; `none` where nobody listens. */
+  /** Of an interrupt that is asked for: its HTTP status, `unnamed` where it does not name the file; `none` where nobody listens. */
   request: string;
   /** `listed`, `problem` or `ignored`. */
   list: string;
@@ -85,7 +85,8 @@ async function statusOf(agent: SickAgent, run: CliRun): Promise<string> {
 
 async function askedFor(agent: SickAgent): Promise<string> {
   if (!alive(agent)) return "none";
-  return String((await agent.ask("/v1/requests", { kind: "interrupt" })).status);
+  const { status, body } = await agent.ask("/v1/requests", { kind: "interrupt" });
+  return /a file of svc|internal error/.test(String(body["detail"])) ? `${status}, unnamed` : String(status);
 }
 
 function toStatus(body: Record<string, unknown>): string {

@@ -1,5 +1,6 @@
 import { desc, lt, sql } from "drizzle-orm";
 import type { NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
+import { namingFile } from "../open.ts";
 import { once } from "./request-statements.ts";
 import type { GatewayDatabase } from "./request-store.ts";
 import { mailNotifier, notifierAudit } from "./schema.ts";
@@ -46,7 +47,7 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
   const { db } = store;
   // Read at every turn of the notifier, which each acceptance wakes.
   const stored = once(() => db.select().from(mailNotifier).prepare());
-  return {
+  return namingFile(store, {
     read() {
       const row = stored().get();
       if (!row) return null;
@@ -98,7 +99,7 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
         if (found.length < count) return { rows, more: false };
       }
     },
-  };
+  });
 }
 
 function toColumns(row: NewAuditRow) {

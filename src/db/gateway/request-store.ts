@@ -3,7 +3,7 @@ import type { Evidence, RequestState, StoredRequestKind } from "../../protocol/g
 import type { Clock } from "../../system/clock.ts";
 import type { Steps } from "../../system/steps.ts";
 import { createGroupCommit } from "../group-commit.ts";
-import { openStore, openStoreForReading, type Store } from "../open.ts";
+import { namingFile, openStore, openStoreForReading, type Store } from "../open.ts";
 import { gatewayMigrations } from "./migrations.ts";
 import { probeQueue, refuseLostFile, whenDamaged } from "./queue-file.ts";
 import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
@@ -175,7 +175,7 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
   const saveInstance = ({ epoch, instanceId, reconciledEpoch }: InstanceRow) =>
     void prepared.saveInstance().run(epoch, instanceId, reconciledEpoch);
 
-  return {
+  return namingFile(store, {
     insertAccepted: (row, guard = () => {}) => accepting.add({ row, guard }),
     knowsTurn: (turnId) => prepared.ofTurn().all({ turnId }).length > 0,
     claimsTurn: (turnId) =>
@@ -234,7 +234,7 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
       }),
     fault: () => store.fault(),
     close: () => store.close(),
-  };
+  });
 }
 
 function turnOf({ turn_id }: NewRequest["payload"]): string | null {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Clock } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import { faultLine } from "../../system/storage-fault.ts";
 import {
   createDiagnosticLog,
   type DiagnosticLog,
@@ -44,7 +44,7 @@ export function openGatewayRecords(deps: {
     files,
     clock,
     path: paths.events,
-    onError: (error) => log.line("event not written", { error: messageOf(error) }),
+    onError: (error) => log.line("event not written", { error: faultLine(error) }),
   });
   return {
     log,

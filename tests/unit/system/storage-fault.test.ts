@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
-import { storageFaultOf, tellStorageFault } from "../../../src/system/storage-fault.ts";
+import { faultLine, ofFile, storageFaultOf, tellStorageFault } from "../../../src/system/storage-fault.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";
 
 /** What `act` throws, as it would be where this user has no right to it. */
@@ -79,4 +79,29 @@ test.each(loops)("where a link to itself is $id, it says that the link is to be 
   } catch (error) {
     expect(tellStorageFault(error, "it")).toContain("leads to itself; remove the link (ELOOP)");
   }
+});
+
+test("a fault names the file that it was first said to be of, and other errors stay as they are", () => {
+  const fault = Object.assign(new Error("x"), { code: "SQLITE_CORRUPT" });
+  expect(tellStorageFault(fault)).toBe("a file of svc cannot be used: it is damaged (SQLITE_CORRUPT)");
+  expect(ofFile(ofFile(fault, "queue.sqlite"), "other")).toBe(fault);
+  expect(tellStorageFault(fault)).toBe("queue.sqlite cannot be used: it is damaged (SQLITE_CORRUPT)");
+  const other = new Error("illegal transition");
+  expect([ofFile(other, "queue.sqlite"), tellStorageFault(other)]).toEqual([other, null]);
+});
+
+test("a log line names the path in our words, not in the system's", () => {
+  using at = createScratch();
+  mkdirSync(at.path("folder"));
+  const path = at.path("folder");
+  let thrown: unknown;
+  try {
+    at.files.removeFile("x", path);
+  } catch (error) {
+    thrown = error;
+  }
+  expect(faultLine(thrown)).toBe(
+    `${path} cannot be used: a folder stands where it belongs; \`svc-mgr doctor\` names it (EISDIR)`,
+  );
+  expect(faultLine(new Error("two\nlines"))).toBe("two lines");
 });

@@ -1,4 +1,5 @@
 import type { ReminderDefinition, ReminderRecord } from "../protocol/reminders.ts";
+import { maxSequence } from "../protocol/wire.ts";
 import { type Flags, UsageError, type Values } from "./command.ts";
 import { toWholeNumber } from "./number-flag.ts";
 
@@ -18,7 +19,8 @@ export const reminderFlags = {
   prompt: { type: "string", description: "the text to submit when it is due", valueHint: "TEXT" },
   sequence: {
     type: "string",
-    description: "the keys to press when it is due, as for send-keys; instead of a prompt",
+    description:
+      "the keys to press when it is due, as for send-keys, at most 65536 characters; instead of a prompt",
     valueHint: "TEXT",
   },
   "ensure-enter": {
@@ -76,11 +78,18 @@ function modeOf(given: Given, interval: number | null, current: ReminderRecord |
   return interval === null ? (current?.mode ?? "one_off") : "repeat";
 }
 
+/** UsageError for keys that no gateway takes. */
+export function refuseLongSequence(sequence: string): void {
+  if (sequence.length <= maxSequence) return;
+  throw new UsageError(`--sequence has ${sequence.length} characters; at most ${maxSequence} are taken`);
+}
+
 function whatOf(given: Given, current: ReminderRecord | null): Partial<ReminderDefinition> {
   const { prompt, sequence, "ensure-enter": enter } = given;
   if (prompt !== undefined && sequence !== undefined) {
     throw new UsageError("give one of --prompt and --sequence");
   }
+  if (sequence !== undefined) refuseLongSequence(sequence);
   const before = prompt === undefined ? current?.send_keys : null;
   const keys = sequence ?? before?.sequence;
   if (keys !== undefined) {

@@ -3,6 +3,7 @@ import { enforced, keySequencePattern, patterns } from "./enforced.ts";
 import {
   maxListed,
   maxPage,
+  maxSequence,
   NonBlank,
   Nullable,
   SchemaVersion1,
@@ -277,7 +278,7 @@ export const PromptRefusalBody = Strict({ detail: PromptRefusal });
 export const SendKeysRequest = Strict(
   {
     schema_version: Type.Optional(SchemaVersion1),
-    sequence: NonBlank("text and <[Key]> tokens"),
+    sequence: NonBlank("text and <[Key]> tokens", { maxLength: maxSequence }),
     escape_special_keys: Type.Optional(Type.Boolean()),
   },
   enforced({

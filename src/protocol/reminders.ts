@@ -1,7 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { enforced, exactlyOne, keySequencePattern, patterns } from "./enforced.ts";
 import { Waiting } from "./gateway.ts";
-import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, visiblePattern, Words } from "./wire.ts";
+import {
+  maxSequence,
+  NonBlank,
+  Nullable,
+  SchemaVersion1,
+  Strict,
+  Timestamp,
+  visiblePattern,
+  Words,
+} from "./wire.ts";
 
 /** Reminders of one gateway: kept in its memory, gone when it stops. Source: contract 2.3, 3.3, 4.3. */
 
@@ -31,6 +40,7 @@ const definition = {
     Strict(
       {
         sequence: NonBlank("text and <[Key]> tokens as for /v1/control/send-keys", {
+          maxLength: maxSequence,
           ...enforced({ allOf: [{ pattern: visiblePattern }, { pattern: keySequencePattern }] }),
         }),
         ensure_enter: Type.Optional(

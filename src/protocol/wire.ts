@@ -52,8 +52,13 @@ export const SchemaVersion1 = Type.Literal(1, { description: "version of this sh
 export const visiblePattern = "[^\\s\\ufeff\\x00-\\x1f\\x7f-\\x9f]";
 
 /** Text with at least one character to see. */
-export const NonBlank = (description: string, options: { enforced?: Record<string, unknown> } = {}) =>
-  Type.String({ minLength: 1, pattern: visiblePattern, description, ...options });
+export const NonBlank = (
+  description: string,
+  options: { maxLength?: number; enforced?: Record<string, unknown> } = {},
+) => Type.String({ minLength: 1, pattern: visiblePattern, description, ...options });
+
+/** Characters of a sequence of keys: each key is pressed on its own, so a megabyte of them would take minutes. */
+export const maxSequence = 65_536;
 
 /** How deep a request body may be nested. */
 export const maxNesting = 128;

@@ -267,6 +267,11 @@ describe.each(surfaces)("reminders $surface", ({ open }) => {
       loc: ["send_keys", "sequence"],
     },
     {
+      id: "a sequence of more than 65,536 characters",
+      given: { ...keys, send_keys: { sequence: "<[Up]>".repeat(10_923) } },
+      loc: ["send_keys", "sequence"],
+    },
+    {
       id: "an unknown key",
       given: { ...keys, send_keys: { sequence: "<[Home]>" } },
       loc: ["send_keys", "sequence"],

@@ -201,6 +201,9 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
       { detail: expect.stringContaining("<[Nope]>") },
     ]);
     expect((await send({ sequence: " " }))[0]).toBe(422);
+    const long = { sequence: "<[Up]>".repeat(10_923) };
+    for (const body of [long, { ...long, escape_special_keys: true }])
+      expect(await send(body)).toMatchObject([422, { detail: [{ loc: ["body", "sequence"] }] }]);
     expect(gateway.agent.keysSent).toEqual([]);
     expect(await send({ sequence: "y<[Enter]>" })).toEqual([
       200,

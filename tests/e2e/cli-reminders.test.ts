@@ -161,6 +161,8 @@ describe("the commands", () => {
       ...flags.slice(0, 4),
     );
     expect([unusable.exitCode, unusable.stderr]).toEqual([2, expect.stringContaining("--deliver-at-utc")]);
+    const long = await at.lab.mgr(...single, "gateway", "send-keys", "--sequence", "<[Up]>".repeat(10_923));
+    expect([long.exitCode, long.stderr]).toEqual([2, expect.stringContaining("at most 65536 are taken")]);
   }, 120_000);
 });
 

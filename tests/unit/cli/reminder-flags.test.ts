@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { UsageError } from "../../../src/cli/command.ts";
-import { planReminder } from "../../../src/cli/reminder-flags.ts";
+import { planReminder, refuseLongSequence } from "../../../src/cli/reminder-flags.ts";
 import { renderReminder, renderReminders } from "../../../src/cli/reminder-text.ts";
 import type { ReminderRecord } from "../../../src/protocol/reminders.ts";
 
@@ -90,6 +90,16 @@ describe("a new reminder", () => {
       planReminder({ given: { ...given, ...more }, current: null, others }).send_keys;
     expect(plan({})).toEqual({ sequence: "/x", ensure_enter: true });
     expect(plan({ "ensure-enter": "no" })).toEqual({ sequence: "/x", ensure_enter: false });
+  });
+
+  test("of more keys than a gateway takes is refused before anything is asked", () => {
+    const plan = (sequence: string) =>
+      planReminder({ given: { ...fresh, prompt: undefined, sequence }, current: null, others });
+    expect(plan("x".repeat(65_536)).send_keys?.sequence).toHaveLength(65_536);
+    const long = "x".repeat(65_537);
+    const refusal = new UsageError("--sequence has 65537 characters; at most 65536 are taken");
+    expect(() => plan(long)).toThrow(refusal);
+    expect(() => refuseLongSequence(long)).toThrow(refusal);
   });
 
   test("that is alone is ranked 0 before and behind all others", () => {

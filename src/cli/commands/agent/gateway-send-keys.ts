@@ -1,5 +1,6 @@
 import { command, UsageError } from "../../command.ts";
 import { bodyOf } from "../../gateway-reply.ts";
+import { refuseLongSequence } from "../../reminder-flags.ts";
 import { openLiveTarget } from "../../target.ts";
 
 export default command({
@@ -14,7 +15,7 @@ export default command({
       type: "string",
       required: true,
       description:
-        "text, and the keys Enter Escape Tab BSpace Up Down Left Right C-c C-d C-u C-z in <[ and ]>; no Enter is added",
+        "text, and the keys Enter Escape Tab BSpace Up Down Left Right C-c C-d C-u C-z in <[ and ]>, at most 65536 characters; no Enter is added",
       valueHint: "TEXT",
     },
     "escape-special-keys": { type: "boolean", description: "type all of it as text" },
@@ -22,6 +23,7 @@ export default command({
   async run(invocation) {
     const { sequence, "escape-special-keys": literal } = invocation.args;
     if (sequence.trim() === "") throw new UsageError("--sequence is empty", invocation.path);
+    refuseLongSequence(sequence);
     const { link } = await openLiveTarget(invocation);
     const body = { schema_version: 1 as const, sequence, escape_special_keys: literal };
     const result = bodyOf(await link.client.call("sendKeys", { body }));

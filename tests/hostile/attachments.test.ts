@@ -8,32 +8,31 @@ import { createScratch } from "../support/scratch.ts";
 const executable = join(import.meta.dir, "../../dist/svc-gateway");
 const secret = "the secret of another folder";
 
+const single = ["agents", "single", "--agent-name", "worker"];
+
 /** An agent with a mailbox, and files that it asks its gateway to read on its behalf. */
-async function agentWithMail() {
+async function agentWithMail(flags: (outside: string) => string[] = () => []) {
   const lab = createCliLab({ executable });
-  const launch = await lab.mgr(
-    "agents",
-    "launch",
-    "--tool",
-    "demo",
-    "--agent-name",
-    "worker",
-    "--mailbox",
-    "--json",
-  );
-  if (launch.exitCode !== 0) throw new Error(launch.stdout + launch.stderr);
   const outside = join(lab.folder, "outside");
   mkdirSync(outside);
+  const launch = await lab.mgr(
+    ...["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--mailbox", "--json"],
+    ...flags(outside),
+  );
+  if (launch.exitCode !== 0) throw new Error(launch.stdout + launch.stderr);
   writeFileSync(join(outside, "secret.txt"), secret);
   writeFileSync(join(lab.workdir, "report.txt"), "report");
   symlinkSync(join(outside, "secret.txt"), join(lab.workdir, "link.txt"));
   symlinkSync(outside, join(lab.workdir, "folder"));
-  const base = String(launch.json()["gateway_base_url"]);
+  const base = async () => {
+    const status = (await lab.mgr(...single, "gateway", "status", "--json")).json();
+    return `http://${status["gateway_host"]}:${status["gateway_port"]}`;
+  };
   return {
     lab,
     outside,
     async send(path: string) {
-      const reply = await fetch(`${base}/v1/mail/send`, {
+      const reply = await fetch(`${await base()}/v1/mail/send`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({
@@ -81,7 +80,7 @@ test("a folder that the user named is read from too, also by a gateway that runs
   await using at = await agentWithMail();
   const { lab, outside } = at;
   const file = join(outside, "secret.txt");
-  const words = ["agents", "single", "--agent-name", "worker", "gateway", "attach", "--attachment-root"];
+  const words = [...single, "gateway", "attach", "--attachment-root"];
   expect((await lab.mgr(...words, "nowhere")).stderr).toContain("there is no folder");
   expect((await lab.mgr(...words, outside)).exitCode).toBe(0);
   expect((await at.send(file)).status).toBe(200);
@@ -89,12 +88,43 @@ test("a folder that the user named is read from too, also by a gateway that runs
   expect(at.stored()).toEqual([secret]);
 }, 120_000);
 
+describe("a folder that the user named is kept", () => {
+  const flags = [
+    { id: "for a gateway that launch starts", more: [] },
+    { id: "for one that is attached later", more: ["--no-gateway"] },
+  ];
+  test.each(flags)(
+    "$id, by attach and by relaunch",
+    async ({ more }) => {
+      await using at = await agentWithMail((outside) => ["--attachment-root", outside, ...more]);
+      const { lab, outside } = at;
+      const act = async (...words: string[]) => {
+        const run = await lab.mgr(...single, ...words);
+        expect([words, run.exitCode, run.stderr]).toEqual([words, 0, expect.any(String)]);
+      };
+      const taken = async () => (await at.send(join(outside, "secret.txt"))).status;
+      if (more.length > 0) await act("gateway", "attach");
+      expect(["launched", await taken()]).toEqual(["launched", 200]);
+      await act("gateway", "detach");
+      await act("gateway", "attach", "--background");
+      expect(["attached again", await taken()]).toEqual(["attached again", 200]);
+      await act("relaunch");
+      expect(["relaunched in place", await taken()]).toEqual(["relaunched in place", 200]);
+      await act("stop");
+      await act("relaunch");
+      expect(["relaunched", await taken()]).toEqual(["relaunched", 200]);
+      expect((await at.send("/etc/hostname")).status).toBe(422);
+    },
+    180_000,
+  );
+});
+
 test("a person attaches a file of their own, wherever it lies, but nothing of the kernel", async () => {
   await using at = await agentWithMail();
   const { lab, outside } = at;
   const send = (path: string) =>
     lab.mgr(
-      ...["agents", "single", "--agent-name", "worker", "mail", "send", "--to", "worker@svc.localhost"],
+      ...[...single, "mail", "send", "--to", "worker@svc.localhost"],
       ...["--subject", "s", "--body-content", "b", "--attach", path, "--json"],
     );
   const done = await send(join(outside, "secret.txt"));

@@ -2,6 +2,7 @@ import { parse, resolve } from "node:path";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
 import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
 import { makeWay } from "../../services/fleet/make-way.ts";
+import { saveWish } from "../../services/sessions/desired-config.ts";
 import {
   checkLaunch,
   type HeadlessWish,
@@ -138,7 +139,15 @@ export default command({
     const mailbox = wanted ? await giveMailboxAtLaunch(world, io, session, args["mailbox-root"]) : null;
     const complete = (answer: Answer) =>
       withNotifier(withMailbox(answer, mailbox), args["agent-name"], session.notifier);
-    if (args["no-gateway"]) return complete(toLaunchAnswer(world, session, null, null));
+    if (args["no-gateway"]) {
+      // For the gateway that is attached later.
+      saveWish(world.files, session.sessionRoot, {
+        port,
+        attachmentRoots,
+        executionMode: args["gateway-background"] ? "detached_process" : undefined,
+      });
+      return complete(toLaunchAnswer(world, session, null, null));
+    }
     try {
       await narrate(io, "starting its gateway");
       const executionMode = args["gateway-background"] ? "detached_process" : "tmux_auxiliary_window";

@@ -110,7 +110,7 @@ export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
       kind: "trust_prompt",
       question:
         "Trust this folder? Codex can read, edit, and run files here, subject to your permission settings. Folder settings",
-      options: ["Trust and continue", "Back to Agent Command Center"],
+      options: ["Trust and continue", runsFrom("codex", "0.169.0") ? "Back to Agent Command Center" : "Quit"],
       allow: 1,
       refuse: 2,
     },

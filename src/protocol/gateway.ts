@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { enforced, keySequencePattern, patterns } from "./enforced.ts";
+import { atLeastOne, enforced, keySequencePattern, patterns } from "./enforced.ts";
 import {
   maxListed,
   maxPage,
@@ -100,7 +100,13 @@ export const ModelSelection = Strict(
     name: Type.Optional(NonBlank("model name")),
     reasoning: Type.Optional(ReasoningPreset),
   },
-  { minProperties: 1, description: "a name, a reasoning preset or both" },
+  {
+    minProperties: 1,
+    description: "a name, a reasoning preset or both",
+    ...enforced({
+      anyOf: [...atLeastOne(["name"], "string").anyOf, ...atLeastOne(["reasoning"], "object").anyOf],
+    }),
+  },
 );
 export const Execution = Strict({ model: ModelSelection });
 export type Execution = Static<typeof Execution>;

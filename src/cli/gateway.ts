@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { openGatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import { coreEndpoints } from "../protocol/core-endpoints.ts";
 import type { Manifest } from "../protocol/files.ts";
-import { protocolVersion } from "../protocol/gateway.ts";
 import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
 import { createCoreApp } from "../routes/gateway/core.ts";
 import { describeFault } from "../routes/http/errors.ts";
@@ -22,7 +21,7 @@ import { createReminders, type Reminders } from "../services/reminders/reminders
 import { createAnnouncement } from "../services/sessions/announcement.ts";
 import { readDesiredConfig, saveWish } from "../services/sessions/desired-config.ts";
 import { gatewayIdentity, seedGatewayFolder } from "../services/sessions/gateway-folder.ts";
-import { createLiveFiles } from "../services/sessions/live-files.ts";
+import { createLiveFiles, toCurrentInstance } from "../services/sessions/live-files.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
 import { createOwnPlace } from "../services/sessions/own-place.ts";
 import type { Registry } from "../services/sessions/registry.ts";
@@ -252,7 +251,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     onError: onError("state not written"),
   });
   const challengeKey = ids.hex(32);
-  const processStart = processes.startToken(processes.selfPid());
   let server: HttpServer | null = null;
   let further: FurtherServices | null = null;
   let opening: Promise<FurtherServices> | null = null;
@@ -330,22 +328,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     live.publishToken(token);
     live.keepPort(options.port === 0 ? port : null);
     await announcement.publish({ host, port, hasToken: token !== null });
-    const { auxiliaryWindow: window } = identity;
-    live.publish({
-      schema_version: 1,
-      protocol_version: protocolVersion,
-      pid: processes.selfPid(),
-      ...(processStart === null ? {} : { process_start: processStart }),
-      ...{ host, port },
-      execution_mode: identity.executionMode,
-      managed_agent_instance_epoch: board.epoch(),
-      ...(instanceId === null ? {} : { managed_agent_instance_id: instanceId }),
-      ...(window && {
-        tmux_window_id: window.windowId,
-        tmux_window_index: window.windowIndex,
-        tmux_pane_id: window.paneId,
-      }),
-    });
+    live.publish(toCurrentInstance({ identity, processes, host, port, epoch: board.epoch(), instanceId }));
     place.start();
     live.saveStatus(board.status());
     board.onChange(live.saveStatus);

@@ -1,9 +1,11 @@
 import type { CurrentInstance } from "../../protocol/files.ts";
-import type { GatewayStatus } from "../../protocol/gateway.ts";
+import { type GatewayStatus, protocolVersion } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { afterThisTurn, type Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
+import type { Processes } from "../../system/processes.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
+import type { GatewayIdentity } from "../status/project.ts";
 import { type GatewayFolder, readOfflineStatus, writeGatewayManifest } from "./gateway-folder.ts";
 import type { OwnPlace } from "./own-place.ts";
 import { sessionPaths } from "./roots.ts";
@@ -55,6 +57,37 @@ export function retireLiveFiles(files: Files, folder: GatewayFolder, epoch: numb
       files.removeFile("file:derived", path);
     }
   }
+}
+
+/** current-instance.json of a gateway that is this very process. */
+export function toCurrentInstance(facts: {
+  identity: GatewayIdentity;
+  processes: Pick<Processes, "selfPid" | "startToken">;
+  host: string;
+  port: number;
+  epoch: number;
+  instanceId: string | null;
+}): CurrentInstance {
+  const { identity, host, port, epoch, instanceId } = facts;
+  const pid = facts.processes.selfPid();
+  const start = facts.processes.startToken(pid);
+  const { auxiliaryWindow: window } = identity;
+  return {
+    schema_version: 1,
+    protocol_version: protocolVersion,
+    pid,
+    ...(start === null ? {} : { process_start: start }),
+    host,
+    port,
+    execution_mode: identity.executionMode,
+    managed_agent_instance_epoch: epoch,
+    ...(instanceId === null ? {} : { managed_agent_instance_id: instanceId }),
+    ...(window && {
+      tmux_window_id: window.windowId,
+      tmux_window_index: window.windowIndex,
+      tmux_pane_id: window.paneId,
+    }),
+  };
 }
 
 const saveEveryMs = 100;

@@ -69,6 +69,8 @@ async function fuzzTrees(): Promise<number> {
   const began = performance.now();
   const run = await runTrees({
     ...{ seed, trees },
+    onFinding: ({ seed: found, operation, problem }) =>
+      console.log(`  seed ${found}: ${operation}: ${problem.slice(0, 200)}`),
     onProgress({ trees: done, operations, findings }) {
       if (done % everyTrees !== 0) return;
       const passed = Math.round((performance.now() - began) / 1000);

@@ -10,6 +10,8 @@ export interface TreesOptions {
   seconds?: number;
   /** Processes side by side. */
   workers?: number;
+  /** Called with each at once: a run that is ended early loses none. */
+  onFinding?: (finding: Finding) => void;
   onProgress?: (progress: { trees: number; operations: number; findings: number }) => void;
 }
 
@@ -38,7 +40,7 @@ const treesPerWorker = 200;
  * A run of one seed repeats what that seed did in a run of many.
  */
 export async function runTrees(options: TreesOptions): Promise<TreesRun> {
-  const { seed, trees, seconds, workers = 2, onProgress } = options;
+  const { seed, trees, seconds, workers = 2, onProgress, onFinding } = options;
   const folder = scratchFolder();
   // Planted records name it: a signal to it would be a signal to a process that is none of ours.
   const bystander = Bun.spawn(["sleep", "infinity"], { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
@@ -72,6 +74,7 @@ export async function runTrees(options: TreesOptions): Promise<TreesRun> {
     if ("findings" in event) {
       run.trees += 1;
       run.findings.push(...event.findings);
+      for (const finding of event.findings) onFinding?.(finding);
       onProgress?.({ trees: run.trees, operations: run.operations, findings: run.findings.length });
     }
   };

@@ -1,7 +1,7 @@
 import type { Marker } from "../../../protocol/tool-profile.ts";
 import type { Row } from "../observation.ts";
 import type { CompiledMarker, CompiledProfile } from "../profile.ts";
-import { firstVisible, isBlank, isRed } from "../screen.ts";
+import { firstVisible, isBlank, isRed, isReddish } from "../screen.ts";
 
 /** What stands above and below the composer, cut into the parts that rules are bound to. Row numbers from 0. */
 export interface Regions {
@@ -82,7 +82,7 @@ function hasStyle(row: Row | undefined, style: Marker["style"]): boolean {
       return !isRed(span);
     case "ends_red": {
       const last = row?.spans.findLast((one) => one.text.trim() !== "");
-      return last !== undefined && isRed(last);
+      return last !== undefined && isReddish(last);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,3 +54,28 @@ describe("a queue that is overwritten while it is open", () => {
     store.close();
   });
 });
+
+test.each(["payload_json", "result_json", "evidence_json"])(
+  "a row whose %s is no JSON is told of as a damaged queue",
+  async (column) => {
+    const at = mkdtempSync(join(tmpdir(), "svc-store-"));
+    try {
+      const path = join(at, "queue.sqlite");
+      const store = openRequestStore({ path, clock: createFakeClock(), steps: quietSteps });
+      await store.insertAccepted({ ...row, requestId: "gwreq-1" });
+      const planted = new Database(path);
+      planted.run(`UPDATE gateway_requests SET ${column} = 'user'`);
+      planted.close();
+      let told: string | null = null;
+      try {
+        store.list({ limit: 1 });
+      } catch (error) {
+        told = tellStorageFault(error);
+      }
+      expect(told).toContain("queue.sqlite cannot be used: it is damaged");
+      store.close();
+    } finally {
+      rmSync(at, { recursive: true, force: true });
+    }
+  },
+);

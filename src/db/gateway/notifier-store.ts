@@ -1,5 +1,6 @@
 import { desc, lt, sql } from "drizzle-orm";
 import type { NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
+import { parseColumn } from "../json-column.ts";
 import { namingFile } from "../open.ts";
 import { once } from "./request-statements.ts";
 import type { GatewayDatabase } from "./request-store.ts";
@@ -54,7 +55,7 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
       const { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats } =
         row;
       return {
-        config: JSON.parse(row.configJson) as NotifierConfig,
+        config: parseColumn(row.configJson) as NotifierConfig,
         memory: { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats },
       };
     },
@@ -134,7 +135,7 @@ function toRow(row: typeof notifierAudit.$inferSelect): NotifierAuditRow {
     detail: row.detail,
     unread_count: row.unreadCount,
     unread_digest: row.unreadDigest,
-    unread_summary: JSON.parse(row.unreadSummaryJson) as NotifierAuditRow["unread_summary"],
+    unread_summary: parseColumn(row.unreadSummaryJson) as NotifierAuditRow["unread_summary"],
     request_admission: row.requestAdmission,
     active_execution: row.activeExecution,
     queue_depth: row.queueDepth,
@@ -145,7 +146,7 @@ function toRow(row: typeof notifierAudit.$inferSelect): NotifierAuditRow {
     context_action_outcome: row.contextActionOutcome,
     degraded_tool_name: row.degradedToolName,
     degraded_error_type: row.degradedErrorType,
-    rendered_block_entries: JSON.parse(
+    rendered_block_entries: parseColumn(
       row.renderedBlockEntriesJson,
     ) as NotifierAuditRow["rendered_block_entries"],
     prompt_chars: row.promptChars,

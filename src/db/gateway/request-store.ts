@@ -3,6 +3,7 @@ import type { Evidence, RequestState, StoredRequestKind } from "../../protocol/g
 import type { Clock } from "../../system/clock.ts";
 import type { Steps } from "../../system/steps.ts";
 import { createGroupCommit } from "../group-commit.ts";
+import { parseColumn } from "../json-column.ts";
 import { namingFile, openStore, openStoreForReading, type Store } from "../open.ts";
 import { gatewayMigrations } from "./migrations.ts";
 import { probeQueue, refuseLostFile, whenDamaged } from "./queue-file.ts";
@@ -252,14 +253,14 @@ function toStored(row: typeof requests.$inferSelect): StoredRequest {
     requestId: row.requestId,
     kind: row.requestKind,
     lane: row.lane,
-    payload: JSON.parse(row.payloadJson),
+    payload: parseColumn(row.payloadJson),
     state: row.state,
     acceptedAtUtc: row.acceptedAtUtc,
     startedAtUtc: row.startedAtUtc,
     finishedAtUtc: row.finishedAtUtc,
     epoch: row.epoch,
     errorDetail: row.errorDetail,
-    result: row.resultJson === null ? null : JSON.parse(row.resultJson),
-    evidence: row.evidenceJson === "[]" ? [accepted(row.acceptedAtUtc)] : JSON.parse(row.evidenceJson),
+    result: row.resultJson === null ? null : parseColumn(row.resultJson),
+    evidence: row.evidenceJson === "[]" ? [accepted(row.acceptedAtUtc)] : parseColumn(row.evidenceJson),
   };
 }

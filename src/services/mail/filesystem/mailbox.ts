@@ -1,3 +1,4 @@
+import { parseColumn } from "../../../db/json-column.ts";
 import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { ListedRow, MailboxState, Selection, StateRow, ViewRow } from "../../../db/mailbox/state.ts";
 import type { MailEnvelope } from "../../../protocol/mail-file.ts";
@@ -75,7 +76,7 @@ export function createFilesystemMailbox(
   }
 
   function toShown(row: ListedRow, body: string | null): Mail {
-    const envelope: MailEnvelope = JSON.parse(row.envelopeJson);
+    const envelope: MailEnvelope = parseColumn(row.envelopeJson);
     const state = { box: row.boxName, read: row.isRead, answered: row.isAnswered };
     return toMail({ envelope, state, preview: row.bodyPreview, body, locate });
   }
@@ -169,7 +170,7 @@ export function createFilesystemMailbox(
 
   /** To where the message was delivered: what the owner sent does not come back as mail to him. */
   function homeOf(row: StateRow): string {
-    const { from, to, cc }: MailEnvelope = JSON.parse(row.envelopeJson);
+    const { from, to, cc }: MailEnvelope = parseColumn(row.envelopeJson);
     const received = [...to, ...cc].some((one) => one.address === address);
     return from.address === address && !received ? sent : inbox;
   }
@@ -259,7 +260,7 @@ export function createFilesystemMailbox(
     reply: (ref, draft) =>
       seeing((now) => {
         const parent = holding(now, ref);
-        const { to, subject, ...thread } = planReply(JSON.parse(parent.envelopeJson));
+        const { to, subject, ...thread } = planReply(parseColumn(parent.envelopeJson));
         const message = delivery.deliver({
           ...draft,
           from: now.row,

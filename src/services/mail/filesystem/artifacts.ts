@@ -30,7 +30,7 @@ export function settleArtifacts(files: Files, root: string, catalog: Catalog): v
   if (first === undefined) return;
   throw new ServiceError(
     "transport_failed",
-    `the index of this mailbox root asked to ${first.action} ${shown(first.path)}, which is no mailbox of it: refused and dropped. Somebody else wrote this index; look at its mail before you try again`,
+    `the index of this mailbox root asked to ${first.action} ${shown(String(first.path))}, which is no mailbox of it: refused and dropped. Somebody else wrote this index; look at its mail before you try again`,
   );
 }
 

@@ -37,8 +37,12 @@ export function pathInRoot(
   }
 }
 
-/** Whether `path`, relative to the root, is an entry that a registration may have below `mailboxes/`. Pure. */
-export function isEntryPath(path: string): boolean {
+/**
+ * Whether `path`, relative to the root, is an entry that a registration may have below `mailboxes/`. A planted column holds
+ * anything, whatever its type says. Pure.
+ */
+export function isEntryPath(path: unknown): path is string {
+  if (typeof path !== "string") return false;
   const [folder, name, ...rest] = path.split("/");
   return folder === "mailboxes" && rest.length === 0 && /^[A-Za-z0-9][A-Za-z0-9._+@-]*$/.test(name ?? "");
 }
@@ -46,6 +50,7 @@ export function isEntryPath(path: string): boolean {
 /** Whether a registration says what one of ours says: its own entry, and its mail there or at an absolute path. Pure. */
 export function isUsable(row: Stored): boolean {
   const { address, mailboxKind, mailboxPath, mailboxEntryPath: entry } = row;
+  if ([address, mailboxPath, entry].some((value) => typeof value !== "string")) return false;
   const name = entry.slice("mailboxes/".length);
   const own = name === address || (name.startsWith(`${address}--`) && name.length === address.length + 34);
   const placed =

@@ -116,7 +116,7 @@ async function runGroup(group: Group): Promise<void> {
     env: environment,
     cleanEnv: true,
     live: true,
-    timeoutMs: 25 * 60_000,
+    timeoutMs: 35 * 60_000,
   });
   const counts = readReport(readReportFile(report), group.files);
   total.passed += counts.passed;

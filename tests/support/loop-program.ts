@@ -46,7 +46,7 @@ if (refs.length === 0) {
   if (index >= 0) workRequest(refs[index] ?? "");
 } else {
   for (const [index, ref] of refs.entries()) {
-    if (/ \| from: checker@/.test(lines[index] ?? "")) recordResult(ref);
+    if (/ \| from: "checker@/.test(lines[index] ?? "")) recordResult(ref);
   }
   if (tickAsked.test(guidance)) tick();
 }

@@ -10,6 +10,7 @@ export type StorageFault =
   | "busy"
   | "descriptors"
   | "folder"
+  | "file"
   | "link"
   | "broken";
 
@@ -21,6 +22,7 @@ const kinds: readonly (readonly [RegExp, StorageFault])[] = [
   [/^SQLITE_(BUSY|LOCKED)/, "busy"],
   [/^(EMFILE|ENFILE)/, "descriptors"],
   [/^EISDIR/, "folder"],
+  [/^ENOTDIR/, "file"],
   [/^ELOOP/, "link"],
   [/^(SQLITE_IOERR|EIO)/, "broken"],
 ];
@@ -35,6 +37,7 @@ export const storageAdvice: Record<StorageFault, string> = {
   busy: "another process keeps it busy; try again",
   descriptors: "this process has too many files open; close connections or raise `ulimit -n`",
   folder: "a folder stands where it belongs; `svc-mgr doctor` names it",
+  file: "a file stands where a folder of it belongs; move the file away",
   link: "a symbolic link stands there that may not be followed or leads to itself; remove the link",
   broken: "the disk failed to read or write it",
 };

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
+import { createLocks } from "../../../src/system/locks.ts";
 import { faultLine, ofFile, storageFaultOf, tellStorageFault } from "../../../src/system/storage-fault.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";
 
 /** What `act` throws, as it would be where this user has no right to it. */
@@ -104,4 +106,19 @@ test("a log line names the path in our words, not in the system's", () => {
     `${path} cannot be used: a folder stands where it belongs; \`svc-mgr doctor\` names it (EISDIR)`,
   );
   expect(faultLine(new Error("two\nlines"))).toBe("two lines");
+});
+
+test("where a file is in place of a folder, a lock in it says that the file is to be moved away", () => {
+  using at = createScratch();
+  at.files.write("x", at.path("run"), "");
+  const locks = createLocks({ clock: createFakeClock() });
+  let told: string | null = null;
+  try {
+    locks.tryTake(at.path("run/gateway.lock"));
+  } catch (error) {
+    told = tellStorageFault(error, "it");
+  }
+  expect(told).toBe(
+    "it cannot be used: a file stands where a folder of it belongs; move the file away (ENOTDIR)",
+  );
 });

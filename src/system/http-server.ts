@@ -78,7 +78,7 @@ function serve(options: ListenOptions, busy: BusyCallers) {
         let streams = false;
         try {
           const response = await options.fetch(request);
-          streams = isEventStream(response);
+          streams = (bringsBody || mayStream(request.url)) && isEventStream(response);
           if (streams) request.signal.addEventListener("abort", () => busy.leave(port), { once: true });
           if (bringsBody) server.timeout(request, 0);
           return response;
@@ -110,16 +110,24 @@ interface BusyCallers {
 }
 
 function createBusyCallers(): BusyCallers {
-  const counts = new Map<number, number>();
+  const counts = new Uint16Array(65_536);
   return {
-    enter: (port) => void counts.set(port, (counts.get(port) ?? 0) + 1),
-    leave(port) {
-      const left = (counts.get(port) ?? 1) - 1;
-      if (left > 0) counts.set(port, left);
-      else counts.delete(port);
+    enter(port) {
+      counts[port] = (counts[port] ?? 0) + 1;
     },
-    has: (port) => counts.has(port),
+    leave(port) {
+      counts[port] = Math.max(0, (counts[port] ?? 0) - 1);
+    },
+    has: (port) => (counts[port] ?? 0) > 0,
   };
+}
+
+/**
+ * Whether the answer to a request without a body may be an event stream, by its path: a look into the headers of each
+ * answer costs more than most answers.
+ */
+export function mayStream(url: string): boolean {
+  return url.includes("/events");
 }
 
 /** It goes on after its handler has answered, and may be silent for long. */

@@ -46,6 +46,8 @@ export function refuseOtherUsers(request: Request, caller: Caller): Response | n
  */
 export function httpGate(options: GateOptions) {
   const crossOrigin = { allowedOrigins: options.allowedOrigins, exposedHeaders: [aguiConnectionHeader] };
+  // The same callers ask again and again under the same name, and a URL is as good as the host in it.
+  let admittedHost: string | null = null;
   return new Elysia({ name: "http-gate", seed: options }).onRequest(({ request, set }) => {
     const refuse = (status: number, detail: string) => {
       set.status = status;
@@ -53,17 +55,22 @@ export function httpGate(options: GateOptions) {
     };
     const host = request.headers.get("host") ?? hostOf(request.url);
     // A port beyond 65535 makes no URL.
-    if (!options.allowsHost(host) || !URL.canParse(request.url)) {
-      return refuse(421, "this host name is not served here");
+    if (host !== admittedHost) {
+      if (!options.allowsHost(host) || !URL.canParse(request.url)) {
+        return refuse(421, "this host name is not served here");
+      }
+      admittedHost = host;
     }
+    const origin = request.headers.get("origin");
+    const site = request.headers.get("sec-fetch-site");
     const { kind, headers } = decideCrossOrigin(
       {
         method: request.method,
         host,
-        origin: request.headers.get("origin"),
-        preflightFor: request.headers.get("access-control-request-method"),
-        site: request.headers.get("sec-fetch-site"),
-        mode: request.headers.get("sec-fetch-mode"),
+        origin,
+        preflightFor: origin === null ? null : request.headers.get("access-control-request-method"),
+        site,
+        mode: site === null ? null : request.headers.get("sec-fetch-mode"),
       },
       crossOrigin,
     );
@@ -71,9 +78,10 @@ export function httpGate(options: GateOptions) {
     if (kind === "refused") return refuse(403, "this origin may not call");
     if (kind === "preflight") return new Response(null, { status: 204, headers });
     if (!isWellFormed(request.url)) return refuse(404, "no such route: the path is not well-formed");
-    const challenge = request.headers.get(challengeHeader);
-    if (challenge !== null && pathOf(request.url) === "/health") {
-      const answer = options.answerChallenge?.(challenge) ?? null;
+    // Most requests go elsewhere, and reading a header or parsing a URL is what they would notice.
+    if (request.url.includes("/health") && pathOf(request.url) === "/health") {
+      const challenge = request.headers.get(challengeHeader);
+      const answer = challenge === null ? null : (options.answerChallenge?.(challenge) ?? null);
       if (answer !== null) set.headers[challengeAnswerHeader] = answer;
     }
     if (!authorized(request, options.token)) {

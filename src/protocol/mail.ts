@@ -148,7 +148,12 @@ export const MailListRequest = Strict({
     ),
   ),
   query: Type.Optional(
-    Nullable(Type.String({ description: "additional: words to find in subject, sender and body" })),
+    Nullable(
+      Type.String({
+        maxLength: 65_536,
+        description: "additional: words to find in subject, sender and body",
+      }),
+    ),
   ),
 });
 export type MailListRequest = Static<typeof MailListRequest>;

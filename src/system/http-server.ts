@@ -2,6 +2,7 @@ import { type Caller, createCallerLookup } from "./callers.ts";
 import { type Clock, sleep } from "./clock.ts";
 import { guardConnections } from "./connection-guard.ts";
 import { ServiceError } from "./errors.ts";
+import { createPressureRelief } from "./idle-memory.ts";
 
 export interface HttpServer {
   host: string;
@@ -54,6 +55,7 @@ function hasBody({ headers }: Request): boolean {
 
 function serve(options: ListenOptions, busy: BusyCallers) {
   const { stalledBodySeconds = defaultStalledBodySeconds, admit } = options;
+  const relieve = createPressureRelief(options.clock);
   try {
     const server = Bun.serve({
       hostname: options.host,
@@ -84,6 +86,7 @@ function serve(options: ListenOptions, busy: BusyCallers) {
           return response;
         } finally {
           if (!streams) busy.leave(port);
+          relieve();
         }
       },
     });

@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { basename } from "node:path";
 import { ServiceError } from "./errors.ts";
+import { createReadRelief } from "./idle-memory.ts";
 import { failedToRead } from "./storage-fault.ts";
 
 // Files that are ours: what is opened is the file itself, never what a link in its place leads to, and whatever is
@@ -95,10 +96,15 @@ function isOwn(facts: { uid: number; mode: number }, user: number = process.gete
 /** No file that is read whole is larger: a message with its body has 8 MiB. */
 const maxReadBytes = 32 * 2 ** 20;
 
+const relieve = createReadRelief();
+
 export function readOwn(path: string): string | null {
-  return withOwn(path, null, (handle) =>
-    fstatSync(handle).size > maxReadBytes ? null : readFileSync(handle, "utf8"),
-  );
+  return withOwn(path, null, (handle) => {
+    const { size } = fstatSync(handle);
+    if (size > maxReadBytes) return null;
+    relieve(size);
+    return readFileSync(handle, "utf8");
+  });
 }
 
 /** The same behind a link too. Throws `precondition_failed` for a pipe, a device, a folder and a larger file. */

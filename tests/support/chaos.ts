@@ -5,6 +5,7 @@ import { percentile } from "../bench/bench.ts";
 import { type ChaosAgent, createChaosAgent } from "./chaos-agent.ts";
 import { type CliLab, createCliLab, type Program } from "./cli-lab.ts";
 import { type CoordServer, startCoordinator } from "./coord-server.ts";
+import { endTmux } from "./end-tmux.ts";
 import { randomFrom } from "./fault-load.ts";
 import { measureLostTime } from "./lost-time.ts";
 import { until } from "./until.ts";
@@ -73,7 +74,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     if (server.complaints() !== "") wrong.add(`the server complains: ${server.complaints()}`);
   } finally {
     for (const agent of agents) await agent.stop().catch(() => {});
-    for (const socket of sockets) Bun.spawnSync(["tmux", "-S", socket, "-N", "kill-server"]);
+    for (const socket of sockets) endTmux(socket);
   }
   return {
     wrong: [...wrong],

@@ -7,6 +7,7 @@ import { createClock } from "../../src/system/clock.ts";
 import { createLocks } from "../../src/system/locks.ts";
 import { createProcesses, type Output, type RunOptions } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
+import { endTmux } from "./end-tmux.ts";
 
 const entries = join(import.meta.dir, "../../src/cli");
 export type Program = "svc-mgr" | "svc-gateway" | "svc-coord";
@@ -105,7 +106,7 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
     kill: (pid) => void processes.signal(pid, "SIGKILL"),
     async [Symbol.asyncDispose]() {
       for (const name of started) await lab.mgr("agents", "single", "--agent-name", name, "stop");
-      await processes.run(["tmux", "-S", socket, "-N", "kill-server"]);
+      endTmux(socket);
       rmSync(folder, { recursive: true, force: true });
     },
   };

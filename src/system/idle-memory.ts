@@ -9,11 +9,11 @@ export interface IdleMemory {
 }
 
 /** From here on garbage is collected between requests: left alone, the runtime lets it double the heap first. */
-const pressureBytes = 160 * 1024 * 1024;
+const pressureBytes = 128 * 1024 * 1024;
 const betweenLooksMs = 50;
 
 /**
- * To be called after each request: collects garbage while the process holds more than 160 MiB, at most every 50 ms. A
+ * To be called after each request: collects garbage while the process holds more than 128 MiB, at most every 50 ms. A
  * series of large requests then costs little more than one of them.
  */
 export function createPressureRelief(clock: Clock): () => void {
@@ -28,7 +28,7 @@ export function createPressureRelief(clock: Clock): () => void {
   };
 }
 
-const betweenReadsBytes = 32 * 1024 * 1024;
+const betweenReadsBytes = 8 * 1024 * 1024;
 
 /** The same for work that reads many large files within one request: to be told how much was read. */
 export function createReadRelief(): (bytes: number) => void {

@@ -129,7 +129,7 @@ function createBusyCallers(): BusyCallers {
  * Whether the answer to a request without a body may be an event stream, by its path: a look into the headers of each
  * answer costs more than most answers.
  */
-export function mayStream(url: string): boolean {
+function mayStream(url: string): boolean {
   return url.includes("/events");
 }
 

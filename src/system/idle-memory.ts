@@ -32,12 +32,13 @@ const betweenReadsBytes = 8 * 1024 * 1024;
 
 /** The same for work that reads many large files within one request: to be told how much was read. */
 export function createReadRelief(): (bytes: number) => void {
-  const { gc } = Bun;
   let readBytes = 0;
   return (bytes) => {
     readBytes += bytes;
     if (readBytes < betweenReadsBytes) return;
     readBytes = 0;
+    // Looked up when it is needed: another runtime loads this file and has none.
+    const { gc } = Bun;
     if (process.memoryUsage.rss() > pressureBytes) gc(true);
   };
 }

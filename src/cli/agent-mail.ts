@@ -71,7 +71,7 @@ export async function performMail<V extends MailVerb>(
 }
 
 /**
- * Whether a file is to be attached that the gateway does not take: this process has the rights of whoever typed the
+ * Whether a file is to be attached that the gateway does not take: this process has the rights of the user who typed the
  * command, and opens it itself.
  */
 function opensItself({ world, agent }: MailTarget, request: object | undefined): boolean {

@@ -69,7 +69,7 @@ export const eventStream = (events: StreamedEvents) =>
 
 /** How clients read these streams. */
 export const eventNames =
-  "The field `event` is the kind, `data` the event as JSON on one line. There is no default `message` event: a browser's EventSource hears only the kinds that it listens to.";
+  "The field `event` is the kind, `data` the event as JSON on one line. There is no default `message` event: an EventSource needs a listener for each kind.";
 
 /** How many may follow the events of one server at once; what is over that is answered 503. */
 export const mostFollowers = 64;

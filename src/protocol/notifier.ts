@@ -147,7 +147,7 @@ export const NotifierAuditRow = Strict({
   unread_digest: Nullable(Type.String({ description: "sha256 of the sorted references" })),
   unread_summary: Type.Array(MailSummaryEntry, {
     ...shortList,
-    description: "the oldest ones; the count tells of all",
+    description: "the oldest ones; the count includes all",
   }),
   request_admission: Nullable(Type.String()),
   active_execution: Nullable(Type.String()),

@@ -50,7 +50,7 @@ export const turnEndpoints = {
     path: "/v1/turns/:turn_id/events",
     summary: "What the agent said and did in a turn, also while it runs",
     description:
-      "All of them; with `limit` a page, whose `next` is the `after` of the page that follows. The event stream tells of each as it happens, by its number: kind turn_event, turn_seq.",
+      "All of them; with `limit` a page, whose `next` is the `after` of the page that follows. The event stream publishes each as it happens: kind turn_event, with its number in turn_seq.",
     query: Strict({
       limit: Type.Optional(
         Type.Integer({ minimum: 1, maximum: 1000, description: "at most this many; all without it" }),

@@ -10,7 +10,7 @@ faultTest(
     area: "mail",
     fault: "A mailbox.sqlite is removed, also under a live gateway",
     outcome:
-      "it is made anew from the links in the boxes: archived and moved mail stays there, mail in the inbox counts as unread",
+      "it is rebuilt from the links in the boxes: archived and moved mail stays there, mail in the inbox counts as unread",
     seen: "a line in gateway.log and an event mailbox_state_rebuilt; a warning where a command finds it first",
     recovery: "by itself",
   },

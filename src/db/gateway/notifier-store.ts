@@ -32,7 +32,7 @@ export interface NotifierStore {
 const keptRows = 20_000;
 const pruneEvery = 256;
 
-/** A row tells of up to a thousand notices. */
+/** A row holds up to a thousand notices. */
 const rowsAtOnce = 32;
 const maxAuditChars = 8 * 2 ** 20;
 

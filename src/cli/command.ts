@@ -129,7 +129,7 @@ export function group(declaration: {
   examples: readonly string[];
   args?: Flags;
   hidden?: boolean;
-  subCommands: Record<string, LazyCommand>;
+  subCommands: Record<string, Command | LazyCommand>;
 }): Command {
   const { name, description, examples, hidden = false, subCommands } = declaration;
   const meta: CommandMeta = { name, description, examples, hidden };

@@ -10,7 +10,7 @@ export function hasDraft(state: TerminalState): boolean {
 }
 
 /**
- * The mode of the composer in which its text is not a prompt (`shell`, `memory`, `history_search`), or null. What is
+ * The mode of the composer in which its text is not a prompt (`shell`, `memory`, `help`), or null. What is
  * submitted there may run as a command.
  */
 export function closedMode(state: TerminalState): string | null {

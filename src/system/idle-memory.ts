@@ -12,6 +12,15 @@ export interface IdleMemory {
 const pressureBytes = 128 * 1024 * 1024;
 const betweenLooksMs = 50;
 
+/** False where the system will not say, as without a free descriptor: relief is no duty. */
+function underPressure(): boolean {
+  try {
+    return process.memoryUsage.rss() > pressureBytes;
+  } catch {
+    return false;
+  }
+}
+
 /**
  * To be called after each request: collects garbage while the process holds more than 128 MiB, at most every 50 ms. A
  * series of large requests then costs little more than one of them.
@@ -24,7 +33,7 @@ export function createPressureRelief(clock: Clock): () => void {
     const nowMs = clock.monotonicMs();
     if (nowMs - lookedMs < betweenLooksMs) return;
     lookedMs = nowMs;
-    if (process.memoryUsage.rss() > pressureBytes) gc(true);
+    if (underPressure()) gc(true);
   };
 }
 
@@ -39,7 +48,7 @@ export function createReadRelief(): (bytes: number) => void {
     readBytes = 0;
     // Looked up when it is needed: another runtime loads this file and has none.
     const { gc } = Bun;
-    if (process.memoryUsage.rss() > pressureBytes) gc(true);
+    if (underPressure()) gc(true);
   };
 }
 

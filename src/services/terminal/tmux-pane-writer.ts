@@ -36,15 +36,15 @@ export interface PaneWriterDeps {
 
 /** Bytes of a prompt in one line to tmux; each becomes up to four characters. */
 const CHUNK_BYTES = 16_384;
-/** What was seen of the pane before must still hold when it is written to. */
-const TURN_WITHIN_MS = 200;
+/** How long a paste waits for its turn: what was seen of the pane before must still hold. */
+const PASTE_TURN_WITHIN_MS = 200;
 
 export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
   const { control, mutex, ids, steps } = deps;
 
   /** See `TmuxMutex`: copy mode ends, and a buffer comes and goes. */
-  async function inTurn<T>(act: () => Promise<T>): Promise<T> {
-    const release = await mutex.take({ waitMs: TURN_WITHIN_MS, brief: true });
+  async function inTurn<T>(turn: Parameters<TmuxMutex["take"]>[0], act: () => Promise<T>): Promise<T> {
+    const release = await mutex.take(turn);
     try {
       return await act();
     } finally {
@@ -81,7 +81,8 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
   async function leaveMode(): Promise<boolean> {
     const target = pane();
     const on = await inMode(target);
-    if (on) await inTurn(() => endMode(target));
+    // Rare, and fatal to the server out of turn: it stands in line as long as all others do.
+    if (on) await inTurn({}, () => endMode(target));
     return on;
   }
 
@@ -90,7 +91,7 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
       at === pieces.length - 1 ? stripControl(piece) : dropControl(piece),
     );
     if (clean.join("").trim() === "") throw new ServiceError("invalid_request", "the text is blank");
-    await inTurn(async () => {
+    await inTurn({ waitMs: PASTE_TURN_WITHIN_MS, brief: true }, async () => {
       for (const piece of clean) if (piece !== "") await pasteBuffer(piece);
     });
   }

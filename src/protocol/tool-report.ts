@@ -1,0 +1,39 @@
+import { type Static, Type } from "@sinclair/typebox";
+
+/** What a tool can report of itself, whatever its own word for it is. */
+export const toolReportKinds = [
+  "session_started",
+  "prompt_submitted",
+  "tool_started",
+  "tool_finished",
+  "question_asked",
+  "turn_ended",
+  "turn_failed",
+  "session_ended",
+] as const;
+
+const text = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+/**
+ * One line of an agent's report spool: what its tool said through a hook, a notification or a plugin. Written by the hook
+ * command, read by the gateway. The tool is not trusted: a report is a witness, never a command.
+ */
+export const ToolReportSchema = Type.Object(
+  {
+    schema_version: Type.Literal(1),
+    id: Type.String({ minLength: 1, maxLength: 100, description: "The same for a report that comes twice." }),
+    tool: Type.String({ minLength: 1, maxLength: 100 }),
+    kind: Type.Union(toolReportKinds.map((kind) => Type.Literal(kind))),
+    at_ms: Type.Number({ description: "Wall clock of the hook, epoch milliseconds." }),
+    session_id: text("The tool's own id of its conversation."),
+    turn_id: text("The tool's own id of the turn or prompt."),
+    prompt: text("Text of the prompt as the tool took it, cut at 64 KiB."),
+    prompt_sha256: text("SHA-256 of the whole prompt in UTF-8, hex; null without a prompt."),
+    message: text("Last message of the assistant, or the question or failure, cut at 16 KiB."),
+    action: text("Name of the tool call that starts, ends or asks, such as `Bash`."),
+    transcript_path: text("File with the tool's own transcript, as the tool names it."),
+  },
+  { additionalProperties: false },
+);
+
+export type ToolReport = Static<typeof ToolReportSchema>;

@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { checkoutCommit } from "../src/cli/checkout-commit.ts";
+import { checkoutCommit } from "../src/cli/version.ts";
 import { createProcesses } from "../src/system/processes.ts";
 import { quietSteps } from "../src/system/steps.ts";
 import { repositoryRoot } from "./bootstrap.ts";

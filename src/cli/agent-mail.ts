@@ -13,7 +13,7 @@ import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
 import { sessionPaths } from "../services/sessions/roots.ts";
 import type { CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
-import { bodyOf } from "./gateway-reply.ts";
+import { bodyOf } from "./gateway-call.ts";
 import { isLoopback } from "./listener-flags.ts";
 import { askInTerminal, type MailAsked } from "./mail-by-terminal.ts";
 import type { MailTarget } from "./mail-target.ts";

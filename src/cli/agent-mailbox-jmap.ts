@@ -4,7 +4,7 @@ import { registerJmapMailbox } from "../services/mail/jmap/register.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { CliIo, Flags } from "./command.ts";
-import { readFileFlag, readStdin } from "./file-flag.ts";
+import { readFileFlag, readStdin } from "./flag-values.ts";
 import type { World } from "./world.ts";
 
 /** Where a mailbox on a mail server is and how one logs in there. */

@@ -4,6 +4,13 @@ import type { InputOptions, InputRead } from "../system/read-input.ts";
 /** Values that only a look at this machine tells. */
 export type OfferedValues = "agent-names" | "agent-ids" | "addresses" | "tools" | "skill-tools";
 
+/** A word that completes a command line. */
+export interface Candidate {
+  /** The whole word, also where a part of it is typed. */
+  value: string;
+  description: string;
+}
+
 /** One flag or positional of a command: citty's own shape, and what we need beyond it. */
 export type Flag = {
   description: string;
@@ -103,16 +110,19 @@ export interface CommandMeta {
   rest?: string;
 }
 
-/** A leaf: does something. */
-export function command<const A extends Flags>(declaration: {
+/** What a leaf is made from. */
+export interface CommandDeclaration<A extends Flags> {
   name: string;
   description: string;
   examples: readonly string[];
   args?: A;
   rest?: string;
-  /** A number is an exit code of a command that wrote its own output. */
+  /** A number is the exit code of a command that wrote its own output. */
   run: (invocation: Invocation<A>) => Promise<Answer | number>;
-}): Command {
+}
+
+/** A leaf of the command tree. */
+export function command<const A extends Flags>(declaration: CommandDeclaration<A>): Command {
   const { name, description, examples, rest, run } = declaration;
   const meta: CommandMeta = { name, description, examples, ...(rest === undefined ? {} : { rest }) };
   return {

@@ -1,7 +1,6 @@
 import { openMailRoot } from "../services/mail/filesystem/root.ts";
 import { skillTools } from "../services/skills/home.ts";
-import type { CliIo, OfferedValues } from "./command.ts";
-import type { Candidate } from "./completion.ts";
+import type { Candidate, CliIo, OfferedValues } from "./command.ts";
 import { openWorld, type World } from "./world.ts";
 
 /** The values that this machine knows. Reads the registry and the mailbox root as they stand, and asks no process. */

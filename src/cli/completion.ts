@@ -1,24 +1,14 @@
-import type { Command, Flag, Flags, OfferedValues } from "./command.ts";
+import type { Candidate, CliIo, Command, Flag, Flags, OfferedValues } from "./command.ts";
 import { childOf, childrenOf, everywhere, type Station, toStation } from "./parse.ts";
 
-/** One word that would fit. */
-export interface Candidate {
-  /** The whole word, also where a part of it is typed. */
-  value: string;
-  description: string;
-}
-
-export interface Completion {
+interface Completion {
   candidates: Candidate[];
   /** What the shell itself is to offer where a path is meant. */
   paths: "files" | "folders" | null;
 }
 
 /** `given`: values of the flags that stand on the line, by name. */
-export type OfferValues = (
-  what: OfferedValues,
-  given: Readonly<Record<string, string>>,
-) => Promise<Candidate[]>;
+type OfferValues = (what: OfferedValues, given: Readonly<Record<string, string>>) => Promise<Candidate[]>;
 
 const none: Completion = { candidates: [], paths: null };
 
@@ -137,4 +127,68 @@ function fitting(candidates: readonly Candidate[], current: string, before = "")
     seen.add(value);
     return [{ value: `${before}${value}`, description }];
   });
+}
+
+/** A command line as a person has typed it so far, taken apart as a shell would, without expanding anything. */
+interface TypedLine {
+  /** Finished words, the program first. */
+  words: string[];
+  /** What is being typed, without its quotes; "" after a blank. */
+  current: string;
+}
+
+/** Quotes and backslashes as POSIX shells read them; an open quote runs to the end. Pure. */
+export function splitTypedLine(line: string): TypedLine {
+  const words: string[] = [];
+  let current: string | null = null;
+  let quote = "";
+  for (let index = 0; index < line.length; index++) {
+    const character = line.charAt(index);
+    const next = line.charAt(index + 1);
+    if (quote !== "") {
+      if (character === quote) quote = "";
+      else if (character === "\\" && quote === '"' && /["\\$`]/.test(next)) {
+        current = `${current ?? ""}${next}`;
+        index++;
+      } else current = `${current ?? ""}${character}`;
+    } else if (character === "'" || character === '"') {
+      quote = character;
+      current ??= "";
+    } else if (character === "\\") {
+      current = `${current ?? ""}${next}`;
+      index++;
+    } else if (/\s/.test(character)) {
+      if (current !== null) words.push(current);
+      current = null;
+    } else current = `${current ?? ""}${character}`;
+  }
+  return { words, current: current ?? "" };
+}
+
+/**
+ * `complete -- WORDS CURRENT` and `complete --line LINE`, by which the completion scripts ask. Writes the answer that
+ * `completionScript` describes. Whatever goes wrong offers nothing: a shell at its prompt is no place for an error.
+ */
+export async function answerShell(root: Command, argv: readonly string[], io: CliIo): Promise<number> {
+  const { words, current } = readQuestion(argv);
+  try {
+    const { candidates, paths } = await completeLine(root, words, current, async (what, given) => {
+      const { liveValues } = await import("./completion-values.ts");
+      return liveValues(io, what, given);
+    });
+    const lines = candidates.map(({ value, description }) => `${value}\t${description}\n`);
+    await io.writeOut(`${lines.join("")}:${paths ?? "none"}\n`);
+  } catch {
+    await io.writeOut(":none\n").catch(() => {});
+  }
+  return 0;
+}
+
+function readQuestion(argv: readonly string[]): { words: readonly string[]; current: string } {
+  const [form, ...rest] = argv;
+  if (form === "--line") {
+    const { words, current } = splitTypedLine(rest[0] ?? "");
+    return { words: words.slice(1), current };
+  }
+  return { words: rest.slice(0, -1), current: rest.at(-1) ?? "" };
 }

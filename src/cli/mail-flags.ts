@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { AttachmentInput, NotifyBlockInput } from "../protocol/mail.ts";
 import type { Files } from "../system/files.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";
-import { readFileFlag, readStdin } from "./file-flag.ts";
+import { readFileFlag, readStdin } from "./flag-values.ts";
 
 /** Flags of every command that writes a message. */
 export const contentFlags = {

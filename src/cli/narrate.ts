@@ -1,7 +1,7 @@
 import type { ConsolaInstance } from "consola";
 import { visible } from "../system/visible.ts";
-import { takesColour } from "./colour.ts";
 import type { CliIo } from "./command.ts";
+import { takesColour } from "./format.ts";
 
 /** Tells a person at the terminal what takes its time; nothing where nobody looks. Answers never pass here. */
 export async function narrate(io: CliIo, text: string): Promise<void> {

@@ -2,8 +2,7 @@ import { noticeMaxChars } from "../protocol/mail.ts";
 import type { NotifierUpdate } from "../protocol/notifier.ts";
 import type { Files } from "../system/files.ts";
 import type { Flags, Values } from "./command.ts";
-import { readFileFlag } from "./file-flag.ts";
-import { toWholeNumber } from "./number-flag.ts";
+import { readFileFlag, toWholeNumber } from "./flag-values.ts";
 
 /** Flags of `mail-notifier enable` that say which notices of senders a wake-up shows (contract 2.6). */
 export const notifyBlockFlags = {

@@ -1,7 +1,7 @@
 import type { ReminderDefinition, ReminderRecord } from "../protocol/reminders.ts";
 import { maxSequence } from "../protocol/wire.ts";
 import { type Flags, UsageError, type Values } from "./command.ts";
-import { toWholeNumber } from "./number-flag.ts";
+import { toWholeNumber } from "./flag-values.ts";
 
 const rankingFlags = {
   ranking: {

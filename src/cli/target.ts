@@ -11,8 +11,7 @@ import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
 import { ServiceError } from "../system/errors.ts";
 import { type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
-import { adviseRefusals } from "./prompt-refusal.ts";
-import { findWayBack } from "./way-back.ts";
+import { adviseRefusals, findRecoveryAdvice } from "./recovery-advice.ts";
 import { openWorld, type World } from "./world.ts";
 
 export interface Target {
@@ -94,7 +93,7 @@ export async function openMaybeLive(
   if (link.state === "healthy") {
     return { target, link: { ...link, client: adviseRefusals(link.client, target.words) }, why: null };
   }
-  const { advice } = await findWayBack(target);
+  const { advice } = await findRecoveryAdvice(target);
   const why = `no healthy gateway serves "${manifest.agent_name}" (${link.why}). ${advice}`;
   return { target, link: null, why };
 }

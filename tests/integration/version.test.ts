@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkoutCommit } from "../../src/cli/checkout-commit.ts";
+import { checkoutCommit } from "../../src/cli/version.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { createScratch } from "../support/scratch.ts";

@@ -16,11 +16,10 @@ import { messageOf } from "../../system/errors.ts";
 import { giveMailboxAtLaunch, mailboxRootFlag, withMailbox } from "../agent-mailbox.ts";
 import { type Answer, type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
-import { readFileFlag } from "../file-flag.ts";
+import { readFileFlag, toWholeNumber } from "../flag-values.ts";
 import { toLaunchAnswer, withNotifier } from "../launch-answer.ts";
 import { attachmentRootFlag, originFlag, toAttachmentRoots, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
-import { toWholeNumber } from "../number-flag.ts";
 import { openWorld, prepareSessionPlace, type World } from "../world.ts";
 
 export default command({

@@ -14,7 +14,7 @@ import { createIds, type Ids } from "../../system/ids.ts";
 import { createProcesses } from "../../system/processes.ts";
 import { quietSteps } from "../../system/steps.ts";
 import type { CliIo } from "../command.ts";
-import { readStdin } from "../file-flag.ts";
+import { readStdin } from "../flag-values.ts";
 import { createProcessIo } from "../process-io.ts";
 
 interface Options {

@@ -2,11 +2,10 @@ import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { openRecord } from "../../services/sessions/find.ts";
 import { joinAgent, managedIn } from "../../services/sessions/join.ts";
 import { command } from "../command.ts";
-import { joinFlags, readJoinFlags } from "../join-flags.ts";
 import { chooseListener, listenerFlags, readListenerWish } from "../listener-flags.ts";
 import { warn } from "../narrate.ts";
 import { serveBeside } from "../serve-beside.ts";
-import { rootFlags } from "../shared-flags.ts";
+import { joinFlags, readJoinFlags, rootFlags } from "../shared-flags.ts";
 import { openWorld, prepareSessionPlace, type World } from "../world.ts";
 
 export default command({

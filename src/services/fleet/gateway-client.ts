@@ -27,12 +27,16 @@ export interface CallOptions {
 type BodyOption<E extends Endpoint> =
   BodyOf<E> extends undefined ? { body?: undefined } : { body: BodyOf<E> };
 
+/** Parameters, query and body of one call of the endpoint `Name`. */
+export type CallRequest<Name extends keyof GatewayEndpoints> = CallOptions &
+  BodyOption<GatewayEndpoints[Name]>;
+
 /** One typed method for every declared endpoint of a gateway; never throws. */
 export interface GatewayClient {
   readonly baseUrl: string;
   call<Name extends keyof GatewayEndpoints>(
     name: Name,
-    options: CallOptions & BodyOption<GatewayEndpoints[Name]>,
+    options: CallRequest<Name>,
   ): Promise<Reply<GatewayEndpoints[Name]>>;
   /**
    * Opens the event stream after `afterSeq` (null: only what is to come). The answer must begin within 5 s; then

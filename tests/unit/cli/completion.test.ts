@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { command, group } from "../../../src/cli/command.ts";
-import { completeLine } from "../../../src/cli/completion.ts";
-import { splitTypedLine } from "../../../src/cli/typed-line.ts";
+import { completeLine, splitTypedLine } from "../../../src/cli/completion.ts";
 
 describe("a line as it is typed", () => {
   test.each<{ line: string; words: string[]; current: string }>([

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { UsageError } from "../../../src/cli/command.ts";
-import { maxInputBytes, readFileFlag, readStdin } from "../../../src/cli/file-flag.ts";
+import { maxInputBytes, readFileFlag, readPrompt, readStdin } from "../../../src/cli/flag-values.ts";
 import { readContent } from "../../../src/cli/mail-flags.ts";
-import { readPrompt } from "../../../src/cli/prompt-text.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 import { createScratch } from "../../support/scratch.ts";
 

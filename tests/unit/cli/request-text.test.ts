@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { renderRequest } from "../../../src/cli/request-text.ts";
+import { renderRequest } from "../../../src/cli/agent-requests.ts";
 import type { RequestRecord } from "../../../src/protocol/gateway.ts";
 
 const record = {

@@ -11,9 +11,9 @@ import {
   toOrigins,
 } from "../../listener-flags.ts";
 import { narrate, warn } from "../../narrate.ts";
+import { findRecoveryAdvice, type RecoveryAdvice } from "../../recovery-advice.ts";
 import { openTarget, type Target } from "../../target.ts";
 import { attachTimingFlags, readTimings } from "../../timing-flags.ts";
-import { findWayBack, type WayBack } from "../../way-back.ts";
 
 export default command({
   name: "attach",
@@ -55,7 +55,7 @@ export default command({
     };
     const target = await openTarget(invocation);
     const { world, agent } = target;
-    const way = await findWayBack(target);
+    const way = await findRecoveryAdvice(target);
     await refuseEnded(target, way);
     await narrate(io, `starting a gateway for ${agent.manifest.agent_name}`);
     const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: world.files });
@@ -83,7 +83,7 @@ export default command({
 });
 
 /** A gateway needs no session to start, and so would serve an agent that is not there until somebody ends it. */
-async function refuseEnded({ world, agent }: Target, way: WayBack): Promise<void> {
+async function refuseEnded({ world, agent }: Target, way: RecoveryAdvice): Promise<void> {
   if (way.step === "attach" || way.step === "detach") return;
   const { manifest, sessionRoot } = agent;
   const { attachIdentity } = gatewayIdentity(manifest);
@@ -93,7 +93,7 @@ async function refuseEnded({ world, agent }: Target, way: WayBack): Promise<void
 }
 
 /** Why no other gateway is let in is known only of the one that holds the queue and is silent. */
-function withAdvice(error: unknown, { advice }: WayBack): unknown {
+function withAdvice(error: unknown, { advice }: RecoveryAdvice): unknown {
   if (!(error instanceof ServiceError) || error.reason !== "unavailable") return error;
   return new ServiceError(error.reason, `${error.message}\n${advice}`, { cause: error });
 }

@@ -1,6 +1,5 @@
+import { interruptThrough, renderRequest } from "../../agent-requests.ts";
 import { command } from "../../command.ts";
-import { interruptThrough } from "../../interrupt-request.ts";
-import { renderRequest } from "../../request-text.ts";
 import { openLiveTarget } from "../../target.ts";
 
 export default command({

@@ -1,9 +1,9 @@
 import type { AdmissionPolicy } from "../../../protocol/gateway.ts";
 import { toRefusalCode } from "../../../services/fleet/gateway-client.ts";
 import { command } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
-import { stepAfterRefusal } from "../../prompt-refusal.ts";
-import { readPrompt } from "../../prompt-text.ts";
+import { readPrompt } from "../../flag-values.ts";
+import { bodyOf } from "../../gateway-call.ts";
+import { stepAfterRefusal } from "../../recovery-advice.ts";
 import { openLiveTarget } from "../../target.ts";
 
 const policies = {

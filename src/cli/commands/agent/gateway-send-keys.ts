@@ -1,5 +1,5 @@
 import { command, UsageError } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { refuseLongSequence } from "../../reminder-flags.ts";
 import { openLiveTarget } from "../../target.ts";
 

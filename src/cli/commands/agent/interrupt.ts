@@ -2,8 +2,8 @@ import type { AgentSubmission } from "../../../protocol/agents.ts";
 import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
 import { trackedAgentId } from "../../../services/fleet/projection.ts";
 import { isOpen } from "../../../services/fleet/request-state.ts";
+import { interruptThrough } from "../../agent-requests.ts";
 import { command } from "../../command.ts";
-import { interruptThrough } from "../../interrupt-request.ts";
 import { openLiveTarget } from "../../target.ts";
 
 export default command({

@@ -1,9 +1,9 @@
 import { performMail } from "../../agent-mail.ts";
 import { command } from "../../command.ts";
+import { toWholeNumber } from "../../flag-values.ts";
 import { choice } from "../../mail-flags.ts";
 import { openMailTarget } from "../../mail-target.ts";
 import { renderMailList } from "../../mail-text.ts";
-import { toWholeNumber } from "../../number-flag.ts";
 
 export default command({
   name: "list",

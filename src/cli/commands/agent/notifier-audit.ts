@@ -1,7 +1,7 @@
 import { command } from "../../command.ts";
+import { toWholeNumber } from "../../flag-values.ts";
 import { renderTable } from "../../format.ts";
-import { bodyOf } from "../../gateway-reply.ts";
-import { toWholeNumber } from "../../number-flag.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { openLiveTarget } from "../../target.ts";
 
 export default command({

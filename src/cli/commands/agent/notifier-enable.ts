@@ -1,8 +1,8 @@
 import type { NotifierUpdate } from "../../../protocol/notifier.ts";
 import { command, UsageError } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
+import { toWholeNumber } from "../../flag-values.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { notifyBlockFlags, readNotifyBlockFlags } from "../../notify-block-flags.ts";
-import { toWholeNumber } from "../../number-flag.ts";
 import { openLiveTarget } from "../../target.ts";
 import { openWorld } from "../../world.ts";
 import { notifierText } from "./notifier-text.ts";

@@ -1,14 +1,12 @@
 import type { AgentSubmission } from "../../../protocol/agents.ts";
 import type { PromptPayload, RequestRecord } from "../../../protocol/gateway.ts";
 import { trackedAgentId } from "../../../services/fleet/projection.ts";
+import { renderRequest, waitForRequest } from "../../agent-requests.ts";
 import { command } from "../../command.ts";
-import { acceptanceOf } from "../../gateway-reply.ts";
-import { modelFlags, readExecution } from "../../model-flags.ts";
-import { toWholeNumber } from "../../number-flag.ts";
-import { readPrompt } from "../../prompt-text.ts";
-import { renderRequest } from "../../request-text.ts";
+import { readPrompt, toWholeNumber } from "../../flag-values.ts";
+import { acceptanceOf } from "../../gateway-call.ts";
+import { modelFlags, readExecution } from "../../shared-flags.ts";
 import { openLiveTarget } from "../../target.ts";
-import { waitForRequest } from "../../wait-for-request.ts";
 
 export default command({
   name: "prompt",

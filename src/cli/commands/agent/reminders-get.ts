@@ -1,6 +1,6 @@
 import { command } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
-import { readId } from "../../given-id.ts";
+import { readId } from "../../flag-values.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { renderReminder } from "../../reminder-text.ts";
 import { openLiveTarget } from "../../target.ts";
 

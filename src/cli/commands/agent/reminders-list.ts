@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { renderReminders } from "../../reminder-text.ts";
 import { openLiveTarget } from "../../target.ts";
 

@@ -1,6 +1,6 @@
 import { command } from "../../command.ts";
 import { renderTable } from "../../format.ts";
-import { bodyOf } from "../../gateway-reply.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { offlineRequests } from "../../offline-requests.ts";
 import { openMaybeLive } from "../../target.ts";
 

@@ -1,8 +1,8 @@
+import { renderRequest } from "../../agent-requests.ts";
 import { command } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
-import { readId } from "../../given-id.ts";
+import { readId } from "../../flag-values.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { offlineRequest } from "../../offline-requests.ts";
-import { renderRequest } from "../../request-text.ts";
 import { openMaybeLive } from "../../target.ts";
 
 export default command({

@@ -4,8 +4,8 @@ import { parseResume, type Resume } from "../../../services/sessions/resume.ts";
 import { sessionOfPane } from "../../../services/terminal/tmux-screen.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { command, UsageError } from "../../command.ts";
-import { joinFlags, readJoinFlags } from "../../join-flags.ts";
 import { toLaunchAnswer, withNotifier } from "../../launch-answer.ts";
+import { joinFlags, readJoinFlags } from "../../shared-flags.ts";
 import { openWorld, prepareSessionPlace } from "../../world.ts";
 
 const plainTurns = {

@@ -1,6 +1,6 @@
 import type { DecisionAnswer } from "../../../protocol/terminal.ts";
 import { command, UsageError } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { openLiveTarget } from "../../target.ts";
 
 /** The gateway looks at the screen after each key that moves the mark. */

@@ -1,6 +1,6 @@
 import { command } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
-import { readPrompt } from "../../prompt-text.ts";
+import { readPrompt } from "../../flag-values.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { openLiveTarget } from "../../target.ts";
 import { renderTerminal } from "../../terminal-text.ts";
 

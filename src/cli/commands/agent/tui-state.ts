@@ -1,5 +1,5 @@
 import { command } from "../../command.ts";
-import { bodyOf } from "../../gateway-reply.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { openLiveTarget } from "../../target.ts";
 import { renderTerminal } from "../../terminal-text.ts";
 

@@ -1,7 +1,7 @@
 import type { WaitFor } from "../../../protocol/terminal.ts";
 import { command, UsageError } from "../../command.ts";
 import { exitCodes } from "../../dispatch.ts";
-import { bodyOf } from "../../gateway-reply.ts";
+import { bodyOf } from "../../gateway-call.ts";
 import { openLiveTarget } from "../../target.ts";
 import { renderTerminal } from "../../terminal-text.ts";
 

@@ -1,13 +1,11 @@
 import type { ChatSession } from "../../../protocol/gateway.ts";
 import { trackedAgentId } from "../../../services/fleet/projection.ts";
-import { openTurns } from "../../agent-turns.ts";
+import { followAccepted, openTurns, waitForTurn } from "../../agent-turns.ts";
 import { command, UsageError } from "../../command.ts";
-import { acceptanceOf } from "../../gateway-reply.ts";
-import { modelFlags, readExecution } from "../../model-flags.ts";
-import { toWholeNumber } from "../../number-flag.ts";
-import { readPrompt } from "../../prompt-text.ts";
+import { readPrompt, toWholeNumber } from "../../flag-values.ts";
+import { acceptanceOf } from "../../gateway-call.ts";
+import { modelFlags, readExecution } from "../../shared-flags.ts";
 import { openLiveTarget } from "../../target.ts";
-import { followAccepted, waitForTurn } from "../../wait-for-turn.ts";
 
 export default command({
   name: "submit",

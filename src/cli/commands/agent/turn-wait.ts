@@ -1,7 +1,6 @@
-import { openTurns } from "../../agent-turns.ts";
+import { openTurns, waitForTurn } from "../../agent-turns.ts";
 import { command } from "../../command.ts";
-import { toWholeNumber } from "../../number-flag.ts";
-import { waitForTurn } from "../../wait-for-turn.ts";
+import { toWholeNumber } from "../../flag-values.ts";
 
 export default command({
   name: "wait",

@@ -2,7 +2,7 @@ import type { MailboxMaintenanceAnswer } from "../../../protocol/mailbox-admin.t
 import { cleanUpMailRoot } from "../../../services/mail/filesystem/cleanup.ts";
 import { command } from "../../command.ts";
 import { confirmed } from "../../confirm.ts";
-import { toWholeNumber } from "../../number-flag.ts";
+import { toWholeNumber } from "../../flag-values.ts";
 import { renderMaintenance } from "./maintenance-text.ts";
 import { meantRoot, withMailRoot } from "./root.ts";
 

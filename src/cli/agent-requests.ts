@@ -1,12 +1,39 @@
 import type { GatewayEndpoints } from "../protocol/endpoints.ts";
 import type { RequestRecord } from "../protocol/gateway.ts";
 import type { GatewayClient } from "../services/fleet/gateway-client.ts";
+import { coalescedInto } from "../services/fleet/request-state.ts";
 import { type Clock, sleep } from "../system/clock.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
-import { bodyOf } from "./gateway-reply.ts";
+import { renderPairs } from "./format.ts";
+import { bodyOf } from "./gateway-call.ts";
+
+/** A request for people: how far it got and what proved it. Pure. */
+export function renderRequest(record: RequestRecord): string {
+  const waiting = record.waiting;
+  return renderPairs([
+    ["request", record.request_id],
+    ["kind", record.request_kind],
+    ["state", record.state],
+    ["error", record.error_detail],
+    ["waits for", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
+    ...resultOf(record),
+    ...record.evidence.map((one) => [one.step, `${one.at_utc}  ${one.proof}`] as const),
+  ]);
+}
+
+/** What the result adds to the rows that every request has. */
+function resultOf({ result_json }: RequestRecord): (readonly [string, string])[] {
+  const known = ["request_kind", "completed_at_utc"];
+  return Object.entries(result_json ?? {})
+    .filter(([name]) => !known.includes(name))
+    .map(([name, value]) => [
+      name.replaceAll("_", " "),
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]);
+}
 
 /** `finished`: the request is no longer accepted or running. `turn_ended`: also its turn has ended. */
-export type WaitUntil = "finished" | "turn_ended";
+type WaitUntil = "finished" | "turn_ended";
 
 const lookEveryMs = 100;
 
@@ -52,4 +79,26 @@ export function isFarEnough(record: RequestRecord, until: WaitUntil): boolean {
 export function stillWaitsFor(record: RequestRecord): string {
   if (record.state === "completed") return "was taken, and its turn has not ended";
   return record.waiting ? `waits (${record.waiting.detail})` : `is ${record.state}`;
+}
+
+/** An interrupt overtakes what waits (ruling 8): it is done soon or something is wrong. */
+const timeoutSeconds = 15;
+
+/**
+ * Asks the gateway to interrupt. `record`: the finished one of this request; `outcome`: that of the request which did
+ * its work, another one where several interrupts waited and were coalesced.
+ */
+export async function interruptThrough(
+  clock: Clock,
+  client: GatewayClient,
+): Promise<{ record: RequestRecord; outcome: RequestRecord }> {
+  const body = { schema_version: 1 as const, kind: "interrupt" as const, payload: {} };
+  const accepted = bodyOf(await client.call("submitRequest", { body }));
+  const finished = (id: string) => waitForRequest(clock, client, id, { until: "finished", timeoutSeconds });
+  const record = await finished(accepted.request_id);
+  let outcome = record;
+  for (let into = coalescedInto(outcome); into !== null; into = coalescedInto(outcome)) {
+    outcome = await finished(into);
+  }
+  return { record, outcome };
 }

@@ -3,6 +3,26 @@ import type { Files } from "../system/files.ts";
 import type { InputOptions, InputRead } from "../system/read-input.ts";
 import { type CliIo, UsageError } from "./command.ts";
 
+/** The id that a command line gives: an empty one would name the folder of all in the gateway's address. */
+export function readId(given: string | undefined, path: readonly string[]): string {
+  const id = given?.trim() ?? "";
+  if (id === "") throw new UsageError("<id> is empty", path);
+  return id;
+}
+
+/** A whole number from `least` to `most` out of a flag's text; undefined stays undefined. Else UsageError. */
+export function toWholeNumber(
+  name: string,
+  text: string | undefined,
+  least: number,
+  most: number,
+): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (/^-?\d+$/.test(text) && value >= least && value <= most) return value;
+  throw new UsageError(`--${name} must be a whole number from ${least} to ${most}, not "${text}"`);
+}
+
 /** Of a file that a flag names, and of standard input: what a gateway takes in one request. */
 export const maxInputBytes = 8 * 1024 * 1024;
 
@@ -40,4 +60,14 @@ export async function readStdin(
   if (read.ok) return read.text;
   if (read.why === "absent") return "";
   throw new UsageError(`standard input ${whyNot[read.why]}`);
+}
+
+/** The prompt of `--prompt`, else the whole standard input. UsageError when there is none. */
+export async function readPrompt(flag: string | undefined, io: CliIo): Promise<string> {
+  if (flag === undefined && io.stdinIsTty)
+    throw new UsageError("give the prompt with --prompt or on standard input");
+  const prompt = flag ?? (await readStdin(io));
+  if (prompt.trim() === "")
+    throw new UsageError("the prompt is empty; give it with --prompt or on standard input");
+  return prompt;
 }

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { chooseWayBack, type UnservedAgent } from "../../../src/cli/way-back.ts";
+import { chooseRecoveryAdvice, type UnservedAgent } from "../../../src/cli/recovery-advice.ts";
 
 const commands = readFileSync(join(import.meta.dir, "../../../docs/commands.md"), "utf8");
 const words = "svc-mgr agents single --agent-name worker";
-const running: UnservedAgent = { life: "running", relaunch: "possible", silentGateway: null };
+const running: UnservedAgent = { lifecycle: "running", relaunch: "possible", silentGateway: null };
 
 test.each<{ id: string; facts: Partial<UnservedAgent>; step: string; says: string }>([
   {
@@ -20,33 +20,33 @@ test.each<{ id: string; facts: Partial<UnservedAgent>; step: string; says: strin
     step: "detach",
     says: `with: ${words} gateway detach, then start one with: ${words} gateway attach`,
   },
-  { id: "was stopped", facts: { life: "stopped" }, step: "relaunch", says: `with: ${words} relaunch` },
+  { id: "was stopped", facts: { lifecycle: "stopped" }, step: "relaunch", says: `with: ${words} relaunch` },
   {
     id: "was stopped beside a silent gateway",
-    facts: { life: "stopped", silentGateway: 7 },
+    facts: { lifecycle: "stopped", silentGateway: 7 },
     step: "relaunch",
     says: `with: ${words} relaunch`,
   },
   {
     id: "lost its session",
-    facts: { life: "gone" },
+    facts: { lifecycle: "gone" },
     step: "relaunch",
     says: "Its tmux session SVC-worker-1 is gone",
   },
   {
     id: "was joined and stopped",
-    facts: { life: "stopped", relaunch: "joined" },
+    facts: { lifecycle: "stopped", relaunch: "joined" },
     step: "join",
     says: "there: svc-mgr agents self join --agent-name worker",
   },
   {
     id: "was retired",
-    facts: { life: "stopped", relaunch: "never" },
+    facts: { lifecycle: "stopped", relaunch: "never" },
     step: "cleanup",
     says: `${words} cleanup`,
   },
 ])("an agent that $id: $step", ({ facts, step, says }) => {
-  const way = chooseWayBack({ ...running, ...facts, name: "worker", session: "SVC-worker-1" }, words);
+  const way = chooseRecoveryAdvice({ ...running, ...facts, name: "worker", session: "SVC-worker-1" }, words);
   expect(way).toEqual({ step: step as typeof way.step, advice: expect.stringContaining(says) });
   const named = [
     ...way.advice.matchAll(/svc-mgr agents (?:single --agent-name worker|self) ([a-z ]*[a-z])/g),

@@ -103,6 +103,28 @@ export const DialogRule = Strict({
 });
 export type DialogRule = Static<typeof DialogRule>;
 
+const Version = Type.String({ pattern: "^\\d+(?:\\.\\d+)*$" });
+
+const ReceivedRule = Strict({
+  before_version: Type.Optional({ ...Version, description: "the rule is of older versions only" }),
+  longer_than: Type.Optional(
+    Strict(
+      {
+        line_breaks: Type.Integer({ minimum: 0 }),
+        characters: Type.Integer({ minimum: 1 }),
+        trimmed: Type.Boolean({ description: "measured without the blanks around the text" }),
+      },
+      { description: "the rule is of a paste with more of either, which the tool keeps as one unit" },
+    ),
+  ),
+  tab: Type.Optional(Type.String({ description: "what replaces each TAB" })),
+  normal_form: Type.Optional(Type.Literal("NFC")),
+  removes: Type.Optional(Type.String({ description: "each of these characters is removed" })),
+  trims: Words(["none", "start", "end", "both"], { description: "where white space is removed" }),
+  adds: Type.Optional(Type.String({ description: "appended to the text" })),
+});
+export type ReceivedRule = Static<typeof ReceivedRule>;
+
 const SubmitSettings = Strict({
   enter_delay_ms: Type.Integer({ minimum: 0, description: "from the paste to Enter" }),
   enter_delay_ms_per_kib: Type.Number({ minimum: 0, description: "more for each KiB beyond the first four" }),
@@ -113,7 +135,7 @@ const SubmitSettings = Strict({
   paste_pieces: Type.Optional(
     Strict(
       {
-        from_version: Type.String({ pattern: "^\\d+(?:\\.\\d+)*$" }),
+        from_version: Version,
         line_breaks: Type.Integer({ minimum: 1 }),
         characters: Type.Integer({ minimum: 1 }),
       },
@@ -122,6 +144,12 @@ const SubmitSettings = Strict({
           "from this version on the tool wraps a long paste into markup; pieces of at most this size it takes as typed",
       },
     ),
+  ),
+  received: Type.Optional(
+    Type.Array(ReceivedRule, {
+      description:
+        "what the model receives of a pasted text: the first rule that fits the version and the text; without one the text",
+    }),
   ),
   blank_before: Type.Array(Type.String(), {
     description: "a prompt that begins so gets a leading blank, to stay plain text",

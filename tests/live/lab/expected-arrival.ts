@@ -1,13 +1,14 @@
-import type { LabTool } from "./cli-cache.ts";
-import { runsFrom } from "./tool-facts.ts";
+import { receivedText } from "../../../src/services/agent/submission.ts";
+import { compiled } from "../../unit/terminal/corpus.ts";
+import { type LabTool, versionOf } from "./cli-cache.ts";
 
 /**
  * The text that must reach the model for a prompt given to the gateway: the prompt as we may type it, then
- * what the tool itself does to a paste. Everything else must arrive character by character. The tools' own
- * habits are measured facts of the pinned versions: see the table in `tests/live/README.md`.
+ * what the tool at the version that runs does to a paste by its profile (`submit.received`). Everything else must
+ * arrive character by character. How it was measured: `tests/live/README.md`.
  */
 export function expectedArrival(tool: LabTool, prompt: string): string {
-  return toolHabits[tool](typedText(tool, prompt));
+  return receivedText(typedText(tool, prompt), compiled(tool), versionOf(tool, process.env));
 }
 
 /**
@@ -33,27 +34,3 @@ const enterTaker: Readonly<Record<LabTool, RegExp>> = {
   gemini: /@\S*$|\\$/,
   opencode: /(?:^|\s)@\S*$/,
 };
-
-const toolHabits: Readonly<Record<LabTool, (typed: string) => string>> = {
-  claude(typed) {
-    const text = typed.replaceAll("\t", "    ");
-    return isClaudeChip(typed) ? text : text.normalize("NFC").trimEnd();
-  },
-  codex: (typed) => typed.trim(),
-  gemini: (typed) => typed.replace(/[\u200b\u202a-\u202e\ufeff]/g, "").trim(),
-  opencode: (typed) => (isOpencodeChip(typed) ? `${typed.trim()} ` : typed),
-};
-
-/**
- * A paste that claude shows as `[Pasted text]` goes to the model as it was pasted, but for its tabs. A version that
- * wraps such a paste into markup is given smaller ones.
- */
-function isClaudeChip(typed: string): boolean {
-  if (runsFrom("claude", "2.1.300")) return false;
-  return typed.length > 800 || typed.split("\n").length > 3;
-}
-
-/** A paste that opencode shows as `[Pasted ~N lines]` loses the blanks around it and gets one behind. */
-function isOpencodeChip(typed: string): boolean {
-  return typed.trim().length > 150 || typed.trim().split("\n").length >= 3;
-}

@@ -145,6 +145,16 @@ export const claudeProfile: ToolProfile = {
     enter_retry_after_ms: [500, 1000, 2000],
     // From 2.1.300 a paste with more breaks or characters reaches the model inside `<pasted_content>`.
     paste_pieces: { from_version: "2.1.300", line_breaks: 2, characters: 600 },
+    received: [
+      // Shown as `[Pasted text]`; newer versions get smaller pastes.
+      {
+        before_version: "2.1.300",
+        longer_than: { line_breaks: 2, characters: 800, trimmed: false },
+        tab: "    ",
+        trims: "none",
+      },
+      { tab: "    ", normal_form: "NFC", trims: "end" },
+    ],
     blank_before: ["!"],
     blank_after: "(?:^|\\s)@\\S*$|\\\\$",
   },

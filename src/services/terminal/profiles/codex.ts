@@ -139,6 +139,7 @@ export const codexProfile: ToolProfile = {
     enter_delay_ms_per_kib: 50,
     enter_delay_max_ms: 2000,
     enter_retry_after_ms: [500, 1000, 2000],
+    received: [{ trims: "both" }],
     blank_before: ["!"],
     blank_after: "(?:^|\\s)[@$]\\S*$",
   },

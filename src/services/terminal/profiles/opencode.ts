@@ -82,6 +82,8 @@ export const opencodeProfile: ToolProfile = {
     enter_delay_ms_per_kib: 50,
     enter_delay_max_ms: 2000,
     enter_retry_after_ms: [500, 1000, 2000],
+    // Shown as `[Pasted ~N lines]`.
+    received: [{ longer_than: { line_breaks: 1, characters: 150, trimmed: true }, trims: "both", adds: " " }],
     blank_before: [],
     blank_after: "(?:^|\\s)@\\S*$",
   },

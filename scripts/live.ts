@@ -1,21 +1,30 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { cacheRoot, installCli, type LabTool, labTools, packageOf } from "../tests/live/lab/cli-cache.ts";
+import {
+  cacheRoot,
+  installCli,
+  type LabTool,
+  labTools,
+  namedVersions,
+  packageOf,
+  versionOf,
+} from "../tests/live/lab/cli-cache.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { endLeftovers } from "./leftovers.ts";
 import { runStep } from "./steps.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
 
-// Runs the real agent CLIs against a scripted model on loopback: `bun run live [--newest] [all | TOOL[@VERSION]...]`.
-// `--newest` runs the newest version that the npm registry has of each tool. The last line counts what really ran.
+// Runs the real agent CLIs against a scripted model on loopback: `bun run live [--newest] [all | TOOL[@VERSION]]...`.
+// `--newest` runs the newest version that the npm registry has of each tool, `TOOL@named` each version of the tool that
+// must pass. The last line counts what really ran.
 
 /** What runs when no tool is named. */
 const everyday: readonly LabTool[] = ["claude", "codex"];
 
 const words = process.argv.slice(2).filter((word) => word !== "--newest");
 const named = words.map((word) => word.split("@", 2) as [string, string?]);
-const asked: readonly string[] = words.includes("all") ? labTools : named.map(([name]) => name);
+const asked: readonly string[] = named.flatMap(([name]) => (name === "all" ? labTools : [name]));
 const unknown = asked.filter((name) => !labTools.some((tool) => tool === name));
 if (unknown.length > 0) {
   console.error(`unknown tool: ${unknown.join(", ")}. The lab knows ${labTools.join(", ")} and all.`);
@@ -26,13 +35,13 @@ const tools = asked.length === 0 ? everyday : labTools.filter((tool) => asked.in
 const recordings = process.env["SVC_LAB_RECORDINGS"];
 
 await bootstrap({ tmux: true });
-const versions = await chosenVersions();
+const runs = await chosenRuns();
 
 const playground = mkdtempSync(join(tmpdir(), "svc-live-"));
 const mark = { name: "LAB_RUN", value: playground };
 const total: TestCounts = { passed: 0, failed: 0 };
 try {
-  for (const tool of tools) await runLab(tool);
+  for (const { tool, version } of runs) await runLab(tool, version);
 } finally {
   await endLeftovers(mark);
   rmSync(playground, { recursive: true, force: true });
@@ -40,15 +49,22 @@ try {
 console.log(`${total.passed} passed, ${total.failed} failed`);
 process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
 
-/** As `SVC_LAB_VERSIONS` wants them; tools that are not among them run at their pinned version. */
-async function chosenVersions(): Promise<string> {
-  const chosen = new Map<string, string>();
-  for (const [tool, version] of named) if (version) chosen.set(tool, version);
-  if (process.argv.includes("--newest")) {
-    for (const tool of tools) if (!chosen.has(tool)) chosen.set(tool, await newestVersion(tool));
-  }
-  const entries = [...chosen].map(([tool, version]) => `${tool}=${version}`);
-  return [...entries, process.env["SVC_LAB_VERSIONS"] ?? ""].filter((part) => part !== "").join(",");
+/** Tools without a version run at the newest, that of `SVC_LAB_VERSIONS`, or the pinned one. */
+async function chosenRuns(): Promise<{ tool: LabTool; version: string }[]> {
+  const newest = process.argv.includes("--newest");
+  const chosen = await Promise.all(
+    tools.map(async (tool) => {
+      const versions = named.flatMap(([name, version]) => {
+        if (version === undefined || (name !== tool && name !== "all")) return [];
+        return version === "named" ? namedVersions(tool) : [version];
+      });
+      if (versions.length === 0) {
+        versions.push(newest ? await newestVersion(tool) : versionOf(tool, process.env));
+      }
+      return versions.map((version) => ({ tool, version }));
+    }),
+  );
+  return chosen.flat();
 }
 
 async function newestVersion(tool: LabTool): Promise<string> {
@@ -62,7 +78,8 @@ async function newestVersion(tool: LabTool): Promise<string> {
 }
 
 /** One tool after the other: each wants the machine for itself, or its times say nothing. */
-async function runLab(tool: LabTool): Promise<void> {
+async function runLab(tool: LabTool, version: string): Promise<void> {
+  const versions = `${tool}=${version}`;
   process.env["SVC_LAB_VERSIONS"] = versions;
   try {
     await installCli(cacheRoot(process.env), tool, console.log);
@@ -99,13 +116,13 @@ async function runLab(tool: LabTool): Promise<void> {
   total.passed += counts.passed;
   fail(counts.failed);
   if (counts.skipped > 0) fail(counts.skipped, `${tool}: ${counts.skipped} tests were skipped`);
-  if (counts.missing.length > 0) fail(1, `${tool}: ${file} was not run to an end`);
+  if (counts.missing.length > 0) fail(1, `${tool} ${version}: ${file} was not run to an end`);
   else if (!run.ok && counts.failed + counts.skipped === 0) {
     fail(1, `${tool}: bun test ended with ${run.timedOut ? "a timeout" : run.exitCode}`);
   }
   for (const one of await endLeftovers(mark))
     fail(1, `${tool}: left behind: process ${one.pid} ${one.command}`);
-  console.log(`${tool}: ${counts.passed} tests went well, ${run.seconds.toFixed(1)} s\n`);
+  console.log(`${tool} ${version}: ${counts.passed} tests went well, ${run.seconds.toFixed(1)} s\n`);
 }
 
 function fail(count: number, why?: string): void {

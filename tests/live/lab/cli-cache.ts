@@ -8,16 +8,23 @@ export type LabTool = (typeof labTools)[number];
 interface CliPackage {
   name: string;
   version: string;
+  /** Further versions that must pass, newest first. */
+  also: readonly string[];
   /** The package's own script that puts the platform's binary in place, relative to the package. */
   setup?: string;
 }
 
 /** What the lab proves the product against unless `SVC_LAB_VERSIONS` names another version. */
 const cliPackages: Readonly<Record<LabTool, CliPackage>> = {
-  claude: { name: "@anthropic-ai/claude-code", version: "2.1.197", setup: "install.cjs" },
-  codex: { name: "@openai/codex", version: "0.169.0" },
-  gemini: { name: "@google/gemini-cli", version: "0.61.0" },
-  opencode: { name: "opencode-ai", version: "1.18.33", setup: "postinstall.mjs" },
+  claude: {
+    name: "@anthropic-ai/claude-code",
+    version: "2.1.330",
+    also: ["2.1.197", "2.1.150"],
+    setup: "install.cjs",
+  },
+  codex: { name: "@openai/codex", version: "0.169.0", also: ["0.166.0"] },
+  gemini: { name: "@google/gemini-cli", version: "0.61.0", also: ["0.60.0"] },
+  opencode: { name: "opencode-ai", version: "1.18.33", also: ["1.18.27"], setup: "postinstall.mjs" },
 };
 
 export interface InstalledCli {
@@ -37,6 +44,12 @@ export function cacheRoot(env: Readonly<Record<string, string | undefined>>): st
 /** The npm package of a tool. */
 export function packageOf(tool: LabTool): string {
   return cliPackages[tool].name;
+}
+
+/** The versions of a tool that must pass: the pinned one first. */
+export function namedVersions(tool: LabTool): string[] {
+  const { version, also } = cliPackages[tool];
+  return [version, ...also];
 }
 
 /**

@@ -1,9 +1,17 @@
-import { Type } from "@sinclair/typebox";
-import { AguiCapabilities, AguiConnectInput, AguiDetached, AguiNotConnected, AguiRunInput } from "./agui.ts";
+import {
+  AguiCapabilities,
+  AguiConnectInput,
+  AguiDetached,
+  AguiEvent,
+  AguiNotConnected,
+  AguiRunInput,
+  aguiEventKinds,
+} from "./agui.ts";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { eventStream } from "./events.ts";
 import { ErrorBody, ValidationErrorBody } from "./wire.ts";
 
-const eventStream = Type.String({ contentMediaType: "text/event-stream" });
+const aguiEvents = eventStream({ item: AguiEvent, kinds: aguiEventKinds });
 
 /** What GUI clients ask besides their streams. */
 export const aguiEndpoints = {
@@ -35,7 +43,7 @@ export const aguiStreamEndpoints = {
       "The state of the gateway and its agent now, and again whenever it changes, until the client leaves or is detached. Submits no work and replays nothing. The header x-svc-connection-id names the connection. At most 64 are attached at once; 503 then.",
     body: AguiConnectInput,
     status: 200,
-    reply: eventStream,
+    reply: aguiEvents,
     errors: { 422: ValidationErrorBody, 503: ErrorBody },
   }),
   aguiRun: endpoint({
@@ -46,7 +54,7 @@ export const aguiStreamEndpoints = {
       "The task becomes an ordinary request of the queue; the stream tells what the agent says and does until its turn has ended. A client that leaves ends the stream, not the task. Refused while anything waits or runs.",
     body: AguiRunInput,
     status: 200,
-    reply: eventStream,
+    reply: aguiEvents,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
 } as const;

@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TProperties, Type } from "@sinclair/typebox";
 import { maxPage, Nullable, Strict, shortList, Words } from "./wire.ts";
 
 /**
@@ -152,30 +152,88 @@ export const AguiNotConnected = Strict({
 });
 
 /** Any JSON object. */
-export type AguiObject = Record<string, unknown>;
+const AnyObject = Type.Record(Type.String(), Type.Unknown());
+export type AguiObject = Static<typeof AnyObject>;
+
+export const AguiErrorCode = Words(["svc_gateway_request_failed", "svc_run_stream_failed"]);
+export type AguiErrorCode = Static<typeof AguiErrorCode>;
+export const AguiActivityType = Words(["svc.gateway.progress", "svc.gateway.completion", "svc.tui.status"]);
+export type AguiActivityType = Static<typeof AguiActivityType>;
+export const AguiCustomName = Words([
+  "svc.reasoning_redacted",
+  "svc.gateway.diagnostic",
+  "svc.gateway.event",
+]);
+export type AguiCustomName = Static<typeof AguiCustomName>;
+
+const event = <const Name extends string, P extends TProperties>(type: Name, properties: P) =>
+  Strict({ type: Type.Literal(type), ...properties });
+const run = { threadId: Type.String(), runId: Type.String() };
+const message = { messageId: Type.String() };
+const toolCall = { toolCallId: Type.String() };
+
+export const AguiRunStarted = event("RUN_STARTED", {
+  ...run,
+  parentRunId: Type.Optional(Type.String()),
+  input: Type.Optional(AnyObject),
+});
+export const AguiRunFinished = event("RUN_FINISHED", { ...run, result: Type.Optional(AnyObject) });
+export const AguiRunError = event("RUN_ERROR", { message: Type.String(), code: AguiErrorCode });
+export const AguiStateSnapshot = event("STATE_SNAPSHOT", { snapshot: AnyObject });
+export const AguiTextMessageStart = event("TEXT_MESSAGE_START", {
+  ...message,
+  role: Type.Literal("assistant"),
+});
+export const AguiTextMessageContent = event("TEXT_MESSAGE_CONTENT", { ...message, delta: Type.String() });
+export const AguiTextMessageEnd = event("TEXT_MESSAGE_END", message);
+export const AguiToolCallStart = event("TOOL_CALL_START", { ...toolCall, toolCallName: Type.String() });
+export const AguiToolCallArgs = event("TOOL_CALL_ARGS", { ...toolCall, delta: Type.String() });
+export const AguiToolCallEnd = event("TOOL_CALL_END", toolCall);
+export const AguiToolCallResult = event("TOOL_CALL_RESULT", {
+  ...message,
+  ...toolCall,
+  role: Type.Literal("tool"),
+  content: Type.String(),
+});
+export const AguiActivitySnapshot = event("ACTIVITY_SNAPSHOT", {
+  ...message,
+  activityType: AguiActivityType,
+  content: AnyObject,
+  replace: Type.Literal(true),
+});
+export const AguiCustom = event("CUSTOM", { name: AguiCustomName, value: AnyObject });
 
 /** An event of our streams, by the names of the AG-UI protocol. Absent fields are left out, never null. */
-export type AguiEvent =
-  | { type: "RUN_STARTED"; threadId: string; runId: string; parentRunId?: string; input?: AguiObject }
-  | { type: "RUN_FINISHED"; threadId: string; runId: string; result?: AguiObject }
-  | { type: "RUN_ERROR"; message: string; code: AguiErrorCode }
-  | { type: "STATE_SNAPSHOT"; snapshot: AguiObject }
-  | { type: "TEXT_MESSAGE_START"; messageId: string; role: "assistant" }
-  | { type: "TEXT_MESSAGE_CONTENT"; messageId: string; delta: string }
-  | { type: "TEXT_MESSAGE_END"; messageId: string }
-  | { type: "TOOL_CALL_START"; toolCallId: string; toolCallName: string }
-  | { type: "TOOL_CALL_ARGS"; toolCallId: string; delta: string }
-  | { type: "TOOL_CALL_END"; toolCallId: string }
-  | { type: "TOOL_CALL_RESULT"; messageId: string; toolCallId: string; role: "tool"; content: string }
-  | {
-      type: "ACTIVITY_SNAPSHOT";
-      messageId: string;
-      activityType: AguiActivityType;
-      content: AguiObject;
-      replace: true;
-    }
-  | { type: "CUSTOM"; name: AguiCustomName; value: AguiObject };
+export const AguiEvent = Type.Union([
+  AguiRunStarted,
+  AguiRunFinished,
+  AguiRunError,
+  AguiStateSnapshot,
+  AguiTextMessageStart,
+  AguiTextMessageContent,
+  AguiTextMessageEnd,
+  AguiToolCallStart,
+  AguiToolCallArgs,
+  AguiToolCallEnd,
+  AguiToolCallResult,
+  AguiActivitySnapshot,
+  AguiCustom,
+]);
+export type AguiEvent = Static<typeof AguiEvent>;
 
-export type AguiErrorCode = "svc_gateway_request_failed" | "svc_run_stream_failed";
-export type AguiActivityType = "svc.gateway.progress" | "svc.gateway.completion" | "svc.tui.status";
-export type AguiCustomName = "svc.reasoning_redacted" | "svc.gateway.diagnostic" | "svc.gateway.event";
+/** What our AG-UI streams hold, by the type of the event. */
+export const aguiEventKinds = {
+  RUN_STARTED: "a run begins",
+  RUN_FINISHED: "a run ended well",
+  RUN_ERROR: "a run or its stream ended otherwise",
+  STATE_SNAPSHOT: "the state of the gateway and its agent",
+  TEXT_MESSAGE_START: "the agent begins a message",
+  TEXT_MESSAGE_CONTENT: "a part of that message",
+  TEXT_MESSAGE_END: "the message is complete",
+  TOOL_CALL_START: "the agent calls one of its tools",
+  TOOL_CALL_ARGS: "the arguments of that call",
+  TOOL_CALL_END: "the call is complete",
+  TOOL_CALL_RESULT: "what the tool answered",
+  ACTIVITY_SNAPSHOT: "progress, completion or the state of the terminal",
+  CUSTOM: "a diagnostic, an event of the gateway, or reasoning without its text",
+} as const satisfies Record<AguiEvent["type"], string>;

@@ -37,19 +37,20 @@ export const AgentListQuery = Strict({
 
 const optionalVersion = Type.Optional(SchemaVersion1);
 
+export const AgentPromptRequest = Strict({
+  schema_version: optionalVersion,
+  request_kind: Type.Literal("submit_prompt"),
+  prompt: NonBlank("the text to submit"),
+  execution: Type.Optional(Execution),
+});
+export const AgentInterruptRequest = Strict({
+  schema_version: optionalVersion,
+  request_kind: Type.Literal("interrupt"),
+});
 /** Body of `POST .../requests`. */
-export const AgentRequest = Type.Union(
-  [
-    Strict({
-      schema_version: optionalVersion,
-      request_kind: Type.Literal("submit_prompt"),
-      prompt: NonBlank("the text to submit"),
-      execution: Type.Optional(Execution),
-    }),
-    Strict({ schema_version: optionalVersion, request_kind: Type.Literal("interrupt") }),
-  ],
-  { description: "work for an agent" },
-);
+export const AgentRequest = Type.Union([AgentPromptRequest, AgentInterruptRequest], {
+  description: "work for an agent",
+});
 export type AgentRequest = Static<typeof AgentRequest>;
 
 /** Body of `POST .../turns`. */

@@ -5,7 +5,7 @@ export type JsonValue = null | boolean | number | string | JsonValue[] | { [key:
 /** A JSON Schema as our documents hold them. */
 export interface Schema {
   $ref?: string;
-  type?: string;
+  type?: string | string[];
   const?: JsonValue;
   enum?: JsonValue[];
   anyOf?: Schema[];
@@ -151,6 +151,7 @@ export function validValue(
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.enum) return fc.constantFrom(...schema.enum);
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map((one) => inner(one)));
+  if (Array.isArray(schema.type)) return fc.oneof(...schema.type.map((type) => inner({ ...schema, type })));
   switch (schema.type) {
     case "null":
       return fc.constant(null);

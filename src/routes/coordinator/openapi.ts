@@ -1,7 +1,12 @@
 import * as agentSchemas from "../../protocol/agents.ts";
 import * as coordinatorSchemas from "../../protocol/coordinator.ts";
 import { allCoordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
+import * as endpointSchemas from "../../protocol/endpoint.ts";
+import * as eventSchemas from "../../protocol/events.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
+import * as mailSchemas from "../../protocol/mail.ts";
+import * as notifierSchemas from "../../protocol/notifier.ts";
+import * as reminderSchemas from "../../protocol/reminders.ts";
 import * as terminalSchemas from "../../protocol/terminal.ts";
 import * as turnSchemas from "../../protocol/turns.ts";
 import * as wireSchemas from "../../protocol/wire.ts";
@@ -17,12 +22,17 @@ export function coordinatorOpenApi(): OpenApiDocument {
     version: gatewaySchemas.protocolVersion,
     endpoints: allCoordinatorEndpoints,
     schemas: namedSchemas([
-      agentSchemas,
-      coordinatorSchemas,
+      wireSchemas,
+      endpointSchemas,
+      eventSchemas,
       gatewaySchemas,
       terminalSchemas,
       turnSchemas,
-      wireSchemas,
+      mailSchemas,
+      reminderSchemas,
+      notifierSchemas,
+      agentSchemas,
+      coordinatorSchemas,
     ]),
     refusals: gateRefusals(),
   });

@@ -2,7 +2,7 @@ import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import type { StreamedEvents } from "../../protocol/events.ts";
 import { admitNulls } from "../../protocol/null-absence.ts";
-import { createSchemaWriter, type JsonSchema, type SchemaWriter } from "./json-schema.ts";
+import { createSchemaWriter, type JsonSchema, nameIn, type SchemaWriter } from "./json-schema.ts";
 
 /** What a document is made from. Everything in it comes from the declarations that the routes obey. */
 export interface ApiDeclaration {
@@ -80,9 +80,10 @@ export function buildOpenApi(api: ApiDeclaration): OpenApiDocument {
   const responses = Object.fromEntries(
     api.refusals.map(({ status, description, schema }) => [
       `Refused${status}`,
-      { description, content: json(writer.write(schema)) },
+      { description, content: json(writer.writeNamed(schema, `Refused${status}Body`)) },
     ]),
   );
+  Object.assign(responses, shareResponses(paths));
   const tags = new Set(Object.values(api.endpoints).map((endpoint) => tagOf(endpoint.path)));
   return {
     openapi: "3.1.1",
@@ -122,16 +123,24 @@ function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(body === null
       ? {}
-      : { requestBody: { required: true, content: json(writer.write(admitNulls(body))) } }),
+      : {
+          requestBody: {
+            required: true,
+            content: json(writer.writeNamed(admitNulls(body), `${capitalize(id)}Request`)),
+          },
+        }),
     responses: {
       [endpoint.status]: {
         description: describe(endpoint.reply, "Done"),
-        content: content(endpoint.reply, writer),
+        content: content(endpoint.reply, writer, `${capitalize(id)}Answer`),
       },
       ...Object.fromEntries(
         Object.entries(endpoint.errors).map(([status, schema]) => [
           status,
-          { description: describe(schema, meanings[status] ?? "Refused"), content: content(schema, writer) },
+          {
+            description: describe(schema, meanings[status] ?? "Refused"),
+            content: content(schema, writer, `${capitalize(id)}Refusal${status}`),
+          },
         ]),
       ),
       ...Object.fromEntries(
@@ -139,6 +148,30 @@ function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer
       ),
     },
   };
+}
+
+/** Replaces each refusal that several operations give by a reference. Returns the shared ones, by name. */
+function shareResponses(paths: OpenApiDocument["paths"]): OpenApiDocument["components"]["responses"] {
+  const shared: OpenApiDocument["components"]["responses"] = {};
+  const uses = new Map<string, { responses: Operation["responses"]; status: string }[]>();
+  for (const { responses } of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    for (const [status, response] of Object.entries(responses)) {
+      if (status.startsWith("2") || "$ref" in response) continue;
+      const key = `${status} ${JSON.stringify(response)}`;
+      uses.set(key, [...(uses.get(key) ?? []), { responses, status }]);
+    }
+  }
+  for (const places of uses.values()) {
+    const [first] = places;
+    const response = first?.responses[first.status];
+    if (!response || "$ref" in response || places.length < 2) continue;
+    const body = Object.values(response.content)[0]?.schema["$ref"];
+    const name = `${nameIn(String(body))}${first.status}`;
+    shared[name] = response;
+    for (const { responses, status } of places)
+      responses[status] = { $ref: `#/components/responses/${name}` };
+  }
+  return shared;
 }
 
 const meanings: Record<string, string> = {
@@ -180,9 +213,9 @@ function tagOf(path: string): string {
   return ofGateway ?? ofAgent ?? (path.startsWith("/svc/agents") ? "agents" : "server");
 }
 
-function content(schema: TSchema, writer: SchemaWriter): Content {
+function content(schema: TSchema, writer: SchemaWriter, fallback: string): Content {
   const mediaType = schema["contentMediaType"];
-  if (typeof mediaType !== "string") return json(writer.write(schema));
+  if (typeof mediaType !== "string") return json(writer.writeNamed(schema, fallback));
   const events = schema["events"] as StreamedEvents | undefined;
   // OpenAPI 3.2 has `itemSchema` for this, 3.1 nothing.
   const described = events && { "x-item-schema": writer.write(events.item), "x-event-kinds": events.kinds };
@@ -194,6 +227,9 @@ function json(schema: JsonSchema): Content {
 }
 
 function describe(schema: TSchema, otherwise: string): string {
-  const text = schema.description ?? otherwise;
+  return capitalize(schema.description ?? otherwise);
+}
+
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

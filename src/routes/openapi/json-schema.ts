@@ -6,19 +6,24 @@ export type JsonSchema = Record<string, unknown>;
 /** Writes TypeBox schemas as the JSON Schema of OpenAPI 3.1 and keeps what they refer to. */
 export interface SchemaWriter {
   write(schema: TSchema): JsonSchema;
+  /**
+   * A reference to the schema of a body. A choice without a name of its own is named for its branches, any other
+   * schema without one gets `fallback`.
+   */
+  writeNamed(schema: TSchema, fallback: string): { $ref: string };
   /** The named schemas that were referred to so far, themselves written, by name. */
   components(): Record<string, JsonSchema>;
 }
 
 /**
- * `named`: schemas that become components wherever one of the same shape occurs, a described variation included.
- * Only objects and choices are worth a name; of two of one shape the first gives it. As part of a request body a
- * schema has the same name; one that differs there cannot be part of an answer too.
+ * `named`: schemas that become components wherever one of the same shape occurs, a described variation included. Of
+ * two of one shape the first gives the name. As part of a request body a schema has the same name; one that differs
+ * there cannot be part of an answer too.
  */
 export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): SchemaWriter {
   const nameOf = new Map<string, string>();
   for (const [name, schema] of Object.entries(named)) {
-    if (!schema["anyOf"] && !schema["properties"]) continue;
+    if (!deservesName(schema)) continue;
     for (const one of [schema, admitNulls(schema)]) {
       const shape = shapeOf(one);
       if (!nameOf.has(shape)) nameOf.set(shape, name);
@@ -47,24 +52,38 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): Sc
     }
     const description = schema["description"];
     return {
-      $ref: `#/components/schemas/${name}`,
+      $ref: refTo(name),
       ...(description === undefined || description === own["description"] ? {} : { description }),
     };
+  }
+
+  function writeNamed(schema: TSchema, fallback: string): { $ref: string } {
+    const written = write(schema);
+    if (typeof written["$ref"] === "string") return { $ref: written["$ref"] };
+    const branches = ((written["anyOf"] ?? []) as JsonSchema[]).map(({ $ref }) => $ref);
+    const ofBranches = branches.every((ref) => typeof ref === "string") && branches.length > 0;
+    const name = ofBranches ? branches.map((ref) => nameIn(String(ref))).join("Or") : fallback;
+    const before = used.get(name);
+    if (before !== undefined && JSON.stringify(before) !== JSON.stringify(written)) {
+      throw new Error(`two schemas would be called ${name}`);
+    }
+    used.set(name, written);
+    return { $ref: refTo(name) };
   }
 
   function writeParts(schema: JsonSchema): JsonSchema {
     const { anyOf, properties, items, additionalProperties, patternProperties, distinct, enforced, ...rest } =
       schema;
     const choices = Array.isArray(anyOf) ? (anyOf as JsonSchema[]) : null;
-    const words = choices?.every((choice) => typeof choice["const"] === "string" && !choice["description"]);
     const values: JsonSchema | undefined = patternProperties
       ? Object.values(patternProperties as Record<string, JsonSchema>)[0]
       : undefined;
     return {
       // Without TypeBox's own marks, which are symbols.
       ...Object.fromEntries(Object.entries(rest)),
-      ...(choices && words ? { type: "string", enum: choices.map((choice) => choice["const"]) } : {}),
-      ...(choices && !words ? { anyOf: choices.map(write) } : {}),
+      // A literal 1 is of the type number to TypeBox, and to a generated client a float.
+      ...(Number.isInteger(rest["const"]) ? { type: "integer" } : {}),
+      ...(choices ? writeChoices(choices, rest) : {}),
       ...(properties ? { properties: writeEach(properties as Record<string, JsonSchema>) } : {}),
       ...(items ? { items: write(items as JsonSchema) } : {}),
       ...(distinct ? { uniqueItems: true } : {}),
@@ -78,8 +97,23 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): Sc
           }),
       // A record: whatever its keys are, its values have this shape.
       ...(values ? { additionalProperties: write(values) } : {}),
-      ...(enforced as JsonSchema | undefined),
+      ...withinAllOf(enforced as JsonSchema | undefined),
     };
+  }
+
+  /** The keywords that stand for a choice: an enum, a type that may be null, or `anyOf`. */
+  function writeChoices(choices: readonly JsonSchema[], outer: JsonSchema): JsonSchema {
+    if (choices.every((choice) => typeof choice["const"] === "string" && !choice["description"])) {
+      return { type: "string", enum: choices.map((choice) => choice["const"]) };
+    }
+    const written = choices.map(write);
+    const [first, second] = written;
+    if (written.length !== 2 || !first || second?.["type"] !== "null") return { anyOf: written };
+    const description = outer["description"] ?? first["description"];
+    const described = description === undefined ? {} : { description };
+    if (isPlain(first)) return { ...first, ...described, type: [first["type"], "null"] };
+    const { description: _, ...bare } = first;
+    return { anyOf: [bare, second], ...described };
   }
 
   const writeEach = (properties: Record<string, JsonSchema>) =>
@@ -87,8 +121,36 @@ export function createSchemaWriter(named: Readonly<Record<string, TSchema>>): Sc
 
   return {
     write,
+    writeNamed,
     components: () => Object.fromEntries([...used].sort(([left], [right]) => (left < right ? -1 : 1))),
   };
+}
+
+/** The name that a reference to a component ends with. */
+export function nameIn(reference: string): string {
+  return reference.slice(reference.lastIndexOf("/") + 1);
+}
+
+const refTo = (name: string) => `#/components/schemas/${name}`;
+
+/** Objects, choices, and strings and numbers with a rule or an example of their own. */
+function deservesName(schema: TSchema): boolean {
+  return ["anyOf", "properties", "pattern", "examples"].some((key) => schema[key] !== undefined);
+}
+
+/** A string, number or boolean whose other keywords say nothing of null. */
+function isPlain(schema: JsonSchema): boolean {
+  return (
+    ["string", "integer", "number", "boolean"].includes(String(schema["type"])) &&
+    !["const", "enum", "allOf", "anyOf", "contentMediaType"].some((key) => schema[key] !== undefined)
+  );
+}
+
+/** A choice among rules stands below `allOf`: generators take an `anyOf` beside `properties` for a union of types. */
+function withinAllOf(rules: JsonSchema | undefined): JsonSchema {
+  const { anyOf, allOf, ...rest } = rules ?? {};
+  if (anyOf === undefined) return rules ?? {};
+  return { ...rest, allOf: [{ anyOf }, ...((allOf as JsonSchema[] | undefined) ?? [])] };
 }
 
 /** Equal for schemas that accept the same and differ in their description only. */

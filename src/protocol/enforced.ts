@@ -48,7 +48,8 @@ const keys = "Enter|Escape|Tab|BSpace|Up|Down|Left|Right|C-c|C-d|C-u|C-z";
 /** Text in which each `<[name]>` is a key. */
 export const keySequencePattern = `^(?:<\\[(?:${keys})\\]>|(?!<\\[[^\\s<>\\[\\]]+\\]>)[\\s\\S])*$`;
 
-const given = (type: string | string[]) => ({ type });
+/** An object says that it has properties: a generated client would take one without any for an empty object. */
+const given = (type: string) => ({ type, ...(type === "object" ? { additionalProperties: true } : {}) });
 const absent = { type: "null" };
 
 /** Exactly one of two fields is given; null is absent. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { coordinatorOpenApi } from "../../src/routes/coordinator/openapi.ts";
 import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
-import type { OpenApiDocument } from "../../src/routes/openapi/document.ts";
+import type { Content, OpenApiDocument } from "../../src/routes/openapi/document.ts";
 import type { JsonSchema } from "../../src/routes/openapi/json-schema.ts";
 
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
@@ -27,7 +27,7 @@ function bodiesOf({ paths, components }: OpenApiDocument) {
       return [...request, ...replies];
     })
     .flatMap(({ where, content }) =>
-      Object.entries(content).map(([mediaType, media]) => ({ where, mediaType, ...media })),
+      Object.entries(content as Content).map(([mediaType, media]) => ({ where, mediaType, ...media })),
     );
 }
 

@@ -11,7 +11,7 @@ import { eventKinds } from "../../src/protocol/events.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
 import { createSchemaWriter } from "../../src/routes/openapi/json-schema.ts";
-import { renderReference } from "../../src/routes/openapi/page.ts";
+import { pageScript, renderReference } from "../../src/routes/openapi/page.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { inProcess } from "../support/http-surface.ts";
 
@@ -102,15 +102,21 @@ describe("the gateway's OpenAPI document", () => {
 });
 
 describe("the page at /docs", () => {
-  test("loads nothing from elsewhere and runs nothing", async () => {
+  test("loads nothing from elsewhere and runs its own script only", async () => {
     await using bundle = createGatewayBundle();
     const reply = await inProcess((request) => bundle.app.fetch(request)).request("/docs");
     const html = await reply.text();
     expect(html).not.toMatch(/\b(?:https?:)?\/\/[a-z0-9]/i);
+    expect(html.split(`<script>${pageScript}</script>`).length).toBe(2);
+    expect(html.match(/<script/g)).toHaveLength(1);
     expect(html).not.toMatch(
-      /<(?:script|link(?! rel="icon" href="data:,")|img|iframe|object|embed)\b|@import|url\(/i,
+      /<(?:link(?! rel="icon" href="data:,")|img|iframe|object|embed)\b|@import|url\(/i,
     );
-    expect(reply.headers.get("content-security-policy")).toStartWith("default-src 'none'");
+    const hash = new Bun.CryptoHasher("sha256").update(pageScript).digest("base64");
+    const policy = reply.headers.get("content-security-policy") ?? "";
+    expect(policy).toStartWith(`default-src 'none'; script-src 'sha256-${hash}'; `);
+    expect(policy.match(/unsafe-\w+/g)).toEqual(["unsafe-inline"]);
+    expect(policy).not.toContain("script-src 'unsafe");
   });
 
   test("has a place for every operation and schema, and every link of it leads to one", () => {
@@ -120,6 +126,15 @@ describe("the page at /docs", () => {
     for (const { operationId } of operations) expect(places).toContain(operationId);
     expect(links.filter((link) => !places.has(link))).toEqual([]);
     expect(links.length).toBeGreaterThan(100);
+  });
+
+  test("groups the operations and has a curl line for each", () => {
+    const html = renderReference(document);
+    const groups = [...html.matchAll(/<h2 id="group-([^"]+)"/g)].map((match) => match[1]);
+    expect(groups).toEqual(document.tags.map(({ name }) => name));
+    const lines = [...html.matchAll(/<pre>(curl .*?)<\/pre>/g)].map((match) => match[1] ?? "");
+    expect(lines).toHaveLength(operations.length);
+    for (const line of lines) expect(line).toContain('<span class="origin">$BASE_URL</span>/');
   });
 
   test("shows text of the document as text", () => {

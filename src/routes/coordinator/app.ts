@@ -4,7 +4,6 @@ import { type GateOptions, httpGate } from "../http/gate.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
 import { agentRoutes } from "./agents.ts";
 import { forwardRoutes } from "./forward.ts";
-import { coordinatorOpenApi } from "./openapi.ts";
 import { serverRoutes } from "./server.ts";
 import type { CoordinatorServices } from "./services.ts";
 import { turnRoutes } from "./turns.ts";
@@ -27,7 +26,7 @@ export function createCoordinatorApp(options: {
     .use(agentRoutes(services))
     .use(turnRoutes(services))
     .use(forwardRoutes(services))
-    .use(openApiRoutes(coordinatorOpenApi));
+    .use(openApiRoutes(async () => (await import("./openapi.ts")).coordinatorOpenApi));
 }
 
 export type CoordinatorApp = ReturnType<typeof createCoordinatorApp>;

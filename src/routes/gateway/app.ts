@@ -5,7 +5,6 @@ import { eventRoutes } from "./events.ts";
 import { headlessRoutes } from "./headless.ts";
 import { mailRoutes } from "./mail.ts";
 import { notifierRoutes } from "./notifier.ts";
-import { gatewayOpenApi } from "./openapi.ts";
 import { reminderRoutes } from "./reminders.ts";
 import type { GatewayServices } from "./services.ts";
 
@@ -22,7 +21,7 @@ export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
     .use(headlessRoutes(services))
     .use(eventRoutes(services))
     .use(aguiRoutes(services))
-    .use(openApiRoutes(gatewayOpenApi));
+    .use(openApiRoutes(async () => (await import("./openapi.ts")).gatewayOpenApi));
 }
 
 export type GatewayApp = ReturnType<typeof createGatewayApp>;

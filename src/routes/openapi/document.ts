@@ -43,7 +43,7 @@ export interface Parameter {
   schema: JsonSchema;
 }
 
-type Content = Record<
+export type Content = Record<
   string,
   { schema: JsonSchema; "x-item-schema"?: JsonSchema; "x-event-kinds"?: StreamedEvents["kinds"] }
 >;

@@ -1,17 +1,36 @@
-import type { OpenApiDocument, Operation } from "./document.ts";
-import type { JsonSchema } from "./json-schema.ts";
+import { toCurl } from "./curl.ts";
+import type { Content, OpenApiDocument, Operation } from "./document.ts";
+import { type JsonSchema, nameIn } from "./json-schema.ts";
+import { escapeHtml, type Field, fieldsOf, typeHtml } from "./schema-text.ts";
 
 const style = `
 :root{color-scheme:light dark;--edge:color-mix(in srgb,currentColor 18%,transparent);--quiet:color-mix(in srgb,currentColor 65%,transparent)}
-body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:60rem;padding:1rem 1.25rem 4rem}
-h1{margin:.5rem 0 0}h2{margin:2.5rem 0 .5rem;border-bottom:1px solid var(--edge)}h4{margin:1rem 0 .25rem}
-code,.path{font-family:ui-monospace,monospace;font-size:.9em}
-.quiet,td p{color:var(--quiet)}p{margin:.25rem 0}nav ul{list-style:none;padding:0}nav li{margin:.1rem 0}
+body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:64rem;padding:1rem 1.25rem 4rem}
+h1{margin:.5rem 0 0}h2{margin:2.5rem 0 .5rem;border-bottom:1px solid var(--edge)}h3{margin:1rem 0 .25rem}h4{margin:1rem 0 .25rem}
+code,pre,.path{font-family:ui-monospace,monospace;font-size:.9em}
+pre{border:1px solid var(--edge);border-radius:.3rem;margin:.3rem 0;padding:.4rem .6rem;overflow-x:auto}
+.quiet,td p{color:var(--quiet)}p{margin:.25rem 0}nav ul{list-style:none;padding:0;margin:0}nav li{margin:.1rem 0}
+#find{font:inherit;width:100%;box-sizing:border-box;padding:.4rem .6rem;margin:1rem 0 0;position:sticky;top:.5rem}
 details,section.schema{border:1px solid var(--edge);border-radius:.4rem;margin:.6rem 0;padding:.5rem .8rem}
 summary{cursor:pointer}.method{display:inline-block;min-width:4.2em;font-weight:700}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%}
 th,td{border-top:1px solid var(--edge);padding:.3rem .8rem .3rem 0;text-align:left;vertical-align:top}
 :target{outline:2px solid Highlight;outline-offset:2px}`;
+
+/** Hides what does not hold every word of the search, and puts the address of this server into the curl lines. */
+export const pageScript = `
+for (const place of document.querySelectorAll(".origin")) place.textContent = location.origin;
+const find = document.getElementById("find");
+const texts = new Map();
+for (const part of document.querySelectorAll("details[id],section.schema")) texts.set(part, part.textContent.toLowerCase());
+find.hidden = false;
+find.addEventListener("input", () => {
+  const words = find.value.toLowerCase().split(/\\s+/).filter(Boolean);
+  for (const [part, text] of texts) part.hidden = !words.every((word) => text.includes(word));
+  for (const link of document.querySelectorAll("nav li")) link.hidden = document.getElementById(link.dataset.of).hidden;
+  for (const group of document.querySelectorAll(".group")) group.hidden = !group.querySelector("[id]:not([hidden]),li:not([hidden])");
+});
+`;
 
 interface Listed {
   method: string;
@@ -19,9 +38,14 @@ interface Listed {
   operation: Operation;
 }
 
+interface Group {
+  name: string;
+  operations: Listed[];
+}
+
 /**
- * An API's document as one HTML page that needs nothing from anywhere: no script, no font, no picture. Everything
- * from the document is escaped. Pure.
+ * An API's document as one HTML page that loads nothing: its operations by group, then its schemas, with a search over
+ * both. Everything from the document is escaped; the one script is `pageScript`. Pure.
  */
 export function renderReference(document: OpenApiDocument): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -32,6 +56,7 @@ export function renderReference(document: OpenApiDocument): string {
     operations: operations.filter(({ operation }) => operation.tags.includes(name)),
   }));
   const title = escapeHtml(`${document.info.title} ${document.info.version}`);
+  const shared = Object.entries(document.components.responses).filter(([name]) => isOfGate(name));
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -44,35 +69,63 @@ export function renderReference(document: OpenApiDocument): string {
 <body>
 <h1>${title}</h1>
 <p>${escapeHtml(document.info.description)}</p>
-<p class="quiet">For programs: <a href="openapi.json">openapi.json</a> (OpenAPI ${document.openapi}).</p>
-<nav><ul>
-${operations.map(({ method, path, operation }) => `<li><a class="path" href="#${operation.operationId}">${method.toUpperCase()} ${escapeHtml(path)}</a> <span class="quiet">${escapeHtml(operation.summary)}</span></li>`).join("\n")}
-</ul></nav>
-${groups.map((group) => `<h2>${escapeHtml(group.name)}</h2>\n${group.operations.map((one) => renderOperation(one, document)).join("\n")}`).join("\n")}
+<p class="quiet">For programs and client generators: <a href="openapi.json">openapi.json</a> (OpenAPI ${document.openapi}). Where the operator set a token, add <code>-H "authorization: Bearer $TOKEN"</code> to a curl line.</p>
+<input id="find" type="search" placeholder="Search operations and schemas" aria-label="Search operations and schemas" hidden>
+<nav>
+${groups.map(renderLinks).join("\n")}
+</nav>
+${groups.map((group) => renderGroup(group, document)).join("\n")}
+<h2>Refusals of every operation</h2>
+<p>413 and 415 are of operations with a body. 401 is not of /health, /docs and /openapi.json.</p>
+${table(shared.map(([name, { description, content }]) => [code(statusIn(name)), `${bodyHtml(content)}${note(description)}`]))}
+<div class="group">
 <h2>Schemas</h2>
 ${Object.entries(document.components.schemas).map(renderSchema).join("\n")}
+</div>
+<script>${pageScript}</script>
 </body>
 </html>
 `;
 }
 
-function renderOperation({ method, path, operation }: Listed, document: OpenApiDocument): string {
+function renderLinks({ name, operations }: Group): string {
+  const links = operations.map(
+    ({ method, path, operation }) =>
+      `<li data-of="${operation.operationId}"><a class="path" href="#${operation.operationId}">${method.toUpperCase()} ${escapeHtml(path)}</a> <span class="quiet">${escapeHtml(operation.summary)}</span></li>`,
+  );
+  return `<div class="group"><h3>${escapeHtml(name)}</h3><ul>\n${links.join("\n")}\n</ul></div>`;
+}
+
+function renderGroup({ name, operations }: Group, document: OpenApiDocument): string {
+  const written = operations.map((one) => renderOperation(one, document));
+  return `<div class="group">\n<h2 id="group-${escapeHtml(name)}">${escapeHtml(name)}</h2>\n${written.join("\n")}\n</div>`;
+}
+
+function renderOperation(listed: Listed, document: OpenApiDocument): string {
+  const { method, path, operation } = listed;
   const { parameters = [], requestBody, responses } = operation;
+  const own = Object.entries(responses).filter(
+    ([, response]) => !("$ref" in response && isOfGate(nameIn(response.$ref))),
+  );
   const parts = [
-    operation.description === undefined ? "" : `<p>${escapeHtml(operation.description)}</p>`,
+    note(operation.description),
+    `<pre>${escapeHtml(toCurl(listed, document)).replace("$BASE_URL", '<span class="origin">$BASE_URL</span>')}</pre>`,
     parameters.length === 0
       ? ""
       : `<h4>Parameters</h4>${table(
           parameters.map((one) => [
-            `<code>${escapeHtml(one.name)}</code>${one.required ? "" : optional}<p>in ${one.in}</p>`,
-            `${typeText(one.schema)}${note(one.description)}`,
+            `${code(one.name)}${one.required ? "" : optional}<p>in ${one.in}</p>`,
+            `${typeHtml(one.schema)}${note(one.description)}`,
           ]),
         )}`,
-    requestBody ? `<h4>Body</h4><p>${bodyText(requestBody.content)}</p>` : "",
+    requestBody ? `<h4>Body</h4><p>${bodyHtml(requestBody.content)}</p>` : "",
     `<h4>Answers</h4>${table(
-      Object.entries(responses).map(([status, response]) => {
-        const told = "$ref" in response ? document.components.responses[nameIn(response.$ref)] : response;
-        return [`<code>${status}</code>`, told ? `${bodyText(told.content)}${note(told.description)}` : ""];
+      own.map(([status, response]) => {
+        const answer = "$ref" in response ? document.components.responses[nameIn(response.$ref)] : response;
+        return [
+          code(status),
+          answer ? `${bodyHtml(answer.content)}${note(answer.description)}${kindsHtml(answer.content)}` : "",
+        ];
       }),
     )}`,
   ];
@@ -80,75 +133,44 @@ function renderOperation({ method, path, operation }: Listed, document: OpenApiD
 }
 
 function renderSchema([name, schema]: [string, JsonSchema]): string {
-  const required = new Set((schema["required"] as string[] | undefined) ?? []);
-  const rows = Object.entries((schema["properties"] as Record<string, JsonSchema> | undefined) ?? {}).map(
-    ([key, part]) => [
-      `<code>${escapeHtml(key)}</code>${required.has(key) ? "" : optional}`,
-      `${typeText(part)}${note(part["description"])}`,
-    ],
+  const fields = fieldsOf(schema);
+  const examples = ((schema["examples"] as unknown[] | undefined) ?? []).filter(
+    (one) => typeof one === "object",
   );
-  return `<section class="schema" id="schema-${escapeHtml(name)}"><strong>${escapeHtml(name)}</strong>${note(schema["description"])}${rows.length > 0 ? table(rows) : `<p>${typeText(schema)}</p>`}</section>`;
+  return `<section class="schema" id="schema-${escapeHtml(name)}"><strong>${escapeHtml(name)}</strong>${note(schema["description"])}${fields.length > 0 ? table(fields.map(fieldRow)) : `<p>${typeHtml(schema)}</p>`}${examples.map((one) => `<pre>${escapeHtml(JSON.stringify(one, null, 2))}</pre>`).join("")}</section>`;
 }
 
 const optional = ` <span class="quiet">optional</span>`;
+
+function fieldRow({ name, type, optional: absent, description }: Field): string[] {
+  return [`${code(name)}${absent ? optional : ""}`, `${type}${note(description)}`];
+}
 
 function table(rows: string[][]): string {
   const body = rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join("")}</tr>`).join("");
   return `<div class="scroll"><table>${body}</table></div>`;
 }
 
-function bodyText(content: Record<string, { schema: JsonSchema }>): string {
+function bodyHtml(content: Content): string {
   return Object.entries(content)
-    .map(([type, { schema }]) => (type === "application/json" ? typeText(schema) : escapeHtml(type)))
+    .map(([type, media]) => {
+      const item = media["x-item-schema"];
+      if (type === "application/json") return typeHtml(media.schema);
+      return `${escapeHtml(type)}${item ? ` of ${typeHtml(item)}` : ""}`;
+    })
     .join(" or ");
 }
 
-/** A schema in a few words, as HTML. */
-function typeText(schema: JsonSchema): string {
-  const { $ref, anyOf, items, properties, type } = schema;
-  if (typeof $ref === "string") {
-    const name = escapeHtml(nameIn($ref));
-    return `<a href="#schema-${name}">${name}</a>`;
-  }
-  if (Array.isArray(anyOf)) return anyOf.map((choice) => typeText(choice as JsonSchema)).join(" or ");
-  if ("const" in schema) return `<code>${escapeHtml(JSON.stringify(schema["const"]))}</code>`;
-  if (Array.isArray(schema["enum"])) {
-    return schema["enum"].map((word) => `<code>${escapeHtml(String(word))}</code>`).join(", ");
-  }
-  if (items) return `list of ${typeText(items as JsonSchema)}`;
-  if (properties) {
-    const parts = Object.entries(properties as Record<string, JsonSchema>).map(
-      ([key, part]) => `<code>${escapeHtml(key)}</code>: ${typeText(part)}`,
-    );
-    return parts.length > 0 ? `object of ${parts.join(", ")}` : "empty object";
-  }
-  return `${escapeHtml(String(type ?? "anything"))}${boundsText(schema)}`;
+function kindsHtml(content: Content): string {
+  const kinds = Object.values(content).flatMap((media) => Object.entries(media["x-event-kinds"] ?? {}));
+  return kinds.length === 0 ? "" : table(kinds.map(([kind, text]) => [code(kind), escapeHtml(text)]));
 }
 
-function boundsText(schema: JsonSchema): string {
-  const words = (
-    [
-      ["minimum", "at least"],
-      ["exclusiveMinimum", "more than"],
-      ["maximum", "at most"],
-      ["default", "by default"],
-    ] as const
-  ).flatMap(([key, text]) => (schema[key] === undefined ? [] : [`${text} ${String(schema[key])}`]));
-  return words.length > 0 ? `, ${escapeHtml(words.join(", "))}` : "";
-}
+/** Whether a shared response is one that is decided before the operation is looked at. */
+const isOfGate = (name: string) => name.startsWith("Refused") && /^Refused\d+$/.test(name);
+const statusIn = (name: string) => name.replace(/\D+/g, "");
+const code = (text: string) => `<code>${escapeHtml(text)}</code>`;
 
 function note(text: unknown): string {
-  return typeof text === "string" ? `<p>${escapeHtml(text)}</p>` : "";
-}
-
-function nameIn(reference: string): string {
-  return reference.slice(reference.lastIndexOf("/") + 1);
-}
-
-function escapeHtml(text: string): string {
-  return text
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
+  return typeof text === "string" && text !== "" ? `<p>${escapeHtml(text)}</p>` : "";
 }

@@ -1,27 +1,39 @@
 import { Elysia } from "elysia";
 import { documentEndpoints } from "../../protocol/document-endpoints.ts";
 import type { OpenApiDocument } from "./document.ts";
-import { renderReference } from "./page.ts";
 
 const { openApiDocument, referencePage } = documentEndpoints;
 
-/** Serves an app's document, to programs and to people. Each is built at its first request, once. */
-export function openApiRoutes(build: () => OpenApiDocument) {
-  let document: OpenApiDocument | null = null;
-  let page: string | null = null;
+/**
+ * Serves an app's document, to programs and as a page. `load` brings the document's makers: they and its texts are
+ * evaluated at the first request of either, and each is built once.
+ */
+export function openApiRoutes(load: () => Promise<() => OpenApiDocument>) {
+  let document: Promise<OpenApiDocument> | null = null;
+  let page: Promise<{ html: string; headers: Record<string, string> }> | null = null;
   const built = () => {
-    document ??= build();
+    document ??= load().then((build) => build());
     return document;
   };
-  const headers = {
-    "content-type": "text/html; charset=utf-8",
-    // The page carries its style; whatever else it might come to name is not loaded.
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:",
-  };
-  return new Elysia({ name: "openapi", seed: build })
+  return new Elysia({ name: "openapi", seed: load })
     .get(openApiDocument.path, () => built())
-    .get(referencePage.path, () => {
-      page ??= renderReference(built());
-      return new Response(page, { headers });
+    .get(referencePage.path, async () => {
+      page ??= built().then(toPage);
+      const { html, headers } = await page;
+      return new Response(html, { headers });
     });
+}
+
+async function toPage(document: OpenApiDocument) {
+  const { pageScript, renderReference } = await import("./page.ts");
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(pageScript));
+  const hash = btoa(String.fromCharCode(...new Uint8Array(digest)));
+  return {
+    html: renderReference(document),
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      // The page carries its style and its one script; whatever else it might come to name is not loaded and not run.
+      "content-security-policy": `default-src 'none'; script-src 'sha256-${hash}'; style-src 'unsafe-inline'; img-src data:`,
+    },
+  };
 }

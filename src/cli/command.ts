@@ -25,7 +25,7 @@ export type Flag = {
 } & (
   | { type: "boolean" }
   | { type: "string"; required?: true; default?: string; multiple?: true }
-  | { type: "enum"; options: string[]; required?: true; default?: string }
+  | { type: "enum"; options: readonly string[]; required?: true; default?: string }
   | { type: "positional"; required?: boolean }
 );
 export type Flags = Record<string, Flag>;
@@ -37,7 +37,7 @@ type ValueOf<F extends Flag> = F extends { type: "boolean" }
     : F extends { required: true } | { default: string }
       ? Word<F>
       : Word<F> | undefined;
-type Word<F> = F extends { type: "enum"; options: (infer O extends string)[] } ? O : string;
+type Word<F> = F extends { type: "enum"; options: readonly (infer O extends string)[] } ? O : string;
 
 export type Values<A extends Flags> = { [Name in keyof A]: ValueOf<A[Name]> };
 
@@ -132,14 +132,17 @@ export function command<const A extends Flags>(declaration: CommandDeclaration<A
   };
 }
 
-/** A group: its flags may stand anywhere after it, its commands are loaded when they are called. */
+/** Leaves and groups by the word that calls them. */
+export type Commands = Record<string, Command | LazyCommand>;
+
+/** A group: its flags may stand anywhere after it. Its commands are loaded when one of them is called. */
 export function group(declaration: {
   name: string;
   description: string;
   examples: readonly string[];
   args?: Flags;
   hidden?: boolean;
-  subCommands: Record<string, Command | LazyCommand>;
+  subCommands: Commands | (() => Promise<Commands>);
 }): Command {
   const { name, description, examples, hidden = false, subCommands } = declaration;
   const meta: CommandMeta = { name, description, examples, hidden };

@@ -71,3 +71,19 @@ export async function readPrompt(flag: string | undefined, io: CliIo): Promise<s
     throw new UsageError("the prompt is empty; give it with --prompt or on standard input");
   return prompt;
 }
+
+/** A number of seconds from `min` to `max`, fractions allowed. Throws UsageError. */
+export function toSeconds(name: string, text: string, min: number, max: number): number {
+  const seconds = Number(text);
+  if (text.trim() !== "" && seconds >= min && seconds <= max) return seconds;
+  throw new UsageError(`--${name} must be a number from ${min} to ${max}, not "${text}"`);
+}
+
+/** The fields that have a value: an absent flag leaves its field out. */
+export function givenFields<T extends object>(
+  fields: T,
+): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [Name in keyof T]?: Exclude<T[Name], undefined>;
+  };
+}

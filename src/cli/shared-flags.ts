@@ -26,6 +26,11 @@ export const targetFlags = {
   },
 } satisfies Flags;
 
+/** The text of a prompt, for `readPrompt`. */
+export const promptFlag = {
+  prompt: { type: "string", description: "the text; without it standard input is read", valueHint: "TEXT" },
+} satisfies Flags;
+
 /** Flags that choose the model of one headless turn. */
 export const modelFlags = {
   model: { type: "string", description: "model for this turn (headless agents only)" },

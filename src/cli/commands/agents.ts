@@ -7,48 +7,26 @@ const list =
   () =>
     import("./agents-list.ts").then((module) => module.listCommand(words));
 
-const terminal: LazyCommand = async () =>
-  group({
-    name: "tui",
-    description: "the agent's terminal as the gateway tracks it",
-    examples: ["svc-mgr agents single --agent-name worker gateway tui state"],
-    subCommands: {
-      state: () => import("./agent/tui-state.ts").then((module) => module.default),
-      history: () => import("./agent/tui-history.ts").then((module) => module.default),
-      "note-prompt": () => import("./agent/tui-note-prompt.ts").then((module) => module.default),
-      watch: () => import("./agent/tui-watch.ts").then((module) => module.default),
-      wait: () => import("./agent/tui-wait.ts").then((module) => module.default),
-      decide: () => import("./agent/tui-decide.ts").then((module) => module.default),
-      explain: () => import("./agent/tui-explain.ts").then((module) => module.default),
-    },
-  });
+const terminal = group({
+  name: "tui",
+  description: "the agent's terminal as the gateway tracks it",
+  examples: ["svc-mgr agents single --agent-name worker gateway tui state"],
+  subCommands: () => import("./agent/tui.ts").then((module) => module.tuiCommands),
+});
 
-const notifier: LazyCommand = async () =>
-  group({
-    name: "mail-notifier",
-    description: "wake the agent when mail arrives",
-    examples: ["svc-mgr agents single --agent-name worker gateway mail-notifier enable"],
-    subCommands: {
-      status: () => import("./agent/notifier-status.ts").then((module) => module.default),
-      enable: () => import("./agent/notifier-enable.ts").then((module) => module.default),
-      disable: () => import("./agent/notifier-disable.ts").then((module) => module.default),
-      audit: () => import("./agent/notifier-audit.ts").then((module) => module.default),
-    },
-  });
+const notifier = group({
+  name: "mail-notifier",
+  description: "wake the agent when mail arrives",
+  examples: ["svc-mgr agents single --agent-name worker gateway mail-notifier enable"],
+  subCommands: () => import("./agent/notifier.ts").then((module) => module.notifierCommands),
+});
 
-const reminders: LazyCommand = async () =>
-  group({
-    name: "reminders",
-    description: "prompts and keys for later, kept by the live gateway alone",
-    examples: ["svc-mgr agents single --agent-name worker gateway reminders list"],
-    subCommands: {
-      list: () => import("./agent/reminders-list.ts").then((module) => module.default),
-      get: () => import("./agent/reminders-get.ts").then((module) => module.default),
-      create: () => import("./agent/reminders-create.ts").then((module) => module.default),
-      set: () => import("./agent/reminders-set.ts").then((module) => module.default),
-      remove: () => import("./agent/reminders-remove.ts").then((module) => module.default),
-    },
-  });
+const reminders = group({
+  name: "reminders",
+  description: "prompts and keys for later, kept by the live gateway alone",
+  examples: ["svc-mgr agents single --agent-name worker gateway reminders list"],
+  subCommands: () => import("./agent/reminders.ts").then((module) => module.reminderCommands),
+});
 
 /** What can be done to one agent, however it was named. */
 const ofOneAgent: Record<string, LazyCommand> = {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import enable from "../../../src/cli/commands/agent/notifier-enable.ts";
+import { notifierCommands } from "../../../src/cli/commands/agent/notifier.ts";
 import { toStation } from "../../../src/cli/parse.ts";
 import { NotifierUpdate } from "../../../src/protocol/notifier.ts";
 
@@ -8,7 +8,7 @@ const named: Record<string, string> = { notify_block_shared_tokens: "notify-bloc
 const unneeded = ["schema_version", "enabled"];
 
 test("whatever can be set over HTTP can be set from the command line", async () => {
-  const { flags } = await toStation("enable", enable);
+  const { flags } = await toStation("enable", notifierCommands.enable);
   const fields = Object.keys(NotifierUpdate.properties).filter((field) => !unneeded.includes(field));
   const missing = fields.filter((field) => !Object.hasOwn(flags, named[field] ?? field.replaceAll("_", "-")));
   expect(missing).toEqual([]);

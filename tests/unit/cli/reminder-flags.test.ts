@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { UsageError } from "../../../src/cli/command.ts";
+import { renderReminder, renderReminders } from "../../../src/cli/commands/agent/reminders.ts";
 import { planReminder, refuseLongSequence } from "../../../src/cli/reminder-flags.ts";
-import { renderReminder, renderReminders } from "../../../src/cli/reminder-text.ts";
 import type { ReminderRecord } from "../../../src/protocol/reminders.ts";
 
 type Given = Parameters<typeof planReminder>[0]["given"];

@@ -1,0 +1,228 @@
+import type { DecisionAnswer, TerminalState, WaitFor } from "../../../protocol/terminal.ts";
+import { followEvents } from "../../../services/fleet/follow-events.ts";
+import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
+import { linkGateway } from "../../../services/fleet/gateway-link.ts";
+import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
+import { sleep, timestampNow } from "../../../system/clock.ts";
+import { visibleLine } from "../../../system/visible.ts";
+import { type CliIo, type Commands, command, UsageError } from "../../command.ts";
+import { exitCodes } from "../../dispatch.ts";
+import { readPrompt, toSeconds, toWholeNumber } from "../../flag-values.ts";
+import { renderTable } from "../../format.ts";
+import { readCommand } from "../../gateway-call.ts";
+import { warn } from "../../narrate.ts";
+import { promptFlag } from "../../shared-flags.ts";
+import { openLiveTarget } from "../../target.ts";
+import { renderTerminal, renderTerminalLine } from "../../terminal-text.ts";
+
+const state = readCommand({
+  name: "state",
+  description: "show what the agent's terminal shows",
+  examples: ["svc-mgr agents single --agent-name worker gateway tui state"],
+  endpoint: "terminalState",
+  render: renderTerminal,
+});
+
+const history = readCommand({
+  name: "history",
+  description: "show what the agent's terminal showed, newest last",
+  examples: ["svc-mgr agents single --agent-name worker gateway tui history --limit 20"],
+  args: {
+    limit: { type: "string", description: "how many samples, at most 1000", valueHint: "N", default: "100" },
+  },
+  endpoint: "terminalHistory",
+  request: ({ args }) => ({ query: { limit: toWholeNumber("limit", args.limit, 1, 1000) ?? 100 } }),
+  render({ entries }) {
+    const rows = entries.map((entry) => [entry.recorded_at_utc, renderTerminalLine(entry)]);
+    return rows.length === 0 ? "nothing yet" : renderTable(["AT", "STATE"], rows);
+  },
+});
+
+const notePrompt = readCommand({
+  name: "note-prompt",
+  description: "tell the tracker of a prompt that was typed by other means; nothing is typed",
+  examples: ['svc-mgr agents single --agent-name worker gateway tui note-prompt --prompt "hello"'],
+  args: promptFlag,
+  endpoint: "notePrompt",
+  request: async ({ args, io }) => ({
+    body: { schema_version: 1, prompt: await readPrompt(args.prompt, io) },
+  }),
+  render: renderTerminal,
+});
+
+/** How much longer than the gateway the command waits. */
+const waitGraceMs = 5000;
+
+const wait = readCommand({
+  name: "wait",
+  description:
+    "wait until the agent is ready for a prompt, busy, or asks a person; exits 1 when time is over",
+  examples: [
+    "svc-mgr agents single --agent-name worker gateway tui wait --for ready",
+    "svc-mgr agents single --agent-name worker gateway tui wait --for decision --timeout 600 --json",
+  ],
+  args: {
+    for: {
+      type: "enum",
+      options: ["ready", "busy", "decision"] satisfies WaitFor[],
+      required: true,
+      description: "ready: a prompt could be given; busy: a turn runs; decision: a question is asked",
+    },
+    timeout: {
+      type: "string",
+      description: "how long to wait, at most 3600; 0 looks once",
+      valueHint: "SECONDS",
+      default: "30",
+    },
+  },
+  endpoint: "wait",
+  request({ args }) {
+    const seconds = toSeconds("timeout", args.timeout, 0, 3600);
+    return {
+      query: { for: args.for, timeout_seconds: seconds },
+      timeoutMs: seconds * 1000 + waitGraceMs,
+    };
+  },
+  render({ satisfied, for: wanted, waited_seconds, state: terminal }) {
+    if (satisfied) return `${wanted} after ${waited_seconds} s`;
+    return {
+      text: `not ${wanted} within ${waited_seconds} s\n${renderTerminal(terminal)}`,
+      exitCode: exitCodes.refused,
+    };
+  },
+});
+
+/** The gateway reads the screen after each key that moves the selection. */
+const decideTimeoutMs = 30_000;
+
+const decide = readCommand({
+  name: "decide",
+  description:
+    "answer what the agent asks a person; the question is checked on the screen before a key is pressed",
+  examples: [
+    "svc-mgr agents single --agent-name worker gateway tui decide --option 1",
+    'svc-mgr agents single --agent-name worker gateway tui decide --option "yes" --question "Go on with this?"',
+  ],
+  args: {
+    option: {
+      type: "string",
+      required: true,
+      description: "the option's number as shown, or its text without regard to case",
+      valueHint: "INDEX_OR_TEXT",
+    },
+    question: {
+      type: "string",
+      description: "the question you read; when another is asked by then, nothing is pressed",
+      valueHint: "TEXT",
+    },
+  },
+  endpoint: "decide",
+  request({ args: { option, question }, path }) {
+    if (option.trim() === "") throw new UsageError("--option is empty", path);
+    const body: DecisionAnswer = {
+      schema_version: 1,
+      option: /^[1-9]\d*$/.test(option.trim()) ? Number(option) : option,
+      ...(question === undefined ? {} : { question }),
+    };
+    return { body, timeoutMs: decideTimeoutMs };
+  },
+  render: ({ option }) => `answered ${option.index}. ${option.text}`,
+});
+
+const watch = command({
+  name: "watch",
+  description:
+    "show the agent's terminal state as it changes, until interrupted: one live line, or JSON lines",
+  examples: [
+    "svc-mgr agents single --agent-name worker gateway tui watch",
+    "svc-mgr agents single --agent-name worker gateway tui watch --interval-seconds 5 --json",
+  ],
+  args: {
+    "interval-seconds": {
+      type: "string",
+      description: "changes are shown as they come; how often to look again while the picture still moves",
+      valueHint: "SECONDS",
+      default: "1",
+    },
+  },
+  async run(invocation) {
+    const { io, inherited, args } = invocation;
+    const intervalMs = 1000 * toSeconds("interval-seconds", args["interval-seconds"], 0.1, 3600);
+    const { world, agent } = await openLiveTarget(invocation);
+    const { attachIdentity } = gatewayIdentity(agent.manifest);
+    const live = io.stdoutIsTty && inherited["json"] !== true;
+    const stopped = io.unheard();
+    let client: GatewayClient | null = null;
+    let lost = false;
+    let shown = "";
+    let settling: Promise<void> | null = null;
+
+    /** Prints the terminal state if it changed. False while the terminal is not stable. */
+    async function look(): Promise<boolean> {
+      const reply = await client?.call("terminalState", {});
+      // followEvents reports a gateway that does not answer.
+      if (reply?.kind !== "ok" || stopped.aborted) return true;
+      const state = reply.body;
+      const key = `${renderTerminalLine(state)} ${JSON.stringify(state.recent_transitions.at(-1) ?? null)}`;
+      if (key !== shown) await show(io, live, state, timestampNow(world.clock));
+      shown = key;
+      return state.stability.stable;
+    }
+
+    /** A state becomes stable by time alone, without an event. */
+    async function settle(): Promise<void> {
+      do await sleep(world.clock, intervalMs, stopped);
+      while (!stopped.aborted && !lost && !(await look()));
+    }
+
+    async function lookAndSettle(): Promise<void> {
+      const stable = await look();
+      if (stable || settling) return;
+      settling = settle().finally(() => {
+        settling = null;
+      });
+      settling.catch(() => {});
+    }
+
+    await followEvents({
+      clock: world.clock,
+      link: () => linkGateway(world, { sessionRoot: agent.sessionRoot, attachIdentity }),
+      afterSeq: null,
+      signal: stopped,
+      async onConnected(found) {
+        if (lost) await warn(io, `${live ? "\n" : ""}the gateway answers again`);
+        lost = false;
+        client = found;
+        await lookAndSettle();
+      },
+      async onLost(why) {
+        lost = true;
+        await warn(io, `${live ? "\n" : ""}the gateway does not answer (${why}); waiting for it`);
+      },
+      async onEvent(event) {
+        if (event.kind === "terminal_state") await lookAndSettle();
+      },
+    });
+    await settling;
+    if (live) await io.writeOut("\n");
+    return exitCodes.done;
+  },
+});
+
+export const tuiCommands: Commands = {
+  state,
+  history,
+  "note-prompt": notePrompt,
+  watch,
+  wait,
+  decide,
+  explain: () => import("./tui-explain.ts").then((module) => module.default),
+};
+
+async function show(io: CliIo, live: boolean, state: TerminalState, atUtc: string): Promise<void> {
+  // Return to column 0 and clear the rest. The line must not wrap, or it could not be overwritten.
+  if (live) {
+    const line = visibleLine(renderTerminalLine(state)).slice(0, io.columns - 1);
+    await io.writeScreen("stdout", `\r\x1b[K${line}`);
+  } else await io.writeOut(`${JSON.stringify({ at_utc: atUtc, ...state })}\n`);
+}

@@ -144,7 +144,7 @@ function cellText(rows: readonly Row[], regions: Regions, hit: MarkerHit): strin
   const lines = [hit.text];
   for (const at of regions.transcript) {
     if (at !== hit.row + lines.length || at <= hit.row) continue;
-    if (!/^\s/u.test(rows[at]?.text ?? "")) break;
+    if (!/^[\s\w]/u.test(rows[at]?.text ?? "")) break;
     lines.push(rows[at]?.text.trim() ?? "");
   }
   return lines.join(" ");

@@ -132,13 +132,16 @@ function candidateRows(
   }
 }
 
-/** The newest row and the indented rows it may continue, at most four, newest first. */
+/**
+ * The newest row and the rows it may continue, at most four, newest first. A row that begins with a blank or a word
+ * continues the one above it: codex wraps its notices without an indent.
+ */
 export function newestCell(rows: readonly Row[], transcript: readonly number[]): number[] {
   const newest = transcript.at(-1);
   if (newest === undefined) return [];
   const cell = [newest];
   for (let at = newest; cell.length <= wrappedRows && at > 0; at--) {
-    if (!/^\s/u.test(rows[at]?.text ?? "") || isBlank(rows[at - 1])) break;
+    if (!/^[\s\w]/u.test(rows[at]?.text ?? "") || isBlank(rows[at - 1])) break;
     cell.push(at - 1);
   }
   return cell;

@@ -8,6 +8,8 @@ import { managerCommands } from "../../../src/cli/mgr.ts";
 import { programVersion } from "../../../src/cli/version.ts";
 import { openWorld } from "../../../src/cli/world.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import { ServiceError } from "../../../src/system/errors.ts";
+import { tellStorageFault } from "../../../src/system/storage-fault.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 import { filesBelow } from "./file-kinds.ts";
 import { listOperations, type Operation, pickOperations, type Standing, secretToken } from "./operations.ts";
@@ -146,8 +148,16 @@ export async function createTreeLab(folder: string, bystanderPid: number): Promi
 
   async function ask({ path, body }: { path: string; body?: object }): Promise<string> {
     const io = { env, cwd: tree, home };
+    let world: ReturnType<typeof openWorld>;
+    try {
+      world = openWorld(io);
+    } catch (error) {
+      // `svc-coord serve` ends with what is wrong and what to do.
+      if (error instanceof ServiceError || tellStorageFault(error) !== null) return "{}";
+      throw error;
+    }
     const coordinator = createCoordinator({
-      world: openWorld(io),
+      world,
       io,
       host: "127.0.0.1",
       port: 0,

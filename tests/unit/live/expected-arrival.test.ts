@@ -27,10 +27,10 @@ test.each<{ id: string; tool: LabTool; prompt: string; want: string }>([
     want: "     \u00e9",
   },
   {
-    id: "claude only expands tabs in a chip",
+    id: "the pinned claude makes no chip of it",
     tool: "claude",
     prompt: fourLines,
-    want: "a\n    b e\u0301\nc\nd ",
+    want: "a\n    b \u00e9\nc\nd",
   },
   { id: "codex trims and leaves the rest", tool: "codex", prompt: ` ${fourLines}`, want: fourLines.trim() },
   { id: "gemini drops what it takes for invisible", tool: "gemini", prompt: "a\u200bb\u202ec", want: "abc" },

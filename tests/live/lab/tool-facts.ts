@@ -35,7 +35,7 @@ interface Question {
 }
 
 /** Whether the version of `tool` that runs is `version` or a later one. */
-export function runsFrom(tool: LabTool, version: string): boolean {
+function runsFrom(tool: LabTool, version: string): boolean {
   return !isOlder(versionOf(tool, process.env), version);
 }
 

@@ -8,6 +8,8 @@ import { awaitState, type TerminalView } from "./terminal-view.ts";
 
 /** How long a dialog may take to show that a key reached it. */
 const keyMs = 2000;
+/** How long it may take to go after that: claude 2.1.150 marks the chosen option first. */
+const leaveMs = 5000;
 
 export interface Chosen {
   index: number;
@@ -72,15 +74,17 @@ export async function answerDecision(
   }
   // claude 2.1.330 ignores the keys of a dialog's first moments. A screen that did not change at all is the same
   // dialog; the same question on another screen may be about another command.
+  const gone = (state: TerminalState) => questionOf(state) !== first?.question;
   for (const pauseMs of [...profile.data.submit.enter_retry_after_ms, keyMs]) {
     const shown = screenOf(await view.look());
     await press(rule.confirm_key);
     await view.look();
-    if (await awaitState(view, clock, (state) => questionOf(state) !== first?.question, pauseMs))
-      return chosen;
+    if (await awaitState(view, clock, gone, pauseMs)) return chosen;
     const now = await view.look();
-    if (questionOf(now) !== first?.question) return chosen;
-    if (shown === null || screenOf(now) !== shown) break;
+    if (gone(now)) return chosen;
+    if (shown !== null && screenOf(now) === shown) continue;
+    if (await awaitState(view, clock, gone, leaveMs)) return chosen;
+    break;
   }
   throw new ServiceError("dispatch_failed", "the question is still asked after the answer");
 }

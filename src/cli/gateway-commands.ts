@@ -1,4 +1,7 @@
 import { group } from "./command.ts";
+import { runProgram } from "./dispatch.ts";
+import { createProcessIo } from "./process-io.ts";
+import { programVersion } from "./version.ts";
 
 /** All commands of `svc-gateway` that people call. */
 export const gatewayCommands = group({
@@ -19,3 +22,7 @@ export const gatewayCommands = group({
       import("./commands/completion.ts").then((module) => module.completionCommands("svc-gateway")),
   },
 });
+
+export function runGatewayProgram(argv: string[]): Promise<number> {
+  return runProgram(gatewayCommands, programVersion, argv, createProcessIo());
+}

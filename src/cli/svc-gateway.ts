@@ -1,9 +1,5 @@
 #!/usr/bin/env bun
 import { basename } from "node:path";
-import { runProgram } from "./dispatch.ts";
-import { gatewayCommands } from "./gateway-commands.ts";
-import { createProcessIo } from "./process-io.ts";
-import { programVersion } from "./version.ts";
 
 /**
  * One executable is all three programs, by the name it is called; `svc-gateway mgr` is the CLI too. The first word
@@ -24,6 +20,11 @@ async function main(argv: string[]): Promise<number> {
 
 async function serve(argv: string[]): Promise<number> {
   const [first, ...rest] = argv;
+  // A tool waits for it at each of its steps: it comes before everything that takes time to load.
+  if (first === "signal") {
+    const { runSignal } = await import("./commands/signal.ts");
+    return runSignal(rest);
+  }
   if (first === "mgr") return manage(rest);
   if (first === "demo-agent") {
     const { runDemoAgent } = await import("./commands/demo-agent.ts");
@@ -33,7 +34,8 @@ async function serve(argv: string[]): Promise<number> {
     const { runTurnBridge } = await import("./commands/turn-bridge.ts");
     return runTurnBridge(rest);
   }
-  return runProgram(gatewayCommands, programVersion, argv, createProcessIo());
+  const { runGatewayProgram } = await import("./gateway-commands.ts");
+  return runGatewayProgram(argv);
 }
 
 async function manage(argv: string[]): Promise<number> {

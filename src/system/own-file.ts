@@ -43,6 +43,21 @@ export function appendTo(path: string, text: string): void {
   }
 }
 
+/**
+ * The same for a file that is ours and nothing else: a link, a pipe, or a file that others may write throws, and one that
+ * has `maxBytes` already stays as it is. `text` goes out in one write, so that lines of several writers never mix.
+ */
+export function appendToOwn(path: string, text: string, maxBytes: number): void {
+  const handle = openSync(path, flags.append, 0o600);
+  try {
+    const facts = fstatSync(handle);
+    if (!facts.isFile() || !isOwn(facts)) throw new Error("not a regular file of this user alone");
+    if (facts.size < maxBytes) writeSync(handle, text);
+  } finally {
+    closeSync(handle);
+  }
+}
+
 export function truncateWhole(path: string, size: number): void {
   const handle = openSync(path, flags.change);
   try {

@@ -16,6 +16,9 @@ export function signalPaths(sessionRoot: string) {
     /** The spool before the last rotation. */
     rotated: join(root, "reports.1.jsonl"),
     cursor: join(root, "cursor.json"),
+    claudeSettings: join(root, "claude-settings.json"),
+    opencodePlugin: join(root, "opencode-plugin.js"),
+    opencodeConfig: join(root, "opencode.json"),
   };
 }
 

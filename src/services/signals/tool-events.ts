@@ -1,0 +1,115 @@
+import type { ToolReport, toolReportKinds } from "../../protocol/tool-report.ts";
+
+type Kind = (typeof toolReportKinds)[number];
+type Payload = Readonly<Record<string, unknown>>;
+
+/** What an event of a tool says, before it gets its id and time. `prompt` is whole. */
+export type ReportedEvent = Pick<
+  ToolReport,
+  "kind" | "session_id" | "turn_id" | "prompt" | "message" | "action" | "transcript_path"
+>;
+
+/**
+ * What the payload of a hook of `tool` reports, or null for an event that says nothing to us. Never throws: a payload may
+ * be of another version than the ones recorded in tests/signals. Pure.
+ */
+export function toReportedEvent(tool: string, payload: unknown): ReportedEvent | null {
+  if (payload === null || typeof payload !== "object" || Array.isArray(payload)) return null;
+  const read = Object.hasOwn(readers, tool) ? readers[tool] : undefined;
+  return read?.(payload as Payload) ?? null;
+}
+
+/** The events of each tool with command hooks, by the tool's own names; the launch asks for exactly these. */
+export const claudeEvents: Readonly<Record<string, Kind>> = {
+  SessionStart: "session_started",
+  UserPromptSubmit: "prompt_submitted",
+  PreToolUse: "tool_started",
+  PermissionRequest: "question_asked",
+  PostToolUse: "tool_finished",
+  Stop: "turn_ended",
+  StopFailure: "turn_failed",
+  SessionEnd: "session_ended",
+};
+
+export const geminiEvents: Readonly<Record<string, Kind>> = {
+  SessionStart: "session_started",
+  BeforeAgent: "prompt_submitted",
+  BeforeTool: "tool_started",
+  Notification: "question_asked",
+  AfterTool: "tool_finished",
+  AfterAgent: "turn_ended",
+  SessionEnd: "session_ended",
+};
+
+const readers: Readonly<Record<string, (payload: Payload) => ReportedEvent | null>> = {
+  claude: (payload) => commandHook(claudeEvents, payload),
+  gemini: (payload) => commandHook(geminiEvents, payload),
+  codex: codexNotification,
+  // The scripted agent speaks the same language.
+  demo: (payload) => commandHook(claudeEvents, payload),
+};
+
+function commandHook(events: Readonly<Record<string, Kind>>, payload: Payload): ReportedEvent | null {
+  const name = text(payload, "hook_event_name") ?? "";
+  const kind = Object.hasOwn(events, name) ? events[name] : undefined;
+  if (kind === undefined) return null;
+  return {
+    kind,
+    session_id: text(payload, "session_id"),
+    turn_id: text(payload, "prompt_id"),
+    prompt: kind === "prompt_submitted" ? text(payload, "prompt") : null,
+    message:
+      text(payload, "last_assistant_message") ?? text(payload, "prompt_response") ?? text(payload, "message"),
+    action: text(payload, "tool_name"),
+    transcript_path: text(payload, "transcript_path"),
+  };
+}
+
+/**
+ * Codex notifies at the end of a turn only, neither of an interrupted nor of a failed one. `input-messages` are all of the
+ * thread, the turn's own last. Beside the first turn it runs one of its own in another thread, which asks the model for a
+ * title, and notifies of that too.
+ */
+function codexNotification(payload: Payload): ReportedEvent | null {
+  if (payload["type"] !== "agent-turn-complete") return null;
+  const messages = payload["input-messages"];
+  const prompt: unknown = Array.isArray(messages) ? messages.at(-1) : null;
+  if (typeof prompt === "string" && prompt.startsWith(codexTitlePrompt)) return null;
+  return {
+    kind: "turn_ended",
+    session_id: text(payload, "thread-id"),
+    turn_id: text(payload, "turn-id"),
+    prompt: typeof prompt === "string" ? prompt : null,
+    message: text(payload, "last-assistant-message"),
+    action: null,
+    transcript_path: null,
+  };
+}
+
+const codexTitlePrompt = "Generate a concise, single-line task title";
+
+function text(payload: Payload, key: string): string | null {
+  const value = payload[key];
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+/**
+ * The payload of a hook from its text. Of one that was cut off only what comes before the long fields is taken: the
+ * tools put their ids first.
+ */
+export function parsePayload(given: string): unknown {
+  try {
+    return JSON.parse(given);
+  } catch {
+    const end = given.search(longField);
+    if (end < 0) return null;
+    try {
+      return JSON.parse(`${given.slice(0, end)}}`);
+    } catch {
+      return null;
+    }
+  }
+}
+
+/** The first field that can be long: no text of a tool's payload comes before it. */
+const longField = /,"(?:prompt|prompt_response|last_assistant_message|message|tool_input|tool_response)":/;

@@ -14,6 +14,9 @@ import { createTurnRunner } from "../services/headless/turn-runner.ts";
 import { createManifestStore } from "../services/sessions/manifest.ts";
 import { createManifestWatch, requireManifest } from "../services/sessions/manifest-watch.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
+import { signalsAbsence } from "../services/signals/handover.ts";
+import type { ReportSource } from "../services/signals/report-source.ts";
+import { createNoSource, createSpoolSource } from "../services/signals/spool-source.ts";
 import { createPaneDoor } from "../services/terminal/pane-door.ts";
 import type { CompiledProfile } from "../services/terminal/profile.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
@@ -21,7 +24,7 @@ import { createTracker } from "../services/terminal/tracker.ts";
 import { newTransitions } from "../services/terminal/transition-events.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { System } from "../system/system.ts";
-import { openRecordedTmux } from "./tmux-socket.ts";
+import { openTmux } from "./tmux-socket.ts";
 
 export interface GatewayAgentOptions {
   system: System;
@@ -53,12 +56,11 @@ export function createGatewayAgent(options: GatewayAgentOptions): GatewayAgent {
 
 function connect({ system, manifest, log, env }: GatewayAgentOptions) {
   const { socket } = manifest.tmux;
-  const { tmux, mutex, refusal } = openRecordedTmux(system, socket, env);
+  const { tmux, mutex } = openTmux(system, socket, env);
   const control = createControlConnection({
     processes: system.processes,
     clock: system.clock,
     mutex,
-    refusal,
     session: manifest.tmux_session_name,
     log: (message) => log.line(message),
     ...(socket === undefined ? {} : { socket }),
@@ -66,12 +68,20 @@ function connect({ system, manifest, log, env }: GatewayAgentOptions) {
   return { tmux, mutex, control };
 }
 
+function reportsOf({ system, manifest, sessionRoot, log }: GatewayAgentOptions): ReportSource {
+  const absence = signalsAbsence(manifest);
+  return absence === null ? createSpoolSource({ ...system, log, sessionRoot }) : createNoSource(absence);
+}
+
 function terminal(options: GatewayAgentOptions): GatewayAgent {
   const { system, manifest, sessionRoot, profile, log, events } = options;
   const { clock, ids, steps } = system;
   const manifestWatch = createManifestWatch({ ...system, path: sessionPaths(sessionRoot).manifest });
   const { tmux, mutex, control } = connect(options);
-  const tracker = createTracker({ ...options, control, tmux, processes: system.processes, clock });
+  const tracker = createTracker({
+    ...options,
+    ...{ control, tmux, clock, processes: system.processes, reports: reportsOf(options) },
+  });
   tracker.subscribe((state, { before, material }) => {
     if (!material) return;
     for (const transition of newTransitions(before, state)) events.append("terminal_state", transition);

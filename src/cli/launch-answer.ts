@@ -1,10 +1,19 @@
 import type { Attached } from "../services/fleet/attach-gateway.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
+import type { NewSession } from "../services/sessions/launch.ts";
 import type { NotifierCarryOver } from "../services/sessions/notifier-carry-over.ts";
+import { lacksSignals, signalsAbsence } from "../services/signals/handover.ts";
 import { tmuxAttachLine } from "../services/terminal/tmux-lines.ts";
-import type { Answer } from "./command.ts";
+import type { Answer, CliIo } from "./command.ts";
 import { exitCodes } from "./dispatch.ts";
+import { warn } from "./narrate.ts";
 import type { World } from "./world.ts";
+
+/** Says what keeps a tool that could report from reporting. */
+export async function warnWithoutSignals(io: CliIo, { manifest, signals }: NewSession): Promise<void> {
+  if (!signals || !lacksSignals(manifest.tool, signals)) return;
+  await warn(io, `${manifest.agent_name} is known by its screen alone: ${signals.why}`);
+}
 
 /** Exit 2 when the agent runs but its gateway does not (spec/coordination.md 4.5). */
 export function toLaunchAnswer(
@@ -36,6 +45,7 @@ export function toLaunchAnswer(
       tmux_session_name: manifest.tmux_session_name,
       manifest_path: manifestPath,
       session_root: sessionRoot,
+      signals_absence: signalsAbsence(manifest),
       gateway_host: status?.gateway_host ?? null,
       gateway_port: status?.gateway_port ?? null,
       gateway_base_url: attached?.link.client.baseUrl ?? null,

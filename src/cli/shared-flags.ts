@@ -26,6 +26,14 @@ export const targetFlags = {
   },
 } satisfies Flags;
 
+/** Flag of every command that starts an agent in a terminal. */
+export const noSignalsFlag = {
+  "no-signals": {
+    type: "boolean",
+    description: "do not have the tool report what it does; its screen alone is read, also after a relaunch",
+  },
+} satisfies Flags;
+
 /** The text of a prompt, for `readPrompt`. */
 export const promptFlag = {
   prompt: { type: "string", description: "the text; without it standard input is read", valueHint: "TEXT" },

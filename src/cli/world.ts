@@ -78,8 +78,7 @@ export function openPlaces(
     refuseExposed(files, roots.registryRoot, "the registry root");
     if (!isIn(roots.runtimeRoot, overlay)) refuseExposed(files, roots.runtimeRoot, "the runtime root");
   }
-  const tmuxFor = (socket: string | undefined, registered?: string) =>
-    openTmux(system, socket, env, registered).tmux;
+  const tmuxFor = (socket: string | undefined) => openTmux(system, socket, env).tmux;
   const sessionAlive = createSessionAlive(tmuxFor);
   return {
     ...system,
@@ -133,6 +132,7 @@ export function openWorld(
     tools: allProfiles(readProfiles(system, env)).map((profile) =>
       toLaunchTool(compileProfile(profile), demoCommand, (tool) => headlessProvider(tool) !== null),
     ),
+    hookCommand: [...self, "signal"],
     serveCommand: [...self, "serve", "--registry-root", roots.registryRoot],
     managerCommand: [
       ...[...self, "mgr"],

@@ -36,8 +36,8 @@ export async function createSessionLab(): Promise<SessionLab> {
   const tmux = await createTmux();
   const { clock, files, ids, steps, processes, folder } = tmux;
   const locks = createLocks({ clock });
-  const tmuxFor = (socket: string | undefined, registered?: string) =>
-    openTmux({ clock, files, locks, processes, steps }, socket, {}, registered).tmux;
+  const tmuxFor = (socket: string | undefined) =>
+    openTmux({ clock, files, locks, processes, steps }, socket, {}).tmux;
   const sessionAlive = createSessionAlive(tmuxFor);
   const reportPath = join(folder, "report");
   const person = {
@@ -67,6 +67,7 @@ export async function createSessionLab(): Promise<SessionLab> {
       runtimeRoot: join(folder, "runtime"),
       tools: [tool],
       personEnvironment: person,
+      hookCommand: ["svc-gateway", "gateway", "signal"],
     },
     request: (changes = {}) => ({ tool, agentName: "worker", workdir: folder, args: [], ...changes }),
     report: async () => {

@@ -17,9 +17,10 @@ import { giveMailboxAtLaunch, mailboxRootFlag, withMailbox } from "../agent-mail
 import { type Answer, type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { readFileFlag, toWholeNumber } from "../flag-values.ts";
-import { toLaunchAnswer, withNotifier } from "../launch-answer.ts";
+import { toLaunchAnswer, warnWithoutSignals, withNotifier } from "../launch-answer.ts";
 import { attachmentRootFlag, originFlag, toAttachmentRoots, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
+import { noSignalsFlag } from "../shared-flags.ts";
 import { openWorld, prepareSessionPlace, type World } from "../world.ts";
 
 export default command({
@@ -65,6 +66,7 @@ export default command({
       description: "end an agent of this name first; keep what it left, or remove it",
     },
     unattended: { type: "boolean", description: "add the flags that skip permissions and sandboxes" },
+    ...noSignalsFlag,
     headless: {
       type: "boolean",
       description: "without a terminal program: each turn is a process of its own",
@@ -116,6 +118,7 @@ export default command({
       env,
       home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
       unattended: args.unattended,
+      noSignals: args["no-signals"],
       headless,
       role,
       tmuxSessionName: args["session-name"],
@@ -133,6 +136,7 @@ export default command({
       if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
       throw error;
     });
+    await warnWithoutSignals(io, session);
     if (args.unattended) await warn(io, `unattended, with ${(tool.unattendedArgs ?? []).join(" ")}`);
     const wanted = args.mailbox || args["mailbox-root"] !== undefined;
     const mailbox = wanted ? await giveMailboxAtLaunch(world, io, session, args["mailbox-root"]) : null;

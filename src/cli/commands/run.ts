@@ -10,7 +10,7 @@ import { command } from "../command.ts";
 import { chooseListener, listenerFlags, readListenerWish } from "../listener-flags.ts";
 import { warn } from "../narrate.ts";
 import { serveBeside } from "../serve-beside.ts";
-import { rootFlags } from "../shared-flags.ts";
+import { noSignalsFlag, rootFlags } from "../shared-flags.ts";
 import { openWorld, prepareSessionPlace, type World } from "../world.ts";
 
 export default command({
@@ -38,6 +38,7 @@ export default command({
     workdir: { type: "string", valueHint: "DIR", description: "where the agent works; default: here" },
     home: { type: "string", valueHint: "DIR", description: "another home of the tool" },
     unattended: { type: "boolean", description: "add the tool's flags that skip permissions and sandboxes" },
+    ...noSignalsFlag,
     ...listenerFlags,
     ...rootFlags,
   },
@@ -67,6 +68,7 @@ export default command({
         args: rest,
         home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
         unattended: args.unattended,
+        noSignals: args["no-signals"],
       }));
     return serveBeside({
       io,

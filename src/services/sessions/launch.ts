@@ -5,6 +5,13 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
+import {
+  type PlannedSignals,
+  planSignals,
+  type SignalsRecord,
+  withSignals,
+  writeHandover,
+} from "../signals/handover.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { endSession } from "./end-session.ts";
@@ -52,6 +59,8 @@ export interface LaunchRequest {
   role?: Role | undefined;
   /** Adds the tool's flags that skip permissions or sandboxes (ruling 19). */
   unattended?: boolean | undefined;
+  /** The tool is not asked to report what it does. */
+  noSignals?: boolean | undefined;
   /** No terminal program: each turn is a process of its own, started by the gateway. */
   headless?: HeadlessWish | undefined;
   /** Gives the launch up; what was begun is undone. */
@@ -76,6 +85,8 @@ export interface LaunchedSession {
 /** A session that began under an agent's name, with what it has of the mail notifier of the session before it. */
 export interface NewSession extends LaunchedSession {
   notifier: NotifierCarryOver;
+  /** What the tool was given to report with; null for a headless agent and a joined one. */
+  signals: SignalsRecord | null;
 }
 
 export interface LaunchDeps {
@@ -92,6 +103,8 @@ export interface LaunchDeps {
   runtimeRoot: string;
   /** Whose own CLI, configuration and login the agent runs with. */
   personEnvironment: Environment;
+  /** How this program is started as the hook command of a tool. */
+  hookCommand: readonly string[];
 }
 
 const endGraceMs = 2000;
@@ -111,13 +124,14 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
     undo.push(() => removeOwn(files, deps.runtimeRoot, plan.sessionRoot));
     files.ensureDirectory("file:session-folder", plan.sessionRoot);
     refuseExposed(files, plan.sessionRoot, "the session folder");
+    if (plan.signals) writeHandover(files, plan.sessionRoot, plan.signals.handover);
 
     const launcher = createLauncher({ tmux, files, ids, steps: deps.steps, folder: plan.sessionRoot });
     const pane = await launcher.launch({
       session: plan.tmuxSessionName,
       sessionEnv: plan.published,
       mark: launchMark(deps.processes, plan.manifestPath),
-      ...(request.headless ? waitingProgram : { command: plan.command, env: plan.environment }),
+      ...(plan.signals ? withHandover(plan, plan.signals) : waitingProgram),
       workdir: request.workdir,
     });
     undo.push(() => undoSession(deps, plan.tmuxSessionName, pane));
@@ -148,14 +162,15 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
       },
       agentPid: agent?.pid ?? null,
     });
-    const manifest = request.role ? withRole(built, request.role, "role_file") : built;
+    const described = plan.signals ? withSignals(built, plan.signals.record) : built;
+    const manifest = request.role ? withRole(described, request.role, "role_file") : described;
     const session = { manifest, manifestPath: plan.manifestPath, sessionRoot: plan.sessionRoot };
     if (request.headless) saveLaunchEnvironment(files, plan.sessionRoot, request.env ?? {});
     await manifests.write(plan.manifestPath, manifest);
     seedGatewayFolder(files, session);
     const notifier = carryNotifierOver(deps, registry.read(plan.agentId), plan.sessionRoot);
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
-    return { ...session, record, notifier };
+    return { ...session, record, notifier, signals: plan.signals?.record ?? null };
   } catch (error) {
     for (const act of undo.reverse()) await tolerate(act);
     throw error;
@@ -186,6 +201,8 @@ interface LaunchPlan {
   home: { envVar: string; path: string } | null;
   published: Record<string, string>;
   environment: Record<string, string>;
+  /** Null for a headless agent. */
+  signals: PlannedSignals | null;
 }
 
 interface CheckedLaunch {
@@ -251,6 +268,19 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const published = { SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: agentId };
   const unattended = request.unattended ? (tool.unattendedArgs ?? []) : [];
+  const args = [...unattended, ...role, ...request.args];
+  const environment = planEnvironment({
+    person: deps.personEnvironment,
+    extra: { ...request.env, ...(home ? { [home.envVar]: home.path } : {}) },
+    published,
+  });
+  const { hookCommand } = deps;
+  const signals = request.headless
+    ? null
+    : planSignals(deps.files, {
+        ...{ tool: tool.tool, sessionRoot, hookCommand, args, env: environment },
+        declined: request.noSignals === true,
+      });
   return {
     backend,
     agentName,
@@ -259,14 +289,26 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
     sessionRoot,
     manifestPath,
     tmuxSessionName: request.tmuxSessionName ?? newTmuxSessionName(agentName, nowMs),
-    command: [executable, ...first, ...unattended, ...role, ...request.args],
+    command: [executable, ...first, ...args],
     home,
     published,
-    environment: planEnvironment({
-      person: deps.personEnvironment,
-      extra: { ...request.env, ...(home ? { [home.envVar]: home.path } : {}) },
-      published,
-    }),
+    environment,
+    signals,
+  };
+}
+
+/**
+ * The program of a launch with what it gets to report with. That is no part of the manifest's `args`: each start makes it
+ * anew.
+ */
+export function withHandover(
+  program: { command: readonly [string, ...string[]]; environment: Record<string, string> },
+  { handover }: PlannedSignals,
+): Pick<PaneProgram, "command" | "env"> {
+  const [executable, ...args] = program.command;
+  return {
+    command: [executable, ...handover.args, ...args],
+    env: { ...program.environment, ...handover.env },
   };
 }
 

@@ -1,10 +1,24 @@
+import { dirname, isAbsolute } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
+import {
+  type PlannedSignals,
+  planSignals,
+  signalsDeclined,
+  withSignals,
+  writeHandover,
+} from "../signals/handover.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { planEnvironment } from "./environment.ts";
 import type { FoundAgent } from "./find.ts";
-import { type LaunchDeps, type LaunchedSession, undoSession, waitingProgram } from "./launch.ts";
+import {
+  type LaunchDeps,
+  type LaunchedSession,
+  undoSession,
+  waitingProgram,
+  withHandover,
+} from "./launch.ts";
 import { readLaunchEnvironment } from "./launch-environment.ts";
 import { launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
@@ -17,8 +31,7 @@ import { type Resume, resumeArguments } from "./resume.ts";
 
 export interface RelaunchDeps extends LaunchDeps {
   tools: readonly LaunchTool[];
-  /** `registered`: the socket that the registry has for the agent, at which a server may be started. */
-  tmuxFor: (socket: string | undefined, registered?: string) => Tmux;
+  tmuxFor: (socket: string | undefined) => Tmux;
 }
 
 /** A relaunch that nothing speaks against. */
@@ -30,6 +43,8 @@ export interface RelaunchPlan {
    * mark of the life that begins.
    */
   headless: { resume: Resume; life: string } | null;
+  /** With what the tool is asked to report; null for a headless agent. */
+  signals: PlannedSignals | null;
   published: Record<string, string>;
   /** The agent's pane, in which the program is started again; null when it needs a new tmux session. */
   pane: TmuxPane | null;
@@ -72,25 +87,30 @@ export async function planRelaunch(
   const headless = manifest.headless !== undefined;
   const panes = await deps.tmuxFor(manifest.tmux.socket).panes(manifest.tmux_session_name);
   const pane = agentPane(panes, manifest.tmux.primary_pane_id ?? null);
+  const args = [...plan.args, ...resumeArguments(manifest.tool, resume)];
+  const environment = planEnvironment({
+    person: deps.personEnvironment,
+    extra: {
+      ...Object.fromEntries(names.flatMap((one) => (given[one] === undefined ? [] : [[one, given[one]]]))),
+      ...(homeVariable !== null && home !== null ? { [homeVariable]: home } : {}),
+    },
+    published,
+  });
+  const { files, hookCommand } = deps;
+  const signals = headless
+    ? null
+    : planSignals(files, {
+        ...{ tool: manifest.tool, sessionRoot: agent.sessionRoot, hookCommand, args, env: environment },
+        declined: signalsDeclined(manifest),
+      });
   return {
     tool,
     headless: headless ? { resume, life: deps.ids.uuid() } : null,
-    program: headless
-      ? { ...waitingProgram, workdir: plan.working_directory }
-      : {
-          command: [executable, ...plan.args, ...resumeArguments(manifest.tool, resume)],
-          workdir: plan.working_directory,
-          env: planEnvironment({
-            person: deps.personEnvironment,
-            extra: {
-              ...Object.fromEntries(
-                names.flatMap((one) => (given[one] === undefined ? [] : [[one, given[one]]])),
-              ),
-              ...(homeVariable !== null && home !== null ? { [homeVariable]: home } : {}),
-            },
-            published,
-          }),
-        },
+    program: {
+      ...(signals ? withHandover({ command: [executable, ...args], environment }, signals) : waitingProgram),
+      workdir: plan.working_directory,
+    },
+    signals,
     published,
     pane: pane?.dead === false ? pane : null,
     // A headless session keeps their values for its turns.
@@ -114,8 +134,9 @@ export async function relaunchSession(
   agent: FoundAgent,
   plan: RelaunchPlan,
 ): Promise<{ session: LaunchedSession; pane: TmuxPane }> {
-  const tmux = deps.tmuxFor(agent.manifest.tmux.socket, agent.record?.terminal.socket);
+  const tmux = deps.tmuxFor(agent.manifest.tmux.socket);
   const launcher = createLauncher({ ...deps, tmux, folder: agent.sessionRoot });
+  if (plan.signals) writeHandover(deps.files, agent.sessionRoot, plan.signals.handover);
   return plan.pane
     ? relaunchInPlace({ ...deps, tmux }, agent, plan, plan.pane, launcher)
     : relaunchElsewhere({ ...deps, tmux }, agent, plan, launcher);
@@ -166,6 +187,9 @@ async function relaunchElsewhere(
   const { registry, clock, manifests, ids, tmux } = deps;
   const { manifest: before, manifestPath, sessionRoot } = agent;
   const sessionName = newTmuxSessionName(before.agent_name, clock.nowMs());
+  // A folder below /tmp does not outlast a restart of the machine, and tmux makes only that of its own default.
+  if (isAbsolute(tmux.socket ?? ""))
+    deps.files.ensureDirectory("file:tmux-folder", dirname(tmux.socket ?? ""));
   const pane = await launcher.launch({
     ...plan.program,
     session: sessionName,
@@ -198,7 +222,8 @@ function withSocket(manifest: Manifest, socket: string): Manifest {
   return { ...manifest, tmux: { ...manifest.tmux, socket } };
 }
 
-/** The manifest of a headless agent that begins anew: nothing pinned, and another life; of others as it is. */
-function restarted(manifest: Manifest, { headless }: RelaunchPlan): Manifest {
-  return headless ? toRestarted(manifest, headless) : manifest;
+/** The manifest of an agent that begins anew: a headless one with nothing pinned and another life. */
+function restarted(manifest: Manifest, { headless, signals }: RelaunchPlan): Manifest {
+  const begun = headless ? toRestarted(manifest, headless) : manifest;
+  return signals ? withSignals(begun, signals.record) : begun;
 }

@@ -82,8 +82,7 @@ export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
   },
   codex: {
     compact: "/compact",
-    // 0.157.1 hands it over when the answer ends.
-    whileSpeaking: runsFrom("codex", "0.166.0") ? "steered" : "held",
+    whileSpeaking: "steered",
     holdsBehindCommand: true,
     failures: [
       { status: 400, result: "none" },

@@ -1,0 +1,224 @@
+import { basename, join } from "node:path";
+import type { Manifest } from "../../protocol/files.ts";
+import { renderJson } from "../../protocol/json.ts";
+import type { Files } from "../../system/files.ts";
+import { opencodePlugin } from "./opencode-plugin.ts";
+import { signalPaths } from "./spool.ts";
+import { claudeEvents } from "./tool-events.ts";
+
+/** What a launch gives its tool so that it reports: arguments before all others, variables, and files beside the spool. */
+export interface Handover {
+  args: string[];
+  env: Record<string, string>;
+  /** By path, each of `signalPaths`. */
+  files: Record<string, string>;
+}
+
+/** `refusal`: why the tool gets nothing, as a clause for people. */
+export type HandoverPlan = { handover: Handover; refusal: null } | { handover: null; refusal: string };
+
+export interface HandoverFacts {
+  tool: string;
+  sessionRoot: string;
+  /** How this program is started as the hook command, without tool and spool. */
+  hookCommand: readonly string[];
+  /** The arguments that the tool gets from others. */
+  args: readonly string[];
+  /** The environment that the tool gets. */
+  env: Readonly<Record<string, string | undefined>>;
+  /** What the user's own configuration of the tool says, or null where there is none. Codex: config.toml. */
+  userConfiguration: string | null;
+}
+
+/**
+ * How a tool is asked for reports without a change to its user's or project's files. Where that would replace what the
+ * user has set, the tool gets nothing. Pure. Measured with the versions in tests/signals.
+ */
+export function planHandover(facts: HandoverFacts): HandoverPlan {
+  const plan = Object.hasOwn(plans, facts.tool) ? plans[facts.tool] : undefined;
+  return plan?.(facts) ?? refused(`no way is known in which ${facts.tool} reports`);
+}
+
+const plans: Readonly<Record<string, (facts: HandoverFacts) => HandoverPlan>> = {
+  claude,
+  codex,
+  opencode,
+  demo,
+  gemini,
+};
+
+/** Hooks of all its settings files run beside ours. Of two `--settings` claude 2.1.330 reads the last alone. */
+function claude(facts: HandoverFacts): HandoverPlan {
+  if (hasFlag(facts.args, "--settings"))
+    return refused("its arguments have --settings, of which it reads one only");
+  if (hasFlag(facts.args, "--bare")) return refused("with --bare it runs no hooks");
+  const { claudeSettings: path } = signalPaths(facts.sessionRoot);
+  // Whatever becomes of our executable, the tool sees a hook that succeeded.
+  const command = `${hookWords(facts).map(quoteShell).join(" ")} 2>/dev/null || :`;
+  const hooks = Object.fromEntries(
+    Object.keys(claudeEvents).map((event) => [
+      event,
+      [{ matcher: "*", hooks: [{ type: "command", command, timeout: 5 }] }],
+    ]),
+  );
+  return given({ args: ["--settings", path], files: { [path]: renderJson({ hooks }) } });
+}
+
+/** `-c notify` replaces the one that the user has set. */
+function codex(facts: HandoverFacts): HandoverPlan {
+  const assigned = facts.args.some((arg) => /^(?:-c|--config=)?\s*notify\s*=/.test(arg));
+  if (assigned) return refused("its arguments set notify, which ours would replace");
+  const configured = facts.userConfiguration === null ? false : hasNotify(facts.userConfiguration);
+  if (configured === null) return refused("its config.toml cannot be read");
+  if (configured) return refused("its config.toml sets notify, which ours would replace");
+  return given({ args: ["-c", `notify=${JSON.stringify(hookWords(facts))}`] });
+}
+
+/** Its lists of plugins are joined: the user's own, the project's, and that of the file that OPENCODE_CONFIG names. */
+function opencode(facts: HandoverFacts): HandoverPlan {
+  const { spool, opencodePlugin: plugin, opencodeConfig: config } = signalPaths(facts.sessionRoot);
+  const content = renderJson({ plugin: [`file://${plugin}`] });
+  const files = { [plugin]: opencodePlugin(spool) };
+  if (!facts.env["OPENCODE_CONFIG"]) {
+    return given({ env: { OPENCODE_CONFIG: config }, files: { ...files, [config]: content } });
+  }
+  if (facts.env["OPENCODE_CONFIG_CONTENT"]) {
+    return refused("OPENCODE_CONFIG and OPENCODE_CONFIG_CONTENT are both set already");
+  }
+  return given({ env: { OPENCODE_CONFIG_CONTENT: content }, files });
+}
+
+/** The scripted agent is asked by whoever tests with it. */
+function demo(facts: HandoverFacts): HandoverPlan {
+  if (!facts.args.includes("--signals"))
+    return refused("the scripted agent reports with `-- --signals` only");
+  return given({ env: { SVC_DEMO_HOOK: JSON.stringify(hookWords(facts)) } });
+}
+
+/** gemini 0.61.0 reads hooks from the user's files, the project's, and files of root in folders of root: no file of ours. */
+function gemini(): HandoverPlan {
+  return refused("it takes hooks from its user's and its project's files only, which svc does not change");
+}
+
+type HandoverSource = Pick<HandoverFacts, "tool" | "env">;
+
+const refused = (refusal: string): HandoverPlan => ({ handover: null, refusal });
+
+const given = (handover: Partial<Handover>): HandoverPlan => ({
+  handover: { args: [], env: {}, files: {}, ...handover },
+  refusal: null,
+});
+
+const hookWords = ({ hookCommand, tool, sessionRoot }: HandoverFacts) => [
+  ...hookCommand,
+  tool,
+  signalPaths(sessionRoot).spool,
+];
+
+const hasFlag = (args: readonly string[], flag: string) =>
+  args.some((arg) => arg === flag || arg.startsWith(`${flag}=`));
+
+const quoteShell = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
+
+/** Whether a config.toml sets `notify`, at its top or in a profile; null when it is no TOML. */
+function hasNotify(text: string): boolean | null {
+  try {
+    const config = Bun.TOML.parse(text) as Record<string, unknown>;
+    const profiles = Object.values((config["profiles"] ?? {}) as Record<string, unknown>);
+    return [config, ...profiles].some(
+      (part) => part !== null && typeof part === "object" && "notify" in part,
+    );
+  } catch {
+    return null;
+  }
+}
+
+/** What the manifest keeps of it, in `launch_plan.metadata.signals`. `declined`: by --no-signals, also at each relaunch. */
+export interface SignalsRecord {
+  given: boolean;
+  declined: boolean;
+  /** Why nothing was given. */
+  why: string | null;
+}
+
+export interface PlannedSignals {
+  handover: Handover;
+  record: SignalsRecord;
+}
+
+/** The plan of a launch with the user's configuration read for it; nothing is given where signals are declined. */
+export function planSignals(
+  files: Pick<Files, "read">,
+  facts: Omit<HandoverFacts, "userConfiguration"> & { declined: boolean },
+): PlannedSignals {
+  const { declined, ...given } = facts;
+  const plan = declined
+    ? refused("--no-signals")
+    : planHandover({ ...given, userConfiguration: readUserConfiguration(files, facts) });
+  return {
+    handover: plan.handover ?? { args: [], env: {}, files: {} },
+    record: { given: plan.handover !== null, declined, why: plan.refusal },
+  };
+}
+
+function readUserConfiguration(files: Pick<Files, "read">, { tool, env }: HandoverSource): string | null {
+  const home = env["CODEX_HOME"] || join(env["HOME"] || "/", ".codex");
+  if (tool !== "codex") return null;
+  try {
+    return files.read(join(home, "config.toml"));
+  } catch {
+    // Not TOML, hence refused.
+    return "=";
+  }
+}
+
+/**
+ * Why the tool of a session gives no reports, or null when it was asked for them. Pure.
+ */
+export function signalsAbsence(manifest: Manifest): string | null {
+  if (manifest.headless !== undefined) return "each turn of a headless agent reports by its own output";
+  const record = recordOf(manifest);
+  if (record === null) {
+    return manifest.agent_launch_authority.session_origin === "joined_tmux"
+      ? "it was joined: svc did not start it"
+      : "an earlier version of svc started it";
+  }
+  if (record.given === true) return null;
+  return typeof record.why === "string" ? record.why : "its launch gave it nothing to report with";
+}
+
+/** The manifest of an agent that was started with what `record` says. Pure. */
+export function withSignals(manifest: Manifest, record: SignalsRecord): Manifest {
+  const { launch_plan: plan } = manifest;
+  return { ...manifest, launch_plan: { ...plan, metadata: { ...plan.metadata, signals: record } } };
+}
+
+/** Whether a launch of this session was told to ask for no reports. Pure. */
+export function signalsDeclined(manifest: Manifest): boolean {
+  return recordOf(manifest)?.declined === true;
+}
+
+function recordOf({
+  launch_plan: { metadata },
+}: Manifest): Partial<Record<keyof SignalsRecord, unknown>> | null {
+  const record = metadata["signals"];
+  return typeof record === "object" ? record : null;
+}
+
+/** Whether a launch should say that its tool gives no reports: a tool that could, and what stands against it. Pure. */
+export function lacksSignals(tool: string, { given, declined }: SignalsRecord): boolean {
+  return !given && !declined && ["claude", "codex", "opencode"].includes(tool);
+}
+
+/**
+ * Writes what a plan gives, each time anew: what another hand left in the session's folder is never run. The spool itself
+ * stays, with what was not read yet. Throws `PathRefused` where no folder is.
+ */
+export function writeHandover(files: Files, sessionRoot: string, handover: Handover): void {
+  const { root } = signalPaths(sessionRoot);
+  files.contained(sessionRoot, basename(root), "folder");
+  files.ensureDirectory("file:signals-folder", root);
+  for (const [path, content] of Object.entries(handover.files)) {
+    files.write("file:signals-handover", path, content, { durable: false });
+  }
+}

@@ -1,0 +1,201 @@
+import { expect, test } from "bun:test";
+import { readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  type HandoverFacts,
+  lacksSignals,
+  planHandover,
+  planSignals,
+  signalsAbsence,
+  signalsDeclined,
+  withSignals,
+  writeHandover,
+} from "../../../src/services/signals/handover.ts";
+import { signalPaths } from "../../../src/services/signals/spool.ts";
+import { createScratch } from "../../support/scratch.ts";
+import { sampleManifest } from "../../support/session-samples.ts";
+
+const factsOf = (given: Partial<HandoverFacts>): HandoverFacts => ({
+  tool: "claude",
+  sessionRoot: "/run/o'brien",
+  hookCommand: ["/opt/svc gateway", "gateway", "signal"],
+  args: [],
+  env: { HOME: "/home/user" },
+  userConfiguration: null,
+  ...given,
+});
+
+test("claude gets a file of hooks that can neither fail nor print", async () => {
+  const { handover } = planHandover(factsOf({}));
+  expect(handover?.args).toEqual(["--settings", "/run/o'brien/signals/claude-settings.json"]);
+  const { hooks } = JSON.parse(handover?.files["/run/o'brien/signals/claude-settings.json"] ?? "") as {
+    hooks: Record<string, { matcher: string; hooks: { type: string; command: string }[] }[]>;
+  };
+  expect(Object.keys(hooks)).toEqual(
+    [
+      "SessionStart",
+      "UserPromptSubmit",
+      "PreToolUse",
+      "PermissionRequest",
+      "PostToolUse",
+      "Stop",
+      "StopFailure",
+      "SessionEnd",
+    ].sort(),
+  );
+  const command = hooks["Stop"]?.[0]?.hooks[0]?.command ?? "";
+  // As the tool runs it: the executable is not there, and nobody hears of it.
+  const run = Bun.spawnSync(["sh", "-c", command], { stdin: Buffer.from("{}") });
+  expect({ code: run.exitCode, out: String(run.stdout), err: String(run.stderr) }).toEqual({
+    code: 0,
+    out: "",
+    err: "",
+  });
+  const words = Bun.spawnSync(["sh", "-c", `printf '%s\\n' ${command.replace(/ 2>.*$/, "")}`]);
+  expect(String(words.stdout).trimEnd().split("\n")).toEqual([
+    "/opt/svc gateway",
+    "gateway",
+    "signal",
+    "claude",
+    "/run/o'brien/signals/reports.jsonl",
+  ]);
+});
+
+test("codex gets its notify program as TOML that it reads", () => {
+  const { handover } = planHandover(
+    factsOf({ tool: "codex", userConfiguration: 'model = "x"\n[tui]\nnotifications = false' }),
+  );
+  expect(handover?.args[0]).toBe("-c");
+  expect(Bun.TOML.parse(handover?.args[1] ?? "")).toEqual({
+    notify: ["/opt/svc gateway", "gateway", "signal", "codex", "/run/o'brien/signals/reports.jsonl"],
+  });
+});
+
+test("opencode gets a plugin by whichever variable is free", () => {
+  const first = planHandover(factsOf({ tool: "opencode" })).handover;
+  expect(first?.env).toEqual({ OPENCODE_CONFIG: "/run/o'brien/signals/opencode.json" });
+  expect(JSON.parse(first?.files["/run/o'brien/signals/opencode.json"] ?? "")).toEqual({
+    plugin: ["file:///run/o'brien/signals/opencode-plugin.js"],
+  });
+  const second = planHandover(factsOf({ tool: "opencode", env: { OPENCODE_CONFIG: "/mine.json" } })).handover;
+  expect(Object.keys(second?.env ?? {})).toEqual(["OPENCODE_CONFIG_CONTENT"]);
+  expect(JSON.parse(second?.env["OPENCODE_CONFIG_CONTENT"] ?? "")).toEqual(
+    JSON.parse(first?.files["/run/o'brien/signals/opencode.json"] ?? ""),
+  );
+});
+
+test.each<{ id: string; facts: Partial<HandoverFacts>; why: string }>([
+  { id: "claude with settings of its user", facts: { args: ["--settings", "mine.json"] }, why: "--settings" },
+  { id: "claude with settings, in one word", facts: { args: ["--settings={}"] }, why: "--settings" },
+  { id: "claude without hooks", facts: { args: ["--bare"] }, why: "--bare" },
+  {
+    id: "codex with notify in two words",
+    facts: { tool: "codex", args: ["-c", 'notify=["x"]'] },
+    why: "notify",
+  },
+  {
+    id: "codex with notify in one word",
+    facts: { tool: "codex", args: ['--config=notify = ["x"]'] },
+    why: "notify",
+  },
+  {
+    id: "codex with notify in its file",
+    facts: { tool: "codex", userConfiguration: 'notify = ["x"]' },
+    why: "config.toml",
+  },
+  {
+    id: "codex with notify in a profile",
+    facts: { tool: "codex", userConfiguration: '[profiles.a]\nnotify = ["x"]' },
+    why: "config.toml",
+  },
+  {
+    id: "codex with a file that is no TOML",
+    facts: { tool: "codex", userConfiguration: "= nonsense" },
+    why: "cannot be read",
+  },
+  {
+    id: "opencode with both variables",
+    facts: { tool: "opencode", env: { OPENCODE_CONFIG: "/a", OPENCODE_CONFIG_CONTENT: "{}" } },
+    why: "both set",
+  },
+  { id: "gemini", facts: { tool: "gemini" }, why: "which svc does not change" },
+  {
+    id: "a tool of which no way is known",
+    facts: { tool: "kimi" },
+    why: "no way is known in which kimi reports",
+  },
+  { id: "a name of the prototype", facts: { tool: "constructor" }, why: "no way is known" },
+])("$id is given nothing, and that is said", ({ facts, why }) => {
+  const plan = planHandover(factsOf(facts));
+  expect(plan.handover).toBeNull();
+  expect(plan.refusal).toContain(why);
+});
+
+test.each([
+  { id: "another home of codex", env: { HOME: "/nowhere", CODEX_HOME: "codex" } },
+  { id: "the home of the user", env: { HOME: "home" } },
+])("the user's notify is found in $id", ({ env }) => {
+  using scratch = createScratch();
+  const home = scratch.path("CODEX_HOME" in env ? "codex" : "home/.codex");
+  scratch.files.ensureDirectory("test", home);
+  writeFileSync(join(home, "config.toml"), 'notify = ["notify-send"]\n');
+  const there = Object.fromEntries(
+    Object.entries(env).map(([name, value]) => [name, value.startsWith("/") ? value : scratch.path(value)]),
+  );
+  const facts = { ...factsOf({ tool: "codex", env: there }), declined: false };
+  expect(planSignals(scratch.files, facts).record).toMatchObject({ given: false, declined: false });
+  writeFileSync(join(home, "config.toml"), "");
+  expect(planSignals(scratch.files, facts).record).toEqual({ given: true, declined: false, why: null });
+});
+
+test("what was declined stays so, and is no lack", () => {
+  using scratch = createScratch();
+  const { record, handover } = planSignals(scratch.files, { ...factsOf({}), declined: true });
+  expect(handover).toEqual({ args: [], env: {}, files: {} });
+  const manifest = withSignals(sampleManifest(), record);
+  expect([signalsDeclined(manifest), signalsAbsence(manifest)]).toEqual([true, "--no-signals"]);
+  expect(lacksSignals("claude", record)).toBe(false);
+});
+
+test("why there are no reports is known of each session", () => {
+  using scratch = createScratch();
+  const { record } = planSignals(scratch.files, {
+    ...factsOf({ args: ["--settings", "x"] }),
+    declined: false,
+  });
+  expect([lacksSignals("claude", record), lacksSignals("gemini", record)]).toEqual([true, false]);
+  const launched = sampleManifest();
+  expect(signalsAbsence(launched)).toBe("an earlier version of svc started it");
+  expect(signalsAbsence(withSignals(launched, { given: true, declined: false, why: null }))).toBeNull();
+  expect(signalsAbsence(withSignals(launched, record))).toContain("--settings");
+  expect(signalsAbsence({ ...launched, headless: {} })).toContain("headless");
+  const { agent_launch_authority: authority } = launched;
+  const joined = {
+    ...launched,
+    agent_launch_authority: { ...authority, session_origin: "joined_tmux" as const },
+  };
+  expect(signalsAbsence(joined)).toContain("joined");
+});
+
+test("each launch writes its files anew, for this user alone", () => {
+  using scratch = createScratch();
+  const { root, claudeSettings: path } = signalPaths(scratch.folder);
+  const { handover } = planHandover(factsOf({ sessionRoot: scratch.folder }));
+  if (!handover) throw new Error("no plan");
+  writeHandover(scratch.files, scratch.folder, handover);
+  writeFileSync(path, '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"rm -r ~"}]}]}}');
+  writeHandover(scratch.files, scratch.folder, handover);
+  expect(readFileSync(path, "utf8")).toBe(handover.files[path] ?? "");
+  expect([root, path].map((at) => statSync(at).mode & 0o777)).toEqual([0o700, 0o600]);
+});
+
+test("a link in place of the folder is refused: nothing is written elsewhere", () => {
+  using scratch = createScratch();
+  const { root } = signalPaths(scratch.folder);
+  scratch.files.ensureDirectory("test", scratch.path("elsewhere"));
+  symlinkSync(scratch.path("elsewhere"), root);
+  const { handover } = planHandover(factsOf({ sessionRoot: scratch.folder }));
+  if (!handover) throw new Error("no plan");
+  expect(() => writeHandover(scratch.files, scratch.folder, handover)).toThrow("is a symbolic link");
+  expect(scratch.files.list(scratch.path("elsewhere"))).toEqual([]);
+});

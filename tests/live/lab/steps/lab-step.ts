@@ -11,7 +11,8 @@ export type LabStep = StageStep<LabSession, SessionSettings>;
 
 /**
  * The phases of the turn of `record`, each once per stay: active, then ready. A turn may be seen to begin, and a
- * quick one to end, before its prompt is noted as submitted; from the note on it is active in any case.
+ * quick one to end, before its prompt is noted as submitted; from the note on it is active in any case. A frame that
+ * is half repainted may read unknown in between: opencode 1.18.33 shows one of 30 ms when it prints an error.
  */
 export function turnPhases(state: TerminalState, record: RequestRecord): string[] {
   const phasesSince = (step: "typed" | "submitted") => {
@@ -24,6 +25,7 @@ export function turnPhases(state: TerminalState, record: RequestRecord): string[
   const phases = noted.includes("active") ? noted : phasesSince("typed");
   return phases
     .slice(phases.indexOf("active"))
+    .filter((phase) => phase !== "unknown")
     .filter((phase, index, stays) => index === 0 || phase !== stays[index - 1]);
 }
 

@@ -52,10 +52,18 @@ export interface LabGateway {
   stop(): Promise<number>;
 }
 
-/** Starts the gateway and its agent. Rejects with what the gateway said when it is not ready within 60 s. */
-export async function startLabGateway(cli: InstalledCli, box: Sandbox): Promise<LabGateway> {
+/**
+ * Starts the gateway and its agent. `command`: the gateway, default from source; `flags`: further ones of its `run`.
+ * Rejects with what the gateway said when it is not ready within 60 s.
+ */
+export async function startLabGateway(
+  cli: InstalledCli,
+  box: Sandbox,
+  { command, flags = [] }: { command?: readonly string[] | undefined; flags?: readonly string[] } = {},
+): Promise<LabGateway> {
+  const gateway = command ?? [process.execPath, gatewayProgram];
   const run = ["run", "--json", "--tool", cli.tool, "--agent-name", `lab-${cli.tool}`, "--workdir", box.work];
-  const child = Bun.spawn([process.execPath, gatewayProgram, ...run, "--port", "0", "--", ...box.args], {
+  const child = Bun.spawn([...gateway, ...run, "--port", "0", ...flags, "--", ...box.args], {
     cwd: box.work,
     env: box.env,
     stdin: "ignore",

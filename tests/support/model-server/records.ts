@@ -41,7 +41,11 @@ export interface Records {
    * changes. Rejects after `timeoutMs` with a summary of what did come.
    */
   next(predicate: (request: ReceivedRequest) => boolean, timeoutMs: number): Promise<ReceivedRequest>;
-  add(request: Omit<ReceivedRequest, "sequence" | "at_ms" | "ended_at_ms" | "outcome">): ReceivedRequest;
+  /** `atMs`: when its first byte came. */
+  add(
+    request: Omit<ReceivedRequest, "sequence" | "at_ms" | "ended_at_ms" | "outcome">,
+    atMs: number,
+  ): ReceivedRequest;
   end(request: ReceivedRequest, outcome: Outcome): void;
 }
 
@@ -53,11 +57,11 @@ export function createRecords(): Records {
   };
   return {
     received: () => requests,
-    add(request) {
+    add(request, atMs) {
       const record: ReceivedRequest = {
         ...request,
         sequence: requests.length + 1,
-        at_ms: Date.now(),
+        at_ms: atMs,
         ended_at_ms: null,
         outcome: "open",
       };

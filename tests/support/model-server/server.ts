@@ -34,6 +34,7 @@ export function startModelServer(options: { pace?: number; part?: Part } = {}): 
   const strays: string[] = [];
 
   async function answer(request: Request): Promise<Response> {
+    const atMs = Date.now();
     const { pathname, search } = new URL(request.url);
     const protocol = protocols.find((candidate) => candidate.accepts(request.method, pathname));
     if (!protocol) {
@@ -44,7 +45,7 @@ export function startModelServer(options: { pace?: number; part?: Part } = {}): 
     const path = `${pathname}${search}`;
     const wire = { method: request.method, path, headers: request.headers, body };
     const understood = protocol.understand(wire);
-    const record = records.add(toRecord(protocol, path, request.headers, understood, body));
+    const record = records.add(toRecord(protocol, path, request.headers, understood, body), atMs);
     return respond(protocol, understood, record, request.signal);
   }
 

@@ -16,7 +16,7 @@ export function renderTerminal(state: TerminalState): string {
     ["editing input", surface.editing_input],
     ["ready posture", surface.ready_posture],
     ["pending input", surface.pending_input],
-    ["stable", stability.stable ? `for ${stability.stable_for_seconds} s` : "no"],
+    ["stable", stableOf(stability)],
     ["context", state.chat_context],
     ["terminal", `${state.diagnostics.availability}, ${state.diagnostics.process_state}`],
     ["trouble", state.diagnostics.probe_error?.message ?? state.diagnostics.parse_error?.message],
@@ -40,6 +40,11 @@ export function renderTerminalLine(state: Observed): string {
   return parts.filter((part) => part !== "").join(" ");
 }
 
+function stableOf({ stable, stable_for_seconds: seconds, witness }: Observed["stability"]): string {
+  if (!stable) return "no";
+  return witness === "tool" ? "the tool reported the end of its turn" : `for ${seconds} s`;
+}
+
 function decisionOf({ awaiting_decision: decision }: Observed): string | null {
   if (!decision) return null;
   return `a decision: ${decision.question} [${decision.options.map((one) => one.text).join(" | ")}]`;
@@ -56,9 +61,14 @@ function versionOf({ tool_version: version, proved_versions: proved }: TerminalE
     : `${version}, not proved; proved are ${proved.join(", ")}`;
 }
 
+function reportsOf({ absence, received, last }: TerminalExplanation["reports"]): string {
+  if (absence !== null) return `none: ${absence}`;
+  return last === null ? "none yet" : `${received}, the last ${last.kind} at ${last.at_utc}`;
+}
+
 /** Each verdict with its reason, then the rules that fired. Pure. */
 export function renderExplanation(explanation: TerminalExplanation): string {
-  const { surface, turn, prompt_ready, fired_rules, awaiting_decision } = explanation;
+  const { surface, turn, prompt_ready, fired_rules, awaiting_decision, reports } = explanation;
   const surfaces = Object.entries(surface).map(
     ([name, { value, reason }]) => [name, `${value}  (${reason})`] as [string, string],
   );
@@ -70,7 +80,10 @@ export function renderExplanation(explanation: TerminalExplanation): string {
       ["prompt ready", prompt_ready.holds ? "yes" : `no: ${prompt_ready.failing.join(", ")}`],
       ...(awaiting_decision ? ([["asks", awaiting_decision.question]] as [string, string][]) : []),
       ["tool version", versionOf(explanation)],
+      ["reports", reportsOf(reports)],
     ]),
+    ...(reports.contradictions.length > 0 ? ["", "reports that were not followed:"] : []),
+    ...reports.contradictions.map((contradiction) => `  ${contradiction}`),
     ...(fired_rules.length > 0 ? ["", "rules that fired:"] : []),
     ...fired_rules.map(
       ({ rule, row, seen }) => `  ${rule}${row === null ? "" : ` (row ${row})`}: ${seen.trim()}`,

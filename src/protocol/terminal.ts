@@ -126,6 +126,12 @@ export const Stability = Strict({
   stable: Type.Boolean(),
   stable_for_seconds: Type.Number(),
   stable_since_utc: Timestamp,
+  witness: Type.Optional(
+    Words(["screen", "tool", "both"], {
+      description:
+        "who says that it is stable: the screen, which has not changed, the tool, which reported the end of its turn, or both; absent while it is not stable",
+    }),
+  ),
 });
 export type Stability = Static<typeof Stability>;
 
@@ -140,6 +146,15 @@ export const AwaitingDecision = Strict({
   kind: Type.String({ description: "approval_dialog, trust_prompt, selection_menu, startup_modal, ..." }),
   question: Type.String(),
   options: Type.Array(DecisionOption, shortList),
+  reported: Type.Optional(
+    Strict(
+      {
+        message: Nullable(Type.String({ description: "at most 2000 characters" })),
+        action: Nullable(Type.String({ description: "the tool call that asks, such as `Bash`" })),
+      },
+      { description: "what the tool itself reported of the question; absent when it reported none" },
+    ),
+  ),
 });
 export type AwaitingDecision = Static<typeof AwaitingDecision>;
 
@@ -241,6 +256,19 @@ export const TerminalExplanation = Strict({
     holds: Type.Boolean(),
     failing: Type.Array(Type.String(), { ...shortList, description: "name=value" }),
   }),
+  reports: Strict(
+    {
+      absence: Nullable(Type.String({ description: "why the tool reports nothing; null when it may" })),
+      received: Type.Integer({ description: "since this gateway began" }),
+      session_id: Nullable(Type.String({ description: "the tool's id of the conversation in the pane" })),
+      last: Nullable(Strict({ kind: Type.String(), at_utc: Timestamp })),
+      contradictions: Type.Array(Type.String(), {
+        ...shortList,
+        description: "what the tool reported and was not believed, or the screen says otherwise; newest last",
+      }),
+    },
+    { description: "what the tool reports of itself, beside its screen" },
+  ),
 });
 export type TerminalExplanation = Static<typeof TerminalExplanation>;
 

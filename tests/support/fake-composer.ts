@@ -35,6 +35,8 @@ interface FakeComposerOptions {
   shellLines?: boolean;
   /** What the tool's banner says. */
   version?: string;
+  /** What the tool reports at our paste, or at the first Enter. */
+  reports?: { at: "paste" | "enter"; text: "exact" | "other" };
   /** The composer never shows what was pasted. */
   blind?: boolean;
 }
@@ -74,6 +76,10 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   let ended = false;
   let entered = 0;
   let shell = false;
+  let report: "exact" | "other" | null = null;
+  const tellAt = (moment: "paste" | "enter") => {
+    if (options.reports?.at === moment) report = options.reports.text;
+  };
   let phase: TerminalState["turn"]["phase"] = "ready";
   const state = (): TerminalState => ({
     ...unseen,
@@ -104,6 +110,8 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     glance: () => {},
     draft: () => draft,
     instanceId: () => life,
+    promptTyped: () => {},
+    typedReport: () => report,
     subscribe(listener: (state: TerminalState, change: { material: boolean }) => void) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -119,6 +127,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     show();
   };
   const enter = () => {
+    tellAt("enter");
     ended ||= options.killed === "enter";
     const first = entered++ === 0;
     if (entered <= (options.swallows ?? 0)) {
@@ -131,6 +140,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   };
   const pane: DispatchDeps["pane"] = {
     async paste(text) {
+      tellAt("paste");
       draft = `${draft}${options.person ?? ""}${text}${options.after ?? ""}`;
       menu = options.menu ?? false;
       shell = options.shellLines === true && draft.trim().startsWith("!");

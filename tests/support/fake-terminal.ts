@@ -41,7 +41,7 @@ export function giveTerminal(agent: FakeAgent): FakeTerminal {
     terminal.noted.push(prompt);
     return state;
   };
-  agent.explain = () => explainState(track, "fake", null);
+  agent.explain = () => explainState(track, { tool: "fake", profile: null, absence: null });
   agent.waitFor = async (wanted, { timeoutMs }) => {
     terminal.waited.push({ wanted, timeoutMs });
     return { satisfied: false, waitedMs: 12.3456, state };

@@ -31,6 +31,7 @@ const echoMs = 2000;
 const lastChanceMs = 3000;
 /** Of words that went out with a prompt so many characters are told. */
 const mostTold = 40;
+const exactReport = "the tool reported exactly this text";
 const startedAnew = "the tool was started anew meanwhile";
 const replaced = "other words stand in the composer where the text stood; whether it was taken is not known";
 const questionFirst = "a question came up before Enter";
@@ -47,7 +48,8 @@ export interface DispatchDeps {
 
 /**
  * Types `text` into a composer that was just found fit for it, presses Enter, and proves that the tool took it:
- * the draft is gone from the composer, or work, a queue or a question showed up. A swallowed Enter is pressed
+ * the tool reports exactly this text, the draft is gone from the composer, or work, a queue or a question showed up. A
+ * swallowed Enter is pressed
  * again, only while the same draft still stands there and nothing asks a question. A tool that ends before Enter gets none,
  * and one that ends at it must have been seen to work, or the prompt failed. Text that met a person's first letters is
  * taken back before any Enter. A question that comes up before the first Enter gets none: the text waits behind it, to
@@ -59,6 +61,7 @@ export async function dispatchText(deps: DispatchDeps, text: string): Promise<Di
   const life = view.instanceId();
   const pastedAtMs = clock.monotonicMs();
   const activity = watchActivity(view, before);
+  view.promptTyped(text, isCommand(text));
   try {
     await pane.paste(...pastesOf(text, profile, before.tracked_session.observed_tool_version));
     const shown = await awaitState(view, clock, (state) => hasDraft(state) || cameUp(before, state), echoMs);
@@ -101,13 +104,15 @@ export async function submitDraft(
   const { view, clock, profile, pane } = deps;
   const { text, before, echo, joined } = facts;
   const proved = isProvedVersion(profile, before.tracked_session.observed_tool_version);
-  const taken = (state: TerminalState) => wasTaken({ before, echo, state });
+  const reported = () => view.typedReport() === "exact";
+  const taken = (state: TerminalState) => reported() || wasTaken({ before, echo, state });
   let shown: Shown = { whole: false, behind: null };
   const submitted = (state: TerminalState, proof: string): DispatchOutcome => {
     const { behind } = shown;
     const more =
       behind === null ? "" : `; behind the text stood ${JSON.stringify(behind.slice(0, mostTold))}`;
-    deps.onEvidence({ step: "submitted", proof: `${proof}${more}` });
+    const other = view.typedReport() === "other" ? "; the tool reported that it took another text" : "";
+    deps.onEvidence({ step: "submitted", proof: `${proof}${more}${other}` });
     return {
       outcome: "submitted",
       note: {
@@ -115,15 +120,18 @@ export async function submitDraft(
         sawActivity: facts.sawActivity(),
         command: isCommand(text),
       },
-      asked: state.awaiting_decision !== undefined && !isWorking(state),
+      asked: !reported() && state.awaiting_decision !== undefined && !isWorking(state),
     };
   };
+  const proofIn = (state: TerminalState) => (reported() ? exactReport : describeProof(state));
   const pauses = [...profile.data.submit.enter_retry_after_ms, lastChanceMs];
   for (const [press, pauseMs] of pauses.entries()) {
     const state = await view.look();
     // What a fresh instance shows proves nothing of a text that the former one was given.
     if (isAnother(view.instanceId(), facts.life))
       return { outcome: "failed", typed: true, detail: startedAnew };
+    // A person may have pressed Enter before us, and a tool report a swallowed one after all.
+    if (reported()) return submitted(state, exactReport);
     const decision = decideEnter({ press, before, state, draft: view.draft(), text, shown, joined, proved });
     if (decision.do === "stop" || decision.do === "replaced") break;
     if (decision.do === "gone")
@@ -140,13 +148,13 @@ export async function submitDraft(
     const proof = await awaitState(view, clock, taken, pauseMs);
     if (isAnother(view.instanceId(), facts.life))
       return { outcome: "failed", typed: true, detail: startedAnew };
-    if (proof && hasEnded(proof) && !isCommand(text) && !facts.sawActivity()) {
+    if (proof && hasEnded(proof) && !reported() && !isCommand(text) && !facts.sawActivity()) {
       return { outcome: "failed", typed: true, detail: `the tool ended at Enter and was not seen to work` };
     }
-    if (proof) return submitted(proof, `${describeProof(proof)} after Enter ${press + 1}`);
+    if (proof) return submitted(proof, `${proofIn(proof)} after Enter ${press + 1}`);
   }
   const last = await view.look();
-  if (taken(last)) return submitted(last, `${describeProof(last)} after the last Enter`);
+  if (taken(last)) return submitted(last, `${proofIn(last)} after the last Enter`);
   const rest = decideEnter({
     press: pauses.length,
     before,
@@ -163,7 +171,7 @@ export async function submitDraft(
     // Somebody types on while the tool may be slow to show that it took the text.
     const begun = (state: TerminalState) => !isWorking(before) && isWorking(state);
     const works = await awaitState(view, clock, (state) => taken(state) || begun(state), lastChanceMs);
-    if (works && !isAnother(view.instanceId(), facts.life)) return submitted(works, describeProof(works));
+    if (works && !isAnother(view.instanceId(), facts.life)) return submitted(works, proofIn(works));
     return { outcome: "failed", typed: true, detail: replaced };
   }
   const cleared = hasDraft(last) ? await clearDraft(deps) : true;

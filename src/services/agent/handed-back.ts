@@ -2,7 +2,7 @@ import type { Evidence } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import { type DispatchDeps, type DispatchOutcome, submitDraft, watchActivity } from "./dispatch.ts";
 import { isDraftOf } from "./left-draft.ts";
-import { hasDraft, isWorking } from "./seen.ts";
+import { hasDraft, isCommand, isWorking } from "./seen.ts";
 
 /** A prompt whose Enter brought up a question instead of a turn. */
 export interface Asked {
@@ -30,6 +30,7 @@ export async function submitAgain(deps: DispatchDeps, asked: Asked): Promise<Dis
   const draft = view.draft();
   if (!mayBeHandedBack(before) || draft === null || !isDraftOf(draft, asked.text)) return null;
   const activity = watchActivity(view, before);
+  view.promptTyped(asked.text, isCommand(asked.text));
   try {
     const life = view.instanceId();
     return await submitDraft(deps, {

@@ -14,6 +14,10 @@ export interface TerminalView {
   subscribe(listener: (state: TerminalState, change: { material: boolean }) => void): () => void;
   /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */
   draft(): string | null;
+  /** `text` is about to be typed as a prompt: what the tool reports from now on may be about it. */
+  promptTyped(text: string, command: boolean): void;
+  /** What the tool reported since then: that it took exactly that text, or another one; null while neither. */
+  typedReport(): "exact" | "other" | null;
   /** Takes note that a prompt was submitted `sinceMs` ago; see the reducer. */
   notePrompt(note: PromptNote): void;
   /** We stopped the running turn and saw it stop; some tools leave no trace of that on the screen. */
@@ -35,6 +39,8 @@ export interface PromptNote {
   command: boolean;
   /** A caller says so; we did not type it. */
   reported?: boolean;
+  /** Of a prompt that we did not type. */
+  text?: string;
 }
 
 /**

@@ -34,13 +34,13 @@ export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
   }
   const ended = state.turn.phase === "ready";
   if (ended) {
-    if (!started) evidence.push({ step: "turn_started", proof: "the transcript changed" });
-    // How the turn went is settled only when the screen has been still for a while.
+    const byTool = state.stability.witness === "tool";
+    const began = byTool ? "the tool reported its end" : "the transcript changed";
+    if (!started) evidence.push({ step: "turn_started", proof: began });
+    // How the turn went is settled only when the screen has been still for a while, or the tool reported it.
     const { result } = state.last_turn;
-    evidence.push({
-      step: "turn_ended",
-      proof: result === "none" ? "ready again" : `ready again: ${result}`,
-    });
+    const ready = byTool ? "the tool reported its end and is ready again" : "ready again";
+    evidence.push({ step: "turn_ended", proof: result === "none" ? ready : `${ready}: ${result}` });
   }
   return { watch: { started: started || ended, ended }, evidence };
 }

@@ -1,18 +1,23 @@
 import type { Surface, TerminalExplanation, TrackingTimings } from "../../protocol/terminal.ts";
+import { toTimestamp } from "../../system/clock.ts";
 import { detect } from "./detect.ts";
+import { contradictionOf } from "./fusion.ts";
 import type { Observation } from "./observation.ts";
 import type { CompiledProfile } from "./profile.ts";
 import { failingFacts } from "./readiness.ts";
 import { observedFields } from "./record.ts";
 import { reduce } from "./reduce.ts";
 import { initialTrack, type Moment, type TrackState } from "./reduce-state.ts";
+import { endOfNewest } from "./reported-turns.ts";
 import { parseScreen } from "./screen.ts";
 
-/** Explains the tracked state; `profile` is the one its signals were read with. */
+/**
+ * Explains the tracked state; `profile` is the one its signals were read with, `absence` is why the tool reports
+ * nothing of itself.
+ */
 export function explainState(
   state: TrackState,
-  tool: string,
-  profile: CompiledProfile | null,
+  { tool, profile, absence }: { tool: string; profile: CompiledProfile | null; absence: string | null },
   at: Moment = state.at,
 ): TerminalExplanation {
   const fields = observedFields(state, at);
@@ -42,6 +47,29 @@ export function explainState(
     last_turn: turn.lastTurn,
     awaiting_decision: signals?.awaitingDecision ?? null,
     prompt_ready: { holds: failing.length === 0, failing },
+    reports: explainReports(state, absence),
+  };
+}
+
+function explainReports(state: TrackState, absence: string | null): TerminalExplanation["reports"] {
+  const { reports, signals, turn } = state;
+  const { last, question, newest } = reports;
+  const contradictions = reports.doubts.map(({ wallMs, doubt }) => `${toTimestamp(wallMs)} ${doubt}`);
+  const waits = endOfNewest(reports) && signals ? contradictionOf(signals, false) : null;
+  if (waits !== null) contradictions.push(`the tool reported the end of its turn, but ${waits}`);
+  if (newest?.end === null && turn.phase === "ready") {
+    contradictions.push("the tool reported a turn and not its end, but the screen shows none that runs");
+  }
+  if (question && !signals?.awaitingDecision) {
+    const action = question.action === null ? "" : ` for ${question.action}`;
+    contradictions.push(`the tool reported a question${action}, but the screen shows none`);
+  }
+  return {
+    absence,
+    received: reports.received,
+    session_id: reports.sessionId,
+    last: last && { kind: last.kind, at_utc: toTimestamp(last.wallMs) },
+    contradictions,
   };
 }
 
@@ -112,5 +140,6 @@ export function explainRecording(
   const held: Moment = { wallMs: recording.nowMs, monotonicMs: timings.stability_threshold_seconds * 1000 };
   const seen = reduce(initialTrack(start), { kind: "observed", at: start, observation, signals }, timings);
   const state = reduce(seen, { kind: "tick", at: held }, timings);
-  return explainState(state, recording.tool.data.tool, recording.tool);
+  const { tool } = recording;
+  return explainState(state, { tool: tool.data.tool, profile: tool, absence: "a recording has no reports" });
 }

@@ -31,10 +31,21 @@ export function observedFields(state: TrackState, at: Moment = state.at): Observ
       stable: stability.stable,
       stable_for_seconds: Math.round(heldMs) / 1000,
       stable_since_utc: toTimestamp(stability.since.wallMs),
+      ...(stability.witness ? { witness: stability.witness } : {}),
     },
-    ...(awaiting ? { awaiting_decision: awaiting } : {}),
+    ...(awaiting ? { awaiting_decision: { ...awaiting, ...reportedQuestion(state) } } : {}),
     ...(parked ? { parked, parked_until: parked.until } : {}),
     active_reasons: [...state.activeReasons],
+  };
+}
+
+const messageLength = 2000;
+
+/** What the tool itself says of the question on its screen. */
+function reportedQuestion({ reports: { question } }: TrackState): Pick<AwaitingDecision, "reported"> {
+  if (!question) return {};
+  return {
+    reported: { message: question.message?.slice(0, messageLength) ?? null, action: question.action },
   };
 }
 

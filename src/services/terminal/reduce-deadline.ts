@@ -1,8 +1,10 @@
 import type { TrackingTimings } from "../../protocol/terminal.ts";
+import { reportHoldsMs } from "./fusion.ts";
 import { growthExpiryMs } from "./reduce-growth.ts";
 import { parkedAt } from "./reduce-parked.ts";
 import type { TrackState } from "./reduce-state.ts";
 import { neverTypedMs } from "./reduce-turn.ts";
+import { endOfNewest } from "./reported-turns.ts";
 
 /**
  * Whether samples should go on at `watch_poll_interval_seconds`: a turn runs or is being judged, the visible state
@@ -11,7 +13,8 @@ import { neverTypedMs } from "./reduce-turn.ts";
 export function isUnsettled(state: TrackState): boolean {
   const { turn, stability, diagnostics } = state;
   if (diagnostics.probe_error !== null) return true;
-  return turn.phase === "active" || turn.anchor !== null || turn.settle !== null || !stability.stable;
+  if (endOfNewest(state.reports) !== null) return true;
+  return turn.phase === "active" || turn.anchor !== null || turn.settle !== null || !stability.held;
 }
 
 /**
@@ -23,7 +26,12 @@ export function nextDeadlineMs(state: TrackState, timings: TrackingTimings): num
   const now = state.at.monotonicMs;
   const deadlines: number[] = [];
   const after = (sinceMs: number, seconds: number) => deadlines.push(sinceMs + seconds * 1000);
-  if (!stability.stable) after(stability.since.monotonicMs, timings.stability_threshold_seconds);
+  if (!stability.held) after(stability.since.monotonicMs, timings.stability_threshold_seconds);
+  const end = endOfNewest(state.reports);
+  if (end) {
+    deadlines.push(end.reachedMs + reportHoldsMs);
+    after(Math.max(end.reachedMs, screen.sinceMs), timings.stability_threshold_seconds);
+  }
   if (turn.settle) after(turn.settle.sinceMs, timings.completion_stability_seconds);
   const endSinceMs = turn.anchor?.endSinceMs ?? null;
   const idleSinceMs = turn.anchor?.idleSinceMs ?? null;

@@ -3,14 +3,18 @@ import type {
   ParsedSurface,
   ProbeError,
   ProbeSnapshot,
+  Stability,
   Surface,
   TerminalDiagnostics,
   TerminalHistoryEntry,
   Transition,
   TurnPhase,
 } from "../../protocol/terminal.ts";
+import type { ToolReport } from "../../protocol/tool-report.ts";
 import { type Signals, unknownSurface } from "./detect/signals.ts";
 import type { Observation } from "./observation.ts";
+import type { PromptKey } from "./prompt-key.ts";
+import { noReports, type ReportedTurns } from "./reported-turns.ts";
 
 /** One moment on both clocks: `wallMs` (epoch) goes into records, `monotonicMs` measures intervals. */
 export interface Moment {
@@ -28,7 +32,8 @@ export type TrackEvent =
   /**
    * A prompt was submitted. `baseline`: the transcript before it was typed, null for the present one.
    * `sawActivity`: the tool was already seen working on it. `command`: it is one of the tool's own, such as
-   * `/clear`, which may leave no closing row. `reported`: a caller says so; we did not type it.
+   * `/clear`, which may leave no closing row. `reported`: a caller says so; we did not type it. `key`: of its text,
+   * where it is known.
    */
   | {
       kind: "prompt_noted";
@@ -37,7 +42,12 @@ export type TrackEvent =
       sawActivity: boolean;
       command: boolean;
       reported?: boolean;
+      key?: PromptKey;
     }
+  /** We are about to type a prompt. */
+  | { kind: "prompt_typed"; at: Moment; key: PromptKey; command: boolean }
+  /** The tool reported something of itself. */
+  | { kind: "reported"; at: Moment; report: ToolReport }
   /** We stopped the running turn and saw it stop, with or without a banner on the screen. */
   | { kind: "turn_interrupted"; at: Moment }
   /** Time passed and nothing was read: timers may fire. */
@@ -69,7 +79,10 @@ export interface TurnState {
   settle: { key: string; sinceMs: number } | null;
   /** The transcript of the settled success. */
   settledKey: string | null;
-  recovery: "stale_active" | "final_stable" | null;
+  /** Why the agent counts as ready although its screen says that it works. */
+  recovery: "stale_active" | "final_stable" | "reported_end" | null;
+  /** The tool reported the end of the newest turn, and nothing on the screen has contradicted it since. */
+  toolReady: boolean;
 }
 
 /** The newest usage limit that was seen. It outlives its time and its notice, so that neither is told twice. */
@@ -112,7 +125,15 @@ export interface TrackState {
   };
   /** Since when the surface has been unreadable; monotonic. */
   unknownSinceMs: number | null;
-  stability: { signature: string; since: Moment; stable: boolean };
+  reports: ReportedTurns;
+  /** `held`: for the threshold. It is stable, too, where the tool says that it is ready (ruling 27). */
+  stability: {
+    signature: string;
+    since: Moment;
+    held: boolean;
+    stable: boolean;
+    witness: Stability["witness"] | null;
+  };
   /** Newest last, at most 24. */
   transitions: readonly Transition[];
   /** Newest last, at most 1000. */
@@ -142,6 +163,7 @@ export function initialTrack(at: Moment): TrackState {
       settle: null,
       settledKey: null,
       recovery: null,
+      toolReady: false,
     },
     parked: null,
     surface: unknownSurface,
@@ -151,7 +173,8 @@ export function initialTrack(at: Moment): TrackState {
     verdicts: { key: "", sinceMs: at.monotonicMs },
     growth: { samples: [], activeMs: null },
     unknownSinceMs: null,
-    stability: { signature: "", since: at, stable: false },
+    reports: noReports(at.wallMs),
+    stability: { signature: "", since: at, held: false, stable: false, witness: null },
     transitions: [],
     history: [],
   };

@@ -1,6 +1,7 @@
 import type { LastTurn, Surface, TrackingTimings } from "../../protocol/terminal.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import type { Signals } from "./detect/signals.ts";
+import { contradictionOf, type FusedEnd } from "./fusion.ts";
 import { type Anchor, type Moment, noTurn, type TurnState } from "./reduce-state.ts";
 
 /** What a turn is judged by at one moment. */
@@ -16,6 +17,8 @@ export interface TurnFacts {
   verdictsHeldMs: number;
   /** The surface has been unreadable for `unknown_to_stalled_timeout_seconds`. */
   stalled: boolean;
+  /** What the tool reported of the turn's end, judged by the screen. */
+  fused: FusedEnd;
 }
 
 /** Reasons that may stay on the screen after the turn they spoke of. */
@@ -27,8 +30,9 @@ export const neverTypedMs = 2000;
 /**
  * The turn after one more look. Rules in this order, the first that holds decides:
  * no usable surface; a standing recovery; recovery of an unmoving screen; recovery of a left-over status row;
- * a draft typed while idle; interrupted; failed; working; a question in the middle of a turn; a reported prompt
- * that was never typed; a submitted prompt whose turn cannot be said to have ended; success; plain ready or unknown.
+ * a draft typed while idle; interrupted; failed; an end that the tool reported; working; a question in the middle of a
+ * turn; a reported prompt that was never typed; a submitted prompt whose turn cannot be said to have ended; success;
+ * plain ready or unknown.
  * Source: spec/terminal.md 2.2-2.4.
  */
 export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings: TrackingTimings): TurnState {
@@ -36,9 +40,12 @@ export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings:
   if (!facts.usable || !signals) return lost(turn);
   const followed = facts.stalled ? null : followAnchor(turn.anchor, signals, activeReasons);
   const anchor = followed && { ...followed, idleSinceMs: idleSince(followed, facts, signals, at) };
-  const now: TurnState = { ...turn, anchor };
-  if (now.recovery) return now;
-  const recovered = recover(now, facts, signals, timings);
+  const ended = facts.fused.by === "tool";
+  const toolReady =
+    ended || (turn.toolReady && contradictionOf(signals, turn.recovery === "reported_end") === null);
+  const now: TurnState = { ...turn, anchor, toolReady };
+  if (now.recovery && !ended) return now;
+  const recovered = ended ? null : recover(now, facts, signals, timings);
   if (recovered) return recovered;
 
   const active = activeReasons.length > 0;
@@ -52,6 +59,7 @@ export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings:
   if (signals.knownFailure && !active && bannerCounts && !stopped) {
     return closeTurn(now, "known_failure", at);
   }
+  if (facts.fused.by === "tool") return endByReport(now, facts.fused, signals, at);
   if (active) {
     return {
       ...now,
@@ -76,7 +84,28 @@ export function nextTurn(turn: TurnState, facts: TurnFacts, at: Moment, timings:
 
 /** Without tmux, process or parser nothing may be claimed about the turn. */
 function lost(turn: TurnState): TurnState {
-  return { ...turn, phase: "unknown", armed: null, anchor: null, settle: null, recovery: null };
+  const cleared = { armed: null, anchor: null, settle: null, recovery: null, toolReady: false };
+  return { ...turn, ...cleared, phase: "unknown" };
+}
+
+/** The tool says that the turn is over, and the screen does not contradict: nothing has to settle (ruling 27). */
+function endByReport(
+  turn: TurnState,
+  fused: Extract<FusedEnd, { by: "tool" }>,
+  signals: Signals,
+  at: Moment,
+): TurnState {
+  const { result, leftover } = fused;
+  const over: TurnState = { ...turn, phase: "ready", anchor: null, draftedOn: null, settle: null };
+  const ready: TurnState = { ...over, recovery: leftover ? "reported_end" : null, toolReady: true };
+  if (result === "known_failure") return { ...closeTurn(ready, result, at), recovery: ready.recovery };
+  if (result === "none" || turn.armed === null) return { ...ready, armed: null };
+  return {
+    ...ready,
+    armed: null,
+    lastTurn: { result, source: turn.armed, updated_at_utc: toTimestamp(at.wallMs) },
+    settledKey: signals.projection,
+  };
 }
 
 function followAnchor(
@@ -215,10 +244,12 @@ function settleSuccess(
       settledKey: key,
     };
   }
-  const outdated = settled && signals.promptVisible && turn.settledKey !== key;
+  // The tool reports an end before its screen has come to rest: what it paints then is of that turn.
+  const outdated = settled && signals.promptVisible && turn.settledKey !== key && !turn.toolReady;
   return {
     ...turn,
     phase: ready ? "ready" : "unknown",
+    settledKey: settled && turn.toolReady && signals.promptVisible ? key : turn.settledKey,
     lastTurn: outdated ? noTurn : turn.lastTurn,
     // An error that blocks success ended the turn all the same.
     armed: ready && signals.successBlocked ? null : turn.armed,

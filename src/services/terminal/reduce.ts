@@ -7,13 +7,23 @@ import type {
 } from "../../protocol/terminal.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { type Signals, unknownSurface } from "./detect/signals.ts";
+import { fuseEnd } from "./fusion.ts";
 import type { Observation } from "./observation.ts";
+import { failingFacts } from "./readiness.ts";
 import { observedFields } from "./record.ts";
 import { growthHint, sampleGrowth } from "./reduce-growth.ts";
 import { nextParked } from "./reduce-parked.ts";
 import { type Held, type Moment, noTurn, type TrackEvent, type TrackState } from "./reduce-state.ts";
 import { transitionBetween } from "./reduce-transition.ts";
 import { closeTurn, nextTurn } from "./reduce-turn.ts";
+import {
+  endGivenUp,
+  endOfNewest,
+  promptSubmitted,
+  takeReport,
+  turnOver,
+  typedPrompt,
+} from "./reported-turns.ts";
 
 const mostTransitions = 24;
 const mostHistory = 1000;
@@ -41,8 +51,11 @@ export function reduce(before: TrackState, event: TrackEvent, timings: TrackingT
   const after = transition
     ? { ...settled, transitions: [...settled.transitions, transition].slice(-mostTransitions) }
     : settled;
-  return event.kind === "tick" ? after : withHistory(after);
+  return samplesNothing.has(event.kind) ? after : withHistory(after);
 }
+
+/** One entry of the history is one look at the terminal (ruling 24), or what was noted of a turn. */
+const samplesNothing: ReadonlySet<TrackEvent["kind"]> = new Set(["tick", "prompt_typed", "reported"]);
 
 function notBefore(at: Moment, earliest: Moment): Moment {
   return { wallMs: at.wallMs, monotonicMs: Math.max(at.monotonicMs, earliest.monotonicMs) };
@@ -70,7 +83,25 @@ function takeIn(state: TrackState, event: TrackEvent): TrackState {
         parse_error: null,
       });
     case "turn_interrupted":
-      return { ...state, turn: closeTurn(state.turn, "interrupted", state.at) };
+      return {
+        ...state,
+        turn: closeTurn(state.turn, "interrupted", state.at),
+        reports: turnOver(state.reports, state.at.wallMs),
+      };
+    case "prompt_typed": {
+      const { key, command } = event;
+      return {
+        ...state,
+        reports: typedPrompt(state.reports, { key, command, wallMs: event.at.wallMs }),
+      };
+    }
+    case "reported": {
+      const turnRuns = state.turn.phase === "active";
+      return {
+        ...state,
+        reports: takeReport(state.reports, event.report, { reachedMs: state.at.monotonicMs, turnRuns }),
+      };
+    }
     case "prompt_noted":
     case "tick":
       return state;
@@ -165,6 +196,7 @@ function note(state: TrackState, event: Extract<TrackEvent, { kind: "prompt_note
     ...state,
     screen: { ...state.screen, sinceMs: now },
     verdicts: { ...state.verdicts, sinceMs: now },
+    reports: promptSubmitted(state.reports, toldPrompt(event)),
     turn: {
       ...state.turn,
       phase: usable ? "active" : "unknown",
@@ -184,8 +216,14 @@ function note(state: TrackState, event: Extract<TrackEvent, { kind: "prompt_note
         : null,
       settle: null,
       recovery: null,
+      toolReady: false,
     },
   });
+}
+
+/** Of a prompt that we typed is known already what there is to know. */
+function toldPrompt({ reported, key, command, at }: Extract<TrackEvent, { kind: "prompt_noted" }>) {
+  return reported && key ? { key, command, wallMs: at.wallMs } : null;
 }
 
 function isUsable({ diagnostics }: TrackState): boolean {
@@ -205,24 +243,42 @@ function judge(state: TrackState, timings: TrackingTimings): TrackState {
   const stalled =
     state.unknownSinceMs !== null &&
     now - state.unknownSinceMs >= timings.unknown_to_stalled_timeout_seconds * 1000;
+  const usable = isUsable(state);
+  const screenHeldMs = now - state.screen.sinceMs;
+  const end = endOfNewest(state.reports);
+  const fused = fuseEnd({
+    ...{ end, usable, signals, screenHeldMs },
+    endAgeMs: end ? now - end.reachedMs : 0,
+    leftoverMs: timings.stability_threshold_seconds * 1000,
+  });
   // A recovery speaks of one unmoving screen; the next change ends it.
   const moved = state.screen.sinceMs === now && state.turn.recovery !== null;
+  const runs = state.reports.newest !== null && end === null;
   const turn = nextTurn(
-    moved ? { ...state.turn, recovery: null } : state.turn,
     {
-      usable: isUsable(state),
-      signals,
-      activeReasons,
-      surface,
-      screenHeldMs: now - state.screen.sinceMs,
+      ...state.turn,
+      recovery: moved ? null : state.turn.recovery,
+      toolReady: state.turn.toolReady && !runs,
+    },
+    {
+      ...{ usable, signals, activeReasons, surface, screenHeldMs, stalled, fused },
       verdictsHeldMs: now - state.verdicts.sinceMs,
-      stalled,
     },
     state.at,
     timings,
   );
+  if (fused.by === "tool" && signals) {
+    // A transcript that grew until its turn ended says nothing of the time after.
+    const reports = turnOver(state.reports, state.at.wallMs);
+    const ended = { ...state, turn, growth: { samples: [], activeMs: null }, reports };
+    return publish(ended, signals.activeReasons, signals.surface);
+  }
+  const reports =
+    fused.by === "neither" && fused.givenUp
+      ? endGivenUp(state.reports, fused.because, state.at.wallMs)
+      : state.reports;
   const activeMs = activeReasons.length > 0 ? now : state.growth.activeMs;
-  return publish({ ...state, turn, growth: { ...state.growth, activeMs } }, activeReasons, surface);
+  return publish({ ...state, turn, reports, growth: { ...state.growth, activeMs } }, activeReasons, surface);
 }
 
 const withHint = (surface: Surface, hint: boolean): Surface =>
@@ -264,16 +320,21 @@ function settleStability(state: TrackState, before: TrackState, timings: Trackin
       fields.chat_context,
     ]),
   );
-  if (signature !== before.stability.signature) {
-    return { ...state, stability: { signature, since: state.at, stable: false } };
-  }
-  const { since } = before.stability;
+  const moved = signature !== before.stability.signature;
+  const since = moved ? state.at : before.stability.since;
   const heldMs = state.at.monotonicMs - since.monotonicMs;
+  const held = !moved && heldMs >= timings.stability_threshold_seconds * 1000;
+  const byTool =
+    state.turn.toolReady &&
+    failingFacts({ ...fields, stability: { ...fields.stability, stable: true } }).length === 0;
+  const witness = held ? (byTool ? "both" : "screen") : byTool ? "tool" : null;
   return {
     ...state,
     // The same texts as before: the history then shares them.
-    parsedSurface: before.parsedSurface,
-    stability: { signature, since, stable: heldMs >= timings.stability_threshold_seconds * 1000 },
+    parsedSurface: moved ? state.parsedSurface : before.parsedSurface,
+    stability: { signature, since, held, stable: witness !== null, witness },
+    // What rests is no turn any more, whatever the tool may yet report of it.
+    reports: held && state.turn.phase === "ready" ? turnOver(state.reports, state.at.wallMs) : state.reports,
   };
 }
 

@@ -6,18 +6,21 @@ import {
   type TerminalState,
   type TrackingTimings,
 } from "../../protocol/terminal.ts";
+import type { ToolReport } from "../../protocol/tool-report.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createExclusive } from "../../system/exclusive.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import type { ReportSource } from "../signals/report-source.ts";
 import type { Signals } from "./detect/signals.ts";
 import { detect } from "./detect.ts";
 import { explainState } from "./explain.ts";
 import { createGlance } from "./glance.ts";
 import type { Observation } from "./observation.ts";
 import type { CompiledProfile } from "./profile.ts";
+import { keyOfText } from "./prompt-key.ts";
 import { toTerminalHistory, toTerminalState } from "./record.ts";
 import { reduce } from "./reduce.ts";
 import { isUnsettled, nextDeadlineMs } from "./reduce-deadline.ts";
@@ -58,8 +61,15 @@ export interface Tracker extends Lifecycle {
   subscribe(listener: (state: TerminalState, change: StateChange) => void): () => void;
   /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */
   draft(): string | null;
-  /** A prompt was submitted: `baseline` is the transcript before it was typed; `reported`: a caller says so. */
-  notePrompt(note: Omit<Extract<TrackEvent, { kind: "prompt_noted" }>, "kind" | "at">): void;
+  /** `text` is about to be typed as a prompt: what the tool reports from now on may be about it. */
+  promptTyped(text: string, command: boolean): void;
+  /** What the tool reported since then: that it took exactly that text, or another one; null while neither. */
+  typedReport(): "exact" | "other" | null;
+  /**
+   * A prompt was submitted: `baseline` is the transcript before it was typed; `reported`: a caller says so, and `text` is
+   * its text.
+   */
+  notePrompt(note: NotedPrompt): void;
   /** The running turn was stopped by us and was seen to stop. */
   noteInterrupt(): void;
   history(limit: number): TerminalHistory;
@@ -72,6 +82,10 @@ export interface Tracker extends Lifecycle {
   instanceId(): string | null;
 }
 
+export type NotedPrompt = Omit<Extract<TrackEvent, { kind: "prompt_noted" }>, "kind" | "at" | "key"> & {
+  text?: string;
+};
+
 export interface TrackerOptions {
   control: ControlConnection;
   tmux: Pick<Tmux, "hasSession">;
@@ -83,6 +97,8 @@ export interface TrackerOptions {
   sessionRoot: string;
   log: Log;
   timings?: TrackingTimings;
+  /** What the tool reports of itself; null where it reports nothing. Started and stopped with the tracker. */
+  reports?: ReportSource | null;
 }
 
 /** Least time between the starts of two samples that output asked for. */
@@ -103,6 +119,7 @@ const TELLING = new Set([
 
 export function createTracker(options: TrackerOptions): Tracker {
   const { control, tmux, processes, clock, profile, manifest, log, timings = defaultTimings } = options;
+  const reports = options.reports ?? null;
   const session = toTrackedSession(manifest, options.sessionRoot);
   const reader = createPaneReader({ control, processes, clock });
   const listeners = new Set<(state: TerminalState, change: StateChange) => void>();
@@ -281,17 +298,28 @@ export function createTracker(options: TrackerOptions): Tracker {
     loop.wake();
   }
 
-  let unhook: (() => void) | null = null;
+  function onReport(report: ToolReport): void {
+    apply({ kind: "reported", at: moment(), report }, false);
+    // What the screen says to it may be older than the report.
+    glance.spoil();
+    loop.wake();
+  }
+
+  let unhook: (() => void)[] = [];
 
   return {
     start() {
-      unhook ??= control.onEvent(onEvent);
+      if (unhook.length === 0) {
+        unhook = [control.onEvent(onEvent), ...(reports ? [reports.subscribe(onReport)] : [])];
+      }
+      reports?.start();
       loop.start();
     },
     async stop() {
+      await reports?.stop();
       await loop.stop();
-      unhook?.();
-      unhook = null;
+      for (const end of unhook) end();
+      unhook = [];
       hold(null);
     },
     state: () => record(track, moment()),
@@ -317,8 +345,16 @@ export function createTracker(options: TrackerOptions): Tracker {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    notePrompt(note) {
-      apply({ kind: "prompt_noted", at: moment(), ...note }, false);
+    promptTyped(text, command) {
+      apply({ kind: "prompt_typed", at: moment(), key: keyOfText(text), command }, false);
+    },
+    typedReport() {
+      const { typed } = track.reports;
+      return typed?.taken ? "exact" : typed?.otherTaken ? "other" : null;
+    },
+    notePrompt({ text, ...note }) {
+      const key = text === undefined ? {} : { key: keyOfText(text) };
+      apply({ kind: "prompt_noted", at: moment(), ...note, ...key }, false);
       loop.wake();
     },
     noteInterrupt() {
@@ -327,7 +363,10 @@ export function createTracker(options: TrackerOptions): Tracker {
     },
     history: (limit) => toTerminalHistory(track, session, limit),
     draft: () => (last?.signals.promptVisible ? last.signals.promptText : null),
-    explain: () => explainState(track, session.tool, profile, moment()),
+    explain() {
+      const absence = reports ? reports.absence() : "this gateway reads no reports of this agent";
+      return explainState(track, { tool: session.tool, profile, absence }, moment());
+    },
     dialogRule: () => track.signals?.awaitingRule ?? null,
     paneId: () => pane?.paneId ?? null,
     instanceId: identify,

@@ -9,6 +9,12 @@ async function finished<T>(clock: { advance(ms: number): Promise<void> }, work: 
   return work;
 }
 
+/** Well before a swallowed Enter would be pressed again. */
+async function dispatchedAtOnce<T>(clock: { advance(ms: number): Promise<void> }, work: Promise<T>) {
+  await clock.advance(350);
+  return work;
+}
+
 describe("typing a prompt", () => {
   test("a composer of our own text gets one Enter", async () => {
     const { deps, clock, pressed, told } = createFakeComposer();
@@ -29,6 +35,42 @@ describe("typing a prompt", () => {
     const outcome = await finished(clock, dispatchText(deps, "/clear"));
     expect(outcome).toMatchObject({ outcome: "failed", typed: false, disturbed: true });
     expect({ pressed, draft: draft() }).toEqual({ pressed: ["C-u", "p"], draft: "p" });
+  });
+});
+
+describe("what the tool reports of the text", () => {
+  test("exactly it: taken, whatever the screen still shows, and no second Enter", async () => {
+    const { deps, clock, pressed, proofs } = createFakeComposer({
+      swallows: 1,
+      reports: { at: "enter", text: "exact" },
+    });
+    const submitted = await dispatchedAtOnce(clock, dispatchText(deps, "do it"));
+    expect(submitted).toMatchObject({ outcome: "submitted", asked: false, note: { sawActivity: false } });
+    expect({ pressed, proof: proofs.at(-1) }).toEqual({
+      pressed: ["Enter"],
+      proof: "the tool reported exactly this text after Enter 1",
+    });
+  });
+
+  test("exactly it before our Enter, which a person pressed: none of ours", async () => {
+    const { deps, clock, pressed, proofs } = createFakeComposer({ reports: { at: "paste", text: "exact" } });
+    expect(await finished(clock, dispatchText(deps, "do it"))).toMatchObject({ outcome: "submitted" });
+    expect({ pressed, proof: proofs.at(-1) }).toEqual({
+      pressed: [],
+      proof: "the tool reported exactly this text",
+    });
+  });
+
+  test("another one: no proof, and mentioned beside the screen's", async () => {
+    const { deps, clock, pressed, proofs } = createFakeComposer({
+      swallows: 1,
+      reports: { at: "enter", text: "other" },
+    });
+    expect(await finished(clock, dispatchText(deps, "do it"))).toMatchObject({ outcome: "submitted" });
+    expect({ pressed, proof: proofs.at(-1) }).toEqual({
+      pressed: ["Enter", "Enter"],
+      proof: "the tool works after Enter 2; the tool reported that it took another text",
+    });
   });
 });
 

@@ -66,12 +66,12 @@ test("a prompt whose end was not seen, and a recovery, are given as reasons", ()
     { kind: "prompt_noted", at: at(10), baseline: null, sawActivity: false, command: false },
     defaultTimings,
   );
-  expect(explainState(noted, "demo", compiled("demo")).turn).toEqual({
+  expect(explainState(noted, { tool: "demo", profile: compiled("demo"), absence: null }).turn).toEqual({
     phase: "active",
     reason: "a prompt was submitted and the end of its turn was not seen",
   });
   const recovered = reduce(noted, { kind: "tick", at: at(20_010) }, defaultTimings);
-  expect(explainState(recovered, "demo", compiled("demo")).turn).toEqual({
+  expect(explainState(recovered, { tool: "demo", profile: compiled("demo"), absence: null }).turn).toEqual({
     phase: "ready",
     reason: "recovery: final_stable",
   });
@@ -85,7 +85,7 @@ test("a tool that nothing describes is all unknown, and says so", () => {
     { kind: "observed", at, observation, signals: detect(observation, null) },
     defaultTimings,
   );
-  expect(explainState(state, "nano", null)).toMatchObject({
+  expect(explainState(state, { tool: "nano", profile: null, absence: null })).toMatchObject({
     profile_version: null,
     surface: { ready_posture: { value: "unknown", reason: "no profile describes this tool" } },
     turn: { phase: "unknown", reason: "parse_status=unsupported_tool" },

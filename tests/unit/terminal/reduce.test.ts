@@ -17,6 +17,7 @@ describe("a fresh start", () => {
       source: "none",
       ready: "unknown",
       stable: false,
+      witness: null,
       reasons: [],
       availability: "unknown",
       recovery: null,

@@ -1,7 +1,9 @@
 import { expect } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
+import type { ToolReport } from "../../../src/protocol/tool-report.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
 import type { Observation } from "../../../src/services/terminal/observation.ts";
+import { keyOfText } from "../../../src/services/terminal/prompt-key.ts";
 import { failingFacts } from "../../../src/services/terminal/readiness.ts";
 import { observedFields } from "../../../src/services/terminal/record.ts";
 import { reduce } from "../../../src/services/terminal/reduce.ts";
@@ -16,6 +18,8 @@ import { demoScreen } from "./screens.ts";
 export type Step = { at: number; expect?: Record<string, unknown> } & (
   | { screen: Observation }
   | { note: { baseline?: string | null; sawActivity?: boolean; command?: boolean; reported?: boolean } }
+  | { typed: string }
+  | { report: Partial<ToolReport> & Pick<ToolReport, "kind"> }
   | { event: "tick" | "turn_interrupted" | "tmux_missing" | "probe_failed" }
 );
 
@@ -30,10 +34,29 @@ function eventOf(step: Step): TrackEvent {
   if ("note" in step) {
     return { kind: "prompt_noted", at, baseline: null, sawActivity: false, command: false, ...step.note };
   }
+  if ("typed" in step) return { kind: "prompt_typed", at, key: keyOfText(step.typed), command: false };
+  if ("report" in step) return { kind: "reported", at, report: toolReport(at.wallMs, step.report) };
   if (step.event === "probe_failed") {
     return { kind: "probe_failed", at, error: { kind: "tmux", message: "no answer", details: {} } };
   }
   return { kind: step.event, at };
+}
+
+const minted = { count: 0 };
+
+/** A report of a hook that ran at `wallMs`, of session `main`, unless `parts` says otherwise. */
+export function toolReport(
+  wallMs: number,
+  parts: Partial<ToolReport> & Pick<ToolReport, "kind">,
+): ToolReport {
+  minted.count += 1;
+  const { prompt = null } = parts;
+  const digest = prompt === null ? null : new Bun.CryptoHasher("sha256").update(prompt).digest("hex");
+  return {
+    ...{ schema_version: 1, id: `report-${minted.count}`, tool: "demo", at_ms: wallMs, session_id: "main" },
+    ...{ turn_id: null, prompt, prompt_sha256: digest, message: null, action: null, transcript_path: null },
+    ...parts,
+  };
 }
 
 export function summary(state: TrackState) {
@@ -44,6 +67,7 @@ export function summary(state: TrackState) {
     source: last_turn.source,
     ready: surface.ready_posture,
     stable: stability.stable,
+    witness: stability.witness ?? null,
     reasons: active_reasons,
     availability: diagnostics.availability,
     recovery: state.turn.recovery,

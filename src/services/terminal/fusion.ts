@@ -1,0 +1,66 @@
+import type { Signals } from "./detect/signals.ts";
+import type { ReportedEnd } from "./reported-turns.ts";
+
+/** What both witnesses say at one moment. */
+export interface FusionFacts {
+  /** The tool's report of the end of the newest turn; null while there is none. */
+  end: ReportedEnd | null;
+  /** Since it came. */
+  endAgeMs: number;
+  /** tmux, process and parser are all there. */
+  usable: boolean;
+  signals: Signals | null;
+  /** How long the screen with its title has not changed. */
+  screenHeldMs: number;
+  /** How long a screen that says busy must stand still to be a left-over of the turn. */
+  leftoverMs: number;
+}
+
+export type FusedEnd =
+  /** The screen alone decides, by its own timings. */
+  | { by: "screen" }
+  /** The turn was reported to be over and the screen contradicts. `givenUp`: for so long that the report counts no more. */
+  | { by: "neither"; because: string; givenUp: boolean }
+  /** The turn is over and the agent is ready. `leftover`: what the screen still says of work is of that turn. */
+  | { by: "tool"; result: "success" | "known_failure" | "none"; leftover: boolean };
+
+/** A screen that has not followed a reported end by now speaks of another turn. */
+export const reportHoldsMs = 3000;
+
+/**
+ * Whether the newest turn is over, by the tool's report and the screen. The first that holds decides:
+ * 1. no reported end, or a screen that cannot be read: the screen alone, with its own timings;
+ * 2. the screen contradicts (`contradictionOf`): not over, and after `reportHoldsMs` the report counts no more;
+ * 3. a failure that the screen shows or the tool reports: over, failed, and ready at once;
+ * 4. an error on the screen that is no failure, or a usage limit: over without a result, and ready at once;
+ * 5. over with success, and ready at once (ruling 27).
+ * Pure.
+ */
+export function fuseEnd(facts: FusionFacts): FusedEnd {
+  const { end, endAgeMs, signals, usable, leftoverMs } = facts;
+  if (end === null || !usable || signals === null) return { by: "screen" };
+  const stillMs = Math.min(facts.screenHeldMs, endAgeMs);
+  const because = contradictionOf(signals, stillMs >= leftoverMs);
+  if (because !== null) return { by: "neither", because, givenUp: endAgeMs >= reportHoldsMs };
+  const failed = end.result === "failed" || signals.knownFailure;
+  const result = failed ? "known_failure" : signals.successBlocked ? "none" : "success";
+  return { by: "tool", result, leftover: signals.activeReasons.length > 0 };
+}
+
+/**
+ * What on the screen contradicts an agent that reported to be done, or null. `still`: the screen has not changed for so
+ * long that its signs of work are left over. In this order: a question; a composer that is not seen whole, or in which
+ * text is no prompt; a draft; input that the tool holds behind its turn, and goes on with by itself; an interrupted
+ * turn, whose end the tool need not report; work on a screen that moves; anything else that is not ready. Pure.
+ */
+export function contradictionOf(signals: Signals, still: boolean): string | null {
+  const { surface, activeReasons } = signals;
+  if (signals.awaitingDecision) return "a question is on the screen";
+  if (!signals.promptVisible) return "the composer is not seen whole";
+  if (signals.composerMode !== "prompt") return `the composer is in ${signals.composerMode} mode`;
+  if (surface.editing_input !== "no") return "the composer holds a draft";
+  if (surface.pending_input !== "no") return "the tool holds submitted input";
+  if (signals.interrupted) return "the screen shows an interrupted turn";
+  if (activeReasons.length > 0) return still ? null : `the screen shows work: ${activeReasons.join(", ")}`;
+  return surface.ready_posture === "yes" ? null : signals.surfaceReasons.ready_posture;
+}

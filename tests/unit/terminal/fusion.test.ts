@@ -1,0 +1,420 @@
+import { describe, expect, test } from "bun:test";
+import { defaultTimings } from "../../../src/protocol/terminal.ts";
+import { detect } from "../../../src/services/terminal/detect.ts";
+import { type FusedEnd, fuseEnd } from "../../../src/services/terminal/fusion.ts";
+import { keyOfText } from "../../../src/services/terminal/prompt-key.ts";
+import { nextDeadlineMs } from "../../../src/services/terminal/reduce-deadline.ts";
+import { compiled } from "./corpus.ts";
+import { demoDialog, demoScreen } from "./screens.ts";
+import { done, draft, failed, idle, interrupted, play, type Step, working } from "./steps.ts";
+
+const signalsOf = (screen: Parameters<typeof detect>[0]) => detect(screen, compiled("demo"));
+const over = (result: "success" | "known_failure" | "none", leftover = false): FusedEnd => ({
+  ...{ by: "tool", result, leftover },
+});
+
+describe("a reported end beside a screen", () => {
+  const cases: {
+    id: string;
+    screen: typeof idle;
+    mode?: string;
+    report?: "failed" | "none";
+    ageMs?: number;
+    heldMs?: number;
+    want: object;
+  }[] = [
+    { id: "idle: over at once", screen: done, want: over("success") },
+    { id: "no report: the screen alone", screen: done, report: "none", want: { by: "screen" } },
+    {
+      id: "a question",
+      screen: demoDialog("May I?", ["Yes", "No"], 1),
+      want: { by: "neither", because: "a question is on the screen" },
+    },
+    { id: "a draft", screen: draft, want: { by: "neither", because: "the composer holds a draft" } },
+    {
+      id: "a shell line",
+      screen: done,
+      mode: "shell",
+      want: { by: "neither", because: "the composer is in shell mode" },
+    },
+    {
+      id: "held input",
+      screen: demoScreen({ transcript: ["> hi"], queued: ["and"] }),
+      want: { by: "neither", because: "the tool holds submitted input" },
+    },
+    {
+      id: "an interrupted turn",
+      screen: interrupted,
+      want: { by: "neither", because: "the screen shows an interrupted turn" },
+    },
+    {
+      id: "work that moves",
+      screen: working(3),
+      ageMs: 2000,
+      heldMs: 500,
+      want: { by: "neither", because: "the screen shows work: status_row", givenUp: false },
+    },
+    {
+      id: "work that stands still is a left-over",
+      screen: working(3),
+      ageMs: 1000,
+      heldMs: 9000,
+      want: over("success", true),
+    },
+    {
+      id: "work that stood still before the report may only be slow",
+      screen: working(3),
+      ageMs: 100,
+      heldMs: 9000,
+      want: { by: "neither" },
+    },
+    {
+      id: "work for too long: the report counts no more",
+      screen: working(3),
+      ageMs: 3000,
+      heldMs: 0,
+      want: { by: "neither", givenUp: true },
+    },
+    { id: "a failure on the screen", screen: failed, want: over("known_failure") },
+    {
+      id: "a failure that only the tool reports",
+      screen: done,
+      report: "failed",
+      want: over("known_failure"),
+    },
+  ];
+
+  test.each(cases)("$id", ({ screen, mode = "prompt", report, ageMs = 0, heldMs = 0, want }) => {
+    const result = report === "failed" ? "failed" : "ended";
+    const end = report === "none" ? null : ({ result, wallMs: 0, reachedMs: 0 } as const);
+    const facts = { end, endAgeMs: ageMs, usable: true, screenHeldMs: heldMs, leftoverMs: 1000 };
+    expect(fuseEnd({ ...facts, signals: { ...signalsOf(screen), composerMode: mode } })).toMatchObject(want);
+  });
+
+  test("and a terminal that cannot be read: the screen alone", () => {
+    const end = { result: "ended", wallMs: 0, reachedMs: 0 } as const;
+    const facts = { end, endAgeMs: 0, screenHeldMs: 0, leftoverMs: 1000 };
+    expect(fuseEnd({ ...facts, usable: false, signals: signalsOf(idle) })).toEqual({ by: "screen" });
+    expect(fuseEnd({ ...facts, usable: true, signals: null })).toEqual({ by: "screen" });
+  });
+});
+
+/** A prompt `hi` that was typed and submitted at 100. */
+const submitted: Step[] = [
+  { at: 0, screen: idle },
+  { at: 100, typed: "hi" },
+  { at: 130, note: { sawActivity: false } },
+];
+const taken: Step = { at: 140, report: { kind: "prompt_submitted", prompt: "hi", turn_id: "t1" } };
+const ended = (at: number, parts: object = {}): Step => ({
+  at,
+  report: { kind: "turn_ended", turn_id: "t1", ...parts },
+});
+const settled = { phase: "ready", stable: true, witness: "tool", promptReady: true };
+const running = { phase: "active", promptReady: false };
+
+describe("a turn that the tool reports", () => {
+  test("is over and its agent ready at once when the screen is idle, and the screen says so, too, a second later", () => {
+    play([
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0), expect: running },
+      { at: 900, screen: done, expect: { phase: "ready", stable: false, promptReady: false } },
+      { ...ended(950), expect: { ...settled, result: "success", source: "explicit_input" } },
+      { at: 960, screen: done, expect: { ...settled, result: "success" } },
+      {
+        at: 2000,
+        screen: done,
+        expect: { stable: true, witness: "both", result: "success", promptReady: true },
+      },
+    ]);
+  });
+
+  test("is over when the screen that lags behind its report comes to rest", () => {
+    const state = play([
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0) },
+      { ...ended(900), expect: running },
+      { at: 950, screen: working(1), expect: running },
+      { at: 1000, screen: done, expect: { ...settled, result: "success" } },
+    ]);
+    expect(nextDeadlineMs(state, defaultTimings)).toBe(2000);
+  });
+
+  test("keeps its result while the tool paints its last rows", () => {
+    const more = demoScreen({ transcript: ["> hi", "* ok", "— done in 2s —", "tip"] });
+    play([
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0) },
+      { at: 900, screen: demoScreen({ transcript: ["> hi", "* ok"] }) },
+      { ...ended(950), expect: { ...settled, result: "success" } },
+      { at: 1000, screen: more, expect: { ...settled, result: "success" } },
+    ]);
+  });
+
+  test("is over though its end is reported before its begin", () => {
+    play([
+      ...submitted,
+      { at: 200, screen: working(0) },
+      { ...ended(800), expect: running },
+      { at: 820, screen: done, expect: { promptReady: false } },
+      { ...taken, at: 850, expect: { ...settled, result: "success" } },
+    ]);
+  });
+
+  test("is over before it was noted, and ready once it is", () => {
+    play([
+      { at: 0, screen: idle },
+      { at: 100, typed: "hi" },
+      taken,
+      ended(150),
+      { at: 160, screen: done, expect: { stable: false } },
+      { at: 170, note: { sawActivity: true }, expect: { phase: "active" } },
+      { at: 180, screen: done, expect: { ...settled, result: "success" } },
+    ]);
+  });
+
+  test("is known by its text where its begin is not reported and its end has an id of its own", () => {
+    play([
+      ...submitted,
+      { at: 200, screen: working(0) },
+      { at: 800, screen: done },
+      {
+        at: 810,
+        report: { kind: "turn_ended", session_id: "titles", prompt: "a title", turn_id: "x" },
+        expect: { stable: false },
+      },
+      { ...ended(820, { prompt: "hi" }), expect: { ...settled, result: "success" } },
+    ]);
+  });
+
+  test("failed although the screen shows no failure", () => {
+    play([
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0) },
+      { at: 900, screen: done },
+      {
+        at: 910,
+        report: { kind: "turn_failed", turn_id: "t1" },
+        expect: { ...settled, result: "known_failure" },
+      },
+    ]);
+  });
+
+  test("leaves a status row behind: over once that has stood still for a second", () => {
+    play([
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0) },
+      ended(300),
+      { at: 1299, event: "tick", expect: running },
+      { at: 1300, event: "tick", expect: { ...settled, recovery: "reported_end", result: "success" } },
+      { at: 1400, screen: working(1), expect: running },
+    ]);
+  });
+
+  test("is left to the screen alone when that shows work for three seconds after the report", () => {
+    const works = [300, 900, 1500, 2100, 2700, 3300].map(
+      (at): Step => ({ at, screen: working(at / 100), expect: running }),
+    );
+    play([
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0) },
+      ended(250),
+      ...works,
+      { at: 3400, screen: done, expect: { stable: false, promptReady: false } },
+      { at: 4399, event: "tick", expect: { stable: false } },
+      { at: 4400, event: "tick", expect: { result: "success", stable: false } },
+      { at: 5400, event: "tick", expect: { stable: true, witness: "screen", result: "success" } },
+    ]);
+  });
+
+  test("goes on when work is reported after its end", () => {
+    play([
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0) },
+      ended(300),
+      { at: 320, report: { kind: "tool_started", turn_id: "t1", action: "Bash" } },
+      { at: 400, screen: done, expect: { stable: false } },
+    ]);
+  });
+
+  test("ends the readiness that the tool reported when a person begins to type", () => {
+    play([
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0) },
+      { at: 900, screen: done },
+      { ...ended(910), expect: settled },
+      { at: 1000, screen: draft, expect: { stable: false, promptReady: false } },
+      { at: 1100, screen: done, expect: { stable: false, promptReady: false } },
+    ]);
+  });
+
+  test("ends the readiness of the turn before it, though the screen does not show it yet", () => {
+    play([
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0) },
+      { at: 900, screen: done },
+      { ...ended(910), expect: settled },
+      {
+        at: 950,
+        report: { kind: "prompt_submitted", prompt: "of a person", turn_id: "t2" },
+        expect: { stable: false },
+      },
+    ]);
+  });
+});
+
+describe("a report that does not end the turn", () => {
+  const idleNow: Step = { at: 900, screen: done };
+  const notReady = { stable: false, promptReady: false };
+  const cases: { id: string; steps: Step[] }[] = [
+    { id: "is of another session", steps: [taken, ended(400, { session_id: "nested" }), idleNow] },
+    { id: "is of another turn", steps: [taken, ended(400, { turn_id: "t0" }), idleNow] },
+    { id: "is of a turn that began before ours", steps: [ended(300, { turn_id: "t0" }), idleNow] },
+    {
+      id: "names another text than ours",
+      steps: [
+        { at: 140, report: { kind: "prompt_submitted", prompt: "ho", turn_id: "t9" } },
+        ended(400, { turn_id: "t9" }),
+        idleNow,
+      ],
+    },
+    {
+      id: "is of the same text, from before we typed it",
+      steps: [
+        { at: 140, report: { kind: "prompt_submitted", prompt: "hi", turn_id: "t0", at_ms: 1_000_050 } },
+        ended(400, { turn_id: "t0" }),
+        idleNow,
+      ],
+    },
+    { id: "has neither id nor text and no begin", steps: [ended(400, { turn_id: null }), idleNow] },
+    { id: "is of before this gateway looked", steps: [taken, ended(400, { at_ms: 999_000 }), idleNow] },
+  ];
+
+  test.each(cases)("$id", ({ steps }) => {
+    const state = play([...submitted, { at: 150, screen: working(0) }, ...steps]);
+    expect(state.stability.stable).toBe(false);
+    play([{ at: 950, screen: done, expect: notReady }], state);
+  });
+
+  test("comes twice, the second time in the next turn", () => {
+    play([
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0) },
+      { at: 300, screen: done },
+      { ...ended(310), expect: settled },
+      { at: 1000, typed: "hi" },
+      { at: 1010, note: {} },
+      { at: 1020, report: { kind: "prompt_submitted", prompt: "hi", turn_id: "t2" } },
+      { at: 1030, screen: working(0), expect: running },
+      ended(1040, { at_ms: 1_000_310 }),
+      ended(1050),
+      { at: 1060, screen: done, expect: notReady },
+      { ...ended(1070, { turn_id: "t2" }), expect: settled },
+    ]);
+  });
+
+  test("comes late, without an id, in the next turn", () => {
+    play([
+      ...submitted,
+      { ...taken, report: { kind: "prompt_submitted", prompt: "hi" } },
+      { at: 200, screen: working(0) },
+      { at: 300, screen: done },
+      { at: 1400, screen: done, expect: { result: "success", stable: false } },
+      { at: 2400, screen: done, expect: { stable: true, witness: "screen" } },
+      { at: 2500, typed: "ho" },
+      { at: 2510, note: {} },
+      { at: 2520, report: { kind: "prompt_submitted", prompt: "ho" } },
+      { at: 2530, screen: working(0), expect: running },
+      ended(2540, { turn_id: null }),
+      { at: 2550, screen: done, expect: notReady },
+      { ...ended(2560, { turn_id: null }), expect: settled },
+    ]);
+  });
+});
+
+describe("the session in the pane", () => {
+  const begins = (at: number, session_id: string): Step => ({
+    at,
+    report: { kind: "session_started", session_id },
+  });
+  const takenIn = (session_id: string): Step => ({
+    at: 140,
+    report: { kind: "prompt_submitted", prompt: "hi", turn_id: "t1", session_id },
+  });
+
+  test("is the one that began last outside a turn", () => {
+    const state = play([begins(0, "main"), { at: 10, screen: idle }, begins(20, "second")]);
+    expect(state.reports.sessionId).toBe("second");
+  });
+
+  test("is not one that begins in the middle of a turn", () => {
+    const state = play([
+      begins(0, "main"),
+      ...submitted,
+      taken,
+      { at: 200, screen: working(0) },
+      begins(300, "nested"),
+    ]);
+    expect(state.reports.sessionId).toBe("main");
+    expect(state.reports.doubts.at(-1)?.doubt).toContain("in the middle of a turn");
+  });
+
+  test("is one that takes exactly the text that we typed", () => {
+    const state = play([begins(0, "main"), ...submitted, takenIn("second")]);
+    expect(state.reports).toMatchObject({ sessionId: "second", typed: { taken: true } });
+  });
+
+  test("is the next one that begins once it has ended, also in the middle of our command", () => {
+    const over: Step = { at: 140, report: { kind: "session_ended" } };
+    const state = play([begins(0, "main"), ...submitted, over, begins(150, "second")]);
+    expect(state.reports.sessionId).toBe("second");
+  });
+});
+
+describe("the text that a tool reports", () => {
+  const key = keyOfText(" !ls\tdone ");
+  const cases = [
+    { id: "as it was typed", text: " !ls\tdone " },
+    { id: "without the blanks around it", text: "!ls\tdone" },
+    { id: "with a line break behind it", text: " !ls\tdone\n" },
+    { id: "with blanks for a tab", text: "!ls    done" },
+  ];
+  test.each(cases)("is ours $id", ({ text }) => {
+    const state = play([
+      { at: 0, screen: idle },
+      { at: 100, typed: " !ls\tdone " },
+      { at: 110, report: { kind: "prompt_submitted", prompt: text } },
+    ]);
+    expect(state.reports.typed).toMatchObject({ key, taken: true });
+  });
+
+  test("is ours by its digest alone when it was cut", () => {
+    const whole = "word ".repeat(20_000);
+    const prompt_sha256 = new Bun.CryptoHasher("sha256").update(whole.trimEnd()).digest("hex");
+    const state = play([
+      { at: 0, screen: idle },
+      { at: 100, typed: whole },
+      { at: 110, report: { kind: "prompt_submitted", prompt: whole.slice(0, 65_536), prompt_sha256 } },
+    ]);
+    expect(state.reports.typed?.taken).toBe(true);
+  });
+
+  test("is another's when a word differs, and that is remembered", () => {
+    const state = play([
+      { at: 0, screen: idle },
+      { at: 100, typed: "do it" },
+      { at: 110, report: { kind: "prompt_submitted", prompt: "do  it" } },
+    ]);
+    expect(state.reports.typed).toMatchObject({ taken: false, otherTaken: true });
+  });
+});

@@ -3,6 +3,7 @@ import { runFuzz } from "../tests/hostile/fuzz.ts";
 import { fuzzTargets } from "../tests/hostile/fuzz-worlds.ts";
 import { describeFinding, groupFindings, runTrees } from "../tests/hostile/trees/run-trees.ts";
 import { openForeignTargets } from "../tests/support/schemathesis/targets.ts";
+import { describeMutatedRun, runMutatedCorpus } from "../tests/unit/terminal/mutated-corpus.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
 import { buildFirst, numberAfter, seedFlag } from "./long-run.ts";
 
@@ -11,6 +12,8 @@ import { buildFirst, numberAfter, seedFlag } from "./long-run.ts";
 // and anything, in turns of a few seconds each. Exit 0 when every answer was as documented; the seed that is printed
 // with a failure repeats it.
 // `bun run fuzz --trees N [--seed S]`: so many working trees with hostile values in the files that svc reads there.
+// `bun run fuzz --screens N [--seed S]`: so many recorded screens as another version, theme, language or pane would draw
+// them; exit 0 when none of an agent that is not ready reads as ready.
 
 const foreign = process.argv.includes("--schemathesis");
 await bootstrap({ tmux: foreign });
@@ -19,6 +22,7 @@ const seconds = numberAfter("--seconds", 120);
 const seed = seedFlag();
 if (foreign) process.exit(await runForeign());
 if (process.argv.includes("--trees")) process.exit(await fuzzTrees());
+if (process.argv.includes("--screens")) process.exit(fuzzScreens());
 
 const ends = performance.now() + seconds * 1000;
 const sliceSeconds = Math.min(10, seconds / fuzzTargets.length);
@@ -84,4 +88,15 @@ async function fuzzTrees(): Promise<number> {
   console.log(`${run.trees} trees, ${run.operations} commands, ${run.findings.length} findings`);
   console.log(`${whole} % of a round in which each field meets each value`);
   return run.findings.length === 0 ? 0 : 1;
+}
+
+function fuzzScreens(): number {
+  const screens = numberAfter("--screens", 20_000, "whole number");
+  console.log(`fuzz: ${screens} screens, seeds from ${seed}`);
+  const run = runMutatedCorpus({ seed, screens });
+  for (const wrong of run.wrong) {
+    console.error(`\nseed ${wrong.seed}: ${wrong.recording}, ${wrong.kinds}, reads as ready:\n${wrong.text}`);
+  }
+  console.log(describeMutatedRun(run));
+  return run.wrong.length === 0 ? 0 : 1;
 }

@@ -96,7 +96,7 @@ async function runLab(tool: LabTool, version: string): Promise<void> {
       "test",
       "--reporter=junit",
       `--reporter-outfile=${report}`,
-      "--timeout=120000",
+      "--timeout=240000",
       `./${file}`,
     ],
     cleanEnv: true,

@@ -149,6 +149,15 @@ export function group(declaration: {
   return { meta, args: (declaration.args ?? {}) as unknown as ArgsDef, subCommands };
 }
 
+/** The leaves of one file by word. The file is loaded when one of them is called. */
+export function lazyLeaves<Word extends string>(
+  words: readonly Word[],
+  load: () => Promise<Readonly<Record<Word, Command>>>,
+): Record<Word, LazyCommand> {
+  const entries = words.map((word) => [word, async () => (await load())[word]] as const);
+  return Object.fromEntries(entries) as Record<Word, LazyCommand>;
+}
+
 /** The command line cannot be understood: exit 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";

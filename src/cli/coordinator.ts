@@ -89,6 +89,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const liveness = createLiveness({ clock, tmuxFor });
   const profiles = readProfiles(system, io.env);
   const terminals = createPassiveTerminals({
+    files: world.files,
     locks: world.locks,
     clock,
     open: ({ manifest, sessionRoot }) =>

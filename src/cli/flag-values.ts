@@ -72,6 +72,11 @@ export async function readPrompt(flag: string | undefined, io: CliIo): Promise<s
   return prompt;
 }
 
+/** The seconds of a `--timeout`, at most a week. Throws UsageError. */
+export function readTimeout(text: string): number {
+  return toWholeNumber("timeout", text, 1, 7 * 86_400) ?? 600;
+}
+
 /** A number of seconds from `min` to `max`, fractions allowed. Throws UsageError. */
 export function toSeconds(name: string, text: string, min: number, max: number): number {
   const seconds = Number(text);

@@ -24,7 +24,7 @@ import { createTracker } from "../services/terminal/tracker.ts";
 import { newTransitions } from "../services/terminal/transition-events.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { System } from "../system/system.ts";
-import { openTmux } from "./tmux-socket.ts";
+import { openRecordedTmux } from "./tmux-socket.ts";
 
 export interface GatewayAgentOptions {
   system: System;
@@ -56,11 +56,12 @@ export function createGatewayAgent(options: GatewayAgentOptions): GatewayAgent {
 
 function connect({ system, manifest, log, env }: GatewayAgentOptions) {
   const { socket } = manifest.tmux;
-  const { tmux, mutex } = openTmux(system, socket, env);
+  const { tmux, mutex, refusal } = openRecordedTmux(system, socket, env);
   const control = createControlConnection({
     processes: system.processes,
     clock: system.clock,
     mutex,
+    refusal,
     session: manifest.tmux_session_name,
     log: (message) => log.line(message),
     ...(socket === undefined ? {} : { socket }),

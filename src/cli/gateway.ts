@@ -43,7 +43,7 @@ import type { FurtherServices } from "./further-services.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { isLoopback } from "./listener-flags.ts";
 import { selfCommand } from "./self-command.ts";
-import { openTmux } from "./tmux-socket.ts";
+import { openRecordedTmux } from "./tmux-socket.ts";
 
 export interface GatewayOptions {
   system: System;
@@ -231,7 +231,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const healthRequest = () => new Request(`http://127.0.0.1${coreEndpoints.health.path}`);
   const toFetch = (app: Parameters<HttpObservation["around"]>[0]): Fetch =>
     observation ? observation.around(app) : app.fetch;
-  const { tmux, mutex } = openTmux(system, manifest.tmux.socket, options.env);
+  const { tmux, mutex } = openRecordedTmux(system, manifest.tmux.socket, options.env);
   const announcement = createAnnouncement({
     tmux,
     registry: options.registry ?? { read: () => null, setGateway: async () => false },

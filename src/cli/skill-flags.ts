@@ -1,7 +1,8 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { type SkillTool, skillHome, skillTools } from "../services/skills/home.ts";
 import type { ToolPlace } from "../services/skills/ownership.ts";
 import { ServiceError } from "../system/errors.ts";
+import type { Files } from "../system/files.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";
 
 /** Whose skills, and where. */
@@ -30,6 +31,30 @@ export function skillPlaces(
   const named = args.home === undefined ? null : resolve(io.cwd, args.home);
   const { env, cwd, home } = io;
   return tools.map((tool) => ({ tool, home: skillHome(tool, { named, env, cwd, home }) }));
+}
+
+/**
+ * As `skillPlaces`, for what writes there. Throws `precondition_failed` where the project has a symbolic link that leads
+ * out of it in place of a tool's folder: a repository could choose where files are made and removed.
+ */
+export function skillPlacesToWrite(
+  args: { tool: string; home: string | undefined },
+  io: Pick<CliIo, "env" | "cwd" | "home">,
+  files: Pick<Files, "isLink" | "realPath">,
+): ToolPlace[] {
+  const places = skillPlaces(args, io);
+  if (args.home !== undefined) return places;
+  const project = files.realPath(io.cwd);
+  for (const { home } of places) {
+    if (dirname(home) !== io.cwd || !files.isLink(home)) continue;
+    const target = files.realPath(home);
+    if (target !== null && project !== null && target.startsWith(`${project}/`)) continue;
+    throw new ServiceError(
+      "precondition_failed",
+      `${home} is a symbolic link out of this folder${target === null ? "" : ` to ${target}`}. If you want the skills there, name it with --home`,
+    );
+  }
+  return places;
 }
 
 /** Tools named with commas between them, each once. */

@@ -1,4 +1,6 @@
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import { explainExposure } from "../services/sessions/trust.ts";
+import { shellWord } from "../services/terminal/shell-word.ts";
 import { createTmux, type Tmux } from "../services/terminal/tmux-command.ts";
 import { createTmuxMutex, type TmuxMutex } from "../services/terminal/tmux-mutex.ts";
 import type { Files } from "../system/files.ts";
@@ -18,35 +20,68 @@ export function socketOfPane(env: CliIo["env"]): string | undefined {
   return env["TMUX"]?.split(",")[0] || undefined;
 }
 
+export interface TmuxServer {
+  tmux: Tmux;
+  mutex: TmuxMutex;
+  /** See `createTmux`: for whoever reaches the server without `tmux`. */
+  refusal: () => string | null;
+}
+
+type TmuxDeps = Pick<System, "locks" | "clock" | "files" | "processes" | "steps">;
+
 /**
- * The tmux server that `tmuxCommand` reaches by `socket`, with the mutex of all who use that server. A path that neither
- * the environment nor tmux's own folder names comes from a file: nothing is made beside it unless a socket of this user
- * is there, no server is started in place of anything else, and none of another user is used.
+ * The tmux server that `tmuxCommand` reaches by `socket`, with the mutex of all who use that server. No socket is used
+ * that another user made or could replace. One is made, with its folder and locks, only where the user says so: in tmux's
+ * own folder, at the path of the environment, or at `registered`, which the registry has for the agent. Any other path
+ * comes from a file of a working tree.
  */
 export function openTmux(
-  {
-    locks,
-    clock,
-    files,
-    processes,
-    steps,
-  }: Pick<System, "locks" | "clock" | "files" | "processes" | "steps">,
+  { locks, clock, files, processes, steps }: TmuxDeps,
   socket: string | undefined,
   env: CliIo["env"],
-): { tmux: Tmux; mutex: TmuxMutex } {
+  registered?: string,
+): TmuxServer {
   const uid = process.getuid?.() ?? 0;
   const path = serverSocket(socket, env, files, uid);
-  const trusted =
-    isPlainName(socket) ||
+  const isPath = !isPlainName(socket);
+  const isChosen =
+    !isPath ||
+    socket === registered ||
+    inOwnFolder(path, env, files, uid) ||
     [chooseTmuxSocket(env), socketOfPane(env)].some(
       (own) => own && path === serverSocket(own, env, files, uid),
     );
-  const mutex = createTmuxMutex({ locks, clock }, path, () => trusted || files.socketAt(path) === "own");
-  const refusal = () =>
-    trusted || files.socketAt(path) !== "other"
+  // tmux itself looks after the folder of a plain name.
+  const refusal = () => {
+    const exposure = isPath ? files.exposure(socket?.startsWith("/") ? socket : path) : null;
+    if (exposure !== null) return `the tmux socket ${path} is not used: ${explainExposure(exposure)}`;
+    return !isPath || files.socketAt(path) !== "other"
       ? null
       : `${path} is no tmux socket of this user: no server is started in its place`;
-  return { mutex, tmux: createTmux({ processes, steps, clock, mutex, socket, refusal }) };
+  };
+  const startRefusal = () => {
+    if (isChosen || files.socketAt(path) !== "absent") return null;
+    const advice = `If you want one there, run the command again with SVC_TMUX_SOCKET=${shellWord(path)}`;
+    return `no tmux server is started at ${path}, which only the agent's manifest names. ${advice}`;
+  };
+  const mayLock = () => refusal() === null && (isChosen || files.socketAt(path) === "own");
+  const mutex = createTmuxMutex({ locks, clock }, path, mayLock);
+  /** tmux makes only the folder of a plain name, and a folder below /tmp does not outlast a restart of the machine. */
+  const beforeStart = () => {
+    if (isPath) files.ensureDirectory("file:tmux-folder", dirname(path));
+  };
+  const guards = { refusal, startRefusal, beforeStart };
+  return { mutex, refusal, tmux: createTmux({ processes, steps, clock, mutex, socket, ...guards }) };
+}
+
+/** As `openTmux`, where the environment was made from the record itself, as a gateway's is. */
+export function openRecordedTmux(deps: TmuxDeps, socket: string | undefined, env: CliIo["env"]): TmuxServer {
+  return openTmux(deps, socket, { ...env, SVC_TMUX_SOCKET: undefined, TMUX: undefined });
+}
+
+/** A name in the folder that tmux makes for this user: of the environment, or of a shell without TMUX_TMPDIR. */
+function inOwnFolder(path: string, env: CliIo["env"], files: Pick<Files, "realPath">, uid: number): boolean {
+  return [env, {}].some((one) => path === serverSocket(basename(path), one, files, uid));
 }
 
 /** Of a server in tmux's own folder. */

@@ -78,7 +78,8 @@ export function openPlaces(
     refuseExposed(files, roots.registryRoot, "the registry root");
     if (!isIn(roots.runtimeRoot, overlay)) refuseExposed(files, roots.runtimeRoot, "the runtime root");
   }
-  const tmuxFor = (socket: string | undefined) => openTmux(system, socket, env).tmux;
+  const tmuxFor = (socket: string | undefined, registered?: string) =>
+    openTmux(system, socket, env, registered).tmux;
   const sessionAlive = createSessionAlive(tmuxFor);
   return {
     ...system,

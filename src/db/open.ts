@@ -2,13 +2,12 @@ import { Database, type Statement } from "bun:sqlite";
 import { basename } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
-import { type Clock, timestampNow } from "../system/clock.ts";
-import { sha256 } from "../system/digest.ts";
+import type { Clock } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
 import { createPrivately, fileIdentity, fileShape, freeBytes } from "../system/private-file.ts";
-import type { Steps } from "../system/steps.ts";
+import { quietSteps, type Steps } from "../system/steps.ts";
 import { ofFile, storageFaultOf } from "../system/storage-fault.ts";
-import type { Migration } from "./migrations.ts";
+import { countApplied, damaged, type Migration, migrate, refuseOtherShape } from "./migrations.ts";
 
 type Sync<T> = T extends Promise<unknown> ? never : T;
 
@@ -77,6 +76,7 @@ export function openStore<S extends Record<string, unknown>>(options: {
     client.run("PRAGMA synchronous=NORMAL");
     useWriteAheadLog(client);
     migrate(client, migrations, { name: basename(path), clock, steps });
+    refuseOtherShape(client, migrations);
     for (const pragma of [
       "synchronous=FULL",
       "foreign_keys=ON",
@@ -168,7 +168,7 @@ export function openStore<S extends Record<string, unknown>>(options: {
 
 /**
  * The same file for reading, while nobody serves it: nothing is created, migrated or written, also not beside it where
- * no log waits there. Each write throws. Throws for a file that is absent, damaged or of a newer version.
+ * no log waits there. Each write throws. Throws for a file that is absent, damaged or of another version.
  */
 export function openStoreForReading<S extends Record<string, unknown>>(options: {
   path: string;
@@ -179,13 +179,19 @@ export function openStoreForReading<S extends Record<string, unknown>>(options: 
   const { path, schema, migrations, checkedBytes } = options;
   if ((fileShape(path)?.size ?? 0) < smallestBytes) throw damaged("it was cut off");
   const hasLog = (fileShape(`${path}-wal`)?.size ?? 0) > 0;
-  const client = hasLog
+  let client = hasLog
     ? new Database(path, { readonly: true, strict: true })
     : new Database(`${pathToFileURL(path).href}?immutable=1`, readOnlyByUri);
   try {
     if (hasLog) client.run("PRAGMA busy_timeout=1000");
-    if (sizeOf(client) <= checkedBytes) refuseDamage(client);
-    countApplied(client, migrations, basename(path));
+    const isSmall = sizeOf(client) <= checkedBytes;
+    if (isSmall) refuseDamage(client);
+    const applied = countApplied(client, migrations, basename(path));
+    refuseOtherShape(client, migrations.slice(0, applied));
+    if (applied < migrations.length) {
+      if (!isSmall) throw olderFile(basename(path));
+      client = migratedCopy(client, migrations, basename(path));
+    }
   } catch (error) {
     client.close();
     throw error;
@@ -201,6 +207,19 @@ export function openStoreForReading<S extends Record<string, unknown>>(options: 
     version: () => "",
     close: () => client.close(),
   };
+}
+
+function olderFile(name: string): ServiceError {
+  const problem = `${name} was written by an older svc; the next start of its gateway updates it`;
+  return new ServiceError("precondition_failed", problem);
+}
+
+/** In memory, of a file that an older version wrote: readers ask for columns of the newest migration. Closes `client`. */
+function migratedCopy(client: Database, migrations: readonly Migration[], name: string): Database {
+  const copy = Database.deserialize(client.serialize(), { strict: true });
+  client.close();
+  migrate(copy, migrations, { name, clock: { nowMs: () => 0 } as Clock, steps: quietSteps });
+  return copy;
 }
 
 /** `methods` of a store, whose faults then name its file also where they only read. */
@@ -251,10 +270,6 @@ function damageOf(path: string): unknown {
   }
 }
 
-function damaged(problem: string): Error {
-  return Object.assign(new Error(problem), { code: "SQLITE_CORRUPT" });
-}
-
 /** SQLite itself notices damage only where it happens to read. */
 function refuseDamage(client: Database): void {
   const found = client.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").get()?.quick_check;
@@ -272,58 +287,4 @@ function useWriteAheadLog(client: Database): void {
       client.transaction(() => undefined).immediate();
     }
   }
-}
-
-function migrate(
-  client: Database,
-  migrations: readonly Migration[],
-  { name, clock, steps }: { name: string; clock: Clock; steps: Steps },
-): void {
-  client.run(
-    "CREATE TABLE IF NOT EXISTS __migrations (idx INTEGER PRIMARY KEY, tag TEXT NOT NULL, sha256 TEXT NOT NULL, applied_at_utc TEXT NOT NULL)",
-  );
-  if (countApplied(client, migrations, name) === migrations.length) return;
-  steps.before("sql:migrate");
-  client
-    .transaction(() => {
-      // Counted anew: another process may have migrated while this one waited for its turn.
-      for (const [index, migration] of [...migrations.entries()].slice(
-        countApplied(client, migrations, name),
-      )) {
-        for (const statement of migration.sql.split("--> statement-breakpoint")) client.run(statement);
-        client.run("INSERT INTO __migrations VALUES (?, ?, ?, ?)", [
-          index,
-          migration.tag,
-          sha256(migration.sql),
-          timestampNow(clock),
-        ]);
-      }
-    })
-    .immediate();
-  steps.after("sql:migrate");
-}
-
-/** How many of our migrations the database has. Throws when it has others. */
-function countApplied(client: Database, migrations: readonly Migration[], name: string): number {
-  const applied = client
-    .query<{ idx: number; tag: string; sha256: string }, []>(
-      "SELECT idx, tag, sha256 FROM __migrations ORDER BY idx",
-    )
-    .all();
-  for (const [index, row] of applied.entries()) {
-    const ours = migrations[index];
-    if (!ours) {
-      throw new ServiceError(
-        "precondition_failed",
-        `${name} was written by a newer svc (migration ${row.tag}): use that version or a later one; nothing was changed`,
-      );
-    }
-    if (ours.tag !== row.tag || sha256(ours.sql) !== row.sha256) {
-      throw new ServiceError(
-        "precondition_failed",
-        `${name} was written by another svc (its migration ${row.tag} is not ours): use the version that wrote it; nothing was changed`,
-      );
-    }
-  }
-  return applied.length;
 }

@@ -21,8 +21,9 @@ const Where = Words(["live_edge", "last_row", "adjacent", "transcript", "below"]
     "below: under the composer",
 });
 
-const Style = Words(["background", "bold", "dim", "red", "not_red", "ends_red"], {
-  description: "how the first visible run of the row must be drawn; ends_red: the last one",
+const Style = Words(["background", "bold", "dim", "red", "not_red", "ends_red", "badge"], {
+  description:
+    "how the first visible run of the row must be drawn; ends_red: the last one; badge: the last one, on a background of its own",
 });
 
 export const Marker = Strict({

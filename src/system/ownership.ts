@@ -58,8 +58,8 @@ function judge({ path, stats }: Step, { uid, final }: { uid: number; final: bool
   if (stats.uid !== uid && stats.uid !== 0) {
     return { path, reason: `belongs to user ${stats.uid}, not to user ${uid} or root`, command: null };
   }
-  // The mode of a link says nothing.
-  if (stats.isSymbolicLink() || (stats.mode & writableByOthers) === 0) return null;
+  // The mode of a link says nothing, that of a socket who may connect.
+  if (stats.isSymbolicLink() || stats.isSocket() || (stats.mode & writableByOthers) === 0) return null;
   const inOverlay = path.split(sep).includes(".svc");
   if (stats.isDirectory() && (stats.mode & sticky) !== 0 && !final && !inOverlay) return null;
   return { path, reason: "is writable by its group or by others", command: ["chmod", "go-w", path] };

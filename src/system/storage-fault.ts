@@ -42,6 +42,10 @@ export const storageAdvice: Record<StorageFault, string> = {
   broken: "the disk failed to read or write it",
 };
 
+/** SQLite has one code for all that a statement asks for in vain. Ours are right for a file that nobody altered. */
+const alteredFile =
+  /^no such (?:table|column|index|view)\b|\bhas no column named\b|^ON CONFLICT clause does not match/;
+
 /** System calls that change nothing. `open` may be for either: who opened to read says so (`failedToRead`). */
 const readingCalls = /^(?:read|scandir|readlink|realpath|l?stat|fstat|access)$/;
 
@@ -50,7 +54,8 @@ export function storageFaultOf(error: unknown): { fault: StorageFault; code: str
   const { code, syscall, opened } = (error ?? {}) as Record<"code" | "syscall" | "opened", unknown>;
   // The same codes tell of addresses and processes.
   if (typeof code !== "string" || /^(?:kill|listen|bind|connect)$/.test(String(syscall))) return null;
-  const fault = kinds.find(([pattern]) => pattern.test(code))?.[1];
+  const altered = code === "SQLITE_ERROR" && alteredFile.test(messageOf(error));
+  const fault = altered ? "damaged" : kinds.find(([pattern]) => pattern.test(code))?.[1];
   if (fault === undefined) return null;
   const toRead = opened === "to read" || readingCalls.test(String(syscall));
   return { fault: fault === "forbidden" && toRead ? "unreadable" : fault, code };

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
@@ -29,7 +29,8 @@ const listed = async (env: Record<string, string>) =>
   (await mgr(env, "agents", "list", "--json")).json()["agents"];
 
 afterAll(async () => {
-  for (const name of ["anna", "bert", "carl", "dora", "emil", "fred"]) await mgr(here, ...one(name, "stop"));
+  for (const name of ["anna", "bert", "carl", "dora", "emil", "fred", "gina"])
+    await mgr(here, ...one(name, "stop"));
   for (const env of [here, elsewhere, swept]) await tmux(env, "-N", "kill-server");
   await lab[Symbol.asyncDispose]();
 });
@@ -84,6 +85,36 @@ test("an agent is launched again where it was, also when that place has to be ma
   expect([relaunched.exitCode, relaunched.stderr]).toEqual([0, ""]);
   expect(await sessions(swept)).toEqual([String(relaunched.json()["tmux_session_name"])]);
 }, 120_000);
+
+test.each(["in a folder that is there", "in a folder that is not there"])(
+  "an agent is not launched at a socket %s and that only its manifest names",
+  async (where) => {
+    const launched = (await launch(here, "gina")).json();
+    await mgr(here, ...one("gina", "stop"));
+    const manifest = String(launched["manifest_path"]);
+    const folder = join(lab.folder, "of-nobody");
+    if (where.endsWith("is there")) mkdirSync(folder);
+    const socket = join(folder, "planted");
+    const text = readFileSync(manifest, "utf8");
+    const read = JSON.parse(text);
+    writeFileSync(manifest, JSON.stringify({ ...read, tmux: { ...read.tmux, socket } }));
+
+    const refused = await mgr(here, ...one("gina", "relaunch"));
+    expect([refused.exitCode, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining(`SVC_TMUX_SOCKET=${socket}`),
+    ]);
+    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
+    const named = { ...here, SVC_TMUX_SOCKET: socket };
+    const relaunched = await mgr(named, ...one("gina", "relaunch"));
+    expect([relaunched.exitCode, relaunched.stderr]).toEqual([0, ""]);
+    await mgr(named, ...one("gina", "stop"));
+    await mgr(named, ...one("gina", "cleanup", "--yes"));
+    await processes.run(["tmux", "-N", "-S", socket, "kill-server"]);
+    rmSync(folder, { recursive: true });
+  },
+  120_000,
+);
 
 test("an agent of a version that did not record its server has it recorded by a relaunch in place", async () => {
   const launched = (await launch(here, "emil")).json();

@@ -1,11 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { runProgram } from "../../src/cli/dispatch.ts";
+import { managerCommands } from "../../src/cli/mgr.ts";
 import { type Skill, skills } from "../../src/services/skills/catalog.ts";
 import { installSkills } from "../../src/services/skills/install.ts";
 import { digest } from "../../src/services/skills/ownership.ts";
 import { uninstallSkills } from "../../src/services/skills/uninstall.ts";
-import { createScratch } from "../support/scratch.ts";
+import { createFakeIo } from "../support/fake-io.ts";
+import { createScratch, type Scratch } from "../support/scratch.ts";
 
 const theirs = "what somebody else wrote";
 
@@ -76,4 +79,39 @@ describe("a record of ownership that a project brings along", () => {
       expect(existsSync(join(behind, all[0]?.name ?? ""))).toBe(false);
     },
   );
+});
+
+describe("a project whose folder for a tool is a link", () => {
+  async function run(at: Scratch, ...words: string[]) {
+    const cwd = at.path("project");
+    const env = { XDG_STATE_HOME: at.path("state"), PATH: process.env["PATH"] ?? "" };
+    const io = createFakeIo({ env, cwd, home: at.path("home") });
+    const version = async () => ({ program: "svc-mgr", version: "test" }) as never;
+    return { exitCode: await runProgram(managerCommands, version, ["system-skills", ...words], io), io };
+  }
+
+  test.each([
+    { id: "out of it", target: "../outside" },
+    { id: "to nothing", target: "../outside/nothing" },
+  ])("$id gets no skill there, unless the user names that folder", async ({ target }) => {
+    using at = createScratch();
+    for (const folder of ["project", "outside", "home"]) mkdirSync(at.path(folder));
+    symlinkSync(target, at.path("project/.claude"));
+    for (const act of ["install", "uninstall"]) {
+      const { exitCode, io } = await run(at, act, "--tool", "claude");
+      expect([exitCode, io.err]).toEqual([1, expect.stringMatching(/\.claude is a symbolic link .* --home/)]);
+    }
+    expect(readdirSync(at.path("outside"))).toEqual([]);
+    expect((await run(at, "list", "--tool", "claude")).exitCode).toBe(0);
+    const named = await run(at, "install", "--tool", "claude", "--home", at.path("outside"));
+    expect([named.exitCode, readdirSync(at.path("outside/skills")).length > 0]).toEqual([0, true]);
+  });
+
+  test("that stays inside of it is used", async () => {
+    using at = createScratch();
+    for (const folder of ["project/shared", "home"]) mkdirSync(at.path(folder), { recursive: true });
+    symlinkSync("shared", at.path("project/.claude"));
+    expect((await run(at, "install", "--tool", "claude")).exitCode).toBe(0);
+    expect(readdirSync(at.path("project/shared/skills")).length).toBeGreaterThan(0);
+  });
 });

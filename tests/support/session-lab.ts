@@ -36,8 +36,8 @@ export async function createSessionLab(): Promise<SessionLab> {
   const tmux = await createTmux();
   const { clock, files, ids, steps, processes, folder } = tmux;
   const locks = createLocks({ clock });
-  const tmuxFor = (socket: string | undefined) =>
-    openTmux({ clock, files, locks, processes, steps }, socket, {}).tmux;
+  const tmuxFor = (socket: string | undefined, registered?: string) =>
+    openTmux({ clock, files, locks, processes, steps }, socket, {}, registered).tmux;
   const sessionAlive = createSessionAlive(tmuxFor);
   const reportPath = join(folder, "report");
   const person = {

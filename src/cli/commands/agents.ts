@@ -1,6 +1,9 @@
-import { type Flags, group, type LazyCommand } from "../command.ts";
+import { type Commands, type Flags, group, type LazyCommand, lazyLeaves } from "../command.ts";
 import { mailCommands } from "../mail-commands.ts";
 import { targetFlags } from "../shared-flags.ts";
+
+const work = () => import("./agent/work.ts").then((module) => module.workCommands);
+const lifecycle = () => import("./agent/lifecycle.ts").then((module) => module.lifecycleCommands);
 
 const list =
   (words: string): LazyCommand =>
@@ -29,10 +32,8 @@ const reminders = group({
 });
 
 /** What can be done to one agent, however it was named. */
-const ofOneAgent: Record<string, LazyCommand> = {
-  state: () => import("./agent/state.ts").then((module) => module.default),
-  prompt: () => import("./agent/prompt.ts").then((module) => module.default),
-  interrupt: () => import("./agent/interrupt.ts").then((module) => module.default),
+const ofOneAgent: Commands = {
+  ...lazyLeaves(["state", "prompt", "interrupt"], work),
   relaunch: () => import("./agent/relaunch.ts").then((module) => module.default),
   mail: async () =>
     group({
@@ -55,48 +56,31 @@ const ofOneAgent: Record<string, LazyCommand> = {
         status: () => import("./agent/mailbox-status.ts").then((module) => module.default),
       },
     }),
-  requests: async () =>
-    group({
-      name: "requests",
-      description: "look into the gateway's queue",
-      examples: ["svc-mgr agents single --agent-name worker requests list"],
-      subCommands: {
-        list: () => import("./agent/requests-list.ts").then((module) => module.default),
-        show: () => import("./agent/requests-show.ts").then((module) => module.default),
-      },
-    }),
-  turn: async () =>
-    group({
-      name: "turn",
-      description: "the turns of a headless agent, each a process of its own",
-      examples: ['svc-mgr agents single --agent-name batch turn submit --prompt "run the tests" --wait'],
-      subCommands: {
-        submit: () => import("./agent/turn-submit.ts").then((module) => module.default),
-        status: () => import("./agent/turn-status.ts").then((module) => module.default),
-        events: () => import("./agent/turn-events.ts").then((module) => module.default),
-        stdout: () => import("./agent/turn-stdout.ts").then((module) => module.default),
-        stderr: () => import("./agent/turn-stderr.ts").then((module) => module.default),
-        wait: () => import("./agent/turn-wait.ts").then((module) => module.default),
-      },
-    }),
-  gateway: async () =>
-    group({
-      name: "gateway",
-      description: "the gateway beside the agent",
-      examples: ["svc-mgr agents single --agent-name worker gateway status"],
-      subCommands: {
-        attach: () => import("./agent/gateway-attach.ts").then((module) => module.default),
-        detach: () => import("./agent/gateway-detach.ts").then((module) => module.default),
-        status: () => import("./agent/gateway-status.ts").then((module) => module.default),
-        prompt: () => import("./agent/gateway-prompt.ts").then((module) => module.default),
-        "send-keys": () => import("./agent/gateway-send-keys.ts").then((module) => module.default),
-        interrupt: () => import("./agent/gateway-interrupt.ts").then((module) => module.default),
-        reconcile: () => import("./agent/gateway-reconcile.ts").then((module) => module.default),
-        tui: terminal,
-        reminders,
-        "mail-notifier": notifier,
-      },
-    }),
+  requests: group({
+    name: "requests",
+    description: "look into the gateway's queue",
+    examples: ["svc-mgr agents single --agent-name worker requests list"],
+    subCommands: () => import("./agent/requests.ts").then((module) => module.requestCommands),
+  }),
+  turn: group({
+    name: "turn",
+    description: "the turns of a headless agent, each a process of its own",
+    examples: ['svc-mgr agents single --agent-name batch turn submit --prompt "run the tests" --wait'],
+    subCommands: () => import("./agent/turn.ts").then((module) => module.turnCommands),
+  }),
+  gateway: group({
+    name: "gateway",
+    description: "the gateway beside the agent",
+    examples: ["svc-mgr agents single --agent-name worker gateway status"],
+    subCommands: {
+      ...lazyLeaves(["attach", "detach", "status", "prompt", "send-keys", "interrupt", "reconcile"], () =>
+        import("./agent/gateway.ts").then((module) => module.gatewayCommands),
+      ),
+      tui: terminal,
+      reminders,
+      "mail-notifier": notifier,
+    },
+  }),
 };
 
 const targets: Flags = targetFlags;
@@ -117,9 +101,8 @@ export default group({
         args: targets,
         subCommands: {
           ...ofOneAgent,
-          // Neither is for `self`: whoever stops its own session is gone before the record says so.
-          stop: () => import("./agent/stop.ts").then((module) => module.default),
-          cleanup: () => import("./agent/cleanup.ts").then((module) => module.default),
+          // Not for `self`: an agent that stops its own session ends before it can update its record.
+          ...lazyLeaves(["stop", "cleanup"], lifecycle),
         },
       }),
     self: async () =>
@@ -129,8 +112,8 @@ export default group({
         examples: ["svc-mgr agents self state"],
         subCommands: {
           ...ofOneAgent,
-          identity: () => import("./agent/identity.ts").then((module) => module.default),
-          join: () => import("./agent/self-join.ts").then((module) => module.default),
+          ...lazyLeaves(["identity"], work),
+          ...lazyLeaves(["join"], lifecycle),
         },
       }),
     global: async () =>

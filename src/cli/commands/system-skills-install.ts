@@ -3,7 +3,7 @@ import { skills } from "../../services/skills/catalog.ts";
 import { installSkills } from "../../services/skills/install.ts";
 import { command } from "../command.ts";
 import { skillsAnswer } from "../skill-answer.ts";
-import { atPlace, skillFlags, skillPlaces } from "../skill-flags.ts";
+import { atPlace, skillFlags, skillPlacesToWrite } from "../skill-flags.ts";
 import { openWorld } from "../world.ts";
 
 export default command({
@@ -21,8 +21,8 @@ export default command({
   },
   async run(invocation) {
     const { args, io, inherited } = invocation;
-    const places = skillPlaces(args, io);
     const world = openWorld(io, inherited);
+    const places = skillPlacesToWrite(args, io, world.files);
     const projection = args.symlink ? "symlink" : "copy";
     const storeRoot = join(world.roots.runtimeRoot, "system-skills");
     const results = places.map((place) => {

@@ -2,7 +2,7 @@ import { skills } from "../../services/skills/catalog.ts";
 import { uninstallSkills } from "../../services/skills/uninstall.ts";
 import { command } from "../command.ts";
 import { skillsAnswer } from "../skill-answer.ts";
-import { atPlace, skillFlags, skillPlaces } from "../skill-flags.ts";
+import { atPlace, skillFlags, skillPlacesToWrite } from "../skill-flags.ts";
 import { openWorld } from "../world.ts";
 
 export default command({
@@ -15,8 +15,8 @@ export default command({
   args: skillFlags,
   async run(invocation) {
     const { args, io, inherited } = invocation;
-    const places = skillPlaces(args, io);
     const { files } = openWorld(io, inherited);
+    const places = skillPlacesToWrite(args, io, files);
     const results = places.map((place) => ({
       tool: place.tool,
       home_path: place.home,

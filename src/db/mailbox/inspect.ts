@@ -1,11 +1,13 @@
 import { Database } from "bun:sqlite";
+import { basename } from "node:path";
 import { createPrivately, refuseLinkedDatabase } from "../../system/private-file.ts";
+import { countApplied, type Migration, refuseOtherShape } from "../migrations.ts";
 
 /** What a database file turned out to be; `broken` also where it is no database at all. */
 export type FileVerdict = { kind: "sound" } | { kind: "broken"; why: string };
 
-/** Reads all of an existing database file and changes nothing. Never throws. */
-export function inspectDatabase(path: string): FileVerdict {
+/** Reads all of an existing database file and changes nothing. A newer version's file is `broken`. Never throws. */
+export function inspectDatabase(path: string, migrations: readonly Migration[]): FileVerdict {
   try {
     refuseLinkedDatabase(path);
     // Writable, because a file that was not closed in peace needs its log played back before it can be read.
@@ -14,7 +16,9 @@ export function inspectDatabase(path: string): FileVerdict {
       database.run("PRAGMA busy_timeout=5000");
       const rows = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").all();
       const found = rows[0]?.quick_check ?? "no answer";
-      return found === "ok" ? { kind: "sound" } : { kind: "broken", why: found };
+      if (found !== "ok") return { kind: "broken", why: found };
+      refuseOtherShape(database, migrations.slice(0, countApplied(database, migrations, basename(path))));
+      return { kind: "sound" };
     } finally {
       database.close();
     }
@@ -41,6 +45,11 @@ function* readableRows(path: string, table: string): Generator<Record<string, un
   try {
     refuseLinkedDatabase(path);
     database = new Database(path, { readwrite: true, create: false });
+    // A view of this name can be without an end.
+    const isTable = database
+      .query("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?")
+      .get(table);
+    if (isTable === null) return;
     const query = database.query<Record<string, unknown>, []>(`SELECT * FROM ${table} NOT INDEXED`);
     yield* query.iterate();
   } catch {

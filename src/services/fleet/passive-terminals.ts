@@ -1,6 +1,7 @@
 import type { TerminalState } from "../../protocol/terminal.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { FoundAgent } from "../sessions/find.ts";
@@ -45,6 +46,7 @@ const firstLookMs = 3000;
  */
 export function createPassiveTerminals(deps: {
   open: (agent: Session) => WatchedTerminal;
+  files: Pick<Files, "ensureDirectory">;
   locks: Pick<Locks, "tryTake">;
   clock: Clock;
   idleMs?: number;
@@ -115,7 +117,9 @@ export function createPassiveTerminals(deps: {
       const unreachable = (why: string) =>
         new ServiceError("unavailable", `"${agent.manifest.agent_name}" cannot be driven directly: ${why}`);
       // Every gateway of the session takes this lock first.
-      const lock = deps.locks.tryTake(`${sessionPaths(agent.sessionRoot).runRoot}/gateway.lock`);
+      const { runRoot } = sessionPaths(agent.sessionRoot);
+      deps.files.ensureDirectory("file:gateway-folder", runRoot);
+      const lock = deps.locks.tryTake(`${runRoot}/gateway.lock`);
       if (!lock) throw unreachable("a gateway serves it");
       try {
         const done = await using(agent, async (terminal) => ({ result: await work(terminal) }));

@@ -1,4 +1,3 @@
-import { dirname, isAbsolute } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import {
@@ -31,7 +30,8 @@ import { type Resume, resumeArguments } from "./resume.ts";
 
 export interface RelaunchDeps extends LaunchDeps {
   tools: readonly LaunchTool[];
-  tmuxFor: (socket: string | undefined) => Tmux;
+  /** `registered`: the socket that the registry has for the agent, at which a server may be started. */
+  tmuxFor: (socket: string | undefined, registered?: string) => Tmux;
 }
 
 /** A relaunch that nothing speaks against. */
@@ -134,7 +134,7 @@ export async function relaunchSession(
   agent: FoundAgent,
   plan: RelaunchPlan,
 ): Promise<{ session: LaunchedSession; pane: TmuxPane }> {
-  const tmux = deps.tmuxFor(agent.manifest.tmux.socket);
+  const tmux = deps.tmuxFor(agent.manifest.tmux.socket, agent.record?.terminal.socket);
   const launcher = createLauncher({ ...deps, tmux, folder: agent.sessionRoot });
   if (plan.signals) writeHandover(deps.files, agent.sessionRoot, plan.signals.handover);
   return plan.pane
@@ -187,9 +187,6 @@ async function relaunchElsewhere(
   const { registry, clock, manifests, ids, tmux } = deps;
   const { manifest: before, manifestPath, sessionRoot } = agent;
   const sessionName = newTmuxSessionName(before.agent_name, clock.nowMs());
-  // A folder below /tmp does not outlast a restart of the machine, and tmux makes only that of its own default.
-  if (isAbsolute(tmux.socket ?? ""))
-    deps.files.ensureDirectory("file:tmux-folder", dirname(tmux.socket ?? ""));
   const pane = await launcher.launch({
     ...plan.program,
     session: sessionName,

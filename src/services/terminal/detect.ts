@@ -106,6 +106,9 @@ function versionOf(rows: readonly Row[], profile: CompiledProfile): string | nul
   return null;
 }
 
+/** In fewer columns the tools cut the rows that say that they work. */
+const narrowestPane = 30;
+
 function parseFrame(
   observation: Observation,
   profile: CompiledProfile,
@@ -122,6 +125,7 @@ function parseFrame(
   };
   // tmux gives every visible row, also blank ones: fewer or more rows are a part of a screen.
   if (rows.length !== pane.height) return unreadable("the screen is cropped", "cropped", known, profile);
+  if (pane.width < narrowestPane) return unreadable("the pane is too narrow", "too_narrow", known, profile);
   const { composer, dialog } = findSurface(observation, profile);
   if (dialog) return awaiting(dialog.decision, dialog, known, profile);
   if (composer) return prompting(readFacts(rows, composer, title, profile), composer, known, profile);

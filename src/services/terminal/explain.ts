@@ -87,12 +87,17 @@ function phaseReason(state: TrackState): string {
   return signals.surfaceReasons.ready_posture;
 }
 
+/** A recording says nothing of blank columns at its right edge. */
+const usualWidth = 80;
+
 /** A recorded screen as an observation of a pane in which the tool runs. */
 export function observationOf(recording: {
   raw: string;
   tool: CompiledProfile;
   title: string | null;
   cursorRow: number | null;
+  /** From 0; default: not known. */
+  cursorColumn?: number | null;
   /** Rows of the pane; default: as many as were recorded. */
   height?: number;
 }): Observation {
@@ -103,13 +108,16 @@ export function observationOf(recording: {
     atMs: 0,
     raw: recording.raw,
     rows,
-    cursor: recording.cursorRow === null ? null : { row: recording.cursorRow, column: 0 },
+    cursor:
+      recording.cursorRow === null
+        ? null
+        : { row: recording.cursorRow, column: recording.cursorColumn ?? null },
     pane: {
       paneId: "%0",
       panePid: 1,
       dead: false,
       inMode: false,
-      width: Math.max(0, ...rows.map((row) => row.text.length)),
+      width: Math.max(usualWidth, ...rows.map((row) => row.text.length)),
       height: recording.height ?? rows.length,
       alternateScreen: false,
       title: recording.title,

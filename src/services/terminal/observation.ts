@@ -42,8 +42,8 @@ export interface Observation {
   raw: string;
   /** Visible rows, top first. */
   rows: readonly Row[];
-  /** Row and column from 0, or null when not known (a recording without a cursor). */
-  cursor: { row: number; column: number } | null;
+  /** Row and column from 0; null, or a column that is, when not known (older recordings). */
+  cursor: { row: number; column: number | null } | null;
   pane: PaneFacts;
   /** Process tree of the pane, its root first; null when it could not be read. */
   processes: readonly ProcessFacts[] | null;

@@ -154,6 +154,15 @@ export function plainText(rows: readonly Row[]): string {
 export const firstVisible = (row: Row): Span | null =>
   row.spans.find((span) => span.text.trim() !== "") ?? null;
 
+/** The background of most of the row's characters. */
+export function commonBackground(row: Row): string | null {
+  const widths = new Map<string | null, number>();
+  for (const span of row.spans) {
+    widths.set(span.background, (widths.get(span.background) ?? 0) + span.text.length);
+  }
+  return [...widths].sort((one, other) => other[1] - one[1])[0]?.[0] ?? null;
+}
+
 /** The row's spans from character `from` on (UTF-16 units of `row.text`). */
 export function spansFrom(row: Row, from: number): Span[] {
   const spans: Span[] = [];

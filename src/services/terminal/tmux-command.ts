@@ -86,6 +86,10 @@ export function createTmux(deps: {
    * absent, and none is started in its place.
    */
   refusal?: () => string | null;
+  /** Why no server is started there, or null; asked after `refusal`. */
+  startRefusal?: () => string | null;
+  /** Called before a server may be started. */
+  beforeStart?: () => void;
 }): Tmux {
   const { processes, steps, clock, mutex } = deps;
   const command = tmuxCommand(deps.socket);
@@ -95,7 +99,11 @@ export function createTmux(deps: {
 
   async function attempt(args: readonly string[], options: RunOptions = {}) {
     const refusal = deps.refusal?.();
-    if (refusal && options.startServer) throw new ServiceError("precondition_failed", refusal);
+    if (options.startServer) {
+      const problem = refusal ?? deps.startRefusal?.();
+      if (problem) throw new ServiceError("precondition_failed", problem);
+      deps.beforeStart?.();
+    }
     if (refusal) return { exitCode: 1, stdout: "", stderr: `no server running on ${deps.socket}` };
     const argv = [...command, ...(options.startServer ? [] : ["-N"]), ...args];
     const timeoutMs = hangs ? hungMs : options.startServer ? startMs : answerMs;

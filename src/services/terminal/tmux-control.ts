@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Lifecycle } from "../../system/lifecycle.ts";
 import type { Processes } from "../../system/processes.ts";
 import { type ControlClient, openControlClient } from "./tmux-client.ts";
@@ -39,6 +39,8 @@ export interface ControlOptions {
   processes: Processes;
   clock: Clock;
   mutex: TmuxMutex;
+  /** As of `createTmux`; asked before each attach. */
+  refusal?: () => string | null;
   /** See `tmuxCommand`. */
   socket?: string;
   /** Name of the session, whole. */
@@ -88,6 +90,8 @@ export function createControlConnection(options: ControlOptions): ControlConnect
     };
     let attached = false;
     try {
+      const refusal = options.refusal?.();
+      if (refusal) throw new ServiceError("precondition_failed", refusal);
       const mine = openControlClient({
         ...options,
         onAttached() {
@@ -132,7 +136,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
         if (await attachOnce(signal)) delayMs = FIRST_RETRY_MS;
       } catch (error) {
         const message = messageOf(error);
-        if (message !== lastMessage) log(`cannot run tmux: ${message}`);
+        if (message !== lastMessage) log(`cannot use tmux: ${message}`);
         lastMessage = message;
         emit({ kind: "lost", reason: message });
       }

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { columnsOf, plantInColumn, plantSchema, type SchemaAttack, schemaAttacks } from "./databases.ts";
 import { type Area, type FileKind, fileKinds } from "./file-kinds.ts";
@@ -83,7 +83,7 @@ export function makePlant(plant: Plant, variant: number, targets: Targets, rng: 
   switch (plant.what) {
     case "special": {
       const kind = specialKinds[variant % specialKinds.length] as SpecialKind;
-      if (existsSync(dirname(plant.path))) plantSpecial(plant.path, kind, targets, rng);
+      if (isReached(plant.path)) plantSpecial(plant.path, kind, targets, rng);
       return `${plant.name} ${plant.path}: ${kind}`;
     }
     case "schema": {
@@ -107,8 +107,15 @@ export function makePlant(plant: Plant, variant: number, targets: Targets, rng: 
   }
 }
 
+/** An earlier change of this tree may have put a file, or a link to somewhere else, in place of a folder above. */
+function isReached(path: string): boolean {
+  const folder = dirname(path);
+  return existsSync(folder) && realpathSync(folder) === folder && lstatSync(folder).isDirectory();
+}
+
 /** An earlier change of this tree may have put something else in its place. */
 function isWhole(path: string): boolean {
+  if (!isReached(path)) return false;
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found?.isFile() === true && found.size > 0 && found.size < 2 ** 24;
 }

@@ -31,7 +31,7 @@ type Event =
   | { done: true };
 
 /** A command that says nothing for so long hangs: a pipe that nobody writes to, a query without an end. */
-const silentMs = 30_000;
+const silentMs = 60_000;
 /** A worker's memory is that of few trees. */
 const treesPerWorker = 200;
 
@@ -61,20 +61,39 @@ export async function runTrees(options: TreesOptions): Promise<TreesRun> {
         const own = join(folder, `${workersBegun++}`);
         mkdirSync(own);
         const words = [own, `${bystander.pid}`, `${first}`, `${count}`];
-        const done = await runWorker(words, count, endsAt, note);
+        const slow: Finding[] = [];
+        const done = await runWorker(words, count, endsAt, (event) => note(event, slow));
         rmSync(own, { recursive: true, force: true });
+        for (const finding of slow) await repeat(finding);
         first += done;
         count -= done;
       }
     }
   };
-  const note = (event: Event) => {
+  /** Runs the tree of `finding` again, in a process of its own, and keeps the finding when it is made again. */
+  const repeat = async (finding: Finding) => {
+    const own = join(folder, `${workersBegun++}`);
+    mkdirSync(own);
+    const again: Finding[] = [];
+    const words = [own, `${bystander.pid}`, `${finding.seed}`, "1"];
+    await runWorker(words, 1, Number.POSITIVE_INFINITY, (event) => {
+      if ("findings" in event) again.push(...event.findings);
+    });
+    rmSync(own, { recursive: true, force: true });
+    const same = again.find(({ isSlow, operation }) => isSlow && operation === finding.operation);
+    if (same) keep([same]);
+  };
+  const keep = (findings: readonly Finding[]) => {
+    run.findings.push(...findings);
+    for (const finding of findings) onFinding?.(finding);
+  };
+  const note = (event: Event, slow: Finding[]) => {
     if ("ready" in event) run.wholeRound = event.ready;
     if ("operation" in event) run.operations += 1;
     if ("findings" in event) {
       run.trees += 1;
-      run.findings.push(...event.findings);
-      for (const finding of event.findings) onFinding?.(finding);
+      slow.push(...event.findings.filter(({ isSlow }) => isSlow));
+      keep(event.findings.filter(({ isSlow }) => !isSlow));
       onProgress?.({ trees: run.trees, operations: run.operations, findings: run.findings.length });
     }
   };
@@ -131,7 +150,8 @@ async function runWorker(
   const how = child.signalCode === "SIGKILL" ? `says nothing for ${silentMs / 1000} s` : "ends the process";
   if (last === null) throw new Error(`a worker ended before its first tree: ${await complaints}`);
   const problem = `${how} (${child.signalCode ?? child.exitCode}): ${(await complaints).slice(-2000)}`;
-  note({ seed: last.seed, findings: [{ ...last, problem }] });
+  const isSlow = child.signalCode === "SIGKILL";
+  note({ seed: last.seed, findings: [{ ...last, problem, isSlow }] });
   return trees + 1;
 }
 

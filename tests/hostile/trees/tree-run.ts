@@ -8,6 +8,8 @@ import { managerCommands } from "../../../src/cli/mgr.ts";
 import { programVersion } from "../../../src/cli/version.ts";
 import { openWorld } from "../../../src/cli/world.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import { ServiceError } from "../../../src/system/errors.ts";
+import { tellStorageFault } from "../../../src/system/storage-fault.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 import { filesBelow } from "./file-kinds.ts";
 import { listOperations, type Operation, pickOperations, type Standing, secretToken } from "./operations.ts";
@@ -31,6 +33,8 @@ export interface Finding {
   plants: string[];
   operation: string;
   problem: string;
+  /** A busy machine can be the cause: believed only when it happens again. */
+  isSlow?: boolean;
 }
 
 /** A home with a repository in it, and everything that watches them. One tree at a time. */
@@ -42,7 +46,7 @@ export interface TreeLab extends Disposable {
 }
 
 const standings: readonly Standing[] = ["cloned", "adopted", "adopted", "adopted", "adopted", "named"];
-/** Longer than any of these commands takes on a busy machine. */
+/** Longer than any of these commands takes. */
 const longestMs = 8000;
 /** How long somebody looks at a command that shows things until it is ended. */
 const lookedAtMs = 200;
@@ -144,8 +148,16 @@ export async function createTreeLab(folder: string, bystanderPid: number): Promi
 
   async function ask({ path, body }: { path: string; body?: object }): Promise<string> {
     const io = { env, cwd: tree, home };
+    let world: ReturnType<typeof openWorld>;
+    try {
+      world = openWorld(io);
+    } catch (error) {
+      // `svc-coord serve` ends with what is wrong and what to do.
+      if (error instanceof ServiceError || tellStorageFault(error) !== null) return "{}";
+      throw error;
+    }
     const coordinator = createCoordinator({
-      world: openWorld(io),
+      world,
       io,
       host: "127.0.0.1",
       port: 0,
@@ -168,9 +180,9 @@ export async function createTreeLab(folder: string, bystanderPid: number): Promi
     }
   }
 
-  async function judge(operation: Operation, rng: Rng): Promise<string[]> {
+  async function judge(operation: Operation, rng: Rng): Promise<{ problems: string[]; slow: string[] }> {
     const look = { json: rng.chance(0.5), terminal: rng.chance(0.5) };
-    const started = performance.now();
+    const started = { atMs: performance.now(), delayMs: runDelayMs() };
     let problems: string[];
     try {
       const run = await perform(operation, look);
@@ -182,8 +194,8 @@ export async function createTreeLab(folder: string, bystanderPid: number): Promi
     } catch (error) {
       problems = [`throws: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`];
     }
-    const tookMs = performance.now() - started;
-    if (tookMs > longestMs) problems.push(`takes ${Math.round(tookMs)} ms`);
+    const tookMs = performance.now() - started.atMs - (runDelayMs() - started.delayMs);
+    const slow = tookMs > longestMs ? [`takes ${Math.round(tookMs)} ms`] : [];
     const now = process.resourceUsage().maxRSS;
     // Kilobytes on Linux, bytes elsewhere.
     const grown = (now - peak) * (process.platform === "linux" ? 1024 : 1);
@@ -205,7 +217,7 @@ export async function createTreeLab(folder: string, bystanderPid: number): Promi
         `changed outside: ${changes.slice(0, mostChanges).join("; ")} (${changes.length} in all)`,
       );
     }
-    return problems;
+    return { problems, slow };
   }
 
   return {
@@ -235,9 +247,10 @@ export async function createTreeLab(folder: string, bystanderPid: number): Promi
       for (const operation of operations) {
         const name = operation.request?.path ?? operation.argv.join(" ");
         onOperation(name, made);
-        for (const problem of await judge(operation, rng)) {
-          findings.push({ seed, plants: made, operation: name, problem });
-        }
+        const { problems, slow } = await judge(operation, rng);
+        const finding = { seed, plants: made, operation: name };
+        findings.push(...problems.map((problem) => ({ ...finding, problem })));
+        findings.push(...slow.map((problem) => ({ ...finding, problem, isSlow: true })));
       }
       return findings;
     },
@@ -246,6 +259,15 @@ export async function createTreeLab(folder: string, bystanderPid: number): Promi
       socketListener.close();
     },
   };
+}
+
+/** How long this process was ready to run while others had the processors; 0 where the system does not say. */
+function runDelayMs(): number {
+  try {
+    return Number(readFileSync("/proc/self/schedstat", "utf8").split(" ")[1]) / 1e6;
+  } catch {
+    return 0;
+  }
 }
 
 const plantsPerTree = 3;

@@ -99,7 +99,7 @@ export async function openHeadlessSession(cli: InstalledCli): Promise<HeadlessSe
 /** A stop through the command line ends agent, gateway and tmux. */
 async function endSession({ box, model, mgr }: HeadlessSession): Promise<void> {
   const stop = await mgr(["stop", "--json"]);
-  const left = await until("the end of all processes", () => box.processes().length === 0, 20_000).then(
+  const left = await until("the end of all processes", () => box.processes().length === 0, 45_000).then(
     () => [],
     () => box.processes(),
   );

@@ -73,12 +73,12 @@ export async function openLabSession(
     queue: (prompt, delivery = "turn_boundary") =>
       submit({ schema_version: 1, kind: "submit_prompt", payload: { prompt, delivery } }),
     interrupt: () => submit({ schema_version: 1, kind: "interrupt", payload: {} }),
-    nextTurn: (seen, timeoutMs = 20_000) =>
+    nextTurn: (seen, timeoutMs = 45_000) =>
       model.next((request) => request.sequence > seen && isTurn(request), timeoutMs),
     turnsSince: (seen) => model.received().filter((request) => request.sequence > seen && isTurn(request)),
-    stateWhen: (what, holds, timeoutMs = 20_000) =>
+    stateWhen: (what, holds, timeoutMs = 45_000) =>
       until(`state: ${what}`, () => look(gateway.state, holds), timeoutMs),
-    requestWhen: (requestId, what, holds, timeoutMs = 20_000) =>
+    requestWhen: (requestId, what, holds, timeoutMs = 45_000) =>
       until(`request: ${what}`, () => look(() => gateway.request(requestId), holds), timeoutMs),
     isReady: () =>
       session.stateWhen("ready", (state) => state.surface.ready_posture === "yes" && isIdle(state)),

@@ -84,7 +84,7 @@ export async function launchMailAgent(
 
 async function endSession({ box, model, worker, partner }: MailSession): Promise<void> {
   const stops = [await worker.mgr("stop"), await partner.mgr("stop")];
-  const left = await until("the end of all processes", () => box.processes().length === 0, 20_000).then(
+  const left = await until("the end of all processes", () => box.processes().length === 0, 45_000).then(
     () => [],
     () => box.processes(),
   );

@@ -53,10 +53,10 @@ const repaintMs = [60, 120, 240, 480, 960];
 
 function capture(cli: InstalledCli, box: Sandbox, session: string, name: string, labels: Labels): Recording {
   const target = ["-t", `=${session}:0`];
-  const facts = ["display-message", "-p", ...target, "#{cursor_y} #{pane_height} #{pane_title}"];
+  const facts = ["display-message", "-p", ...target, "#{cursor_y} #{cursor_x} #{pane_height} #{pane_title}"];
   // One invocation: title and screen belong together.
   const [first = "", ...rows] = box.tmux(...facts, ";", "capture-pane", "-p", "-e", ...target).split("\n");
-  const [, cursor, height, title = ""] = /^(\d+) (\d+) (.*)$/.exec(first) ?? [];
+  const [, cursor, column, height, title = ""] = /^(\d+) (\d+) (\d+) (.*)$/.exec(first) ?? [];
   const scrub = (text: string) =>
     text
       .replaceAll(box.work, "/home/user/work".padEnd(box.work.length))
@@ -70,6 +70,7 @@ function capture(cli: InstalledCli, box: Sandbox, session: string, name: string,
     recorded_as: name,
     title: scrub(title),
     cursor_row: Number(cursor),
+    cursor_column: Number(column),
     rows: Number(height),
     process: labels.business_state === null ? "gone" : "up",
     labels,

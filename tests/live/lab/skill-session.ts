@@ -48,7 +48,7 @@ export async function openSkillSession(cli: InstalledCli): Promise<SkillSession>
 
 async function endSession({ box, model, worker }: SkillSession): Promise<void> {
   const stop = await worker.mgr("stop");
-  const left = await until("the end of all processes", () => box.processes().length === 0, 20_000).then(
+  const left = await until("the end of all processes", () => box.processes().length === 0, 45_000).then(
     () => [],
     () => box.processes(),
   );

@@ -18,7 +18,8 @@ export interface StageStep<S extends Stage, Settings> {
   run(stage: S): Promise<void>;
 }
 
-const stepTimeoutMs = 90_000;
+/** For hangs only: on a busy machine a tool may take half a minute to begin. */
+const stepTimeoutMs = 240_000;
 
 /**
  * One test per step. Steps share a stage, as a day's work does; after a failure, which tells the stage's account, the

@@ -82,7 +82,8 @@ export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
   },
   codex: {
     compact: "/compact",
-    whileSpeaking: "steered",
+    // 0.157.1 hands it over when the answer ends.
+    whileSpeaking: runsFrom("codex", "0.166.0") ? "steered" : "held",
     holdsBehindCommand: true,
     failures: [
       { status: 400, result: "none" },

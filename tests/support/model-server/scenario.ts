@@ -61,11 +61,14 @@ export function spokenText(speech: Speech): string {
   return speech.words.map((word) => word.text).join("");
 }
 
+/** A line break follows them: Claude Code 2.1.150 shows an answer by whole lines. */
+const firstLineWords = 8;
+
 function speak(plan: { count: number; overMs: number; silentMs?: number }): Speech {
   const gapMs = plan.overMs / plan.count;
   const words = Array.from({ length: plan.count }, (_, index) => ({
     afterMs: index === 0 ? (plan.silentMs ?? gapMs) : gapMs,
-    text: `${index === 0 ? "" : " "}${wordAt(index)}`,
+    text: `${index === 0 ? "" : index === firstLineWords ? "\n" : " "}${wordAt(index)}`,
   }));
   return { kind: "speech", words, cutAfterWords: null, command: null, skill: null };
 }

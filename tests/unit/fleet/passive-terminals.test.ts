@@ -1,11 +1,14 @@
 import { describe, expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
 import { createPassiveTerminals } from "../../../src/services/fleet/passive-terminals.ts";
+import { createSystem, type System } from "../../../src/system/system.ts";
 import { createFakeAgent, type FakeAgent } from "../../support/fake-agent.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
+import { createScratch } from "../../support/scratch.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 
-function setup(options: { most?: number; locked?: boolean } = {}) {
+function setup(options: { most?: number; locked?: boolean; system?: Pick<System, "files" | "locks"> } = {}) {
   const clock = createFakeClock();
   const opened: string[] = [];
   const stopped: string[] = [];
@@ -15,7 +18,8 @@ function setup(options: { most?: number; locked?: boolean } = {}) {
     clock,
     idleMs: 1000,
     most: options.most ?? 2,
-    locks: {
+    files: options.system?.files ?? { ensureDirectory: () => {} },
+    locks: options.system?.locks ?? {
       tryTake: (path) => (options.locked ? null : { release: () => void released.push(path) }),
     },
     open({ sessionRoot }) {
@@ -96,6 +100,14 @@ describe("terminals that we watch ourselves", () => {
       message: expect.stringContaining("a gateway serves it"),
     });
     expect(opened).toEqual([]);
+  });
+
+  test("a session whose gateway folder was removed is driven", async () => {
+    using at = createScratch();
+    const { terminals, session } = setup({ system: createSystem() });
+    mkdirSync(at.path("session"));
+    expect(await terminals.drive(session(at.path("session")), async () => "done")).toBe("done");
+    await terminals.stop();
   });
 
   test("stop ends them all", async () => {

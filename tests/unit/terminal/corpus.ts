@@ -26,6 +26,8 @@ interface Meta {
   recorded_as: string;
   title: string | null;
   cursor_row: number | null;
+  /** Older recordings lack it. */
+  cursor_column?: number;
   /** Rows of the pane; more than the file has when rows were cut out. */
   rows: number;
   process: "up" | "gone";
@@ -94,6 +96,7 @@ export function observe(recording: Recording, options: { cursor?: boolean } = {}
     tool: compiled(recording.tool),
     title: recording.title,
     cursorRow: (options.cursor ?? true) ? recording.cursor_row : null,
+    cursorColumn: recording.cursor_column ?? null,
     height: recording.rows,
   });
   const shell = [{ pid: 1, parentPid: 0, command: "bash", argv: ["bash"] }];

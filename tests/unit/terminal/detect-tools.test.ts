@@ -68,6 +68,20 @@ describe("codex", () => {
     });
   });
 
+  test("an error that runs on over rows without an indent is read whole", () => {
+    const error = screen("error-429");
+    const rows = error.raw.split("\n");
+    const at = rows.findIndex((row) => row.includes("■ exceeded"));
+    const wrapped = (rows[at] ?? "").split(/(?<=limit,) /);
+    const raw = [...rows.slice(1, at), ...wrapped, ...rows.slice(at + 1)].join("\n");
+    expect(wrapped).toHaveLength(2);
+    expect(read(observe({ ...error, raw }), "codex").signals).toMatchObject({
+      currentError: "■ exceeded retry limit, last status: 429 Too Many Requests",
+      successBlocked: true,
+      successCandidate: false,
+    });
+  });
+
   test("a server that starts is neither idle nor a turn", () => {
     const ready = screen("ready");
     const rows = ready.raw.split("\n");

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { toServiceError } from "../../../services/mail/filesystem/carrier-fault.ts";
 import {
   initMailRoot,
   type MailRoot,
@@ -45,7 +46,7 @@ export function meantRoot({ inherited, io }: Asked, options: { creates: boolean 
   };
 }
 
-/** Opens the root for the time of `work`. With `init` it is made first where it is not there. */
+/** Opens the root for the time of `work`, whose faults of files come back with what to do about them. With `init` it is made first where it is not there. */
 export async function withMailRoot<T>(
   { deps, root }: MeantRoot,
   work: (open: MailRoot) => T | Promise<T>,
@@ -55,6 +56,8 @@ export async function withMailRoot<T>(
   const open = openMailRoot(deps, root);
   try {
     return await work(open);
+  } catch (error) {
+    throw toServiceError(error);
   } finally {
     open.close();
   }

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { catalogMigrations } from "../../../db/mailbox/catalog/migrations.ts";
 import type { Catalog, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { openCatalog } from "../../../db/mailbox/catalog.ts";
 import { inspectDatabase, salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
@@ -30,7 +31,7 @@ export interface WorkingIndex {
 export function openIndex(run: RepairRun): WorkingIndex {
   const { deps, paths, stamp } = run;
   const verdict = deps.files.exists(paths.index)
-    ? inspectDatabase(paths.index)
+    ? inspectDatabase(paths.index, catalogMigrations)
     : ({ kind: "broken", why: "it is missing" } as const);
   if (verdict.kind === "sound") {
     const catalog = openCatalog({ ...deps, path: paths.index });

@@ -1,6 +1,7 @@
 import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { inspectDatabase } from "../../../db/mailbox/inspect.ts";
 import type { CatalogRebuild, Evidence } from "../../../db/mailbox/rebuild.ts";
+import { stateMigrations } from "../../../db/mailbox/state/migrations.ts";
 import { openMailboxState } from "../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
@@ -60,7 +61,7 @@ export async function surveyMailbox(
   const statePath = childPath(folder, stateFileName);
   const state: SurveyedMailbox["state"] =
     deps.files.isLink(statePath) || deps.files.exists(statePath)
-      ? inspectDatabase(statePath)
+      ? inspectDatabase(statePath, stateMigrations)
       : { kind: "absent" };
   let newestKnown: string | undefined;
   const note = (rows: readonly { messageId: string; createdAtUtc: string; folder: string }[]) => {

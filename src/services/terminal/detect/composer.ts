@@ -39,7 +39,7 @@ export function findComposer(
 ): Composer | null {
   const area = findArea(rows, cursor?.row ?? null, profile);
   if (!area || area.top === 0 || area.bottom + 1 >= rows.length) return null;
-  return readComposer(rows, area, profile);
+  return readComposer(rows, area, cursor, profile);
 }
 
 function findArea(rows: readonly Row[], cursorRow: number | null, profile: CompiledProfile): Area | null {
@@ -138,7 +138,12 @@ function findOpen(rows: readonly Row[], cursorRow: number | null, profile: Compi
   return { top, bottom, firstInput: top, lastInput: bottom };
 }
 
-function readComposer(rows: readonly Row[], area: Area, profile: CompiledProfile): Composer | null {
+function readComposer(
+  rows: readonly Row[],
+  area: Area,
+  cursor: Observation["cursor"],
+  profile: CompiledProfile,
+): Composer | null {
   const input = rows.slice(area.firstInput, area.lastInput + 1);
   const first = input[0];
   if (!first) return null;
@@ -163,7 +168,9 @@ function readComposer(rows: readonly Row[], area: Area, profile: CompiledProfile
     )
     .join("\n")
     .trim();
-  const content = area.scrolled === true ? "draft" : classify(payload.flat(), text, profile);
+  const start = lead.from + leadLength(lead.text, glyph?.[0] ?? null, profile);
+  const atStart = cursorAtStart(payload, { row: area.firstInput, column: start }, cursor);
+  const content = area.scrolled === true ? "draft" : classify(payload.flat(), { text, atStart }, profile);
   const draft = content === "draft" ? text : "";
   const outside = popup ? null : outsidePopup(rows, area, draft, profile);
   return {
@@ -197,19 +204,44 @@ function withoutSide(profile: CompiledProfile): (spans: Span[]) => Span[] {
   };
 }
 
+/** Whether the cursor is where the first character goes; null when neither tmux nor the program shows where it is. */
+function cursorAtStart(
+  payload: readonly (readonly Span[])[],
+  start: { row: number; column: number },
+  cursor: Observation["cursor"],
+): boolean | null {
+  if (cursor !== null && cursor.column !== null) {
+    return cursor.row === start.row && cursor.column === start.column;
+  }
+  const drawn = payload.map((spans) => spans.findIndex(isDrawnCursor));
+  const line = drawn.findIndex((at) => at >= 0);
+  if (line < 0) return null;
+  return line === 0 && payload[0]?.slice(0, drawn[0]).every((span) => span.text === "") === true;
+}
+
+/** The program draws its own cursor as one inverse cell. */
+const isDrawnCursor = (span: Span | undefined): boolean => span?.inverse === true && span.text.length === 1;
+
 /**
- * The program draws its own cursor as one inverse cell, also over the first letter of a placeholder; that cell
- * says nothing of the style of the text.
+ * Text is a placeholder by two of three signs: its words, its style, the cursor in front of it. A cursor elsewhere
+ * makes it a draft. A drawn cursor over the first letter says nothing of the style of the text.
  */
-function classify(spans: readonly Span[], text: string, profile: CompiledProfile): Composer["content"] {
+function classify(
+  spans: readonly Span[],
+  { text, atStart }: { text: string; atStart: boolean | null },
+  profile: CompiledProfile,
+): Composer["content"] {
   const visible = spans.filter((span) => span.text.trim() !== "");
   if (visible.length === 0) return "empty";
-  const styled = visible[0]?.inverse && visible[0].text.length === 1 ? visible.slice(1) : visible;
+  if (atStart === false) return "draft";
+  const styled = isDrawnCursor(visible[0]) ? visible.slice(1) : visible;
   const isPlaceholder = profile.composer.placeholders.some((rule) => {
-    if (rule.text && !rule.text.test(text)) return false;
-    if (rule.style === "any") return true;
-    if (styled.length === 0) return false;
-    return styled.every((span) => (rule.style === "dim" ? span.dim : isMuted(span)));
+    const words = rule.text?.test(text) === true;
+    if (rule.style === "any") return words;
+    const style =
+      styled.length > 0 && styled.every((span) => (rule.style === "dim" ? span.dim : isMuted(span)));
+    if (rule.text === null) return style;
+    return [words, style, atStart === true].filter(Boolean).length >= 2;
   });
   return isPlaceholder ? "placeholder" : "draft";
 }

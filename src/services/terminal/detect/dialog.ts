@@ -2,7 +2,7 @@ import type { AwaitingDecision } from "../../../protocol/terminal.ts";
 import type { Row } from "../observation.ts";
 import type { CompiledDialog, CompiledProfile } from "../profile.ts";
 import type { Pattern } from "../profile-pattern.ts";
-import { isBlank } from "../screen.ts";
+import { commonBackground, isBlank } from "../screen.ts";
 
 export interface FoundDialog {
   rule: string;
@@ -131,14 +131,6 @@ function backgroundAt(row: Row, column: number): string | null {
     if (column < at) return span.background;
   }
   return null;
-}
-
-function commonBackground(row: Row): string | null {
-  const widths = new Map<string | null, number>();
-  for (const span of row.spans) {
-    widths.set(span.background, (widths.get(span.background) ?? 0) + span.text.length);
-  }
-  return [...widths].sort((one, other) => other[1] - one[1])[0]?.[0] ?? null;
 }
 
 function findQuestion(

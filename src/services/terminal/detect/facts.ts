@@ -2,6 +2,7 @@ import type { Row } from "../observation.ts";
 import type { CompiledProfile } from "../profile.ts";
 import { isBlank } from "../screen.ts";
 import type { Composer } from "./composer.ts";
+import { findPanel } from "./panel.ts";
 import type { FiredRule, Signals, TitleVerdict } from "./signals.ts";
 import {
   closesTurn,
@@ -18,6 +19,10 @@ export interface ScreenFacts {
   notReadyRule: string | null;
   /** A mode of the composer in which its text is not a prompt. */
   modeRule: string | null;
+  /** No row of the transcript or the tool's banner is in sight, nor what would say that it works. */
+  nothingAbove: boolean;
+  /** Something that a person opened beside the composer, by its shape. */
+  panelRule: string | null;
   interrupted: boolean;
   failure: boolean;
   currentError: string | null;
@@ -55,6 +60,7 @@ export function readFacts(
   const pending = findMarkers(rows, regions, profile.pending, "sinceBoundary");
   const notReady = findMarkers(rows, regions, profile.notReady, "sinceBoundary");
   const modes = findMarkers(rows, whole, profile.modes, "sinceBoundary");
+  const panel = composer.popupOpen ? null : findPanel(rows, composer, profile);
   const unfinished = turnUnfinished(rows, regions, profile);
   const activeReasons = [
     ...new Set([
@@ -82,6 +88,8 @@ export function readFacts(
     pendingRule: pending[0]?.id ?? null,
     notReadyRule: notReady[0]?.id ?? null,
     modeRule: modes[0]?.id ?? null,
+    nothingAbove: whole.transcript.length === 0,
+    panelRule: panel?.rule ?? null,
     interrupted: interrupted.length > 0,
     failure: failures.length > 0 && degraded === null,
     currentError: errorText,
@@ -104,6 +112,9 @@ export function readFacts(
         ...(unfinished ? [{ rule: "turn.unfinished", row: regions.userCell, seen: "no closing row" }] : []),
         ...named("not_ready", notReady),
         ...named("mode", modes),
+        ...(panel
+          ? [{ rule: `panel.${panel.rule}`, row: panel.row, seen: rows[panel.row]?.text.trim() ?? "" }]
+          : []),
         ...named("pending", pending),
         ...named("interrupted", interrupted),
         ...named("failure", failures),
@@ -144,7 +155,7 @@ function cellText(rows: readonly Row[], regions: Regions, hit: MarkerHit): strin
   const lines = [hit.text];
   for (const at of regions.transcript) {
     if (at !== hit.row + lines.length || at <= hit.row) continue;
-    if (!/^\s/u.test(rows[at]?.text ?? "")) break;
+    if (!/^[\s\w]/u.test(rows[at]?.text ?? "")) break;
     lines.push(rows[at]?.text.trim() ?? "");
   }
   return lines.join(" ");

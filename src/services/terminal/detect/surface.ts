@@ -52,6 +52,8 @@ function readyPosture(
   if (activeReasons.length > 0) return { value: "no", why: `busy: ${activeReasons.join(", ")}` };
   if (facts.notReadyRule) return { value: "no", why: `still starting: ${facts.notReadyRule}` };
   if (composer.popupOpen) return { value: "unknown", why: "a popup is open" };
+  if (facts.panelRule) return { value: "unknown", why: `a panel is open: ${facts.panelRule}` };
+  if (facts.nothingAbove) return { value: "unknown", why: "nothing is to be seen above the composer" };
   if (composer.content === "draft") return { value: "no", why: "a draft stands in the composer" };
   // Held input waits for a turn that must be running, seen or not; only some tools leave it after an interrupt.
   if (facts.pendingRule && !profile.data.interrupt.leaves.includes("unanswered_queue")) {

@@ -1,7 +1,7 @@
 import type { Marker } from "../../../protocol/tool-profile.ts";
 import type { Row } from "../observation.ts";
 import type { CompiledMarker, CompiledProfile } from "../profile.ts";
-import { firstVisible, isBlank, isRed, isReddish } from "../screen.ts";
+import { commonBackground, firstVisible, isBlank, isRed, isReddish } from "../screen.ts";
 
 /** What stands above and below the composer, cut into the parts that rules are bound to. Row numbers from 0. */
 export interface Regions {
@@ -68,7 +68,8 @@ export function closesTurn(row: Row | undefined, profile: CompiledProfile): bool
 function hasStyle(row: Row | undefined, style: Marker["style"]): boolean {
   if (style === undefined) return true;
   const span = row ? firstVisible(row) : null;
-  if (!span) return false;
+  if (!row || !span) return false;
+  const last = row.spans.findLast((one) => one.text.trim() !== "") ?? span;
   switch (style) {
     case "background":
       return span.background !== null;
@@ -80,10 +81,10 @@ function hasStyle(row: Row | undefined, style: Marker["style"]): boolean {
       return isRed(span);
     case "not_red":
       return !isRed(span);
-    case "ends_red": {
-      const last = row?.spans.findLast((one) => one.text.trim() !== "");
-      return last !== undefined && isReddish(last);
-    }
+    case "ends_red":
+      return isReddish(last);
+    case "badge":
+      return last.background !== null && last.background !== commonBackground(row);
   }
 }
 
@@ -132,13 +133,16 @@ function candidateRows(
   }
 }
 
-/** The newest row and the indented rows it may continue, at most four, newest first. */
+/**
+ * The newest row and the rows it may continue, at most four, newest first. A row that begins with a blank or a word
+ * continues the one above it: codex wraps its notices without an indent.
+ */
 export function newestCell(rows: readonly Row[], transcript: readonly number[]): number[] {
   const newest = transcript.at(-1);
   if (newest === undefined) return [];
   const cell = [newest];
   for (let at = newest; cell.length <= wrappedRows && at > 0; at--) {
-    if (!/^\s/u.test(rows[at]?.text ?? "") || isBlank(rows[at - 1])) break;
+    if (!/^[\s\w]/u.test(rows[at]?.text ?? "") || isBlank(rows[at - 1])) break;
     cell.push(at - 1);
   }
   return cell;

@@ -71,7 +71,12 @@ export const claudeProfile: ToolProfile = {
     growth_hint: false,
   },
   busy: [
-    { id: "spinner_row", pattern: "^[·✢✳✶✻✽*] \\S[^…]*…(?: \\(|$)", where: "live_edge" },
+    {
+      id: "spinner_row",
+      pattern: "^(?:[·✢✳✶✻✽*] \\S[^…]*…(?: \\(|$)|[^\\p{L}\\p{N}\\s●⏺❯] \\S[^…]*… \\(\\d+[smh])",
+      where: "live_edge",
+    },
+    { id: "attempt_row", pattern: "^[·✢✳✶✻✽*] \\S.* · .*\\d+/\\d+$", where: "live_edge" },
     { id: "footer_interrupt", pattern: "\\besc to interrupt\\b", where: "below" },
   ],
   not_ready: [],

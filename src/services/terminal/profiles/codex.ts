@@ -48,7 +48,7 @@ export const codexProfile: ToolProfile = {
   turn: {
     user_cell: { pattern: "^› " },
     // 0.157.1 closes a turn with its time alone.
-    end: ["^ {2}Worked for \\S", "^■ ", { pattern: "^ {2}\\d{2}:\\d{2}$", style: "dim" }],
+    end: ["^ {2}Worked for \\S", "^■ ", { pattern: "^ {2}(?:\\S.* • )?\\d{2}:\\d{2}$", style: "dim" }],
     unfinished_is_busy: true,
     ends_are_marked: true,
     success_needs_end: false,
@@ -58,7 +58,7 @@ export const codexProfile: ToolProfile = {
     {
       id: "status_row",
       pattern:
-        "^(?!.{0,2}(?:Booting|Starting) MCP)(?:[•◦\\u2801-\\u28ff] )?\\S.* \\(\\d[^()]*esc to interrupt\\)",
+        "^(?!.{0,2}(?:Booting|Starting) MCP)(?:[•◦\\u2801-\\u28ff] \\S.* \\((?:\\d+[hm] )*\\d+s • |\\S.* \\(\\d[^()]*esc to interrupt\\))",
       where: "live_edge",
     },
     {

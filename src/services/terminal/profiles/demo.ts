@@ -38,7 +38,7 @@ export const demoProfile: ToolProfile = {
   busy: [
     {
       id: "status_row",
-      pattern: "^[\\u2801-\\u28ff] \\S.*… \\(\\d+s · esc to interrupt\\)",
+      pattern: "^[\\u2801-\\u28ff] \\S.*… \\(\\d+s\\b",
       where: "live_edge",
     },
   ],

@@ -36,12 +36,16 @@ export const opencodeProfile: ToolProfile = {
     growth_hint: false,
   },
   busy: [
+    { id: "progress_bar", pattern: "^\\s*[^\\p{L}\\p{N}\\s]{6,}(?:\\s|$)", where: "below" },
     { id: "footer_interrupt", pattern: "\\besc (?:again to )?interrupt\\b", where: "below" },
     { id: "retrying", pattern: "\\[retrying\\b", where: "below" },
   ],
   not_ready: [],
   // A prompt's own text is indented by two; the badge has a blank of its own.
-  pending: [{ id: "queued_badge", pattern: "^\\s*┃ {3}QUEUED\\s*$", where: "transcript" }],
+  pending: [
+    { id: "queued_badge", pattern: "^\\s*┃ {3}QUEUED\\s*$", where: "transcript" },
+    { id: "queued_badge_shape", pattern: "^\\s*┃ {3}\\S+\\s*$", where: "transcript", style: "badge" },
+  ],
   interrupted: [{ id: "interrupted_row", pattern: "^\\s*▣ {2}.* · interrupted\\s*$", where: "last_row" }],
   failures: [{ id: "error_block", pattern: "^\\s*┃ {2}\\S", where: "live_edge", style: "red" }],
   errors: [],

@@ -30,7 +30,7 @@ export async function compaction(session: LabSession): Promise<void> {
   await session.isReady();
   const seen = session.model.received().length;
   const requestId = await session.queue(toolFacts[session.tool].compact);
-  await session.model.next((request) => request.sequence > seen && request.purpose === "compaction", 10_000);
+  await session.model.next((request) => request.sequence > seen && request.purpose === "compaction", 30_000);
   await session.requestWhen(requestId, "completed", ({ state }) => state === "completed");
   await session.isReady();
   await session.shows("compacted", reads.ready());

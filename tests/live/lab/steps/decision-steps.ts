@@ -29,7 +29,7 @@ export async function approvalAllowed(session: LabSession): Promise<void> {
     status: 200,
     body: expect.objectContaining({ option: { index: allow, text: option } }),
   });
-  await session.model.next((request) => request.sequence > turn.sequence && request.tool_answered, 10_000);
+  await session.model.next((request) => request.sequence > turn.sequence && request.tool_answered, 30_000);
   expect(existsSync(file)).toBe(true);
   await arrived(session, { requestId: waiting, seen, prompt });
 }

@@ -164,11 +164,11 @@ export async function runningTurnIsSeen(session: HeadlessSession): Promise<void>
   await session.begin("seen", prompt);
   const told = await events.until(
     (event) => event["turn_id"] === "seen" && event.kind === "turn_event",
-    30_000,
+    60_000,
   );
   expect(told).toMatchObject({ turn_seq: 1, event_kind: expect.stringMatching(saysBefore) });
   const { pid } = await session.provider("seen");
-  await session.model.next((one) => one.newest_user_text === prompt && one.purpose === "turn", 20_000);
+  await session.model.next((one) => one.newest_user_text === prompt && one.purpose === "turn", 45_000);
   const { stdout: table } = await processes.run(["ps", "-axww", "-o", "args"]);
   expect(table).toContain("turn-bridge");
   expect(table).not.toContain("Swordfish");
@@ -182,7 +182,7 @@ export async function runningTurnIsSeen(session: HeadlessSession): Promise<void>
   ]);
   const ended = await events.until(
     (event) => event.kind === "turn_finished" && event["turn_id"] === "seen",
-    30_000,
+    60_000,
   );
   expect([ended["status"], session.heard("Not now FAST")]).toEqual(["completed", []]);
   expect(session.heard(prompt)).toHaveLength(1);
@@ -200,7 +200,7 @@ export async function interruptEndsAll(session: HeadlessSession): Promise<void> 
       const found = await processes.tree(pid);
       return found.some((one) => one.argv.join(" ") === "sleep 8") && found;
     },
-    30_000,
+    60_000,
   );
   const interrupt = await session.mgr(["interrupt", "--json"]);
   expect([interrupt.exitCode, interrupt.json()["disposition"]]).toEqual([0, "accepted"]);
@@ -221,7 +221,7 @@ export async function gatewayDies(session: HeadlessSession): Promise<void> {
   const { requestId } = await session.begin("outlived", prompt);
   const asked = await session.model.next(
     (one) => one.newest_user_text === prompt && one.purpose === "turn",
-    30_000,
+    60_000,
   );
   const { pid } = await session.provider("outlived");
   const gateway = session.gatewayPid();

@@ -63,7 +63,7 @@ export async function interrupted(session: LabSession, sequence: number): Promis
   const requestId = await session.interrupt();
   const turn = await session.model.next(
     (request) => request.sequence === sequence && request.outcome !== "open",
-    5000,
+    15_000,
   );
   expect(turn.outcome).toBe("aborted");
   await session.requestWhen(requestId, "completed", ({ state }) => state === "completed");

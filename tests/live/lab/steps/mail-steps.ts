@@ -26,7 +26,7 @@ export async function conversation(session: MailSession): Promise<void> {
   await until(
     "the partner's last message is archived",
     () => count("mail_archived") === rounds / 2 + 1,
-    60_000,
+    150_000,
   );
   const turns = () => model.received().filter((one) => one.purpose === "turn");
   const wakes = () => turns().filter((one) => !one.tool_answered);
@@ -35,7 +35,7 @@ export async function conversation(session: MailSession): Promise<void> {
     () =>
       turns().filter((one) => one.tool_results.length === 3 && one.outcome === "finished").length ===
       rounds / 2,
-    20_000,
+    45_000,
   );
 
   // Each wake-up named one message that none had named before, and came to a tool that had said its last word.

@@ -17,7 +17,7 @@ export async function skillsAreListed({ model, worker }: SkillSession): Promise<
   expect([run.exitCode, run.stderr]).toEqual([0, ""]);
   const asked = await model.next(
     ({ purpose, newest_user_text: text }) => purpose === "turn" && text === prompt,
-    20_000,
+    45_000,
   );
   const told = textsIn(asked.body).join("\n");
   const listed = skills.flatMap(({ name, text }) => [name, descriptionOf(text)]);
@@ -37,7 +37,7 @@ export async function skillsAreShown(session: SkillSession): Promise<void> {
     await until(
       `${shows.join(", ")} on the screen`,
       () => shows.every((text) => session.screen().includes(text)),
-      20_000,
+      45_000,
     );
   }
   for (const keys of list.close) await press(keys);
@@ -85,7 +85,7 @@ export async function roundBySkill({ model, worker, tool }: SkillSession): Promi
       purpose === "turn" &&
       outcome === "finished" &&
       results.filter((result) => result.includes('"schema_version":1,')).length === 4,
-    60_000,
+    120_000,
   );
   expect(last.newest_user_text).toContain(`\n${invocation(tool, worker.baseUrl)}\n`);
 

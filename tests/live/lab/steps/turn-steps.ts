@@ -61,13 +61,13 @@ export async function promptWhileCommandRuns(session: LabSession): Promise<void>
   const first = await startTurn(session, "Work RUNTOOL SLEEPTOOL FAST");
   await session.model.next(
     (request) => request.sequence === first.sequence && request.outcome === "finished",
-    5000,
+    15_000,
   );
   const requestId = await session.queue("Behind the command FAST", "immediate");
   await isHeld(session);
   const second = await session.model.next(
     (request) => request.sequence > first.sequence && request.newest_user_text === "Behind the command FAST",
-    20_000,
+    45_000,
   );
   expect(second.all_user_texts).toContain("Work RUNTOOL SLEEPTOOL FAST");
   await session.requestWhen(requestId, "completed", ({ state }) => state === "completed");

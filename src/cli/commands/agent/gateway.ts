@@ -1,0 +1,259 @@
+import type { AdmissionPolicy, GatewayStatus } from "../../../protocol/gateway.ts";
+import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
+import { toRefusalCode } from "../../../services/fleet/gateway-client.ts";
+import { linkGateway } from "../../../services/fleet/gateway-link.ts";
+import { settleClaims } from "../../../services/fleet/live-claims.ts";
+import { stopGateway } from "../../../services/fleet/stop-gateway.ts";
+import { gatewayIdentity, readOfflineStatus } from "../../../services/sessions/gateway-folder.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import { interruptThrough, renderRequest } from "../../agent-requests.ts";
+import { command, UsageError } from "../../command.ts";
+import { CommandFailure, exitCodes } from "../../dispatch.ts";
+import { readPrompt } from "../../flag-values.ts";
+import { renderPairs } from "../../format.ts";
+import { bodyOf, readCommand } from "../../gateway-call.ts";
+import {
+  attachmentRootFlag,
+  listenerFlags,
+  readListenerWish,
+  toAttachmentRoots,
+  toOrigins,
+} from "../../listener-flags.ts";
+import { narrate, warn } from "../../narrate.ts";
+import { findRecoveryAdvice, type RecoveryAdvice, stepAfterRefusal } from "../../recovery-advice.ts";
+import { refuseLongSequence } from "../../reminder-flags.ts";
+import { promptFlag } from "../../shared-flags.ts";
+import { openLiveTarget, openTarget, type Target } from "../../target.ts";
+import { attachTimingFlags, readTimings } from "../../timing-flags.ts";
+
+const attach = command({
+  name: "attach",
+  description: "start a gateway for the agent unless a healthy one serves it",
+  examples: [
+    "svc-mgr agents single --agent-name worker gateway attach",
+    "svc-mgr agents single --agent-name worker gateway attach --background --port 4100",
+  ],
+  args: {
+    ...listenerFlags,
+    ...attachmentRootFlag,
+    window: {
+      type: "boolean",
+      description:
+        "run it in a window `gateway` of the agent's tmux session (what is done unless asked otherwise)",
+    },
+    background: { type: "boolean", description: "run it as a process of its own, without a window" },
+    reconcile: {
+      type: "boolean",
+      description: "work with the agent's present instance; what an earlier one was asked for fails",
+    },
+    ...attachTimingFlags,
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    if (args.window && args.background) throw new UsageError("give --window or --background, not both");
+    const wish = {
+      ...readListenerWish(args, io.env),
+      allowUnauthenticated: args["allow-unauthenticated"],
+      noToken: args["no-token"],
+      allowOrigins: toOrigins(args["allow-origin"]),
+      timings: readTimings("gateway-tui-", args),
+      reconcile: args.reconcile,
+      executionMode: args.background
+        ? ("detached_process" as const)
+        : args.window
+          ? ("tmux_auxiliary_window" as const)
+          : undefined,
+    };
+    const target = await openTarget(invocation);
+    const { world, agent } = target;
+    const recovery = await findRecoveryAdvice(target);
+    await refuseEnded(target, recovery);
+    await narrate(io, `starting a gateway for ${agent.manifest.agent_name}`);
+    const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: world.files });
+    const { link, started } = await attachGateway(world, agent, { ...wish, attachmentRoots }).catch(
+      (error: unknown) => {
+        throw recovery.step === "detach" ? withAdvice(error, recovery) : error;
+      },
+    );
+    const { client, status } = link;
+    const asked = [
+      args.host,
+      args.port,
+      wish.executionMode,
+      ...wish.allowOrigins,
+      ...Object.values(wish.timings),
+    ];
+    if (!started && asked.some((one) => one !== undefined)) {
+      await warn(io, "the gateway that runs was left as it is; detach it first to start one that differs");
+    }
+    return {
+      json: status,
+      text: started ? `gateway started: ${client.baseUrl}` : `a gateway already serves it: ${client.baseUrl}`,
+    };
+  },
+});
+
+const detach = command({
+  name: "detach",
+  description: "end the gateway; the agent lives on and what was accepted is kept",
+  examples: ["svc-mgr agents single --agent-name worker gateway detach"],
+  async run(invocation) {
+    const { world, agent } = await openTarget(invocation);
+    const stop = await stopGateway(world, agent);
+    if (stop.outcome === "unproven") {
+      throw new CommandFailure(
+        exitCodes.refused,
+        `process ${stop.pid} did not prove to be the gateway of "${agent.manifest.agent_name}" and was left alone: ${stop.why}`,
+        { error: "unproven", detail: stop.why, pid: stop.pid },
+      );
+    }
+    return {
+      json: readOfflineStatus(world.files, agent, null),
+      text: stop.outcome === "stopped" ? "the gateway has ended" : "no gateway was running",
+    };
+  },
+});
+
+const status = command({
+  name: "status",
+  description: "show the gateway's status, also when none runs",
+  examples: ["svc-mgr agents single --agent-name worker gateway status --json"],
+  async run(invocation) {
+    const { world, agent } = await openTarget(invocation);
+    const { attachIdentity } = gatewayIdentity(agent.manifest);
+    const link = await linkGateway(world, { sessionRoot: agent.sessionRoot, attachIdentity });
+    await settleClaims(world, agent, link);
+    const status = link.state === "healthy" ? link.status : readOfflineStatus(world.files, agent, null);
+    const note = link.state === "healthy" ? link.client.baseUrl : link.why;
+    return { json: status, text: `${note}\n${renderStatus(status)}` };
+  },
+});
+
+const policies = {
+  "ready-only": "ready_only",
+  "if-no-pending": "if_no_pending",
+  always: "always",
+} as const satisfies Record<string, AdmissionPolicy>;
+
+const prompt = command({
+  name: "prompt",
+  description: "type a prompt at once, or refuse with the reason; nothing is queued",
+  examples: ['svc-mgr agents single --agent-name worker gateway prompt --prompt "hello"'],
+  args: {
+    ...promptFlag,
+    "admission-policy": {
+      type: "enum",
+      options: ["ready-only", "if-no-pending", "always"],
+      description: "what must hold of the agent",
+      default: "ready-only",
+    },
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const text = await readPrompt(args.prompt, io);
+    const { link, words } = await openLiveTarget(invocation);
+    const reply = await link.client.call("controlPrompt", {
+      body: { schema_version: 2, prompt: text, admission_policy: policies[args["admission-policy"]] },
+    });
+    const refusal = reply.kind === "refused" ? toRefusalCode(reply.body) : null;
+    const step = refusal && stepAfterRefusal(refusal, words);
+    const result = bodyOf(
+      reply.kind === "refused" && step ? { ...reply, detail: `${reply.detail}. ${step}` } : reply,
+    );
+    return { json: result, text: `sent: ${result.detail}` };
+  },
+});
+
+const sendKeys = readCommand({
+  name: "send-keys",
+  description: "press keys and type text at once, whatever the agent shows; <[Enter]> is a key",
+  examples: [
+    'svc-mgr agents single --agent-name worker gateway send-keys --sequence "<[Down]><[Enter]>"',
+    'svc-mgr agents single --agent-name worker gateway send-keys --sequence "as <[Text]>" --escape-special-keys',
+  ],
+  args: {
+    sequence: {
+      type: "string",
+      required: true,
+      description:
+        "text, and the keys Enter Escape Tab BSpace Up Down Left Right C-c C-d C-u C-z in <[ and ]>, at most 65536 characters; no Enter is added",
+      valueHint: "TEXT",
+    },
+    "escape-special-keys": { type: "boolean", description: "type all of it as text" },
+  },
+  endpoint: "sendKeys",
+  request({ args: { sequence, "escape-special-keys": literal }, path }) {
+    if (sequence.trim() === "") throw new UsageError("--sequence is empty", path);
+    refuseLongSequence(sequence);
+    return { body: { schema_version: 1, sequence, escape_special_keys: literal } };
+  },
+  render: ({ detail }) => detail,
+});
+
+const interrupt = command({
+  name: "interrupt",
+  description: "stop the agent's turn and show the gateway's record of it",
+  examples: ["svc-mgr agents single --agent-name worker gateway interrupt"],
+  async run(invocation) {
+    const { world, link } = await openLiveTarget(invocation);
+    const { record, outcome } = await interruptThrough(world.clock, link.client);
+    return { json: record, text: renderRequest(record), exitCode: outcome.state === "failed" ? 1 : 0 };
+  },
+});
+
+const reconcile = readCommand({
+  name: "reconcile",
+  description:
+    "work with the agent's present instance; what an earlier one was asked for and did not do fails",
+  examples: ["svc-mgr agents single --agent-name worker gateway reconcile"],
+  endpoint: "reconcile",
+  render({ managed_agent_instance_epoch: epoch, failed_request_ids: failed }) {
+    const fate = failed.length === 0 ? "nothing was waiting" : `failed: ${failed.join(", ")}`;
+    return `epoch ${epoch} is worked with; ${fate}`;
+  },
+});
+
+export const gatewayCommands = {
+  attach,
+  detach,
+  status,
+  prompt,
+  "send-keys": sendKeys,
+  interrupt,
+  reconcile,
+};
+
+/** A gateway starts without a session, and would then serve an ended agent until somebody stops it. */
+async function refuseEnded({ world, agent }: Target, { step, advice }: RecoveryAdvice): Promise<void> {
+  if (step === "attach" || step === "detach") return;
+  const { manifest, sessionRoot } = agent;
+  const { attachIdentity } = gatewayIdentity(manifest);
+  const link = await linkGateway(world, { sessionRoot, attachIdentity });
+  if (link.state === "healthy") return;
+  throw new ServiceError("unavailable", `no gateway was started for "${manifest.agent_name}". ${advice}`);
+}
+
+/** Only a gateway that holds the queue lock and does not answer explains why no second one starts. */
+function withAdvice(error: unknown, { advice }: RecoveryAdvice): unknown {
+  if (!(error instanceof ServiceError) || error.reason !== "unavailable") return error;
+  return new ServiceError(error.reason, `${error.message}\n${advice}`, { cause: error });
+}
+
+function renderStatus(status: GatewayStatus): string {
+  const { waiting, reminders_lost: lost, admission_block: block } = status;
+  const window = status.gateway_tmux_window_index;
+  return renderPairs([
+    ["health", status.gateway_health],
+    ["runs", window === undefined ? status.execution_mode : `${status.execution_mode} ${window}`],
+    ["agent", status.managed_agent_connectivity],
+    ["recovery", status.managed_agent_recovery],
+    ["admission", status.request_admission],
+    ["why", block?.detail],
+    ["terminal", status.terminal_surface_eligibility],
+    ["execution", status.active_execution],
+    ["queue", status.queue_depth],
+    ["queue waits", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
+    ["reminders lost", lost && `${lost.count} at ${lost.at_utc}`],
+    ["epoch", status.managed_agent_instance_epoch],
+  ]);
+}

@@ -1,0 +1,176 @@
+import type { RegistryRecord } from "../../../protocol/files.ts";
+import { type Attached, attachGateway } from "../../../services/fleet/attach-gateway.ts";
+import { forgetAgent, planForgetting } from "../../../services/fleet/forget-agent.ts";
+import { trackedAgentId } from "../../../services/fleet/projection.ts";
+import { type AgentStop, stopAgent } from "../../../services/fleet/stop-agent.ts";
+import { stopDamaged } from "../../../services/fleet/stop-damaged.ts";
+import { openRecord } from "../../../services/sessions/find.ts";
+import { joinAgent } from "../../../services/sessions/join.ts";
+import { parseResume, type Resume } from "../../../services/sessions/resume.ts";
+import { sessionOfPane } from "../../../services/terminal/tmux-screen.ts";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
+import { command, UsageError } from "../../command.ts";
+import { confirmed } from "../../confirm.ts";
+import { toLaunchAnswer, withNotifier } from "../../launch-answer.ts";
+import { joinFlags, readJoinFlags } from "../../shared-flags.ts";
+import { openRecordTarget } from "../../target.ts";
+import { openWorld, prepareSessionPlace, type World } from "../../world.ts";
+
+const stop = command({
+  name: "stop",
+  description: "end the gateway, the agent's processes and its tmux session",
+  examples: ["svc-mgr agents single --agent-name worker stop"],
+  async run(invocation) {
+    const { world, record, words } = openRecordTarget(invocation);
+    const opened = tryToOpen(world, record);
+    const { agent } = opened;
+    const stop = agent ? await stopAgent(world, agent) : await stopDamaged(world, record);
+    const success = stop.survivingPids.length === 0 && stop.gateway.outcome !== "unproven";
+    const unwritten = stop.unwritten.map((what) => `could not write ${what}`);
+    const detail = [describe(record.agent_name, stop), ...opened.notes(words), ...unwritten].join("\n");
+    return {
+      json: {
+        success,
+        tracked_agent_id: agent ? trackedAgentId(agent.manifest) : record.agent_id,
+        detail,
+        manifest_path: record.runtime.manifest_path,
+        session_root: agent?.sessionRoot ?? record.runtime.session_root ?? null,
+        gateway: stop.gateway.outcome,
+        ended_processes: stop.endedProcesses,
+        surviving_pids: stop.survivingPids,
+        unwritten: stop.unwritten,
+        ...(stop.interruptedTurns[0] === undefined ? {} : { turn_id: stop.interruptedTurns[0] }),
+      },
+      text: detail,
+      exitCode: success ? 0 : 1,
+    };
+  },
+});
+
+const cleanup = command({
+  name: "cleanup",
+  description:
+    "remove what an agent that has ended left: its record, its prompts, turns and logs; never mail",
+  examples: [
+    "svc-mgr agents single --agent-name worker cleanup --dry-run",
+    "svc-mgr agents single --agent-name worker cleanup --yes",
+  ],
+  args: {
+    "dry-run": { type: "boolean", description: "say what would be removed and change nothing" },
+    yes: { type: "boolean", description: "do not ask at the terminal" },
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const { world, record } = openRecordTarget(invocation);
+    const left = await planForgetting(world, record);
+    const { agent_name, agent_id } = record;
+    const answer = { agent_name, agent_id, session_root: left.sessionRoot };
+    if (args["dry-run"]) {
+      const what = left.sessionRoot ?? "no folder, only its record";
+      return { json: { ...answer, removed: false }, text: `would remove "${agent_name}": ${what}` };
+    }
+    await confirmed(io, `Remove all that "${agent_name}" left, its prompts and turns included?`, args.yes);
+    if (!(await forgetAgent(world, left))) {
+      throw new ServiceError("conflict", `"${agent_name}" was launched again meanwhile; nothing was removed`);
+    }
+    return { json: { ...answer, removed: true }, text: `removed what "${agent_name}" left` };
+  },
+});
+
+const plainTurns = {
+  displayStyle: "plain",
+  displayDetail: "concise",
+  model: undefined,
+  reasoningLevel: undefined,
+};
+
+const join = command({
+  name: "join",
+  description: "adopt the agent that runs in window 0 of this tmux session, and start its gateway",
+  examples: [
+    "svc-mgr agents self join --agent-name worker",
+    "svc-mgr agents self join --agent-name worker --launch-args=--model --launch-args=sonnet",
+    "svc-mgr agents self join --agent-name batch --headless --tool claude",
+  ],
+  args: {
+    "agent-name": {
+      type: "string",
+      required: true,
+      description: "how the agent is called",
+      valueHint: "NAME",
+    },
+    ...joinFlags,
+    background: { type: "boolean", description: "run the gateway as a process of its own, without a window" },
+    headless: {
+      type: "boolean",
+      description:
+        "run turns of --tool in that window, which must be idle; its shell ends with the first turn",
+    },
+    "resume-id": {
+      type: "string",
+      description: "with --headless: the conversation to go on with, last or an id; default: a new one",
+      valueHint: "last|ID",
+    },
+    "no-gateway": { type: "boolean", description: "start no gateway" },
+  },
+  async run({ args, inherited, io }) {
+    const world = openWorld(io, inherited);
+    const pane = io.env["TMUX_PANE"];
+    if (!pane)
+      throw new ServiceError("precondition_failed", "this is not a pane of tmux: TMUX_PANE is not set");
+    const { paneTmux: tmux } = world;
+    await prepareSessionPlace(world, io);
+    const session = await joinAgent(
+      { ...world, tmux },
+      {
+        ...readJoinFlags(args, io),
+        agentName: args["agent-name"],
+        headless: args.headless ? plainTurns : undefined,
+        resume: toResume(args["resume-id"], args.headless),
+        tmuxSession: await sessionOfPane(tmux, pane),
+      },
+    );
+    const complete = (attached: Attached | null, error: string | null) =>
+      withNotifier(toLaunchAnswer(world, session, attached, error), args["agent-name"], session.notifier);
+    if (args["no-gateway"]) return complete(null, null);
+    try {
+      const executionMode = args.background ? "detached_process" : "tmux_auxiliary_window";
+      return complete(await attachGateway(world, session, { executionMode }), null);
+    } catch (error) {
+      return complete(null, messageOf(error));
+    }
+  },
+});
+
+export const lifecycleCommands = { stop, cleanup, join };
+
+/** An agent with a damaged manifest can still be stopped and then removed. */
+function tryToOpen({ files }: World, record: RegistryRecord) {
+  try {
+    return { agent: openRecord(files, record), notes: () => [] };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const notes = (words: string) => [
+      `only its record was left to go by: ${error.message}`,
+      `Remove what it left with: ${words} cleanup`,
+    ];
+    return { agent: null, notes };
+  }
+}
+
+function describe(name: string, stop: AgentStop): string {
+  const { gateway, survivingPids } = stop;
+  if (gateway.outcome === "unproven") {
+    return `stopped "${name}", but process ${gateway.pid} did not prove to be its gateway and was left alone: ${gateway.why}`;
+  }
+  if (survivingPids.length > 0)
+    return `stopped "${name}", but these processes live on: ${survivingPids.join(", ")}`;
+  const nothing = !stop.sessionEnded && !stop.recordStopped && gateway.outcome === "not_running";
+  return nothing ? `"${name}" was stopped already` : `stopped "${name}"`;
+}
+
+function toResume(id: string | undefined, headless: boolean): Resume | undefined {
+  if (id === undefined) return undefined;
+  if (!headless) throw new UsageError("--resume-id needs --headless: a terminal agent runs already");
+  return id === "last" ? { mode: "tool_last_or_new" } : parseResume("exact", id);
+}

@@ -1,0 +1,188 @@
+import type { AgentIdentity, AgentState, AgentSubmission } from "../../../protocol/agents.ts";
+import type { PromptPayload, RequestRecord } from "../../../protocol/gateway.ts";
+import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
+import { type Observed, observeAgent } from "../../../services/fleet/observe-agent.ts";
+import { toIdentity, trackedAgentId } from "../../../services/fleet/projection.ts";
+import { isOpen } from "../../../services/fleet/request-state.ts";
+import { interruptThrough, renderRequest, waitForRequest } from "../../agent-requests.ts";
+import { command } from "../../command.ts";
+import { readPrompt, readTimeout } from "../../flag-values.ts";
+import { renderPairs } from "../../format.ts";
+import { acceptanceOf } from "../../gateway-call.ts";
+import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
+import { openLiveTarget, openTarget } from "../../target.ts";
+
+const state = command({
+  name: "state",
+  description: "show what the agent is doing",
+  examples: ["svc-mgr agents single --agent-name worker state", "svc-mgr agents self state --json"],
+  async run(invocation) {
+    const { world, agent, words } = await openTarget(invocation);
+    const observed = await observeAgent(world, agent);
+    return { json: observed.state, text: renderState(observed, words) };
+  },
+});
+
+const identity = command({
+  name: "identity",
+  description: "say which agent this is: its name, its ids, its session and where its files are",
+  examples: ["svc-mgr agents self identity", "svc-mgr agents self identity --json"],
+  async run(invocation) {
+    const { agent } = await openTarget(invocation);
+    const { record } = agent;
+    const lifecycleState = record?.lifecycle.state ?? null;
+    const identity = toIdentity({ ...agent, lifecycleState, hasGateway: record?.gateway != null });
+    return {
+      json: identity,
+      text: renderPairs([
+        ["agent", identity.agent_name],
+        ["id", identity.agent_id],
+        ["tracked as", identity.tracked_agent_id],
+        ["tool", identity.tool],
+        ["lifecycle", identity.lifecycle_state],
+        ["tmux session", identity.tmux_session_name],
+        ["session files", identity.session_root],
+      ]),
+    };
+  },
+});
+
+const prompt = command({
+  name: "prompt",
+  description: "queue a prompt; it is typed when the agent can begin a turn",
+  examples: [
+    'svc-mgr agents single --agent-name worker prompt --prompt "run the tests" --wait',
+    "svc-mgr agents single --agent-name worker prompt < task.md",
+  ],
+  args: {
+    ...promptFlag,
+    delivery: {
+      type: "enum",
+      options: ["turn_boundary", "immediate"],
+      description: "when it may be typed; immediate also while the agent is busy",
+    },
+    ...modelFlags,
+    wait: { type: "boolean", description: "wait for the end of the turn" },
+    timeout: { type: "string", description: "how long --wait waits", valueHint: "SECONDS", default: "600" },
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const timeoutSeconds = readTimeout(args.timeout);
+    const execution = readExecution(args);
+    const text = await readPrompt(args.prompt, io);
+    const { world, agent, link, words } = await openLiveTarget(invocation);
+    const payload: PromptPayload = {
+      prompt: text,
+      ...(args.delivery === undefined ? {} : { delivery: args.delivery }),
+      ...execution,
+    };
+    const accepted = acceptanceOf(
+      await link.client.call("submitRequest", {
+        body: { schema_version: 1, kind: "submit_prompt", payload },
+      }),
+      `${words} requests list`,
+    );
+    const submission: AgentSubmission = {
+      success: true,
+      tracked_agent_id: trackedAgentId(agent.manifest),
+      request_id: accepted.request_id,
+      request_kind: accepted.request_kind,
+      disposition: "accepted",
+      detail: `accepted; ${accepted.queue_depth} in the queue`,
+    };
+    if (!args.wait) {
+      return {
+        json: { ...accepted, ...submission },
+        text: `accepted ${accepted.request_id} (${accepted.queue_depth} in the queue)\nSee: ${words} requests show ${accepted.request_id}`,
+      };
+    }
+    const record = await waitForRequest(world.clock, link.client, accepted.request_id, {
+      until: "turn_ended",
+      timeoutSeconds,
+    });
+    return {
+      json: { ...submission, ...outcome(record), request: record },
+      text: renderRequest(record),
+      ...exit(record),
+    };
+  },
+});
+
+const interrupt = command({
+  name: "interrupt",
+  description: "stop the agent's turn; on an idle agent nothing is typed",
+  examples: ["svc-mgr agents single --agent-name worker interrupt"],
+  async run(invocation) {
+    const { world, agent, link } = await openLiveTarget(invocation);
+    const { record, outcome } = await interruptThrough(world.clock, link.client);
+    const noOp = outcome.result_json?.["outcome"] === "no_op";
+    const failed = outcome.state === "failed";
+    const detail = outcome.error_detail ?? (noOp ? await describeIdle(link.client) : "interrupted");
+    const submission: AgentSubmission = {
+      success: !failed,
+      tracked_agent_id: trackedAgentId(agent.manifest),
+      request_id: record.request_id,
+      request_kind: "interrupt",
+      disposition: noOp ? "no_op" : "accepted",
+      detail,
+    };
+    return { json: { ...submission, request: record }, text: detail, exitCode: failed ? 1 : 0 };
+  },
+});
+
+export const workCommands = { state, identity, prompt, interrupt };
+
+function renderState({ state, link }: Observed, words: string): string {
+  const { identity, gateway, turn, last_turn: last } = state;
+  const waiting = link.state === "healthy" ? link.status.waiting : undefined;
+  return renderPairs([
+    ["agent", `${identity.agent_name} (${identity.agent_id})`],
+    ["tool", identity.tool],
+    ["lifecycle", lifecycleOf(identity, words)],
+    ["availability", state.availability],
+    ["turn", turn.phase],
+    ["last turn", last.result === "unknown" ? null : last.result],
+    ["waits for", decisionOf(state)],
+    ["tmux session", identity.tmux_session_name],
+    ["gateway", link.state === "healthy" ? link.client.baseUrl : `none: ${link.why}`],
+    ["admission", gateway?.request_admission],
+    ["queue", gateway?.queue_depth],
+    ["queue waits", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
+    ...state.diagnostics.map((one) => [one.kind, one.message] as const),
+  ]);
+}
+
+/** The state of the record, unless tmux contradicts it: a session can end without an update of the record. */
+function lifecycleOf({ lifecycle_state, liveness }: AgentIdentity, words: string): string | null {
+  if (lifecycle_state !== "active" || liveness === "alive") return lifecycle_state;
+  const why = liveness === "gone" ? "its tmux session has ended" : "its tmux server is not there";
+  return `gone: ${why}; start it again with: ${words} relaunch`;
+}
+
+function decisionOf({ awaiting_decision: decision }: AgentState): string | null {
+  if (!decision) return null;
+  return `a decision: ${decision.question} [${decision.options.map((one) => one.text).join(" | ")}]`;
+}
+
+function outcome(record: RequestRecord): Pick<AgentSubmission, "success" | "detail"> {
+  const ended = record.evidence.find((one) => one.agent_ended === true);
+  return { success: isDone(record), detail: record.error_detail ?? ended?.proof ?? record.state };
+}
+
+function exit(record: RequestRecord): { exitCode?: number } {
+  return isDone(record) ? {} : { exitCode: 1 };
+}
+
+/** Delivered, and the agent lived to the end of the turn. */
+function isDone(record: RequestRecord): boolean {
+  return record.state !== "failed" && !record.evidence.some((one) => one.agent_ended === true);
+}
+
+/** An interrupt overtakes prompts that were accepted before it; they still run. */
+async function describeIdle(client: GatewayClient): Promise<string> {
+  const list = await client.call("listRequests", { query: { limit: 1000 } });
+  const requests = list.kind === "ok" ? list.body.requests : [];
+  const count = requests.filter((one) => isOpen(one) && one.request_kind !== "interrupt").length;
+  const waiting = count === 1 ? "1 prompt waits in the queue" : `${count} prompts wait in the queue`;
+  return count === 0 ? "nothing was running" : `nothing was running; ${waiting}`;
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from "bun:test";
+import { detect } from "../../../src/services/terminal/detect.ts";
+import type { Observation, Row } from "../../../src/services/terminal/observation.ts";
+import { parseScreen } from "../../../src/services/terminal/screen.ts";
+import { compiled, loadCorpus, observe, type Recording } from "./corpus.ts";
+
+const corpus = loadCorpus();
+const recorded = (tool: string, name: string): Recording => {
+  const found = corpus.find((one) => one.tool === tool && one.name === name);
+  if (!found) throw new Error(`no recording ${tool} ${name}`);
+  return found;
+};
+const surface = (seen: Observation, tool: string) => detect(seen, compiled(tool)).surface;
+const withRows = (seen: Observation, change: (rows: readonly Row[]) => readonly Row[]): Observation => {
+  const rows = change(seen.rows);
+  return { ...seen, rows, pane: { ...seen.pane, height: rows.length } };
+};
+const replaceText = (raw: string, tool: string, from: string, to: string, column?: number): Observation => {
+  const recording = recorded(tool, "ready");
+  return observe({
+    ...recording,
+    raw: raw.replace(from, to),
+    ...(column === undefined ? {} : { cursor_column: column }),
+  });
+};
+
+describe("a placeholder is known by two of words, style and cursor", () => {
+  const { raw } = recorded("gemini", "ready");
+  const words = "Type your message or @path/to/file";
+  const grey = "38;2;175;175;175m\x1b[48;2;95;95;95m Type";
+  test.each([
+    { id: "all three", seen: replaceText(raw, "gemini", "", ""), editing: "no" },
+    { id: "other words", seen: replaceText(raw, "gemini", words, "Was soll ich tun?"), editing: "no" },
+    {
+      id: "another colour",
+      seen: replaceText(raw, "gemini", grey, "38;2;250;120;10m\x1b[48;2;95;95;95m Type"),
+      editing: "no",
+    },
+    {
+      id: "other words in another colour",
+      seen: replaceText(
+        raw.replace(words, "Was soll ich tun?"),
+        "gemini",
+        "38;2;175;175;175m\x1b[48;2;95;95;95m Was",
+        "38;2;250;120;10m\x1b[48;2;95;95;95m Was",
+      ),
+      editing: "yes",
+    },
+    {
+      id: "the cursor behind its first letters",
+      seen: replaceText(raw, "gemini", "", "", 7),
+      editing: "yes",
+    },
+  ])("$id", ({ seen, editing }) => {
+    expect(surface(seen, "gemini").editing_input).toBe(editing as "yes" | "no");
+  });
+
+  test("dim text with the cursor at its end is a draft", () => {
+    const ready = recorded("codex", "ready");
+    expect(surface(observe({ ...ready, cursor_column: 2 }), "codex").ready_posture).toBe("yes");
+    expect(surface(observe({ ...ready, cursor_column: 26 }), "codex")).toMatchObject({
+      editing_input: "yes",
+      ready_posture: "no",
+    });
+  });
+});
+
+describe("a panel beside the composer", () => {
+  const under = (lines: readonly string[]) =>
+    withRows(observe(recorded("codex", "ready")), (rows) => {
+      const last = rows.findLastIndex((row) => row.text.trim() !== "");
+      return [...rows.slice(0, last), ...parseScreen(lines.join("\n")), ...rows.slice(last + 1)];
+    });
+  test("columns of keys under it", () => {
+    const lines = Array.from({ length: 6 }, (_, nth) => `  wort${nth} wort      taste+${nth} anders`);
+    const signals = detect(under(lines), compiled("codex"));
+    expect(signals.surface.ready_posture).toBe("unknown");
+    expect(signals.surfaceReasons.ready_posture).toBe("a panel is open: columns_below");
+  });
+
+  test("a list with a chosen row under it", () => {
+    const signals = detect(under(["    eins", "  ❯ zwei", "    drei"]), compiled("codex"));
+    expect(signals.surfaceReasons.ready_posture).toBe("a panel is open: list_below");
+  });
+
+  test("rows of a footer are none", () => {
+    expect(surface(under(["  eins", "  zwei · drei       vier"]), "codex").ready_posture).toBe("yes");
+  });
+});
+
+test("a composer with nothing above it is unknown: the row that says that it works may be hidden", () => {
+  const ready = observe(recorded("claude", "ready"));
+  const top = (ready.cursor?.row ?? 0) - 1;
+  const blank = withRows(ready, (rows) => rows.map((row, at) => (at < top ? { text: "", spans: [] } : row)));
+  expect(surface(ready, "claude").ready_posture).toBe("yes");
+  expect(surface(blank, "claude").ready_posture).toBe("unknown");
+});
+
+test("a pane of few columns is unknown", () => {
+  const seen = observe(recorded("codex", "ready"));
+  const narrow = { ...seen, pane: { ...seen.pane, width: 29 } };
+  expect(surface(narrow, "codex").ready_posture).toBe("unknown");
+});

@@ -1,4 +1,4 @@
-import { coordinatorCommands } from "../src/cli/coordinator-commands.ts";
+import { coordinatorCommands } from "../src/cli/coord.ts";
 import { exitCodes } from "../src/cli/dispatch.ts";
 import { gatewayCommands } from "../src/cli/gateway-commands.ts";
 import { renderHelp } from "../src/cli/help.ts";

@@ -1,4 +1,4 @@
-import { coordinatorCommands } from "../src/cli/coordinator-commands.ts";
+import { coordinatorCommands } from "../src/cli/coord.ts";
 import { gatewayCommands } from "../src/cli/gateway-commands.ts";
 import { managerCommands } from "../src/cli/mgr.ts";
 import { childrenOf, type Station, toStation, wordsOf } from "../src/cli/parse.ts";

@@ -1,21 +1,16 @@
+import type { Manifest } from "../protocol/files.ts";
 import { type Registered, type RegisterWish, registerMailbox } from "../services/mail/binding-register.ts";
 import { initMailRoot, openMailRoot } from "../services/mail/filesystem/root.ts";
+import { isSkillInstalled } from "../services/notifier/skill.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
+import { ownHomes, skillTools } from "../services/skills/home.ts";
+import { quoteShell } from "../services/terminal/shell-word.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
-import type { Answer, CliIo, Flags } from "./command.ts";
+import type { Files } from "../system/files.ts";
+import type { Answer, CliIo } from "./command.ts";
 import { exitCodes } from "./dispatch.ts";
-import { meantMailboxFolder } from "./mailbox-folder.ts";
-import { skillHint } from "./skill-hint.ts";
+import { chooseMailboxFolder } from "./mailbox-root.ts";
 import type { World } from "./world.ts";
-
-/** Which root a mailbox is registered below. */
-export const mailboxRootFlag = {
-  "mailbox-root": {
-    type: "string",
-    description: "folder of the mailboxes; default: SVC_GLOBAL_MAILBOX_DIR, else .svc/mailbox of the project",
-    valueHint: "DIR",
-  },
-} satisfies Flags;
 
 /**
  * Registers a mailbox for an agent below the root that `flag`, the environment or the project names; the root is
@@ -27,7 +22,7 @@ export async function giveMailbox(
   agent: FoundAgent,
   wish: RegisterWish & { rootFlag: string | undefined },
 ): Promise<Registered & { rootDetail: string }> {
-  const { mailboxRoot, detail } = meantMailboxFolder(world, io, { flag: wish.rootFlag, creates: true });
+  const { mailboxRoot, detail } = chooseMailboxFolder(world, io, { flag: wish.rootFlag, creates: true });
   const status = initMailRoot(world, mailboxRoot);
   if (status.error !== null) {
     throw new ServiceError("precondition_failed", `the mailbox root ${mailboxRoot}: ${status.error}`);
@@ -75,4 +70,22 @@ export function withMailbox(answer: Answer, mailbox: MailboxAtLaunch | null): An
     json: { ...json, mailbox_address: address, mailbox_root: root, ...(hint ? { skill_hint: hint } : {}) },
     text: `${answer.text}\nits mailbox is ${address}${hint ? `\n  teach it to work its mail: ${hint}` : ""}`,
   };
+}
+
+/**
+ * The command that installs the mail-round skill for a session's tool; null when it is installed or the tool has no
+ * skills. Every tool reads the skills of the project folder, whatever its home.
+ */
+export function skillHint(
+  files: Pick<Files, "exists">,
+  manifest: Manifest,
+  io: Pick<CliIo, "env" | "home" | "cwd">,
+): string | null {
+  const { tool, working_directory: cwd, launch_plan } = manifest;
+  const known = skillTools.find((one) => one === tool);
+  if (known === undefined || isSkillInstalled(files, manifest, io.env)) return null;
+  const project = ownHomes(known, { env: {}, cwd, home: io.home })[1] ?? cwd;
+  const usual = cwd === io.cwd && launch_plan.home_selector.home_path === null;
+  const there = usual ? "" : ` --home ${quoteShell(project)}`;
+  return `svc-mgr system-skills install --tool ${known}${there}`;
 }

@@ -30,17 +30,6 @@ export const contentFlags = {
   },
 } satisfies Flags;
 
-/** Which mailbox of a mail root is meant. */
-export const addressFlag = {
-  address: {
-    type: "string",
-    required: true,
-    description: "the full address",
-    valueHint: "NAME@DOMAIN",
-    offers: "addresses",
-  },
-} as const satisfies Flags;
-
 export const refFlag = {
   "message-ref": {
     type: "string",

@@ -5,7 +5,7 @@ import { openMailRoot } from "../services/mail/filesystem/root.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
 import { type CliIo, type Invocation, UsageError } from "./command.ts";
-import { meantMailboxFolder } from "./mailbox-folder.ts";
+import { chooseMailboxFolder } from "./mailbox-root.ts";
 import { warn } from "./narrate.ts";
 import { openTarget, type Target } from "./target.ts";
 import { openWorld, type World } from "./world.ts";
@@ -39,7 +39,7 @@ function byAddress({ inherited, path, io }: Invocation<never> | Invocation): Mai
   const { address, "mailbox-root": flag } = inherited;
   if (typeof address !== "string") throw new UsageError("say whose mailbox with --address", path);
   const world = openWorld(io, inherited);
-  const { mailboxRoot } = meantMailboxFolder(world, io, { flag, creates: false });
+  const { mailboxRoot } = chooseMailboxFolder(world, io, { flag, creates: false });
   return {
     world,
     agent: null,

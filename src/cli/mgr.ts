@@ -1,8 +1,66 @@
-import { group } from "./command.ts";
+import { group, lazyLeaves } from "./command.ts";
 import { runProgram } from "./dispatch.ts";
 import { createProcessIo } from "./process-io.ts";
-import { rootFlags } from "./shared-flags.ts";
+import { mailboxAdminFlags, mailboxRootFlag, rootFlags } from "./shared-flags.ts";
 import { programVersion } from "./version.ts";
+
+const mail = group({
+  name: "mail",
+  description: "mail of any registered mailbox, without an agent or a gateway",
+  examples: [
+    "svc-mgr mail list --address me@svc.localhost",
+    'svc-mgr mail send --address me@svc.localhost --to worker@svc.localhost --subject "hello" --body-content "text"',
+  ],
+  args: {
+    address: { type: "string", description: "whose mailbox", valueHint: "ADDRESS", offers: "addresses" },
+    ...mailboxRootFlag,
+  },
+  subCommands: () => import("./commands/agent/mail.ts").then((module) => module.mailCommands),
+});
+
+const mailboxUpkeep = () => import("./commands/mailbox-upkeep.ts").then((module) => module.upkeepCommands);
+
+const mailbox = group({
+  name: "mailbox",
+  description: "the mailboxes of a folder: who has one, and their upkeep",
+  examples: [
+    "svc-mgr mailbox init",
+    "svc-mgr mailbox register --address ann@svc.localhost --principal-id SVC-ann",
+    "svc-mgr mailbox status --mailbox-root /srv/mail",
+  ],
+  args: mailboxAdminFlags,
+  subCommands: {
+    ...lazyLeaves(["init", "status", "register", "unregister"], () =>
+      import("./commands/mailbox.ts").then((module) => module.mailboxCommands),
+    ),
+    ...lazyLeaves(["repair", "cleanup", "clear-messages", "export"], mailboxUpkeep),
+    accounts: group({
+      name: "accounts",
+      description: "the registered mailboxes, the present and the former",
+      examples: ["svc-mgr mailbox accounts list", "svc-mgr mailbox accounts get --address ann@svc.localhost"],
+      subCommands: () => import("./commands/mailbox-contents.ts").then((module) => module.accountCommands),
+    }),
+    messages: group({
+      name: "messages",
+      description:
+        "the mail of one mailbox by its place on disk; who read what is the mailbox's own business",
+      examples: ["svc-mgr mailbox messages list --address ann@svc.localhost"],
+      subCommands: {
+        ...lazyLeaves(["list", "get"], () =>
+          import("./commands/mailbox-contents.ts").then((module) => module.messageCommands),
+        ),
+        ...lazyLeaves(["clear"], mailboxUpkeep),
+      },
+    }),
+  },
+});
+
+const systemSkills = group({
+  name: "system-skills",
+  description: "the skills by which agents work with svc",
+  examples: ["svc-mgr system-skills install --tool claude"],
+  subCommands: () => import("./commands/system-skills.ts").then((module) => module.skillCommands),
+});
 
 /** All commands of `svc-mgr`. */
 export const managerCommands = group({
@@ -17,10 +75,10 @@ export const managerCommands = group({
   args: rootFlags,
   subCommands: {
     agents: () => import("./commands/agents.ts").then((module) => module.default),
-    mail: () => import("./commands/mail.ts").then((module) => module.default),
-    mailbox: () => import("./commands/mailbox.ts").then((module) => module.default),
+    mail,
+    mailbox,
     overlay: () => import("./commands/overlay.ts").then((module) => module.default),
-    "system-skills": () => import("./commands/system-skills.ts").then((module) => module.default),
+    "system-skills": systemSkills,
     tools: () => import("./commands/tools.ts").then((module) => module.default),
     doctor: () => import("./commands/doctor.ts").then((module) => module.default),
     completion: () =>

@@ -34,6 +34,35 @@ export const noSignalsFlag = {
   },
 } satisfies Flags;
 
+/** Which root a mailbox is registered below. */
+export const mailboxRootFlag = {
+  "mailbox-root": {
+    type: "string",
+    description: "folder of the mailboxes; default: SVC_GLOBAL_MAILBOX_DIR, else .svc/mailbox of the project",
+    valueHint: "DIR",
+  },
+} satisfies Flags;
+
+/** The root of `svc-mgr mailbox`. */
+export const mailboxAdminFlags = {
+  "mailbox-root": {
+    type: "string",
+    description: "folder of the mailboxes; default: SVC_GLOBAL_MAILBOX_DIR, else the project's .svc/mailbox",
+    valueHint: "DIR",
+  },
+} satisfies Flags;
+
+/** Which mailbox of a mail root is meant. */
+export const addressFlag = {
+  address: {
+    type: "string",
+    required: true,
+    description: "the full address",
+    valueHint: "NAME@DOMAIN",
+    offers: "addresses",
+  },
+} as const satisfies Flags;
+
 /** The text of a prompt, for `readPrompt`. */
 export const promptFlag = {
   prompt: { type: "string", description: "the text; without it standard input is read", valueHint: "TEXT" },

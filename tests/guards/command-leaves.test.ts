@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { coordinatorCommands } from "../../src/cli/coordinator-commands.ts";
+import { coordinatorCommands } from "../../src/cli/coord.ts";
 import { gatewayCommands } from "../../src/cli/gateway-commands.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
 import { findUntestedLeaves, listLeaves, parseCommands } from "./command-leaves.ts";

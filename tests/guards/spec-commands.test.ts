@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { coordinatorCommands } from "../../src/cli/coordinator-commands.ts";
+import { coordinatorCommands } from "../../src/cli/coord.ts";
 import { gatewayCommands } from "../../src/cli/gateway-commands.ts";
 import { renderHelp } from "../../src/cli/help.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";

@@ -11,7 +11,7 @@ const allowed: Readonly<Record<string, string>> = {
   "src/cli/narrate.ts": "colours of the library, around visible()",
   "src/cli/commands/agents-watch.ts": "moves of the cursor, between visibleCell() lines",
   "src/cli/commands/agent/tui.ts": "one line that is written over, visibleLine()",
-  "src/cli/commands/mailbox/progress.ts": "one line that is written over, visibleLine()",
+  "src/cli/progress.ts": "one line that is written over, visibleLine()",
   "src/cli/commands/turn-bridge.ts": "the pane of a headless agent, rendered by display.ts with visible()",
   "src/cli/commands/demo-agent.ts": "the scripted agent, which draws as real ones do",
   "src/cli/commands/demo-agent-headless.ts": "the scripted agent, which writes as real ones do",

@@ -13,14 +13,14 @@ import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import type { Role } from "../../services/sessions/role.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
 import { messageOf } from "../../system/errors.ts";
-import { giveMailboxAtLaunch, mailboxRootFlag, withMailbox } from "../agent-mailbox.ts";
+import { giveMailboxAtLaunch, withMailbox } from "../agent-mailbox.ts";
 import { type Answer, type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { readFileFlag, toWholeNumber } from "../flag-values.ts";
 import { toLaunchAnswer, warnWithoutSignals, withNotifier } from "../launch-answer.ts";
 import { attachmentRootFlag, originFlag, toAttachmentRoots, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
-import { noSignalsFlag } from "../shared-flags.ts";
+import { mailboxRootFlag, noSignalsFlag } from "../shared-flags.ts";
 import { openWorld, prepareSessionPlace, type World } from "../world.ts";
 
 export default command({

@@ -1,5 +1,4 @@
 import { type Commands, type Flags, group, type LazyCommand, lazyLeaves } from "../command.ts";
-import { mailCommands } from "../mail-commands.ts";
 import { targetFlags } from "../shared-flags.ts";
 
 const work = () => import("./agent/work.ts").then((module) => module.workCommands);
@@ -35,27 +34,18 @@ const reminders = group({
 const ofOneAgent: Commands = {
   ...lazyLeaves(["state", "prompt", "interrupt"], work),
   relaunch: () => import("./agent/relaunch.ts").then((module) => module.default),
-  mail: async () =>
-    group({
-      name: "mail",
-      description: "the agent's mail, through its gateway or without one",
-      examples: ["svc-mgr agents single --agent-name worker mail list"],
-      subCommands: {
-        "resolve-live": () => import("./agent/mail-resolve-live.ts").then((module) => module.default),
-        ...mailCommands,
-      },
-    }),
-  mailbox: async () =>
-    group({
-      name: "mailbox",
-      description: "which mailbox the agent has",
-      examples: ["svc-mgr agents single --agent-name worker mailbox register"],
-      subCommands: {
-        register: () => import("./agent/mailbox-register.ts").then((module) => module.default),
-        unregister: () => import("./agent/mailbox-unregister.ts").then((module) => module.default),
-        status: () => import("./agent/mailbox-status.ts").then((module) => module.default),
-      },
-    }),
+  mail: group({
+    name: "mail",
+    description: "the agent's mail, through its gateway or without one",
+    examples: ["svc-mgr agents single --agent-name worker mail list"],
+    subCommands: () => import("./agent/mail.ts").then((module) => module.agentMailCommands),
+  }),
+  mailbox: group({
+    name: "mailbox",
+    description: "which mailbox the agent has",
+    examples: ["svc-mgr agents single --agent-name worker mailbox register"],
+    subCommands: () => import("./agent/mailbox.ts").then((module) => module.agentMailboxCommands),
+  }),
   requests: group({
     name: "requests",
     description: "look into the gateway's queue",

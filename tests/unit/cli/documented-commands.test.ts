@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Command } from "../../../src/cli/command.ts";
-import { coordinatorCommands } from "../../../src/cli/coordinator-commands.ts";
+import { coordinatorCommands } from "../../../src/cli/coord.ts";
 import { gatewayCommands } from "../../../src/cli/gateway-commands.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
 import { childrenOf, parseCommandLine, type Station, toStation, wordsOf } from "../../../src/cli/parse.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { giveJmapMailbox } from "../../../src/cli/agent-mailbox-jmap.ts";
 import { UsageError } from "../../../src/cli/command.ts";
+import { giveJmapMailbox } from "../../../src/cli/commands/agent/mailbox.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 import { createScratch } from "../../support/scratch.ts";
 

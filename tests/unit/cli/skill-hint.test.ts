@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { withMailbox } from "../../../src/cli/agent-mailbox.ts";
-import { skillHint } from "../../../src/cli/skill-hint.ts";
+import { skillHint, withMailbox } from "../../../src/cli/agent-mailbox.ts";
 import { mailRoundSkill } from "../../../src/services/notifier/render.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 

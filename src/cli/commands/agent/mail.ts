@@ -1,0 +1,334 @@
+import type { MailMessage } from "../../../protocol/mail.ts";
+import { performMail, performOrAsk, resolveLive } from "../../agent-mail.ts";
+import { type Answer, type Command, command, UsageError } from "../../command.ts";
+import { exitCodes } from "../../dispatch.ts";
+import { givenFields, toWholeNumber } from "../../flag-values.ts";
+import { renderPairs } from "../../format.ts";
+import type { MailAsked } from "../../mail-by-terminal.ts";
+import { boxFlag, choice, contentFlags, readContent, readRefs, refFlag, refsFlag } from "../../mail-flags.ts";
+import { mailOf, openMailTarget } from "../../mail-target.ts";
+import { renderChanged, renderMail, renderMailList, renderSent } from "../../mail-text.ts";
+import { openTarget } from "../../target.ts";
+
+const status = command({
+  name: "status",
+  description: "show which mailbox it is and how it is reached",
+  examples: ["svc-mgr agents single --agent-name worker mail status"],
+  async run(invocation) {
+    const target = await openMailTarget(invocation);
+    const { done } = await performMail(target, "status", undefined);
+    return {
+      json: done,
+      text: renderPairs([
+        ["address", done.address],
+        ["principal", done.principal_id],
+        ["transport", done.transport],
+        ["bound", done.bindings_version],
+        ["reached", done.execution_path],
+      ]),
+    };
+  },
+});
+
+const list = command({
+  name: "list",
+  description: "list the mail, newest first",
+  examples: [
+    "svc-mgr agents single --agent-name worker mail list --read-state unread",
+    "svc-mgr agents self mail list --box sent --limit 10 --json",
+  ],
+  args: {
+    box: {
+      type: "string",
+      description: "inbox (default), sent, archive, ...; with --archived it is archive",
+      valueHint: "BOX",
+    },
+    "read-state": {
+      type: "enum",
+      options: ["any", "read", "unread"],
+      description: "only mail in this state",
+      default: "any",
+    },
+    "answered-state": {
+      type: "enum",
+      options: ["any", "answered", "unanswered"],
+      description: "only mail in this state",
+      default: "any",
+    },
+    archived: { type: "boolean", description: "only what is archived" },
+    "not-archived": { type: "boolean", description: "only what is not" },
+    limit: { type: "string", description: "at most this many; default: all", valueHint: "N" },
+    since: { type: "string", description: "not older than this (RFC 3339)", valueHint: "TIME" },
+    "include-body": { type: "boolean", description: "with the whole text of each (--json)" },
+    query: {
+      type: "string",
+      description: "only what has these words in subject, sender or text",
+      valueHint: "WORDS",
+    },
+    cursor: {
+      type: "string",
+      description: "what follows the page whose answer named it",
+      valueHint: "CURSOR",
+    },
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const archived = choice(args.archived, args["not-archived"], ["archived", "not-archived"]);
+    const limit = toWholeNumber("limit", args.limit, 1, Number.MAX_SAFE_INTEGER);
+    const target = await openMailTarget(invocation);
+    const { done } = await performMail(target, "list", {
+      schema_version: 1,
+      box: args.box ?? (archived === true ? "archive" : "inbox"),
+      read_state: args["read-state"],
+      answered_state: args["answered-state"],
+      ...(args["include-body"] ? { include_body: true } : {}),
+      ...givenFields({ archived, limit, since: args.since, query: args.query, cursor: args.cursor }),
+    });
+    return { json: done, text: renderMailList(done, io.columns) };
+  },
+});
+
+const peek = showCommand("peek", "show one message and leave it unread");
+const read = showCommand("read", "show one message and mark it read");
+
+const send = command({
+  name: "send",
+  description: "send mail from the mailbox",
+  examples: [
+    'svc-mgr agents single --agent-name worker mail send --to other@svc.localhost --subject "hello" --body-content "text"',
+    "svc-mgr agents self mail send --to other@svc.localhost --subject report --attach report.pdf < report.md",
+  ],
+  args: {
+    to: {
+      type: "string",
+      multiple: true,
+      description: "full address",
+      valueHint: "ADDRESS",
+      offers: "addresses",
+    },
+    cc: {
+      type: "string",
+      multiple: true,
+      description: "the same, for a copy",
+      valueHint: "ADDRESS",
+      offers: "addresses",
+    },
+    subject: { type: "string", required: true, description: "one line", valueHint: "TEXT" },
+    ...contentFlags,
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    if (args.to.length === 0) throw new UsageError("give --to, once for each recipient");
+    const target = await openMailTarget(invocation);
+    const content = await readContent(args, io, target.world.files);
+    const fields = { schema_version: 1 as const, to: args.to, cc: args.cc, subject: args.subject };
+    return answerSent("sent", await performOrAsk(target, "send", { ...fields, ...content }, io));
+  },
+});
+
+const post = command({
+  name: "post",
+  description: "leave a note of the operator in the mailbox (filesystem mailboxes only)",
+  examples: [
+    'svc-mgr agents single --agent-name worker mail post --subject "priorities" --body-content "tests first"',
+    "svc-mgr agents single --agent-name worker mail post --subject note --reply-policy none < note.md",
+  ],
+  args: {
+    subject: { type: "string", required: true, description: "one line", valueHint: "TEXT" },
+    "reply-policy": {
+      type: "enum",
+      options: ["operator_mailbox", "none"],
+      description: "whether one may reply to the operator",
+      default: "operator_mailbox",
+    },
+    ...contentFlags,
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const target = await openMailTarget(invocation);
+    const content = await readContent(args, io, target.world.files);
+    const fields = { schema_version: 1 as const, subject: args.subject, reply_policy: args["reply-policy"] };
+    return answerSent("posted", await performMail(target, "post", { ...fields, ...content }));
+  },
+});
+
+const reply = command({
+  name: "reply",
+  description: "reply to a message, which is read and answered then",
+  examples: [
+    'svc-mgr agents single --agent-name worker mail reply --message-ref REF --body-content "done"',
+    "svc-mgr agents self mail reply --message-ref REF --body-file answer.md",
+  ],
+  args: { ...refFlag, ...contentFlags },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const target = await openMailTarget(invocation);
+    const content = await readContent(args, io, target.world.files);
+    const request = { schema_version: 1 as const, message_ref: args["message-ref"], ...content };
+    return answerSent("replied", await performOrAsk(target, "reply", request, io));
+  },
+});
+
+const mark = command({
+  name: "mark",
+  description: "set or clear the flags of messages",
+  examples: ["svc-mgr agents single --agent-name worker mail mark --message-ref REF --read --answered"],
+  args: {
+    ...refsFlag,
+    read: { type: "boolean", description: "it was read" },
+    unread: { type: "boolean", description: "it was not" },
+    answered: { type: "boolean", description: "it was answered" },
+    unanswered: { type: "boolean", description: "it was not" },
+    archived: { type: "boolean", description: "move it to the box archive" },
+    unarchived: { type: "boolean", description: "move it back to the inbox" },
+  },
+  async run(invocation) {
+    const { args } = invocation;
+    const changes = givenFields({
+      read: choice(args.read, args.unread, ["read", "unread"]),
+      answered: choice(args.answered, args.unanswered, ["answered", "unanswered"]),
+      archived: choice(args.archived, args.unarchived, ["archived", "unarchived"]),
+    });
+    if (Object.keys(changes).length === 0) {
+      throw new UsageError("say what to mark: --read, --unread, --answered, ...");
+    }
+    const target = await openMailTarget(invocation);
+    const request = { schema_version: 1 as const, message_refs: readRefs(args["message-ref"]), ...changes };
+    return answerChanged("marked", await performOrAsk(target, "mark", request, invocation.io));
+  },
+});
+
+const move = command({
+  name: "move",
+  description: "move messages to a box, which is made when it is not there",
+  examples: ["svc-mgr agents single --agent-name worker mail move --message-ref REF --destination-box later"],
+  args: {
+    ...refsFlag,
+    "destination-box": {
+      type: "string",
+      required: true,
+      description: "inbox, archive or any name",
+      valueHint: "BOX",
+    },
+  },
+  async run(invocation) {
+    const { args } = invocation;
+    const target = await openMailTarget(invocation);
+    const outcome = await performMail(target, "move", {
+      schema_version: 1,
+      message_refs: readRefs(args["message-ref"]),
+      destination_box: args["destination-box"],
+    });
+    return answerChanged("moved", outcome);
+  },
+});
+
+const archive = command({
+  name: "archive",
+  description: "archive messages whose work is done",
+  examples: ["svc-mgr agents single --agent-name worker mail archive --message-ref REF"],
+  args: refsFlag,
+  async run(invocation) {
+    const target = await openMailTarget(invocation);
+    const outcome = await performMail(target, "archive", {
+      schema_version: 1,
+      message_refs: readRefs(invocation.args["message-ref"]),
+    });
+    return answerChanged("archived", outcome);
+  },
+});
+
+const resolveLiveCommand = command({
+  name: "resolve-live",
+  description: "tell where the agent's mailbox is and which gateway serves it",
+  examples: [
+    "svc-mgr agents self mail resolve-live --json",
+    "svc-mgr agents single --agent-name worker mail resolve-live",
+  ],
+  async run(invocation) {
+    const target = mailOf(await openTarget(invocation), invocation.io);
+    const found = await resolveLive(target);
+    const { manifest } = target.agent;
+    const self = invocation.path.includes("self");
+    return {
+      json: {
+        schema_version: 1,
+        ...found,
+        managed_agent: {
+          mode: self ? "self" : "single",
+          agent_ref: manifest.agent_id,
+          tracked_agent_id: manifest.agent_id,
+          agent_name: manifest.agent_name,
+          agent_id: manifest.agent_id,
+          tmux_session_name: manifest.tmux_session_name,
+        },
+        gateway_available: found.gateway !== null,
+      },
+      text: renderPairs([
+        ["address", found.address],
+        ["principal", found.principal_id],
+        ["transport", found.transport],
+        ["bound", found.bindings_version],
+        ["root", found.mailbox.filesystem?.root],
+        ["mailbox", found.mailbox.filesystem?.mailbox_path],
+        ["server", found.mailbox.jmap?.jmap_url],
+        ["gateway", found.gateway?.base_url ?? "none runs"],
+      ]),
+    };
+  },
+});
+
+/** The mail of a mailbox that is named by its address. */
+export const mailCommands = { status, list, peek, read, send, post, reply, mark, move, archive };
+
+/** The mail of an agent. */
+export const agentMailCommands = { "resolve-live": resolveLiveCommand, ...mailCommands };
+
+function showCommand(name: "peek" | "read", description: string): Command {
+  return command({
+    name,
+    description,
+    examples: [`svc-mgr agents single --agent-name worker mail ${name} --message-ref REF`],
+    args: { ...refFlag, ...boxFlag },
+    async run(invocation) {
+      const { args } = invocation;
+      const target = await openMailTarget(invocation);
+      const { done } = await performMail(target, name, {
+        schema_version: 1,
+        message_ref: args["message-ref"],
+        ...(args.box === undefined ? {} : { box: args.box }),
+      });
+      return { json: done, text: renderMail(done.message) };
+    },
+  });
+}
+
+function answerSent(
+  what: string,
+  outcome: { done: { message: MailMessage } } | { asked: MailAsked },
+): Answer {
+  if ("asked" in outcome) return answerAsked(outcome.asked);
+  return { json: outcome.done, text: renderSent(what, outcome.done.message) };
+}
+
+function answerChanged(
+  what: string,
+  outcome: { done: { messages: readonly MailMessage[] } } | { asked: MailAsked },
+): Answer {
+  if ("asked" in outcome) return answerAsked(outcome.asked);
+  return { json: outcome.done, text: renderChanged(what, outcome.done.messages) };
+}
+
+/** A request to the agent proves nothing, so the answer lists the commands that show whether it was done. */
+function answerAsked(asked: MailAsked): Answer {
+  const lines = [
+    `the mailbox cannot be reached; the agent was asked in its terminal: ${asked.status} (${asked.request_id})`,
+    `  ${asked.detail}`,
+    ...asked.verification_paths.map((path) => `  see whether it was done: ${path}`),
+  ];
+  return {
+    json: asked,
+    text: lines.join("\n"),
+    exitCode: asked.status === "submitted" ? exitCodes.done : exitCodes.refused,
+  };
+}

@@ -21,8 +21,11 @@ export type FusedEnd =
   | { by: "screen" }
   /** The turn was reported to be over and the screen contradicts. `givenUp`: for so long that the report counts no more. */
   | { by: "neither"; because: string; givenUp: boolean }
-  /** The turn is over and the agent is ready. `leftover`: what the screen still says of work is of that turn. */
-  | { by: "tool"; result: "success" | "known_failure" | "none"; leftover: boolean };
+  /**
+   * The turn is over and the agent is ready. `leftover`: what the screen still says of work is of that turn. Result
+   * `unproved`: a closing row on the screen must say that it succeeded.
+   */
+  | { by: "tool"; result: "success" | "known_failure" | "none" | "unproved"; leftover: boolean };
 
 /** A screen that has not followed a reported end by now speaks of another turn. */
 export const reportHoldsMs = 3000;
@@ -33,7 +36,9 @@ export const reportHoldsMs = 3000;
  * 2. the screen contradicts (`contradictionOf`): not over, and after `reportHoldsMs` the report counts no more;
  * 3. a failure that the screen shows or the tool reports: over, failed, and ready at once;
  * 4. an error on the screen that is no failure, or a usage limit: over without a result, and ready at once;
- * 5. over with success, and ready at once (ruling 27).
+ * 5. a tool that closes a turn that succeeded with a row (opencode reports the end of a turn whose question was refused,
+ *    too), and no such row: over and ready at once, and the screen decides the result;
+ * 6. over with success, and ready at once (ruling 27).
  * Pure.
  */
 export function fuseEnd(facts: FusionFacts): FusedEnd {
@@ -43,8 +48,14 @@ export function fuseEnd(facts: FusionFacts): FusedEnd {
   const because = contradictionOf(signals, stillMs >= leftoverMs);
   if (because !== null) return { by: "neither", because, givenUp: endAgeMs >= reportHoldsMs };
   const failed = end.result === "failed" || signals.knownFailure;
-  const result = failed ? "known_failure" : signals.successBlocked ? "none" : "success";
+  const result = failed ? "known_failure" : signals.successBlocked ? "none" : provenSuccess(signals);
   return { by: "tool", result, leftover: signals.activeReasons.length > 0 };
+}
+
+/** A screen that says work shows no row of its end yet. */
+function provenSuccess(signals: Signals): "success" | "unproved" {
+  const atRest = signals.surface.ready_posture === "yes";
+  return atRest && !signals.successCandidate ? "unproved" : "success";
 }
 
 /**

@@ -99,6 +99,7 @@ function endByReport(
   const over: TurnState = { ...turn, phase: "ready", anchor: null, draftedOn: null, settle: null };
   const ready: TurnState = { ...over, recovery: leftover ? "reported_end" : null, toolReady: true };
   if (result === "known_failure") return { ...closeTurn(ready, result, at), recovery: ready.recovery };
+  if (result === "unproved") return ready;
   if (result === "none" || turn.armed === null) return { ...ready, armed: null };
   return {
     ...ready,

@@ -4,12 +4,12 @@ import { detect } from "../../../src/services/terminal/detect.ts";
 import { type FusedEnd, fuseEnd } from "../../../src/services/terminal/fusion.ts";
 import { keyOfText } from "../../../src/services/terminal/prompt-key.ts";
 import { nextDeadlineMs } from "../../../src/services/terminal/reduce-deadline.ts";
-import { compiled } from "./corpus.ts";
+import { compiled, loadCorpus, observe, read } from "./corpus.ts";
 import { demoDialog, demoScreen } from "./screens.ts";
 import { done, draft, failed, idle, interrupted, play, type Step, working } from "./steps.ts";
 
 const signalsOf = (screen: Parameters<typeof detect>[0]) => detect(screen, compiled("demo"));
-const over = (result: "success" | "known_failure" | "none", leftover = false): FusedEnd => ({
+const over = (result: (FusedEnd & { by: "tool" })["result"], leftover = false): FusedEnd => ({
   ...{ by: "tool", result, leftover },
 });
 
@@ -89,6 +89,19 @@ describe("a reported end beside a screen", () => {
     const end = report === "none" ? null : ({ result, wallMs: 0, reachedMs: 0 } as const);
     const facts = { end, endAgeMs: ageMs, usable: true, screenHeldMs: heldMs, leftoverMs: 1000 };
     expect(fuseEnd({ ...facts, signals: { ...signalsOf(screen), composerMode: mode } })).toMatchObject(want);
+  });
+
+  test.each([
+    { name: "refused", result: "unproved" },
+    { name: "finished-titled", result: "success" },
+    { name: "error-400", result: "known_failure" },
+  ] as const)("of a tool that closes a turn with a row: $name is $result", ({ name, result }) => {
+    const recording = loadCorpus().find((one) => one.tool === "opencode" && one.name === name);
+    if (!recording) throw new Error(`no recording ${name}`);
+    const end = { result: "ended", wallMs: 0, reachedMs: 0 } as const;
+    const { signals } = read(observe(recording), "opencode");
+    const facts = { end, endAgeMs: 0, usable: true, signals, screenHeldMs: 0, leftoverMs: 1000 };
+    expect(fuseEnd(facts)).toEqual(over(result));
   });
 
   test("and a terminal that cannot be read: the screen alone", () => {

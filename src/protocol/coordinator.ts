@@ -79,7 +79,7 @@ export const TurnInterruption = Strict({
   tracked_agent_id: Type.String(),
   detail: Type.String(),
   turn_id: Type.Optional(TurnId),
-  turn_index: Type.Optional(Type.Integer({ minimum: 0, description: "additional: of the turn it stopped" })),
+  turn_index: Type.Optional(Type.Integer({ minimum: 0, description: "of the turn it stopped" })),
 });
 export type TurnInterruption = Static<typeof TurnInterruption>;
 

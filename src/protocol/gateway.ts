@@ -85,7 +85,7 @@ export const GatewayStatus = Strict(
     waiting: Type.Optional(Waiting),
     reminders_lost: Type.Optional(RemindersLost),
   },
-  { description: "one gateway's status (contract 2.1), also kept as state.json" },
+  { description: "one gateway's status, also kept as state.json" },
 );
 export type GatewayStatus = Static<typeof GatewayStatus>;
 
@@ -248,7 +248,7 @@ export const PromptControlResult = Strict({
   sent: Type.Literal(true),
   admission_policy: AdmissionPolicy,
   detail: Type.String(),
-  turn_id: Type.Optional(Type.String({ description: "additional: the turn that was begun, headless only" })),
+  turn_id: Type.Optional(Type.String({ description: "the turn that was begun, headless only" })),
   turn_index: Type.Optional(Type.Integer()),
 });
 export type PromptControlResult = Static<typeof PromptControlResult>;

@@ -50,7 +50,7 @@ export const NotifyBlock = Strict(
     text: Type.String({ description: `rendered into the wake-up prompt, cut at ${noticeMaxChars}` }),
     placement: Words(["append", "prepend"]),
   },
-  { description: "short text for the recipient's wake-up prompt (contract 2.5)" },
+  { description: "short text for the recipient's wake-up prompt" },
 );
 export type NotifyBlock = Static<typeof NotifyBlock>;
 
@@ -142,7 +142,7 @@ export const MailListRequest = Strict({
   cursor: Type.Optional(
     Nullable(
       Type.String({
-        description: "additional: `next_cursor` of the page before",
+        description: "`next_cursor` of the page before",
         ...enforced({ pattern: patterns.cursor }),
       }),
     ),
@@ -151,7 +151,7 @@ export const MailListRequest = Strict({
     Nullable(
       Type.String({
         maxLength: 65_536,
-        description: "additional: words to find in subject, sender and body",
+        description: "words to find in subject, sender and body",
       }),
     ),
   ),
@@ -286,7 +286,7 @@ export const MailList = Strict({
   unread_count: Type.Integer(),
   messages: Type.Array(MailMessage, { maxItems: maxListed }),
   next_cursor: Type.Optional(
-    Nullable(Type.String({ description: "additional: asks for what follows; null at the end" })),
+    Nullable(Type.String({ description: "asks for what follows; null at the end" })),
   ),
 });
 export type MailList = Static<typeof MailList>;

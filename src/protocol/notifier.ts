@@ -9,7 +9,7 @@ export const ContextErrorPolicy = Words(["continue_current", "clear_context"]);
 export const ContextAction = Words(["none", "compact"]);
 export const WakePolicy = Words(["every_poll", "on_change"], {
   description:
-    "additional: every_poll wakes on each poll that finds eligible mail; on_change only when the eligible mail is not what was last told, and again after a growing pause while it stays",
+    "every_poll wakes on each poll that finds eligible mail; on_change only when the eligible mail differs from the last wake-up, and again after a growing pause while it stays",
 });
 
 const timeOfDay = (description: string) =>
@@ -21,7 +21,7 @@ export const QuietHours = Strict(
     end: timeOfDay("HH:MM; not `start`; before `start` it is of the next day"),
     time_zone: NonBlank("IANA name, such as Europe/Berlin or UTC"),
   },
-  { description: "additional: daily hours in which the agent is not woken" },
+  { description: "daily hours in which the agent is not woken" },
 );
 export type QuietHours = Static<typeof QuietHours>;
 
@@ -46,7 +46,7 @@ const config = {
   min_gap_seconds: Type.Number({
     minimum: 0,
     maximum: 86_400,
-    description: "additional: least time between two wake-ups; 0 is none",
+    description: "least time between two wake-ups; 0 is none",
   }),
   quiet_hours: Nullable(QuietHours),
 };
@@ -79,7 +79,9 @@ export const NotifierUpdate = Strict({
   wake_policy: Type.Optional(WakePolicy),
   min_gap_seconds: Type.Optional(config.min_gap_seconds),
   quiet_hours: Type.Optional(
-    Type.Union([QuietHours, Type.Literal("none")], { description: "additional; none: no such hours" }),
+    Type.Union([QuietHours, Type.Literal("none")], {
+      description: "daily hours without a wake-up; none: no such hours",
+    }),
   ),
 });
 export type NotifierUpdate = Static<typeof NotifierUpdate>;
@@ -109,7 +111,7 @@ export const NotifierOutcome = Words(
     "pre_notification_context_error",
     "context_recovery_error",
   ],
-  { description: "wake_held (additional): wake_policy, min_gap_seconds or quiet_hours held it back" },
+  { description: "wake_held: wake_policy, min_gap_seconds or quiet_hours held it back" },
 );
 export type NotifierOutcome = Static<typeof NotifierOutcome>;
 
@@ -159,7 +161,7 @@ export const NotifierAuditRow = Strict({
   degraded_tool_name: Nullable(Type.String()),
   degraded_error_type: Nullable(Type.String()),
   rendered_block_entries: Type.Array(RenderedBlockEntry, shortList),
-  prompt_chars: Type.Integer({ description: "additional: characters of the prompt, the cost of waking" }),
+  prompt_chars: Type.Integer({ description: "characters of the prompt, the cost of waking" }),
 });
 export type NotifierAuditRow = Static<typeof NotifierAuditRow>;
 

@@ -140,7 +140,7 @@ export const ReminderRecord = Strict(
     blocked_by_reminder_id: Nullable(Type.String({ description: "the effective reminder" })),
     waiting: Type.Optional({ ...Waiting, description: "why the effective reminder is overdue" }),
   },
-  { description: "one reminder of the live gateway (contract 2.3)" },
+  { description: "one reminder of the live gateway" },
 );
 export type ReminderRecord = Static<typeof ReminderRecord>;
 

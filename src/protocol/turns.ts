@@ -60,7 +60,7 @@ export const TurnStatusRecord = Strict(
     decided_by: Nullable(
       Type.String({
         description:
-          "additional: which fact decided the status: terminal_event, process_exit, interrupt_request, missing_evidence or not_started",
+          "which fact decided the status: terminal_event, process_exit, interrupt_request, missing_evidence or not_started",
       }),
     ),
     stdout_path: Nullable(Type.String()),

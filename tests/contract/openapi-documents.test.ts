@@ -1,8 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import Ajv from "ajv/dist/2020.js";
 import { coordinatorOpenApi } from "../../src/routes/coordinator/openapi.ts";
 import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
 import type { Content, OpenApiDocument } from "../../src/routes/openapi/document.ts";
-import type { JsonSchema } from "../../src/routes/openapi/json-schema.ts";
+import { type JsonSchema, nameIn } from "../../src/routes/openapi/json-schema.ts";
+import { componentTexts } from "../../src/routes/openapi/texts/components.ts";
+import { fieldTexts } from "../../src/routes/openapi/texts/fields.ts";
+import { placeTexts } from "../../src/routes/openapi/texts/places.ts";
 
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
 
@@ -46,6 +50,24 @@ function withoutTexts(value: unknown): unknown {
   );
 }
 
+/** The fields without a description, also by reference, at every depth. */
+function undescribed(schema: JsonSchema, place: string): string[] {
+  const branches = (schema["anyOf"] ?? []) as JsonSchema[];
+  const items = schema["items"] ? [schema["items"] as JsonSchema] : [];
+  return [
+    ...(typeof schema["description"] === "string" || typeof schema["$ref"] === "string" ? [] : [place]),
+    ...Object.entries((schema["properties"] ?? {}) as Record<string, JsonSchema>).flatMap(([name, part]) => [
+      ...(typeof part["description"] === "string" ? [] : [`${place}.${name}`]),
+      ...inner(part, `${place}.${name}`),
+    ]),
+    ...branches.flatMap((branch) => inner(branch, place)),
+    ...items.flatMap((item) => inner(item, `${place}[]`)),
+  ];
+}
+
+/** As above, of a part that needs no description itself. */
+const inner = (schema: JsonSchema, place: string) => undescribed({ description: "", ...schema }, place);
+
 const kilobytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value)) / 1024;
 
 describe.each(documents)("the OpenAPI document of the $id", ({ document, ...limits }) => {
@@ -74,6 +96,35 @@ describe.each(documents)("the OpenAPI document of the $id", ({ document, ...limi
     expect(versions.filter(([, schema = ""]) => !schema.includes('"type":"integer"'))).toEqual([]);
   });
 
+  test("describes every component, field and parameter", () => {
+    const { schemas } = document.components;
+    const nothing = Object.entries(schemas).flatMap(([name, schema]) => undescribed(schema, name));
+    const parameters = Object.values(document.paths)
+      .flatMap((methods) => Object.values(methods))
+      .flatMap(({ operationId, parameters = [] }) =>
+        parameters.filter(({ description }) => !description).map(({ name }) => `${operationId} ${name}`),
+      );
+    expect([...nothing, ...parameters]).toEqual([]);
+  });
+
+  test("has an example of every JSON body and event, which its schema accepts", () => {
+    const ajv = new Ajv({ strict: false });
+    ajv.addSchema({ $id: "document", components: document.components });
+    const wanted = bodiesOf(document).flatMap(({ mediaType, schema, "x-item-schema": item }) =>
+      mediaType === "application/json" ? [schema] : item ? [item] : [],
+    );
+    const names = new Set(wanted.map(({ $ref }) => nameIn(String($ref))));
+    expect(names.size).toBeGreaterThan(50);
+    for (const name of names) {
+      const examples = (document.components.schemas[name]?.["examples"] ?? []) as unknown[];
+      expect([name, examples.length > 0]).toEqual([name, true]);
+      for (const example of examples) {
+        const fits = ajv.validate(`document#/components/schemas/${name}`, example);
+        expect([name, fits, ajv.errorsText()]).toEqual([name, true, "No errors"]);
+      }
+    }
+  });
+
   test("tells the schema of the events of each stream, by name", () => {
     const streams = bodiesOf(document).filter(({ mediaType }) => mediaType === "text/event-stream");
     expect(streams.length).toBeGreaterThan(1);
@@ -82,4 +133,11 @@ describe.each(documents)("the OpenAPI document of the $id", ({ document, ...limi
       expect(Object.keys(kinds ?? {}).length).toBeGreaterThan(10);
     }
   });
+});
+
+test("no text is left of a component or field that is gone", () => {
+  const written = documents.map(({ document }) => JSON.stringify(document)).join("\n");
+  const texts = [componentTexts, fieldTexts, placeTexts].flatMap((table) => Object.entries(table));
+  const unused = texts.filter(([, text]) => !written.includes(`"description":${JSON.stringify(text)}`));
+  expect(unused.map(([name]) => name)).toEqual([]);
 });

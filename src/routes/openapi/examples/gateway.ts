@@ -1,0 +1,415 @@
+/** Examples of bodies of a gateway, by component. Each is an instance of its schema. */
+
+const at = (time: string) => `2026-11-21T${time}.000+00:00`;
+const epoch = { managed_agent_instance_epoch: 1 };
+const requestId = "gwreq-20261121-044700Z-4b1f0a6c";
+
+/** Parts that bodies of the coordination server repeat. */
+const status = {
+  schema_version: 1,
+  protocol_version: "v1",
+  attach_identity: "local_interactive-20261121-044700Z-1a2b3c4d",
+  backend: "local_interactive",
+  tmux_session_name: "SVC-worker-1795236420000",
+  gateway_health: "healthy",
+  managed_agent_connectivity: "connected",
+  managed_agent_recovery: "idle",
+  request_admission: "open",
+  terminal_surface_eligibility: "ready",
+  active_execution: "idle",
+  execution_mode: "detached_process",
+  queue_depth: 0,
+  gateway_host: "127.0.0.1",
+  gateway_port: 43117,
+  ...epoch,
+};
+
+const request = {
+  schema_version: 1,
+  request_id: requestId,
+  request_kind: "submit_prompt",
+  state: "completed",
+  accepted_at_utc: at("04:47:00"),
+  started_at_utc: at("04:47:01"),
+  finished_at_utc: at("04:49:30"),
+  ...epoch,
+  error_detail: null,
+  result_json: null,
+  prompt_length: 19,
+  evidence: [
+    { step: "accepted", at_utc: at("04:47:00"), proof: "stored" },
+    { step: "turn_ended", at_utc: at("04:49:30"), proof: "the screen is ready again" },
+  ],
+};
+
+export const surface = {
+  accepting_input: "yes",
+  editing_input: "no",
+  ready_posture: "yes",
+  pending_input: "no",
+};
+const turn = { phase: "ready" };
+const lastTurn = { result: "success", source: "explicit_input", updated_at_utc: at("04:49:30") };
+export const diagnostics = {
+  availability: "available",
+  transport_state: "tmux_up",
+  process_state: "tui_up",
+  parse_status: "parsed",
+  probe_error: null,
+  parse_error: null,
+};
+export const stability = {
+  signature: "5f1d7a84db4a1c0cbbb1f0a36a5e3a9d2c8e4b71",
+  stable: true,
+  stable_for_seconds: 12.5,
+  stable_since_utc: at("04:49:30"),
+};
+const observed = {
+  diagnostics,
+  probe_snapshot: null,
+  parsed_surface: null,
+  surface,
+  turn,
+  last_turn: lastTurn,
+  chat_context: "current",
+  chat_context_diagnostic: null,
+  stability,
+};
+const terminalState = {
+  terminal_id: "local_interactive-20261121-044700Z-1a2b3c4d",
+  tracked_session: {
+    tracked_session_id: "local_interactive-20261121-044700Z-1a2b3c4d",
+    session_name: "SVC-worker-1795236420000",
+    tool: "claude",
+    observed_tool_version: null,
+    tmux_session_name: "SVC-worker-1795236420000",
+    tmux_window_name: "agent",
+    terminal_aliases: [],
+    agent_name: "worker",
+    agent_id: null,
+    manifest_path: null,
+    session_root: null,
+  },
+  ...observed,
+  recent_transitions: [],
+};
+
+export const turnRecord = {
+  tracked_agent_id: "claude_headless-20261121-044700Z-1a2b3c4d",
+  turn_id: "turn-0a1b2c3d4e5f",
+  turn_index: 0,
+  status: "completed",
+  started_at_utc: at("04:47:01"),
+  completed_at_utc: at("04:49:30"),
+  returncode: 0,
+  completion_source: "process_exit",
+  decided_by: "terminal_event",
+  stdout_path: null,
+  stderr_path: null,
+  status_path: null,
+  history_summary: "The tests are green.",
+  error: null,
+};
+const refusal = {
+  status: "error",
+  action: "submit_prompt",
+  sent: false,
+  admission_policy: "ready_only",
+  error_code: "not_ready",
+  detail: "the agent is not ready: turn.phase=active",
+};
+const refused = { detail: "the agent is unavailable" };
+const invalid = { detail: [{ type: "missing", loc: ["body", "kind"], msg: "Field required" }] };
+const reasoned = (value: string, reason: string) => ({ value, reason });
+const flags = (...names: string[]) => Object.fromEntries(names.map((name) => [name, true]));
+const reminder = {
+  mode: "repeat",
+  title: "look at the build",
+  prompt: "Look at the build and report what is red.",
+  ranking: 10,
+  start_after_seconds: 600,
+  interval_seconds: 3600,
+};
+const reminderRecord = {
+  schema_version: 1,
+  reminder_id: "greminder-7c3d9e51a0b2",
+  mode: "repeat",
+  delivery_kind: "prompt",
+  title: "look at the build",
+  prompt: "Look at the build and report what is red.",
+  send_keys: null,
+  ranking: 10,
+  paused: false,
+  selection_state: "effective",
+  delivery_state: "scheduled",
+  created_at_utc: at("04:47:00"),
+  next_due_at_utc: at("04:57:00"),
+  interval_seconds: 3600,
+  last_started_at_utc: null,
+  blocked_by_reminder_id: null,
+};
+const notifierSettings = {
+  mode: "unread_only",
+  appendix_text: "",
+  context_error_policy: "continue_current",
+  pre_notification_context_action: "none",
+  notify_block_render: "enabled",
+  notify_block_auth_mode: "permissive-log",
+  notify_block_auth_verifier: "none",
+  notify_block_shared_tokens: [],
+  notify_block_per_message_chars: 512,
+  notify_block_total_chars: 2048,
+  wake_policy: "every_poll",
+  min_gap_seconds: 0,
+  quiet_hours: null,
+};
+const conversation = {
+  threadId: "thread-1",
+  runId: "run-1",
+  messages: [{ id: "message-1", role: "user", content: "Run the tests." }],
+  tools: [],
+  context: [],
+  state: {},
+  forwardedProps: {},
+};
+
+export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
+  AcceptedRequest: [
+    {
+      request_id: requestId,
+      request_kind: "submit_prompt",
+      state: "accepted",
+      accepted_at_utc: at("04:47:00"),
+      queue_depth: 1,
+      ...epoch,
+    },
+  ],
+  AguiCapabilities: [
+    {
+      capabilities: {
+        identity: { name: "svc-gateway", type: "gateway", provider: "svc", metadata: {} },
+        transport: {
+          ...flags("streaming"),
+          websocket: false,
+          httpBinary: false,
+          pushNotifications: false,
+          resumable: false,
+        },
+        tools: { supported: false, items: [], parallelCalls: false, clientProvided: false },
+        output: { structuredOutput: false, supportedMimeTypes: ["text/plain"] },
+        state: { snapshots: true, deltas: false, memory: false, persistentState: false },
+        multimodal: {
+          input: { image: false, audio: false, video: false, pdf: false, file: false },
+          output: { image: false, audio: false },
+        },
+        execution: { codeExecution: false, sandboxed: false },
+        humanInTheLoop: { supported: false, approvals: false, interventions: false, feedback: false },
+        custom: {},
+      },
+      svc: {
+        schemaVersion: 1,
+        agentLifecycleManagedByGui: false,
+        lifecycleBoundary: "The GUI attaches to an agent; it neither starts nor stops one.",
+        replaySupport: "current_snapshot_only",
+        connectStreamKeepalive: "sse_comment_heartbeat",
+        features: {
+          ...flags("httpSse", "guiConnect", "textInputParsing", "stateSnapshots", "taskRunSubmission"),
+          stateDeltas: false,
+          frontendToolExecution: false,
+          generatedGraphics: false,
+          openGenerativeUi: false,
+          multimodalInput: false,
+        },
+        gateway: {
+          attachIdentity: "local_interactive-20261121-044700Z-1a2b3c4d",
+          backend: "local_interactive",
+          targetTransportFamily: "tui",
+          activeExecution: "idle",
+        },
+      },
+    },
+  ],
+  AguiConnectInput: [conversation],
+  AguiEvent: [{ type: "TEXT_MESSAGE_CONTENT", messageId: "message-2", delta: "The tests " }],
+  AguiRunInput: [conversation],
+  AguiDetached: [
+    {
+      status: "detached",
+      connectionId: "agui-0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+      detail: "the stream was finished",
+      detached: true,
+    },
+  ],
+  AguiNotConnected: [
+    {
+      status: "not_found",
+      connectionId: "agui-0f1e2d3c4b5a69788796a5b4c3d2e1f0",
+      detail: "no stream has this id",
+      detached: false,
+    },
+  ],
+  DecisionAnswer: [{ schema_version: 1, option: 1 }],
+  DecisionResult: [{ status: "ok", action: "decide", option: { index: 1, text: "Yes, proceed" } }],
+  ErrorBody: [refused],
+  GatewayEvent: [{ seq: 41, kind: "accepted", at_utc: at("04:47:00"), request_id: requestId }],
+  GatewayRequest: [
+    { schema_version: 1, kind: "submit_prompt", payload: { prompt: "Run the tests." } },
+    { schema_version: 1, kind: "interrupt", payload: {} },
+  ],
+  GatewayStatus: [status],
+  HeadlessState: [
+    {
+      schema_version: 1,
+      runtime_resumable: true,
+      tmux_session_live: true,
+      can_accept_prompt_now: true,
+      interruptible: false,
+      chat_session: { current: null, startup_default: { mode: "new" }, next_prompt_override: null },
+      request_admission: "open",
+      active_execution: "idle",
+      queue_depth: 0,
+    },
+  ],
+  HealthBody: [{ protocol_version: "v1", status: "ok" }],
+  NextPromptSession: [{ schema_version: 1, mode: "new" }],
+  NotePromptRequest: [{ prompt: "Run the tests." }],
+  NotifierAudit: [
+    {
+      schema_version: 1,
+      rows: [
+        {
+          audit_id: 7,
+          poll_time_utc: at("04:47:00"),
+          trigger: "interval",
+          outcome: "empty",
+          detail: null,
+          unread_count: 0,
+          unread_digest: null,
+          unread_summary: [],
+          request_admission: "open",
+          active_execution: "idle",
+          queue_depth: 0,
+          enqueued_request_id: null,
+          context_error_policy: "continue_current",
+          pre_notification_context_action: "none",
+          context_action_outcome: null,
+          degraded_tool_name: null,
+          degraded_error_type: null,
+          rendered_block_entries: [],
+          prompt_chars: 0,
+        },
+      ],
+      next_before: null,
+    },
+  ],
+  NotifierStatus: [
+    {
+      schema_version: 1,
+      enabled: true,
+      interval_seconds: 60,
+      ...notifierSettings,
+      supported: true,
+      support_error: null,
+      last_poll_at_utc: at("04:47:00"),
+      last_notification_at_utc: null,
+      last_error: null,
+    },
+  ],
+  NotifierUpdate: [
+    { schema_version: 1, enabled: true, interval_seconds: 60, mode: "unread_only" },
+    { quiet_hours: { start: "22:00", end: "07:00", time_zone: "Europe/Berlin" } },
+  ],
+  OpenApiDocumentAnswer: [{ openapi: "3.1.1" }],
+  PromptControlRequest: [{ schema_version: 2, prompt: "Run the tests.", admission_policy: "ready_only" }],
+  PromptControlResult: [
+    {
+      status: "ok",
+      action: "submit_prompt",
+      sent: true,
+      admission_policy: "ready_only",
+      detail: "the prompt was typed",
+    },
+  ],
+  PromptRefusalBody: [{ detail: refusal }],
+  PromptRefusalBodyOrErrorBody: [{ detail: refusal }, refused],
+  PromptRefusalBodyOrValidationErrorBody: [{ detail: refusal }, invalid],
+  ReconcileResult: [{ schema_version: 1, managed_agent_instance_epoch: 2, failed_request_ids: [requestId] }],
+  RefusedOrInvalid: [refused, invalid],
+  ReminderCreateRequest: [{ schema_version: 1, reminders: [reminder] }],
+  ReminderDeleted: [
+    {
+      schema_version: 1,
+      status: "ok",
+      action: "delete_reminder",
+      reminder_id: "greminder-7c3d9e51a0b2",
+      deleted: true,
+      detail: "the reminder was deleted",
+    },
+  ],
+  ReminderList: [
+    { schema_version: 1, effective_reminder_id: "greminder-7c3d9e51a0b2", reminders: [reminderRecord] },
+  ],
+  ReminderRecord: [reminderRecord],
+  ReminderUpdateRequest: [{ schema_version: 1, ...reminder, paused: true }],
+  RequestList: [{ schema_version: 1, requests: [request] }],
+  RequestRecord: [request],
+  SendKeysRequest: [{ schema_version: 1, sequence: "yes<[Enter]>" }],
+  SendKeysResult: [{ status: "ok", action: "control_input", detail: "4 keys were pressed" }],
+  TerminalExplanation: [
+    {
+      tool: "claude",
+      profile_version: "2.1",
+      proved_versions: ["2.1.197"],
+      tool_version: "2.1.197",
+      surface: {
+        accepting_input: reasoned("yes", "the prompt is visible"),
+        editing_input: reasoned("no", "the composer is empty"),
+        ready_posture: reasoned("yes", "the prompt is visible and nothing runs"),
+        pending_input: reasoned("no", "no queued row above the composer"),
+      },
+      title: "idle",
+      active_reasons: [],
+      fired_rules: [{ rule: "composer", row: 30, seen: "❯" }],
+      turn: { phase: "ready", reason: "ready posture" },
+      last_turn: lastTurn,
+      awaiting_decision: null,
+      prompt_ready: { holds: true, failing: [] },
+    },
+  ],
+  TerminalHistory: [
+    {
+      terminal_id: terminalState.terminal_id,
+      tracked_session_id: terminalState.terminal_id,
+      entries: [{ recorded_at_utc: at("04:49:42"), ...observed }],
+    },
+  ],
+  TerminalState: [terminalState],
+  TurnEvents: [
+    {
+      tracked_agent_id: turnRecord.tracked_agent_id,
+      turn_id: turnRecord.turn_id,
+      entries: [
+        {
+          kind: "assistant",
+          message: "The tests are green.",
+          turn_index: 0,
+          timestamp_utc: at("04:49:29"),
+          payload: {
+            provider: "claude",
+            session_id: "5d0b6c1e-8f1d-4b52-9a57-0c3a4be5d7f1",
+            data: { text: "The tests are green." },
+            provider_event_type: "assistant",
+            raw: { type: "assistant" },
+          },
+        },
+      ],
+      next: null,
+    },
+  ],
+  TurnList: [{ schema_version: 1, turns: [turnRecord] }],
+  TurnStatusRecord: [turnRecord],
+  ValidationErrorBody: [invalid],
+  WaitResult: [
+    { schema_version: 1, for: "ready", satisfied: true, waited_seconds: 2.5, state: terminalState },
+  ],
+};

@@ -62,8 +62,11 @@ export function endpoint<
   };
 }
 
-/** A refusal of the service, or findings of the validation. */
-export const RefusedOrInvalid = Type.Union([ErrorBody, ValidationErrorBody]);
+/**
+ * A refusal of the service, or findings of the validation. The findings are first: a generated client that takes the
+ * first branch that parses would take them for a refusal.
+ */
+export const RefusedOrInvalid = Type.Union([ValidationErrorBody, ErrorBody]);
 /** How many of a list; for queries. */
 export const limit = Type.Integer({
   minimum: 1,

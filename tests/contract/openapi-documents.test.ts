@@ -96,7 +96,7 @@ describe.each(documents)("the OpenAPI document of the $id", ({ document, ...limi
     expect(versions.filter(([, schema = ""]) => !schema.includes('"type":"integer"'))).toEqual([]);
   });
 
-  test("describes every component, field and parameter", () => {
+  test("describes every component, field and parameter; what the schemas lack is in src/routes/openapi/texts", () => {
     const { schemas } = document.components;
     const nothing = Object.entries(schemas).flatMap(([name, schema]) => undescribed(schema, name));
     const parameters = Object.values(document.paths)
@@ -107,7 +107,7 @@ describe.each(documents)("the OpenAPI document of the $id", ({ document, ...limi
     expect([...nothing, ...parameters]).toEqual([]);
   });
 
-  test("has an example of every JSON body and event, which its schema accepts", () => {
+  test("has an example of every JSON body and event, which its schema accepts; they are in src/routes/openapi/examples", () => {
     const ajv = new Ajv({ strict: false });
     ajv.addSchema({ $id: "document", components: document.components });
     const wanted = bodiesOf(document).flatMap(({ mediaType, schema, "x-item-schema": item }) =>

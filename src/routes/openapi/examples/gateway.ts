@@ -374,6 +374,13 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
       last_turn: lastTurn,
       awaiting_decision: null,
       prompt_ready: { holds: true, failing: [] },
+      reports: {
+        absence: null,
+        received: 2,
+        session_id: "5d0b6c1e-8f1d-4b52-9a57-0c3a4be5d7f1",
+        last: { kind: "turn_ended", at_utc: at("04:49:30") },
+        contradictions: [],
+      },
     },
   ],
   TerminalHistory: [

@@ -251,6 +251,7 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "TerminalExplanation.prompt_ready": "whether a direct prompt would be taken, and what fails",
   "TerminalExplanation.prompt_ready.holds": "whether all conditions hold",
   "TerminalExplanation.proved_versions": "versions of the tool that its profile was proved on",
+  "TerminalExplanation.reports.last": "the newest report; null before the first",
   "TerminalExplanation.title": "what the title of the window says",
   "TerminalExplanation.turn": "the phase and why it is so",
   "TerminalHistoryEntry.diagnostics": "whether the terminal could be reached, found and read",

@@ -10,30 +10,33 @@ import * as reminderSchemas from "../../protocol/reminders.ts";
 import * as terminalSchemas from "../../protocol/terminal.ts";
 import * as turnSchemas from "../../protocol/turns.ts";
 import * as wireSchemas from "../../protocol/wire.ts";
+import { describeDocument } from "../openapi/describe.ts";
 import { buildOpenApi, namedSchemas, type OpenApiDocument } from "../openapi/document.ts";
 import { gateRefusals } from "../openapi/refusals.ts";
 
 /** The document of the coordination server's routes. Built anew by each call; nothing in it depends on a running one. */
 export function coordinatorOpenApi(): OpenApiDocument {
-  return buildOpenApi({
-    title: "svc-coord",
-    description:
-      "All coding agents of one user behind one API: who they are, what they do, and the gateway, the mail and the turns of each. Unknown keys of a request are refused. Times are UTC.",
-    version: gatewaySchemas.protocolVersion,
-    endpoints: allCoordinatorEndpoints,
-    schemas: namedSchemas([
-      wireSchemas,
-      endpointSchemas,
-      eventSchemas,
-      gatewaySchemas,
-      terminalSchemas,
-      turnSchemas,
-      mailSchemas,
-      reminderSchemas,
-      notifierSchemas,
-      agentSchemas,
-      coordinatorSchemas,
-    ]),
-    refusals: gateRefusals(),
-  });
+  return describeDocument(
+    buildOpenApi({
+      title: "svc-coord",
+      description:
+        "All coding agents of one user behind one API: who they are, what they do, and the gateway, the mail and the turns of each. Unknown keys of a request are refused. Times are UTC.",
+      version: gatewaySchemas.protocolVersion,
+      endpoints: allCoordinatorEndpoints,
+      schemas: namedSchemas([
+        wireSchemas,
+        endpointSchemas,
+        eventSchemas,
+        gatewaySchemas,
+        terminalSchemas,
+        turnSchemas,
+        mailSchemas,
+        reminderSchemas,
+        notifierSchemas,
+        agentSchemas,
+        coordinatorSchemas,
+      ]),
+      refusals: gateRefusals(),
+    }),
+  );
 }

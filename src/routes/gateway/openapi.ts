@@ -10,6 +10,7 @@ import * as reminderSchemas from "../../protocol/reminders.ts";
 import * as terminalSchemas from "../../protocol/terminal.ts";
 import * as turnSchemas from "../../protocol/turns.ts";
 import * as wireSchemas from "../../protocol/wire.ts";
+import { describeDocument } from "../openapi/describe.ts";
 import {
   type ApiDeclaration,
   buildOpenApi,
@@ -41,5 +42,5 @@ const declaration = (): ApiDeclaration => ({
 
 /** The document of the gateway's routes. Built anew by each call; nothing in it depends on a running gateway. */
 export function gatewayOpenApi(): OpenApiDocument {
-  return buildOpenApi(declaration());
+  return describeDocument(buildOpenApi(declaration()));
 }

@@ -2,12 +2,13 @@ import type { OpenApiDocument } from "./document.ts";
 import { coordinatorExamples } from "./examples/coordinator.ts";
 import { gatewayExamples } from "./examples/gateway.ts";
 import { mailExamples } from "./examples/mail.ts";
+import { terminalExamples } from "./examples/terminal.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { componentTexts } from "./texts/components.ts";
 import { fieldTexts } from "./texts/fields.ts";
 import { parameterTexts, placeTexts } from "./texts/places.ts";
 
-const examples = { ...gatewayExamples, ...mailExamples, ...coordinatorExamples };
+const examples = { ...gatewayExamples, ...terminalExamples, ...mailExamples, ...coordinatorExamples };
 
 /**
  * Adds what the schemas lack, in place: texts of components, of their fields at every depth and of parameters, and

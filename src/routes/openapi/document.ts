@@ -2,7 +2,6 @@ import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import type { StreamedEvents } from "../../protocol/events.ts";
 import { admitNulls } from "../../protocol/null-absence.ts";
-import { describeDocument } from "./describe.ts";
 import { createSchemaWriter, type JsonSchema, nameIn, type SchemaWriter } from "./json-schema.ts";
 
 /** What a document is made from. Everything in it comes from the declarations that the routes obey. */
@@ -86,7 +85,7 @@ export function buildOpenApi(api: ApiDeclaration): OpenApiDocument {
   );
   Object.assign(responses, shareResponses(paths));
   const tags = new Set(Object.values(api.endpoints).map((endpoint) => tagOf(endpoint.path)));
-  return describeDocument({
+  return {
     openapi: "3.1.1",
     info: { title: api.title, version: api.version, description: api.description },
     servers: [{ url: "/" }],
@@ -106,7 +105,7 @@ export function buildOpenApi(api: ApiDeclaration): OpenApiDocument {
       responses,
       schemas: writer.components(),
     },
-  });
+  };
 }
 
 function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer: SchemaWriter): Operation {

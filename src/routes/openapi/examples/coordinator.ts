@@ -1,4 +1,5 @@
-import { diagnostics, stability, surface, turnRecord } from "./gateway.ts";
+import { turnRecord } from "./gateway.ts";
+import { diagnostics, stability, surface } from "./terminal.ts";
 
 /** Examples of bodies of the coordination server, by component. Each is an instance of its schema. */
 

@@ -42,58 +42,6 @@ const request = {
   ],
 };
 
-export const surface = {
-  accepting_input: "yes",
-  editing_input: "no",
-  ready_posture: "yes",
-  pending_input: "no",
-};
-const turn = { phase: "ready" };
-const lastTurn = { result: "success", source: "explicit_input", updated_at_utc: at("04:49:30") };
-export const diagnostics = {
-  availability: "available",
-  transport_state: "tmux_up",
-  process_state: "tui_up",
-  parse_status: "parsed",
-  probe_error: null,
-  parse_error: null,
-};
-export const stability = {
-  signature: "5f1d7a84db4a1c0cbbb1f0a36a5e3a9d2c8e4b71",
-  stable: true,
-  stable_for_seconds: 12.5,
-  stable_since_utc: at("04:49:30"),
-};
-const observed = {
-  diagnostics,
-  probe_snapshot: null,
-  parsed_surface: null,
-  surface,
-  turn,
-  last_turn: lastTurn,
-  chat_context: "current",
-  chat_context_diagnostic: null,
-  stability,
-};
-const terminalState = {
-  terminal_id: "local_interactive-20261121-044700Z-1a2b3c4d",
-  tracked_session: {
-    tracked_session_id: "local_interactive-20261121-044700Z-1a2b3c4d",
-    session_name: "SVC-worker-1795236420000",
-    tool: "claude",
-    observed_tool_version: null,
-    tmux_session_name: "SVC-worker-1795236420000",
-    tmux_window_name: "agent",
-    terminal_aliases: [],
-    agent_name: "worker",
-    agent_id: null,
-    manifest_path: null,
-    session_root: null,
-  },
-  ...observed,
-  recent_transitions: [],
-};
-
 export const turnRecord = {
   tracked_agent_id: "claude_headless-20261121-044700Z-1a2b3c4d",
   turn_id: "turn-0a1b2c3d4e5f",
@@ -120,7 +68,6 @@ const refusal = {
 };
 const refused = { detail: "the agent is unavailable" };
 const invalid = { detail: [{ type: "missing", loc: ["body", "kind"], msg: "Field required" }] };
-const reasoned = (value: string, reason: string) => ({ value, reason });
 const flags = (...names: string[]) => Object.fromEntries(names.map((name) => [name, true]));
 const reminder = {
   mode: "repeat",
@@ -248,8 +195,6 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
       detached: false,
     },
   ],
-  DecisionAnswer: [{ schema_version: 1, option: 1 }],
-  DecisionResult: [{ status: "ok", action: "decide", option: { index: 1, text: "Yes, proceed" } }],
   ErrorBody: [refused],
   GatewayEvent: [{ seq: 41, kind: "accepted", at_utc: at("04:47:00"), request_id: requestId }],
   GatewayRequest: [
@@ -355,42 +300,6 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
   RequestRecord: [request],
   SendKeysRequest: [{ schema_version: 1, sequence: "yes<[Enter]>" }],
   SendKeysResult: [{ status: "ok", action: "control_input", detail: "4 keys were pressed" }],
-  TerminalExplanation: [
-    {
-      tool: "claude",
-      profile_version: "2.1",
-      proved_versions: ["2.1.197"],
-      tool_version: "2.1.197",
-      surface: {
-        accepting_input: reasoned("yes", "the prompt is visible"),
-        editing_input: reasoned("no", "the composer is empty"),
-        ready_posture: reasoned("yes", "the prompt is visible and nothing runs"),
-        pending_input: reasoned("no", "no queued row above the composer"),
-      },
-      title: "idle",
-      active_reasons: [],
-      fired_rules: [{ rule: "composer", row: 30, seen: "❯" }],
-      turn: { phase: "ready", reason: "ready posture" },
-      last_turn: lastTurn,
-      awaiting_decision: null,
-      prompt_ready: { holds: true, failing: [] },
-      reports: {
-        absence: null,
-        received: 2,
-        session_id: "5d0b6c1e-8f1d-4b52-9a57-0c3a4be5d7f1",
-        last: { kind: "turn_ended", at_utc: at("04:49:30") },
-        contradictions: [],
-      },
-    },
-  ],
-  TerminalHistory: [
-    {
-      terminal_id: terminalState.terminal_id,
-      tracked_session_id: terminalState.terminal_id,
-      entries: [{ recorded_at_utc: at("04:49:42"), ...observed }],
-    },
-  ],
-  TerminalState: [terminalState],
   TurnEvents: [
     {
       tracked_agent_id: turnRecord.tracked_agent_id,
@@ -416,7 +325,4 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
   TurnList: [{ schema_version: 1, turns: [turnRecord] }],
   TurnStatusRecord: [turnRecord],
   ValidationErrorBody: [invalid],
-  WaitResult: [
-    { schema_version: 1, for: "ready", satisfied: true, waited_seconds: 2.5, state: terminalState },
-  ],
 };

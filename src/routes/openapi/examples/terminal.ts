@@ -1,0 +1,101 @@
+/** Examples of bodies about an agent's terminal, by component. Each is an instance of its schema. */
+
+const at = (time: string) => `2026-11-21T${time}.000+00:00`;
+
+export const surface = {
+  accepting_input: "yes",
+  editing_input: "no",
+  ready_posture: "yes",
+  pending_input: "no",
+};
+const turn = { phase: "ready" };
+const lastTurn = { result: "success", source: "explicit_input", updated_at_utc: at("04:49:30") };
+export const diagnostics = {
+  availability: "available",
+  transport_state: "tmux_up",
+  process_state: "tui_up",
+  parse_status: "parsed",
+  probe_error: null,
+  parse_error: null,
+};
+export const stability = {
+  signature: "5f1d7a84db4a1c0cbbb1f0a36a5e3a9d2c8e4b71",
+  stable: true,
+  stable_for_seconds: 12.5,
+  stable_since_utc: at("04:49:30"),
+};
+const observed = {
+  diagnostics,
+  probe_snapshot: null,
+  parsed_surface: null,
+  surface,
+  turn,
+  last_turn: lastTurn,
+  chat_context: "current",
+  chat_context_diagnostic: null,
+  stability,
+};
+const terminalState = {
+  terminal_id: "local_interactive-20261121-044700Z-1a2b3c4d",
+  tracked_session: {
+    tracked_session_id: "local_interactive-20261121-044700Z-1a2b3c4d",
+    session_name: "SVC-worker-1795236420000",
+    tool: "claude",
+    observed_tool_version: null,
+    tmux_session_name: "SVC-worker-1795236420000",
+    tmux_window_name: "agent",
+    terminal_aliases: [],
+    agent_name: "worker",
+    agent_id: null,
+    manifest_path: null,
+    session_root: null,
+  },
+  ...observed,
+  recent_transitions: [],
+};
+
+const reasoned = (value: string, reason: string) => ({ value, reason });
+
+export const terminalExamples: Readonly<Record<string, readonly unknown[]>> = {
+  DecisionAnswer: [{ schema_version: 1, option: 1 }],
+  DecisionResult: [{ status: "ok", action: "decide", option: { index: 1, text: "Yes, proceed" } }],
+  TerminalExplanation: [
+    {
+      tool: "claude",
+      profile_version: "2.1",
+      proved_versions: ["2.1.197"],
+      tool_version: "2.1.197",
+      surface: {
+        accepting_input: reasoned("yes", "the prompt is visible"),
+        editing_input: reasoned("no", "the composer is empty"),
+        ready_posture: reasoned("yes", "the prompt is visible and nothing runs"),
+        pending_input: reasoned("no", "no queued row above the composer"),
+      },
+      title: "idle",
+      active_reasons: [],
+      fired_rules: [{ rule: "composer", row: 30, seen: "❯" }],
+      turn: { phase: "ready", reason: "ready posture" },
+      last_turn: lastTurn,
+      awaiting_decision: null,
+      prompt_ready: { holds: true, failing: [] },
+      reports: {
+        absence: null,
+        received: 2,
+        session_id: "5d0b6c1e-8f1d-4b52-9a57-0c3a4be5d7f1",
+        last: { kind: "turn_ended", at_utc: at("04:49:30") },
+        contradictions: [],
+      },
+    },
+  ],
+  TerminalHistory: [
+    {
+      terminal_id: terminalState.terminal_id,
+      tracked_session_id: terminalState.terminal_id,
+      entries: [{ recorded_at_utc: at("04:49:42"), ...observed }],
+    },
+  ],
+  TerminalState: [terminalState],
+  WaitResult: [
+    { schema_version: 1, for: "ready", satisfied: true, waited_seconds: 2.5, state: terminalState },
+  ],
+};

@@ -153,6 +153,14 @@ export const meanings: readonly Meaning[] = [
     what: "the same start to the first answer of a route that is loaded last, asked for right after that 200",
   },
   {
+    bench: "hook",
+    metric: "report_p50_ms",
+    title: "hook command",
+    what: "the hook command from its start to its end, with a prompt reported: the tool waits for it",
+    limit: "a compiled program that does nothing",
+    aim: { of: "value", atMost: 30 },
+  },
+  {
     bench: "idle",
     metric: "cpu_percent",
     title: "idle processor time",

@@ -10,9 +10,12 @@ import { warn } from "./narrate.ts";
 import type { World } from "./world.ts";
 
 /** Says what keeps a tool that could report from reporting. */
-export async function warnWithoutSignals(io: CliIo, { manifest, signals }: NewSession): Promise<void> {
-  if (!signals || !lacksSignals(manifest.tool, signals)) return;
-  await warn(io, `${manifest.agent_name} is known by its screen alone: ${signals.why}`);
+export async function warnWithoutSignals(
+  io: CliIo,
+  { manifest }: Pick<NewSession, "manifest">,
+): Promise<void> {
+  if (!lacksSignals(manifest)) return;
+  await warn(io, `${manifest.agent_name} is known by its screen alone: ${signalsAbsence(manifest)}`);
 }
 
 /** Exit 2 when the agent runs but its gateway does not (spec/coordination.md 4.5). */

@@ -25,11 +25,22 @@ export interface CliAgent extends AsyncDisposable {
   tmux(...args: string[]): Promise<string>;
 }
 
+/** `flags`: of the launch, and behind a `--` those of the scripted agent. */
 export async function launched(...flags: string[]): Promise<CliAgent> {
   const lab = createCliLab();
   const log = join(lab.folder, "agent.log");
-  const words = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", ...flags, "--json"];
-  const launch = await lab.mgr(...words, "--", "--log", log);
+  const end = flags.includes("--") ? flags.indexOf("--") : flags.length;
+  const words = [
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    "worker",
+    ...flags.slice(0, end),
+    "--json",
+  ];
+  const launch = await lab.mgr(...words, "--", "--log", log, ...flags.slice(end + 1));
   if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
   const { tmux_session_name, session_root, gateway_base_url } = launch.json() as Record<string, string>;
   const sessionRoot = session_root ?? "";

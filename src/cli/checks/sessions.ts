@@ -3,6 +3,7 @@ import { type Glance, glanceAtAll } from "../../services/fleet/glance.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
+import { lacksSignals, signalsAbsence } from "../../services/signals/handover.ts";
 import { messageOf } from "../../system/errors.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
 import type { World } from "../world.ts";
@@ -23,6 +24,27 @@ export async function checkAgents(world: World): Promise<Check[]> {
   } finally {
     for (const opener of Object.values(openers)) opener.close();
   }
+}
+
+/**
+ * Which running agents report what they do, and why the others do not. A lack that can be mended is a warning; `joined`,
+ * `--no-signals` and a tool without a way are not.
+ */
+export function checkSignals(world: Pick<World, "registry" | "files">): Check {
+  const name = "reports of tools";
+  const running = world.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
+  const agents = running.flatMap((record) => {
+    const manifest = openRecordOrNull(world.files, record)?.manifest;
+    if (!manifest || manifest.headless !== undefined) return [];
+    return [{ name: record.agent_name, manifest, absence: signalsAbsence(manifest) }];
+  });
+  if (agents.length === 0) return ok(name, "no agent runs in a terminal");
+  const detail = agents.map((one) =>
+    one.absence === null ? `${one.name} reports` : `${one.name} does not: ${one.absence}`,
+  );
+  const lacking = agents.filter(({ manifest }) => lacksSignals(manifest)).map((one) => one.name);
+  if (lacking.length === 0) return ok(name, detail.join("; "));
+  return warning(name, detail.join("; "), `they are known by their screens alone: ${lacking.join(", ")}`);
 }
 
 type Openers = ReturnType<typeof mailboxOpeners>;

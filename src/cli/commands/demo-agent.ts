@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { createHookPayloads } from "../../services/demo/hooks.ts";
 import { type DemoLogRecord, renderLogLine } from "../../services/demo/log.ts";
 import type { MailRound } from "../../services/demo/mail-round.ts";
 import { next } from "../../services/demo/model.ts";
@@ -14,7 +15,7 @@ import { createIds } from "../../system/ids.ts";
 import { createProcesses, type PipedProcess } from "../../system/processes.ts";
 import { quietSteps } from "../../system/steps.ts";
 
-const usage = `Usage: svc-gateway demo-agent [--script FILE] [--log FILE] [--speed F]
+const usage = `Usage: svc-gateway demo-agent [--script FILE] [--log FILE] [--speed F] [--signals]
        svc-gateway demo-agent --headless [--state DIR] [--log FILE] [--speed F]
                               [--resume ID | --continue] [--model NAME] [--effort WORD]
 
@@ -25,6 +26,7 @@ With --headless it takes one turn: prompt on standard input, JSON lines on stand
                  that does its work
   --log FILE     append what it really received and did, one JSON object per line
   --speed F      divide the durations of turns by F (default 1)
+  --signals      report prompts, questions and ends of turns to the gateway, as real tools do by hooks
   --state DIR    folder of its headless conversations (default: in the state folder)
   --resume ID    go on with a conversation; --continue: with the last one, or begin one
   --help         show this text
@@ -43,6 +45,8 @@ interface Options {
   script: DemoScript;
   logPath: string | null;
   speed: number;
+  /** The hook command, or null. */
+  hook: readonly string[] | null;
 }
 
 /**
@@ -82,6 +86,7 @@ function parseOptions(argv: string[], files: Files): Options | "help" {
       script: { type: "string" },
       log: { type: "string" },
       speed: { type: "string", default: "1" },
+      signals: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
   });
@@ -89,7 +94,11 @@ function parseOptions(argv: string[], files: Files): Options | "help" {
   const speed = Number(values.speed);
   if (!(speed > 0 && speed <= 1000)) throw new Error("--speed must be a number above 0, at most 1000");
   const script = values.script === undefined ? emptyScript : readScript(values.script, files);
-  return { script, speed, logPath: values.log === undefined ? null : resolve(values.log) };
+  // A launch by svc says which program it is.
+  const hook = values.signals
+    ? (JSON.parse(process.env["SVC_DEMO_HOOK"] ?? "null") as string[] | null)
+    : null;
+  return { script, speed, hook, logPath: values.log === undefined ? null : resolve(values.log) };
 }
 
 function readScript(path: string, files: Files): DemoScript {
@@ -104,7 +113,7 @@ function readScript(path: string, files: Files): DemoScript {
 type Happening = DemoEvent extends infer E ? (E extends DemoEvent ? Omit<E, "atMs"> : never) : never;
 
 /** Connects the model to the terminal: bytes, signals and one timer in; log, screen and exit out. */
-function converse({ script, speed, logPath }: Options, files: Files): Promise<number> {
+function converse({ script, speed, logPath, hook }: Options, files: Files): Promise<number> {
   const { stdin, stdout } = process;
   const clock = createClock();
   const startedMs = clock.monotonicMs();
@@ -136,6 +145,7 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
 
   /** An agent whose log is not whole is of no use to whoever reads it: it ends. */
   function log(record: DemoLogRecord): boolean {
+    if (hook) for (const payload of payloadsOf(record)) runHook(hook, payload);
     if (logPath === null) return true;
     try {
       files.append("demo.log", logPath, renderLogLine(record));
@@ -144,6 +154,20 @@ function converse({ script, speed, logPath }: Options, files: Files): Promise<nu
       leave(1, true, `demo-agent: the log ${logPath} cannot be written: ${messageOf(error)}\r\n`);
       return false;
     }
+  }
+
+  const payloadsOf = createHookPayloads(process.pid);
+  let hooked: Promise<unknown> = Promise.resolve();
+
+  /** One after the other, in the order of their events. */
+  function runHook(command: readonly string[], payload: Record<string, unknown>): void {
+    hooked = hooked.then(async () => {
+      const run = createProcesses({ steps: quietSteps }).pipe(command);
+      run.write(JSON.stringify(payload));
+      run.closeInput();
+      await run.exited;
+    });
+    hooked = hooked.catch(() => {});
   }
 
   async function workMail(turn: number, round: MailRound): Promise<void> {

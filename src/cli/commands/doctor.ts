@@ -4,7 +4,7 @@ import { createSystem } from "../../system/system.ts";
 import { checkGatewayPorts, checkOrphans, checkRecords, checkTrust } from "../checks/agents.ts";
 import { type Check, marks, ok } from "../checks/check.ts";
 import { checkCoordinatorPort, checkFolders, checkPath, checkTmux } from "../checks/machine.ts";
-import { checkAgents } from "../checks/sessions.ts";
+import { checkAgents, checkSignals } from "../checks/sessions.ts";
 import { checkTool } from "../checks/tools.ts";
 import { command, type Paint } from "../command.ts";
 import { renderTable } from "../format.ts";
@@ -35,6 +35,7 @@ export default command({
       await checkRecords(world, args.fix),
       await checkOrphans(world, args.fix),
       ...(await checkAgents(world)),
+      checkSignals(world),
       checkGatewayPorts(world),
       await checkCoordinatorPort(world, defaultCoordinatorPort),
       ...(await Promise.all(tools)),

@@ -129,7 +129,7 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<N
     });
     const notifier = carryNotifierOver(deps, registry.read(agentId), sessionRoot);
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
-    return { ...session, record, notifier, signals: null };
+    return { ...session, record, notifier };
   } catch (error) {
     removeOwn(files, deps.runtimeRoot, sessionRoot);
     await forgetSession(tmux, manifest).catch(() => {});

@@ -5,13 +5,7 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
-import {
-  type PlannedSignals,
-  planSignals,
-  type SignalsRecord,
-  withSignals,
-  writeHandover,
-} from "../signals/handover.ts";
+import { type PlannedSignals, planSignals, withSignals, writeHandover } from "../signals/handover.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { endSession } from "./end-session.ts";
@@ -85,8 +79,6 @@ export interface LaunchedSession {
 /** A session that began under an agent's name, with what it has of the mail notifier of the session before it. */
 export interface NewSession extends LaunchedSession {
   notifier: NotifierCarryOver;
-  /** What the tool was given to report with; null for a headless agent and a joined one. */
-  signals: SignalsRecord | null;
 }
 
 export interface LaunchDeps {
@@ -170,7 +162,7 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
     seedGatewayFolder(files, session);
     const notifier = carryNotifierOver(deps, registry.read(plan.agentId), plan.sessionRoot);
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
-    return { ...session, record, notifier, signals: plan.signals?.record ?? null };
+    return { ...session, record, notifier };
   } catch (error) {
     for (const act of undo.reverse()) await tolerate(act);
     throw error;

@@ -205,9 +205,11 @@ function recordOf({
   return typeof record === "object" ? record : null;
 }
 
-/** Whether a launch should say that its tool gives no reports: a tool that could, and what stands against it. Pure. */
-export function lacksSignals(tool: string, { given, declined }: SignalsRecord): boolean {
-  return !given && !declined && ["claude", "codex", "opencode"].includes(tool);
+/** Whether an agent gives no reports although its tool could: something that its user set stands against it. Pure. */
+export function lacksSignals(manifest: Manifest): boolean {
+  const record = recordOf(manifest);
+  if (record === null || record.given === true || record.declined === true) return false;
+  return ["claude", "codex", "opencode"].includes(manifest.tool);
 }
 
 /**

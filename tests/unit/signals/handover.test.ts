@@ -152,9 +152,9 @@ test("what was declined stays so, and is no lack", () => {
   using scratch = createScratch();
   const { record, handover } = planSignals(scratch.files, { ...factsOf({}), declined: true });
   expect(handover).toEqual({ args: [], env: {}, files: {} });
-  const manifest = withSignals(sampleManifest(), record);
+  const manifest = withSignals(sampleManifest({ tool: "claude" }), record);
   expect([signalsDeclined(manifest), signalsAbsence(manifest)]).toEqual([true, "--no-signals"]);
-  expect(lacksSignals("claude", record)).toBe(false);
+  expect(lacksSignals(manifest)).toBe(false);
 });
 
 test("why there are no reports is known of each session", () => {
@@ -163,8 +163,12 @@ test("why there are no reports is known of each session", () => {
     ...factsOf({ args: ["--settings", "x"] }),
     declined: false,
   });
-  expect([lacksSignals("claude", record), lacksSignals("gemini", record)]).toEqual([true, false]);
+  const lacks = ["claude", "gemini"].map((tool) =>
+    lacksSignals(withSignals(sampleManifest({ tool }), record)),
+  );
+  expect(lacks).toEqual([true, false]);
   const launched = sampleManifest();
+  expect(lacksSignals(launched)).toBe(false);
   expect(signalsAbsence(launched)).toBe("an earlier version of svc started it");
   expect(signalsAbsence(withSignals(launched, { given: true, declined: false, why: null }))).toBeNull();
   expect(signalsAbsence(withSignals(launched, record))).toContain("--settings");

@@ -1,0 +1,38 @@
+import type { DemoLogRecord } from "./log.ts";
+
+/**
+ * What the scripted agent tells its hook command: the payloads of Claude Code 2.1.330, of the events that it has. As
+ * there, an interrupted turn ends without one. The returned function takes each record of the log in order.
+ */
+export function createHookPayloads(pid: number): (record: DemoLogRecord) => Record<string, unknown>[] {
+  const texts = new Map<number, string>();
+  let turnId = "";
+  const event = (name: string, facts: Record<string, unknown> = {}) => [
+    { session_id: `demo-${pid}`, hook_event_name: name, ...facts },
+  ];
+
+  return (record) => {
+    switch (record.kind) {
+      case "started":
+        return event("SessionStart", { source: "startup" });
+      case "submitted":
+        if (!record.command) texts.set(record.prompt, record.text);
+        return [];
+      case "turn_started": {
+        turnId = `demo-${pid}-${record.turn}`;
+        const prompt = record.prompts.map((one) => texts.get(one) ?? "").join("\n");
+        for (const one of record.prompts) texts.delete(one);
+        return event("UserPromptSubmit", { prompt_id: turnId, prompt });
+      }
+      case "menu_opened":
+        return event("PermissionRequest", { prompt_id: turnId, tool_name: "menu", message: record.question });
+      case "turn_ended":
+        if (record.result === "interrupted") return [];
+        return event(record.result === "error" ? "StopFailure" : "Stop", { prompt_id: turnId });
+      case "exited":
+        return event("SessionEnd", { reason: record.why });
+      default:
+        return [];
+    }
+  };
+}

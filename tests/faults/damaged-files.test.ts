@@ -249,6 +249,11 @@ faultTest(
       "": "turn artifacts: tests/faults/turns-killed.test.ts",
       token: "tests/e2e/cli-gateway.test.ts",
       "<id>.md": "tests/integration/mail/lost-files.test.ts",
+      "reports.jsonl": "tests/unit/signals/spool-source.test.ts",
+      "cursor.json": "tests/unit/signals/spool-source.test.ts",
+      "claude-settings.json": "tests/unit/signals/handover.test.ts: written at each start",
+      "opencode-plugin.js": "tests/unit/signals/handover.test.ts: written at each start",
+      "opencode.json": "tests/unit/signals/handover.test.ts: written at each start",
     };
     const covered = [...rows.map(({ file }) => file), ...Object.keys(elsewhere)];
     expect(listed.filter((name) => !covered.includes(name))).toEqual([]);

@@ -25,6 +25,7 @@ import {
   prompts,
   shellLineIsRefused,
 } from "./steps/prompt-steps.ts";
+import { reportedTurn, reportsItself } from "./steps/signal-steps.ts";
 import { roundBySkill, type SkillStep, skillsAreListed, skillsAreShown } from "./steps/skill-steps.ts";
 import {
   busyHoldsPrompts,
@@ -46,6 +47,13 @@ export function stepsOf(tool: LabTool): LabStep[] {
   const facts = toolFacts[tool];
   return [
     { id: "a fresh agent is ready and has no last turn", run: freshIsReady },
+    {
+      id:
+        reportedTurn[tool] === null
+          ? `${tool} is given nothing to report with`
+          : "the tool reports its turn once, with the prompt's text",
+      run: reportsItself,
+    },
     ...prompts.map(({ id, prompt }) => ({ id, run: (session: LabSession) => arrives(session, prompt) })),
     facts.leadingBang === "text"
       ? { id: `${bang} is text, not a shell command`, run: (session) => arrives(session, "!echo FAST") }

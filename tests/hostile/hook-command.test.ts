@@ -30,7 +30,10 @@ function createBench() {
     folder,
     spool,
     /** As a tool runs it; `stdin` as given, or a pipe that stays open. */
-    async run(stdin: string | Uint8Array<ArrayBuffer> | "held open", words: readonly string[] = ["claude", spool]) {
+    async run(
+      stdin: string | Uint8Array<ArrayBuffer> | "held open",
+      words: readonly string[] = ["claude", spool],
+    ) {
       const child = Bun.spawn([executable, "gateway", "signal", ...words], {
         ...{ cwd: folder, env: {}, stdout: "pipe" as const, stderr: "pipe" as const },
         stdin: stdin === "held open" ? ("pipe" as const) : new Blob([stdin]),

@@ -1,4 +1,9 @@
-import type { TerminalExplanation, TerminalHistoryEntry, TerminalState } from "../protocol/terminal.ts";
+import type {
+  AwaitingDecision,
+  TerminalExplanation,
+  TerminalHistoryEntry,
+  TerminalState,
+} from "../protocol/terminal.ts";
 import { renderPairs } from "./format.ts";
 
 type Observed = TerminalState | TerminalHistoryEntry;
@@ -46,8 +51,17 @@ function stableOf({ stable, stable_for_seconds: seconds, witness }: Observed["st
 }
 
 function decisionOf({ awaiting_decision: decision }: Observed): string | null {
-  if (!decision) return null;
-  return `a decision: ${decision.question} [${decision.options.map((one) => one.text).join(" | ")}]`;
+  return decision ? renderDecision(decision) : null;
+}
+
+/** The question with its options, and what of it could not be read. Pure. */
+export function renderDecision({ question, options, unread, keys }: AwaitingDecision): string {
+  const asked = `a decision: ${question || "its question could not be read"}`;
+  const shown = options.length > 0 ? ` [${options.map((one) => one.text).join(" | ")}]` : "";
+  const taken = keys
+    ? `; it takes ${keys.map((key) => `<[${key}]>`).join(" ")} by \`gateway send-keys\``
+    : "";
+  return asked + shown + (unread ? ` (${unread}${taken})` : "");
 }
 
 function parkedOf({ parked }: Observed): string | null {
@@ -78,7 +92,7 @@ export function renderExplanation(explanation: TerminalExplanation): string {
       ["turn.phase", `${turn.phase}  (${turn.reason})`],
       ["title", explanation.title],
       ["prompt ready", prompt_ready.holds ? "yes" : `no: ${prompt_ready.failing.join(", ")}`],
-      ...(awaiting_decision ? ([["asks", awaiting_decision.question]] as [string, string][]) : []),
+      ...(awaiting_decision ? ([["asks", renderDecision(awaiting_decision)]] as [string, string][]) : []),
       ["tool version", versionOf(explanation)],
       ["reports", reportsOf(reports)],
     ]),

@@ -144,7 +144,7 @@ export const DecisionOption = Strict({
 /** Additional: what a person must decide before the agent can go on (ruling 17). */
 export const AwaitingDecision = Strict({
   kind: Type.String({ description: "approval_dialog, trust_prompt, selection_menu, startup_modal, ..." }),
-  question: Type.String(),
+  question: Type.String({ description: "in the tool's words; empty when it could not be read" }),
   options: Type.Array(DecisionOption, shortList),
   reported: Type.Optional(
     Strict(
@@ -154,6 +154,15 @@ export const AwaitingDecision = Strict({
       },
       { description: "what the tool itself reported of the question; absent when it reported none" },
     ),
+  ),
+  unread: Type.Optional(
+    Type.String({ description: "what of it could not be read; absent when it was read in full" }),
+  ),
+  keys: Type.Optional(
+    Type.Array(Type.String(), {
+      ...shortList,
+      description: "keys that can be sent to a question that was not read in full, as `<[Key]>` of send-keys",
+    }),
   ),
 });
 export type AwaitingDecision = Static<typeof AwaitingDecision>;

@@ -31,6 +31,9 @@ export const Marker = Strict({
   pattern: Pattern,
   where: Where,
   style: Type.Optional(Style),
+  rows: Type.Optional(
+    Type.Integer({ minimum: 2, description: "so many rows of the region must fit; default: one" }),
+  ),
 });
 export type Marker = Static<typeof Marker>;
 
@@ -98,6 +101,12 @@ export const DialogRule = Strict({
   ),
   confirm_key: Type.String(),
   cancel_key: Nullable(Type.String()),
+  floating: Type.Optional(
+    Type.Boolean({
+      description:
+        "drawn over the screen: its `question` is any row, `end` counts for nothing, its options are not read",
+    }),
+  ),
   startup_answer: Nullable(
     Type.String({ ...Pattern, description: "text of the option that lets an attended launch go on" }),
   ),

@@ -34,7 +34,7 @@ export function chooseOption(decision: AwaitingDecision | undefined, answer: Dec
   const shown = decision.options.map((option) => `${option.index}. ${option.text}`).join("; ");
   throw new ServiceError(
     "invalid_request",
-    `option: ${fits.length === 0 ? "none" : "more than one"} of the shown options fits; shown: ${shown || "none that can be read"}`,
+    `option: ${fits.length === 0 ? "none" : "more than one"} of the shown options fits; shown: ${shown || `none that can be read; send one of its keys instead: ${decision.keys?.join(", ") ?? "see its screen"}`}`,
   );
 }
 

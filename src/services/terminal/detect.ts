@@ -1,6 +1,6 @@
 import type { AwaitingDecision } from "../../protocol/terminal.ts";
 import { type Composer, findComposer } from "./detect/composer.ts";
-import { type FoundDialog, findDialog } from "./detect/dialog.ts";
+import { type FoundDialog, findDialog, findFloating } from "./detect/dialog.ts";
 import { readFacts, type ScreenFacts } from "./detect/facts.ts";
 import { matchProcesses } from "./detect/process.ts";
 import { type Signals, type TitleVerdict, unknownSurface } from "./detect/signals.ts";
@@ -141,6 +141,8 @@ function findSurface(
   observation: Observation,
   profile: CompiledProfile,
 ): { composer: Composer | null; dialog: FoundDialog | null } {
+  const floating = findFloating(observation.rows, profile);
+  if (floating) return { composer: null, dialog: floating };
   if (profile.data.composer.strategy === "open") {
     const dialog = findDialog(observation.rows, profile);
     return { dialog, composer: dialog ? null : findComposer(observation, profile) };

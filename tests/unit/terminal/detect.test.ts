@@ -153,14 +153,22 @@ describe("a question for a person", () => {
     expect(signals).toMatchObject({ awaitingRule: "trust", awaitingDecision: { kind: "trust_prompt" } });
   });
 
-  test("two chosen rows are no menu we know", () => {
+  test("two chosen rows are a menu that cannot be read", () => {
     const menu = demoDialog("May I?", ["Yes", "No"], 1);
     const raw = menu.raw.replace("  2. No", "❯ 2. No");
     const signals = detect(
       observationOf({ raw, tool: compiled("demo"), title: null, cursorRow: 4 }),
       compiled("demo"),
     );
-    expect(signals).toMatchObject({ awaitingDecision: null, surface: { ready_posture: "unknown" } });
+    expect(signals).toMatchObject({
+      awaitingDecision: {
+        question: "May I?",
+        options: [],
+        unread: "its options could not be read",
+        keys: ["Up", "Down", "Enter", "Escape"],
+      },
+      surface: { ready_posture: "unknown" },
+    });
   });
 });
 

@@ -50,9 +50,10 @@ describe("whatever stands on the screen", () => {
   });
 
   test("no part of a screen that is not ready reads ready", () => {
+    // What is open beside a whole composer shows in some rows only, and a part may lack them.
+    const partial = ["cropped", "gone", "overlay"];
     const notReady = corpus.filter(
-      ({ labels, category }) =>
-        labels.ready_posture !== "yes" && category !== "cropped" && category !== "gone",
+      ({ labels, category }) => labels.ready_posture !== "yes" && !partial.includes(category),
     );
     fc.assert(
       fc.property(

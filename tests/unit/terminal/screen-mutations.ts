@@ -71,7 +71,7 @@ export const screenMutations: Readonly<Record<string, (seen: Observation, dice: 
   },
   /** A pane with fewer rows: the upper ones are out of sight, the facts near the composer may be too. */
   scrolled_up: (seen, dice) => {
-    const away = dice.whole(1, Math.max(1, seen.rows.length - 2));
+    const away = dice.whole(1, Math.max(1, seen.cursor?.row ?? seen.rows.length - 2));
     return resized(seen, seen.rows.slice(away), -away);
   },
   /** A pane that just became shorter: the tool has not redrawn. */

@@ -11,6 +11,7 @@ import { renderPairs } from "../../format.ts";
 import { acceptanceOf } from "../../gateway-call.ts";
 import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
 import { openLiveTarget, openTarget } from "../../target.ts";
+import { renderDecision } from "../../terminal-text.ts";
 
 const state = command({
   name: "state",
@@ -160,8 +161,7 @@ function lifecycleOf({ lifecycle_state, liveness }: AgentIdentity, words: string
 }
 
 function decisionOf({ awaiting_decision: decision }: AgentState): string | null {
-  if (!decision) return null;
-  return `a decision: ${decision.question} [${decision.options.map((one) => one.text).join(" | ")}]`;
+  return decision ? renderDecision(decision) : null;
 }
 
 function outcome(record: RequestRecord): Pick<AgentSubmission, "success" | "detail"> {

@@ -3,6 +3,7 @@ import type { Row } from "../observation.ts";
 import type { CompiledDialog, CompiledProfile } from "../profile.ts";
 import type { Pattern } from "../profile-pattern.ts";
 import { commonBackground, isBlank } from "../screen.ts";
+import { clean, questionAbove } from "./question.ts";
 
 export interface FoundDialog {
   rule: string;
@@ -16,13 +17,13 @@ type Options = { options: AwaitingDecision["options"]; firstRow: number };
 
 const reachOfQuestion = 30;
 const maximumRowsBetweenOptions = 3;
-
-/** Text without box sides, bars and blanks around it. */
-const clean = (text: string) => text.replace(/^[\s│┃|]+|[\s│┃|]+$/gu, "");
+/** Hints, a preview or terms between the options and the dialog's last row. */
+const maximumRowsBelowOptions = 12;
 
 /**
  * The dialog that ends the screen: its last row with text is the rule's `end`, its options can be read, and its
- * question, if the rule names one, stands above or inside them. The profile's order decides. Null when none fits.
+ * question, if the rule names one, stands above or inside them. The profile's order decides. A dialog that no rule
+ * reads in full is given with what is missing. Null when the screen does not end with a dialog.
  */
 export function findDialog(rows: readonly Row[], profile: CompiledProfile): FoundDialog | null {
   let last = rows.length - 1;
@@ -30,15 +31,91 @@ export function findDialog(rows: readonly Row[], profile: CompiledProfile): Foun
   const end = rows[last];
   if (!end) return null;
   for (const rule of profile.dialogs) {
-    if (!rule.end.test(end.text)) continue;
+    if (rule.floating === true || !rule.end.test(end.text)) continue;
     const found = readOptions(rows, last, rule);
     if (!found) continue;
-    const question = findQuestion(rows, found.firstRow, last, rule);
+    const question = findQuestion(rows, { firstOption: found.firstRow, last }, rule, profile);
     if (question === null) continue;
-    const decision = { kind: rule.kind, question: question.text, options: found.options };
-    return { rule: rule.id, decision, firstRow: Math.min(found.firstRow, question.row), lastRow: last };
+    const decision: AwaitingDecision = { kind: rule.kind, question: question.text, options: found.options };
+    // A list that no rule asks for by its question has options, but they are of no form that is known.
+    const unread = rule.options === "none" && rule.question === null ? unreadBy(rule, "its options") : {};
+    return {
+      rule: rule.id,
+      decision: { ...decision, ...unread },
+      firstRow: Math.min(found.firstRow, question.row),
+      lastRow: last,
+    };
+  }
+  return endedDialog(rows, last, profile) ?? shapedDialog(rows, last, profile);
+}
+
+/** A dialog that is drawn over the screen, composer and all. Null when none is. */
+export function findFloating(rows: readonly Row[], profile: CompiledProfile): FoundDialog | null {
+  for (const rule of profile.dialogs) {
+    if (rule.floating !== true) continue;
+    const row = rows.findIndex(({ text }) => rule.question?.test(text));
+    if (row < 0) continue;
+    const text = rule.question?.exec(rows[row]?.text ?? "")?.[1] ?? clean(rows[row]?.text ?? "");
+    const decision: AwaitingDecision = { kind: rule.kind, question: text.trim(), options: [] };
+    return {
+      rule: rule.id,
+      decision: { ...decision, ...unreadBy(rule, "its options") },
+      firstRow: row,
+      lastRow: row,
+    };
   }
   return null;
+}
+
+/** The end row of a rule without options that can be read. */
+function endedDialog(rows: readonly Row[], last: number, profile: CompiledProfile): FoundDialog | null {
+  for (const rule of profile.dialogs) {
+    const end = rows[last]?.text ?? "";
+    // A bar alone ends messages too: there the question must be seen.
+    const says = rule.question !== null || /[\p{L}╰└]/u.test(end);
+    if (rule.floating === true || !says || !rule.end.test(end)) continue;
+    const question = findQuestion(rows, { firstOption: last, last }, rule, profile);
+    if (question === null) continue;
+    const decision: AwaitingDecision = { kind: rule.kind, question: question.text, options: [] };
+    return {
+      rule: rule.id,
+      decision: { ...decision, ...unreadBy(rule, "its options") },
+      firstRow: question.row,
+      lastRow: last,
+    };
+  }
+  return null;
+}
+
+/** A numbered list with one chosen row at the end of the screen: a dialog in other words than the profile's. */
+function shapedDialog(rows: readonly Row[], last: number, profile: CompiledProfile): FoundDialog | null {
+  const found = numberedRows(rows, last, anyNumbered);
+  if (!found) return null;
+  const question = questionAbove(rows, { firstOption: found.firstRow, last }, profile);
+  return {
+    rule: "by_shape",
+    decision: {
+      kind: "selection_menu",
+      question: question.text,
+      options: found.options,
+      unread: "no rule of the tool's profile fits; it was read by its shape",
+      keys: [...listKeys],
+    },
+    firstRow: Math.min(found.firstRow, question.row),
+    lastRow: last,
+  };
+}
+
+const anyNumbered = /^[\s│┃|]*([❯›●▸►→>*]?)\s*(\d{1,2})[.)] (\S.*?)[\s│┃|]*$/u;
+
+const listKeys = ["Up", "Down", "Enter", "Escape"] as const;
+
+function unreadBy(rule: CompiledDialog, what: string): Pick<AwaitingDecision, "unread" | "keys"> {
+  const moves = rule.options === "inline" ? ["Left", "Right"] : ["Up", "Down"];
+  return {
+    unread: `${what} could not be read`,
+    keys: [...moves, rule.confirm_key, rule.cancel_key].filter((key) => key !== null),
+  };
 }
 
 function readOptions(rows: readonly Row[], last: number, rule: CompiledDialog): Options | null {
@@ -71,8 +148,11 @@ function markedRows(rows: readonly Row[], last: number, chosen: Pattern): Option
   for (let at = mark - 1; at >= 0 && read(at); at--);
   texts.reverse();
   texts.push({ at: mark, text: chosen.exec(rows[mark]?.text ?? "")?.[2] ?? "", selected: true });
-  for (let at = mark + 1; at <= last && read(at); at++);
-  if (texts.length < 2) return null;
+  let after = mark + 1;
+  while (after <= last && read(after)) after += 1;
+  // A list that goes on behind a blank row has options of several rows, which look like several options.
+  const goesOn = isBlank(rows[after]) && rows[after + 1]?.text.search(/\S/u) === indent + markWidth;
+  if (texts.length < 2 || goesOn) return null;
   const options = texts.map(({ text, selected }, index) => ({
     index: index + 1,
     text: text.split(/ {2,}/u)[0]?.trim() ?? "",
@@ -85,7 +165,8 @@ function markedRows(rows: readonly Row[], last: number, chosen: Pattern): Option
 function numberedRows(rows: readonly Row[], last: number, pattern: Pattern): Options | null {
   const options: AwaitingDecision["options"] = [];
   let between = 0;
-  for (let at = last; at >= 0 && between <= maximumRowsBetweenOptions + 2; at--) {
+  const reach = () => (options.length === 0 ? maximumRowsBelowOptions : maximumRowsBetweenOptions + 2);
+  for (let at = last; at >= 0 && between <= reach(); at--) {
     const match = pattern.exec(rows[at]?.text ?? "");
     const index = Number(match?.[2]);
     const expected = options[0] ? options[0].index - 1 : index;
@@ -133,24 +214,21 @@ function backgroundAt(row: Row, column: number): string | null {
   return null;
 }
 
+interface Extent {
+  firstOption: number;
+  last: number;
+}
+
 function findQuestion(
   rows: readonly Row[],
-  firstOption: number,
-  last: number,
+  { firstOption, last }: Extent,
   rule: CompiledDialog,
+  profile: CompiledProfile,
 ): { text: string; row: number } | null {
-  if (!rule.question) return { text: nearestTextAbove(rows, firstOption), row: firstOption };
+  if (!rule.question) return questionAbove(rows, { firstOption, last }, profile);
   for (let at = Math.max(0, firstOption - reachOfQuestion); at <= last; at++) {
     const text = rows[at]?.text ?? "";
     if (rule.question.test(text) || rule.question.test(clean(text))) return { text: clean(text), row: at };
   }
   return null;
-}
-
-function nearestTextAbove(rows: readonly Row[], before: number): string {
-  for (let at = before - 1; at >= 0; at--) {
-    const text = clean(rows[at]?.text ?? "");
-    if (text !== "" && !/^[╭╰─━]/u.test(text)) return text;
-  }
-  return "";
 }

@@ -19,6 +19,8 @@ export interface ScreenFacts {
   notReadyRule: string | null;
   /** A mode of the composer in which its text is not a prompt. */
   modeRule: string | null;
+  /** A popup stands where held input would, and the newest turn has no end in sight. */
+  queueHidden: boolean;
   /** No row of the transcript or the tool's banner is in sight, nor what would say that it works. */
   nothingAbove: boolean;
   /** Something that a person opened beside the composer, by its shape. */
@@ -82,12 +84,18 @@ export function readFacts(
   const degraded = errorText ? degradedContext(errorText, profile) : null;
   const closing = newestCell(rows, settled.transcript).find((at) => closesTurn(rows[at], profile));
   const spoiled = interrupted.length > 0 || error !== null;
+  const turnOpen = regions.userCell !== null && (regions.turnEnd ?? -1) < regions.userCell && !spoiled;
   const named = (area: string, hits: readonly MarkerHit[]): FiredRule[] =>
     hits.map((hit) => ({ rule: `${area}.${hit.id}`, row: hit.row, seen: hit.text }));
   return {
     pendingRule: pending[0]?.id ?? null,
     notReadyRule: notReady[0]?.id ?? null,
     modeRule: modes[0]?.id ?? null,
+    queueHidden:
+      composer.popupOpen &&
+      profile.data.turn.ends_are_marked &&
+      turnOpen &&
+      profile.pending.some((marker) => marker.where !== "transcript"),
     nothingAbove: whole.transcript.length === 0,
     panelRule: panel?.rule ?? null,
     interrupted: interrupted.length > 0,

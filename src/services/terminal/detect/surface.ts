@@ -26,13 +26,17 @@ export function surfaceOf(
       accepting_input: "yes",
       editing_input: draft ? "yes" : "no",
       ready_posture: ready.value,
-      pending_input: facts.pendingRule ? "yes" : "no",
+      pending_input: facts.pendingRule ? "yes" : facts.queueHidden ? "unknown" : "no",
     },
     reasons: {
       accepting_input: "the composer is visible",
       editing_input: `the composer shows ${composer.content === "empty" ? "nothing" : `a ${composer.content}`}`,
       ready_posture: ready.why,
-      pending_input: facts.pendingRule ? `queued input: ${facts.pendingRule}` : "no queued input is shown",
+      pending_input: facts.pendingRule
+        ? `queued input: ${facts.pendingRule}`
+        : facts.queueHidden
+          ? "a popup may hide queued input"
+          : "no queued input is shown",
     },
   };
 }

@@ -100,11 +100,12 @@ export function findMarkers(
 ): MarkerHit[] {
   return markers.flatMap((marker): MarkerHit[] => {
     let continued = "";
+    let missing = marker.rows ?? 1;
     for (const at of candidateRows(rows, regions, marker.where, edge)) {
       const row = rows[at];
       const text = row?.text.trimEnd() ?? "";
       const match = marker.pattern.exec(text + continued);
-      if (row && match && hasStyle(row, marker.style)) {
+      if (row && match && hasStyle(row, marker.style) && --missing === 0) {
         return [{ id: marker.id, row: at, text: row.text.trim(), detail: match[1]?.trim() || null }];
       }
       if (marker.where === "last_row") continued = ` ${text.trim()}${continued}`;

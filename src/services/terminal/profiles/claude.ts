@@ -83,6 +83,8 @@ export const claudeProfile: ToolProfile = {
   modes: [
     { id: "shell", pattern: "^\\s*! for (?:shell|bash) mode\\s*$", where: "below" },
     { id: "memory", pattern: "^\\s*# to memorize\\b", where: "below" },
+    // Its composer takes the task of a new session.
+    { id: "agents_view", pattern: "^\\s*enter to \\w+ · space to reply\\b", where: "below" },
     { id: "help", pattern: "^\\s*! for (?:shell|bash) mode\\s+\\S", where: "below" },
   ],
   pending: [

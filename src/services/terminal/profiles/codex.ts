@@ -42,6 +42,12 @@ export const codexProfile: ToolProfile = {
     chrome_above: [],
   },
   popups: [
+    // The list with its heading and its footer; blank rows belong to it.
+    {
+      draft: "(?:^|\\s)[@$]\\S*$",
+      where: "above",
+      row: "^(?:[› ] \\S.* {2,}\\S.*|  (?:enter|Type to|Mentions|Files|No matches|no matches)\\b.*|)$",
+    },
     { draft: "^/", where: "above", row: "^[› ] /\\S+\\s" },
     { draft: "(?:^|\\s)@\\S*$", where: "above", row: "^[› ] \\S" },
   ],
@@ -81,7 +87,17 @@ export const codexProfile: ToolProfile = {
       where: "live_edge",
     },
   ],
-  modes: [{ id: "shell", pattern: "\\bShell mode\\b", where: "below" }],
+  modes: [
+    { id: "shell", pattern: "\\bShell mode\\b", where: "below" },
+    { id: "help", pattern: "^\\s*\\? / esc close\\b", where: "below" },
+    // The same panel in other words: three columns of keys above the composer.
+    {
+      id: "help_columns",
+      pattern: "^ {2}(?:[^\\s│]| (?! ))+ {2,}(?:[^\\s│]| (?! ))+ {2,}\\S",
+      where: "live_edge",
+      rows: 5,
+    },
+  ],
   pending: [
     {
       id: "queue_section",
@@ -133,6 +149,18 @@ export const codexProfile: ToolProfile = {
     dialog("update", "startup_modal", "Update available!", "^Skip$"),
     dialog("approval", "approval_dialog", "^\\s*(?:Would you like to|Do you want to|Allow) .*\\?"),
     dialog("menu", "selection_menu", null),
+    {
+      ...dialog("history_search", "selection_menu", "-i-search:"),
+      end: "^\\s*\\w+-i-search:",
+      options: "none",
+      option: null,
+    },
+    {
+      ...dialog("picker", "selection_menu", null),
+      end: "^\\s*(?!\\?)\\S.*\\b(?:esc|q) (?:save/close|dismiss|close|exit|back)\\b",
+      options: "none",
+      option: null,
+    },
   ],
   submit: {
     enter_delay_ms: 300,

@@ -51,7 +51,7 @@ export const geminiProfile: ToolProfile = {
   },
   popups: [
     { draft: "^/", where: "below", row: "^ [a-z][a-z-]* {2,}\\S" },
-    { draft: "(?:^|\\s)@\\S*$", where: "below", row: "^ \\S+$" },
+    { draft: "(?:^|\\s)@\\S*$", where: "below", row: "^ \\S+(?: \\[\\w+\\])?$" },
   ],
   turn: {
     user_cell: { pattern: "^ > ", style: "background" },
@@ -64,7 +64,15 @@ export const geminiProfile: ToolProfile = {
   // Its spinner is alone in that column: answers are indented by two blanks or marked.
   busy: [{ id: "status_row", pattern: "^ [\\u2801-\\u28ff] \\S", where: "live_edge" }],
   not_ready: [],
-  modes: [{ id: "help", pattern: "^ Shortcuts See /help for more", where: "live_edge" }],
+  modes: [
+    { id: "help", pattern: "^ Shortcuts See /help for more", where: "live_edge" },
+    // The same panel in other words: answers are not indented by one blank.
+    {
+      id: "help_columns",
+      pattern: "^ (?:[^\\s>│]| (?! ))+ {2,}(?:[^\\s│]| (?! ))+ {2,}\\S",
+      where: "live_edge",
+    },
+  ],
   // Answers are indented like both rows; the status row by one blank only, and the queue is dim.
   pending: [
     { id: "queued_section", pattern: "^\\s*Queued \\(press ↑ to edit\\):", where: "live_edge", style: "dim" },

@@ -59,6 +59,18 @@ export const opencodeProfile: ToolProfile = {
   degraded_context: [],
   dialogs: [
     {
+      id: "floating",
+      kind: "selection_menu",
+      question: "^ {8,}(\\S.{0,70}?) {3,}esc\\s*$",
+      end: ".",
+      options: "none",
+      option: null,
+      confirm_key: "Enter",
+      cancel_key: "Escape",
+      floating: true,
+      startup_answer: null,
+    },
+    {
       id: "permission",
       kind: "approval_dialog",
       question: "^\\s*┃\\s+△ Permission required",

@@ -9,6 +9,20 @@ const values = (observation: Observation, tool = "demo") =>
     .map((value) => value[0])
     .join("");
 
+describe("opencode", () => {
+  test.each([
+    { version: "1.18.33", name: "ready-titled", want: true },
+    { version: "1.18.27", name: "ready", want: true },
+    { version: "1.18.33", name: "finished-titled", want: false },
+    { version: "1.18.33", name: "new", want: true },
+    { version: "1.18.33", name: "error-400", want: false },
+  ])("$version $name has had no turn: $want", ({ version, name, want }) => {
+    const one = loadCorpus().find((it) => it.tool === "opencode" && it.version === version && it.name === name);
+    if (!one) throw new Error(name);
+    expect(read(observe(one), "opencode").signals.untouched).toBe(want);
+  });
+});
+
 describe("codex", () => {
   const corpus = loadCorpus();
   const screen = (name: string) => {

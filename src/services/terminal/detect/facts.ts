@@ -216,9 +216,9 @@ function projectionOf(rows: readonly Row[], regions: Regions, end: number): stri
   return lines.join("\n").trimEnd();
 }
 
-/** Only the banner so far: nothing was ever asked here. */
+/** Only the banner so far, which opencode writes under the composer: nothing was ever asked here. */
 function isUntouched(rows: readonly Row[], regions: Regions, profile: CompiledProfile): boolean {
   const { banner, userCell } = profile;
   if (!banner || !userCell || regions.userCell !== null || regions.turnEnd !== null) return false;
-  return regions.transcript.some((at) => banner.test(rows[at]?.text ?? ""));
+  return [...regions.transcript, ...regions.below].some((at) => banner.test(rows[at]?.text ?? ""));
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import type { LabTool } from "../../live/lab/cli-cache.ts";
+import { type LabTool, labTools, versionOf } from "../../live/lab/cli-cache.ts";
 import { expectedArrival } from "../../live/lab/expected-arrival.ts";
+import { compiled } from "../terminal/corpus.ts";
 
 const fourLines = "a\n\tb e\u0301\nc\nd ";
 
@@ -37,4 +38,8 @@ test.each<{ id: string; tool: LabTool; prompt: string; want: string }>([
   { id: "opencode puts a blank behind a chip", tool: "opencode", prompt: "\na\nb\nc", want: "a\nb\nc " },
 ])("$id", ({ tool, prompt, want }) => {
   expect(expectedArrival(tool, prompt)).toBe(want);
+});
+
+test.each([...labTools])("the version of %s that runs is one that its profile was proved on", (tool) => {
+  expect(compiled(tool).data.proved_versions).toContain(versionOf(tool, {}));
 });

@@ -23,7 +23,7 @@ export const codexProfile: ToolProfile = {
   tool: "codex",
   profile_version: "0.169-1",
   tested: true,
-  proved_versions: ["0.169.0"],
+  proved_versions: ["0.169.0", "0.166.0"],
   executable: "codex",
   process: { commands: ["codex"], scripts: ["codex", "codex.js"], arguments: [] },
   title: {

@@ -17,7 +17,9 @@ describe("opencode", () => {
     { version: "1.18.33", name: "new", want: true },
     { version: "1.18.33", name: "error-400", want: false },
   ])("$version $name has had no turn: $want", ({ version, name, want }) => {
-    const one = loadCorpus().find((it) => it.tool === "opencode" && it.version === version && it.name === name);
+    const one = loadCorpus().find(
+      (it) => it.tool === "opencode" && it.version === version && it.name === name,
+    );
     if (!one) throw new Error(name);
     expect(read(observe(one), "opencode").signals.untouched).toBe(want);
   });

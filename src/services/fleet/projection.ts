@@ -10,6 +10,7 @@ import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
 import { backendFacts } from "../agent/backends.ts";
+import { stuckOn } from "../terminal/readiness.ts";
 
 /** What was learned of one agent in one look. */
 export interface AgentFacts {
@@ -167,7 +168,15 @@ function terminalDiagnostics(terminal: TerminalState | null): AgentDiagnostic[] 
     ...(probe ? [{ kind: "tmux_probe_error", message: probe.message, details: probe.details }] : []),
     ...(parse ? [{ kind: "parse_baseline_error", message: parse.message, details: parse.details }] : []),
     ...unprovedVersion(terminal),
+    ...stuckAgent(terminal),
   ];
+}
+
+function stuckAgent(terminal: TerminalState | null): AgentDiagnostic[] {
+  const stuck = terminal && stuckOn(terminal);
+  if (!stuck) return [];
+  const message = `it looks idle, is not ready, and has not changed since ${stuck.since}: ${stuck.facts.join(", ")}`;
+  return [{ kind: "stuck", message, details: {} }];
 }
 
 function unprovedVersion(terminal: TerminalState | null): AgentDiagnostic[] {

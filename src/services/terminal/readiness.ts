@@ -32,3 +32,22 @@ export function failingFacts(state: Judged): string[] {
 export function describeParked({ notice, until }: Parked): string {
   return `usage_limit=${until === null ? "no time shown" : `until ${until}`} (${notice})`;
 }
+
+/** A screen that stood still for so long will not move by itself. */
+const stuckAfterSeconds = 300;
+
+/**
+ * What holds an agent that looks idle, is not ready and has not changed for minutes; null for any other. A question, a
+ * usage limit and a tool that cannot be read have reports of their own. Pure.
+ */
+export function stuckOn(state: TerminalState): { facts: string[]; since: string } | null {
+  const { stability, awaiting_decision, parked, active_reasons, diagnostics } = state;
+  if (stability.stable_for_seconds < stuckAfterSeconds || diagnostics.process_state !== "tui_up") return null;
+  if (awaiting_decision || parked || (active_reasons ?? []).length > 0) return null;
+  const { pending_input } = state.surface;
+  const facts = [
+    ...failingFacts(state),
+    ...(pending_input === "no" ? [] : [`pending_input=${pending_input}`]),
+  ];
+  return facts.length === 0 ? null : { facts, since: stability.stable_since_utc };
+}

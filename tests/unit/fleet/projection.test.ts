@@ -132,6 +132,49 @@ test("a version that the tool's profile was not proved on is a diagnostic", () =
   ]);
 });
 
+describe("an agent that looks idle and is not ready", () => {
+  const still = (change: Partial<TerminalState>, seconds = 300): string[] => {
+    const seen = terminal("available", "ready");
+    const stability = { ...seen.stability, stable_for_seconds: seconds };
+    const diagnostics = { ...seen.diagnostics, parse_error: null };
+    const state = toAgentState({ ...alone, terminal: { ...seen, diagnostics, stability, ...change } });
+    return state.diagnostics.filter(({ kind }) => kind === "stuck").map(({ message }) => message);
+  };
+  const { surface } = terminal("available", "ready");
+  const draft: Partial<TerminalState> = { surface: { ...surface, editing_input: "yes" } };
+
+  test("is stuck when nothing changed for minutes, with the fact that holds it", () => {
+    expect(still(draft)).toEqual([
+      "it looks idle, is not ready, and has not changed since 2026-11-21T04:47:00.000+00:00: editing_input=yes",
+    ]);
+    expect(still({ turn: { phase: "active" } })[0]).toEndWith(": turn.phase=active");
+    expect(still({ surface: { ...surface, pending_input: "unknown" } })[0]).toEndWith(
+      "pending_input=unknown",
+    );
+  });
+
+  test.each([
+    { id: "a ready one", change: {}, seconds: 900 },
+    { id: "one that changed a moment ago", change: draft, seconds: 299 },
+    { id: "a busy one", change: { ...draft, active_reasons: ["status_row"] }, seconds: 900 },
+    {
+      id: "one that asks something",
+      change: { ...draft, awaiting_decision: { kind: "selection_menu", question: "?", options: [] } },
+      seconds: 900,
+    },
+    {
+      id: "one with a usage limit",
+      change: { ...draft, parked: { notice: "limit", until: null } },
+      seconds: 900,
+    },
+  ] as { id: string; change: Partial<TerminalState>; seconds: number }[])(
+    "is not: $id",
+    ({ change, seconds }) => {
+      expect(still(change, seconds)).toEqual([]);
+    },
+  );
+});
+
 test("a running turn of a terminal is named by its agent, and faults of reading are told", () => {
   const state = toAgentState({ ...alone, terminal: terminal("available", "active") });
   expect(state.turn).toEqual({ phase: "active", active_turn_id: "tui-anchor:id-worker" });

@@ -70,7 +70,9 @@ export async function answerDecision(
       throw new ServiceError("dispatch_failed", "the mark did not move to the option");
     }
     await press(marked > index ? back : onward);
-    await awaitState(view, clock, (state) => markOf(state) !== marked, keyMs);
+    // gemini 0.60.0 shows no option for a moment while its mark moves.
+    const moved = (mark: number | null) => mark !== null && mark !== marked;
+    await awaitState(view, clock, (state) => moved(markOf(state)), keyMs);
   }
   // claude 2.1.330 ignores the keys of a dialog's first moments. A screen that did not change at all is the same
   // dialog; the same question on another screen may be about another command.

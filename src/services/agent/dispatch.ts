@@ -29,6 +29,8 @@ export type DispatchOutcome =
 const echoMs = 2000;
 /** After the last Enter, how long the tool may take to show that it took the text. */
 const lastChanceMs = 3000;
+/** How long a composer that does not show the text may be half repainted. */
+const repaintMs = 1000;
 /** Of words that went out with a prompt so many characters are told. */
 const mostTold = 40;
 const exactReport = "the tool reported exactly this text";
@@ -126,7 +128,12 @@ export async function submitDraft(
   const proofIn = (state: TerminalState) => (reported() ? exactReport : describeProof(state));
   const pauses = [...profile.data.submit.enter_retry_after_ms, lastChanceMs];
   for (const [press, pauseMs] of pauses.entries()) {
-    const state = await view.look();
+    const first = await view.look();
+    // A half repainted frame shows no draft; only an unproved version must show it before the first Enter.
+    const mayBeTorn = press === 0 && !proved && !hasDraft(first) && !hasEnded(first);
+    const state = mayBeTorn
+      ? ((await awaitState(view, clock, hasDraft, repaintMs)) ?? (await view.look()))
+      : first;
     // What a fresh instance shows proves nothing of a text that the former one was given.
     if (isAnother(view.instanceId(), facts.life))
       return { outcome: "failed", typed: true, detail: startedAnew };

@@ -48,6 +48,52 @@ function asked(onEnter: (earlier: number, show: (text: string | null) => void) =
   return { answer, clock, show, enters: () => enters };
 }
 
+test("a mark that moves over a half repainted list is waited for", async () => {
+  const clock = createFakeClock();
+  const option = (index: number, selected: number) => ({
+    index,
+    text: `${index}`,
+    selected: index === selected,
+  });
+  const stateOf = (options: object[] | null) =>
+    ({
+      awaiting_decision: options ? { kind: "trust_prompt", question: "Trust?", options } : undefined,
+      probe_snapshot: { captured_text_hash: JSON.stringify(options) },
+    }) as TerminalState;
+  let state = stateOf([option(1, 1), option(2, 1)]);
+  let tell: (state: TerminalState) => void = () => {};
+  const show = (options: object[] | null) => {
+    state = stateOf(options);
+    tell(state);
+  };
+  const pressed: string[] = [];
+  const deps = {
+    ...{ clock, profile },
+    view: {
+      state: () => state,
+      look: async () => state,
+      dialogRule: () => "trust",
+      subscribe(listener: typeof tell) {
+        tell = listener;
+        return () => {};
+      },
+    },
+    pane: {
+      async keys([key]: [{ name: string }]) {
+        pressed.push(key.name);
+        show(key.name === "Down" ? [] : null);
+      },
+    },
+  } as unknown as Parameters<typeof answerDecision>[0];
+  const answer = answerDecision(deps, { option: 2 }).catch((error: unknown) => error);
+  await settle();
+  await clock.advance(100);
+  show([option(1, 2), option(2, 2)]);
+  await settle();
+  await clock.advance(60_000);
+  expect([await answer, pressed]).toEqual([{ index: 2, text: "2" }, ["Down", "Enter"]]);
+});
+
 describe("after the confirming key", () => {
   test("a tool that marks the chosen option and is slow to go on has taken the answer", async () => {
     const { answer, clock, show, enters } = asked((_, show) => show("Yes ✔"));

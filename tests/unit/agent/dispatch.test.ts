@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import { dispatchText } from "../../../src/services/agent/dispatch.ts";
 import { mostQuestions, submitAgain } from "../../../src/services/agent/handed-back.ts";
 import type { CompiledProfile } from "../../../src/services/terminal/profile.ts";
@@ -169,6 +170,20 @@ describe("a composer that does not show the text", () => {
     const outcome = await finished(clock, dispatchText({ ...deps, profile: provedOn("1.0") }, "do it"));
     expect(outcome).toMatchObject({ outcome: "failed", detail: expect.stringContaining("unproved") });
     expect(pressed).not.toContain("Enter");
+  });
+
+  test("because its frame is half repainted gets its Enter once it shows it", async () => {
+    const { deps, clock, pressed, told } = createFakeComposer({ version: "99.0" });
+    let torn = 1;
+    const look = async (): Promise<TerminalState> => {
+      const state = await deps.view.look();
+      if (state.surface.editing_input !== "yes" || !told.includes("typed") || torn-- <= 0) return state;
+      return { ...state, surface: { ...state.surface, editing_input: "unknown" } };
+    };
+    const view = { ...deps.view, look };
+    const outcome = await finished(clock, dispatchText({ ...deps, view, profile: provedOn("1.0") }, "do it"));
+    expect([outcome.outcome, torn]).toEqual(["submitted", 0]);
+    expect(pressed).toEqual(["Enter"]);
   });
 
   test("of a proved version gets its Enter", async () => {

@@ -35,8 +35,7 @@ export async function runSchemathesis(target: {
     const words = [
       ...["--config-file", config, "run", `${target.baseUrl}/openapi.json`],
       ...["--seed", String(target.seed), "--max-time", String(target.seconds), "--checks", "all"],
-      // The documents hold no examples.
-      ...["--phases", "coverage,fuzzing,stateful"],
+      ...["--phases", "examples,coverage,fuzzing,stateful"],
       ...["--generation-database", "none", "--request-timeout", "20", "--no-color", "--warnings", "off"],
       ...["--suppress-health-check", "all"],
       ...target.exclude.flatMap((id) => ["--exclude-operation-id", id]),

@@ -23,9 +23,10 @@ export function createJmapOpener(deps: {
       if (!url || !path) {
         throw new ServiceError("unsupported", "the binding names no jmap_url or no credential_file");
       }
-      const login = () => readLogin(files, path);
-      const client = createJmapClient({ clock: deps.clock, url: parseJmapUrl(url), login });
       const { address, principal_id: principalId } = binding;
+      const server = parseJmapUrl(url);
+      const login = () => readLogin(files, { path, url: server, address });
+      const client = createJmapClient({ clock: deps.clock, url: server, login });
       return createJmapMailbox({ ...deps, client, address, principalId });
     },
     obstacle({ address, credential_file: path }: MailboxBinding) {

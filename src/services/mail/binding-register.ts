@@ -85,7 +85,8 @@ export async function unregisterMailbox(
       `a mailbox of the transport "${binding.transport}" is not registered here`,
     );
   }
-  const shared = deregister(binding, () => openRoot(binding.filesystem_root ?? ""), mode);
+  const open = () => openRoot(binding.filesystem_root ?? "");
+  const shared = deregister(binding, agent.manifestPath, open, mode);
   const manifest = await rebind(deps, agent, null);
   return { manifest, binding, shared };
 }
@@ -115,15 +116,20 @@ function toBinding(root: string, registration: Registration, bindingsVersion: st
   };
 }
 
-/** Null where nothing is left to deregister; the agent must be rid of its mailbox all the same. */
+/**
+ * Null where nothing is left to deregister; the agent must be rid of its mailbox all the same. A manifest can be changed
+ * to name the mailbox of another: only one that was registered for this manifest is ended with it.
+ */
 function deregister(
   { address, principal_id: principal }: MailboxBinding,
+  manifestPath: string,
   open: () => OpenRoot,
   mode: "deactivate" | "purge",
 ): DeregisterResult | null {
   try {
     const { registrations } = open();
-    const owned = registrations.active(address)?.owner_principal_id === principal;
+    const active = registrations.active(address);
+    const owned = active?.owner_principal_id === principal && active.manifest_path_hint === manifestPath;
     return owned ? registrations.deregister({ address, mode }) : null;
   } catch (error) {
     if (error instanceof ServiceError && error.reason === "precondition_failed") return null;

@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { childPath } from "../../../system/contained-path.ts";
+import type { ContainedPath } from "../../../system/contained-path.ts";
 import { sha256 } from "../../../system/digest.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
+import { shown } from "../address.ts";
 import type { JmapLogin } from "./client.ts";
 
 /**
@@ -29,29 +30,48 @@ export function toCredentialRef(url: string, address: string): string {
   return `jmap-${slug}-${digest}`;
 }
 
-/** Where a login is kept for all sessions, and where the copy that one session works with. Throws `PathRefused` for a `ref` that is no name. Pure. */
-export function credentialPaths(options: { runtimeRoot: string; sessionRoot: string; ref: string }) {
+/**
+ * Where a login is kept for all sessions, and where the copy that one session works with. Throws `PathRefused` for a
+ * `ref` that is no name and for a link on the way.
+ */
+export function credentialPaths(
+  files: Pick<Files, "contained">,
+  options: { runtimeRoot: string; sessionRoot: string; ref: string },
+) {
   const name = `${options.ref}.json`;
   return {
-    shared: childPath(options.runtimeRoot, "mailbox-credentials", "jmap", name),
-    session: childPath(options.sessionRoot, "mailbox-secrets", name),
+    shared: files.contained(options.runtimeRoot, ["mailbox-credentials", "jmap", name], "file"),
+    session: files.contained(options.sessionRoot, ["mailbox-secrets", name], "file"),
   };
 }
 
-export function writeCredential(files: Files, path: string, credential: JmapCredential): void {
+export function writeCredential(files: Files, path: ContainedPath, credential: JmapCredential): void {
   files.ensureDirectory("mail-credential.folder", join(path, ".."));
   files.write("mail-credential", path, `${JSON.stringify(credential, null, 2)}\n`);
 }
 
-/** Throws `transport_failed` without a word of what stands in the file. */
-export function readLogin(files: Pick<Files, "readOwn">, path: string): JmapLogin {
+/**
+ * The login of `address` at `url` from the file that a binding names. A manifest can be changed by whoever may write the
+ * working tree, so a login goes only to the server and for the address that it was registered for: the file says both
+ * by its `credential_ref`. Throws `transport_failed` without a word of what stands in the file.
+ */
+export function readLogin(
+  files: Pick<Files, "readOwn">,
+  { path, url, address }: { path: string; url: string; address: string },
+): JmapLogin {
   const text = files.readOwn(path);
   const parsed = text === null ? null : parseCredential(text);
   if (!parsed)
     throw new ServiceError(
       "transport_failed",
-      "the file with the login of the mail server is missing or damaged",
+      "the file with the login of the mail server is missing or damaged; `mailbox register` makes it",
     );
+  if (parsed.credential_ref !== toCredentialRef(url, address)) {
+    throw new ServiceError(
+      "transport_failed",
+      `the login that the session's manifest names was not made for ${shown(address)} at ${new URL(url).host}, so that it is not sent there; \`mailbox register\` makes one`,
+    );
+  }
   return { identity: parsed.login_identity, password: parsed.password };
 }
 

@@ -47,7 +47,8 @@ export async function registerJmapMailbox(
   );
 
   const ref = toCredentialRef(url, address);
-  const paths = credentialPaths({ runtimeRoot: deps.runtimeRoot, sessionRoot: agent.sessionRoot, ref });
+  const { runtimeRoot } = deps;
+  const paths = credentialPaths(deps.files, { runtimeRoot, sessionRoot: agent.sessionRoot, ref });
   const credential = { credential_ref: ref, login_identity: login.identity, password: login.password };
   for (const path of [paths.shared, paths.session]) writeCredential(deps.files, path, credential);
   const binding: MailboxBinding = {
@@ -75,11 +76,11 @@ export async function unregisterJmapMailbox(
   mode: "deactivate" | "purge",
 ): Promise<Manifest> {
   const manifest = await rebind(deps, agent, null);
-  const { credential_ref: ref } = binding;
-  if (ref === undefined) return manifest;
-  // The binding names a file too, which may be any: only where we write them is there one of ours.
+  // The binding can name any file and any login: only that of its own server and address is there for it.
+  const { jmap_url: url, credential_ref: ref, address } = binding;
+  if (ref === undefined || url === undefined || ref !== toCredentialRef(url, address)) return manifest;
   const { runtimeRoot } = deps;
-  const paths = credentialPaths({ runtimeRoot, sessionRoot: agent.sessionRoot, ref });
+  const paths = credentialPaths(deps.files, { runtimeRoot, sessionRoot: agent.sessionRoot, ref });
   deps.files.removeFile("mail-credential.remove", paths.session);
   if (mode === "purge") deps.files.removeFile("mail-credential.remove", paths.shared);
   return manifest;

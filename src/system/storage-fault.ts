@@ -54,8 +54,11 @@ export function storageFaultOf(error: unknown): { fault: StorageFault; code: str
   const { code, syscall, opened } = (error ?? {}) as Record<"code" | "syscall" | "opened", unknown>;
   // The same codes tell of addresses and processes.
   if (typeof code !== "string" || /^(?:kill|listen|bind|connect)$/.test(String(syscall))) return null;
+  // A folder that is there already is no failure: something else is in its place.
+  const inTheWay = code === "EEXIST" && syscall === "mkdir";
   const altered = code === "SQLITE_ERROR" && alteredFile.test(messageOf(error));
-  const fault = altered ? "damaged" : kinds.find(([pattern]) => pattern.test(code))?.[1];
+  const known = kinds.find(([pattern]) => pattern.test(code))?.[1];
+  const fault = altered ? "damaged" : inTheWay ? "file" : known;
   if (fault === undefined) return null;
   const toRead = opened === "to read" || readingCalls.test(String(syscall));
   return { fault: fault === "forbidden" && toRead ? "unreadable" : fault, code };

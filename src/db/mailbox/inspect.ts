@@ -1,12 +1,16 @@
 import { Database } from "bun:sqlite";
 import { basename } from "node:path";
+import { ServiceError } from "../../system/errors.ts";
 import { createPrivately, refuseLinkedDatabase } from "../../system/private-file.ts";
 import { countApplied, type Migration, refuseOtherShape } from "../migrations.ts";
 
 /** What a database file turned out to be; `broken` also where it is no database at all. */
 export type FileVerdict = { kind: "sound" } | { kind: "broken"; why: string };
 
-/** Reads all of an existing database file and changes nothing. A newer version's file is `broken`. Never throws. */
+/**
+ * Reads all of an existing database file and changes nothing. One of a newer version counts as sound: who opens it is
+ * told. Never throws.
+ */
 export function inspectDatabase(path: string, migrations: readonly Migration[]): FileVerdict {
   try {
     refuseLinkedDatabase(path);
@@ -17,13 +21,24 @@ export function inspectDatabase(path: string, migrations: readonly Migration[]):
       const rows = database.query<{ quick_check: string }, []>("PRAGMA quick_check(1)").all();
       const found = rows[0]?.quick_check ?? "no answer";
       if (found !== "ok") return { kind: "broken", why: found };
-      refuseOtherShape(database, migrations.slice(0, countApplied(database, migrations, basename(path))));
+      const applied = ours(() => countApplied(database, migrations, basename(path)));
+      if (applied !== null) refuseOtherShape(database, migrations.slice(0, applied));
       return { kind: "sound" };
     } finally {
       database.close();
     }
   } catch (error) {
     return { kind: "broken", why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** Null where another version wrote the file. */
+function ours(count: () => number): number | null {
+  try {
+    return count();
+  } catch (error) {
+    if (error instanceof ServiceError) return null;
+    throw error;
   }
 }
 

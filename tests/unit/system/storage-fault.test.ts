@@ -122,3 +122,17 @@ test("where a file is in place of a folder, a lock in it says that the file is t
     "it cannot be used: a file stands where a folder of it belongs; move the file away (ENOTDIR)",
   );
 });
+
+test("where a file is in place of a folder that is to be made, it is to be moved away", () => {
+  using at = createScratch();
+  at.files.write("x", at.path("run"), "");
+  let told: string | null = null;
+  try {
+    at.files.ensureDirectory("x", at.path("run"));
+  } catch (error) {
+    told = tellStorageFault(error, "it");
+  }
+  expect(told).toBe(
+    "it cannot be used: a file stands where a folder of it belongs; move the file away (EEXIST)",
+  );
+});

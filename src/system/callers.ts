@@ -1,10 +1,12 @@
 import {
-  connectionsWith,
+  type FoundConnection,
   findSocket,
   isStillOpen,
+  listConnections,
   type OpenConnection,
   parseAddress,
   type SocketAddress,
+  sameAddress,
 } from "./linux-sockets.ts";
 
 /**
@@ -39,11 +41,33 @@ export function createCallerLookup(listener: { address: string; port: number }):
   const local = { address: bound, port: listener.port };
   const remembered = new Map<number, Remembered>();
 
-  const connectionsTo = (remote: SocketAddress) =>
-    (connectionsWith(remote) ?? []).filter((one) => one.local.port === listener.port);
+  /** By the ports of their peers, as of the last look through all descriptors: callers come in groups. */
+  let seen = new Map<number, FoundConnection>();
+
+  function look(): FoundConnection[] {
+    const found = listConnections(listener.port) ?? [];
+    seen = new Map(found.map((one) => [one.remote.port, one]));
+    return found;
+  }
+
+  /** The open connection from `remote`; there is never another one beside it, since both ends name it. */
+  function seenFrom(remote: SocketAddress): OpenConnection | null {
+    const one = seen.get(remote.port);
+    if (one === undefined || !sameAddress(one.remote, remote)) return null;
+    return isStillOpen(one.connection) ? one.connection : null;
+  }
+
+  function findConnection(remote: SocketAddress): OpenConnection | null {
+    const before = seenFrom(remote);
+    if (before !== null) return before;
+    look();
+    return seenFrom(remote);
+  }
 
   function lookUpAll(remote: SocketAddress): Caller {
-    const callers = connectionsTo(remote).map((one) => ownerOf(remote, one.local));
+    const callers = look()
+      .filter((one) => sameAddress(one.remote, remote))
+      .map((one) => ownerOf(remote, one.local));
     if (callers.length === 0) return "other";
     return (["other", "remote", "root"] as const).find((one) => callers.includes(one)) ?? "own";
   }
@@ -57,7 +81,8 @@ export function createCallerLookup(listener: { address: string; port: number }):
     if (address === null) return "other";
     const remote = { address, port: peer.port };
     if (onAllAddresses) return lookUpAll(remote);
-    const connection = again ? (connectionsTo(remote)[0]?.connection ?? null) : null;
+    // Of a caller that asks only once it is not worth the look.
+    const connection = again ? findConnection(remote) : seenFrom(remote);
     const caller = ownerOf(remote, local);
     if (remembered.size >= maxRemembered) remembered.clear();
     // Open before and after: what was found is the other end of this very connection.

@@ -56,8 +56,31 @@ function hasBody({ headers }: Request): boolean {
 function serve(options: ListenOptions, busy: BusyCallers) {
   const { stalledBodySeconds = defaultStalledBodySeconds, admit } = options;
   const relieve = createPressureRelief(options.clock);
+
+  /** Keeps the caller at `port` as busy until its answer is there, or has ended where it is a stream. */
+  async function follow(
+    request: Request,
+    bringsBody: boolean,
+    port: number,
+    answer: Response | Promise<Response>,
+  ): Promise<Response> {
+    busy.enter(port);
+    let streams = false;
+    try {
+      const response = await answer;
+      streams = (bringsBody || mayStream(request.url)) && isEventStream(response);
+      if (streams) request.signal.addEventListener("abort", () => busy.leave(port), { once: true });
+      if (bringsBody) server.timeout(request, 0);
+      return response;
+    } finally {
+      if (!streams) busy.leave(port);
+      relieve();
+    }
+  }
+
+  let server: Bun.Server<undefined>;
   try {
-    const server = Bun.serve({
+    server = Bun.serve({
       hostname: options.host,
       port: options.port,
       // Else a handler that fails is answered with a page that shows its error and our source.
@@ -68,26 +91,21 @@ function serve(options: ListenOptions, busy: BusyCallers) {
       idleTimeout: 30,
       // The server's own refusal has no body that says why.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      async fetch(request, server) {
+      fetch(request, server) {
         // A quiet event stream lives on, and a caller that keeps its connection is never cut off as it asks again.
         const bringsBody = hasBody(request);
         server.timeout(request, bringsBody ? stalledBodySeconds : 0);
         const peer = server.requestIP(request);
         const refusal = admit?.(request, callerOf(peer));
         if (refusal) return refusal;
+        const answer = options.fetch(request);
         const port = peer?.port ?? 0;
-        busy.enter(port);
-        let streams = false;
-        try {
-          const response = await options.fetch(request);
-          streams = (bringsBody || mayStream(request.url)) && isEventStream(response);
-          if (streams) request.signal.addEventListener("abort", () => busy.leave(port), { once: true });
-          if (bringsBody) server.timeout(request, 0);
-          return response;
-        } finally {
-          if (!streams) busy.leave(port);
-          relieve();
+        // Most answers are there at once; to wait for one takes longer than to make it.
+        if (bringsBody || !(answer instanceof Response) || mayStream(request.url)) {
+          return follow(request, bringsBody, port, answer);
         }
+        relieve();
+        return answer;
       },
     });
     const callerOf = createCallerLookup(boundTo(server));

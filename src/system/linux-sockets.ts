@@ -197,22 +197,24 @@ function readName(c: Libc, which: "getpeername" | "getsockname", descriptor: num
   return null;
 }
 
-/**
- * The connections of this process whose peer is `remote`, with their own addresses: more than one for a listener on
- * several addresses. Null when that cannot be known.
- */
-export function connectionsWith(
-  remote: SocketAddress,
-): { local: SocketAddress; connection: OpenConnection }[] | null {
+/** A connection of this process, with its own address and its peer's. */
+export interface FoundConnection {
+  local: SocketAddress;
+  remote: SocketAddress;
+  connection: OpenConnection;
+}
+
+/** Those at its own port `port`: more than one of a peer for a listener on several addresses. Null when unknown. */
+export function listConnections(port: number): FoundConnection[] | null {
   const c = libc();
   if (c === null) return null;
   return openDescriptors().flatMap((descriptor) => {
-    const peer = readName(c, "getpeername", descriptor);
-    if (peer === null || !sameAddress(peer, remote)) return [];
     const local = readName(c, "getsockname", descriptor);
-    if (local === null || !readCookie(c, descriptor)) return [];
+    if (local?.port !== port) return [];
+    const remote = readName(c, "getpeername", descriptor);
+    if (remote === null || !readCookie(c, descriptor)) return [];
     const [cookieLow = 0, cookieHigh = 0] = option;
-    return [{ local, connection: { descriptor, cookieLow, cookieHigh } }];
+    return [{ local, remote, connection: { descriptor, cookieLow, cookieHigh } }];
   });
 }
 
@@ -277,7 +279,7 @@ function openDescriptors(): number[] {
   }
 }
 
-function sameAddress(one: SocketAddress, other: SocketAddress): boolean {
+export function sameAddress(one: SocketAddress, other: SocketAddress): boolean {
   return one.port === other.port && Buffer.compare(one.address, other.address) === 0;
 }
 

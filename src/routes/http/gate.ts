@@ -1,4 +1,4 @@
-import { Elysia } from "elysia";
+import { Elysia, type PreContext } from "elysia";
 import { documentEndpoints } from "../../protocol/document-endpoints.ts";
 import { aguiConnectionHeader, challengeAnswerHeader, challengeHeader } from "../../protocol/headers.ts";
 import type { Caller } from "../../system/callers.ts";
@@ -48,7 +48,7 @@ export function httpGate(options: GateOptions) {
   const crossOrigin = { allowedOrigins: options.allowedOrigins, exposedHeaders: [aguiConnectionHeader] };
   // The same callers ask again and again under the same name, and a URL is as good as the host in it.
   let admittedHost: string | null = null;
-  return new Elysia({ name: "http-gate", seed: options }).onRequest(({ request, set }) => {
+  const judge = ({ request, set }: PreContext) => {
     const refuse = (status: number, detail: string) => {
       set.status = status;
       return { detail };
@@ -63,20 +63,23 @@ export function httpGate(options: GateOptions) {
     }
     const origin = request.headers.get("origin");
     const site = request.headers.get("sec-fetch-site");
-    const { kind, headers } = decideCrossOrigin(
-      {
-        method: request.method,
-        host,
-        origin,
-        preflightFor: origin === null ? null : request.headers.get("access-control-request-method"),
-        site,
-        mode: site === null ? null : request.headers.get("sec-fetch-mode"),
-      },
-      crossOrigin,
-    );
-    Object.assign(set.headers, headers);
-    if (kind === "refused") return refuse(403, "this origin may not call");
-    if (kind === "preflight") return new Response(null, { status: 204, headers });
+    // No browser asks. A cached answer must still differ for one that does.
+    if (origin !== null || site !== null || options.allowedOrigins.length > 0) {
+      const { kind, headers } = decideCrossOrigin(
+        {
+          method: request.method,
+          host,
+          origin,
+          preflightFor: origin === null ? null : request.headers.get("access-control-request-method"),
+          site,
+          mode: site === null ? null : request.headers.get("sec-fetch-mode"),
+        },
+        crossOrigin,
+      );
+      Object.assign(set.headers, headers);
+      if (kind === "refused") return refuse(403, "this origin may not call");
+      if (kind === "preflight") return new Response(null, { status: 204, headers });
+    }
     if (!isWellFormed(request.url)) return refuse(404, "no such route: the path is not well-formed");
     // Most requests go elsewhere, and reading a header or parsing a URL is what they would notice.
     if (request.url.includes("/health") && pathOf(request.url) === "/health") {
@@ -94,7 +97,10 @@ export function httpGate(options: GateOptions) {
     const type = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
     if (type !== "application/json") return refuse(415, "send the body as application/json");
     return;
-  });
+  };
+  // By itself Elysia takes a hook that returns the result of a call for one that returns a promise, and awaits it.
+  const hook = { fn: judge, isAsync: false } as unknown as typeof judge;
+  return new Elysia({ name: "http-gate", seed: options }).onRequest(hook);
 }
 
 /** Of a request that names no host, which HTTP/1.0 allows, the URL is a path alone: it is for nobody. */

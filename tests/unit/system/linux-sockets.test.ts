@@ -2,11 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { createCallerLookup } from "../../../src/system/callers.ts";
 import {
   askKernel,
-  connectionsWith,
   findInTables,
   findRow,
   isStillOpen,
+  listConnections,
   parseAddress,
+  sameAddress,
 } from "../../../src/system/linux-sockets.ts";
 
 const at = (address: string, port: number) => ({ address: parseAddress(address) ?? new Uint8Array(), port });
@@ -57,7 +58,7 @@ test.each([
     fetch(request, self) {
       const ip = self.requestIP(request);
       const remote = at(ip?.address ?? "", ip?.port ?? 0);
-      const [found] = connectionsWith(remote) ?? [];
+      const found = listConnections(self.port ?? 0)?.find((one) => sameAddress(one.remote, remote));
       if (!found) throw new Error("the connection was not found");
       const both = [askKernel(remote, found.local), findInTables(remote, found.local)];
       const lookUp = createCallerLookup({ address: host, port: self.port ?? 0 });
@@ -96,7 +97,8 @@ test("a connection that the peer has reset is not open any more", async () => {
     socket: { data() {}, open: (socket) => void socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") },
   });
   const peer = await requested.promise;
-  const [found] = connectionsWith(at(peer.address, peer.port)) ?? [];
+  const [found] = listConnections(server.port ?? 0) ?? [];
+  expect(found?.remote).toEqual(at(peer.address, peer.port));
   if (!found) throw new Error("the connection was not found");
   expect(isStillOpen(found.connection)).toBe(true);
   expect(isStillOpen({ ...found.connection, cookieLow: found.connection.cookieLow ^ 1 })).toBe(false);

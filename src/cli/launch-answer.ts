@@ -1,9 +1,11 @@
 import type { Attached } from "../services/fleet/attach-gateway.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import type { NewSession } from "../services/sessions/launch.ts";
+import type { LaunchTool } from "../services/sessions/launch-tools.ts";
 import type { NotifierCarryOver } from "../services/sessions/notifier-carry-over.ts";
 import { lacksSignals, signalsAbsence } from "../services/signals/handover.ts";
 import { tmuxAttachLine } from "../services/terminal/tmux-lines.ts";
+import { isOlder } from "../services/terminal/tool-version.ts";
 import type { Answer, CliIo } from "./command.ts";
 import { exitCodes } from "./dispatch.ts";
 import { warn } from "./narrate.ts";
@@ -72,4 +74,44 @@ export function withNotifier(answer: Answer, name: string, kept: NotifierCarryOv
     json: { ...(answer.json as object), mail_notifier_kept: kept },
     text: `${answer.text}\n${line}`,
   };
+}
+
+export interface LaunchedVersion {
+  tool: LaunchTool;
+  /** As the executable says it; null when it does not. */
+  version: string | null;
+  proved: readonly string[];
+  unattended: boolean;
+  /** Of the person's own. */
+  args: readonly string[];
+}
+
+/** What a person must know of the version that was launched: unproved screens, and a tool that asks nothing. Pure. */
+export function versionWarnings({ tool, version, proved, unattended, args }: LaunchedVersion): string[] {
+  if (version === null) return [];
+  const auto = tool.ownAutoMode;
+  const chosen = args.some((arg) => arg.split("=", 1)[0] === auto?.askingArgs[0]);
+  const asksNothing = auto !== null && !unattended && !chosen && !isOlder(version, auto.fromVersion);
+  return [
+    ...(isAmong(version, proved)
+      ? []
+      : [
+          `${tool.tool} ${version}: its screens were not proved with this version (proved: ${proved.join(", ")}); a prompt is submitted only when the composer shows it`,
+        ]),
+    ...(asksNothing
+      ? [
+          `${tool.tool} ${version} runs commands without asking, also without --unattended; it asks with: -- ${auto.askingArgs.join(" ")}`,
+        ]
+      : []),
+  ];
+}
+
+const isAmong = (version: string, proved: readonly string[]) =>
+  proved.length === 0 || proved.includes(version);
+
+/** The answer of a launch with the tool's version, where it is known. Pure. */
+export function withVersion(answer: Answer, { version, proved }: LaunchedVersion): Answer {
+  if (version === null) return answer;
+  const fields = { tool_version: version, tool_version_proved: isAmong(version, proved) };
+  return { ...answer, json: { ...(answer.json as object), ...fields } };
 }

@@ -52,6 +52,7 @@ export async function createSessionLab(): Promise<SessionLab> {
     installHint: "It stands in tests/support.",
     occupies: ({ argv }) => argv.includes(standInAgent),
     homeVariable: "STAND_IN_HOME",
+    ownAutoMode: null,
     unattendedArgs: ["--unattended"],
     headless: false,
   };

@@ -32,14 +32,26 @@ export async function checkTool(world: World, tool: LaunchTool, proved: readonly
   );
 }
 
+/** A launch does not wait longer for the version; it starts beside the tool itself. */
+const launchVersionTimeoutMs = 2000;
+
+/** The version of the installed tool, or null when it does not say it in time. Never rejects. */
+export async function installedVersion(world: World, tool: LaunchTool): Promise<string | null> {
+  if (tool.tool === "demo") return null;
+  const path = world.processes.which(tool.command[0]);
+  const found = path === null ? null : await versionOf(world, path, launchVersionTimeoutMs);
+  return found && "version" in found ? found.version : null;
+}
+
 async function versionOf(
   { processes, env }: World,
   path: string,
+  timeoutMs = versionTimeoutMs,
 ): Promise<{ version: string | null } | { problem: string }> {
   try {
     const known = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
     const { stdout, exitCode } = await processes.run([path, "--version"], {
-      timeoutMs: versionTimeoutMs,
+      timeoutMs,
       env: Object.fromEntries(known),
     });
     if (exitCode !== 0) return { problem: `--version ended with ${exitCode ?? "a signal"}` };

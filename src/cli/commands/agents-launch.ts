@@ -12,16 +12,25 @@ import {
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import type { Role } from "../../services/sessions/role.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
+import { allProfiles } from "../../services/terminal/profile.ts";
 import { messageOf } from "../../system/errors.ts";
 import { giveMailboxAtLaunch, withMailbox } from "../agent-mailbox.ts";
+import { installedVersion } from "../checks/tools.ts";
 import { type Answer, type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { readFileFlag, toWholeNumber } from "../flag-values.ts";
-import { toLaunchAnswer, warnWithoutSignals, withNotifier } from "../launch-answer.ts";
+import {
+  type LaunchedVersion,
+  toLaunchAnswer,
+  versionWarnings,
+  warnWithoutSignals,
+  withNotifier,
+  withVersion,
+} from "../launch-answer.ts";
 import { attachmentRootFlag, originFlag, toAttachmentRoots, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
 import { mailboxRootFlag, noSignalsFlag } from "../shared-flags.ts";
-import { openWorld, prepareSessionPlace, type World } from "../world.ts";
+import { openWorld, prepareSessionPlace, readProfiles, type World } from "../world.ts";
 
 export default command({
   name: "launch",
@@ -132,16 +141,26 @@ export default command({
     }
     await prepareSessionPlace(world, io);
     await endDeadNamesakes(world, args["agent-name"]);
+    const asked = headless ? Promise.resolve(null) : installedVersion(world, tool);
     const session = await launchAgent(world, request).catch((error: unknown) => {
       if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
       throw error;
     });
     await warnWithoutSignals(io, session);
     if (args.unattended) await warn(io, `unattended, with ${(tool.unattendedArgs ?? []).join(" ")}`);
+    const profile = allProfiles(readProfiles(world.system, io.env)).find((one) => one.tool === tool.tool);
+    const launched: LaunchedVersion = {
+      tool,
+      version: await asked,
+      proved: profile?.proved_versions ?? [],
+      unattended: args.unattended === true,
+      args: rest,
+    };
+    for (const line of versionWarnings(launched)) await warn(io, line);
     const wanted = args.mailbox || args["mailbox-root"] !== undefined;
     const mailbox = wanted ? await giveMailboxAtLaunch(world, io, session, args["mailbox-root"]) : null;
     const complete = (answer: Answer) =>
-      withNotifier(withMailbox(answer, mailbox), args["agent-name"], session.notifier);
+      withNotifier(withMailbox(withVersion(answer, launched), mailbox), args["agent-name"], session.notifier);
     if (args["no-gateway"]) {
       // For the gateway that is attached later.
       saveWish(world.files, session.sessionRoot, {

@@ -16,14 +16,23 @@ export interface LaunchTool {
   homeVariable: string | null;
   /** Flags that skip permissions or sandboxes; null when the tool has none to add. */
   unattendedArgs: readonly string[] | null;
+  /** The tool's own mode that asks nothing, which is its default; null when it asks by default. */
+  ownAutoMode: OwnAutoMode | null;
   /** A turn can be run without a terminal. */
   headless: boolean;
+}
+
+interface OwnAutoMode {
+  fromVersion: string;
+  /** Arguments that make it ask; the first one in a launch's own arguments is the person's choice. */
+  askingArgs: readonly [string, ...string[]];
 }
 
 interface LaunchFacts {
   package: string | null;
   homeVariable: string | null;
   unattendedArgs: readonly string[] | null;
+  ownAutoMode?: OwnAutoMode;
 }
 
 const unknownTool: LaunchFacts = { package: null, homeVariable: null, unattendedArgs: null };
@@ -34,6 +43,7 @@ const knownTools: Readonly<Record<string, LaunchFacts>> = {
     package: "@anthropic-ai/claude-code",
     homeVariable: "CLAUDE_CONFIG_DIR",
     unattendedArgs: ["--dangerously-skip-permissions"],
+    ownAutoMode: { fromVersion: "2.1.300", askingArgs: ["--permission-mode", "default"] },
   },
   codex: {
     package: "@openai/codex",
@@ -69,6 +79,7 @@ export function toLaunchTool(
     occupies: (process) => matchProcesses([process], profile).length > 0,
     homeVariable: facts.homeVariable,
     unattendedArgs: facts.unattendedArgs,
+    ownAutoMode: facts.ownAutoMode ?? null,
     headless: hasHeadlessForm(tool),
   };
 }

@@ -10,6 +10,7 @@ import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.
 import { eventKinds } from "../../src/protocol/events.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
+import { toCurl } from "../../src/routes/openapi/curl.ts";
 import { createSchemaWriter } from "../../src/routes/openapi/json-schema.ts";
 import { pageScript, renderReference } from "../../src/routes/openapi/page.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
@@ -135,6 +136,30 @@ describe("the page at /docs", () => {
     const lines = [...html.matchAll(/<pre>(curl .*?)<\/pre>/g)].map((match) => match[1] ?? "");
     expect(lines).toHaveLength(operations.length);
     for (const line of lines) expect(line).toContain('<span class="origin">$BASE_URL</span>/');
+  });
+
+  test("gives a curl line that a shell takes apart into an address and the example of the body", () => {
+    const path = "/v1/requests/{request_id}";
+    const read = document.paths[path]?.["get"];
+    if (!read) throw new Error("no such operation");
+    expect(toCurl({ method: "get", path, operation: read }, document)).toBe(
+      'curl -sS "$BASE_URL/v1/requests/REQUEST_ID"',
+    );
+    const submit = document.paths["/v1/requests"]?.["post"];
+    if (!submit) throw new Error("no such operation");
+    const example = { kind: "submit_prompt", payload: { prompt: `it's $HOME, "quoted"` } };
+    const components = {
+      ...document.components,
+      schemas: { ...document.components.schemas, GatewayRequest: { examples: [example] } },
+    };
+    const line = toCurl({ method: "post", path: "/v1/requests", operation: submit }, { components });
+    const shell = Bun.spawnSync(["sh", "-c", line.replace(/^curl/, "printf '%s\\n'")], {
+      env: { BASE_URL: "http://127.0.0.1:1" },
+    });
+    expect(shell.stdout.toString().trimEnd().split("\n")).toEqual([
+      ...["-sS", "http://127.0.0.1:1/v1/requests", "-H", "content-type: application/json", "-d"],
+      JSON.stringify(example),
+    ]);
   });
 
   test("shows text of the document as text", () => {

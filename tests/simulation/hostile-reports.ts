@@ -1,0 +1,372 @@
+import { openGatewayDatabase, requestStoreOn } from "../../src/db/gateway/request-store.ts";
+import type { ToolReport } from "../../src/protocol/tool-report.ts";
+import { createTerminalAgent } from "../../src/services/agent/terminal-agent.ts";
+import { fingerprint } from "../../src/services/demo/log.ts";
+import { demoSignature } from "../../src/services/demo/signature.ts";
+import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
+import { createPaneDoor } from "../../src/services/terminal/pane-door.ts";
+import { profileFor } from "../../src/services/terminal/profile.ts";
+import { failingFacts } from "../../src/services/terminal/readiness.ts";
+import { createControlConnection } from "../../src/services/terminal/tmux-control.ts";
+import { createTracker } from "../../src/services/terminal/tracker.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+import { sampleManifest } from "../support/session-samples.ts";
+import { createDice, type Dice } from "./dice.ts";
+import { createSimClock, type SimClock } from "./sim-clock.ts";
+import { createSimPane, type SimPane } from "./sim-pane.ts";
+import type { SimSession } from "./sim-session.ts";
+import { createSimTmux } from "./sim-tmux.ts";
+
+/** What a tool reports when nothing goes wrong: see tests/signals for the real ones. */
+export interface ReportShape {
+  /** The begin of a turn is reported, with its text. */
+  begins: boolean;
+  /** Turns have ids. */
+  ids: boolean;
+  /** An end names the text. */
+  endsNameText: boolean;
+}
+
+export interface HostileRun {
+  seed: number;
+  turns: number;
+  shape: ReportShape;
+  /** Nothing is reported at all. */
+  silent?: boolean;
+}
+
+export interface HostileResult {
+  violations: string[];
+  /** Prompts by the state of their request; `unknown`: failed because the gateway died while it typed. */
+  completed: number;
+  unknown: number;
+  otherwise: string[];
+  submittedOnce: boolean;
+  restarts: number;
+  /** How often the agent was ready by a report alone. */
+  readyByTool: number;
+  /** Prompts whose submission a report proved. */
+  provedByTool: number;
+  /** Of the simulated world. */
+  seconds: number;
+}
+
+/** The longest time for which the screen hides a turn that runs. */
+const hiddenMs = 600;
+
+/** A scripted agent with a real tracker and queue beside it, whose tool reports of itself what it likes. Pure but for time. */
+export function runHostileReports({ seed, turns, shape, silent = false }: HostileRun): HostileResult {
+  const dice = createDice(seed);
+  const violations: string[] = [];
+  const clock = createSimClock((error) => violations.push(`thrown: ${error}`));
+  const wall = clock.view(() => true);
+  const truth = {
+    running: null as string | null,
+    submitted: new Map<string, number>(),
+    ends: new Map<string, number>(),
+  };
+  const violate = (what: string) => violations.push(`${Math.round(clock.nowMs())} ms: ${what}`);
+
+  const reporter = createReporter({ clock, dice: dice.fork("reports"), shape, silent });
+  const tmux = createSimTmux({
+    clock,
+    dice: dice.fork("tmux"),
+    onLook: () => {},
+    onTyped(_, typed) {
+      if (typed.kind === "paste" && truth.running !== null)
+        violate(`${typed.text} was typed into a running turn`);
+    },
+  });
+  const pane = createFlickeringPane({
+    clock,
+    dice: dice.fork("screen"),
+    onOutput: () => tmux.output(),
+    onLog(record) {
+      if (record.kind === "submitted" && !record.command) {
+        truth.running = record.text;
+        truth.submitted.set(record.text, (truth.submitted.get(record.text) ?? 0) + 1);
+        reporter.submitted(record.text);
+      }
+      if (record.kind === "turn_ended") {
+        truth.ends.set(truth.running ?? "", wall.nowMs());
+        reporter.ended(truth.running ?? "", record.result === "error" ? "turn_failed" : "turn_ended");
+        truth.running = null;
+      }
+    },
+  });
+  tmux.setSession(sessionOf(pane));
+  const store = requestStoreOn(openGatewayDatabase({ path: ":memory:", clock: wall, steps: quietSteps }));
+  const ids = createIds();
+  let restarts = 0;
+  let readyByTool = 0;
+  let gateway = startGateway(1);
+
+  function startGateway(number: number) {
+    let alive = true;
+    const ends: (() => void)[] = [];
+    const view = clock.view(() => alive);
+    const processes = tmux.processesOf({
+      pid: 900 + number,
+      alive: () => alive,
+      onEnd: (listener) => void ends.push(listener),
+    });
+    const log = { line: () => {} };
+    const profile = profileFor("demo");
+    const mutex = { take: async () => () => {} };
+    const control = createControlConnection({
+      processes,
+      clock: view,
+      mutex,
+      session: sessionName,
+      log: () => {},
+    });
+    const tracker = createTracker({
+      ...{ control, processes, clock: view, profile, log, reports: reporter.source() },
+      tmux: { hasSession: async () => true },
+      manifest: sampleManifest({
+        tmux: { sessionName, windowName: "agent", windowId: "@0", paneId: "%0", socket: null },
+      }),
+      sessionRoot: "/sessions/one",
+    });
+    tracker.subscribe((state, { before }) => {
+      const { witness } = state.stability;
+      if (witness === "tool" && before.stability.witness !== witness) readyByTool += 1;
+      if (!alive || state.stability.witness === undefined || failingFacts(state).length > 0) return;
+      if (truth.running !== null)
+        violate(`called ready by the ${state.stability.witness} in the middle of a turn`);
+    });
+    const door = createPaneDoor({ control, mutex, ids, steps: quietSteps, paneId: tracker.paneId });
+    const agent = createTerminalAgent({
+      ...{ backend: "local_interactive", tool: "demo", profile, view: tracker, door, clock: view, log },
+    });
+    const queue: Queue = createQueue({
+      ...{ store, agent, clock: view, ids, log, events: { append: () => {} } as never },
+      ...{ admission: () => "open" as const, block: () => null, epoch: () => 1 },
+      ...{ slotTaken: () => null, onChange: () => {} },
+    });
+    agent.onChange(() => queue.wake());
+    control.start();
+    tracker.start();
+    // As the gateway does: what an earlier one left is looked for in a terminal that can be seen.
+    void tracker.firstLook(5000).then(() => queue.start());
+    return {
+      queue,
+      crash() {
+        alive = false;
+        reporter.detach();
+        for (const end of ends) end();
+      },
+    };
+  }
+
+  const requests: { id: string; prompt: string }[] = [];
+  const chaos = dice.fork("chaos");
+  for (let number = 1; number <= turns; number++) {
+    // The same words again and again: only ids, times and order tell those turns apart.
+    const text = chaos.chance(0.3) ? `again ${number % 3} of ${number}` : `step ${number}`;
+    const prompt = `${text}\nSLOW ${chaos.skewed(120, 1600)}`;
+    // In the simulated loop, which is where the queue puts off its commits to.
+    clock.after(0, () => {
+      void gateway.queue.accept({ kind: "submit_prompt", payload: { prompt } }).then((taken) => {
+        requests.push({ id: taken.request_id, prompt });
+      });
+    });
+    if (number % 5 !== 0) continue;
+    clock.runUntil(clock.nowMs() + chaos.whole(500, 9000));
+    if (!chaos.chance(0.1)) continue;
+    gateway.crash();
+    restarts += 1;
+    clock.runUntil(clock.nowMs() + chaos.whole(1, 3000));
+    gateway = startGateway(restarts + 1);
+  }
+  for (let idle = 0; idle < 3 && clock.nowMs() < turns * 20_000; ) {
+    clock.runUntil(clock.nowMs() + 2000);
+    idle = gateway.queue.depth() === 0 && truth.running === null ? idle + 1 : 0;
+  }
+
+  const records = requests.map(({ id, prompt }) => ({ prompt, record: gateway.queue.record(id) }));
+  const evidence = records.flatMap(({ prompt, record }) =>
+    (record?.evidence ?? []).map((one) => ({ prompt, ...one })),
+  );
+  for (const { prompt, step, proof, at_utc } of evidence) {
+    if (step !== "turn_ended" || !proof.startsWith("the tool reported")) continue;
+    if (Date.parse(at_utc) < (truth.ends.get(prompt) ?? Number.POSITIVE_INFINITY))
+      violate(`${prompt} was told to be over while it ran`);
+  }
+  const isUnknown = (record: (typeof records)[number]["record"]) =>
+    record?.result_json?.["outcome"] === "unknown";
+  gateway.crash();
+  return {
+    violations,
+    completed: records.filter(({ record }) => record?.state === "completed").length,
+    unknown: records.filter(({ record }) => record?.state === "failed" && isUnknown(record)).length,
+    otherwise: records
+      .filter(({ record }) => record?.state !== "completed" && !isUnknown(record))
+      .map(({ prompt, record }) => `${prompt}: ${record?.state} ${record?.error_detail}`),
+    submittedOnce: records.every(({ prompt, record }) => {
+      const times = truth.submitted.get(prompt) ?? 0;
+      return record?.state === "completed" ? times === 1 : times <= 1;
+    }),
+    restarts,
+    readyByTool,
+    provedByTool: evidence.filter(
+      (one) => one.step === "submitted" && one.proof.startsWith("the tool reported"),
+    ).length,
+    seconds: Math.round(clock.nowMs() / 1000),
+  };
+}
+
+const sessionName = "SVC-worker-1";
+
+function sessionOf(pane: SimPane): SimSession {
+  return {
+    ...{ name: sessionName, id: "$1", created: 1, paneId: "%0", panePid: 1000, programPid: 1500, pane },
+    environment: new Map(),
+    inMode: false,
+  };
+}
+
+function createIds() {
+  let counter = 0;
+  return {
+    hex: (bytes: number) => (counter++).toString(16).padStart(bytes * 2, "0"),
+    uuid: () => `u${counter++}`,
+  };
+}
+
+/**
+ * A scripted agent whose screen shows no sign of its work now and then, for up to `hiddenMs`: what a codex does while an
+ * answer streams. The screen alone is not deceived by it, since it must rest for longer.
+ */
+function createFlickeringPane(deps: {
+  clock: SimClock;
+  dice: Dice;
+  onOutput: () => void;
+  onLog: Parameters<typeof createSimPane>[0]["onLog"];
+}): SimPane {
+  const { clock, dice, onOutput, onLog } = deps;
+  let hides = false;
+  const pane = createSimPane({
+    ...{ clock, script: { schema_version: 1 }, onOutput, onMailRound: () => {} },
+    onLog(record) {
+      onLog(record);
+      if (record.kind === "turn_started" && dice.chance(0.5)) clock.after(dice.whole(0, 400), hide);
+    },
+  });
+  const hide = () => {
+    hides = true;
+    onOutput();
+    clock.after(dice.whole(50, hiddenMs), () => {
+      hides = false;
+      onOutput();
+    });
+  };
+  return {
+    ...pane,
+    frame() {
+      const frame = pane.frame();
+      if (!hides) return frame;
+      const rows = frame.rows.map((row) => (row.includes(demoSignature.statusLabel) ? "" : row));
+      return { ...frame, rows, title: demoSignature.titleReady };
+    },
+  };
+}
+
+type Parts = Partial<ToolReport> & Pick<ToolReport, "kind">;
+
+/** Tells what the tool does: late, twice, never, out of order, and things that are not so. */
+function createReporter(deps: { clock: SimClock; dice: Dice; shape: ReportShape; silent: boolean }) {
+  const { clock, dice, shape, silent } = deps;
+  const wall = clock.view(() => true);
+  const main = "session-main";
+  let minted = 0;
+  let turn = 0;
+  let listener: ((report: ToolReport) => void) | null = null;
+  /** What the spool holds while no gateway reads it. */
+  let unread: ToolReport[] = [];
+
+  function make(parts: Parts): ToolReport {
+    const { prompt = null } = parts;
+    return {
+      ...{ schema_version: 1, id: `r${++minted}`, tool: "demo", at_ms: wall.nowMs(), session_id: main },
+      ...{ turn_id: null, message: null, action: null, transcript_path: null },
+      ...{ prompt, prompt_sha256: prompt === null ? null : fingerprint(prompt).sha256 },
+      ...parts,
+    };
+  }
+
+  function deliver(report: ToolReport, delayMs: number): void {
+    if (silent) return;
+    clock.after(delayMs, () => {
+      if (listener) listener(report);
+      else unread.push(report);
+    });
+  }
+
+  /** Hands one report over as a tool under load does. */
+  function tell(parts: Parts): void {
+    if (dice.chance(0.08)) return;
+    const report = make(parts);
+    const delayMs = dice.chance(0.12) ? dice.skewed(200, 8000) : dice.skewed(1, 150);
+    deliver(report, delayMs);
+    if (dice.chance(0.12)) deliver(report, dice.skewed(1, 6000));
+    // The tool itself runs its hook twice.
+    if (dice.chance(0.12)) deliver({ ...report, id: `r${++minted}` }, dice.skewed(1, 6000));
+  }
+
+  const idOf = (number: number) => (shape.ids ? `turn-${number}` : null);
+
+  function disturb(): void {
+    const nested = { session_id: `nested-${minted}`, turn_id: dice.chance(0.5) ? `n-${minted}` : null };
+    const at = () => dice.skewed(1, 1200);
+    if (dice.chance(0.15)) {
+      // An agent that the agent started, with a prompt of its own.
+      deliver(make({ kind: "session_started", ...nested }), at());
+      deliver(make({ kind: "prompt_submitted", prompt: "a part of the work", ...nested }), at());
+      deliver(make({ kind: "turn_ended", ...nested }), at());
+      deliver(make({ kind: "session_ended", ...nested }), at());
+    }
+    if (dice.chance(0.1)) {
+      const title = { session_id: `title-${minted}`, turn_id: `title-${minted}` };
+      deliver(make({ kind: "turn_ended", prompt: "Write a title", ...title }), at());
+    }
+    // A text that nobody typed, in the agent's own session.
+    if (shape.ids && dice.chance(0.1)) {
+      const other = { turn_id: `other-${minted}` };
+      deliver(make({ kind: "prompt_submitted", prompt: "of somebody else", ...other }), at());
+      if (dice.chance(0.5)) deliver(make({ kind: "turn_ended", ...other }), at() + 1200);
+    }
+    if (dice.chance(0.1)) deliver(make({ kind: "question_asked", message: "May I?", action: "Bash" }), at());
+    if (dice.chance(0.1)) deliver(make({ kind: "tool_started", turn_id: idOf(turn), action: "Bash" }), at());
+  }
+
+  return {
+    submitted(text: string) {
+      turn += 1;
+      if (shape.begins) tell({ kind: "prompt_submitted", prompt: text, turn_id: idOf(turn) });
+      disturb();
+    },
+    ended(text: string, kind: "turn_ended" | "turn_failed") {
+      tell({ kind, turn_id: idOf(turn), prompt: shape.endsNameText ? text : null });
+    },
+    detach() {
+      listener = null;
+    },
+    /** As a gateway that starts reads it: what it missed comes first. */
+    source: () => ({
+      absence: () => null,
+      subscribe(next: (report: ToolReport) => void) {
+        listener = next;
+        return () => {
+          listener = null;
+        };
+      },
+      start() {
+        const missed = unread;
+        unread = [];
+        for (const report of missed) listener?.(report);
+      },
+      async stop() {},
+    }),
+  };
+}

@@ -58,7 +58,8 @@ function claude(facts: HandoverFacts): HandoverPlan {
   const hooks = Object.fromEntries(
     Object.keys(claudeEvents).map((event) => [
       event,
-      [{ matcher: "*", hooks: [{ type: "command", command, timeout: 5 }] }],
+      // It waits for none of them before it goes on, except for the last, which its end would cut off.
+      [{ matcher: "*", hooks: [{ type: "command", command, timeout: 5, async: event !== "SessionEnd" }] }],
     ]),
   );
   return given({ args: ["--settings", path], files: { [path]: renderJson({ hooks }) } });

@@ -29,7 +29,7 @@ test("claude gets a file of hooks that can neither fail nor print", async () => 
   const { handover } = planHandover(factsOf({}));
   expect(handover?.args).toEqual(["--settings", "/run/o'brien/signals/claude-settings.json"]);
   const { hooks } = JSON.parse(handover?.files["/run/o'brien/signals/claude-settings.json"] ?? "") as {
-    hooks: Record<string, { matcher: string; hooks: { type: string; command: string }[] }[]>;
+    hooks: Record<string, { matcher: string; hooks: { type: string; command: string; async: boolean }[] }[]>;
   };
   expect(Object.keys(hooks)).toEqual(
     [
@@ -43,6 +43,9 @@ test("claude gets a file of hooks that can neither fail nor print", async () => 
       "SessionEnd",
     ].sort(),
   );
+  // A turn waits for no hook of ours; an end does, or its report would be lost.
+  const waitedFor = Object.keys(hooks).filter((event) => hooks[event]?.[0]?.hooks[0]?.async === false);
+  expect(waitedFor).toEqual(["SessionEnd"]);
   const command = hooks["Stop"]?.[0]?.hooks[0]?.command ?? "";
   // As the tool runs it: the executable is not there, and nobody hears of it.
   const run = Bun.spawnSync(["sh", "-c", command], { stdin: Buffer.from("{}") });

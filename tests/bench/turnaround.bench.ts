@@ -39,12 +39,13 @@ const bench: Bench = {
 export default bench;
 
 async function measureTool(cli: InstalledCli): Promise<Row[]> {
-  const screen = await withAgent(cli, [], async (agent) => {
+  const screen = await withAgent(cli, ["--no-signals"], async (agent) => {
     const pauses = await queuedPauses(agent);
     return { pauses, typed: await typedPauses(agent) };
   });
-  const reported = screen.pauses;
-  const name = `${cli.tool}_${cli.version.replaceAll(".", "_")}`;
+  const reported = await withAgent(cli, [], queuedPauses);
+  console.error(`turnaround: ${cli.tool} ${cli.version}`);
+  const name = cli.tool;
   return [
     ...durationRows(`${name}_reported`, reported.total, screen.typed),
     ...durationRows(`${name}_screen`, screen.pauses.total, screen.typed),
@@ -104,6 +105,8 @@ interface Pauses {
   toBegin: number[];
   toTyped: number[];
   toRequest: number[];
+  /** Prompts whose first Enter the tool swallowed. */
+  swallowed: number;
 }
 
 async function queuedPauses({ model, gateway }: Agent): Promise<Pauses> {
@@ -119,7 +122,7 @@ async function queuedPauses({ model, gateway }: Agent): Promise<Pauses> {
   }
   const turns: ReceivedRequest[] = [];
   for (let index = 1; index <= prompts; index++) turns.push(await finishedTurn(model, "Step", index));
-  const pauses: Pauses = { total: [], toEnd: [], toBegin: [], toTyped: [], toRequest: [] };
+  const pauses: Pauses = { total: [], toEnd: [], toBegin: [], toTyped: [], toRequest: [], swallowed: 0 };
   for (let index = 1; index < prompts; index++) {
     const [before, after] = [turns[index - 1], turns[index]];
     const [former, latter] = await Promise.all(
@@ -129,6 +132,8 @@ async function queuedPauses({ model, gateway }: Agent): Promise<Pauses> {
     const atMs = (step: string, of: typeof former) =>
       Date.parse(of.evidence.find((one) => one.step === step)?.at_utc ?? "");
     const begunMs = Date.parse(latter.started_at_utc ?? "");
+    const submitted = latter.evidence.find((one) => one.step === "submitted")?.proof ?? "";
+    if (!/after Enter 1\b/.test(submitted)) pauses.swallowed += 1;
     pauses.total.push(after.at_ms - before.ended_at_ms);
     pauses.toEnd.push(atMs("turn_ended", former) - before.ended_at_ms);
     pauses.toBegin.push(begunMs - atMs("turn_ended", former));
@@ -177,11 +182,14 @@ function finishedTurn(model: ModelServer, word: string, index: number): Promise<
 }
 
 /** The parts of a pause, so that a run says where its time went. */
-function partRows(name: string, { toEnd, toBegin, toTyped, toRequest }: Pauses): Row[] {
+function partRows(name: string, { toEnd, toBegin, toTyped, toRequest, swallowed }: Pauses): Row[] {
   const parts = { to_turn_ended: toEnd, to_begin: toBegin, to_typed: toTyped, to_request: toRequest };
-  return Object.entries(parts).map(([part, samples]) => ({
-    metric: `${name}_${part}_p50_ms`,
-    value: percentile(samples, 0.5),
-    unit: "ms",
-  }));
+  return [
+    ...Object.entries(parts).map(([part, samples]) => ({
+      metric: `${name}_${part}_p50_ms`,
+      value: percentile(samples, 0.5),
+      unit: "ms",
+    })),
+    { metric: `${name}_swallowed_enters`, value: swallowed, unit: "" },
+  ];
 }

@@ -82,8 +82,8 @@ const maxDoubts = 8;
 
 const append = <T>(list: readonly T[], item: T, max = maxRemembered): T[] => [...list, item].slice(-max);
 
-/** An end that has no id, and that is not reported so long after its turn, will not come. */
-const reportedWithinMs = 60_000;
+/** A hook that runs so long after its turn is another turn's. */
+const reportedWithinMs = 10_000;
 /** A caller tells of a prompt at most so long after it was typed. */
 const toldWithinMs = 30_000;
 

@@ -1,4 +1,4 @@
-import { group } from "./command.ts";
+import { group, lazyLeaves } from "./command.ts";
 import { runProgram } from "./dispatch.ts";
 import { createProcessIo } from "./process-io.ts";
 import { programVersion } from "./version.ts";
@@ -15,8 +15,7 @@ export const gatewayCommands = group({
     "svc-gateway demo-agent --help",
   ],
   subCommands: {
-    join: () => import("./commands/join.ts").then((module) => module.default),
-    run: () => import("./commands/run.ts").then((module) => module.default),
+    ...lazyLeaves(["join", "run"], () => import("./commands/run.ts")),
     serve: () => import("./commands/serve.ts").then((module) => module.default),
     completion: () =>
       import("./commands/completion.ts").then((module) => module.completionCommands("svc-gateway")),

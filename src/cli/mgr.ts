@@ -62,6 +62,13 @@ const systemSkills = group({
   subCommands: () => import("./commands/system-skills.ts").then((module) => module.skillCommands),
 });
 
+const tools = group({
+  name: "tools",
+  description: "the agent CLIs that can be driven, and how their screens are read",
+  examples: ["svc-mgr tools list", "svc-mgr tools explain --tool claude --screen recording.ansi.txt"],
+  subCommands: () => import("./commands/tools.ts").then((module) => module.toolCommands),
+});
+
 /** All commands of `svc-mgr`. */
 export const managerCommands = group({
   name: "svc-mgr",
@@ -79,7 +86,7 @@ export const managerCommands = group({
     mailbox,
     overlay: () => import("./commands/overlay.ts").then((module) => module.default),
     "system-skills": systemSkills,
-    tools: () => import("./commands/tools.ts").then((module) => module.default),
+    tools,
     doctor: () => import("./commands/doctor.ts").then((module) => module.default),
     completion: () =>
       import("./commands/completion.ts").then((module) => module.completionCommands("svc-mgr")),

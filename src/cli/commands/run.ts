@@ -1,19 +1,70 @@
 import { resolve } from "node:path";
 import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
-import { chooseByName, findAgent, openRecord } from "../../services/sessions/find.ts";
+import { chooseByName, type FoundAgent, findAgent, openRecord } from "../../services/sessions/find.ts";
+import { joinAgent, managedIn } from "../../services/sessions/join.ts";
 import { launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { isFresh } from "../../services/sessions/record.ts";
+import { tmuxAttachLine } from "../../services/terminal/tmux-lines.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { command } from "../command.ts";
+import { untilStopped } from "../../system/signals.ts";
+import { type CliIo, command } from "../command.ts";
+import { createGateway } from "../gateway.ts";
 import { chooseListener, listenerFlags, readListenerWish } from "../listener-flags.ts";
 import { warn } from "../narrate.ts";
-import { serveBeside } from "../serve-beside.ts";
-import { noSignalsFlag, rootFlags } from "../shared-flags.ts";
-import { openWorld, prepareSessionPlace, type World } from "../world.ts";
+import { joinFlags, noSignalsFlag, readJoinFlags, rootFlags } from "../shared-flags.ts";
+import { openWorld, prepareSessionPlace, readProfiles, type World } from "../world.ts";
 
-export default command({
+/** Serves the gateway of a session in this process until it is stopped; says where once it answers. Exit code. */
+async function serveBeside(facts: {
+  io: CliIo;
+  world: World;
+  session: Pick<FoundAgent, "manifest" | "sessionRoot">;
+  listener: { host: string; port: number; noToken: boolean; allowedOrigins: readonly string[] };
+  token: string | null;
+  /** False when the agent was one of ours before. */
+  launched: boolean;
+  json: boolean;
+}): Promise<number> {
+  const { io, world, session, launched } = facts;
+  const gone = Promise.withResolvers<void>();
+  const gateway = createGateway({
+    system: world.system,
+    sessionRoot: session.sessionRoot,
+    ...facts.listener,
+    token: facts.token,
+    profiles: readProfiles(world.system, io.env),
+    env: io.env,
+    registry: world.registry,
+    onGone: gone.resolve,
+  });
+  const stopped = untilStopped(() => gateway.stop(), gone.promise);
+  const { baseUrl } = await gateway.start();
+  const { manifest } = session;
+  const target = `svc-mgr agents single --agent-name ${manifest.agent_name}`;
+  const ready = {
+    event: "ready",
+    base_url: baseUrl,
+    session_root: session.sessionRoot,
+    tmux_session_name: manifest.tmux_session_name,
+    agent_name: manifest.agent_name,
+    agent_id: manifest.agent_id,
+    launched,
+  };
+  const lines = [
+    `${manifest.agent_name} ${launched ? "runs" : "was running already"}; its gateway serves ${baseUrl}`,
+    `  watch it:   ${tmuxAttachLine(manifest.tmux, world.bareTmuxSocket)}`,
+    `  prompt it:  ${target} prompt --prompt "..."`,
+    `  end it:     ${target} stop`,
+    "Ctrl-C ends the gateway; the agent lives on.",
+  ];
+  // With --json one line, so that a supervisor can wait for it.
+  await io.writeOut(facts.json ? `${JSON.stringify(ready)}\n` : `${lines.join("\n")}\n`);
+  return stopped;
+}
+
+export const run = command({
   name: "run",
   description: "Start an agent in a tmux session of its own and serve its gateway beside it, until stopped",
   examples: [
@@ -98,4 +149,64 @@ async function findRunning(world: World, agentName: string, tool: string) {
     if (error instanceof ServiceError && error.reason === "not_found") return null;
     throw error;
   }
+}
+
+export const join = command({
+  name: "join",
+  description: "Adopt an agent that runs in window 0 of a tmux session and serve its gateway, until stopped",
+  examples: [
+    "svc-gateway join --tmux-session work",
+    "svc-gateway join --tmux-session work --agent-name alice --tool claude",
+  ],
+  args: {
+    "tmux-session": {
+      type: "string",
+      required: true,
+      valueHint: "SESSION",
+      description: "name of the tmux session",
+    },
+    "agent-name": {
+      type: "string",
+      valueHint: "NAME",
+      description: "how the agent is called; default: as the session",
+    },
+    ...joinFlags,
+    ...listenerFlags,
+    ...rootFlags,
+  },
+  async run({ args, io, inherited }) {
+    const world = openWorld(io, args);
+    const tmuxSession = args["tmux-session"];
+    const running = await findManaged(world, tmuxSession);
+    const { token, warning, ...listener } = chooseListener(
+      readListenerWish(args, io.env),
+      running && readDesiredConfig(world.files, running.sessionRoot),
+      {
+        token: io.env["SVC_GATEWAY_TOKEN"],
+        allowUnauthenticated: args["allow-unauthenticated"],
+        noToken: args["no-token"],
+        allowOrigins: args["allow-origin"],
+      },
+    );
+    if (warning) await warn(io, warning);
+    if (!running) await prepareSessionPlace(world, io);
+    const session =
+      running ??
+      (await joinAgent(world, {
+        ...readJoinFlags(args, io),
+        tmuxSession,
+        agentName: args["agent-name"] ?? tmuxSession,
+      }));
+    return serveBeside({
+      ...{ io, world, session, listener, token },
+      launched: running === null,
+      json: inherited["json"] === true,
+    });
+  },
+});
+
+/** The agent of a session that is one of ours already: a gateway that died is run again beside it. */
+async function findManaged(world: World, session: string) {
+  const record = await managedIn(world, session);
+  return record && openRecord(world.files, record);
 }

@@ -1,12 +1,121 @@
-import { group } from "../command.ts";
+import { defaultTimings } from "../../protocol/terminal.ts";
+import { explainRecording } from "../../services/terminal/explain.ts";
+import {
+  allProfiles,
+  type CompiledProfile,
+  type ProfileSet,
+  profileFor,
+} from "../../services/terminal/profile.ts";
+import { builtInProfiles } from "../../services/terminal/profiles/built-in.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { createSystem } from "../../system/system.ts";
+import { command } from "../command.ts";
+import { readFileFlag, readStdin, toWholeNumber } from "../flag-values.ts";
+import { renderTable } from "../format.ts";
+import { renderExplanation } from "../terminal-text.ts";
+import { trustingSystem } from "../trusting-system.ts";
+import { readProfiles } from "../world.ts";
 
-export default group({
-  name: "tools",
-  description: "the agent CLIs that can be driven, and how their screens are read",
-  examples: ["svc-mgr tools list", "svc-mgr tools explain --tool claude --screen recording.ansi.txt"],
-  subCommands: {
-    list: () => import("./tools-list.ts").then((module) => module.default),
-    show: () => import("./tools-show.ts").then((module) => module.default),
-    explain: () => import("./tools-explain.ts").then((module) => module.default),
+/** The profile of a tool that was named on the command line. Throws `invalid_request` that lists those there are. */
+function chooseProfile(tool: string, overrides: ProfileSet): CompiledProfile {
+  const profile = profileFor(tool, overrides);
+  if (profile) return profile;
+  const known = allProfiles(overrides).map((one) => one.tool);
+  throw new ServiceError("invalid_request", `no profile describes "${tool}"; known are: ${known.join(", ")}`);
+}
+
+const list = command({
+  name: "list",
+  description: "the tool profiles, with the versions of the tools they were proved on",
+  examples: ["svc-mgr tools list", "SVC_TOOL_PROFILES=/path/profiles.json svc-mgr tools list --json"],
+  async run({ io }) {
+    const overrides = readProfiles(trustingSystem(io, createSystem()).system, io.env);
+    const rows = allProfiles(overrides).map((profile) => ({
+      tool: profile.tool,
+      profile_version: profile.profile_version,
+      proved_versions: profile.proved_versions,
+      tested: profile.tested,
+      source: builtInProfiles.includes(profile) ? "built in" : "SVC_TOOL_PROFILES",
+      executable: profile.executable,
+    }));
+    return {
+      json: { tools: rows },
+      text: renderTable(
+        ["TOOL", "PROFILE", "PROVED ON", "SOURCE"],
+        rows.map((row) => [
+          row.tool,
+          row.profile_version,
+          row.tested ? row.proved_versions.join(", ") : "untested",
+          row.source,
+        ]),
+      ),
+    };
   },
 });
+
+const show = command({
+  name: "show",
+  description: "print a tool's profile as a file of profiles, to begin one of your own",
+  examples: ["svc-mgr tools show --tool codex > profiles.json"],
+  args: {
+    tool: { type: "string", required: true, description: "whose profile", valueHint: "TOOL" },
+  },
+  async run({ args, io }) {
+    const { data } = chooseProfile(
+      args.tool,
+      readProfiles(trustingSystem(io, createSystem()).system, io.env),
+    );
+    const file = { schema_version: 1, profiles: [data] };
+    // In the order of the schema, which is the order in which a person fills it in.
+    return { json: file, text: JSON.stringify(file, null, 2) };
+  },
+});
+
+const explain = command({
+  name: "explain",
+  description: "read a recorded screen as a gateway would, and say which rules made the verdict",
+  examples: [
+    "svc-mgr tools explain --tool claude --screen recording.ansi.txt",
+    "tmux capture-pane -p -e -t =my-session: | svc-mgr tools explain --tool codex --screen - --json",
+  ],
+  args: {
+    tool: {
+      type: "string",
+      required: true,
+      description: "whose screen it is",
+      valueHint: "TOOL",
+      offers: "tools",
+    },
+    screen: {
+      type: "string",
+      required: true,
+      description: "what `tmux capture-pane -p -e` printed; - reads standard input",
+      valueHint: "FILE",
+    },
+    title: { type: "string", description: "the pane's title at that moment", valueHint: "TEXT" },
+    "cursor-row": { type: "string", description: "the cursor's row, from 0 at the top", valueHint: "N" },
+  },
+  async run({ args, io }) {
+    const { system } = trustingSystem(io, createSystem());
+    const overrides = readProfiles(system, io.env);
+    const profile = chooseProfile(args.tool, overrides);
+    const explanation = explainRecording(
+      {
+        raw: await readScreen(args.screen),
+        tool: profile,
+        title: args.title ?? null,
+        cursorRow: toWholeNumber("cursor-row", args["cursor-row"], 0, 10_000) ?? null,
+        nowMs: system.clock.nowMs(),
+      },
+      defaultTimings,
+    );
+    return { json: explanation, text: renderExplanation(explanation) };
+
+    async function readScreen(path: string): Promise<string> {
+      if (path === "-") return readStdin(io, { lossy: true });
+      return readFileFlag("screen", path, { files: system.files, cwd: io.cwd, lossy: true });
+    }
+  },
+});
+
+export const toolCommands = { list, show, explain };

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { isFarEnough, stillWaitsFor } from "../../../src/cli/agent-requests.ts";
+import { tmuxAdvice } from "../../../src/cli/checks/machine.ts";
 import { UsageError } from "../../../src/cli/command.ts";
 import { readPrompt, toWholeNumber } from "../../../src/cli/flag-values.ts";
 import { renderPairs, renderTable } from "../../../src/cli/format.ts";
 import { suggest } from "../../../src/cli/parse.ts";
-import { tmuxAdvice } from "../../../src/cli/tmux-advice.ts";
 import { bareTmuxSocket, chooseTmuxSocket, serverSocket } from "../../../src/cli/tmux-socket.ts";
 import type { Evidence, RequestRecord } from "../../../src/protocol/gateway.ts";
 import { tmuxAttachLine } from "../../../src/services/terminal/tmux-lines.ts";

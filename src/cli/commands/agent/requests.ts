@@ -1,10 +1,14 @@
+import type { RequestRecord } from "../../../protocol/gateway.ts";
+import { sessionPaths } from "../../../services/sessions/roots.ts";
+import { readOfflineRequest, readOfflineRequests } from "../../../services/status/offline-queue.ts";
+import { ServiceError } from "../../../system/errors.ts";
 import { renderRequest } from "../../agent-requests.ts";
-import { command } from "../../command.ts";
+import { type CliIo, command } from "../../command.ts";
 import { readId } from "../../flag-values.ts";
 import { renderTable } from "../../format.ts";
 import { bodyOf } from "../../gateway-call.ts";
-import { offlineRequest, offlineRequests } from "../../offline-requests.ts";
-import { openMaybeLive } from "../../target.ts";
+import { warn } from "../../narrate.ts";
+import { openMaybeLive, type Target } from "../../target.ts";
 
 const list = command({
   name: "list",
@@ -48,3 +52,34 @@ const show = command({
 });
 
 export const requestCommands = { list, show };
+
+/** The default limit of the gateway's list. */
+const maxShown = 100;
+
+/** The newest requests from the file of a queue that no gateway serves (ruling 34). Warns on stderr. */
+async function offlineRequests(io: CliIo, target: Target, why: string): Promise<RequestRecord[]> {
+  return (await fromFile(io, target, why, (path) => readOfflineRequests(path, maxShown, why))) ?? [];
+}
+
+/** Throws `not_found`. */
+async function offlineRequest(
+  io: CliIo,
+  target: Target,
+  why: string,
+  requestId: string,
+): Promise<RequestRecord> {
+  const record = await fromFile(io, target, why, (path) => readOfflineRequest(path, requestId, why));
+  if (record) return record;
+  throw new ServiceError("not_found", "no request with this id");
+}
+
+async function fromFile<T>(
+  io: CliIo,
+  { world, agent }: Target,
+  why: string,
+  read: (path: string) => T,
+): Promise<T | null> {
+  const { queue } = sessionPaths(agent.sessionRoot);
+  await warn(io, `read from queue.sqlite: ${why}`);
+  return world.files.exists(queue) ? read(queue) : null;
+}

@@ -5,7 +5,7 @@ import { linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
 import { sleep, timestampNow } from "../../../system/clock.ts";
 import { visibleLine } from "../../../system/visible.ts";
-import { type CliIo, type Commands, command, UsageError } from "../../command.ts";
+import { type CliIo, command, UsageError } from "../../command.ts";
 import { exitCodes } from "../../dispatch.ts";
 import { readPrompt, toSeconds, toWholeNumber } from "../../flag-values.ts";
 import { renderTable } from "../../format.ts";
@@ -13,7 +13,7 @@ import { readCommand } from "../../gateway-call.ts";
 import { warn } from "../../narrate.ts";
 import { promptFlag } from "../../shared-flags.ts";
 import { openLiveTarget } from "../../target.ts";
-import { renderTerminal, renderTerminalLine } from "../../terminal-text.ts";
+import { renderExplanation, renderTerminal, renderTerminalLine } from "../../terminal-text.ts";
 
 const state = readCommand({
   name: "state",
@@ -48,6 +48,15 @@ const notePrompt = readCommand({
     body: { schema_version: 1, prompt: await readPrompt(args.prompt, io) },
   }),
   render: renderTerminal,
+});
+
+const explain = readCommand({
+  name: "explain",
+  description:
+    "say which rules made the terminal's state what it is, and what keeps a prompt from being given",
+  examples: ["svc-mgr agents single --agent-name worker gateway tui explain"],
+  endpoint: "explain",
+  render: renderExplanation,
 });
 
 /** How much longer than the gateway the command waits. */
@@ -209,15 +218,7 @@ const watch = command({
   },
 });
 
-export const tuiCommands: Commands = {
-  state,
-  history,
-  "note-prompt": notePrompt,
-  watch,
-  wait,
-  decide,
-  explain: () => import("./tui-explain.ts").then((module) => module.default),
-};
+export const tuiCommands = { state, history, "note-prompt": notePrompt, watch, wait, decide, explain };
 
 async function show(io: CliIo, live: boolean, state: TerminalState, atUtc: string): Promise<void> {
   // Return to column 0 and clear the rest. The line must not wrap, or it could not be overwritten.

@@ -10,7 +10,7 @@ import type { ArtifactPart, ArtifactReader, TurnEventReader } from "../agent/tur
 import { type SettleDeps, settleTurn } from "../headless/settle-turn.ts";
 import { interruptTurn } from "../headless/stop-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
-import { createTurnReader } from "../headless/turn-reader.ts";
+import { createEventIndex, createTurnReader } from "../headless/turn-reader.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { type Answer, refusalOf } from "./answer.ts";
 import { type Directory, openedAgent } from "./directory.ts";
@@ -66,6 +66,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
   /** Sessions whose next turn is being begun. */
   const beginning = new Set<string>();
   const runningTurn = createRunningTurn(deps);
+  const index = createEventIndex();
 
   function open(ref: string) {
     const known = directory.resolve(ref);
@@ -77,7 +78,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
     return {
       agent,
       turns,
-      reader: createTurnReader({ files, turns }),
+      reader: createTurnReader({ files, turns, index }),
       trackedId: known.identity.tracked_agent_id,
     };
   }

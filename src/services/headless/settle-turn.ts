@@ -113,7 +113,7 @@ async function summarize(deps: SettleDeps, turn: TurnDirectory): Promise<TurnSum
   const parser = provider.parser({ turnIndex: request.turn_index });
   const splitter = createLineSplitter(boundsOfRecords);
   const atUtc = timestampNow(deps.clock);
-  for (const part of partsOf(deps.files, turn.paths.stdout, 0, Number.POSITIVE_INFINITY)) {
+  for (const part of partsOf(deps.files, turn.paths.stdout, 0)) {
     for (const line of splitter.push(part)) if (!line.truncated) parser.line(line.text, atUtc);
     if (part.length === partBytes) await sleep(deps.clock, 0);
   }
@@ -122,17 +122,17 @@ async function summarize(deps: SettleDeps, turn: TurnDirectory): Promise<TurnSum
   return parser.summary();
 }
 
-/** A file in pieces from `offset`, at most `maxBytes` in all; what is written meanwhile is read too. */
+/** A file in pieces from `offset`, at most `maxBytes` in all where given; what is written meanwhile is read too. */
 export function* partsOf(
   files: Files,
   path: string,
   offset: number,
-  maxBytes: number,
+  limits: { maxBytes?: number | null | undefined; partBytes?: number } = {},
 ): Generator<Uint8Array> {
   let at = offset;
-  const end = offset + maxBytes;
+  const end = offset + (limits.maxBytes ?? Number.POSITIVE_INFINITY);
   while (at < end) {
-    const part = files.readPart(path, at, Math.min(end, at + partBytes));
+    const part = files.readPart(path, at, Math.min(end, at + (limits.partBytes ?? partBytes)));
     if (part.length === 0) return;
     at += part.length;
     yield part;

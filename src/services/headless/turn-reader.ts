@@ -10,44 +10,90 @@ import { type TurnDirectories, toTurnStatus } from "./turn-directory.ts";
 export type TurnReader = Pick<AgentTurns, "exists" | "list" | "read" | "events" | "artifact">;
 
 const lineEnd = 1;
-const mostPageStarts = 64;
+/** A page of 100 events is a part or two. */
+const eventPartBytes = 64 * 1024;
+const maxIndexedTurns = 64;
+const maxMarks = 4096;
+const firstStride = 64;
 
-export function createTurnReader(deps: { files: Files; turns: TurnDirectories }): TurnReader {
-  const { files, turns } = deps;
-  /** Where in a file of events, which only grows, the events after a number of them begin. */
-  const pageStarts = new Map<string, number>();
+interface EventPosition {
+  /** How many events precede it. */
+  passed: number;
+  /** Bytes from the beginning of the file to the event. */
+  offset: number;
+}
+
+/**
+ * Where the events of turns begin in their files, as far as they were read: a page is read without what precedes it. Files
+ * of events only grow; a file that is shorter than what is known of it is read from its beginning again. Holds a bounded
+ * number of positions, evenly spaced over a turn.
+ */
+export interface EventIndex {
+  /** The last known position at or before the event with `after` events before it. */
+  startOf(path: string, after: number, sizeBytes: number): EventPosition;
+  note(path: string, position: EventPosition): void;
+}
+
+export function createEventIndex(): EventIndex {
+  /** By path: offsets of every `stride`-th event, and of the end of what was read last. */
+  const turns = new Map<string, { stride: number; marks: number[]; last: EventPosition }>();
+
+  function entryOf(path: string) {
+    const entry = turns.get(path) ?? { stride: firstStride, marks: [0], last: { passed: 0, offset: 0 } };
+    turns.delete(path);
+    turns.set(path, entry);
+    for (const oldest of turns.keys()) {
+      if (turns.size <= maxIndexedTurns) break;
+      turns.delete(oldest);
+    }
+    return entry;
+  }
+
+  return {
+    startOf(path, after, sizeBytes) {
+      const { stride, marks, last } = entryOf(path);
+      const mark = Math.min(Math.floor(after / stride), marks.length - 1);
+      const marked = { passed: mark * stride, offset: marks[mark] ?? 0 };
+      const nearest = last.passed <= after && last.passed > marked.passed ? last : marked;
+      if (nearest.offset <= sizeBytes) return nearest;
+      turns.delete(path);
+      return { passed: 0, offset: 0 };
+    },
+    note(path, position) {
+      const entry = entryOf(path);
+      entry.last = position;
+      if (position.passed !== entry.marks.length * entry.stride) return;
+      entry.marks.push(position.offset);
+      if (entry.marks.length <= maxMarks) return;
+      entry.marks = entry.marks.filter((_, at) => at % 2 === 0);
+      entry.stride *= 2;
+    },
+  };
+}
+
+/** `index`: shared by readers that are made for one request each; else the reader's own. */
+export function createTurnReader(deps: {
+  files: Files;
+  turns: TurnDirectories;
+  index?: EventIndex;
+}): TurnReader {
+  const { files, turns, index = createEventIndex() } = deps;
 
   function* readEvents(path: string, after: number): Generator<TurnEvent, undefined> {
     const splitter = createLineSplitter();
-    const known = pageStarts.get(`${path} ${after}`);
-    let passed = known === undefined ? 0 : after;
-    let offset = known ?? 0;
-    // A page reads one event more than it shows, to know whether there is one.
-    let before: [page: string, offset: number] | null = null;
+    let at = index.startOf(path, after, files.stat(path)?.size ?? 0);
     try {
-      for (const part of partsOf(files, path, offset, Number.POSITIVE_INFINITY)) {
+      for (const part of partsOf(files, path, at.offset, { partBytes: eventPartBytes })) {
         for (const line of splitter.push(part)) {
-          const begin = offset;
-          offset += line.bytes + lineEnd;
           const event = line.truncated ? null : toEvent(line.text);
-          if (!event || passed++ < after) continue;
-          before = [`${path} ${passed - 1}`, begin];
-          yield toTurnEvent(event);
+          if (event && at.passed % firstStride === 0) index.note(path, at);
+          if (event && at.passed >= after) yield toTurnEvent(event);
+          at = { passed: at.passed + (event ? 1 : 0), offset: at.offset + line.bytes + lineEnd };
         }
       }
     } finally {
-      if (before) noteStart(...before);
-      noteStart(`${path} ${passed}`, offset);
-    }
-  }
-
-  /** Whoever follows a turn asks for what comes after the last page: it is not read from the beginning each time. */
-  function noteStart(page: string, offset: number): void {
-    pageStarts.delete(page);
-    pageStarts.set(page, offset);
-    for (const oldest of pageStarts.keys()) {
-      if (pageStarts.size <= mostPageStarts) return;
-      pageStarts.delete(oldest);
+      // A page reads one event more than it shows: the next page begins with that event.
+      index.note(path, at);
     }
   }
 
@@ -68,7 +114,7 @@ export function createTurnReader(deps: { files: Files; turns: TurnDirectories })
       const path = turn.paths[name];
       const end = offset + (maxBytes ?? Number.POSITIVE_INFINITY);
       return {
-        pieces: partsOf(files, path, offset, maxBytes ?? Number.POSITIVE_INFINITY),
+        pieces: partsOf(files, path, offset, { maxBytes }),
         next: end < (files.stat(path)?.size ?? 0) ? end : null,
       };
     },

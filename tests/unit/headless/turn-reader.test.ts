@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { createTurnDirectories } from "../../../src/services/headless/turn-directory.ts";
-import { createTurnReader } from "../../../src/services/headless/turn-reader.ts";
+import { createEventIndex, createTurnReader } from "../../../src/services/headless/turn-reader.ts";
 import { createScratch } from "../../support/scratch.ts";
 
 const line = (number: number) =>
@@ -29,11 +29,14 @@ function setup() {
       return part;
     },
   };
-  const reader = createTurnReader({ files, turns });
+  const index = createEventIndex();
+  const events = `${folder}/canonical-events.jsonl`;
   return {
-    append: (text: string) => appendFileSync(`${folder}/canonical-events.jsonl`, text),
+    append: (text: string) => appendFileSync(events, text),
+    replace: (text: string) => writeFileSync(events, text),
+    // A reader for each page, as the coordinator makes one for each request.
     messages: (after: number, limit: number) =>
-      reader
+      createTurnReader({ files, turns, index })
         .events("one", after)
         ?.take(limit)
         .map((event) => event.message)
@@ -75,4 +78,37 @@ test("a page from anywhere is the same, whatever was read before", () => {
   for (const after of [150, 3, 199, 150, 0, 200, 250]) {
     expect(turn.messages(after, 7)).toEqual(told(after, Math.max(after, Math.min(200, after + 7))));
   }
+});
+
+test("a page costs what it holds, wherever in a long turn it begins", () => {
+  using turn = setup();
+  const count = 100_000;
+  turn.append(Array.from({ length: count }, (_, number) => line(number)).join(""));
+  expect(turn.messages(count, 100)).toEqual([]);
+  const mostBytes = 100 * line(count).length + 2 * 64 * 1024;
+  for (const after of [0, 99_900, 50_017, 63, 64, 65, 99_999, 12_345]) {
+    const before = turn.readBytes();
+    expect(turn.messages(after, 100)).toEqual(told(after, Math.min(count, after + 100)));
+    expect(turn.readBytes() - before).toBeLessThan(mostBytes);
+  }
+});
+
+test("more events than positions are kept for give the same pages", () => {
+  using turn = setup();
+  const count = 64 * 4096 + 500;
+  const short = (number: number) => line(number).replace("2026-01-01T00:00:00.000+00:00", "2026-01-01T00:00:00Z");
+  turn.append(Array.from({ length: count }, (_, number) => short(number)).join(""));
+  expect(turn.messages(count, 1)).toEqual([]);
+  for (const after of [count - 3, 64 * 4096, 64 * 4095 + 1, 128, 127, 0]) {
+    expect(turn.messages(after, 2)).toEqual(told(after, after + 2));
+  }
+});
+
+test("a file of events that became shorter is read from its beginning", () => {
+  using turn = setup();
+  turn.append(Array.from({ length: 500 }, (_, number) => line(number)).join(""));
+  expect(turn.messages(500, 1)).toEqual([]);
+  turn.replace(Array.from({ length: 100 }, (_, number) => line(number)).join(""));
+  expect(turn.messages(500, 1)).toEqual([]);
+  expect(turn.messages(98, 5)).toEqual(told(98, 100));
 });

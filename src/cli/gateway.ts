@@ -245,6 +245,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       log.line("nothing says any more that this gateway serves the session: it ends");
       options.onGone?.();
     },
+    onError: onError("a file of its clients not written again"),
   });
   const live = createLiveFiles({
     ...{ files, clock, folder, place },

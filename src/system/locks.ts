@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { truncateSync } from "node:fs";
 import { type Clock, sleep } from "./clock.ts";
 import { createPrivately } from "./private-file.ts";
 
@@ -28,7 +29,7 @@ export function createLocks(deps: { clock: Clock }): Locks {
       const database = new Database(path, { readwrite: true });
       try {
         database.run("PRAGMA busy_timeout = 0");
-        while (!tryBegin(database)) {
+        while (!tryBegin(database, path)) {
           if (clock.monotonicMs() >= deadlineMs) throw new Error(`timed out waiting for the lock ${path}`);
           await sleep(clock, retryMs);
         }
@@ -44,7 +45,7 @@ export function createLocks(deps: { clock: Clock }): Locks {
       let taken = false;
       try {
         database.run("PRAGMA busy_timeout = 0");
-        taken = tryBegin(database);
+        taken = tryBegin(database, path);
       } finally {
         if (!taken) database.close();
       }
@@ -53,7 +54,18 @@ export function createLocks(deps: { clock: Clock }): Locks {
   };
 }
 
-function tryBegin(database: Database): boolean {
+/** The file holds nothing: a damaged one is emptied. Nobody has the lock then, since a holder is met before the file is read. */
+function tryBegin(database: Database, path: string): boolean {
+  try {
+    return begin(database);
+  } catch (error) {
+    if (!isDamaged(error)) throw error;
+    truncateSync(path);
+    return begin(database);
+  }
+}
+
+function begin(database: Database): boolean {
   try {
     database.run("BEGIN EXCLUSIVE");
     return true;
@@ -62,3 +74,6 @@ function tryBegin(database: Database): boolean {
     throw error;
   }
 }
+
+const isDamaged = (error: unknown) =>
+  /^SQLITE_(?:NOTADB|CORRUPT)/.test((error as { code?: string }).code ?? "");

@@ -97,7 +97,7 @@ export function createLiveFiles(deps: {
   clock: Clock;
   folder: GatewayFolder;
   /** Once it is gone the records are another gateway's, or nobody's. */
-  place: Pick<OwnPlace, "gone" | "rewrite">;
+  place: Pick<OwnPlace, "gone" | "rewrite" | "keep">;
   onError: (error: unknown) => void;
 }): LiveFiles {
   const { files, clock, folder, place, onError } = deps;
@@ -150,10 +150,16 @@ export function createLiveFiles(deps: {
     }
   }
 
+  /** Our own clients need it as long as the gateway serves. */
+  function writeAndKeep(path: string, write: () => void): void {
+    write();
+    place.keep(path, write);
+  }
+
   return {
     publish(instance) {
       saveRecord(instance);
-      files.write("file:pid", paths.pidFile, `${instance.pid}\n`);
+      writeAndKeep(paths.pidFile, () => files.write("file:pid", paths.pidFile, `${instance.pid}\n`));
       writeGatewayManifest(files, folder, instance);
     },
     lastPort() {
@@ -170,10 +176,12 @@ export function createLiveFiles(deps: {
       }
     },
     publishKey: (key) =>
-      files.write("file:challenge-key", paths.challengeKey, `${key}\n`, { durable: false }),
+      writeAndKeep(paths.challengeKey, () =>
+        files.write("file:challenge-key", paths.challengeKey, `${key}\n`, { durable: false }),
+      ),
     publishToken(token) {
       if (token === null) files.removeFile("file:token", paths.token);
-      else files.write("file:token", paths.token, `${token}\n`);
+      else writeAndKeep(paths.token, () => files.write("file:token", paths.token, `${token}\n`));
     },
     saveStatus(status) {
       followInstance(status);

@@ -16,22 +16,30 @@ export interface OwnPlace {
   gone(): boolean;
   /** Runs `write`, which changes the record; not once it is gone. */
   rewrite(write: () => void): void;
+  /**
+   * The file at `path` in the folder of the record is ours too, as `write` has just written it: where somebody changes or
+   * removes it, it is written again.
+   */
+  keep(path: string, write: () => void): void;
   stop(): void;
 }
 
 /** A change in the folder makes it look at once; this is for changes that were not told. */
 const lookEveryMs = 30_000;
 
-/** `onGone` is called once. One look reads one small file. */
+/** `onGone` is called once. One look reads one small file, and those that are kept. `onError`: of a file that cannot be written again. */
 export function createOwnPlace(deps: {
   files: Pick<Files, "read">;
   watch: FolderWatch;
   clock: Clock;
   paths: Pick<ReturnType<typeof sessionPaths>, "currentInstance" | "runRoot">;
   onGone: () => void;
+  onError: (error: unknown) => void;
 }): OwnPlace {
-  const { files, watch, clock, paths, onGone } = deps;
+  const { files, watch, clock, paths, onGone, onError } = deps;
   let published: string | null = null;
+  /** By path. `failed`: a file that cannot be written again is reported once. */
+  const kept = new Map<string, { text: string | null; write: () => void; failed: boolean }>();
   let gone = false;
   let ends: (() => void)[] = [];
 
@@ -42,18 +50,35 @@ export function createOwnPlace(deps: {
   }
 
   function look(): void {
-    if (published === null || read() === published) return;
+    if (published === null) return;
+    if (read(paths.currentInstance, published) === published) {
+      restoreKept();
+      return;
+    }
     stop();
     gone = true;
     onGone();
   }
 
-  /** A file that cannot be read now is not gone; one that has become a folder is. */
-  function read(): string | null {
+  function restoreKept(): void {
+    for (const [path, one] of kept) {
+      if (read(path, one.text) === one.text) continue;
+      try {
+        one.write();
+        one.failed = false;
+      } catch (error) {
+        if (!one.failed) onError(error);
+        one.failed = true;
+      }
+    }
+  }
+
+  /** A file that cannot be read now is as it was; one that has become a folder is gone. */
+  function read(path: string, before: string | null): string | null {
     try {
-      return files.read(paths.currentInstance);
+      return files.read(path);
     } catch (error) {
-      return storageFaultOf(error)?.fault === "folder" ? null : published;
+      return storageFaultOf(error)?.fault === "folder" ? null : before;
     }
   }
 
@@ -71,10 +96,12 @@ export function createOwnPlace(deps: {
       published = files.read(paths.currentInstance);
       ends = [
         watch.watchFolder(paths.runRoot, (name) => {
-          if (name === null || name === basename(paths.currentInstance)) look();
+          const ours = [paths.currentInstance, ...kept.keys()];
+          if (name === null || ours.some((path) => name === basename(path))) look();
         }),
       ];
       lookLater();
+      restoreKept();
     },
     gone: () => gone,
     rewrite(write) {
@@ -82,6 +109,9 @@ export function createOwnPlace(deps: {
       if (gone) return;
       write();
       if (published !== null) published = files.read(paths.currentInstance);
+    },
+    keep(path, write) {
+      kept.set(path, { text: files.read(path), write, failed: false });
     },
     stop,
   };

@@ -5,13 +5,16 @@ export interface TokenFacts {
   declined: boolean;
   /** A server here asked for a token before. */
   required: boolean;
-  /** The one that a server left that did not end cleanly. */
+  /** What stands in the file of a server that did not end cleanly. */
   left: string | null;
   /** Whether the operating system says which user calls. */
   knowsCallers: boolean;
   /** A new one. */
   make: () => string;
 }
+
+/** What an HTTP header can carry as a token: a file that was damaged holds none. */
+const usable = /^[\x21-\x7e]{8,}$/;
 
 /**
  * The token that a server asks its callers for; null lets everyone in who reaches the address. One that asked for a
@@ -21,6 +24,6 @@ export interface TokenFacts {
 export function decideToken(facts: TokenFacts): string | null {
   if (facts.given !== null) return facts.given;
   if (facts.declined) return null;
-  if (facts.required) return facts.left ?? facts.make();
+  if (facts.required) return facts.left !== null && usable.test(facts.left) ? facts.left : facts.make();
   return facts.knowsCallers ? null : facts.make();
 }

@@ -36,6 +36,27 @@ async function holder(path: string) {
 }
 
 describe("a lock between processes", () => {
+  test("is taken where its file was damaged, and not while somebody has it", async () => {
+    using at = folder();
+    const path = join(at.path, "lock");
+    for (const damaged of ["{", "\xa5".repeat(9000), '{"schema_version": 1,\n']) {
+      writeFileSync(path, damaged);
+      await locks.hold(path, () => {
+        writeFileSync(path, damaged);
+        expect(locks.tryTake(path)).toBeNull();
+      });
+      writeFileSync(path, damaged);
+      const taken = locks.tryTake(path);
+      expect(taken).not.toBeNull();
+      taken?.release();
+    }
+    const child = await holder(path);
+    writeFileSync(path, "\xa5".repeat(9000));
+    expect(locks.tryTake(path)).toBeNull();
+    processes.signal(child.pid, "SIGKILL");
+    await locks.hold(path, () => {});
+  });
+
   test("keeps others out, and ends with its owner on SIGKILL", async () => {
     using at = folder();
     const path = join(at.path, "x.lock");

@@ -13,7 +13,7 @@ test("a full disk does not keep a gateway from its end", () => {
     files: scratch.files,
     clock: createFakeClock(),
     folder: { manifest: sampleManifest(), sessionRoot: scratch.folder },
-    place: { gone: () => false, rewrite: (write) => write() },
+    place: { gone: () => false, rewrite: (write) => write(), keep: () => {} },
     onError: (error) => told.push((error as Error).message),
   });
   scratch.beforeStep = () => {
@@ -32,7 +32,7 @@ test("a status is written after the turn that changed it, and nothing once the p
     files: scratch.files,
     clock,
     folder: { manifest: sampleManifest(), sessionRoot: scratch.folder },
-    place: { gone: () => gone, rewrite: (write) => write() },
+    place: { gone: () => gone, rewrite: (write) => write(), keep: () => {} },
     onError: (error) => told.push(error),
   });
   const status = (queue_depth: number) => ({ queue_depth }) as GatewayStatus;
@@ -59,7 +59,7 @@ test("the current-instance record has the epoch and instance of the status, and 
     files: scratch.files,
     clock: createFakeClock(),
     folder: { manifest: sampleManifest(), sessionRoot: scratch.folder },
-    place: { gone: () => false, rewrite: (write) => write() },
+    place: { gone: () => false, rewrite: (write) => write(), keep: () => {} },
     onError: (error) => told.push((error as Error).message),
   });
   scratch.files.ensureDirectory("x", scratch.path("gateway/run"));

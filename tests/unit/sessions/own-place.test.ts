@@ -2,18 +2,19 @@ import { expect, test } from "bun:test";
 import { createOwnPlace } from "../../../src/services/sessions/own-place.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
-function fixture(read: () => string | null) {
+function fixture(read: (path: string) => string | null) {
   const clock = createFakeClock();
   let told = 0;
   let reads = 0;
+  const errors: unknown[] = [];
   let change: (name: string | null) => void = () => {};
   const place = createOwnPlace({
     clock,
     paths: { currentInstance: "/run/current-instance.json", runRoot: "/run" },
     files: {
-      read() {
+      read(path) {
         reads += 1;
-        return read();
+        return read(path);
       },
     },
     watch: {
@@ -27,11 +28,13 @@ function fixture(read: () => string | null) {
     onGone: () => {
       told += 1;
     },
+    onError: (error) => void errors.push(error),
   });
   return {
     clock,
     place,
     told: () => told,
+    errors,
     reads: () => reads,
     change: (name: string | null) => change(name),
   };
@@ -92,4 +95,34 @@ test("a record that the gateway itself writes is its own, and one that another w
     text = "pid 1 epoch 3";
   });
   expect([text, at.told(), at.place.gone()]).toEqual(["pid 2", 1, true]);
+});
+
+test("what clients need beside the record is written again where it is lost, and a failure is reported once", async () => {
+  const disk = new Map<string, string>([["/run/current-instance.json", "pid 1"]]);
+  const at = fixture((path) => disk.get(path) ?? null);
+  let full = false;
+  const write = () => {
+    if (full) throw new Error("no space left");
+    disk.set("/run/token", "mine");
+  };
+  write();
+  at.place.keep("/run/token", write);
+  disk.set("/run/token", "of another gateway that began beside this one");
+  at.place.start();
+  expect(disk.get("/run/token")).toBe("mine");
+  disk.delete("/run/token");
+  at.change("token");
+  expect(disk.get("/run/token")).toBe("mine");
+  full = true;
+  disk.set("/run/token", "");
+  at.change("token");
+  at.change(null);
+  expect([disk.get("/run/token"), at.errors.length, at.told()]).toEqual(["", 1, 0]);
+  full = false;
+  await at.clock.advance(30_000);
+  expect(disk.get("/run/token")).toBe("mine");
+  disk.set("/run/current-instance.json", "pid 2");
+  disk.set("/run/token", "of its replacement");
+  at.change(null);
+  expect([disk.get("/run/token"), at.told()]).toEqual(["of its replacement", 1]);
 });

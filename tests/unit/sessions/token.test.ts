@@ -12,11 +12,21 @@ const facts = {
 
 test.each([
   { id: "nobody asked for one", change: {}, want: null },
-  { id: "given", change: { given: "mine", left: "old", required: true }, want: "mine" },
-  { id: "left behind where none is needed", change: { left: "old" }, want: null },
-  { id: "needed before, and left behind", change: { required: true, left: "old" }, want: "old" },
+  { id: "given", change: { given: "mine", left: "left-over", required: true }, want: "mine" },
+  { id: "left behind where none is needed", change: { left: "left-over" }, want: null },
+  { id: "needed before, and left behind", change: { required: true, left: "left-over" }, want: "left-over" },
+  {
+    id: "needed before, and left behind as garbage",
+    change: { required: true, left: "\ufffd".repeat(99) },
+    want: "new",
+  },
+  { id: "needed before, and left behind in part", change: { required: true, left: "left" }, want: "new" },
   { id: "needed before", change: { required: true }, want: "new" },
-  { id: "needed before and declined", change: { required: true, left: "old", declined: true }, want: null },
+  {
+    id: "needed before and declined",
+    change: { required: true, left: "left-over", declined: true },
+    want: null,
+  },
   { id: "users cannot be told apart", change: { knowsCallers: false }, want: "new" },
   { id: "users cannot be told apart, declined", change: { knowsCallers: false, declined: true }, want: null },
 ])("$id", ({ change, want }) => {

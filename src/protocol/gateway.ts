@@ -47,6 +47,7 @@ export const AdmissionBlock = Strict({
     "database_lost",
     "database_damaged",
     "database_unusable",
+    "gateway_unreachable",
   ]),
   detail: Type.String({ description: "with the command that ends it, where one does" }),
 });

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { adoptOrphan, findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
@@ -6,7 +7,7 @@ import { explainExposure } from "../../services/sessions/trust.ts";
 import { tmuxEndLine } from "../../services/terminal/tmux-lines.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { World } from "../world.ts";
-import { type Check, ok, warning } from "./check.ts";
+import { type Check, damaged, ok, warning } from "./check.ts";
 
 /** Records of agents that are gone, and entries that are no records. With `fix` both are cleaned up. */
 export async function checkRecords(world: World, fix: boolean): Promise<Check> {
@@ -28,6 +29,18 @@ async function judgeRecords(world: World, fix: boolean): Promise<Check> {
     const verdict = judgeRecord(record, facts);
     if (!verdict.keep) stale.push(`${record.agent_name}: ${verdict.why}`);
   }
+  const locks = join(world.roots.registryRoot, "locks");
+  const unusable = world.files
+    .list(locks)
+    .map((name) => join(locks, name))
+    .filter((path) => path.endsWith(".lock") && world.files.stat(path)?.directory);
+  if (unusable.length > 0) {
+    return damaged(
+      "registry",
+      `a folder stands where a file belongs: ${unusable.join(", ")}`,
+      "move it away",
+    );
+  }
   const problems = [...stale, ...ignored.map((one) => `${one.path} ${one.problem}`)];
   if (problems.length > 0) {
     const remedy = fix ? "what could not be cleaned up must be looked at by hand" : "svc-mgr doctor --fix";
@@ -47,18 +60,19 @@ export async function checkOrphans(world: OrphanWorld, fix: boolean): Promise<Ch
     const deps = { ...world, runtimeRoot: world.roots.runtimeRoot };
     const orphans = await findOrphans(deps, world.registry.list().records);
     const adopted: string[] = [];
-    const left: { session: string; remedy: string }[] = [];
+    const left: { session: string; remedy: string; whole: boolean }[] = [];
     const refusals: string[] = [];
     for (const orphan of orphans) {
       const { tmuxSession: session, manifest } = orphan;
       try {
         if (fix && manifest) adopted.push((await adoptOrphan(world, { ...orphan, manifest })).agent_name);
-        else left.push({ session, remedy: remedyOf(world)(orphan) });
+        else left.push({ session, remedy: remedyOf(world)(orphan), whole: manifest !== null });
       } catch (error) {
         refusals.push(`${session}: ${messageOf(error)}`);
         left.push({
           session,
           remedy: `${endRemedy(world, session)}, or what is in its way and then: ${again}`,
+          whole: true,
         });
       }
     }
@@ -66,7 +80,9 @@ export async function checkOrphans(world: OrphanWorld, fix: boolean): Promise<Ch
     if (left.length === 0) return ok("orphans", found[0] ?? "none");
     const unnamed = `no record names the agent of: ${left.map(({ session }) => session).join(", ")}`;
     const remedies = left.map(({ remedy }) => remedy).join("; ");
-    return warning("orphans", [...found, unnamed, ...refusals].join("; "), remedies);
+    // One that works is out of reach of every command; one that was never whole is only in the way.
+    const tell = left.some(({ whole }) => whole) ? damaged : warning;
+    return tell("orphans", [...found, unnamed, ...refusals].join("; "), remedies);
   } catch (error) {
     return warning("orphans", messageOf(error), null);
   }

@@ -1,5 +1,7 @@
+import { join } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import { type Glance, glanceAtAll } from "../../services/fleet/glance.ts";
+import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
@@ -58,6 +60,7 @@ async function judgeAgent(world: World, openers: Openers, glance: Glance): Promi
   return [
     ...state,
     ...judgeFiles(world, name, agent.sessionRoot),
+    ...judgeTurns(world, name, agent.sessionRoot),
     ...(await judgeMailbox(openers, name, agent.manifest)),
   ];
 }
@@ -77,6 +80,9 @@ function judgeFiles({ files }: World, name: string, sessionRoot: string): Check[
     paths.gatewayLog,
     paths.pidFile,
     paths.token,
+    paths.challengeKey,
+    join(paths.gatewayRoot, "attach.lock"),
+    join(paths.runRoot, "gateway.lock"),
     paths.lastPort,
   ];
   const folders = texts.filter((path) => files.stat(path)?.directory);
@@ -91,6 +97,19 @@ function judgeFiles({ files }: World, name: string, sessionRoot: string): Check[
     );
   }
   return checks;
+}
+
+/** A turn that was begun has its request; one that has an exit code has its result. */
+function judgeTurns({ files }: World, name: string, sessionRoot: string): Check[] {
+  const damagedTurns = createTurnDirectories({ files, sessionRoot })
+    .all()
+    .flatMap((turn) => {
+      if (turn.request() === null) return [turn.paths.request];
+      return files.exists(turn.paths.exitCode) && turn.result() === null ? [turn.paths.result] : [];
+    });
+  if (damagedTurns.length === 0) return [];
+  const detail = `records of ended turns are missing or damaged: ${damagedTurns.join(", ")}`;
+  return [warning(name, detail, "put a copy in its place, or remove the folder of the turn")];
 }
 
 function isJson(files: World["files"], path: string): boolean {

@@ -46,7 +46,7 @@ export const listCommand = (words: string) =>
       for (const { path, problem } of ignored) await warn(io, `ignored ${path}: ${problem}`);
       return {
         json: { agents: glances.map(toGlanceJson), ignored, orphans: orphans.map(toOrphanJson) },
-        text: toText(glances, args.state, world.clock.nowMs()),
+        text: toText(glances, { state: args.state, orphans: orphans.length }, world.clock.nowMs()),
       };
     },
   });
@@ -60,12 +60,17 @@ function toOrphanJson({ tmuxSession, sessionRoot, manifest }: Orphan) {
   };
 }
 
-function toText(glances: readonly Glance[], state: string, nowMs: number): string {
+function toText(
+  glances: readonly Glance[],
+  { state, orphans }: { state: string; orphans: number },
+  nowMs: number,
+): string {
   if (glances.length > 0) {
     const rows = glances.map((glance) => toGlanceCells(glance, nowMs));
     const notes = toGlanceNotes(glances);
     return [renderTable(glanceHeader, rows), ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
   }
+  if (orphans > 0) return `${orphans} run without a record that can be used, none with one`;
   return state === "active"
     ? "no agents run. Launch one with: svc-mgr agents launch --tool demo --agent-name first"
     : "no such agents";

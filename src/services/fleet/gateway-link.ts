@@ -6,9 +6,16 @@ import type { Files } from "../../system/files.ts";
 import { createNetwork, type Network } from "../../system/network.ts";
 import type { Processes } from "../../system/processes.ts";
 import { readDesiredConfig } from "../sessions/desired-config.ts";
+import { type GatewayFolder, readOfflineStatus } from "../sessions/gateway-folder.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
 import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
-import { baseUrlOf, disproveClaim, type ListenerClaim, proveListener } from "./listener-proof.ts";
+import {
+  baseUrlOf,
+  disproveClaim,
+  type ListenerClaim,
+  proveListener,
+  recordedProcessLives,
+} from "./listener-proof.ts";
 
 /**
  * `absent`: nothing claims to be this session's gateway. `stale`: something did, and does not answer as it.
@@ -67,6 +74,22 @@ export async function linkGateway(
     return stale(`${client.baseUrl} is the gateway of ${status.body.attach_identity}`);
   }
   return { state: "healthy", instance, client, status: status.body };
+}
+
+/**
+ * What a gateway says of itself; else what the disk tells. A gateway that lives and cannot be reached is no absent one:
+ * `admission_block` says so, with why.
+ */
+export function linkedStatus(
+  { files, processes }: Pick<GatewayLinkDeps, "files" | "processes">,
+  agent: GatewayFolder,
+  link: GatewayLink,
+): GatewayStatus {
+  if (link.state === "healthy") return link.status;
+  const status = readOfflineStatus(files, agent, null);
+  if (link.state === "absent" || !recordedProcessLives(processes, claimOf(link.instance))) return status;
+  const detail = `its gateway runs as process ${link.instance.pid} and cannot be reached: ${link.why}. \`svc-mgr doctor\` looks at its files`;
+  return { ...status, admission_block: { reason: "gateway_unreachable", detail } };
 }
 
 /** The record of a live gateway, or null when there is none or it is not whole (it is then not believed). */

@@ -5,8 +5,8 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailboxOpeners } from "../mail/binding.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
-import { gatewayIdentity, readOfflineStatus } from "../sessions/gateway-folder.ts";
-import { type GatewayLink, linkGateway } from "./gateway-link.ts";
+import { gatewayIdentity } from "../sessions/gateway-folder.ts";
+import { type GatewayLink, linkedStatus, linkGateway } from "./gateway-link.ts";
 import { type ObserveDeps, observeAgent } from "./observe-agent.ts";
 
 /** One agent as a list shows it. */
@@ -86,7 +86,7 @@ async function look(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
   // A gateway outlives the tmux server of its agent.
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = observed?.link ?? (await linkGateway(deps, { sessionRoot, attachIdentity }));
-  const status = link.state === "healthy" ? link.status : readOfflineStatus(deps.files, agent, null);
+  const status = linkedStatus(deps, agent, link);
   const gone = running && !alive;
   const state = observed?.state ?? null;
   return {
@@ -104,10 +104,17 @@ async function look(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
   };
 }
 
+/** A file or the disk, rather than the agent or a process. */
 function isDamage({ admission_block: block }: GatewayStatus): boolean {
-  return (
-    block !== undefined && block.reason !== "agent_unavailable" && block.reason !== "reconciliation_required"
-  );
+  switch (block?.reason) {
+    case undefined:
+    case "agent_unavailable":
+    case "reconciliation_required":
+    case "gateway_unreachable":
+      return false;
+    default:
+      return true;
+  }
 }
 
 /** What keeps a running agent from working, and the next step. Pure. */

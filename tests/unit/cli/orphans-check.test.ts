@@ -44,7 +44,7 @@ test("an orphan whose place is taken keeps none behind it from being found again
   await at.registry.publish(sampleRecord());
   const check = await at.check(true);
   expect(at.names().sort()).toEqual(["Anna", "worker", "zoe"]);
-  expect(check.verdict).toBe("warning");
+  expect(check.verdict).toBe("damaged");
   const { detail, remedy } = check;
   expect(detail).toContain("found again: Anna, zoe");
   expect(detail).toContain("no record names the agent of: SVC-anna-1, SVC-bare-5, SVC-worker-2");
@@ -58,11 +58,19 @@ test("an orphan whose place is taken keeps none behind it from being found again
 test("orphans are told without being touched, and are gone once they are found again", async () => {
   using at = withOrphans({ "SVC-zoe-4": agent("zoe") });
   expect(await at.check(false)).toMatchObject({
-    verdict: "warning",
+    verdict: "damaged",
     detail: "no record names the agent of: SVC-zoe-4",
     remedy: 'find "zoe" again with: svc-mgr doctor --fix',
   });
   expect(at.names()).toEqual([]);
   expect(await at.check(true)).toMatchObject({ verdict: "ok", detail: "found again: zoe" });
   expect(await at.check(true)).toMatchObject({ verdict: "ok", detail: "none" });
+});
+
+test("a session that can only be ended needs a hand and keeps nobody from working", async () => {
+  using at = withOrphans({ "SVC-bare-5": null });
+  expect(await at.check(true)).toMatchObject({
+    verdict: "warning",
+    remedy: expect.stringContaining("end SVC-bare-5"),
+  });
 });

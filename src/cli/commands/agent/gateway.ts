@@ -1,7 +1,7 @@
 import type { AdmissionPolicy, GatewayStatus } from "../../../protocol/gateway.ts";
 import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
 import { toRefusalCode } from "../../../services/fleet/gateway-client.ts";
-import { linkGateway } from "../../../services/fleet/gateway-link.ts";
+import { linkedStatus, linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { settleClaims } from "../../../services/fleet/live-claims.ts";
 import { stopGateway } from "../../../services/fleet/stop-gateway.ts";
 import { gatewayIdentity, readOfflineStatus } from "../../../services/sessions/gateway-folder.ts";
@@ -123,7 +123,7 @@ const status = command({
     const { attachIdentity } = gatewayIdentity(agent.manifest);
     const link = await linkGateway(world, { sessionRoot: agent.sessionRoot, attachIdentity });
     await settleClaims(world, agent, link);
-    const status = link.state === "healthy" ? link.status : readOfflineStatus(world.files, agent, null);
+    const status = linkedStatus(world, agent, link);
     const note = link.state === "healthy" ? link.client.baseUrl : link.why;
     return { json: status, text: `${note}\n${renderStatus(status)}` };
   },

@@ -77,6 +77,9 @@ export async function chooseTurn(
 function describeMissing(on: AgentTurnsOnDisk, id: string, request: RequestRecord | undefined): string {
   if (!request) return `there is no turn ${id}`;
   if (isOpen(request)) return `turn ${id} has not begun yet. Wait for it: ${on.words} turn wait ${id}`;
+  if (request.state === "completed") {
+    return `turn ${id} has ended and its record is missing or damaged: manifest.turn-artifacts/${id}/request.json`;
+  }
   return `turn ${id} was not begun: ${request.error_detail ?? `its request is ${request.state}`}`;
 }
 

@@ -15,8 +15,10 @@ export interface Answer {
 
 /** A scripted agent and its gateway, both the compiled executable, on a machine that is about to fall ill. */
 export interface SickAgent extends AsyncDisposable {
+  name: string;
   lab: CliLab;
   sessionRoot: string;
+  tmuxSession: string;
   paths: ReturnType<typeof sessionPaths>;
   /** The gateway's answer to a GET, or to `method` (POST) with `body`. Rejects when none comes within a minute. */
   ask(path: string, body?: object, method?: string): Promise<Answer>;
@@ -29,7 +31,7 @@ export interface SickAgent extends AsyncDisposable {
   gatewayPid(): number;
   /** By signal; resolves when the process is gone. */
   killGateway(signal?: NodeJS.Signals): Promise<void>;
-  /** `svc-mgr agents single --agent-name worker` with these words. */
+  /** `svc-mgr agents single --agent-name NAME` with these words. */
   mgr(...words: string[]): Promise<CliRun>;
   /** A gateway in the background, as a person starts one. */
   attach(): Promise<CliRun>;
@@ -37,17 +39,33 @@ export interface SickAgent extends AsyncDisposable {
 
 const executable = join(import.meta.dir, "../../dist/svc-gateway");
 
-/** `stateHome`: where every file of ours goes. */
+export const createSickLab = () => createCliLab({ executable });
+
+/**
+ * `stateHome`: where every file of ours goes. `name`: `worker` unless given. `lab`: one that agents share and whose owner
+ * ends it; else the agent's own. `flags`: of `agents launch`.
+ */
 export async function launchSick(
-  options: { stateHome?: string; flags?: readonly string[]; env?: Record<string, string> } = {},
+  options: {
+    lab?: CliLab;
+    name?: string;
+    stateHome?: string;
+    flags?: readonly string[];
+    env?: Record<string, string>;
+  } = {},
 ): Promise<SickAgent> {
-  const lab = createCliLab({ executable });
-  Object.assign(lab.env, options.env, options.stateHome ? { XDG_STATE_HOME: options.stateHome } : {});
-  const log = join(lab.folder, "agent.log");
-  const words = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", ...(options.flags ?? [])];
-  const launch = await lab.mgr(...words, "--gateway-background", "--json", "--", "--log", log);
+  const { lab = createSickLab(), name = "worker", flags = [] } = options;
+  if (!options.lab) {
+    Object.assign(lab.env, options.env, options.stateHome ? { XDG_STATE_HOME: options.stateHome } : {});
+  }
+  const log = join(lab.folder, `${name}.log`);
+  const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags];
+  const launch = await lab.run("svc-mgr", [...words, "--gateway-background", "--json", "--", "--log", log], {
+    env: { ...lab.env, ...options.env },
+  });
   if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
   const sessionRoot = String(launch.json()["session_root"]);
+  const tmuxSession = String(launch.json()["tmux_session_name"]);
   const paths = sessionPaths(sessionRoot);
   let known = currentInstance(paths.currentInstance);
 
@@ -60,12 +78,17 @@ export async function launchSick(
     }
     return known;
   };
+  /** What a gateway asks for, as it stood when it was started. */
+  const readToken = () => (existsSync(paths.token) ? readFileSync(paths.token, "utf8").trim() : null);
+  let token = readToken();
   const agent: SickAgent = {
-    ...{ lab, sessionRoot, paths },
+    ...{ name, lab, sessionRoot, tmuxSession, paths },
     async ask(path, body, method) {
-      const init = body === undefined ? { method: method ?? "GET" } : json(body, method ?? "POST");
+      const init: RequestInit =
+        body === undefined ? { method: method ?? "GET" } : json(body, method ?? "POST");
       const reply = await fetch(`http://127.0.0.1:${current().port}${path}`, {
         ...init,
+        headers: { ...init.headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
         proxy: false,
         signal: AbortSignal.timeout(60_000),
       } as RequestInit);
@@ -99,9 +122,13 @@ export async function launchSick(
       process.kill(pid, signal);
       await until("the end of the gateway", () => !lab.alive(pid), 60_000);
     },
-    mgr: (...more) => lab.mgr("agents", "single", "--agent-name", "worker", ...more),
-    attach: () => agent.mgr("gateway", "attach", "--background", "--json"),
-    [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose](),
+    mgr: (...more) => lab.mgr("agents", "single", "--agent-name", name, ...more),
+    async attach() {
+      const run = await agent.mgr("gateway", "attach", "--background", "--json");
+      if (run.exitCode === 0) token = readToken();
+      return run;
+    },
+    [Symbol.asyncDispose]: async () => void (options.lab ? null : await lab[Symbol.asyncDispose]()),
   };
   return agent;
 }

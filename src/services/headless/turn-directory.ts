@@ -157,17 +157,21 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
   };
 }
 
-/** The public record of a turn; `active` until it has its final state. Null for a directory without a request. */
+/**
+ * The public record of a turn; `active` until it has its final state, `unknown` where that was lost: the exit code is written
+ * last. Null for a directory without a request.
+ */
 export function toTurnStatus(files: Files, turn: TurnDirectory): TurnStatusRecord | null {
   const request = turn.request();
   if (!request) return null;
   const result = turn.result();
   const present = (path: string) => (files.exists(path) ? path : null);
+  const lost = result === null && files.exists(turn.paths.exitCode);
   return {
     tracked_agent_id: request.tracked_agent_id,
     turn_id: request.turn_id,
     turn_index: request.turn_index,
-    status: result?.status ?? "active",
+    status: result?.status ?? (lost ? "unknown" : "active"),
     started_at_utc: turn.process()?.launched_at_utc ?? request.requested_at_utc,
     completed_at_utc: result?.completed_at_utc ?? null,
     returncode: result?.returncode ?? null,
@@ -177,6 +181,6 @@ export function toTurnStatus(files: Files, turn: TurnDirectory): TurnStatusRecor
     stderr_path: present(turn.paths.stderr),
     status_path: present(turn.paths.exitCode),
     history_summary: result?.history_summary ?? null,
-    error: result?.error ?? null,
+    error: lost ? "the turn has ended and its result.json is missing or damaged" : (result?.error ?? null),
   };
 }

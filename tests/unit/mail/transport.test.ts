@@ -401,6 +401,12 @@ describe("a root", () => {
     expect(() => openMailRoot(lab.deps, lab.path)).toThrow("protocol version 4");
     expect(() => initMailRoot(lab.deps, lab.path)).toThrow("protocol version 4");
     expect(mailRootStatus(lab.deps, lab.path)).toMatchObject({ supported: false, protocol_version: "4" });
+    for (const damaged of ["", "\ufffd".repeat(9000), '{"schema_version": 1,\n']) {
+      writeFileSync(join(lab.path, "protocol-version.txt"), damaged);
+      expect(() => openMailRoot(lab.deps, lab.path)).toThrow("svc-mgr mailbox init writes it again");
+      expect(initMailRoot(lab.deps, lab.path)).toMatchObject({ supported: true });
+      openMailRoot(lab.deps, lab.path).close();
+    }
   });
 
   test("puts aside what a delivery that died has staged, once it is surely dead", async () => {

@@ -143,7 +143,9 @@ export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
   if (version === null) {
     throw new ServiceError(
       "precondition_failed",
-      `there is no mailbox root at ${root}; svc-mgr mailbox init makes one`,
+      files.exists(rootPaths(root).index)
+        ? `protocol-version.txt of ${root} is missing or damaged; svc-mgr mailbox init writes it again`
+        : `there is no mailbox root at ${root}; svc-mgr mailbox init makes one`,
     );
   }
   if (version !== String(mailProtocolVersion)) throw unsupported(root, version);
@@ -216,8 +218,10 @@ function setAside(deps: MailRootDeps, root: string): void {
   }
 }
 
+/** Null for a file that holds no version either: it was damaged, and is written again as a missing one is. */
 function readVersion(files: Files, root: string): string | null {
-  return files.readOwn(rootPaths(root).protocolVersion)?.trim() ?? null;
+  const text = files.readOwn(rootPaths(root).protocolVersion)?.trim() ?? "";
+  return /^[\w.-]{1,32}$/.test(text) ? text : null;
 }
 
 function unsupported(root: string, version: string): ServiceError {

@@ -96,7 +96,8 @@ test("a page costs what it holds, wherever in a long turn it begins", () => {
 test("more events than positions are kept for give the same pages", () => {
   using turn = setup();
   const count = 64 * 4096 + 500;
-  const short = (number: number) => line(number).replace("2026-01-01T00:00:00.000+00:00", "2026-01-01T00:00:00Z");
+  const short = (number: number) =>
+    line(number).replace("2026-01-01T00:00:00.000+00:00", "2026-01-01T00:00:00Z");
   turn.append(Array.from({ length: count }, (_, number) => short(number)).join(""));
   expect(turn.messages(count, 1)).toEqual([]);
   for (const after of [count - 3, 64 * 4096, 64 * 4095 + 1, 128, 127, 0]) {

@@ -40,7 +40,7 @@ test("an agent whose launch was cut short is told, found again when it is whole,
     checks: { name: string; verdict: string; detail: string; remedy: string }[];
   };
   const check = look.checks.find(({ name }) => name === "orphans");
-  expect(check?.verdict).toBe("warning");
+  expect(check?.verdict).toBe("damaged");
   expect((await mgr("doctor", "--fix")).stdout).toContain("SVC-bare-");
   expect(await mgr("agents", "single", "--agent-name", "whole", "state")).toMatchObject({ exitCode: 0 });
   expect(await mgr("agents", "single", "--agent-name", "whole", "stop")).toMatchObject({ exitCode: 0 });

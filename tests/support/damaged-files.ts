@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -21,10 +22,23 @@ export const damages = {
   garbage: (path: string) => writeFileSync(path, new Uint8Array(9000).fill(0xa5)),
   "not JSON": (path: string) => writeFileSync(path, '{"schema_version": 1,\n'),
   "a folder": (path: string) => {
+    const folder = `${path}.folder`;
+    mkdirSync(join(folder, "inside"), { recursive: true });
     rmSync(path);
-    mkdirSync(join(path, "inside"), { recursive: true });
+    // A gateway that runs may have written the file again.
+    while (!moved(folder, path)) rmSync(path, { force: true });
   },
 } as const;
+function moved(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if ((error as { code?: string }).code === "ENOTDIR") return false;
+    throw error;
+  }
+}
+
 export type Damage = keyof typeof damages;
 export const everyDamage = Object.keys(damages) as Damage[];
 

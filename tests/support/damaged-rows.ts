@@ -178,7 +178,10 @@ export const fileRows: FileRow[] = [
   {
     file: "MAILBOX_ROOT/index.sqlite",
     path: ({ mailRoot }) => join(mailRoot, "index.sqlite"),
-    live: { ...broken, mail: "502 502", but: { emptied: { ...noticed, mail: "422 422" } } },
+    live: {
+      ...{ ...broken, mail: "502 502" },
+      but: { emptied: { ...noticed, mail: "422 422" }, "a folder": { mail: "422 422" } },
+    },
     offline: { ...broken, but: { emptied: noticed } },
     restart: true,
   },
@@ -186,9 +189,12 @@ export const fileRows: FileRow[] = [
     file: "MAILBOX_ROOT/mailboxes/<address>/mailbox.sqlite",
     path: ({ mailRoot, agent }) => join(mailRoot, `mailboxes/${agent.name}@svc.localhost/mailbox.sqlite`),
     live: {
-      ...broken,
-      mail: "502 502",
-      but: { deleted: { doctor: "ok", mail: "200 200" }, emptied: { doctor: "ok", mail: "200 200" } },
+      ...{ ...broken, mail: "502 502" },
+      but: {
+        deleted: { doctor: "ok", mail: "200 200" },
+        emptied: { doctor: "ok", mail: "200 200" },
+        "a folder": { mail: "422 422" },
+      },
     },
     offline: { ...broken, but: { deleted: { doctor: "ok" }, emptied: { doctor: "ok" } } },
     restart: true,
@@ -196,13 +202,17 @@ export const fileRows: FileRow[] = [
   {
     file: "MAILBOX_ROOT/messages/<date>/<id>.md",
     path: ({ mailRoot }) => globSync(join(mailRoot, "messages/*/*.md"))[0] ?? "",
-    live: { but: { deleted: { mail: "200 502" } } },
+    live: { but: { deleted: { mail: "200 502" }, "a folder": { mail: "200 502" } } },
     offline: {},
   },
   {
     file: "MAILBOX_ROOT/protocol-version.txt",
     path: ({ mailRoot }) => join(mailRoot, "protocol-version.txt"),
-    live: { ...broken, but: { cut: { doctor: "ok" } } },
+    live: {
+      ...{ ...broken, mail: "422 422" },
+      // The gateway that is asked after a deletion has the mailbox open; others find it closed.
+      but: { deleted: { mail: "200 200" }, cut: { doctor: "ok", mail: "200 200" } },
+    },
     offline: { ...broken, but: { cut: { doctor: "ok" } } },
   },
   {

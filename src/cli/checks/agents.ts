@@ -5,6 +5,7 @@ import { adoptOrphan, findOrphans, type Orphan } from "../../services/sessions/o
 import { judgeRecord } from "../../services/sessions/record.ts";
 import { explainExposure } from "../../services/sessions/trust.ts";
 import { tmuxEndLine } from "../../services/terminal/tmux-lines.ts";
+import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { World } from "../world.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
@@ -32,7 +33,8 @@ async function judgeRecords(world: World, fix: boolean): Promise<Check> {
   const locks = join(world.roots.registryRoot, "locks");
   const unusable = world.files
     .list(locks)
-    .map((name) => join(locks, name))
+    .filter(isOneName)
+    .map((name) => childPath(locks, name))
     .filter((path) => path.endsWith(".lock") && world.files.stat(path)?.directory);
   if (unusable.length > 0) {
     return damaged(

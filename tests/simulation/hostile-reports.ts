@@ -163,8 +163,7 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
   const chaos = dice.fork("chaos");
   for (let number = 1; number <= turns; number++) {
     // The same words again and again: only ids, times and order tell those turns apart.
-    const text = chaos.chance(0.3) ? `again ${number % 3} of ${number}` : `step ${number}`;
-    const prompt = `${text}\nSLOW ${chaos.skewed(120, 1600)}`;
+    const prompt = chaos.chance(0.4) ? `${again}400` : `step ${number}\nSLOW ${chaos.skewed(120, 1600)}`;
     // In the simulated loop, which is where the queue puts off its commits to.
     clock.after(0, () => {
       void gateway.queue.accept({ kind: "submit_prompt", payload: { prompt } }).then((taken) => {
@@ -189,7 +188,7 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
     (record?.evidence ?? []).map((one) => ({ prompt, ...one })),
   );
   for (const { prompt, step, proof, at_utc } of evidence) {
-    if (step !== "turn_ended" || !proof.startsWith("the tool reported")) continue;
+    if (step !== "turn_ended" || !proof.startsWith("the tool reported") || prompt.startsWith(again)) continue;
     if (Date.parse(at_utc) < (truth.ends.get(prompt) ?? Number.POSITIVE_INFINITY))
       violate(`${prompt} was told to be over while it ran`);
   }
@@ -203,9 +202,11 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
     otherwise: records
       .filter(({ record }) => record?.state !== "completed" && !isUnknown(record))
       .map(({ prompt, record }) => `${prompt}: ${record?.state} ${record?.error_detail}`),
-    submittedOnce: records.every(({ prompt, record }) => {
+    submittedOnce: [...new Set(requests.map(({ prompt }) => prompt))].every((prompt) => {
+      const ofText = records.filter((one) => one.prompt === prompt);
+      const completed = ofText.filter(({ record }) => record?.state === "completed").length;
       const times = truth.submitted.get(prompt) ?? 0;
-      return record?.state === "completed" ? times === 1 : times <= 1;
+      return completed <= times && times <= ofText.length;
     }),
     restarts,
     readyByTool,
@@ -215,6 +216,9 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
     seconds: Math.round(clock.nowMs() / 1000),
   };
 }
+
+/** Begins the prompts that are given many times. */
+const again = "again\nSLOW ";
 
 const sessionName = "SVC-worker-1";
 

@@ -85,13 +85,16 @@ describe("a lock between processes", () => {
     expect(readFileSync(file, "utf8")).toBe("100");
   });
 
-  test("keeps nothing open of a file that cannot carry one", () => {
+  test("keeps nothing open of a file that was damaged, or of a folder in its place", () => {
     using at = folder();
     const path = join(at.path, "x.lock");
-    writeFileSync(path, "nothing that we wrote ".repeat(100));
     const open = () => readdirSync("/dev/fd").length;
     const before = open();
-    for (let times = 0; times < 20; times++) expect(() => locks.tryTake(path)).toThrow();
+    for (let times = 0; times < 20; times++) {
+      writeFileSync(path, "nothing that we wrote ".repeat(100));
+      locks.tryTake(path)?.release();
+      expect(() => locks.tryTake(at.path)).toThrow("is no regular file");
+    }
     expect(open()).toBe(before);
   });
 

@@ -81,7 +81,6 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "AguiStateSnapshot.snapshot": "the whole state; it replaces the one before",
   "AguiToolCallArgs.delta": "the next part of the arguments, JSON text",
   "AguiToolCallStart.toolCallName": "name of the tool",
-  "AwaitingDecision.question": "the question as shown",
   "ChatContextDiagnostic.detector_name": "the rule that recognized it",
   "ChatContextDiagnostic.detector_version": "version of that rule",
   "ChatContextDiagnostic.tool_name": "the tool that showed it",

@@ -94,3 +94,26 @@ test("a profile file changes how a tool is read, without a rebuild", async () =>
   const refused = await lab.run("svc-mgr", ["tools", "list"], { env });
   expect([refused.exitCode, refused.stderr]).toEqual([2, expect.stringContaining("SVC_TOOL_PROFILES")]);
 });
+
+test("tools check reads every recording by a file of profiles and names what differs", async () => {
+  const recordings = join(import.meta.dir, "../screens");
+  const gemini = builtInProfiles.find((profile) => profile.tool === "gemini");
+  const file = join(lab.folder, "checked.json");
+  const check = (busy: object[]) => {
+    writeFileSync(file, JSON.stringify({ schema_version: 1, profiles: [{ ...gemini, busy }] }));
+    return lab.mgr("tools", "check", file, "--recordings", recordings, "--json");
+  };
+  const right = await check([...(gemini?.busy ?? [])]);
+  expect([right.exitCode, right.json()["wrong"]]).toEqual([0, 0]);
+  const wrong = await check([]);
+  expect(wrong.exitCode).toBe(1);
+  expect(wrong.json()["differences"]).toContainEqual({
+    recording: "gemini/0.61.0/busy",
+    field: "ready_posture",
+    recorded: '"no"',
+    read: '"yes"',
+  });
+  const none = await lab.mgr("tools", "check", file, "--recordings", lab.folder);
+  expect(none.exitCode).toBe(2);
+  expect(none.stderr).toContain("holds no recording of gemini");
+});

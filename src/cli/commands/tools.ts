@@ -15,6 +15,7 @@ import { renderTable } from "../format.ts";
 import { renderExplanation } from "../terminal-text.ts";
 import { trustingSystem } from "../trusting-system.ts";
 import { readProfiles } from "../world.ts";
+import check from "./tools-check.ts";
 
 /** The profile of a tool that was named on the command line. Throws `invalid_request` that lists those there are. */
 function chooseProfile(tool: string, overrides: ProfileSet): CompiledProfile {
@@ -118,4 +119,4 @@ const explain = command({
   },
 });
 
-export const toolCommands = { list, show, explain };
+export const toolCommands = { list, show, check, explain };

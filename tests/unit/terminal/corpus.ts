@@ -1,36 +1,20 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Surface, TerminalState } from "../../../src/protocol/terminal.ts";
-import { defaultTimings } from "../../../src/protocol/terminal.ts";
 import type { Signals } from "../../../src/services/terminal/detect/signals.ts";
-import { detect } from "../../../src/services/terminal/detect.ts";
-import { observationOf } from "../../../src/services/terminal/explain.ts";
 import type { Observation } from "../../../src/services/terminal/observation.ts";
 import { type CompiledProfile, profileFor } from "../../../src/services/terminal/profile.ts";
-import { observedFields } from "../../../src/services/terminal/record.ts";
-import { reduce } from "../../../src/services/terminal/reduce.ts";
-import { initialTrack } from "../../../src/services/terminal/reduce-state.ts";
+import {
+  observeRecording,
+  type RecordedFacts,
+  readLabels,
+  type ScreenLabels,
+} from "../../../src/services/terminal/recorded-screen.ts";
 
-/** What a person who looks at the recorded screen says of it. */
-export interface Labels extends Surface {
-  phase: TerminalState["turn"]["phase"];
-  /** Null when nothing is parsed. */
-  business_state: string | null;
-  draft: string;
-  last_turn: string;
-  decision: { kind: string; question: string; options: string[]; selected: number } | null;
-}
+export type Labels = ScreenLabels;
 
-interface Meta {
+interface Meta extends RecordedFacts {
   category: string;
   recorded_as: string;
-  title: string | null;
-  cursor_row: number | null;
-  /** Older recordings lack it. */
-  cursor_column?: number;
-  /** Rows of the pane; more than the file has when rows were cut out. */
-  rows: number;
-  process: "up" | "gone";
   labels: Labels;
 }
 
@@ -90,41 +74,12 @@ export function compiled(tool: string): CompiledProfile {
   return profile;
 }
 
-export function observe(recording: Recording, options: { cursor?: boolean } = {}): Observation {
-  const observation = observationOf({
-    raw: recording.raw,
-    tool: compiled(recording.tool),
-    title: recording.title,
-    cursorRow: (options.cursor ?? true) ? recording.cursor_row : null,
-    cursorColumn: recording.cursor_column ?? null,
-    height: recording.rows,
-  });
-  const shell = [{ pid: 1, parentPid: 0, command: "bash", argv: ["bash"] }];
-  return recording.process === "gone" ? { ...observation, processes: shell } : observation;
-}
+export const observe = (recording: Recording, options: { cursor?: boolean } = {}): Observation =>
+  observeRecording(recording.raw, recording, compiled(recording.tool), options);
 
 /** What our code says of one observation, in the words of the labels. */
-export function read(observation: Observation, tool: string): { labels: Labels; signals: Signals } {
-  const signals = detect(observation, compiled(tool));
-  const at = { wallMs: 0, monotonicMs: 0 };
-  const state = reduce(initialTrack(at), { kind: "observed", at, observation, signals }, defaultTimings);
-  const fields = observedFields(state);
-  const { awaitingDecision } = signals;
-  const labels: Labels = {
-    ...fields.surface,
-    phase: fields.turn.phase,
-    business_state: fields.parsed_surface?.business_state ?? null,
-    draft: signals.promptText,
-    last_turn: fields.last_turn.result,
-    decision: awaitingDecision && {
-      kind: awaitingDecision.kind,
-      question: awaitingDecision.question,
-      options: awaitingDecision.options.map((option) => option.text),
-      selected: awaitingDecision.options.find((option) => option.selected)?.index ?? 0,
-    },
-  };
-  return { labels, signals };
-}
+export const read = (observation: Observation, tool: string): { labels: Labels; signals: Signals } =>
+  readLabels(observation, compiled(tool));
 
 /** The recorded frames of a session, one every half second; titles and cursors were not recorded. */
 export interface TimelineFrame {

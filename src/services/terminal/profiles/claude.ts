@@ -76,6 +76,7 @@ export const claudeProfile: ToolProfile = {
       pattern: "^(?:[·✢✳✶✻✽*] \\S[^…]*…(?: \\(|$)|[^\\p{L}\\p{N}\\s●⏺❯] \\S[^…]*… \\(\\d+[smh])",
       where: "live_edge",
     },
+    { id: "progress_bar", pattern: "^ {2}[▰▱]{8,}", where: "live_edge" },
     { id: "attempt_row", pattern: "^[·✢✳✶✻✽*] \\S.* · .*\\d+/\\d+$", where: "live_edge" },
     { id: "footer_interrupt", pattern: "\\besc to interrupt\\b", where: "below" },
   ],

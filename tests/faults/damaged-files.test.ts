@@ -80,12 +80,9 @@ async function closeLab(): Promise<void> {
 }
 
 async function attached(agent: SickAgent): Promise<void> {
-  // A loaded machine may need longer than an attach waits.
-  await until(
-    `a gateway of ${agent.name}`,
-    async () => alive(agent) || (await agent.attach()).exitCode === 0,
-  );
   await until(`${agent.name} in good order`, async () => {
+    // A loaded machine may need longer than an attach waits.
+    if (!alive(agent) && (await agent.attach()).exitCode !== 0) return null;
     const { body } = await agent.ask("/v1/status");
     return body["request_admission"] === "open";
   });

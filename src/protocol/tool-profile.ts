@@ -137,13 +137,6 @@ export type ReceivedRule = Static<typeof ReceivedRule>;
 
 const SubmitSettings = Strict({
   enter_delay_ms: Type.Integer({ minimum: 0, description: "from the paste to Enter" }),
-  enter_delay_seen_ms: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      description:
-        "of a proved version: from the moment the composer shows the text to Enter, when that is earlier; texts of up to 4 KiB",
-    }),
-  ),
   enter_delay_ms_per_kib: Type.Number({ minimum: 0, description: "more for each KiB beyond the first four" }),
   enter_delay_max_ms: Type.Integer({ minimum: 0 }),
   enter_retry_after_ms: Type.Array(Type.Integer({ minimum: 1 }), {

@@ -5,7 +5,6 @@ import type { PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { isProvedVersion } from "../terminal/tool-version.ts";
 import { decideEnter, type Shown } from "./enter.ts";
-import { holdsText } from "./left-draft.ts";
 import {
   cameUp,
   closedMode,
@@ -17,7 +16,7 @@ import {
   projectionOf,
   wasTaken,
 } from "./seen.ts";
-import { enterAtMs, pastesOf } from "./submission.ts";
+import { enterDelayMs, pastesOf } from "./submission.ts";
 import { awaitState, type PromptNote, type TerminalView } from "./terminal-view.ts";
 
 export type DispatchOutcome =
@@ -73,10 +72,7 @@ export async function dispatchText(deps: DispatchDeps, text: string): Promise<Di
       step: "typed",
       proof: echo ? "the composer shows the text" : "handed to the terminal; no echo seen",
     });
-    const whole = echo && !isCommand(text) && holdsText(view.draft() ?? "", text);
-    const seenAtMs = whole ? clock.monotonicMs() : null;
-    const { observed_tool_version: version } = before.tracked_session;
-    await sleep(clock, enterAtMs(text, profile, { version, pastedAtMs, seenAtMs }) - clock.monotonicMs());
+    await sleep(clock, pastedAtMs + enterDelayMs(text, profile) - clock.monotonicMs());
     return await submitDraft(deps, {
       text,
       before,

@@ -88,20 +88,3 @@ export function enterDelayMs(text: string, profile: CompiledProfile): number {
   const kib = Math.max(0, text.length / 1024 - 4);
   return Math.min(enter_delay_max_ms, enter_delay_ms + enter_delay_ms_per_kib * kib);
 }
-
-/**
- * When to press Enter on a text that was pasted at `pastedAtMs`. A composer of a proved version that shows the whole text
- * at `seenAtMs` has read the paste; other versions, and texts that take long to read, get the whole delay. Pure.
- */
-export function enterAtMs(
-  text: string,
-  profile: CompiledProfile,
-  facts: { version: string | null; pastedAtMs: number; seenAtMs: number | null },
-): number {
-  const { version, pastedAtMs, seenAtMs } = facts;
-  const latestMs = pastedAtMs + enterDelayMs(text, profile);
-  const seenMs = profile.data.submit.enter_delay_seen_ms;
-  const proved = version !== null && profile.data.proved_versions.includes(version);
-  if (seenMs === undefined || seenAtMs === null || !proved || text.length > 4096) return latestMs;
-  return Math.min(latestMs, seenAtMs + seenMs);
-}

@@ -31,7 +31,7 @@ export const claudeEvents: Readonly<Record<string, Kind>> = {
   SessionEnd: "session_ended",
 };
 
-export const geminiEvents: Readonly<Record<string, Kind>> = {
+const geminiEvents: Readonly<Record<string, Kind>> = {
   SessionStart: "session_started",
   BeforeAgent: "prompt_submitted",
   BeforeTool: "tool_started",

@@ -6,12 +6,12 @@ import { type CoordServer, startCoordinator } from "../coord-server.ts";
 import { type ForeignRun, runSchemathesis } from "./run.ts";
 
 /** They end what is asked: `schemathesis.test.ts` asks servers for them that nobody else needs. */
-export const endingOperations = ["shutdown", "stopAgent"];
+const endingOperations = ["shutdown", "stopAgent"];
 /**
  * Their answers have no end, which the fuzzer reads to: it sends only what the document forbids, and
  * `schemathesis.test.ts` reads the beginning of each answer to what it allows.
  */
-export const streamOperations = ["events", "fleetEvents", "agentGatewayEvents", "aguiConnect", "aguiRun"];
+const streamOperations = ["events", "fleetEvents", "agentGatewayEvents", "aguiConnect", "aguiRun"];
 
 /**
  * Refusals of bodies that fit their schema, by their text: what the agent is, what its mailbox holds and what the machine

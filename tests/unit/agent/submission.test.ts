@@ -1,12 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  enterAtMs,
-  enterDelayMs,
-  pastesOf,
-  prepareText,
-  receivedText,
-} from "../../../src/services/agent/submission.ts";
+import { enterDelayMs, pastesOf, prepareText, receivedText } from "../../../src/services/agent/submission.ts";
 import { profileFor } from "../../../src/services/terminal/profile.ts";
 
 function profile(tool: string) {
@@ -132,35 +126,4 @@ test("the pause before Enter grows with the text up to its limit", () => {
   expect(short).toBe(claude.data.submit.enter_delay_ms);
   expect(long).toBeGreaterThan(short ?? 0);
   expect(huge).toBe(claude.data.submit.enter_delay_max_ms);
-});
-
-describe("the moment of Enter", () => {
-  const claude = profile("claude");
-  const version = claude.data.proved_versions[0] ?? "";
-  const facts = { version, pastedAtMs: 1000, seenAtMs: 1030 };
-  const cases = [
-    { id: "soon after a proved version shows the text", text: "hi", given: {}, want: 1150 },
-    {
-      id: "after the whole delay while the text is not seen",
-      text: "hi",
-      given: { seenAtMs: null },
-      want: 1300,
-    },
-    { id: "never later for a text that is seen late", text: "hi", given: { seenAtMs: 1290 }, want: 1300 },
-    {
-      id: "after the whole delay for an unproved version",
-      text: "hi",
-      given: { version: "0.0.1" },
-      want: 1300,
-    },
-    { id: "after the whole delay for an unknown version", text: "hi", given: { version: null }, want: 1300 },
-    { id: "after the whole delay for a long text", text: "x".repeat(4097), given: {}, want: 1300 },
-  ];
-  test.each(cases)("is $id", ({ text, given, want }) => {
-    expect(Math.floor(enterAtMs(text, claude, { ...facts, ...given }))).toBe(want);
-  });
-
-  test("is after the whole delay for a tool that was not measured", () => {
-    expect(enterAtMs("hi", profile("gemini"), { ...facts, version: "0.61.0" })).toBe(1300);
-  });
 });

@@ -15,7 +15,7 @@ import type { ToolReport } from "../../../src/protocol/tool-report.ts";
 import { maxLineBytes, signalPaths, toSpoolLine } from "../../../src/services/signals/spool.ts";
 import { createSpoolSource } from "../../../src/services/signals/spool-source.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
-import { sampleReport } from "../../support/fake-reports.ts";
+import { sampleReport } from "../../support/sample-report.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";
 
 /** A spool on the real file system, and gateways that read it one after the other. */

@@ -45,7 +45,7 @@ function eventOf(step: Step): TrackEvent {
 const minted = { count: 0 };
 
 /** A report of a hook that ran at `wallMs`, of session `main`, unless `parts` says otherwise. */
-export function toolReport(
+function toolReport(
   wallMs: number,
   parts: Partial<ToolReport> & Pick<ToolReport, "kind">,
 ): ToolReport {

@@ -164,7 +164,6 @@ export const codexProfile: ToolProfile = {
   ],
   submit: {
     enter_delay_ms: 300,
-    enter_delay_seen_ms: 60,
     enter_delay_ms_per_kib: 50,
     enter_delay_max_ms: 2000,
     enter_retry_after_ms: [500, 1000, 2000],

@@ -87,7 +87,8 @@ export async function planRelaunch(
   const headless = manifest.headless !== undefined;
   const panes = await deps.tmuxFor(manifest.tmux.socket).panes(manifest.tmux_session_name);
   const pane = agentPane(panes, manifest.tmux.primary_pane_id ?? null);
-  const args = [...plan.args, ...resumeArguments(manifest.tool, resume)];
+  // A headless agent resumes with its next turn, by its provider.
+  const args = headless ? plan.args : [...plan.args, ...resumeArguments(manifest.tool, resume)];
   const environment = planEnvironment({
     person: deps.personEnvironment,
     extra: {

@@ -155,7 +155,7 @@ describe("the page at /docs", () => {
       schemas: { ...document.components.schemas, GatewayRequest: { examples: [example] } },
     };
     const line = toCurl({ method: "post", path: "/v1/requests", operation: submit }, { components });
-    const shell = spawnSync("sh", ["-c", line.replace(/^curl/, "printf '%s\\n'")], {
+    const shell = spawnSync("/bin/sh", ["-c", line.replace(/^curl/, "printf '%s\\n'")], {
       env: { BASE_URL: "http://127.0.0.1:1" },
     });
     expect(shell.stdout.toString().trimEnd().split("\n")).toEqual([

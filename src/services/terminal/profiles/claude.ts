@@ -73,7 +73,7 @@ export const claudeProfile: ToolProfile = {
   busy: [
     {
       id: "spinner_row",
-      pattern: "^(?:[·✢✳✶✻✽*] \\S[^…]*…(?: \\(|$)|[^\\p{L}\\p{N}\\s●⏺❯] \\S[^…]*… \\(\\d+[smh])",
+      pattern: "^(?:[·✢✳✶✻✽*] \\S[^…]*…(?: \\(|$)|[^\\p{L}\\p{N}\\s●⏺❯] (?:\\S[^…]*… \\(\\d+[smh]|\\S+…$))",
       where: "live_edge",
     },
     { id: "progress_bar", pattern: "^ {2}[▰▱]{8,}", where: "live_edge" },

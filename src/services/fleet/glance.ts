@@ -75,7 +75,8 @@ function describeFailure(record: RegistryRecord, error: unknown): string {
   return `${problem}. All that can be done is to end it: ${wordsOf(record)} stop`;
 }
 
-const wordsOf = ({ agent_name }: RegistryRecord) => `svc-mgr agents single --agent-name ${agent_name}`;
+const wordsOf = ({ agent_name }: Pick<RegistryRecord, "agent_name">) =>
+  `svc-mgr agents single --agent-name ${agent_name}`;
 
 async function look(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
   const alive = await deps.sessionAlive(record);
@@ -98,9 +99,7 @@ async function look(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
     queueDepth: status.admission_block?.reason.startsWith("database") ? null : status.queue_depth,
     unreadMail: await countUnread(deps, agent, link),
     damaged: running && isDamage(status),
-    problem: running
-      ? describeProblem({ record, gone, status, availability: state?.availability ?? null })
-      : null,
+    problem: running ? describeProblem({ record, gone, status, state }) : null,
   };
 }
 
@@ -118,13 +117,13 @@ function isDamage({ admission_block: block }: GatewayStatus): boolean {
 }
 
 /** What keeps a running agent from working, and the next step. Pure. */
-function describeProblem(facts: {
-  record: RegistryRecord;
+export function describeProblem(facts: {
+  record: Pick<RegistryRecord, "agent_name" | "lifecycle">;
   gone: boolean;
-  status: GatewayStatus;
-  availability: AgentState["availability"] | null;
+  status: Pick<GatewayStatus, "admission_block" | "managed_agent_recovery" | "gateway_health">;
+  state: Pick<AgentState, "availability" | "diagnostics"> | null;
 }): string | null {
-  const { record, gone, status } = facts;
+  const { record, gone, status, state } = facts;
   const words = wordsOf(record);
   const { admission_block: block, managed_agent_recovery: recovery } = status;
   const relaunch = record.lifecycle.relaunchable
@@ -132,8 +131,10 @@ function describeProblem(facts: {
     : `Remove what it left with: ${words} cleanup`;
   if (gone) return `its tmux session is gone. ${relaunch}`;
   if (block) return block.detail;
+  const stuck = state?.diagnostics.find(({ kind }) => kind === "stuck");
+  if (stuck) return `it is stuck: ${stuck.message}. See why with: ${words} gateway tui explain`;
   if (status.gateway_health === "healthy") return null;
-  if (facts.availability === "unavailable") return `its program has ended. ${relaunch}`;
+  if (state?.availability === "unavailable") return `its program has ended. ${relaunch}`;
   if (recovery !== "reconciliation_required") return null;
   return `the agent is a new instance and its queue is closed. Open it with: ${words} gateway attach --reconcile`;
 }

@@ -108,8 +108,11 @@ export type MailMessage = Static<typeof MailMessage>;
 const Box = Type.String({
   minLength: 1,
   maxLength: 255,
-  description: "inbox, sent, archive, drafts, ...; at most 200 bytes",
-  ...enforced({ maxLength: 50, pattern: patterns.box }),
+  description: "inbox, sent, archive, drafts, ...; at most 50 characters, or 200 of ASCII",
+  ...enforced({
+    pattern: patterns.box,
+    anyOf: [{ maxLength: 50 }, { maxLength: 200, pattern: "^[\\x00-\\x7f]*$" }],
+  }),
 });
 const MessageRef = Type.String({
   minLength: 1,

@@ -78,7 +78,7 @@ describe("the generator", () => {
       plant.what === "special" ? [plant.path] : plant.kind.paths,
     );
     // The registry lies in the user's state folder, never in a tree.
-    const elsewhere = ["registry/live_agents/<id>/record.json"];
+    const elsewhere = ["registry/live_agents/<id>/record.json", "registry/locks/<id>.lock"];
     const missing = documented
       .filter((name) => !elsewhere.includes(name))
       .filter((name) => !places.some((path) => patternOf(name).test(path)));

@@ -18,10 +18,14 @@ const maxBoxBytes = 200;
 
 export const isArchived = (box: string) => box === archive;
 
+/** A name of ASCII may be as long as its folder's; of any other character at most so many, of up to four bytes each. */
+const maxBoxCharacters = 50;
+
 /** The name of a box without the space around it. Throws `invalid_request` for what cannot be one. */
 export function parseBox(text: string): string {
   const box = text.trim();
-  if (!isBox(box)) throw new ServiceError("invalid_request", "not the name of a box");
+  const short = /^[\x00-\x7f]*$/.test(box) || [...box].length <= maxBoxCharacters;
+  if (!short || !isBox(box)) throw new ServiceError("invalid_request", "not the name of a box");
   return box;
 }
 

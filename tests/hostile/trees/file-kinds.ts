@@ -15,14 +15,16 @@ import { GatewayStatus } from "../../../src/protocol/gateway.ts";
 import { MailEnvelope } from "../../../src/protocol/mail-file.ts";
 import { ReminderLedger } from "../../../src/protocol/reminders.ts";
 import { ToolProfileFile } from "../../../src/protocol/tool-profile.ts";
+import { ToolReportSchema } from "../../../src/protocol/tool-report.ts";
 import { TurnInterrupt, TurnProcess, TurnRequest, TurnResult } from "../../../src/protocol/turn-files.ts";
 import { CanonicalEvent } from "../../../src/protocol/turns.ts";
 import { turnPaths } from "../../../src/services/headless/turn-directory.ts";
 import { rootPaths, stateFileName } from "../../../src/services/mail/filesystem/root-paths.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
+import { signalPaths } from "../../../src/services/signals/spool.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
 import { recordPath, skillPath } from "../../../src/services/skills/ownership.ts";
-import { treePaths } from "./template.ts";
+import { lockPaths, treePaths } from "./template.ts";
 
 /** Which commands read a file: a tree with something planted in it is met by these. */
 export type Area = "mail" | "session" | "turn" | "skills" | "profile" | "brain" | "coordinator" | "any";
@@ -53,6 +55,8 @@ export function fileKinds(tree: string): FileKind[] {
     filesBelow(folder).filter((path) => path.endsWith(ending));
   const inSessions = (pick: (of: ReturnType<typeof sessionPaths>) => string) =>
     paths.sessions.map((root) => pick(sessionPaths(root)));
+  const inSignals = (name: keyof ReturnType<typeof signalPaths>) =>
+    paths.sessions.map((root) => signalPaths(root)[name]);
   const kind = (
     name: string,
     layout: Layout,
@@ -170,6 +174,15 @@ export function fileKinds(tree: string): FileKind[] {
       paths.sessions.map((root) => join(root, "launch-environment.json")),
       textRecord,
     ),
+    kind("signals/reports.jsonl", "json-lines", "session", inSignals("spool"), ToolReportSchema),
+    kind("signals/cursor.json", "json", "session", inSignals("cursor")),
+    kind("signals/claude-settings.json", "json", "session", inSignals("claudeSettings")),
+    kind("signals/opencode-plugin.js", "text", "session", inSignals("opencodePlugin")),
+    kind("signals/opencode.json", "json", "session", inSignals("opencodeConfig")),
+    kind("gateway/attach.lock", "text", "session", inSessions(lockPaths.attach)),
+    kind("run/gateway.lock", "text", "session", inSessions(lockPaths.gateway)),
+    kind("turn.lock", "text", "turn", turn.lock),
+    kind("locks/index.lock", "text", "mail", join(paths.mailbox, "locks", "index.lock")),
     kind("request.json", "json", "turn", turn.request, TurnRequest),
     kind("process.json", "json", "turn", turn.process, TurnProcess),
     kind("interrupt.json", "json", "turn", turn.interrupt, TurnInterrupt),

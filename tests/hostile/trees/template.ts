@@ -10,10 +10,13 @@ import { seedGatewayFolder } from "../../../src/services/sessions/gateway-folder
 import { buildManifest } from "../../../src/services/sessions/manifest.ts";
 import { buildRecord } from "../../../src/services/sessions/record.ts";
 import { sessionPaths, sessionRootOf } from "../../../src/services/sessions/roots.ts";
+import { opencodePlugin } from "../../../src/services/signals/opencode-plugin.ts";
+import { signalPaths } from "../../../src/services/signals/spool.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
 import { installSkills } from "../../../src/services/skills/install.ts";
 import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
 import { createSystem } from "../../../src/system/system.ts";
+import { sampleReport } from "../../support/sample-report.ts";
 
 /** Two agents of the repository: one in a terminal, one headless. */
 export const agents = [
@@ -56,6 +59,12 @@ export function treePaths(tree: string) {
     program: join(tree, "planted-program"),
   };
 }
+
+/** The system's locks are on these files; they hold nothing. */
+export const lockPaths = {
+  attach: ({ gatewayRoot }: ReturnType<typeof sessionPaths>) => join(gatewayRoot, "attach.lock"),
+  gateway: ({ runRoot }: ReturnType<typeof sessionPaths>) => join(runRoot, "gateway.lock"),
+};
 
 /** The names under which a program in the working directory might be run by mistake. */
 const programNames = ["planted-program", "tmux", "git", "ps", "claude", "svc-mgr", "svc-gateway"];
@@ -239,6 +248,8 @@ function makeSession(
     .run(moment);
   database.close();
   if (headless) makeTurn(places, manifest, put);
+  makeSignals(root, put);
+  for (const lock of Object.values(lockPaths)) put(lock(paths), "");
   const record = buildRecord({
     manifest,
     manifestPath: paths.manifest,
@@ -248,6 +259,16 @@ function makeSession(
   const folder = join(places.state, "registry", "live_agents", agent.id);
   files.ensureDirectory("tree", folder);
   put(join(folder, "record.json"), record);
+}
+
+function makeSignals(root: string, put: (path: string, value: unknown) => void) {
+  const paths = signalPaths(root);
+  createSystem().files.ensureDirectory("tree", paths.root);
+  put(paths.spool, `${JSON.stringify(sampleReport({ prompt: "x" }))}\n`);
+  put(paths.cursor, { schema_version: 1, read: [{ file: "1:1", offset: 0 }] });
+  put(paths.claudeSettings, { hooks: { Stop: [{ hooks: [{ type: "command", command: "true" }] }] } });
+  put(paths.opencodePlugin, opencodePlugin(paths.spool));
+  put(paths.opencodeConfig, { plugin: [paths.opencodePlugin] });
 }
 
 function makeTurn(
@@ -293,6 +314,7 @@ function makeTurn(
     usage: { input_tokens: 1 },
   });
   put(paths.exitCode, "0\n");
+  put(paths.lock, "");
   put(paths.stdout, `${JSON.stringify({ type: "result", result: "done" })}\n`);
   put(paths.stderr, "nothing\n");
   put(

@@ -22,6 +22,7 @@ const stateDependent = [
   /is not headless$/,
   /^this backend has no tracked terminal$/,
   /a terminal agent (?:runs|takes)|for headless agents$/,
+  /^pre_notification_context_action=compact needs a terminal agent of codex$/,
   /a headless agent (?:takes|has)|^keys do not arrive exactly at /,
   /invalid_execution: |^invalid_admission_policy: chat_session\.mode "new" needs |^dispatch_failed: /,
   // Other mailboxes and the mail of this one.

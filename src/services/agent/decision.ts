@@ -74,26 +74,47 @@ export async function answerDecision(
     const moved = (mark: number | null) => mark !== null && mark !== marked;
     await awaitState(view, clock, (state) => moved(markOf(state)), keyMs);
   }
-  // claude 2.1.330 ignores the keys of a dialog's first moments. A screen that did not change at all is the same
-  // dialog; the same question on another screen may be about another command.
+  // claude 2.1.330 ignores the keys of a dialog's first moments. A screen that did not change is the same dialog; the
+  // same question on another screen may be about another command.
   const gone = (state: TerminalState) => questionOf(state) !== first?.question;
   for (const pauseMs of [...profile.data.submit.enter_retry_after_ms, keyMs]) {
-    const shown = screenOf(await view.look());
+    const shown = await view.look();
     await press(rule.confirm_key);
     await view.look();
     if (await awaitState(view, clock, gone, pauseMs)) return chosen;
     const now = await view.look();
     if (gone(now)) return chosen;
-    if (shown !== null && screenOf(now) === shown) continue;
+    if (isSameScreen(shown, now)) continue;
     if (await awaitState(view, clock, gone, leaveMs)) return chosen;
     break;
   }
   throw new ServiceError("dispatch_failed", "the question is still asked after the answer");
 }
 
-function screenOf(state: TerminalState): string | null {
-  return state.probe_snapshot?.captured_text_hash ?? null;
+/**
+ * Whether nothing changed but the mark of a running action, which claude 2.1.330 blinks above its question: neither the
+ * text nor, as far as the state has it, how it is drawn.
+ */
+function isSameScreen(one: TerminalState, other: TerminalState): boolean {
+  const [before, after] = [one.probe_snapshot, other.probe_snapshot];
+  if (!before || !after) return false;
+  if (before.captured_text_hash === after.captured_text_hash) return true;
+  const [text, later] = [one.parsed_surface?.dialog_text, other.parsed_surface?.dialog_text];
+  if (text === undefined || later === undefined || unmarked(text) !== unmarked(later)) return false;
+  // The first row of an excerpt may be cut; both end with the last row of the screen.
+  const [rows, laterRows] = [before, after].map((shot) => shot.captured_text_excerpt.split("\n").reverse());
+  const most = Math.min(rows?.length ?? 0, laterRows?.length ?? 0) - 1;
+  return (rows ?? []).slice(0, most).every((row, at) => isSameRow(row, laterRows?.[at] ?? ""));
 }
+
+/** A row that is drawn otherwise although its text is the same tells of something else than a blinking mark. */
+function isSameRow(one: string, other: string): boolean {
+  if (one === other) return true;
+  const [text, later] = [Bun.stripANSI(one), Bun.stripANSI(other)];
+  return text !== later && unmarked(text).trimEnd() === unmarked(later).trimEnd();
+}
+
+const unmarked = (text: string) => text.replace(/^[●⏺](?= )/gmu, " ");
 
 function markOf(state: TerminalState): number | null {
   return state.awaiting_decision?.options.find((option) => option.selected)?.index ?? null;

@@ -11,7 +11,10 @@ const profile = (() => {
 })();
 
 /** The question about the folder; `onEnter` is what each Enter does to it, given how many came before. */
-function asked(onEnter: (earlier: number, show: (text: string | null) => void) => void) {
+function asked(
+  onEnter: (earlier: number, show: (text: string | null) => void) => void,
+  drawn: Partial<TerminalState> = {},
+) {
   const clock = createFakeClock();
   const listeners = new Set<(state: TerminalState, change: { material: boolean }) => void>();
   const stateOf = (text: string | null) =>
@@ -22,11 +25,13 @@ function asked(onEnter: (earlier: number, show: (text: string | null) => void) =
           : { kind: "trust_prompt", question: "Trust?", options: [{ index: 1, text, selected: true }] },
       probe_snapshot: { captured_text_hash: `hash of ${text}` },
     }) as TerminalState;
-  let state = stateOf("Yes");
-  const show = (text: string | null) => {
-    state = stateOf(text);
+  let state = { ...stateOf("Yes"), ...drawn };
+  const turn = (next: TerminalState) => {
+    state = next;
     for (const tell of listeners) tell(state, { material: true });
   };
+  const show = (text: string | null) => turn(stateOf(text));
+  const draw = (screen: Partial<TerminalState>) => turn({ ...stateOf("Yes"), ...screen });
   let enters = 0;
   const view = {
     state: () => state,
@@ -45,7 +50,7 @@ function asked(onEnter: (earlier: number, show: (text: string | null) => void) =
   };
   const deps = { view, clock, profile, pane } as unknown as Parameters<typeof answerDecision>[0];
   const answer = answerDecision(deps, { option: "Yes" }).catch((error: unknown) => error);
-  return { answer, clock, show, enters: () => enters };
+  return { answer, clock, show, draw, enters: () => enters };
 }
 
 test("a mark that moves over a half repainted list is waited for", async () => {
@@ -118,5 +123,43 @@ describe("after the confirming key", () => {
     await settle();
     await clock.advance(60_000);
     expect([await answer, enters()]).toEqual([{ index: 1, text: "Yes" }, 2]);
+  });
+
+  const dialog = (rows: readonly string[]) => {
+    const text = rows.map((row) => Bun.stripANSI(row)).join("\n");
+    const raw = rows.join("\n");
+    return {
+      parsed_surface: { dialog_text: text },
+      probe_snapshot: { captured_text_hash: raw, captured_text_excerpt: raw },
+    } as unknown as TerminalState;
+  };
+  const question = ["● Run a command", "  touch one.txt", " Proceed?", " \u001b[34m❯ 1. Yes\u001b[0m"];
+  const changed = (at: number, row: string) => question.map((one, nth) => (nth === at ? row : one));
+  test.each([
+    {
+      id: "pressed again while only the mark of the action blinks",
+      rows: changed(0, "  Run a command"),
+      enters: 2,
+    },
+    { id: "not pressed again for another command", rows: changed(1, "  touch two.txt"), enters: 1 },
+    {
+      id: "not pressed again on an option that is drawn otherwise",
+      rows: changed(3, " ❯ 1. Yes"),
+      enters: 1,
+    },
+    {
+      id: "not pressed again when the mark of a row becomes a word",
+      rows: changed(0, "A Run a command"),
+      enters: 1,
+    },
+  ])("the key is $id", async ({ rows, enters }) => {
+    const run = asked(
+      (earlier, show) => (earlier === 1 ? show(null) : run.draw(dialog(rows))),
+      dialog(question),
+    );
+    await settle();
+    await run.clock.advance(60_000);
+    await run.answer;
+    expect(run.enters()).toBe(enters);
   });
 });

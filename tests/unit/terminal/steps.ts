@@ -45,10 +45,7 @@ function eventOf(step: Step): TrackEvent {
 const minted = { count: 0 };
 
 /** A report of a hook that ran at `wallMs`, of session `main`, unless `parts` says otherwise. */
-function toolReport(
-  wallMs: number,
-  parts: Partial<ToolReport> & Pick<ToolReport, "kind">,
-): ToolReport {
+function toolReport(wallMs: number, parts: Partial<ToolReport> & Pick<ToolReport, "kind">): ToolReport {
   minted.count += 1;
   const { prompt = null } = parts;
   const digest = prompt === null ? null : new Bun.CryptoHasher("sha256").update(prompt).digest("hex");

@@ -42,6 +42,8 @@ function infoOf(database: Database, table: string): ColumnInfo[] {
 export function plantInColumn(path: string, { table, column }: DatabasePlant, value: unknown): void {
   change(path, (database) => {
     const columns = infoOf(database, table);
+    // Another plant of the same tree took the table away.
+    if (columns.length === 0) return;
     const empty = database.query(`SELECT 1 FROM "${table}" LIMIT 1`).get() === null;
     if (empty) {
       const names = columns.map(({ name }) => `"${name}"`).join(", ");

@@ -102,7 +102,7 @@ export function renderTurn(turn: TurnStatusRecord): string {
   ]);
 }
 
-/** What is waited for. A prompt's turn has no id before it begins: until then its request stands for it. */
+/** What is waited for. A prompt's turn has no id before it begins: until then its request is watched. */
 interface Awaited {
   turnId?: string | undefined;
   requestId?: string | undefined;
@@ -118,7 +118,7 @@ const maxTurns = 50;
 /**
  * Answers with the turn's record once it has its final state; a turn that still waits in the queue is waited for too.
  * Without an id it is the turn of the prompt that was submitted last. Ends the command with exit 1 when
- * `timeoutSeconds` are over or the turn will not begin, with exit 3 when no gateway tells of one that has not begun.
+ * `timeoutSeconds` have passed or the turn will not begin, with exit 3 when the turn has not begun and no gateway answers.
  */
 export async function waitForTurn(
   on: AgentTurnsOnDisk,
@@ -220,7 +220,7 @@ async function requireComing(on: AgentTurnsOnDisk, awaited: Awaited): Promise<Aw
   });
 }
 
-/** The gateway learns of an end a moment after the disk: until then it would still refuse whoever comes next. */
+/** The gateway learns of an end a moment after the disk. Until then it refuses the next prompt. */
 async function awaitSettled(on: AgentTurnsOnDisk, turnId: string): Promise<void> {
   const { clock } = on.world;
   const untilMs = clock.monotonicMs() + maxSettlingMs;

@@ -46,7 +46,7 @@ export function chooseRecoveryAdvice(
       return { step: "relaunch", advice: `${why}. Start the agent again with: ${words} relaunch` };
     case "joined": {
       const join = `svc-mgr agents self join --agent-name ${agent.name}`;
-      const advice = `${why}, and how it was started was never told. Start it in a tmux session, and there: ${join}`;
+      const advice = `${why}, and its launch command is not recorded. Start it in a tmux session, and there: ${join}`;
       return { step: "join", advice };
     }
     case "never":

@@ -116,7 +116,7 @@ export const joinFlags = {
   "launch-env": {
     type: "string",
     multiple: true,
-    description: "a variable it was started with; without =VALUE whoever launches it again must have one",
+    description: "a variable it was started with; without =VALUE each relaunch needs it in its environment",
     valueHint: "NAME[=VALUE]",
   },
 } satisfies Flags;

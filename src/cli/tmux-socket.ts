@@ -23,7 +23,7 @@ export function socketOfPane(env: CliIo["env"]): string | undefined {
 export interface TmuxServer {
   tmux: Tmux;
   mutex: TmuxMutex;
-  /** See `createTmux`: for whoever reaches the server without `tmux`. */
+  /** Why the socket may not be used, or null; for control clients, which do not go through `tmux`. */
   refusal: () => string | null;
 }
 

@@ -23,7 +23,7 @@ export function migrate(
   steps.before("sql:migrate");
   client
     .transaction(() => {
-      // Counted anew: another process may have migrated while this one waited for its turn.
+      // Count again: another process may have migrated while this one waited for the lock.
       for (const [index, migration] of [...migrations.entries()].slice(
         countApplied(client, migrations, name),
       )) {

@@ -39,7 +39,7 @@ export function createPressureRelief(clock: Clock): () => void {
 
 const betweenReadsBytes = 8 * 1024 * 1024;
 
-/** The same for work that reads many large files within one request: to be told how much was read. */
+/** The same for one request that reads many large files. Call it with the bytes of each file. */
 export function createReadRelief(): (bytes: number) => void {
   let readBytes = 0;
   return (bytes) => {

@@ -25,7 +25,7 @@ const installers: readonly (readonly [string, string])[] = [
   ["brew", "brew install tmux"],
 ];
 
-/** What `version` of tmux (null: none) means and how to get one. `isThere` tells of a program on PATH. Pure. */
+/** The verdict on `version` of tmux (null: none) and the command that installs one. `isThere`: a program is on PATH. Pure. */
 export function tmuxAdvice(version: string | null, isThere: (program: string) => boolean): TmuxAdvice {
   const install = installers.find(([program]) => isThere(program))?.[1] ?? "install tmux 3.2 or later";
   if (version === null) return { verdict: "missing", detail: "tmux is not installed", remedy: install };

@@ -2,9 +2,9 @@ import { maxSpoolBytes, toSpoolLine } from "../../services/signals/spool.ts";
 import { parsePayload, toReportedEvent } from "../../services/signals/tool-events.ts";
 import { createClock } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
-import { readHookInput } from "../../system/hook-input.ts";
 import { createIds } from "../../system/ids.ts";
 import { appendToOwn } from "../../system/own-file.ts";
+import { readHookInput } from "../../system/read-input.ts";
 
 /** A payload that is longer is reported without its long fields. */
 const inputLimits = { maxBytes: 2 ** 20, withinMs: 1000 };

@@ -107,7 +107,7 @@ function isSameScreen(one: TerminalState, other: TerminalState): boolean {
   return (rows ?? []).slice(0, most).every((row, at) => isSameRow(row, laterRows?.[at] ?? ""));
 }
 
-/** A row that is drawn otherwise although its text is the same tells of something else than a blinking mark. */
+/** A row of the same text in another style changed for another reason than a blinking mark. */
 function isSameRow(one: string, other: string): boolean {
   if (one === other) return true;
   const [text, later] = [Bun.stripANSI(one), Bun.stripANSI(other)];

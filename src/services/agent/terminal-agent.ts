@@ -245,8 +245,8 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       if (!tracked) return null;
       const { parsed_surface } = view.state();
       const baseline = parsed_surface?.normalized_projection_text ?? null;
-      const told = { text: prompt, command: isCommand(prompt), reported: true };
-      view.notePrompt({ baseline, sawActivity: false, ...told });
+      const noted = { text: prompt, command: isCommand(prompt), reported: true };
+      view.notePrompt({ baseline, sawActivity: false, ...noted });
       return view.state();
     },
     onChange: (listener) =>

@@ -1,8 +1,8 @@
 import type { DemoLogRecord } from "./log.ts";
 
 /**
- * What the scripted agent tells its hook command: the payloads of Claude Code 2.1.330, of the events that it has. As
- * there, an interrupted turn ends without one. The returned function takes each record of the log in order.
+ * The payloads of the scripted agent's hook command, in the shape of Claude Code 2.1.330. An interrupted turn has no end
+ * event, as in that version. The returned function takes each record of the log in order.
  */
 export function createHookPayloads(pid: number): (record: DemoLogRecord) => Record<string, unknown>[] {
   const texts = new Map<number, string>();

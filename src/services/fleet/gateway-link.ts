@@ -77,7 +77,7 @@ export async function linkGateway(
 }
 
 /**
- * What a gateway says of itself; else what the disk tells. A gateway that lives and cannot be reached is no absent one:
+ * The status of a gateway, else of the disk. A gateway that lives and cannot be reached is not absent:
  * `admission_block` says so, with why.
  */
 export function linkedStatus(

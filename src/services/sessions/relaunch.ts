@@ -220,7 +220,7 @@ function withSocket(manifest: Manifest, socket: string): Manifest {
   return { ...manifest, tmux: { ...manifest.tmux, socket } };
 }
 
-/** The manifest of an agent that begins anew: a headless one with nothing pinned and another life. */
+/** The manifest of a relaunched agent; a headless one gets a new instance id and no pinned conversation. */
 function restarted(manifest: Manifest, { headless, signals }: RelaunchPlan): Manifest {
   const begun = headless ? toRestarted(manifest, headless) : manifest;
   return signals ? withSignals(begun, signals.record) : begun;

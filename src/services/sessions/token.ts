@@ -5,7 +5,7 @@ export interface TokenFacts {
   declined: boolean;
   /** A server here asked for a token before. */
   required: boolean;
-  /** What stands in the file of a server that did not end cleanly. */
+  /** The token file of a server that did not end cleanly, as read. */
   left: string | null;
   /** Whether the operating system says which user calls. */
   knowsCallers: boolean;

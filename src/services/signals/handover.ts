@@ -89,7 +89,7 @@ function opencode(facts: HandoverFacts): HandoverPlan {
   return given({ env: { OPENCODE_CONFIG_CONTENT: content }, files });
 }
 
-/** The scripted agent is asked by whoever tests with it. */
+/** Tests ask the scripted agent for reports with a flag. */
 function demo(facts: HandoverFacts): HandoverPlan {
   if (!facts.args.includes("--signals"))
     return refused("the scripted agent reports with `-- --signals` only");
@@ -194,7 +194,7 @@ export function withSignals(manifest: Manifest, record: SignalsRecord): Manifest
   return { ...manifest, launch_plan: { ...plan, metadata: { ...plan.metadata, signals: record } } };
 }
 
-/** Whether a launch of this session was told to ask for no reports. Pure. */
+/** Whether this session was launched with `--no-signals`. Pure. */
 export function signalsDeclined(manifest: Manifest): boolean {
   return recordOf(manifest)?.declined === true;
 }
@@ -206,7 +206,7 @@ function recordOf({
   return typeof record === "object" ? record : null;
 }
 
-/** Whether an agent gives no reports although its tool could: something that its user set stands against it. Pure. */
+/** Whether an agent gives no reports because of a setting of its user, although its tool could. Pure. */
 export function lacksSignals(manifest: Manifest): boolean {
   const record = recordOf(manifest);
   if (record === null || record.given === true || record.declined === true) return false;
@@ -214,7 +214,7 @@ export function lacksSignals(manifest: Manifest): boolean {
 }
 
 /**
- * Writes what a plan gives, each time anew: what another hand left in the session's folder is never run. The spool itself
+ * Writes the files of a plan at every start, so that a file planted in the session folder is never run. The spool itself
  * stays, with what was not read yet. Throws `PathRefused` where no folder is.
  */
 export function writeHandover(files: Files, sessionRoot: string, handover: Handover): void {

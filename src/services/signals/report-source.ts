@@ -3,7 +3,7 @@ import type { Lifecycle } from "../../system/lifecycle.ts";
 
 /**
  * Where a gateway gets its agent's reports from. A report may come late, twice, never, out of order, or from another
- * session than the one in the pane; whoever uses it says what that means.
+ * session than the one in the pane; its user decides what that means.
  */
 export interface ReportSource extends Lifecycle {
   /** Calls `listener` once for each report `id`, in the order of arrival; reports from before `start` come first. */

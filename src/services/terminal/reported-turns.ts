@@ -48,7 +48,7 @@ export interface ReportedTurns {
   sessionOver: boolean;
   typed: TypedPrompt | null;
   newest: ReportedTurn | null;
-  /** Older prompts whose end no report told: an end without an id may be theirs. Oldest first. */
+  /** Older prompts without a reported end: an end without an id may be theirs. Oldest first. */
   outstanding: readonly { key: PromptKey | null; turnId: string | null; asideMs: number }[];
   /** Ends whose beginning has not been reported, by turn. */
   earlyEnds: readonly { turnId: string; end: ReportedEnd }[];
@@ -84,8 +84,8 @@ const append = <T>(list: readonly T[], item: T, max = maxRemembered): T[] => [..
 
 /** A hook that runs so long after its turn is another turn's. */
 const reportedWithinMs = 10_000;
-/** A caller tells of a prompt at most so long after it was typed. */
-const toldWithinMs = 30_000;
+/** A caller notes a prompt at most so long after it was typed. */
+const notedWithinMs = 30_000;
 
 /** We are about to type a prompt: the turn before it is not the newest any more. Pure. */
 export function typedPrompt(
@@ -97,17 +97,17 @@ export function typedPrompt(
   return { ...setAside(turns, wallMs), typed };
 }
 
-/** The typed prompt was submitted. `told`: one that we did not type, and of which a caller tells. Pure. */
+/** The typed prompt was submitted. `noted`: a prompt that a caller noted and the gateway did not type. Pure. */
 export function promptSubmitted(
   turns: ReportedTurns,
-  told: { key: PromptKey; command: boolean; wallMs: number } | null,
+  noted: { key: PromptKey; command: boolean; wallMs: number } | null,
 ): ReportedTurns {
-  if (told === null) return turns.typed ? { ...turns, typed: { ...turns.typed, noted: true } } : turns;
+  if (noted === null) return turns.typed ? { ...turns, typed: { ...turns.typed, noted: true } } : turns;
   const known =
-    turns.newest !== null && turns.newest.end === null && isSamePrompt(turns.newest.key, told.key);
+    turns.newest !== null && turns.newest.end === null && isSamePrompt(turns.newest.key, noted.key);
   return known
     ? turns
-    : promptSubmitted(typedPrompt(turns, { ...told, wallMs: told.wallMs - toldWithinMs }), null);
+    : promptSubmitted(typedPrompt(turns, { ...noted, wallMs: noted.wallMs - notedWithinMs }), null);
 }
 
 /** The newest turn is over; where the screen alone said so, its end may still be reported. Pure. */

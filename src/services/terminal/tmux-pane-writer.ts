@@ -81,7 +81,7 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
   async function leaveMode(): Promise<boolean> {
     const target = pane();
     const on = await inMode(target);
-    // Rare, and fatal to the server out of turn: it stands in line as long as all others do.
+    // FIFO with the full wait: without the mutex this ends a tmux 3.3a server.
     if (on) await inTurn({}, () => endMode(target));
     return on;
   }

@@ -52,7 +52,7 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   display_name: "name to show; null when none is known",
   editing_input: "whether a draft is in the composer",
   error: "why it failed; null when it did not",
-  escape_special_keys: "true: `<[` is typed as it is and no key is meant",
+  escape_special_keys: "true: `<[` is typed as text, not read as a key",
   execution: "model and reasoning for this prompt; headless agents only",
   execution_mode: "how the gateway runs: as a process of its own or in a window beside the agent",
   file: "whether other files are taken",
@@ -188,5 +188,5 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   value: "what it says",
   video: "whether video is taken",
   waiting: "why the oldest accepted request has not started; absent when none waits",
-  wake_policy: "when mail that was told before wakes the agent again",
+  wake_policy: "when mail that already woke the agent wakes it again",
 };

@@ -51,9 +51,9 @@ export function writeCredential(files: Files, path: ContainedPath, credential: J
 }
 
 /**
- * The login of `address` at `url` from the file that a binding names. A manifest can be changed by whoever may write the
- * working tree, so a login goes only to the server and for the address that it was registered for: the file says both
- * by its `credential_ref`. Throws `transport_failed` without a word of what stands in the file.
+ * The login of `address` at `url` from the file that a binding names. Anyone who can write the working tree can change a
+ * manifest, so a login goes only to the server and for the address that it was registered for: the file says both
+ * by its `credential_ref`. Throws `transport_failed` without the content of the file.
  */
 export function readLogin(
   files: Pick<Files, "readOwn">,

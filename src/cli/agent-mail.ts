@@ -11,6 +11,7 @@ import { attachmentRoots } from "../services/sessions/desired-config.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
 import { sessionPaths } from "../services/sessions/roots.ts";
+import type { CliContext } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { bodyOf } from "./gateway-call.ts";
@@ -18,7 +19,6 @@ import { isLoopback } from "./listener-flags.ts";
 import { askInTerminal, type MailAsked } from "./mail-by-terminal.ts";
 import type { MailTarget } from "./mail-target.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
-import type { World } from "./world.ts";
 
 const endpointOf = {
   status: "mailStatus",
@@ -74,11 +74,11 @@ export async function performMail<V extends MailVerb>(
  * Whether a file is to be attached that the gateway does not take: this process has the rights of the user who typed the
  * command, and opens it itself.
  */
-function opensItself({ world, agent }: MailTarget, request: object | undefined): boolean {
+function opensItself({ context, agent }: MailTarget, request: object | undefined): boolean {
   const { attachments = [] } = (request ?? {}) as { attachments?: readonly AttachmentInput[] | null };
   if (agent === null || attachments === null || attachments.length === 0) return false;
-  const roots = attachmentRoots(world.files, agent);
-  return attachments.some(({ path }) => !world.files.isBelow(path, roots));
+  const roots = attachmentRoots(context.files, agent);
+  return attachments.some(({ path }) => !context.files.isBelow(path, roots));
 }
 
 /**
@@ -94,10 +94,10 @@ export async function performOrAsk<V extends AskedOperation>(
   try {
     return await performMail(target, verb, request);
   } catch (error) {
-    const { world, agent, words } = target;
+    const { context, agent, commandPrefix } = target;
     if (!agent || !isOutOfReach(error)) throw error;
     const asked = await askInTerminal(
-      { world, agent, words },
+      { context, agent, commandPrefix },
       target.readBinding(),
       { operation: verb, request: request as object },
       io.interrupted(),
@@ -109,10 +109,10 @@ export async function performOrAsk<V extends AskedOperation>(
 
 /** Where the agent's mailbox is and which healthy gateway serves it. Throws when the mailbox cannot be acted on. */
 export async function resolveLive(target: MailTarget & { agent: FoundAgent }): Promise<MailResolveLive> {
-  const { world, agent } = target;
+  const { context, agent } = target;
   return inMailbox(target, async (binding) => {
     binding.bound();
-    const link = await linkTo(world, agent);
+    const link = await linkTo(context, agent);
     return toResolveLive(
       target.readBinding(),
       link.state === "healthy"
@@ -122,19 +122,19 @@ export async function resolveLive(target: MailTarget & { agent: FoundAgent }): P
   });
 }
 
-function linkTo(world: World, { manifest, sessionRoot }: FoundAgent): Promise<GatewayLink> {
-  return linkGateway(world, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
+function linkTo(context: CliContext, { manifest, sessionRoot }: FoundAgent): Promise<GatewayLink> {
+  return linkGateway(context, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
 }
 
 /** `work` with the mailbox that is bound now. */
 export async function inMailbox<T>(
-  { world, readBinding, warn }: MailTarget,
+  { context, readBinding, warn }: MailTarget,
   work: (binding: MailBinding) => Promise<T>,
 ): Promise<T> {
   const binding = createMailBinding({
     readBinding,
-    openers: mailboxOpeners(world, warn),
-    clock: world.clock,
+    openers: mailboxOpeners(context, warn),
+    clock: context.clock,
   });
   try {
     return await work(binding);
@@ -164,7 +164,7 @@ async function askGateway<V extends MailVerb>(
   request: MailRequest<V>,
 ): Promise<ReplyOf<MailEndpoint<V>> | null> {
   if (target.agent === null) return null;
-  const link = await linkTo(target.world, target.agent);
+  const link = await linkTo(target.context, target.agent);
   if (link.state !== "healthy" || !isLoopback(link.instance.host)) return null;
   const call = link.client.call as (
     name: keyof GatewayEndpoints,

@@ -7,29 +7,29 @@ import { ownHomes, skillTools } from "../services/skills/home.ts";
 import { quoteShell } from "../services/terminal/shell-word.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
+import type { CliContext } from "./cli-context.ts";
 import type { Answer, CliIo } from "./command.ts";
 import { exitCodes } from "./dispatch.ts";
 import { chooseMailboxFolder } from "./mailbox-root.ts";
-import type { World } from "./world.ts";
 
 /**
  * Registers a mailbox for an agent below the root that `flag`, the environment or the project names; the root is
  * made when it is not there (contract 4.5). Tells also what named it.
  */
 export async function giveMailbox(
-  world: World,
+  context: CliContext,
   io: Pick<CliIo, "cwd" | "env" | "home">,
   agent: FoundAgent,
   wish: RegisterWish & { rootFlag: string | undefined },
 ): Promise<Registered & { rootDetail: string }> {
-  const { mailboxRoot, detail } = chooseMailboxFolder(world, io, { flag: wish.rootFlag, creates: true });
-  const status = initMailRoot(world, mailboxRoot);
+  const { mailboxRoot, detail } = chooseMailboxFolder(context, io, { flag: wish.rootFlag, creates: true });
+  const status = initMailRoot(context, mailboxRoot);
   if (status.error !== null) {
     throw new ServiceError("precondition_failed", `the mailbox root ${mailboxRoot}: ${status.error}`);
   }
-  const root = openMailRoot(world, mailboxRoot);
+  const root = openMailRoot(context, mailboxRoot);
   try {
-    return { ...(await registerMailbox(world, agent, root, wish)), rootDetail: detail };
+    return { ...(await registerMailbox(context, agent, root, wish)), rootDetail: detail };
   } finally {
     root.close();
   }
@@ -39,14 +39,14 @@ type MailboxAtLaunch = { address: string; root: string; skillHint: string | null
 
 /** The same for an agent that was launched a moment ago; it runs on when it cannot be given one. */
 export async function giveMailboxAtLaunch(
-  world: World,
+  context: CliContext,
   io: Pick<CliIo, "cwd" | "env" | "home">,
   agent: FoundAgent,
   rootFlag: string | undefined,
 ): Promise<MailboxAtLaunch> {
   try {
-    const { binding } = await giveMailbox(world, io, agent, { rootFlag, mode: "safe" });
-    const hint = skillHint(world.files, agent.manifest, io);
+    const { binding } = await giveMailbox(context, io, agent, { rootFlag, mode: "safe" });
+    const hint = skillHint(context.files, agent.manifest, io);
     return { address: binding.address, root: binding.filesystem_root ?? "", skillHint: hint };
   } catch (error) {
     return { error: messageOf(error) };

@@ -35,7 +35,7 @@ function resultOf({ result_json }: RequestRecord): (readonly [string, string])[]
 /** `finished`: the request is no longer accepted or running. `turn_ended`: also its turn has ended. */
 type WaitUntil = "finished" | "turn_ended";
 
-const lookEveryMs = 100;
+const pollIntervalMs = 100;
 
 /**
  * Reads the request until it is as far as asked, and returns its record; one that failed or was coalesced goes
@@ -64,7 +64,7 @@ export async function waitForRequest(
       const detail = `request ${requestId} ${stillWaitsFor(record)} after ${options.timeoutSeconds} s; it goes on without us`;
       throw new CommandFailure(exitCodes.refused, detail, { error: "timeout", detail, request: record });
     }
-    await sleep(clock, lookEveryMs);
+    await sleep(clock, pollIntervalMs);
   }
 }
 

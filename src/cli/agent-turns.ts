@@ -30,7 +30,7 @@ export interface AgentTurnsOnDisk extends Target {
 
 export async function openTurns(invocation: Invocation<never> | Invocation): Promise<AgentTurnsOnDisk> {
   const target = await openTarget(invocation);
-  const { world, agent } = target;
+  const { context, agent } = target;
   const { manifest, sessionRoot } = agent;
   if (!backendFacts(manifest.backend).headless) {
     throw new ServiceError(
@@ -38,19 +38,19 @@ export async function openTurns(invocation: Invocation<never> | Invocation): Pro
       `"${manifest.agent_name}" is a terminal agent; it has no stored turns`,
     );
   }
-  const directories = createTurnDirectories({ files: world.files, sessionRoot });
-  const turns = createTurnReader({ files: world.files, turns: directories });
+  const directories = createTurnDirectories({ files: context.files, sessionRoot });
+  const turns = createTurnReader({ files: context.files, turns: directories });
   return {
     ...target,
     turns,
     async look(turnId) {
       const turn = directories.find(turnId);
-      if (turn) await settleTurn({ ...world, providerOf: headlessProvider }, turn);
+      if (turn) await settleTurn({ ...context, providerOf: headlessProvider }, turn);
       return turns.read(turnId);
     },
     async recentRequests() {
       const { attachIdentity } = gatewayIdentity(manifest);
-      const link = await linkGateway(world, { sessionRoot, attachIdentity });
+      const link = await linkGateway(context, { sessionRoot, attachIdentity });
       if (link.state !== "healthy") return { kind: "unreachable", why: link.why };
       const list = await link.client.call("listRequests", { query: { limit: 1000 } });
       if (list.kind !== "ok") return { kind: "unreachable", why: list.detail };
@@ -76,7 +76,8 @@ export async function chooseTurn(
 
 function describeMissing(on: AgentTurnsOnDisk, id: string, request: RequestRecord | undefined): string {
   if (!request) return `there is no turn ${id}`;
-  if (isOpen(request)) return `turn ${id} has not begun yet. Wait for it: ${on.words} turn wait ${id}`;
+  if (isOpen(request))
+    return `turn ${id} has not begun yet. Wait for it: ${on.commandPrefix} turn wait ${id}`;
   if (request.state === "completed") {
     return `turn ${id} has ended and its record is missing or damaged: manifest.turn-artifacts/${id}/request.json`;
   }
@@ -125,7 +126,7 @@ export async function waitForTurn(
   wanted: string | undefined,
   timeoutSeconds: number,
 ): Promise<Answer> {
-  const { clock } = on.world;
+  const { clock } = on.context;
   const deadlineMs = clock.monotonicMs() + timeoutSeconds * 1000;
   let awaited = wanted === undefined ? await findNewest(on) : { turnId: wanted };
   for (;;) {
@@ -167,7 +168,7 @@ async function findNewest(on: AgentTurnsOnDisk): Promise<Awaited> {
     return chooseNewest(recent.requests, turns) ?? { turnId: (await chooseTurn(on, undefined)).turn_id };
   }
   const begun = turns[0]
-    ? `. Name the turn, as the newest that was begun: ${on.words} turn wait ${turns[0].turn_id}`
+    ? `. Name the turn, as the newest that was begun: ${on.commandPrefix} turn wait ${turns[0].turn_id}`
     : "";
   const detail = `which prompt was submitted last is not known without the gateway (${recent.why})${begun}`;
   throw new CommandFailure(exitCodes.unreachable, detail, { error: "unreachable", detail });
@@ -201,7 +202,7 @@ async function requireComing(on: AgentTurnsOnDisk, awaited: Awaited): Promise<Aw
   const recent = await on.recentRequests();
   const request = recent.kind === "ok" ? recent.requests.find((one) => isOf(one, awaited)) : undefined;
   if (request?.state === "accepted" && recent.kind === "ok" && recent.closed) {
-    const detail = `${nameOf(awaited)} will not begin: the agent is a new instance and its queue is closed. Open it, which ends what was accepted before, with: ${on.words} gateway reconcile`;
+    const detail = `${nameOf(awaited)} will not begin: the agent is a new instance and its queue is closed. Open it, which ends what was accepted before, with: ${on.commandPrefix} gateway reconcile`;
     throw new CommandFailure(exitCodes.refused, detail, { error: "blocked_reconciliation", detail });
   }
   if (request && (isOpen(request) || (!awaited.turnId && request.turn_id))) {
@@ -222,7 +223,7 @@ async function requireComing(on: AgentTurnsOnDisk, awaited: Awaited): Promise<Aw
 
 /** The gateway learns of an end a moment after the disk. Until then it refuses the next prompt. */
 async function awaitSettled(on: AgentTurnsOnDisk, turnId: string): Promise<void> {
-  const { clock } = on.world;
+  const { clock } = on.context;
   const untilMs = clock.monotonicMs() + maxSettlingMs;
   while (clock.monotonicMs() < untilMs) {
     const recent = await on.recentRequests();

@@ -1,7 +1,7 @@
 import { openMailRoot } from "../services/mail/filesystem/root.ts";
 import { skillTools } from "../services/skills/home.ts";
+import { type CliContext, openCliContext } from "./cli-context.ts";
 import type { Candidate, CliIo, OfferedValues } from "./command.ts";
-import { openWorld, type World } from "./world.ts";
 
 /** The values that this machine knows. Reads the registry and the mailbox root as they stand, and asks no process. */
 export function liveValues(
@@ -9,44 +9,47 @@ export function liveValues(
   what: OfferedValues,
   given: Readonly<Record<string, string>>,
 ): Candidate[] {
-  const world = openWorld(io, given);
+  const context = openCliContext(io, given);
   switch (what) {
     case "agent-names":
-      return agents(world).map(({ agent_name, identity, lifecycle }) => ({
+      return agents(context).map(({ agent_name, identity, lifecycle }) => ({
         value: agent_name,
         description: `${identity.tool}, ${lifecycle.state}`,
       }));
     case "agent-ids":
-      return agents(world).map(({ agent_id, agent_name }) => ({ value: agent_id, description: agent_name }));
+      return agents(context).map(({ agent_id, agent_name }) => ({
+        value: agent_id,
+        description: agent_name,
+      }));
     case "addresses":
-      return addresses(world, given["mailbox-root"]);
+      return addresses(context, given["mailbox-root"]);
     case "tools":
-      return world.tools.map(({ tool }) => ({ value: tool, description: "" }));
+      return context.tools.map(({ tool }) => ({ value: tool, description: "" }));
     case "skill-tools":
       return skillTools.map((tool) => ({ value: tool, description: "" }));
   }
 }
 
 /** Those that run first. */
-function agents({ registry }: World) {
+function agents({ registry }: CliContext) {
   const { records } = registry.list();
   const runs = (record: (typeof records)[number]) => Number(record.lifecycle.state !== "active");
   return records.toSorted((left, right) => runs(left) - runs(right));
 }
 
-function addresses(world: World, mailboxRoot: string | undefined): Candidate[] {
-  const bound = world.registry
+function addresses(context: CliContext, mailboxRoot: string | undefined): Candidate[] {
+  const bound = context.registry
     .list()
     .records.flatMap(({ mailbox, agent_name }) =>
       mailbox ? [{ value: mailbox.address, description: agent_name }] : [],
     );
-  return [...bound, ...registered(world, mailboxRoot ?? world.roots.mailboxRoot)];
+  return [...bound, ...registered(context, mailboxRoot ?? context.roots.mailboxRoot)];
 }
 
 /** Nothing where there is no mailbox root: looking must not make one. */
-function registered(world: World, folder: string | null): Candidate[] {
-  if (folder === null || !world.files.exists(folder)) return [];
-  const root = openMailRoot(world, folder);
+function registered(context: CliContext, folder: string | null): Candidate[] {
+  if (folder === null || !context.files.exists(folder)) return [];
+  const root = openMailRoot(context, folder);
   try {
     return root.registrations
       .list()

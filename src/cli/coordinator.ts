@@ -29,12 +29,12 @@ import { timestampNow } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
 import { giveMailbox } from "./agent-mailbox.ts";
+import { type CliContext, readProfiles } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
-import { readProfiles, type World } from "./world.ts";
 
 export interface CoordinatorOptions {
-  world: World;
+  context: CliContext;
   io: Pick<CliIo, "env" | "cwd" | "home">;
   host: string;
   port: number;
@@ -62,8 +62,8 @@ const shutdownMs = 100;
 
 /** The composition root of the coordination server. */
 export function createCoordinator(options: CoordinatorOptions): Coordinator {
-  const { world, io } = options;
-  const { system, roots, registry, tools, tmuxFor } = world;
+  const { context, io } = options;
+  const { system, roots, registry, tools, tmuxFor } = context;
   const { clock, ids, files, processes } = system;
   let paths = coordinatorPaths(roots.runtimeRoot, options.host, options.port);
   const log = { line: (text: string) => fileLog?.line(text) };
@@ -89,8 +89,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const liveness = createLiveness({ clock, tmuxFor });
   const profiles = readProfiles(system, io.env);
   const terminals = createPassiveTerminals({
-    files: world.files,
-    locks: world.locks,
+    files: context.files,
+    locks: context.locks,
     clock,
     open: ({ manifest, sessionRoot }) =>
       createGatewayAgent({
@@ -102,12 +102,12 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         bridgeCommand: [],
       }),
   });
-  const settling = { clock, files, processes, locks: world.locks, providerOf: headlessProvider };
+  const settling = { clock, files, processes, locks: context.locks, providerOf: headlessProvider };
   const turns = createFleetTurns({
     ...settling,
     ...{ directory, links, ids },
     async attach(agent) {
-      const { link } = await attachGateway(world, agent, { executionMode: "detached_process" });
+      const { link } = await attachGateway(context, agent, { executionMode: "detached_process" });
       return link.client;
     },
   });
@@ -122,15 +122,15 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         ...settling,
         ...{ directory, links, liveness, terminals, tools, tmuxFor },
       }),
-      work: createFleetWork({ directory, links, terminals, turns, stopping: world, clock, ids }),
+      work: createFleetWork({ directory, links, terminals, turns, stopping: context, clock, ids }),
       turns,
       launches: createFleetLaunch({
         ...{ directory, tools, files, ids },
-        launching: world,
-        stopping: world,
+        launching: context,
+        stopping: context,
         apiBaseUrl: () => current().api_base_url,
         giveMailbox: (agent, { filesystem_root, principal_id, address }) =>
-          giveMailbox(world, io, agent, {
+          giveMailbox(context, io, agent, {
             rootFlag: filesystem_root,
             principalId: principal_id,
             address,
@@ -167,7 +167,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     for (const folder of [paths.runRoot, paths.logRoot]) {
       files.ensureDirectory("file:coordinator-folder", folder);
     }
-    lock = world.locks.tryTake(paths.lock);
+    lock = context.locks.tryTake(paths.lock);
     if (!lock) throw new ServiceError("conflict", `another coordination server holds ${paths.root}`);
     fileLog = createFileLog({ files, clock, path: paths.log });
   }

@@ -4,10 +4,10 @@ import { coreEndpoints } from "../protocol/core-endpoints.ts";
 import type { Manifest } from "../protocol/files.ts";
 import { defaultTimings, type TrackingTimings } from "../protocol/terminal.ts";
 import { createCoreApp } from "../routes/gateway/core.ts";
+import { deferredApp } from "../routes/http/deferred-app.ts";
 import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { type Fetch, type HttpObservation, observeHttp } from "../routes/http/observe.ts";
-import { untilWhole } from "../routes/http/until-whole.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { diagnosticSettings } from "../services/diagnostics/diagnostic-log.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
@@ -313,10 +313,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     await driven.firstLook(firstLookMs);
     board.refresh();
     if (options.reconcile) board.reconcile();
-    const growing = untilWhole({ fetch: toFetch(app), routes: app.routes }, async () =>
+    const deferred = deferredApp({ fetch: toFetch(app), routes: app.routes }, async () =>
       toFetch((await openFurther()).app),
     );
-    server = bind(growing.fetch);
+    server = bind(deferred.fetch);
     const { host, port } = server;
     reminders.start();
     board.setListener({ host, port });
@@ -341,7 +341,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       reminders.wake();
       further?.notifier.wake();
     });
-    await growing.complete();
+    await deferred.complete();
     const { notifier } = await openFurther();
     queue.start();
     storage.start();

@@ -6,10 +6,10 @@ import type { NotifierCarryOver } from "../services/sessions/notifier-carry-over
 import { lacksSignals, signalsAbsence } from "../services/signals/handover.ts";
 import { tmuxAttachLine } from "../services/terminal/tmux-lines.ts";
 import { isOlder } from "../services/terminal/tool-version.ts";
+import type { CliContext } from "./cli-context.ts";
 import type { Answer, CliIo } from "./command.ts";
 import { exitCodes } from "./dispatch.ts";
 import { warn } from "./narrate.ts";
-import type { World } from "./world.ts";
 
 /** Says what keeps a tool that could report from reporting. */
 export async function warnWithoutSignals(
@@ -22,7 +22,7 @@ export async function warnWithoutSignals(
 
 /** Exit 2 when the agent runs but its gateway does not (spec/coordination.md 4.5). */
 export function toLaunchAnswer(
-  world: Pick<World, "bareTmuxSocket">,
+  context: Pick<CliContext, "bareTmuxSocket">,
   session: FoundAgent,
   attached: Attached | null,
   attachError: string | null,
@@ -38,7 +38,7 @@ export function toLaunchAnswer(
     ...(status?.request_admission === "blocked_reconciliation"
       ? [`its queue is closed: it is a new instance. Open it with: ${target} gateway reconcile`]
       : []),
-    `  watch it:   ${tmuxAttachLine(manifest.tmux, world.bareTmuxSocket)}`,
+    `  watch it:   ${tmuxAttachLine(manifest.tmux, context.bareTmuxSocket)}`,
     `  prompt it:  ${target} prompt --prompt "..."`,
     `  end it:     ${target} stop`,
   ];

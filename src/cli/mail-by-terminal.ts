@@ -14,10 +14,10 @@ import { sessionPaths } from "../services/sessions/roots.ts";
 import { profileFor } from "../services/terminal/profile.ts";
 import { timestampNow } from "../system/clock.ts";
 import { idStamp } from "../system/ids.ts";
+import { readProfiles } from "./cli-context.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { selfCommand } from "./self-command.ts";
 import type { Target } from "./target.ts";
-import { readProfiles } from "./world.ts";
 
 /** What is told of a mail operation that the agent itself was asked to do (contract 4.5). */
 export interface MailAsked {
@@ -51,7 +51,7 @@ export async function askInTerminal(
   wish: { operation: AskedOperation; request: object },
   interrupted: AbortSignal,
 ): Promise<MailAsked | null> {
-  const { clock, ids } = target.world;
+  const { clock, ids } = target.context;
   const requestId = `mailreq-${idStamp(clock.nowMs())}-${ids.hex(5)}`;
   const prompt = renderMailPrompt({ requestId, address: binding.address, ...wish });
   const asked = await submitAlone(target, prompt, interrupted);
@@ -69,7 +69,7 @@ export async function askInTerminal(
     execution_path: "tui_submission",
     request_id: requestId,
     verification_required: true,
-    verification_paths: verificationPaths(wish.operation, target.words, refs),
+    verification_paths: verificationPaths(wish.operation, target.commandPrefix, refs),
     detail: asked.detail,
     ...(asked.status === "submitted" ? { submitted_at_utc: timestampNow(clock) } : {}),
   };
@@ -77,19 +77,19 @@ export async function askInTerminal(
 
 /** Types into the agent's terminal as its gateway would, and in the place of one: never beside it. */
 async function submitAlone(
-  { world, agent: { manifest, sessionRoot } }: Target,
+  { context, agent: { manifest, sessionRoot } }: Target,
   prompt: string,
   interrupted: AbortSignal,
 ): Promise<{ status: AskedStatus; detail: string } | null> {
   if (manifest.backend !== localInteractive) return null;
-  if (!(await world.tmuxFor(manifest.tmux.socket).hasSession(manifest.tmux_session_name))) return null;
+  if (!(await context.tmuxFor(manifest.tmux.socket).hasSession(manifest.tmux_session_name))) return null;
   const { runRoot } = sessionPaths(sessionRoot);
-  world.files.ensureDirectory("file:gateway-folder", runRoot);
-  const lock = world.locks.tryTake(join(runRoot, "gateway.lock"));
+  context.files.ensureDirectory("file:gateway-folder", runRoot);
+  const lock = context.locks.tryTake(join(runRoot, "gateway.lock"));
   if (!lock) return { status: "busy", detail: "another process drives the agent's terminal" };
   const driven = createGatewayAgent({
-    ...{ system: world.system, manifest, sessionRoot, env: world.env },
-    profile: profileFor(manifest.tool, readProfiles(world.system, world.env)),
+    ...{ system: context.system, manifest, sessionRoot, env: context.env },
+    profile: profileFor(manifest.tool, readProfiles(context.system, context.env)),
     timings: defaultTimings,
     log: { line: () => {} },
     events: { append: () => {}, subscribe: () => () => {} },

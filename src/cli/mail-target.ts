@@ -4,17 +4,17 @@ import { bindingOfAddress } from "../services/mail/binding-register.ts";
 import { openMailRoot } from "../services/mail/filesystem/root.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
+import { type CliContext, openCliContext } from "./cli-context.ts";
 import { type CliIo, type Invocation, UsageError } from "./command.ts";
 import { chooseMailboxFolder } from "./mailbox-root.ts";
 import { warn } from "./narrate.ts";
 import { openTarget, type Target } from "./target.ts";
-import { openWorld, type World } from "./world.ts";
 
 /** Whose mail a command is about. */
 export interface MailTarget {
-  world: World;
+  context: CliContext;
   /** How it is named on a command line, for the hints we print. */
-  words: string;
+  commandPrefix: string;
   /** Null for a mailbox that was named by its address alone. */
   agent: FoundAgent | null;
   /** Throws what the caller is told when there is no usable mailbox. */
@@ -30,23 +30,26 @@ export async function openMailTarget(invocation: Invocation<never> | Invocation)
 }
 
 /** The mail of an agent. */
-export function mailOf({ world, agent, words }: Target, io: CliIo): MailTarget & { agent: FoundAgent } {
-  const readBinding = () => bindingOf(() => readManifest(world.files, agent.manifestPath));
-  return { world, agent, words, readBinding, warn: (text) => void warn(io, text) };
+export function mailOf(
+  { context, agent, commandPrefix }: Target,
+  io: CliIo,
+): MailTarget & { agent: FoundAgent } {
+  const readBinding = () => bindingOf(() => readManifest(context.files, agent.manifestPath));
+  return { context, agent, commandPrefix, readBinding, warn: (text) => void warn(io, text) };
 }
 
 function byAddress({ inherited, path, io }: Invocation<never> | Invocation): MailTarget {
   const { address, "mailbox-root": flag } = inherited;
   if (typeof address !== "string") throw new UsageError("say whose mailbox with --address", path);
-  const world = openWorld(io, inherited);
-  const { mailboxRoot } = chooseMailboxFolder(world, io, { flag, creates: false });
+  const context = openCliContext(io, inherited);
+  const { mailboxRoot } = chooseMailboxFolder(context, io, { flag, creates: false });
   return {
-    world,
+    context,
     agent: null,
     warn: (text) => void warn(io, text),
-    words: `svc-mgr mail --address ${address}`,
+    commandPrefix: `svc-mgr mail --address ${address}`,
     readBinding() {
-      const root = openMailRoot(world, mailboxRoot);
+      const root = openMailRoot(context, mailboxRoot);
       try {
         return bindingOfAddress(root, address);
       } finally {

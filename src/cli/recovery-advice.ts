@@ -8,7 +8,7 @@ import type { FoundAgent } from "../services/sessions/find.ts";
 import { isRelaunchable } from "../services/sessions/record.ts";
 import { sessionPaths } from "../services/sessions/roots.ts";
 import { assertNever } from "../system/errors.ts";
-import type { World } from "./world.ts";
+import type { CliContext } from "./cli-context.ts";
 
 /** What is known of an agent that no healthy gateway serves. */
 export interface UnservedAgent {
@@ -27,23 +27,23 @@ export interface RecoveryAdvice {
   advice: string;
 }
 
-/** `words`: the command line up to the agent. Pure. */
+/** `commandPrefix`: the command line up to the agent. Pure. */
 export function chooseRecoveryAdvice(
   agent: UnservedAgent & { name: string; session: string },
-  words: string,
+  commandPrefix: string,
 ): RecoveryAdvice {
   const { lifecycle, relaunch, silentGateway: pid } = agent;
   if (lifecycle === "running") {
-    const attach = `${words} gateway attach`;
+    const attach = `${commandPrefix} gateway attach`;
     if (pid === null) return { step: "attach", advice: `Start one with: ${attach}` };
     // It holds the queue lock, so a second gateway cannot start.
-    const advice = `Process ${pid} is its gateway and does not answer. End it with: ${words} gateway detach`;
+    const advice = `Process ${pid} is its gateway and does not answer. End it with: ${commandPrefix} gateway detach`;
     return { step: "detach", advice: `${advice}, then start one with: ${attach}` };
   }
   const why = lifecycle === "stopped" ? "The agent was stopped" : `Its tmux session ${agent.session} is gone`;
   switch (relaunch) {
     case "possible":
-      return { step: "relaunch", advice: `${why}. Start the agent again with: ${words} relaunch` };
+      return { step: "relaunch", advice: `${why}. Start the agent again with: ${commandPrefix} relaunch` };
     case "joined": {
       const join = `svc-mgr agents self join --agent-name ${agent.name}`;
       const advice = `${why}, and its launch command is not recorded. Start it in a tmux session, and there: ${join}`;
@@ -52,7 +52,7 @@ export function chooseRecoveryAdvice(
     case "never":
       return {
         step: "cleanup",
-        advice: `${why} and cannot be launched again. Remove what it left with: ${words} cleanup`,
+        advice: `${why} and cannot be launched again. Remove what it left with: ${commandPrefix} cleanup`,
       };
   }
 }
@@ -62,14 +62,14 @@ export function chooseRecoveryAdvice(
  * When they do not answer, the agent counts as running: starting a gateway then reports the reason. Never rejects.
  */
 export async function findRecoveryAdvice(target: {
-  world: Pick<World, "files" | "processes" | "tmuxFor">;
+  context: Pick<CliContext, "files" | "processes" | "tmuxFor">;
   agent: FoundAgent;
-  words: string;
+  commandPrefix: string;
 }): Promise<RecoveryAdvice> {
-  const { world, agent, words } = target;
+  const { context, agent, commandPrefix } = target;
   const { manifest, record, sessionRoot } = agent;
   const { agent_name: name, tmux_session_name: session } = manifest;
-  const tmux = world.tmuxFor(manifest.tmux.socket);
+  const tmux = context.tmuxFor(manifest.tmux.socket);
   const state = record?.lifecycle.state;
   const ended = state === "stopped" || state === "retired";
   const lifecycle = ended
@@ -79,33 +79,33 @@ export async function findRecoveryAdvice(target: {
       : "gone";
   const never = record?.lifecycle.relaunchable === false;
   const relaunch = !isRelaunchable(manifest) ? "joined" : never ? "never" : "possible";
-  const instance = readCurrentInstance(world.files, sessionPaths(sessionRoot).currentInstance);
+  const instance = readCurrentInstance(context.files, sessionPaths(sessionRoot).currentInstance);
   const placed = { sessionRoot, session };
   const silent =
-    instance !== null && (await isGatewayProcess({ ...world, tmux }, placed, instance).catch(() => false));
+    instance !== null && (await isGatewayProcess({ ...context, tmux }, placed, instance).catch(() => false));
   const silentGateway = silent ? instance.pid : null;
-  return chooseRecoveryAdvice({ lifecycle, relaunch, silentGateway, name, session }, words);
+  return chooseRecoveryAdvice({ lifecycle, relaunch, silentGateway, name, session }, commandPrefix);
 }
 
-/** The next step after a refused direct prompt, or null. `words`: the command line up to the agent. Pure. */
-export function stepAfterRefusal(code: PromptRefusalCode, words: string): string | null {
+/** The next step after a refused direct prompt, or null. `commandPrefix`: the command line up to the agent. Pure. */
+export function stepAfterRefusal(code: PromptRefusalCode, commandPrefix: string): string | null {
   switch (code) {
     case "not_ready":
     case "pending_input":
     case "pending_input_unknown":
-      return `Let it wait its turn with: ${words} prompt. See what waits with: ${words} requests list`;
+      return `Let it wait its turn with: ${commandPrefix} prompt. See what waits with: ${commandPrefix} requests list`;
     case "awaiting_decision":
-      return `Answer the question with: ${words} gateway tui decide`;
+      return `Answer the question with: ${commandPrefix} gateway tui decide`;
     case "blocked_reconciliation":
-      return `Open its queue with: ${words} gateway reconcile`;
+      return `Open its queue with: ${commandPrefix} gateway reconcile`;
     case "unavailable":
-      return `Start it again with: ${words} relaunch`;
+      return `Start it again with: ${commandPrefix} relaunch`;
     case "tracking_unavailable":
     case "dispatch_failed":
-      return `See what its terminal shows with: ${words} gateway tui state`;
+      return `See what its terminal shows with: ${commandPrefix} gateway tui state`;
     case "missing_current_chat_session":
     case "unsupported_backend":
-      return `Put it into the queue with: ${words} prompt`;
+      return `Put it into the queue with: ${commandPrefix} prompt`;
     case "invalid_chat_session":
     case "invalid_admission_policy":
     case "invalid_execution":
@@ -119,14 +119,14 @@ export function stepAfterRefusal(code: PromptRefusalCode, words: string): string
  * Wraps a client so that a refused request also names the next command. The refusal itself has no code for the reason,
  * so this asks for the gateway's status; only the command line knows how the agent is named on it.
  */
-export function adviseRefusals(client: GatewayClient, words: string): GatewayClient {
+export function adviseRefusals(client: GatewayClient, commandPrefix: string): GatewayClient {
   return {
     ...client,
     async call(name, options) {
       const reply = await client.call(name, options);
       if (name !== "submitRequest" || reply.kind !== "refused") return reply;
       const status = await client.call("status", {});
-      const step = status.kind === "ok" ? stepAfterBlocked(status.body, words) : null;
+      const step = status.kind === "ok" ? stepAfterBlocked(status.body, commandPrefix) : null;
       if (step === null || !Value.Check(ErrorBody, reply.body)) return reply;
       const detail = `${reply.detail}. ${step}`;
       return { ...reply, detail, body: { ...reply.body, detail } };
@@ -137,17 +137,19 @@ export function adviseRefusals(client: GatewayClient, words: string): GatewayCli
 /** The command that opens a blocked queue; null when the queue is open. Pure. */
 export function stepAfterBlocked(
   status: Pick<GatewayStatus, "request_admission" | "admission_block">,
-  words: string,
+  commandPrefix: string,
 ): string | null {
   const { request_admission: admission, admission_block: block } = status;
   switch (admission) {
     case "open":
       return null;
     case "blocked_reconciliation":
-      return stepAfterRefusal("blocked_reconciliation", words);
+      return stepAfterRefusal("blocked_reconciliation", commandPrefix);
     case "blocked_unavailable":
       // Every other block already names its remedy.
-      return block && block.reason !== "agent_unavailable" ? null : stepAfterRefusal("unavailable", words);
+      return block && block.reason !== "agent_unavailable"
+        ? null
+        : stepAfterRefusal("unavailable", commandPrefix);
     default:
       return assertNever(admission);
   }

@@ -9,16 +9,16 @@ import {
 } from "../services/sessions/find.ts";
 import { gatewayIdentity } from "../services/sessions/gateway-folder.ts";
 import { ServiceError } from "../system/errors.ts";
+import { type CliContext, openCliContext } from "./cli-context.ts";
 import { type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { adviseRefusals, findRecoveryAdvice } from "./recovery-advice.ts";
-import { openWorld, type World } from "./world.ts";
 
 export interface Target {
-  world: World;
+  context: CliContext;
   agent: FoundAgent;
   /** How this agent is named on a command line, for the hints we print. */
-  words: string;
+  commandPrefix: string;
 }
 
 export interface RecordTarget extends Omit<Target, "agent"> {
@@ -28,29 +28,29 @@ export interface RecordTarget extends Omit<Target, "agent"> {
 /** The agent that `agents single --agent-name|--agent-id` or `agents self` means. */
 export async function openTarget(invocation: Invocation<never> | Invocation): Promise<Target> {
   const { inherited, path, io } = invocation;
-  const world = openWorld(io, inherited);
+  const context = openCliContext(io, inherited);
   if (path.includes("self")) {
-    const { files, registry, paneTmux: tmux, clock } = world;
+    const { files, registry, paneTmux: tmux, clock } = context;
     const agent = await findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() });
-    return { world, agent, words: "svc-mgr agents self" };
+    return { context, agent, commandPrefix: "svc-mgr agents self" };
   }
   const selector = readSelector(invocation);
-  const record = findRecord(world, selector);
-  const words = wordsFor(selector);
+  const record = findRecord(context, selector);
+  const commandPrefix = commandPrefixOf(selector);
   try {
-    return { world, agent: openRecord(world.files, record), words };
+    return { context, agent: openRecord(context.files, record), commandPrefix };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const wayOut = `All that can be done is to end it: ${words} stop`;
+    const wayOut = `All that can be done is to end it: ${commandPrefix} stop`;
     throw new ServiceError(error.reason, `${error.message}. ${wayOut}`, { cause: error });
   }
 }
 
 /** The same for what needs no manifest, such as ending an agent whose manifest is damaged. */
 export function openRecordTarget(invocation: Invocation<never> | Invocation): RecordTarget {
-  const world = openWorld(invocation.io, invocation.inherited);
+  const context = openCliContext(invocation.io, invocation.inherited);
   const selector = readSelector(invocation);
-  return { world, record: findRecord(world, selector), words: wordsFor(selector) };
+  return { context, record: findRecord(context, selector), commandPrefix: commandPrefixOf(selector) };
 }
 
 function readSelector({ inherited, path }: Invocation<never> | Invocation): AgentSelector {
@@ -62,10 +62,10 @@ function readSelector({ inherited, path }: Invocation<never> | Invocation): Agen
   return id === undefined ? { agentName: name ?? "" } : { agentId: id };
 }
 
-function wordsFor(selector: AgentSelector): string {
-  const words =
+function commandPrefixOf(selector: AgentSelector): string {
+  const commandPrefix =
     "agentId" in selector ? `--agent-id ${selector.agentId}` : `--agent-name ${selector.agentName}`;
-  return `svc-mgr agents single ${words}`;
+  return `svc-mgr agents single ${commandPrefix}`;
 }
 
 export type LiveLink = Extract<GatewayLink, { state: "healthy" }>;
@@ -89,9 +89,13 @@ export async function openMaybeLive(
   const target = await openTarget(invocation);
   const { manifest, sessionRoot } = target.agent;
   const { attachIdentity } = gatewayIdentity(manifest);
-  const link = await linkGateway(target.world, { sessionRoot, attachIdentity });
+  const link = await linkGateway(target.context, { sessionRoot, attachIdentity });
   if (link.state === "healthy") {
-    return { target, link: { ...link, client: adviseRefusals(link.client, target.words) }, why: null };
+    return {
+      target,
+      link: { ...link, client: adviseRefusals(link.client, target.commandPrefix) },
+      why: null,
+    };
   }
   const { advice } = await findRecoveryAdvice(target);
   const why = `no healthy gateway serves "${manifest.agent_name}" (${link.why}). ${advice}`;

@@ -11,7 +11,7 @@ export interface GroupCommit<Item, Result> {
 }
 
 /** So many share a sync well enough; no stream of callers holds it up for longer. */
-const mostGathered = 256;
+const maxGathered = 256;
 
 export function createGroupCommit<Item, Result>(
   commit: (items: readonly Item[]) => readonly Result[],
@@ -35,7 +35,7 @@ export function createGroupCommit<Item, Result>(
 
   /** While others still come, one more turn of the event loop is cheaper than one more sync. */
   function gather(known: number): void {
-    if (batch.length > known && batch.length > 1 && batch.length < mostGathered) {
+    if (batch.length > known && batch.length > 1 && batch.length < maxGathered) {
       const size = batch.length;
       afterThisTurn(() => gather(size));
       return;

@@ -18,11 +18,11 @@ import {
   TurnPhase,
 } from "./terminal.ts";
 import { HeadlessChatSession, TurnId, TurnStatus } from "./turns.ts";
-import { maxListed, maxPage, Nullable, Strict, shortList, Timestamp, Words } from "./wire.ts";
+import { maxListed, maxPage, Nullable, Strict, StringEnum, shortList, Timestamp } from "./wire.ts";
 
 /** One agent as seen from outside. Source: contract 2.9; spec/coordination.md "2.9 Shapes". */
 
-export const AgentLiveness = Words(["alive", "gone", "unknown"], {
+export const AgentLiveness = StringEnum(["alive", "gone", "unknown"], {
   description:
     "whether the agent's tmux session exists; unknown: its tmux server is not there or cannot be asked",
 });
@@ -31,7 +31,7 @@ export type AgentLiveness = Static<typeof AgentLiveness>;
 /** For a terminal agent `tracked_agent_id` is its agent id and `terminal_id` its runtime session id. */
 export const AgentIdentity = Strict({
   tracked_agent_id: Type.String(),
-  transport: Words(["tui", "headless"]),
+  transport: StringEnum(["tui", "headless"]),
   tool: Type.String(),
   session_name: Nullable(Type.String()),
   terminal_id: Nullable(Type.String()),
@@ -59,7 +59,7 @@ export const AgentIdentity = Strict({
 });
 export type AgentIdentity = Static<typeof AgentIdentity>;
 
-export const AgentAvailability = Words(["available", "unavailable", "error"]);
+export const AgentAvailability = StringEnum(["available", "unavailable", "error"]);
 export type AgentAvailability = Static<typeof AgentAvailability>;
 
 export const AgentDiagnostic = Strict({
@@ -95,7 +95,7 @@ export const AgentState = Strict({
   availability: AgentAvailability,
   turn: Strict({ phase: TurnPhase, active_turn_id: Nullable(Type.String()) }),
   last_turn: Strict({
-    result: Words(["success", "interrupted", "known_failure", "none", "unknown"]),
+    result: StringEnum(["success", "interrupted", "known_failure", "none", "unknown"]),
     turn_id: Nullable(Type.String()),
     turn_index: Nullable(Type.Integer()),
     updated_at_utc: Nullable(Timestamp),
@@ -113,7 +113,7 @@ export const AgentSubmission = Strict({
   tracked_agent_id: Type.String(),
   request_id: Type.String(),
   request_kind: PublicRequestKind,
-  disposition: Words(["accepted", "no_op"]),
+  disposition: StringEnum(["accepted", "no_op"]),
   detail: Type.String(),
   headless_turn_id: Type.Optional(TurnId),
   headless_turn_index: Type.Optional(Type.Integer({ minimum: 0 })),

@@ -1,5 +1,5 @@
 import { type Static, type TProperties, Type } from "@sinclair/typebox";
-import { maxPage, Nullable, Strict, shortList, Words } from "./wire.ts";
+import { maxPage, Nullable, Strict, StringEnum, shortList } from "./wire.ts";
 
 /**
  * What GUI clients of the AG-UI protocol send and get (contract 4.1; spec/mailbox-agui.md C). Their keys are in camel
@@ -67,7 +67,7 @@ export const AguiConnectInput = Type.Object(
 );
 export type AguiConnectInput = Static<typeof AguiConnectInput>;
 
-export const AguiTargetFamily = Words(["headless", "tui", "http_rest", "unknown"]);
+export const AguiTargetFamily = StringEnum(["headless", "tui", "http_rest", "unknown"]);
 export type AguiTargetFamily = Static<typeof AguiTargetFamily>;
 
 const flags = <const Names extends readonly string[]>(names: Names) =>
@@ -155,11 +155,15 @@ export const AguiNotConnected = Strict({
 const AnyObject = Type.Record(Type.String(), Type.Unknown());
 export type AguiObject = Static<typeof AnyObject>;
 
-export const AguiErrorCode = Words(["svc_gateway_request_failed", "svc_run_stream_failed"]);
+export const AguiErrorCode = StringEnum(["svc_gateway_request_failed", "svc_run_stream_failed"]);
 export type AguiErrorCode = Static<typeof AguiErrorCode>;
-export const AguiActivityType = Words(["svc.gateway.progress", "svc.gateway.completion", "svc.tui.status"]);
+export const AguiActivityType = StringEnum([
+  "svc.gateway.progress",
+  "svc.gateway.completion",
+  "svc.tui.status",
+]);
 export type AguiActivityType = Static<typeof AguiActivityType>;
-export const AguiCustomName = Words([
+export const AguiCustomName = StringEnum([
   "svc.reasoning_redacted",
   "svc.gateway.diagnostic",
   "svc.gateway.event",

@@ -25,7 +25,7 @@ import {
 } from "./coordinator.ts";
 import { documentEndpoints } from "./document-endpoints.ts";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
-import { eventKinds, eventNames, eventStream, mostFollowers } from "./events.ts";
+import { eventKinds, eventNames, eventStream, maxFollowers } from "./events.ts";
 import { forwardedEndpoints, forwardedStreams } from "./forwarded-endpoints.ts";
 import { GatewayStatus } from "./gateway.ts";
 import { MailResolveLive } from "./mail.ts";
@@ -233,7 +233,7 @@ export const coordinatorStreams = {
     method: "GET",
     path: "/svc/events",
     summary: "Follow what happens at all agents, as server-sent events",
-    description: `${eventNames} The events of every gateway, each with the agent it is of, beside agent_seen, agent_changed, agent_gone, gateway_connected and gateway_lost. 160 gateways are followed at most; one event gateway_unfollowed tells of each agent whose events do not come. Resume with Last-Event-ID or \`after\`; a position that is too old, or of another server, is answered with one event stream_gap and then with what is to come. A comment every 15 s of silence keeps the connection. At most ${mostFollowers} follow at once; 503 then.`,
+    description: `${eventNames} The events of every gateway, each with the agent it is of, beside agent_seen, agent_changed, agent_gone, gateway_connected and gateway_lost. 160 gateways are followed at most; one event gateway_unfollowed tells of each agent whose events do not come. Resume with Last-Event-ID or \`after\`; a position that is too old, or of another server, is answered with one event stream_gap and then with what is to come. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
     query: Strict({
       after: Type.Optional(Type.String({ description: "tell what follows the event with this id" })),
     }),

@@ -72,4 +72,4 @@ export const eventNames =
   "The field `event` is the kind, `data` the event as JSON on one line. There is no default `message` event: an EventSource needs a listener for each kind.";
 
 /** How many may follow the events of one server at once; what is over that is answered 503. */
-export const mostFollowers = 64;
+export const maxFollowers = 64;

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ExecutionMode, protocolVersion } from "./gateway.ts";
 import { TrackingTimings } from "./terminal.ts";
-import { Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /** What stands on disk. Source: contract 2.7, 2.8; spec/gateway.md 2.7; spec/coordination.md. */
 
@@ -96,7 +96,7 @@ export const MailboxBinding = Type.Object(
     address: Type.String(),
     bindings_version: Type.String(),
     filesystem_root: Type.Optional(Type.String()),
-    mailbox_kind: Type.Optional(Words(["in_root", "symlink"])),
+    mailbox_kind: Type.Optional(StringEnum(["in_root", "symlink"])),
     mailbox_path: Type.Optional(Nullable(Type.String())),
     jmap_url: Type.Optional(Type.String()),
     management_url: Type.Optional(Nullable(Type.String())),
@@ -163,7 +163,7 @@ export const Manifest = Type.Object(
     agent_id: Type.String(),
     tmux_session_name: Type.String(),
     registry_generation_id: Type.String(),
-    registry_launch_authority: Words(["runtime", "external"]),
+    registry_launch_authority: StringEnum(["runtime", "external"]),
     launch_plan: LaunchPlan,
     launch_policy_provenance: Type.Optional(Type.Unknown()),
     backend_state: Type.Record(Type.String(), Type.Unknown()),
@@ -173,7 +173,7 @@ export const Manifest = Type.Object(
         agent_def_dir: Nullable(Type.String()),
         agent_pid: Type.Optional(Nullable(Type.Integer())),
         registry_generation_id: Type.String(),
-        registry_launch_authority: Words(["runtime", "external"]),
+        registry_launch_authority: StringEnum(["runtime", "external"]),
       },
       open,
     ),
@@ -199,7 +199,7 @@ export const Manifest = Type.Object(
         working_directory: Type.String(),
         session_id: Type.String(),
         session_origin: Type.Optional(Type.Literal("joined_tmux")),
-        posture_kind: Words([
+        posture_kind: StringEnum([
           "runtime_launch_plan",
           "tui_launch_options",
           "headless_launch_options",
@@ -239,7 +239,7 @@ export const Manifest = Type.Object(
 );
 export type Manifest = Static<typeof Manifest>;
 
-export const LifecycleState = Words(["active", "stopped", "relaunching", "retired"]);
+export const LifecycleState = StringEnum(["active", "stopped", "relaunching", "retired"]);
 export type LifecycleState = Static<typeof LifecycleState>;
 
 /** A record of the shared registry: how anything finds an agent. Locator only, no secrets. */

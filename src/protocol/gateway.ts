@@ -8,25 +8,25 @@ import {
   Nullable,
   SchemaVersion1,
   Strict,
+  StringEnum,
   shortList,
   Timestamp,
-  Words,
 } from "./wire.ts";
 
 /** Status, requests and prompt control of one gateway. Source: contract 2.1, 2.2, 4.2, 4.3. */
 
 export const protocolVersion = "v1" as const;
 
-export const ExecutionMode = Words(["detached_process", "tmux_auxiliary_window"]);
+export const ExecutionMode = StringEnum(["detached_process", "tmux_auxiliary_window"]);
 export type ExecutionMode = Static<typeof ExecutionMode>;
-export const GatewayHealth = Words(["healthy", "not_attached"]);
-export const AgentConnectivity = Words(["connected", "unavailable"]);
-export const AgentRecovery = Words(["idle", "awaiting_rebind", "reconciliation_required"]);
-export const RequestAdmission = Words(["open", "blocked_unavailable", "blocked_reconciliation"]);
+export const GatewayHealth = StringEnum(["healthy", "not_attached"]);
+export const AgentConnectivity = StringEnum(["connected", "unavailable"]);
+export const AgentRecovery = StringEnum(["idle", "awaiting_rebind", "reconciliation_required"]);
+export const RequestAdmission = StringEnum(["open", "blocked_unavailable", "blocked_reconciliation"]);
 export type RequestAdmission = Static<typeof RequestAdmission>;
-export const SurfaceEligibility = Words(["ready", "unknown", "not_ready"]);
+export const SurfaceEligibility = StringEnum(["ready", "unknown", "not_ready"]);
 export type SurfaceEligibility = Static<typeof SurfaceEligibility>;
-export const ActiveExecution = Words(["idle", "running"]);
+export const ActiveExecution = StringEnum(["idle", "running"]);
 export type ActiveExecution = Static<typeof ActiveExecution>;
 
 /** Why the oldest accepted request has not started, and since when (additional; ruling 7). */
@@ -39,7 +39,7 @@ export type Waiting = Static<typeof Waiting>;
 
 /** Why `request_admission` is not `open`, and what to do (additional; ruling 32). */
 export const AdmissionBlock = Strict({
-  reason: Words([
+  reason: StringEnum([
     "agent_unavailable",
     "manifest_unusable",
     "reconciliation_required",
@@ -114,7 +114,7 @@ export type Execution = Static<typeof Execution>;
 
 export const ChatSession = Strict(
   {
-    mode: Words(["auto", "new", "current", "tool_last_or_new", "exact"]),
+    mode: StringEnum(["auto", "new", "current", "tool_last_or_new", "exact"]),
     id: Type.Optional(
       NonBlank("provider session id; with mode exact, and only then", {
         ...enforced({ pattern: patterns.chatSessionId }),
@@ -135,7 +135,7 @@ export const ChatSession = Strict(
 );
 export type ChatSession = Static<typeof ChatSession>;
 
-export const Delivery = Words(["turn_boundary", "immediate"], {
+export const Delivery = StringEnum(["turn_boundary", "immediate"], {
   description:
     "turn_boundary (default): when the agent can begin a new turn; immediate: as soon as it takes input",
 });
@@ -164,10 +164,10 @@ export const GatewayRequest = Type.Union([SubmitPromptRequest, InterruptRequest]
 });
 export type GatewayRequest = Static<typeof GatewayRequest>;
 
-export const PublicRequestKind = Words(["submit_prompt", "interrupt"]);
-export const StoredRequestKind = Words(["submit_prompt", "interrupt", "mail_notifier_prompt"]);
+export const PublicRequestKind = StringEnum(["submit_prompt", "interrupt"]);
+export const StoredRequestKind = StringEnum(["submit_prompt", "interrupt", "mail_notifier_prompt"]);
 export type StoredRequestKind = Static<typeof StoredRequestKind>;
-export const RequestState = Words(["accepted", "running", "completed", "failed", "coalesced"]);
+export const RequestState = StringEnum(["accepted", "running", "completed", "failed", "coalesced"]);
 export type RequestState = Static<typeof RequestState>;
 
 export const AcceptedRequest = Strict({
@@ -182,7 +182,7 @@ export type AcceptedRequest = Static<typeof AcceptedRequest>;
 
 /** One rung of the ladder that a request climbs, with what proved it (additional; ruling 17). */
 export const Evidence = Strict({
-  step: Words(["accepted", "typed", "submitted", "turn_started", "turn_ended", "settled"], {
+  step: StringEnum(["accepted", "typed", "submitted", "turn_started", "turn_ended", "settled"], {
     description: "settled: what was seen and done after the gateway that executed it had died",
   }),
   at_utc: Timestamp,
@@ -223,7 +223,7 @@ export const RequestList = Strict({
   requests: Type.Array(RequestRecord, { maxItems: maxPage, description: "newest first" }),
 });
 
-export const AdmissionPolicy = Words(["ready_only", "if_no_pending", "always"]);
+export const AdmissionPolicy = StringEnum(["ready_only", "if_no_pending", "always"]);
 export type AdmissionPolicy = Static<typeof AdmissionPolicy>;
 
 export const PromptControlRequest = Strict({
@@ -254,7 +254,7 @@ export const PromptControlResult = Strict({
 });
 export type PromptControlResult = Static<typeof PromptControlResult>;
 
-export const PromptRefusalCode = Words([
+export const PromptRefusalCode = StringEnum([
   "unsupported_backend",
   "blocked_reconciliation",
   "unavailable",

@@ -7,10 +7,10 @@ import {
   Nullable,
   SchemaVersion1,
   Strict,
+  StringEnum,
   shortList,
   Timestamp,
   visiblePattern,
-  Words,
 } from "./wire.ts";
 
 /** Mail on the wire. Source: contract 2.5, 4.1 (mail rows and rules); spec/mailbox-agui.md A1-A4, A9. */
@@ -36,7 +36,7 @@ export type MailParticipant = Static<typeof MailParticipant>;
 
 export const MailAttachment = Strict({
   attachment_id: Type.String(),
-  kind: Words(["path_ref", "managed_copy", "transport_owned"]),
+  kind: StringEnum(["path_ref", "managed_copy", "transport_owned"]),
   media_type: Type.String(),
   locator: Nullable(Type.String({ description: "a path, or blob:<id> where the transport keeps it" })),
   size_bytes: Nullable(Type.Integer({ minimum: 0 })),
@@ -48,7 +48,7 @@ export type MailAttachment = Static<typeof MailAttachment>;
 export const NotifyBlock = Strict(
   {
     text: Type.String({ description: `rendered into the wake-up prompt, cut at ${noticeMaxChars}` }),
-    placement: Words(["append", "prepend"]),
+    placement: StringEnum(["append", "prepend"]),
   },
   { description: "short text for the recipient's wake-up prompt" },
 );
@@ -61,12 +61,12 @@ export const NotifyBlockInput = Strict({
     pattern: visiblePattern,
     ...enforced({ allOf: [{ pattern: visiblePattern }, { pattern: patterns.withoutNul }] }),
   }),
-  placement: Type.Optional(Words(["append", "prepend"])),
+  placement: Type.Optional(StringEnum(["append", "prepend"])),
 });
 export type NotifyBlockInput = Static<typeof NotifyBlockInput>;
 
 export const NotifyAuth = Strict({
-  scheme: Words(["none", "shared-token", "hmac-sha256", "jws"], {
+  scheme: StringEnum(["none", "shared-token", "hmac-sha256", "jws"], {
     description: "none; shared-token, hmac-sha256 and jws are reserved",
     ...enforced({ enum: ["none"] }),
   }),
@@ -125,8 +125,8 @@ const MessageRef = Type.String({
 export const MailListRequest = Strict({
   schema_version: schemaVersion,
   box: Type.Optional(Box),
-  read_state: Type.Optional(Words(["any", "read", "unread"])),
-  answered_state: Type.Optional(Words(["any", "answered", "unanswered"])),
+  read_state: Type.Optional(StringEnum(["any", "read", "unread"])),
+  answered_state: Type.Optional(StringEnum(["any", "answered", "unanswered"])),
   archived: Type.Optional(Nullable(Type.Boolean())),
   limit: Type.Optional(
     Nullable(
@@ -214,7 +214,7 @@ export const MailSendRequest = Strict({
 });
 export type MailSendRequest = Static<typeof MailSendRequest>;
 
-export const ReplyPolicy = Words(["operator_mailbox", "none"]);
+export const ReplyPolicy = StringEnum(["operator_mailbox", "none"]);
 export type ReplyPolicy = Static<typeof ReplyPolicy>;
 
 export const MailPostRequest = Strict({
@@ -268,7 +268,7 @@ export type MailMoveRequest = Static<typeof MailMoveRequest>;
 export const MailArchiveRequest = Strict({ schema_version: schemaVersion, message_refs: MessageRefs });
 export type MailArchiveRequest = Static<typeof MailArchiveRequest>;
 
-export const MailTransport = Words(["filesystem", "jmap"]);
+export const MailTransport = StringEnum(["filesystem", "jmap"]);
 export type MailTransport = Static<typeof MailTransport>;
 
 const identity = {
@@ -294,7 +294,7 @@ export const MailList = Strict({
 });
 export type MailList = Static<typeof MailList>;
 
-export const MailOperation = Words(["peek", "read", "send", "post", "reply", "mark", "move", "archive"]);
+export const MailOperation = StringEnum(["peek", "read", "send", "post", "reply", "mark", "move", "archive"]);
 export type MailOperation = Static<typeof MailOperation>;
 
 export const MailResult = Strict({ ...identity, operation: MailOperation, message: MailMessage });
@@ -311,7 +311,7 @@ export type MailLifecycleResult = Static<typeof MailLifecycleResult>;
 /** Where a mailbox is, beyond what every transport tells. */
 const FilesystemPlace = Strict({
   root: Type.String(),
-  mailbox_kind: Words(["in_root", "symlink"]),
+  mailbox_kind: StringEnum(["in_root", "symlink"]),
   mailbox_path: Type.String(),
   inbox_path: Type.String(),
   sqlite_path: Type.String({ description: "catalog of the whole root" }),

@@ -1,5 +1,5 @@
 import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
-import { Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /** Answers of `svc-mgr mailbox`. Source: spec/mailbox-agui.md A7, A8, A11. */
 
@@ -34,7 +34,7 @@ export const MailboxStatusAnswer = Answer({
 });
 export type MailboxStatusAnswer = Static<typeof MailboxStatusAnswer>;
 
-export const RegistrationMode = Words(["safe", "force", "stash"]);
+export const RegistrationMode = StringEnum(["safe", "force", "stash"]);
 export type RegistrationMode = Static<typeof RegistrationMode>;
 
 export const MailboxRegisterAnswer = Answer({
@@ -51,7 +51,7 @@ export const MailboxRegisterAnswer = Answer({
 });
 export type MailboxRegisterAnswer = Static<typeof MailboxRegisterAnswer>;
 
-export const DeregistrationMode = Words(["deactivate", "purge"]);
+export const DeregistrationMode = StringEnum(["deactivate", "purge"]);
 export type DeregistrationMode = Static<typeof DeregistrationMode>;
 
 export const MailboxUnregisterAnswer = Answer({
@@ -59,7 +59,7 @@ export const MailboxUnregisterAnswer = Answer({
   mode: DeregistrationMode,
   address: Type.String(),
   target_registration_id: Type.String(),
-  resulting_status: Words(["inactive", "purged"]),
+  resulting_status: StringEnum(["inactive", "purged"]),
   deactivated_registration_id: Type.Optional(Type.String()),
   purged_registration_id: Type.Optional(Type.String()),
 });
@@ -80,7 +80,7 @@ const repairResult = {
   registration_count: Count,
   restored_state_count: Type.Integer({ description: "rows of view state that could be read and were kept" }),
   defaulted_state_count: Type.Integer({ description: "rows of view state that had to begin anew" }),
-  staging_action: Words(["quarantine", "remove"]),
+  staging_action: StringEnum(["quarantine", "remove"]),
   staging_artifact_count: Count,
   staging_artifact_paths: Type.Array(
     Type.String({ description: "relative to the root, as they were found" }),
@@ -88,7 +88,9 @@ const repairResult = {
   backed_up_index_path: Nullable(
     Type.String({ description: "a catalog that could not be opened; absolute" }),
   ),
-  index_rebuilt: Words(["in_place", "fresh"], { description: "additional: whether the old catalog opened" }),
+  index_rebuilt: StringEnum(["in_place", "fresh"], {
+    description: "additional: whether the old catalog opened",
+  }),
   restored_registration_count: Type.Integer({ description: "additional: found by their folder alone" }),
   findings: Type.Array(RepairFinding, { description: "additional: what needs a person's look" }),
 };
@@ -98,7 +100,7 @@ export const MailboxRepairAnswer = Answer(repairResult);
 export type MailboxRepairAnswer = Static<typeof MailboxRepairAnswer>;
 
 export const MaintenanceAction = Strict({
-  artifact_kind: Words([
+  artifact_kind: StringEnum([
     "registration",
     "mailbox_entry",
     "mailbox_directory",
@@ -108,7 +110,7 @@ export const MaintenanceAction = Strict({
     "managed_attachment",
   ]),
   path: Type.String({ description: "absolute; of a record, the file that holds it" }),
-  proposed_action: Words(["remove", "preserve"]),
+  proposed_action: StringEnum(["remove", "preserve"]),
   reason: Type.String(),
   details: Details,
 });
@@ -118,7 +120,7 @@ const actions = Type.Array(MaintenanceAction);
 const maintenanceResult = {
   dry_run: Type.Boolean(),
   scope: Type.Composite([
-    Strict({ kind: Words(["mailbox_cleanup", "mailbox_messages", "account_messages"]) }),
+    Strict({ kind: StringEnum(["mailbox_cleanup", "mailbox_messages", "account_messages"]) }),
     Type.Partial(
       Strict({
         address: Type.String(),
@@ -146,12 +148,12 @@ const maintenanceResult = {
 export const MailboxMaintenanceAnswer = Answer(maintenanceResult);
 export type MailboxMaintenanceAnswer = Static<typeof MailboxMaintenanceAnswer>;
 
-export const SymlinkMode = Words(["materialize", "preserve"]);
+export const SymlinkMode = StringEnum(["materialize", "preserve"]);
 export type SymlinkMode = Static<typeof SymlinkMode>;
 
 /** One artifact of an export; `reason` says why it was skipped or blocked, or what it is. */
 export const ExportedArtifact = Strict({
-  artifact_kind: Words([
+  artifact_kind: StringEnum([
     "account",
     "mailbox_state",
     "canonical_message",
@@ -192,8 +194,8 @@ export const MailboxAccount = Strict({
   registration_id: Type.String(),
   address: Type.String(),
   owner_principal_id: Type.String(),
-  status: Words(["active", "inactive", "stashed"]),
-  mailbox_kind: Words(["in_root", "symlink"]),
+  status: StringEnum(["active", "inactive", "stashed"]),
+  mailbox_kind: StringEnum(["in_root", "symlink"]),
   mailbox_path: Type.String({ description: "absolute: where the mailbox really is" }),
   mailbox_entry_path: Type.String({ description: "absolute: its entry under mailboxes/" }),
   display_name: Nullable(Type.String()),
@@ -243,12 +245,12 @@ export const MessagesGetAnswer = Answer({
   message: Strict({
     ...stored,
     recipients: Type.Array(
-      Strict({ kind: Words(["to", "cc"]), address: Type.String(), principal_id: Type.String() }),
+      Strict({ kind: StringEnum(["to", "cc"]), address: Type.String(), principal_id: Type.String() }),
     ),
     attachments: Type.Array(
       Strict({
         attachment_id: Type.String(),
-        kind: Words(["path_ref", "managed_copy"]),
+        kind: StringEnum(["path_ref", "managed_copy"]),
         path: Type.String(),
         media_type: Type.String(),
         sha256: Nullable(Type.String()),
@@ -266,7 +268,7 @@ export type MessagesGetAnswer = Static<typeof MessagesGetAnswer>;
 const ArchivedAccount = Strict({
   registration_id: Type.String(),
   address: Type.String(),
-  status: Words(["active", "inactive", "stashed"]),
+  status: StringEnum(["active", "inactive", "stashed"]),
   archive_path: Type.String(),
 });
 
@@ -292,7 +294,7 @@ export const ExportManifest = Strict({
     Strict({
       attachment_id: Type.String(),
       message_id: Type.String(),
-      kind: Words(["path_ref", "managed_copy"]),
+      kind: StringEnum(["path_ref", "managed_copy"]),
       source_path: Type.String(),
       archive_path: Nullable(Type.String()),
     }),

@@ -1,13 +1,22 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { noticeMaxChars } from "./mail.ts";
-import { maxPage, NonBlank, Nullable, SchemaVersion1, Strict, shortList, Timestamp, Words } from "./wire.ts";
+import {
+  maxPage,
+  NonBlank,
+  Nullable,
+  SchemaVersion1,
+  Strict,
+  StringEnum,
+  shortList,
+  Timestamp,
+} from "./wire.ts";
 
 /** The mail notifier. Source: contract 2.6, 4.1 (notifier rules); rulings 3, 13, 17. */
 
-export const NotifierMode = Words(["any_inbox", "unread_only"]);
-export const ContextErrorPolicy = Words(["continue_current", "clear_context"]);
-export const ContextAction = Words(["none", "compact"]);
-export const WakePolicy = Words(["every_poll", "on_change"], {
+export const NotifierMode = StringEnum(["any_inbox", "unread_only"]);
+export const ContextErrorPolicy = StringEnum(["continue_current", "clear_context"]);
+export const ContextAction = StringEnum(["none", "compact"]);
+export const WakePolicy = StringEnum(["every_poll", "on_change"], {
   description:
     "every_poll wakes on each poll that finds eligible mail; on_change only when the eligible mail differs from the last wake-up, and again after a growing pause while it stays",
 });
@@ -36,9 +45,9 @@ const config = {
   appendix_text: Type.String({ description: "guidance for the round, rendered word for word" }),
   context_error_policy: ContextErrorPolicy,
   pre_notification_context_action: ContextAction,
-  notify_block_render: Words(["enabled", "disabled"]),
-  notify_block_auth_mode: Words(["permissive-log", "required"]),
-  notify_block_auth_verifier: Words(["none", "shared-token"]),
+  notify_block_render: StringEnum(["enabled", "disabled"]),
+  notify_block_auth_mode: StringEnum(["permissive-log", "required"]),
+  notify_block_auth_verifier: StringEnum(["none", "shared-token"]),
   notify_block_shared_tokens: Tokens,
   notify_block_per_message_chars: perMessageChars,
   notify_block_total_chars: totalChars,
@@ -101,7 +110,7 @@ export const NotifierStatus = Strict({
 });
 export type NotifierStatus = Static<typeof NotifierStatus>;
 
-export const NotifierOutcome = Words(
+export const NotifierOutcome = StringEnum(
   [
     "enqueued",
     "empty",
@@ -119,7 +128,7 @@ export const RenderedBlockEntry = Strict({
   message_ref: Type.String(),
   rendered: Type.Boolean(),
   auth_scheme: Type.String({ description: "`notify_auth.scheme` of the message; none without one" }),
-  auth_outcome: Words(["skipped", "passed", "failed"]),
+  auth_outcome: StringEnum(["skipped", "passed", "failed"]),
   auth_detail: Nullable(Type.String()),
   block_chars: Type.Integer(),
   block_truncated: Type.Boolean(),
@@ -134,7 +143,7 @@ export const MailSummaryEntry = Strict({
 });
 export type MailSummaryEntry = Static<typeof MailSummaryEntry>;
 
-export const NotifierTrigger = Words(["interval", "doorbell"]);
+export const NotifierTrigger = StringEnum(["interval", "doorbell"]);
 export type NotifierTrigger = Static<typeof NotifierTrigger>;
 
 export const NotifierAuditRow = Strict({

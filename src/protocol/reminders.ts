@@ -7,9 +7,9 @@ import {
   Nullable,
   SchemaVersion1,
   Strict,
+  StringEnum,
   Timestamp,
   visiblePattern,
-  Words,
 } from "./wire.ts";
 
 /** Reminders of one gateway: kept in its memory, gone when it stops. Source: contract 2.3, 3.3, 4.3. */
@@ -18,19 +18,19 @@ import {
 const leastIntervalSeconds = 0.1;
 
 /** How many one gateway holds: each change tells of all of them. */
-export const mostReminders = 1000;
+export const maxReminders = 1000;
 
 /** Characters of their texts that one gateway holds, in memory and in the answer that lists them. */
-export const mostReminderChars = 2 * 2 ** 20;
+export const maxReminderChars = 2 * 2 ** 20;
 
 /** Some 3,000 years: what lies further ahead cannot be told as a timestamp. */
-const mostSeconds = 100_000_000_000;
+const maxSeconds = 100_000_000_000;
 
 const seconds = (description: string) =>
-  Type.Number({ exclusiveMinimum: 0, maximum: mostSeconds, description });
+  Type.Number({ exclusiveMinimum: 0, maximum: maxSeconds, description });
 const orNull = <T extends Parameters<typeof Nullable>[0]>(schema: T) => Type.Optional(Nullable(schema));
 
-const ReminderMode = Words(["one_off", "repeat"]);
+const ReminderMode = StringEnum(["one_off", "repeat"]);
 
 const definition = {
   mode: ReminderMode,
@@ -73,7 +73,7 @@ const definition = {
   interval_seconds: orNull(
     Type.Number({
       minimum: leastIntervalSeconds,
-      maximum: mostSeconds,
+      maximum: maxSeconds,
       description: "with mode repeat, and only then: from one due time to the next",
     }),
   ),
@@ -103,7 +103,7 @@ export const ReminderCreateRequest = Strict({
   schema_version: Type.Optional(SchemaVersion1),
   reminders: Type.Array(ReminderDefinition, {
     minItems: 1,
-    maxItems: mostReminders,
+    maxItems: maxReminders,
     description: "all of them are created or none",
   }),
 });
@@ -121,16 +121,16 @@ export const ReminderRecord = Strict(
     schema_version: SchemaVersion1,
     reminder_id: Type.String(),
     mode: ReminderMode,
-    delivery_kind: Words(["prompt", "send_keys"]),
+    delivery_kind: StringEnum(["prompt", "send_keys"]),
     title: Type.String(),
     prompt: Nullable(Type.String()),
     send_keys: Nullable(Strict({ sequence: Type.String(), ensure_enter: Type.Boolean() })),
     ranking: Type.Integer(),
     paused: Type.Boolean(),
-    selection_state: Words(["effective", "blocked"], {
+    selection_state: StringEnum(["effective", "blocked"], {
       description: "only the effective reminder is delivered",
     }),
-    delivery_state: Words(["scheduled", "overdue", "executing"], {
+    delivery_state: StringEnum(["scheduled", "overdue", "executing"], {
       description: "overdue by the clock alone, also while paused or blocked",
     }),
     created_at_utc: Timestamp,
@@ -147,7 +147,7 @@ export type ReminderRecord = Static<typeof ReminderRecord>;
 export const ReminderList = Strict({
   schema_version: SchemaVersion1,
   effective_reminder_id: Nullable(Type.String({ description: "null when there is no reminder" })),
-  reminders: Type.Array(ReminderRecord, { maxItems: mostReminders }),
+  reminders: Type.Array(ReminderRecord, { maxItems: maxReminders }),
 });
 export type ReminderList = Static<typeof ReminderList>;
 
@@ -175,7 +175,7 @@ export const ReminderLedger = Strict({
       "selection_state",
       "next_due_at_utc",
     ]),
-    { maxItems: mostReminders, description: "in the order of their ranking" },
+    { maxItems: maxReminders, description: "in the order of their ranking" },
   ),
 });
 export type ReminderLedger = Static<typeof ReminderLedger>;

@@ -1,16 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { maxPage, NonBlank, Nullable, Strict, shortList, Timestamp, Words } from "./wire.ts";
+import { maxPage, NonBlank, Nullable, Strict, StringEnum, shortList, Timestamp } from "./wire.ts";
 
 /** The terminal state record and its parts. Source: contract 2.4; spec/terminal.md 1. */
 
-export const Tri = Words(["yes", "no", "unknown"]);
+export const Tri = StringEnum(["yes", "no", "unknown"]);
 export type Tri = Static<typeof Tri>;
 
-export const Availability = Words(["available", "unavailable", "tui_down", "error", "unknown"]);
+export const Availability = StringEnum(["available", "unavailable", "tui_down", "error", "unknown"]);
 export type Availability = Static<typeof Availability>;
-export const TransportState = Words(["tmux_up", "tmux_missing", "probe_error"]);
-export const ProcessState = Words(["tui_up", "tui_down", "unsupported_tool", "probe_error", "unknown"]);
-export const ParseStatus = Words([
+export const TransportState = StringEnum(["tmux_up", "tmux_missing", "probe_error"]);
+export const ProcessState = StringEnum(["tui_up", "tui_down", "unsupported_tool", "probe_error", "unknown"]);
+export const ParseStatus = StringEnum([
   "parsed",
   "skipped_tui_down",
   "unsupported_tool",
@@ -68,14 +68,14 @@ export const ProbeSnapshot = Strict({
 });
 export type ProbeSnapshot = Static<typeof ProbeSnapshot>;
 
-export const BusinessState = Words(["idle", "working", "awaiting_operator", "unknown"]);
-export const InputMode = Words(["freeform", "modal", "closed", "unknown"]);
+export const BusinessState = StringEnum(["idle", "working", "awaiting_operator", "unknown"]);
+export const InputMode = StringEnum(["freeform", "modal", "closed", "unknown"]);
 
 export const ParsedSurface = Strict({
   parser_family: Type.String(),
   parser_preset_id: Nullable(Type.String()),
   parser_preset_version: Nullable(Type.String()),
-  availability: Words(["supported", "unsupported", "disconnected", "unknown"]),
+  availability: StringEnum(["supported", "unsupported", "disconnected", "unknown"]),
   business_state: BusinessState,
   input_mode: InputMode,
   ui_context: Type.String({
@@ -100,17 +100,17 @@ export const Surface = Strict({
 });
 export type Surface = Static<typeof Surface>;
 
-export const TurnPhase = Words(["ready", "active", "unknown"]);
+export const TurnPhase = StringEnum(["ready", "active", "unknown"]);
 export type TurnPhase = Static<typeof TurnPhase>;
 
 export const LastTurn = Strict({
-  result: Words(["success", "interrupted", "known_failure", "none"]),
-  source: Words(["explicit_input", "surface_inference", "none"]),
+  result: StringEnum(["success", "interrupted", "known_failure", "none"]),
+  source: StringEnum(["explicit_input", "surface_inference", "none"]),
   updated_at_utc: Nullable(Timestamp),
 });
 export type LastTurn = Static<typeof LastTurn>;
 
-export const ChatContext = Words(["current", "degraded", "unknown"]);
+export const ChatContext = StringEnum(["current", "degraded", "unknown"]);
 
 export const ChatContextDiagnostic = Strict({
   tool_name: Type.String(),
@@ -127,7 +127,7 @@ export const Stability = Strict({
   stable_for_seconds: Type.Number(),
   stable_since_utc: Timestamp,
   witness: Type.Optional(
-    Words(["screen", "tool", "both"], {
+    StringEnum(["screen", "tool", "both"], {
       description:
         "who says that it is stable: the screen, which has not changed, the tool, which reported the end of its turn, or both; absent while it is not stable",
     }),
@@ -248,7 +248,7 @@ export const TerminalExplanation = Strict({
     ready_posture: Reasoned,
     pending_input: Reasoned,
   }),
-  title: Words(["idle", "busy", "decision", "unknown"]),
+  title: StringEnum(["idle", "busy", "decision", "unknown"]),
   active_reasons: Type.Array(Type.String(), shortList),
   fired_rules: Type.Array(
     Strict({
@@ -321,7 +321,7 @@ export const DecisionResult = Strict({
 });
 export type DecisionResult = Static<typeof DecisionResult>;
 
-export const WaitFor = Words(["ready", "busy", "decision"], {
+export const WaitFor = StringEnum(["ready", "busy", "decision"], {
   description:
     "ready: the prompt-ready predicate and no pending input; busy: a turn runs; decision: a question is asked",
 });

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Nullable, Strict, Words } from "./wire.ts";
+import { Nullable, Strict, StringEnum } from "./wire.ts";
 
 /**
  * What one agent CLI looks like and how it is driven, as data. Built-in profiles and the file of
@@ -14,14 +14,14 @@ const Pattern = Type.String({
 });
 
 /** Where on the screen a row must stand for a rule to count. Distances are in rows with text. */
-const Where = Words(["live_edge", "last_row", "adjacent", "transcript", "below"], {
+const Where = StringEnum(["live_edge", "last_row", "adjacent", "transcript", "below"], {
   description:
     "live_edge: after the last turn boundary, at most 24 rows above the composer; last_row: the newest transcript " +
     "row (with the wrapped rows it began); adjacent: directly above the composer; transcript: anywhere above it; " +
     "below: under the composer",
 });
 
-const Style = Words(["background", "bold", "dim", "red", "not_red", "ends_red", "badge"], {
+const Style = StringEnum(["background", "bold", "dim", "red", "not_red", "ends_red", "badge"], {
   description:
     "how the first visible run of the row must be drawn; ends_red: the last one; badge: the last one, on a background of its own",
 });
@@ -39,7 +39,7 @@ export type Marker = Static<typeof Marker>;
 
 const Placeholder = Strict({
   text: Nullable(Pattern),
-  style: Words(["dim", "muted", "any"], {
+  style: StringEnum(["dim", "muted", "any"], {
     description: "dim: the dim attribute; muted: dim or a grey; any: the text alone decides",
   }),
 });
@@ -83,10 +83,10 @@ const Composer = Type.Union([FramedComposer, OpenComposer, BlockComposer]);
 
 export const DialogRule = Strict({
   id: Type.String({ minLength: 1 }),
-  kind: Words(["approval_dialog", "trust_prompt", "selection_menu", "startup_modal"]),
+  kind: StringEnum(["approval_dialog", "trust_prompt", "selection_menu", "startup_modal"]),
   question: Nullable(Type.String({ ...Pattern, description: "a row above or inside the options" })),
   end: Type.String({ ...Pattern, description: "the last row with text on the screen" }),
-  options: Words(["rows", "marked", "inline", "none"], {
+  options: StringEnum(["rows", "marked", "inline", "none"], {
     description:
       "rows: numbered rows with a glyph on the chosen one; marked: rows in one column, a mark before the chosen one; " +
       "inline: one row of labels",
@@ -130,7 +130,7 @@ const ReceivedRule = Strict({
   tab: Type.Optional(Type.String({ description: "what replaces each TAB" })),
   normal_form: Type.Optional(Type.Literal("NFC")),
   removes: Type.Optional(Type.String({ description: "each of these characters is removed" })),
-  trims: Words(["none", "start", "end", "both"], { description: "where white space is removed" }),
+  trims: StringEnum(["none", "start", "end", "both"], { description: "where white space is removed" }),
   adds: Type.Optional(Type.String({ description: "appended to the text" })),
 });
 export type ReceivedRule = Static<typeof ReceivedRule>;
@@ -174,7 +174,7 @@ const InterruptSettings = Strict({
   presses: Type.Integer({ minimum: 1 }),
   spacing_ms: Type.Integer({ minimum: 0, description: "between presses" }),
   before_enter_ms: Type.Integer({ minimum: 0, description: "pause between the key and a following Enter" }),
-  leaves: Type.Array(Words(["banner", "draft", "next_queued", "unanswered_queue"]), {
+  leaves: Type.Array(StringEnum(["banner", "draft", "next_queued", "unanswered_queue"]), {
     description: "what may be seen afterwards, the usual first",
   }),
   clear_draft_key: Nullable(Type.String()),
@@ -205,7 +205,7 @@ export const ToolProfile = Strict({
   popups: Type.Array(
     Strict({
       draft: Type.String({ ...Pattern, description: "the draft that opens it" }),
-      where: Words(["above", "inside", "below"], { description: "of the composer" }),
+      where: StringEnum(["above", "inside", "below"], { description: "of the composer" }),
       row: Pattern,
     }),
   ),

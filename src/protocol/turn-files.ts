@@ -1,11 +1,11 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { DisplayDetail, DisplayStyle, TurnId } from "./turns.ts";
-import { Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /** The JSON files of a turn directory, the only record of a headless turn. Source: spec/coordination.md; ruling 23. */
 
 export const TurnSession = Type.Union([
-  Strict({ mode: Words(["new", "tool_last_or_new"]) }),
+  Strict({ mode: StringEnum(["new", "tool_last_or_new"]) }),
   Strict({ mode: Type.Literal("exact"), id: Type.String() }),
 ]);
 export type TurnSession = Static<typeof TurnSession>;
@@ -53,14 +53,14 @@ export type TurnProcess = Static<typeof TurnProcess>;
 /** interrupt.json: written before the first signal. */
 export const TurnInterrupt = Strict({
   requested_at_utc: Timestamp,
-  requested_by: Words(["gateway", "pane", "stop"]),
+  requested_by: StringEnum(["gateway", "pane", "stop"]),
 });
 export type TurnInterrupt = Static<typeof TurnInterrupt>;
 
 /** result.json: the one final state of the turn; never changed. */
 export const TurnResult = Strict({
   schema_version: SchemaVersion1,
-  status: Words(["completed", "failed", "interrupted"]),
+  status: StringEnum(["completed", "failed", "interrupted"]),
   completed_at_utc: Timestamp,
   returncode: Nullable(Type.Integer()),
   signal: Nullable(Type.String()),

@@ -1,10 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ActiveExecution, RequestAdmission } from "./gateway.ts";
-import { maxPage, NonBlank, Nullable, SchemaVersion1, Strict, Timestamp, Words } from "./wire.ts";
+import { maxPage, NonBlank, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /** Headless agents: durable turns, their canonical events and control state. Source: contract 2.4, 2.9, 4.4. */
 
-export const CanonicalKind = Words([
+export const CanonicalKind = StringEnum([
   "session",
   "assistant",
   "reasoning",
@@ -34,7 +34,7 @@ export const CanonicalEvent = Strict(
 );
 export type CanonicalEvent = Static<typeof CanonicalEvent>;
 
-export const TurnStatus = Words(["active", "completed", "failed", "interrupted", "unknown"]);
+export const TurnStatus = StringEnum(["active", "completed", "failed", "interrupted", "unknown"]);
 export type TurnStatus = Static<typeof TurnStatus>;
 
 export const TurnId = Type.String({
@@ -120,7 +120,7 @@ export type TurnEvents = Static<typeof TurnEvents>;
 
 /** The first-chat fallback of a session; `id` for mode exact only. */
 export const StartupDefault = Strict({
-  mode: Words(["new", "tool_last_or_new", "exact"]),
+  mode: StringEnum(["new", "tool_last_or_new", "exact"]),
   id: Type.Optional(NonBlank("provider session id")),
 });
 export type StartupDefault = Static<typeof StartupDefault>;
@@ -162,9 +162,9 @@ export const NextPromptSession = Strict({
 });
 export type NextPromptSession = Static<typeof NextPromptSession>;
 
-export const DisplayStyle = Words(["plain", "json", "fancy"]);
+export const DisplayStyle = StringEnum(["plain", "json", "fancy"]);
 export type DisplayStyle = Static<typeof DisplayStyle>;
-export const DisplayDetail = Words(["concise", "detail"]);
+export const DisplayDetail = StringEnum(["concise", "detail"]);
 export type DisplayDetail = Static<typeof DisplayDetail>;
 
 /** The same event as the routes show it. */

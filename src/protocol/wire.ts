@@ -31,7 +31,7 @@ export function Nullable<T extends TSchema>(schema: T) {
 type LiteralsOf<W extends readonly string[]> = { -readonly [K in keyof W]: TLiteral<W[K] & string> };
 
 /** A closed set of words. */
-export function Words<const W extends readonly string[]>(
+export function StringEnum<const W extends readonly string[]>(
   words: W,
   options: { description?: string; enforced?: Record<string, unknown> } = {},
 ): TUnion<LiteralsOf<W>> {

@@ -2,7 +2,7 @@ import { dlopen, ptr } from "bun:ffi";
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { openWorld, type World } from "../../src/cli/world.ts";
+import { type CliContext, openCliContext } from "../../src/cli/cli-context.ts";
 import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
 import { chooseTool } from "../../src/services/sessions/launch-tools.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
@@ -25,7 +25,7 @@ const gatewayCommand =
 /** Scripted agents in a tmux server of their own, and gateway processes beside them. */
 export interface BenchLab extends AsyncDisposable {
   tmux: TmuxFixture;
-  world: World;
+  world: CliContext;
   /** `args`: of the scripted agent. */
   launch(name: string, args?: readonly string[]): Promise<BenchAgent>;
 }
@@ -60,7 +60,7 @@ export async function createBenchLab(): Promise<BenchLab> {
     XDG_STATE_HOME: join(folder, "state"),
     SVC_TMUX_SOCKET: tmux.socket,
   };
-  const world = openWorld({ env, cwd: folder, home: env.HOME });
+  const world = openCliContext({ env, cwd: folder, home: env.HOME });
   const gateways = new Set<ServedGateway>();
 
   function start(sessionRoot: string, port: number): ServedGateway {

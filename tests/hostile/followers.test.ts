@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mostFollowers } from "../../src/protocol/events.ts";
+import { maxFollowers } from "../../src/protocol/events.ts";
 import { createFollowers } from "../../src/routes/http/followers.ts";
 import type { FleetEvents } from "../../src/services/fleet/fleet-stream.ts";
 import { createCoordinatorBundle } from "../support/coordinator-bundle.ts";
@@ -24,11 +24,11 @@ const servers = [
 describe.each(surfaces)("streams of events $surface", ({ open }) => {
   for (const { id: path, create } of servers) {
     faultTest(
-      `${path}: ${mostFollowers} are followed at once; one more is refused until one is left`,
+      `${path}: ${maxFollowers} are followed at once; one more is refused until one is left`,
       {
         area: "callers",
         fault: "A caller opens one stream of events after the other and leaves none",
-        outcome: `${mostFollowers} are followed; whoever else calls is served`,
+        outcome: `${maxFollowers} are followed; whoever else calls is served`,
         seen: "503 with a detail",
         recovery: "end a stream",
       },
@@ -38,16 +38,14 @@ describe.each(surfaces)("streams of events $surface", ({ open }) => {
         const follow = (init: RequestInit = {}) => http.request(path, init);
         const leave = new AbortController();
         const held = await Promise.all(
-          Array.from({ length: mostFollowers }, (_, nth) =>
-            follow(nth === 0 ? { signal: leave.signal } : {}),
-          ),
+          Array.from({ length: maxFollowers }, (_, nth) => follow(nth === 0 ? { signal: leave.signal } : {})),
         );
         expect(held.map(({ status }) => status)).toEqual(held.map(() => 200));
         for (const method of ["GET", "HEAD"]) {
           expect([method, (await follow({ method })).status]).toEqual([method, 503]);
         }
         expect(await (await follow()).json()).toEqual({
-          detail: `${mostFollowers} streams of events are followed already; end one first`,
+          detail: `${maxFollowers} streams of events are followed already; end one first`,
         });
         expect((await http.request("/health")).status).toBe(200);
 
@@ -102,7 +100,7 @@ describe("a place among the followers", () => {
   ])("is free once, when $id", async ({ end }) => {
     const followers = createFollowers();
     const admit = () => followers.admit(here(), endless);
-    for (let taken = 0; taken < mostFollowers - 1; taken++) admit();
+    for (let taken = 0; taken < maxFollowers - 1; taken++) admit();
     await end(followers);
     admit();
     expect(admit).toThrow("followed already");

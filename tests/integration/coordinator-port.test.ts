@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkCoordinatorPort } from "../../src/cli/checks/machine.ts";
-import { openWorld } from "../../src/cli/world.ts";
+import { openCliContext } from "../../src/cli/cli-context.ts";
 import { coordinatorPaths, publishCoordinator } from "../../src/services/fleet/coordinator-files.ts";
 
 test("doctor tells a coordination server on the port from one that died and a stranger in its place", async () => {
@@ -11,12 +11,12 @@ test("doctor tells a coordination server on the port from one that died and a st
   const listener = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const port = listener.port ?? 0;
   try {
-    const world = openWorld({ env: { HOME: home }, cwd: home, home }, {});
-    const paths = coordinatorPaths(world.roots.runtimeRoot, "127.0.0.1", port);
+    const context = openCliContext({ env: { HOME: home }, cwd: home, home }, {});
+    const paths = coordinatorPaths(context.roots.runtimeRoot, "127.0.0.1", port);
     mkdirSync(paths.runRoot, { recursive: true });
     const publish = (pid: number) =>
       publishCoordinator(
-        world.files,
+        context.files,
         paths,
         {
           schema_version: 1,
@@ -29,16 +29,16 @@ test("doctor tells a coordination server on the port from one that died and a st
         { token: null, challengeKey: "key" },
       );
     const stranger = { verdict: "warning", detail: "another program listens here" };
-    expect(await checkCoordinatorPort(world, port)).toMatchObject(stranger);
+    expect(await checkCoordinatorPort(context, port)).toMatchObject(stranger);
     publish(process.pid);
-    expect(await checkCoordinatorPort(world, port)).toMatchObject({
+    expect(await checkCoordinatorPort(context, port)).toMatchObject({
       verdict: "ok",
       detail: "svc-coord serves here",
     });
     const died = Bun.spawn(["true"]);
     await died.exited;
     publish(died.pid);
-    expect(await checkCoordinatorPort(world, port)).toMatchObject(stranger);
+    expect(await checkCoordinatorPort(context, port)).toMatchObject(stranger);
   } finally {
     await listener.stop(true);
     rmSync(home, { recursive: true });

@@ -39,12 +39,12 @@ export function createChaos({
     });
   }
 
-  function spell(what: "diskFull" | "slowDisk", mostMs: number): void {
+  function spell(what: "diskFull" | "slowDisk", maxMs: number): void {
     if (weather[what]) return;
     world.trace.note("machine", `${what} begins`);
     world.count(what);
     weather[what] = true;
-    clock.after(dice.skewed(500, mostMs), () => {
+    clock.after(dice.skewed(500, maxMs), () => {
       world.trace.note("machine", `${what} is over`);
       weather[what] = false;
       weather.sinceMs = clock.nowMs();

@@ -1,6 +1,6 @@
 import { join } from "node:path";
+import { openCliContext } from "../../src/cli/cli-context.ts";
 import { type Coordinator, createCoordinator } from "../../src/cli/coordinator.ts";
-import { openWorld } from "../../src/cli/world.ts";
 import { forwardedEndpoints } from "../../src/protocol/forwarded-endpoints.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import type { Processes } from "../../src/system/processes.ts";
@@ -87,7 +87,7 @@ export function createSimCoordinator(options: {
       const io = { env: {}, cwd: world.folder, home: world.folder };
       const flags = { "runtime-root": join(world.folder, "runtime"), "registry-root": world.registryRoot };
       const coordinator = createCoordinator({
-        world: openWorld(io, flags, process.system),
+        context: openCliContext(io, flags, process.system),
         io,
         host: "127.0.0.1",
         port: 0,

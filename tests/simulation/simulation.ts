@@ -30,12 +30,12 @@ export interface SimulationReport {
 
 /** Between two things that a caller wants of one agent, on average. */
 const actEveryMs = 30_000;
-const lookEveryMs = 5_000;
+const pollIntervalMs = 5_000;
 /** What an idle agent may be left waiting with work for it. */
 const patienceMs = 45_000;
 const calmMs = 4 * 60_000;
 /** Minutes that may follow the calm. */
-const mostExtra = 30;
+const maxExtra = 30;
 const hourMs = 3_600_000;
 /** So often it is asked whether something is wrong. */
 const stretchMs = 1000;
@@ -107,7 +107,7 @@ function runWorld(
     );
     every(
       world,
-      () => lookEveryMs,
+      () => pollIntervalMs,
       () => true,
       () => lookAt(world, host),
     );
@@ -143,7 +143,7 @@ function runWorld(
     clock.nowMs() - (surface.readySinceMs() ?? clock.nowMs()) < calmMs;
   const works = () =>
     hosts.some((host) => host.requests.open().length > 0 || (busyLately(host) && mail.waits(host)));
-  for (let extra = 1; extra <= mostExtra && works(); extra++) run(world, endMs + calmMs + extra * 60_000);
+  for (let extra = 1; extra <= maxExtra && works(); extra++) run(world, endMs + calmMs + extra * 60_000);
   if (world.failure() !== null) return;
   for (const host of hosts) checkEnd(world, host);
   mail.check({ settled: true });

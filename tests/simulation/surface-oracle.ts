@@ -41,7 +41,7 @@ export interface SurfaceOracleDeps {
 /** A look is not older than this when something is typed after it. */
 const freshMs = 3000;
 /** More looks are not under way at once. */
-const mostLooks = 32;
+const maxLooks = 32;
 
 export function createSurfaceOracle(deps: SurfaceOracleDeps): SurfaceOracle {
   const { nowMs, fail } = deps;
@@ -117,7 +117,7 @@ export function createSurfaceOracle(deps: SurfaceOracleDeps): SurfaceOracle {
 
   return {
     observe,
-    looked: (pid) => void looks.set(pid, [...(looks.get(pid) ?? []).slice(1 - mostLooks), nowMs()]),
+    looked: (pid) => void looks.set(pid, [...(looks.get(pid) ?? []).slice(1 - maxLooks), nowMs()]),
     typed(pid, typed, sentMs) {
       observe();
       lookedMs = looks.get(pid)?.findLast((atMs) => atMs <= sentMs) ?? null;

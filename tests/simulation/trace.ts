@@ -9,7 +9,7 @@ export interface Trace {
   count(): number;
 }
 
-const mostKept = 400;
+const maxKept = 400;
 
 /** `echo` gets each line at once. */
 export function createTrace(options: { nowMs: () => number; echo?: (line: string) => void }): Trace {
@@ -23,10 +23,10 @@ export function createTrace(options: { nowMs: () => number; echo?: (line: string
       hasher.update(line);
       options.echo?.(line);
       kept.push(line);
-      if (kept.length > 2 * mostKept) kept = kept.slice(-mostKept);
+      if (kept.length > 2 * maxKept) kept = kept.slice(-maxKept);
     },
     hash: () => hasher.copy().digest("hex"),
-    tail: () => kept.slice(-mostKept),
+    tail: () => kept.slice(-maxKept),
     count: () => count,
   };
 }

@@ -57,7 +57,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const listMs: number[] = [];
   const counts = { answers: 0, refused: 0, blows: 0, freezes: 0, servers: 0, revivals: 0 };
   let busy: ChaosAgent | undefined;
-  const pause = (mostMs: number) => Bun.sleep(random() * mostMs);
+  const pause = (maxMs: number) => Bun.sleep(random() * maxMs);
   try {
     await Promise.all(agents.map((agent) => revive(agent)));
     await using server = await startCoordinator(lab);

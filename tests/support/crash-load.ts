@@ -26,7 +26,7 @@ export interface LoadDeps {
 }
 
 /** More requests than this do not wait at once: the agent takes two a second. */
-const mostWaiting = 6;
+const maxWaiting = 6;
 const address = "worker@svc.localhost";
 
 /** Prompts, interrupts, mail and turns, as the dice fall, to whichever gateway serves, until `on` says no. */
@@ -34,7 +34,7 @@ export async function crashLoad(deps: LoadDeps): Promise<void> {
   await Promise.all([requests(deps), mails(deps), turns(deps)]);
 }
 
-const pause = (deps: LoadDeps, mostMs: number) => Bun.sleep(deps.random() * mostMs);
+const pause = (deps: LoadDeps, maxMs: number) => Bun.sleep(deps.random() * maxMs);
 
 async function requests(deps: LoadDeps): Promise<void> {
   const { random, asked, worker } = deps;
@@ -54,7 +54,7 @@ async function requests(deps: LoadDeps): Promise<void> {
     asked.requests.push(sent);
     const accepted = await through(body);
     sent.requestId = accepted?.requestId ?? null;
-    if ((accepted?.depth ?? 0) > mostWaiting) await pause(deps, 2000);
+    if ((accepted?.depth ?? 0) > maxWaiting) await pause(deps, 2000);
   }
 }
 
@@ -116,6 +116,6 @@ async function turns(deps: LoadDeps): Promise<void> {
     const reply = await client.call("submitRequest", { body: { kind: "submit_prompt", payload } });
     if (reply.kind !== "ok") continue;
     turn.requestId = reply.body.request_id;
-    if (reply.body.queue_depth > mostWaiting) await pause(deps, 2000);
+    if (reply.body.queue_depth > maxWaiting) await pause(deps, 2000);
   }
 }

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { openWorld, type World } from "../../src/cli/world.ts";
+import { type CliContext, openCliContext } from "../../src/cli/cli-context.ts";
 import { type DemoLogRecord, parseDemoLog } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { readCurrentInstance } from "../../src/services/fleet/gateway-link.ts";
@@ -15,7 +15,7 @@ const gatewayEntry = join(import.meta.dir, "faulty-gateway.ts");
 /** Scripted agents in real tmux, and gateways beside them that can be made to die. */
 export interface FaultLab extends AsyncDisposable {
   tmux: TmuxFixture;
-  world: World;
+  world: CliContext;
   /** What every process of the lab sees of a person. */
   env: Record<string, string>;
   launch(name: string): Promise<FaultAgent>;
@@ -65,7 +65,7 @@ export async function createFaultLab(): Promise<FaultLab> {
     XDG_STATE_HOME: join(folder, "state"),
     SVC_TMUX_SOCKET: tmux.socket,
   };
-  const world = openWorld({ env, cwd: folder, home: env.HOME });
+  const world = openCliContext({ env, cwd: folder, home: env.HOME });
 
   const started = new Set<{ kill(signal: "SIGKILL"): void; exited: Promise<unknown> }>();
 

@@ -1,4 +1,4 @@
-import { openWorld } from "../../src/cli/world.ts";
+import { openCliContext } from "../../src/cli/cli-context.ts";
 import { stopAgent } from "../../src/services/fleet/stop-agent.ts";
 import { findAgent } from "../../src/services/sessions/find.ts";
 import { launchAgent } from "../../src/services/sessions/launch.ts";
@@ -10,19 +10,19 @@ import { createFaultSteps } from "./fault-steps.ts";
 // watched and it may end at any of them (see fault-steps.ts).
 
 const [act, agentName = ""] = process.argv.slice(2);
-const world = openWorld(
+const context = openCliContext(
   { env: process.env, cwd: process.cwd(), home: process.env["HOME"] ?? "" },
   {},
   createSystem(createFaultSteps(process.env)),
 );
 if (act === "launch") {
-  await launchAgent(world, {
-    tool: chooseTool(world.tools, "demo"),
+  await launchAgent(context, {
+    tool: chooseTool(context.tools, "demo"),
     agentName,
     workdir: process.cwd(),
     args: [],
   });
 } else {
-  await stopAgent(world, findAgent(world, { agentName }));
+  await stopAgent(context, findAgent(context, { agentName }));
 }
 process.exit();

@@ -1,4 +1,4 @@
-/** Resolves at a moment the dice choose, within `mostMs` and rather early. For blows that may fall at any time. */
-export async function randomMoment(random: () => number, mostMs: number): Promise<void> {
-  await Bun.sleep(random() ** 2 * mostMs);
+/** Resolves at a moment the dice choose, within `maxMs` and rather early. For blows that may fall at any time. */
+export async function randomMoment(random: () => number, maxMs: number): Promise<void> {
+  await Bun.sleep(random() ** 2 * maxMs);
 }

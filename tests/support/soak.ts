@@ -50,9 +50,9 @@ const pauseMs = 1500;
 /** In a shorter run everything still warms up: memory is then told and not judged. */
 const judgedFromSeconds = 300;
 /** Contract 8 and the limits of our own files (events, log), in bytes, with one file of each in the making. */
-const mostEventBytes = 4 * 16 * 2 ** 20;
-const mostLogBytes = 4 * 4 * 2 ** 20;
-const mostSnapshots = 1000;
+const maxEventBytes = 4 * 16 * 2 ** 20;
+const maxLogBytes = 4 * 4 * 2 ** 20;
+const maxSnapshots = 1000;
 
 /**
  * Agents at work on everything at once, prompts, keys, mail with wake-ups, reminders, turns, streams and the live
@@ -187,12 +187,12 @@ async function boundProblems(agent: BuiltAgent): Promise<string[]> {
   const gateway = join(agent.sessionRoot, "gateway");
   const events = bytesOf(gateway, /^events(\.\d+)?\.jsonl$/);
   const logs = bytesBelow(join(gateway, "logs"));
-  const history = await agent.client()?.call("terminalHistory", { query: { limit: mostSnapshots } });
+  const history = await agent.client()?.call("terminalHistory", { query: { limit: maxSnapshots } });
   const snapshots = history?.kind === "ok" ? history.body.entries.length : 0;
   return [
-    ...(events > mostEventBytes ? [`the events of ${agent.name} take ${events} bytes`] : []),
-    ...(logs > mostLogBytes ? [`the logs of ${agent.name} take ${logs} bytes`] : []),
-    ...(snapshots > mostSnapshots ? [`${agent.name} keeps ${snapshots} snapshots`] : []),
+    ...(events > maxEventBytes ? [`the events of ${agent.name} take ${events} bytes`] : []),
+    ...(logs > maxLogBytes ? [`the logs of ${agent.name} take ${logs} bytes`] : []),
+    ...(snapshots > maxSnapshots ? [`${agent.name} keeps ${snapshots} snapshots`] : []),
   ];
 }
 

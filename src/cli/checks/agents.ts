@@ -7,21 +7,21 @@ import { explainExposure } from "../../services/sessions/trust.ts";
 import { tmuxEndLine } from "../../services/terminal/tmux-lines.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
-import type { World } from "../world.ts";
+import type { CliContext } from "../cli-context.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
 /** Records of agents that are gone, and entries that are no records. With `fix` both are cleaned up. */
-export async function checkRecords(world: World, fix: boolean): Promise<Check> {
+export async function checkRecords(context: CliContext, fix: boolean): Promise<Check> {
   try {
-    return await judgeRecords(world, fix);
+    return await judgeRecords(context, fix);
   } catch (error) {
     // Without tmux nobody can say which agents live: nothing is called stale then, and nothing is cleaned up.
     return warning("registry", `cannot tell which agents live: ${messageOf(error)}`, null);
   }
 }
 
-async function judgeRecords(world: World, fix: boolean): Promise<Check> {
-  const { registry, clock, sessionAlive } = world;
+async function judgeRecords(context: CliContext, fix: boolean): Promise<Check> {
+  const { registry, clock, sessionAlive } = context;
   const cleaned = fix ? await registry.cleanUp() : null;
   const { records, ignored } = registry.list();
   const stale: string[] = [];
@@ -30,12 +30,12 @@ async function judgeRecords(world: World, fix: boolean): Promise<Check> {
     const verdict = judgeRecord(record, facts);
     if (!verdict.keep) stale.push(`${record.agent_name}: ${verdict.why}`);
   }
-  const locks = join(world.roots.registryRoot, "locks");
-  const unusable = world.files
+  const locks = join(context.roots.registryRoot, "locks");
+  const unusable = context.files
     .list(locks)
     .filter(isOneName)
     .map((name) => childPath(locks, name))
-    .filter((path) => path.endsWith(".lock") && world.files.stat(path)?.directory);
+    .filter((path) => path.endsWith(".lock") && context.files.stat(path)?.directory);
   if (unusable.length > 0) {
     return damaged(
       "registry",
@@ -51,29 +51,29 @@ async function judgeRecords(world: World, fix: boolean): Promise<Check> {
   return ok("registry", cleaned ? `cleaned up: ${cleaned.length}` : `${records.length} agents recorded`);
 }
 
-type OrphanWorld = Pick<World, "files" | "processes" | "tmux" | "roots" | "registry" | "clock">;
+type OrphanWorld = Pick<CliContext, "files" | "processes" | "tmux" | "roots" | "registry" | "clock">;
 
 /**
  * Agents that a launch which was cut short left without a record. With `fix` those that are whole get theirs, and of
  * each that could not it is told why.
  */
-export async function checkOrphans(world: OrphanWorld, fix: boolean): Promise<Check> {
+export async function checkOrphans(context: OrphanWorld, fix: boolean): Promise<Check> {
   try {
-    const deps = { ...world, runtimeRoot: world.roots.runtimeRoot };
-    const orphans = await findOrphans(deps, world.registry.list().records);
+    const deps = { ...context, runtimeRoot: context.roots.runtimeRoot };
+    const orphans = await findOrphans(deps, context.registry.list().records);
     const adopted: string[] = [];
     const left: { session: string; remedy: string; whole: boolean }[] = [];
     const refusals: string[] = [];
     for (const orphan of orphans) {
       const { tmuxSession: session, manifest } = orphan;
       try {
-        if (fix && manifest) adopted.push((await adoptOrphan(world, { ...orphan, manifest })).agent_name);
-        else left.push({ session, remedy: remedyOf(world)(orphan), whole: manifest !== null });
+        if (fix && manifest) adopted.push((await adoptOrphan(context, { ...orphan, manifest })).agent_name);
+        else left.push({ session, remedy: remedyOf(context)(orphan), whole: manifest !== null });
       } catch (error) {
         refusals.push(`${session}: ${messageOf(error)}`);
         left.push({
           session,
-          remedy: `${endRemedy(world, session)}, or what is in its way and then: ${again}`,
+          remedy: `${endRemedy(context, session)}, or what is in its way and then: ${again}`,
           whole: true,
         });
       }
@@ -93,17 +93,17 @@ export async function checkOrphans(world: OrphanWorld, fix: boolean): Promise<Ch
 const again = "svc-mgr doctor --fix";
 
 /** What to do about an agent without a record: its session is whole, or can only be ended. */
-export function remedyOf(world: Pick<World, "tmux">): (orphan: Orphan) => string {
+export function remedyOf(context: Pick<CliContext, "tmux">): (orphan: Orphan) => string {
   return ({ tmuxSession: session, manifest }) =>
-    manifest ? `find "${manifest.agent_name}" again with: ${again}` : endRemedy(world, session);
+    manifest ? `find "${manifest.agent_name}" again with: ${again}` : endRemedy(context, session);
 }
 
-function endRemedy({ tmux }: Pick<World, "tmux">, session: string): string {
+function endRemedy({ tmux }: Pick<CliContext, "tmux">, session: string): string {
   return `end ${session} with: ${tmuxEndLine({ session_name: session, socket: tmux.socket })}`;
 }
 
 /** Folders that are refused: the roots, the overlay of the working directory, and the sessions of agents. */
-export function checkTrust({ files, roots, overlay, registry }: World): Check {
+export function checkTrust({ files, roots, overlay, registry }: CliContext): Check {
   const name = "trusted folders";
   const rootExposures = [roots.registryRoot, roots.runtimeRoot].flatMap((root) => {
     const exposure = files.exposure(root);
@@ -120,10 +120,10 @@ export function checkTrust({ files, roots, overlay, registry }: World): Check {
 }
 
 /** Agents whose gateways are to listen on the same port: only one of them can. */
-export function checkGatewayPorts(world: World): Check {
+export function checkGatewayPorts(context: CliContext): Check {
   const wishes = new Map<number, string[]>();
-  for (const record of world.registry.list().records) {
-    const port = record.lifecycle.state === "active" ? wishedPort(world, record) : null;
+  for (const record of context.registry.list().records) {
+    const port = record.lifecycle.state === "active" ? wishedPort(context, record) : null;
     if (port !== null) wishes.set(port, [...(wishes.get(port) ?? []), record.agent_name]);
   }
   const shared = [...wishes].filter(([, names]) => names.length > 1);
@@ -137,7 +137,7 @@ export function checkGatewayPorts(world: World): Check {
   );
 }
 
-function wishedPort({ files }: World, { runtime }: RegistryRecord): number | null {
+function wishedPort({ files }: CliContext, { runtime }: RegistryRecord): number | null {
   if (!runtime.session_root) return null;
   try {
     return readDesiredConfig(files, runtime.session_root).desired_port ?? null;

@@ -3,7 +3,7 @@ import { runningCoordinators } from "../../services/fleet/coordinator-files.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { listen } from "../../system/http-server.ts";
-import type { World } from "../world.ts";
+import type { CliContext } from "../cli-context.ts";
 import { type Check, ok, warning } from "./check.ts";
 
 /** Oldest tmux whose commands and formats we rely on. */
@@ -37,13 +37,13 @@ export function tmuxAdvice(version: string | null, isThere: (program: string) =>
   return { verdict: "missing", detail: `${version} is too old; 3.2 or later is needed`, remedy: install };
 }
 
-export async function checkTmux({ tmux, processes }: World): Promise<Check> {
+export async function checkTmux({ tmux, processes }: CliContext): Promise<Check> {
   const version = await tmux.version();
   return { name: "tmux", ...tmuxAdvice(version, (command) => processes.which(command) !== null) };
 }
 
 /** Agents call `svc-mgr` by its name, and so do the lines that we print. `programFolder`: where this program lies. */
-export function checkPath({ processes }: Pick<World, "processes">, programFolder: string): Check {
+export function checkPath({ processes }: Pick<CliContext, "processes">, programFolder: string): Check {
   const found = processes.which("svc-mgr");
   if (found !== null) return ok("PATH", `svc-mgr is ${found}`);
   return warning(
@@ -53,7 +53,7 @@ export function checkPath({ processes }: Pick<World, "processes">, programFolder
   );
 }
 
-export function checkFolders({ roots, files }: World): Check[] {
+export function checkFolders({ roots, files }: CliContext): Check[] {
   const folders = [
     ["sessions", roots.runtimeRoot, "SVC_GLOBAL_RUNTIME_DIR"],
     ["registry", roots.registryRoot, "SVC_GLOBAL_REGISTRY_DIR"],
@@ -86,16 +86,16 @@ function nearest(files: Files, path: string): string {
 }
 
 /** The port of `svc-coord serve`: free, held by one of ours, or taken by a stranger. */
-export async function checkCoordinatorPort(world: World, port: number): Promise<Check> {
+export async function checkCoordinatorPort(context: CliContext, port: number): Promise<Check> {
   const name = `port ${port} (svc-coord)`;
   const host = "127.0.0.1";
   try {
-    const server = listen({ ...world, host, port, fetch: () => new Response() });
+    const server = listen({ ...context, host, port, fetch: () => new Response() });
     await server.stop(0);
     return ok(name, "free");
   } catch (error) {
     if (!(error instanceof ServiceError)) return warning(name, messageOf(error), null);
-    const ours = runningCoordinators(world).some(({ paths }) => paths.root.endsWith(`-${port}`));
+    const ours = runningCoordinators(context).some(({ paths }) => paths.root.endsWith(`-${port}`));
     if (ours) return ok(name, "svc-coord serves here");
     return warning(name, "another program listens here", "svc-coord serve --port 0, or another port");
   }

@@ -1,24 +1,24 @@
 import { join } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
-import { type Glance, glanceAtAll } from "../../services/fleet/glance.ts";
+import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { openRecordOrNull } from "../../services/sessions/find.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
 import { lacksSignals, signalsAbsence } from "../../services/signals/handover.ts";
 import { messageOf } from "../../system/errors.ts";
+import type { CliContext } from "../cli-context.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
-import type { World } from "../world.ts";
 import { type Check, damaged, ok, warning } from "./check.ts";
 
 /** Agents that run and cannot work, and files of their sessions that are not as we write them. */
-export async function checkAgents(world: World): Promise<Check[]> {
-  const running = world.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
+export async function checkAgents(context: CliContext): Promise<Check[]> {
+  const running = context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
   const mended: string[] = [];
-  const openers = mailboxOpeners(world, (what) => void mended.push(what));
+  const openers = mailboxOpeners(context, (what) => void mended.push(what));
   try {
-    const glances = await glanceAtAll({ ...world, openers }, running);
-    const found = await Promise.all(glances.map((glance) => judgeAgent(world, openers, glance)));
+    const snapshots = await snapshotAgents({ ...context, openers }, running);
+    const found = await Promise.all(snapshots.map((snapshot) => judgeAgent(context, openers, snapshot)));
     const checks = [...found.flat(), ...mended.map((what) => warning("mailbox", what, null))];
     return checks.length > 0 ? checks : [ok("agents", `${running.length} run, none needs a hand`)];
   } catch (error) {
@@ -32,11 +32,11 @@ export async function checkAgents(world: World): Promise<Check[]> {
  * Which running agents report what they do, and why the others do not. A lack that can be mended is a warning; `joined`,
  * `--no-signals` and a tool without a way are not.
  */
-export function checkSignals(world: Pick<World, "registry" | "files">): Check {
+export function checkSignals(context: Pick<CliContext, "registry" | "files">): Check {
   const name = "reports of tools";
-  const running = world.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
+  const running = context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
   const agents = running.flatMap((record) => {
-    const manifest = openRecordOrNull(world.files, record)?.manifest;
+    const manifest = openRecordOrNull(context.files, record)?.manifest;
     if (!manifest || manifest.headless !== undefined) return [];
     return [{ name: record.agent_name, manifest, absence: signalsAbsence(manifest) }];
   });
@@ -51,21 +51,21 @@ export function checkSignals(world: Pick<World, "registry" | "files">): Check {
 
 type Openers = ReturnType<typeof mailboxOpeners>;
 
-async function judgeAgent(world: World, openers: Openers, glance: Glance): Promise<Check[]> {
-  const { record, problem } = glance;
+async function judgeAgent(context: CliContext, openers: Openers, snapshot: AgentSnapshot): Promise<Check[]> {
+  const { record, problem } = snapshot;
   const name = `agent ${record.agent_name}`;
-  const state = problem === null ? [] : [(glance.damaged ? damaged : warning)(name, problem, null)];
-  const agent = openRecordOrNull(world.files, record);
+  const state = problem === null ? [] : [(snapshot.damaged ? damaged : warning)(name, problem, null)];
+  const agent = openRecordOrNull(context.files, record);
   if (!agent) return state;
   return [
     ...state,
-    ...judgeFiles(world, name, agent.sessionRoot),
-    ...judgeTurns(world, name, agent.sessionRoot),
+    ...judgeFiles(context, name, agent.sessionRoot),
+    ...judgeTurns(context, name, agent.sessionRoot),
     ...(await judgeMailbox(openers, name, agent.manifest)),
   ];
 }
 
-function judgeFiles({ files }: World, name: string, sessionRoot: string): Check[] {
+function judgeFiles({ files }: CliContext, name: string, sessionRoot: string): Check[] {
   const paths = sessionPaths(sessionRoot);
   const checks: Check[] = [];
   try {
@@ -100,7 +100,7 @@ function judgeFiles({ files }: World, name: string, sessionRoot: string): Check[
 }
 
 /** A turn that was begun has its request; one that has an exit code has its result. */
-function judgeTurns({ files }: World, name: string, sessionRoot: string): Check[] {
+function judgeTurns({ files }: CliContext, name: string, sessionRoot: string): Check[] {
   const damagedTurns = createTurnDirectories({ files, sessionRoot })
     .all()
     .flatMap((turn) => {
@@ -112,7 +112,7 @@ function judgeTurns({ files }: World, name: string, sessionRoot: string): Check[
   return [warning(name, detail, "put a copy in its place, or remove the folder of the turn")];
 }
 
-function isJson(files: World["files"], path: string): boolean {
+function isJson(files: CliContext["files"], path: string): boolean {
   try {
     return typeof JSON.parse(files.readOwn(path) ?? "") === "object";
   } catch {

@@ -1,6 +1,6 @@
 import type { LaunchTool } from "../../services/sessions/launch-tools.ts";
 import { messageOf } from "../../system/errors.ts";
-import type { World } from "../world.ts";
+import type { CliContext } from "../cli-context.ts";
 import { type Check, ok, warning } from "./check.ts";
 
 const versionTimeoutMs = 5000;
@@ -9,15 +9,19 @@ const versionTimeoutMs = 5000;
  * Agent CLIs are a choice: one that is not installed is no fault of the machine. `proved`: the versions whose screens
  * were recorded; another one mostly reads the same, and nobody has looked.
  */
-export async function checkTool(world: World, tool: LaunchTool, proved: readonly string[]): Promise<Check> {
+export async function checkTool(
+  context: CliContext,
+  tool: LaunchTool,
+  proved: readonly string[],
+): Promise<Check> {
   if (tool.tool === "demo") return ok("demo", "built in");
   const [program] = tool.command;
-  const path = world.processes.which(program);
+  const path = context.processes.which(program);
   if (path === null) {
     const detail = `${program} is not on PATH`;
     return { name: tool.tool, verdict: "absent", detail, remedy: tool.installHint };
   }
-  const found = await versionOf(world, path);
+  const found = await versionOf(context, path);
   if ("problem" in found) {
     const remedy = `run ${program} --version yourself, then: ${tool.installHint}`;
     return warning(tool.tool, `${path} does not start: ${found.problem}`, remedy);
@@ -36,15 +40,15 @@ export async function checkTool(world: World, tool: LaunchTool, proved: readonly
 const launchVersionTimeoutMs = 2000;
 
 /** The version of the installed tool, or null when it does not say it in time. Never rejects. */
-export async function installedVersion(world: World, tool: LaunchTool): Promise<string | null> {
+export async function installedVersion(context: CliContext, tool: LaunchTool): Promise<string | null> {
   if (tool.tool === "demo") return null;
-  const path = world.processes.which(tool.command[0]);
-  const found = path === null ? null : await versionOf(world, path, launchVersionTimeoutMs);
+  const path = context.processes.which(tool.command[0]);
+  const found = path === null ? null : await versionOf(context, path, launchVersionTimeoutMs);
   return found && "version" in found ? found.version : null;
 }
 
 async function versionOf(
-  { processes, env }: World,
+  { processes, env }: CliContext,
   path: string,
   timeoutMs = versionTimeoutMs,
 ): Promise<{ version: string | null } | { problem: string }> {

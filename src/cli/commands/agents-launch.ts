@@ -16,6 +16,7 @@ import { allProfiles } from "../../services/terminal/profile.ts";
 import { messageOf } from "../../system/errors.ts";
 import { giveMailboxAtLaunch, withMailbox } from "../agent-mailbox.ts";
 import { installedVersion } from "../checks/tools.ts";
+import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
 import { type Answer, type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { readFileFlag, toWholeNumber } from "../flag-values.ts";
@@ -30,7 +31,6 @@ import {
 import { attachmentRootFlag, originFlag, toAttachmentRoots, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
 import { mailboxRootFlag, noSignalsFlag } from "../shared-flags.ts";
-import { openWorld, prepareSessionPlace, readProfiles, type World } from "../world.ts";
 
 export default command({
   name: "launch",
@@ -112,12 +112,12 @@ export default command({
     const env = toVariables(args.env);
     const allowOrigins = toOrigins(args["allow-origin"]);
     const headless = toHeadlessWish(args);
-    const world = openWorld(io, inherited);
-    const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: world.files });
-    const tool = chooseTool(world.tools, args.tool);
+    const context = openCliContext(io, inherited);
+    const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: context.files });
+    const tool = chooseTool(context.tools, args.tool);
     const signal = io.interrupted();
     await narrate(io, `launching ${args["agent-name"]}`);
-    const role = await readRole(world, io, args["role-file"]);
+    const role = await readRole(context, io, args["role-file"]);
     const request: LaunchRequest = {
       tool,
       agentName: args["agent-name"],
@@ -135,20 +135,20 @@ export default command({
     };
     if (args.force !== undefined) {
       // What cannot be launched must not cost anybody the agent that runs.
-      const { agentName, agentId } = await checkLaunch(world, request);
+      const { agentName, agentId } = await checkLaunch(context, request);
       const successor = { agentName, agentId, tmuxSessionName: request.tmuxSessionName ?? null };
-      await makeWay(world, successor, { clean: args.force === "clean" });
+      await makeWay(context, successor, { clean: args.force === "clean" });
     }
-    await prepareSessionPlace(world, io);
-    await endDeadNamesakes(world, args["agent-name"]);
-    const asked = headless ? Promise.resolve(null) : installedVersion(world, tool);
-    const session = await launchAgent(world, request).catch((error: unknown) => {
+    await prepareSessionPlace(context, io);
+    await endDeadNamesakes(context, args["agent-name"]);
+    const asked = headless ? Promise.resolve(null) : installedVersion(context, tool);
+    const session = await launchAgent(context, request).catch((error: unknown) => {
       if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));
       throw error;
     });
     await warnWithoutSignals(io, session);
     if (args.unattended) await warn(io, `unattended, with ${(tool.unattendedArgs ?? []).join(" ")}`);
-    const profile = allProfiles(readProfiles(world.system, io.env)).find((one) => one.tool === tool.tool);
+    const profile = allProfiles(readProfiles(context.system, io.env)).find((one) => one.tool === tool.tool);
     const launched: LaunchedVersion = {
       tool,
       version: await asked,
@@ -158,38 +158,38 @@ export default command({
     };
     for (const line of versionWarnings(launched)) await warn(io, line);
     const wanted = args.mailbox || args["mailbox-root"] !== undefined;
-    const mailbox = wanted ? await giveMailboxAtLaunch(world, io, session, args["mailbox-root"]) : null;
+    const mailbox = wanted ? await giveMailboxAtLaunch(context, io, session, args["mailbox-root"]) : null;
     const complete = (answer: Answer) =>
       withNotifier(withMailbox(withVersion(answer, launched), mailbox), args["agent-name"], session.notifier);
     if (args["no-gateway"]) {
       // For the gateway that is attached later.
-      saveWish(world.files, session.sessionRoot, {
+      saveWish(context.files, session.sessionRoot, {
         port,
         attachmentRoots,
         executionMode: args["gateway-background"] ? "detached_process" : undefined,
       });
-      return complete(toLaunchAnswer(world, session, null, null));
+      return complete(toLaunchAnswer(context, session, null, null));
     }
     try {
       await narrate(io, "starting its gateway");
       const executionMode = args["gateway-background"] ? "detached_process" : "tmux_auxiliary_window";
-      const attached = await attachGateway(world, session, {
+      const attached = await attachGateway(context, session, {
         port,
         executionMode,
         allowOrigins,
         attachmentRoots,
       });
-      return complete(toLaunchAnswer(world, session, attached, null));
+      return complete(toLaunchAnswer(context, session, attached, null));
     } catch (error) {
-      return complete(toLaunchAnswer(world, session, null, messageOf(error)));
+      return complete(toLaunchAnswer(context, session, null, messageOf(error)));
     }
   },
 });
 
-async function readRole(world: World, io: CliIo, path: string | undefined): Promise<Role | undefined> {
+async function readRole(context: CliContext, io: CliIo, path: string | undefined): Promise<Role | undefined> {
   if (path === undefined) return undefined;
-  const text = await readFileFlag("role-file", path, { files: world.files, cwd: io.cwd });
-  refuseExposed(world.files, resolve(io.cwd, path), "--role-file");
+  const text = await readFileFlag("role-file", path, { files: context.files, cwd: io.cwd });
+  refuseExposed(context.files, resolve(io.cwd, path), "--role-file");
   if (text.trim() === "") throw new UsageError(`--role-file: ${path} is empty`);
   return { name: parse(path).name, text: text.trim() };
 }

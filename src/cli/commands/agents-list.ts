@@ -1,20 +1,20 @@
-import { type Glance, glanceAtAll } from "../../services/fleet/glance.ts";
+import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
 import { findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
 import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
 import { remedyOf } from "../checks/agents.ts";
+import { openCliContext } from "../cli-context.ts";
 import { command } from "../command.ts";
 import { renderTable } from "../format.ts";
-import { glanceHeader, toGlanceCells, toGlanceJson, toGlanceNotes } from "../glance-text.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
-import { openWorld } from "../world.ts";
+import { snapshotHeader, toSnapshotCells, toSnapshotJson, toSnapshotNotes } from "../snapshot-text.ts";
 
-/** The command `list` of the group or program that `words` name. */
-export const listCommand = (words: string) =>
+/** The command `list` of the group or program that `commandPrefix` names. */
+export const listCommand = (commandPrefix: string) =>
   command({
     name: "list",
     description: "list the agents of this user, a line for each",
-    examples: [`${words} list`, `${words} list --state all --json`],
+    examples: [`${commandPrefix} list`, `${commandPrefix} list --state all --json`],
     args: {
       state: {
         type: "enum",
@@ -24,29 +24,30 @@ export const listCommand = (words: string) =>
       },
     },
     async run({ args, inherited, io }) {
-      const world = openWorld(io, inherited);
-      const { records, ignored } = world.registry.list();
+      const context = openCliContext(io, inherited);
+      const { records, ignored } = context.registry.list();
       const wanted = records.filter(
         ({ lifecycle }) => args.state === "all" || lifecycle.state === args.state,
       );
-      const openers = mailboxOpeners(world, (what) => void warn(io, what));
-      let glances: Glance[];
+      const openers = mailboxOpeners(context, (what) => void warn(io, what));
+      let snapshots: AgentSnapshot[];
       try {
-        const sessionAlive = createSessionsSeen(world.tmuxFor);
-        glances = await glanceAtAll({ ...world, openers, sessionAlive }, wanted);
+        const sessionAlive = createSessionsSeen(context.tmuxFor);
+        snapshots = await snapshotAgents({ ...context, openers, sessionAlive }, wanted);
       } finally {
         for (const opener of Object.values(openers)) opener.close();
       }
-      const orphans = await findOrphans({ ...world, runtimeRoot: world.roots.runtimeRoot }, records).catch(
-        () => [],
-      );
+      const orphans = await findOrphans(
+        { ...context, runtimeRoot: context.roots.runtimeRoot },
+        records,
+      ).catch(() => []);
       for (const orphan of orphans) {
-        await warn(io, `${orphan.tmuxSession} has no record; ${remedyOf(world)(orphan)}`);
+        await warn(io, `${orphan.tmuxSession} has no record; ${remedyOf(context)(orphan)}`);
       }
       for (const { path, problem } of ignored) await warn(io, `ignored ${path}: ${problem}`);
       return {
-        json: { agents: glances.map(toGlanceJson), ignored, orphans: orphans.map(toOrphanJson) },
-        text: toText(glances, { state: args.state, orphans: orphans.length }, world.clock.nowMs()),
+        json: { agents: snapshots.map(toSnapshotJson), ignored, orphans: orphans.map(toOrphanJson) },
+        text: toText(snapshots, { state: args.state, orphans: orphans.length }, context.clock.nowMs()),
       };
     },
   });
@@ -61,14 +62,14 @@ function toOrphanJson({ tmuxSession, sessionRoot, manifest }: Orphan) {
 }
 
 function toText(
-  glances: readonly Glance[],
+  snapshots: readonly AgentSnapshot[],
   { state, orphans }: { state: string; orphans: number },
   nowMs: number,
 ): string {
-  if (glances.length > 0) {
-    const rows = glances.map((glance) => toGlanceCells(glance, nowMs));
-    const notes = toGlanceNotes(glances);
-    return [renderTable(glanceHeader, rows), ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
+  if (snapshots.length > 0) {
+    const rows = snapshots.map((snapshot) => toSnapshotCells(snapshot, nowMs));
+    const notes = toSnapshotNotes(snapshots);
+    return [renderTable(snapshotHeader, rows), ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
   }
   if (orphans > 0) return `${orphans} run without a record that can be used, none with one`;
   return state === "active"

@@ -1,19 +1,19 @@
+import type { AgentSnapshot, SnapshotDeps } from "../../services/fleet/agent-snapshot.ts";
 import { createDirectory } from "../../services/fleet/directory.ts";
 import { openFleetHints } from "../../services/fleet/fleet-hints.ts";
 import { createFleetWatch, type FleetChange } from "../../services/fleet/fleet-watch.ts";
-import type { Glance, GlanceDeps } from "../../services/fleet/glance.ts";
 import { createLinks } from "../../services/fleet/links.ts";
 import { createLiveness } from "../../services/fleet/liveness.ts";
 import { sleep, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { visibleCell } from "../../system/visible.ts";
+import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command } from "../command.ts";
 import { exitCodes } from "../dispatch.ts";
-import { renderGlanceScreen } from "../glance-screen.ts";
-import { toGlanceJson } from "../glance-text.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
-import { openWorld, type World } from "../world.ts";
+import { renderSnapshotScreen } from "../snapshot-screen.ts";
+import { toSnapshotJson } from "../snapshot-text.ts";
 
 /** Between the end of one stream of hints and the next. */
 const reopenMs = 500;
@@ -24,22 +24,22 @@ export default command({
     "show all agents that run as they change, until interrupted: a live table, or JSON lines off a terminal",
   examples: ["svc-mgr agents watch", "svc-mgr agents watch --json"],
   async run({ io, inherited }) {
-    const world = openWorld(io, inherited);
+    const context = openCliContext(io, inherited);
     const over = new AbortController();
     const stopped = AbortSignal.any([io.unheard(), over.signal]);
     const unread = Promise.withResolvers<never>();
-    const openers = mailboxOpeners(world, (what) => void warn(io, what));
-    const directory = createDirectory({ ...world, registryRoot: world.roots.registryRoot });
+    const openers = mailboxOpeners(context, (what) => void warn(io, what));
+    const directory = createDirectory({ ...context, registryRoot: context.roots.registryRoot });
     const view =
-      io.stdoutIsTty && inherited["json"] !== true ? createTable(io, world) : createLines(io, world);
+      io.stdoutIsTty && inherited["json"] !== true ? createTable(io, context) : createLines(io, context);
     const watch = createFleetWatch({
-      ...{ clock: world.clock, directory },
+      ...{ clock: context.clock, directory },
       // A reader that has gone ends the command, not only this one look.
       onChange: (change) => view.show(change).catch(unread.reject),
-      glancing: { ...world, openers, sessionAlive: aliveBy(world) },
+      glancing: { ...context, openers, sessionAlive: aliveBy(context) },
       onError: (error) => void warn(io, messageOf(error)),
     });
-    const links = createLinks(world);
+    const links = createLinks(context);
     try {
       await view.open();
       watch.start();
@@ -55,20 +55,20 @@ export default command({
     async function followHints(): Promise<void> {
       while (!stopped.aborted) {
         const hints = await openFleetHints(
-          { ...world, runtimeRoot: world.roots.runtimeRoot, directory, links },
+          { ...context, runtimeRoot: context.roots.runtimeRoot, directory, links },
           stopped,
         );
         view.fedBy(hints.via);
         for await (const agentId of hints.agentIds) watch.hint(agentId);
-        await sleep(world.clock, reopenMs, stopped);
+        await sleep(context.clock, reopenMs, stopped);
       }
     }
   },
 });
 
 /** One question for each tmux server, whatever the number of agents. */
-function aliveBy(world: World): GlanceDeps["sessionAlive"] {
-  const liveness = createLiveness(world);
+function aliveBy(context: CliContext): SnapshotDeps["sessionAlive"] {
+  const liveness = createLiveness(context);
   return async (record) => {
     const alive = await liveness.of(record);
     if (alive === "unknown") throw new Error("its tmux server does not answer");
@@ -85,10 +85,10 @@ interface View {
   close(): Promise<void>;
 }
 
-function createLines(io: CliIo, { clock }: World): View {
-  const tell = async (change: string, glances: readonly Glance[]) => {
-    for (const glance of glances) {
-      const line = { at_utc: timestampNow(clock), change, agent: toGlanceJson(glance) };
+function createLines(io: CliIo, { clock }: CliContext): View {
+  const tell = async (change: string, snapshots: readonly AgentSnapshot[]) => {
+    for (const snapshot of snapshots) {
+      const line = { at_utc: timestampNow(clock), change, agent: toSnapshotJson(snapshot) };
       await io.writeOut(`${JSON.stringify(line)}\n`);
     }
   };
@@ -110,13 +110,13 @@ const ownScreen = "\x1b[?25h\x1b[?1049l";
 /** How long ago a turn was is told anew. */
 const redrawMs = 1000;
 
-function createTable(io: CliIo, { clock }: World): View {
-  let glances: readonly Glance[] = [];
+function createTable(io: CliIo, { clock }: CliContext): View {
+  let snapshots: readonly AgentSnapshot[] = [];
   let source = "";
   const render = (rows: number) => {
-    const count = glances.length === 1 ? "1 agent" : `${glances.length} agents`;
+    const count = snapshots.length === 1 ? "1 agent" : `${snapshots.length} agents`;
     const title = `${count}${source}, Ctrl-C ends`;
-    return renderGlanceScreen({ title, glances, nowMs: clock.nowMs(), columns: io.columns, rows });
+    return renderSnapshotScreen({ title, snapshots, nowMs: clock.nowMs(), columns: io.columns, rows });
   };
   // Each line is cleared to its end and the rest of the screen below: nothing flickers.
   const draw = () => {
@@ -126,7 +126,7 @@ function createTable(io: CliIo, { clock }: World): View {
   return {
     open: () => io.writeScreen("stdout", otherScreen),
     async show(change) {
-      glances = change.glances;
+      snapshots = change.snapshots;
       await draw();
     },
     fedBy(coordinator) {

@@ -5,9 +5,9 @@ const work = () => import("./agent/work.ts").then((module) => module.workCommand
 const lifecycle = () => import("./agent/lifecycle.ts").then((module) => module.lifecycleCommands);
 
 const list =
-  (words: string): LazyCommand =>
+  (commandPrefix: string): LazyCommand =>
   () =>
-    import("./agents-list.ts").then((module) => module.listCommand(words));
+    import("./agents-list.ts").then((module) => module.listCommand(commandPrefix));
 
 const terminal = group({
   name: "tui",

@@ -6,10 +6,10 @@ import { type Check, marks, ok } from "../checks/check.ts";
 import { checkCoordinatorPort, checkFolders, checkPath, checkTmux } from "../checks/machine.ts";
 import { checkAgents, checkSignals } from "../checks/sessions.ts";
 import { checkTool } from "../checks/tools.ts";
+import { openCliContext, readProfiles } from "../cli-context.ts";
 import { command, type Paint } from "../command.ts";
 import { renderTable } from "../format.ts";
 import { programFolder } from "../self-command.ts";
-import { openWorld, readProfiles } from "../world.ts";
 
 export default command({
   name: "doctor",
@@ -22,22 +22,22 @@ export default command({
     },
   },
   async run({ args, inherited, io }) {
-    const world = openWorld(io, inherited, createSystem(), { diagnosing: true });
-    const profiles = allProfiles(readProfiles(world.system, io.env));
+    const context = openCliContext(io, inherited, createSystem(), { diagnosing: true });
+    const profiles = allProfiles(readProfiles(context.system, io.env));
     const proved = new Map(profiles.map((profile) => [profile.tool, profile.proved_versions]));
-    const tools = world.tools.map((tool) => checkTool(world, tool, proved.get(tool.tool) ?? []));
+    const tools = context.tools.map((tool) => checkTool(context, tool, proved.get(tool.tool) ?? []));
     const checks = [
-      await checkTmux(world),
+      await checkTmux(context),
       ok("bun", Bun.version),
-      checkPath(world, programFolder()),
-      ...checkFolders(world),
-      checkTrust(world),
-      await checkRecords(world, args.fix),
-      await checkOrphans(world, args.fix),
-      ...(await checkAgents(world)),
-      checkSignals(world),
-      checkGatewayPorts(world),
-      await checkCoordinatorPort(world, defaultCoordinatorPort),
+      checkPath(context, programFolder()),
+      ...checkFolders(context),
+      checkTrust(context),
+      await checkRecords(context, args.fix),
+      await checkOrphans(context, args.fix),
+      ...(await checkAgents(context)),
+      checkSignals(context),
+      checkGatewayPorts(context),
+      await checkCoordinatorPort(context, defaultCoordinatorPort),
       ...(await Promise.all(tools)),
     ];
     const healthy = checks.every(({ verdict }) => verdict !== "missing" && verdict !== "damaged");

@@ -9,17 +9,17 @@ import { isFresh } from "../../services/sessions/record.ts";
 import { tmuxAttachLine } from "../../services/terminal/tmux-lines.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { untilStopped } from "../../system/signals.ts";
+import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
 import { type CliIo, command } from "../command.ts";
 import { createGateway } from "../gateway.ts";
 import { chooseListener, listenerFlags, readListenerWish } from "../listener-flags.ts";
 import { warn } from "../narrate.ts";
 import { joinFlags, noSignalsFlag, readJoinFlags, rootFlags } from "../shared-flags.ts";
-import { openWorld, prepareSessionPlace, readProfiles, type World } from "../world.ts";
 
 /** Serves the gateway of a session in this process until it is stopped; says where once it answers. Exit code. */
 async function serveBeside(facts: {
   io: CliIo;
-  world: World;
+  context: CliContext;
   session: Pick<FoundAgent, "manifest" | "sessionRoot">;
   listener: { host: string; port: number; noToken: boolean; allowedOrigins: readonly string[] };
   token: string | null;
@@ -27,16 +27,16 @@ async function serveBeside(facts: {
   launched: boolean;
   json: boolean;
 }): Promise<number> {
-  const { io, world, session, launched } = facts;
+  const { io, context, session, launched } = facts;
   const gone = Promise.withResolvers<void>();
   const gateway = createGateway({
-    system: world.system,
+    system: context.system,
     sessionRoot: session.sessionRoot,
     ...facts.listener,
     token: facts.token,
-    profiles: readProfiles(world.system, io.env),
+    profiles: readProfiles(context.system, io.env),
     env: io.env,
-    registry: world.registry,
+    registry: context.registry,
     onGone: gone.resolve,
   });
   const stopped = untilStopped(() => gateway.stop(), gone.promise);
@@ -54,7 +54,7 @@ async function serveBeside(facts: {
   };
   const lines = [
     `${manifest.agent_name} ${launched ? "runs" : "was running already"}; its gateway serves ${baseUrl}`,
-    `  watch it:   ${tmuxAttachLine(manifest.tmux, world.bareTmuxSocket)}`,
+    `  watch it:   ${tmuxAttachLine(manifest.tmux, context.bareTmuxSocket)}`,
     `  prompt it:  ${target} prompt --prompt "..."`,
     `  end it:     ${target} stop`,
     "Ctrl-C ends the gateway; the agent lives on.",
@@ -94,12 +94,12 @@ export const run = command({
     ...rootFlags,
   },
   async run({ args, rest, io, inherited }) {
-    const world = openWorld(io, args);
-    await endDeadNamesakes(world, args["agent-name"]);
-    const running = await findRunning(world, args["agent-name"], args.tool);
+    const context = openCliContext(io, args);
+    await endDeadNamesakes(context, args["agent-name"]);
+    const running = await findRunning(context, args["agent-name"], args.tool);
     const { token, warning, ...listener } = chooseListener(
       readListenerWish(args, io.env),
-      running && readDesiredConfig(world.files, running.sessionRoot),
+      running && readDesiredConfig(context.files, running.sessionRoot),
       {
         token: io.env["SVC_GATEWAY_TOKEN"],
         allowUnauthenticated: args["allow-unauthenticated"],
@@ -108,11 +108,11 @@ export const run = command({
       },
     );
     if (warning) await warn(io, warning);
-    if (!running) await prepareSessionPlace(world, io);
+    if (!running) await prepareSessionPlace(context, io);
     const session =
       running ??
-      (await launchAgent(world, {
-        tool: chooseTool(world.tools, args.tool),
+      (await launchAgent(context, {
+        tool: chooseTool(context.tools, args.tool),
         agentName: args["agent-name"],
         agentId: args["agent-id"],
         workdir: resolve(io.cwd, args.workdir ?? "."),
@@ -123,7 +123,7 @@ export const run = command({
       }));
     return serveBeside({
       io,
-      world,
+      context,
       session,
       listener,
       token,
@@ -137,14 +137,15 @@ export const run = command({
  * The session of an agent of this name that lives: a gateway that died is run again beside it. An agent of another
  * tool under the name is left for the launch to refuse.
  */
-async function findRunning(world: World, agentName: string, tool: string) {
+async function findRunning(context: CliContext, agentName: string, tool: string) {
   try {
     // The name is the agent's own here: that it may be the id of another changes nothing.
-    const named = chooseByName(world.registry.list().records, agentName);
-    const found = "record" in named ? openRecord(world.files, named.record) : findAgent(world, { agentName });
+    const named = chooseByName(context.registry.list().records, agentName);
+    const found =
+      "record" in named ? openRecord(context.files, named.record) : findAgent(context, { agentName });
     const { record } = found;
-    if (!record || found.manifest.tool !== tool || !isFresh(record, world.clock.nowMs())) return null;
-    return (await world.sessionAlive(record)) ? found : null;
+    if (!record || found.manifest.tool !== tool || !isFresh(record, context.clock.nowMs())) return null;
+    return (await context.sessionAlive(record)) ? found : null;
   } catch (error) {
     if (error instanceof ServiceError && error.reason === "not_found") return null;
     throw error;
@@ -175,12 +176,12 @@ export const join = command({
     ...rootFlags,
   },
   async run({ args, io, inherited }) {
-    const world = openWorld(io, args);
+    const context = openCliContext(io, args);
     const tmuxSession = args["tmux-session"];
-    const running = await findManaged(world, tmuxSession);
+    const running = await findManaged(context, tmuxSession);
     const { token, warning, ...listener } = chooseListener(
       readListenerWish(args, io.env),
-      running && readDesiredConfig(world.files, running.sessionRoot),
+      running && readDesiredConfig(context.files, running.sessionRoot),
       {
         token: io.env["SVC_GATEWAY_TOKEN"],
         allowUnauthenticated: args["allow-unauthenticated"],
@@ -189,16 +190,16 @@ export const join = command({
       },
     );
     if (warning) await warn(io, warning);
-    if (!running) await prepareSessionPlace(world, io);
+    if (!running) await prepareSessionPlace(context, io);
     const session =
       running ??
-      (await joinAgent(world, {
+      (await joinAgent(context, {
         ...readJoinFlags(args, io),
         tmuxSession,
         agentName: args["agent-name"] ?? tmuxSession,
       }));
     return serveBeside({
-      ...{ io, world, session, listener, token },
+      ...{ io, context, session, listener, token },
       launched: running === null,
       json: inherited["json"] === true,
     });
@@ -206,7 +207,7 @@ export const join = command({
 });
 
 /** The agent of a session that is one of ours already: a gateway that died is run again beside it. */
-async function findManaged(world: World, session: string) {
-  const record = await managedIn(world, session);
-  return record && openRecord(world.files, record);
+async function findManaged(context: CliContext, session: string) {
+  const record = await managedIn(context, session);
+  return record && openRecord(context.files, record);
 }

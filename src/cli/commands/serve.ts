@@ -3,13 +3,13 @@ import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { parseExecutionVariables } from "../../services/sessions/execution.ts";
 import { untilStopped } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
+import { openBaseContext, readProfiles } from "../cli-context.ts";
 import { command } from "../command.ts";
 import { createGateway } from "../gateway.ts";
 import { chooseListener, listenerFlags, readListenerWish } from "../listener-flags.ts";
 import { warn } from "../narrate.ts";
 import { rootFlags } from "../shared-flags.ts";
 import { readTimings, serveTimingFlags } from "../timing-flags.ts";
-import { openPlaces, readProfiles } from "../world.ts";
 
 export default command({
   name: "serve",
@@ -32,7 +32,7 @@ export default command({
   },
   async run({ args, io }) {
     const sessionRoot = resolve(io.cwd, args["session-root"]);
-    const { system, files, registry } = openPlaces(io, args, createSystem());
+    const { system, files, registry } = openBaseContext(io, args, createSystem());
     const { token, warning, ...listener } = chooseListener(
       readListenerWish(args, io.env),
       readDesiredConfig(files, sessionRoot),

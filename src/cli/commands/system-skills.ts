@@ -6,9 +6,9 @@ import { recordPath, type SkillState, skillStates, type ToolPlace } from "../../
 import { uninstallSkills } from "../../services/skills/uninstall.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import { openCliContext } from "../cli-context.ts";
 import { type Answer, type CliIo, command, type Flags, UsageError } from "../command.ts";
 import { renderTable } from "../format.ts";
-import { openWorld } from "../world.ts";
 
 /** Whose skills, and where. */
 const skillFlags = {
@@ -41,13 +41,13 @@ const install = command({
   },
   async run(invocation) {
     const { args, io, inherited } = invocation;
-    const world = openWorld(io, inherited);
-    const places = skillPlacesToWrite(args, io, world.files);
+    const context = openCliContext(io, inherited);
+    const places = skillPlacesToWrite(args, io, context.files);
     const projection = args.symlink ? "symlink" : "copy";
-    const storeRoot = join(world.roots.runtimeRoot, "system-skills");
+    const storeRoot = join(context.roots.runtimeRoot, "system-skills");
     const results = places.map((place) => {
       const { outcomes, configPath } = atPlace(place, () =>
-        installSkills({ files: world.files, storeRoot }, { ...place, projection, skills }),
+        installSkills({ files: context.files, storeRoot }, { ...place, projection, skills }),
       );
       return {
         tool: place.tool,
@@ -74,7 +74,7 @@ const uninstall = command({
   args: skillFlags,
   async run(invocation) {
     const { args, io, inherited } = invocation;
-    const { files } = openWorld(io, inherited);
+    const { files } = openCliContext(io, inherited);
     const places = skillPlacesToWrite(args, io, files);
     const results = places.map((place) => ({
       tool: place.tool,
@@ -110,7 +110,7 @@ const list = command({
     },
   },
   async run({ args, io, inherited }) {
-    const { files } = openWorld(io, inherited);
+    const { files } = openCliContext(io, inherited);
     const homes = placesToLook(args, io)
       .map((place): Home => {
         const states = skillStates(files, place, skills);

@@ -9,12 +9,12 @@ import {
 import { builtInProfiles } from "../../services/terminal/profiles/built-in.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
+import { readProfiles } from "../cli-context.ts";
 import { command } from "../command.ts";
 import { readFileFlag, readStdin, toWholeNumber } from "../flag-values.ts";
 import { renderTable } from "../format.ts";
 import { renderExplanation } from "../terminal-text.ts";
 import { trustingSystem } from "../trusting-system.ts";
-import { readProfiles } from "../world.ts";
 import check from "./tools-check.ts";
 
 /** The profile of a tool that was named on the command line. Throws `invalid_request` that lists those there are. */

@@ -1,4 +1,4 @@
-import { mostFollowers } from "../../protocol/events.ts";
+import { maxFollowers } from "../../protocol/events.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /** The streams of one server that do not end by themselves; each is told every event. */
@@ -15,10 +15,10 @@ export function createFollowers(): Followers {
   let followed = 0;
   return {
     admit(left, open) {
-      if (followed >= mostFollowers) {
+      if (followed >= maxFollowers) {
         throw new ServiceError(
           "unavailable",
-          `${mostFollowers} streams of events are followed already; end one first`,
+          `${maxFollowers} streams of events are followed already; end one first`,
         );
       }
       followed += 1;

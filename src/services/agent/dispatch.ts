@@ -32,7 +32,7 @@ const lastChanceMs = 3000;
 /** How long a composer that does not show the text may be half repainted. */
 const repaintMs = 1000;
 /** Of words that went out with a prompt so many characters are told. */
-const mostTold = 40;
+const maxTold = 40;
 const exactReport = "the tool reported exactly this text";
 const startedAnew = "the tool was started anew meanwhile";
 const replaced = "other words stand in the composer where the text stood; whether it was taken is not known";
@@ -111,8 +111,7 @@ export async function submitDraft(
   let shown: Shown = { whole: false, behind: null };
   const submitted = (state: TerminalState, proof: string): DispatchOutcome => {
     const { behind } = shown;
-    const more =
-      behind === null ? "" : `; behind the text stood ${JSON.stringify(behind.slice(0, mostTold))}`;
+    const more = behind === null ? "" : `; behind the text stood ${JSON.stringify(behind.slice(0, maxTold))}`;
     const other = view.typedReport() === "other" ? "; the tool reported that it took another text" : "";
     deps.onEvidence({ step: "submitted", proof: `${proof}${more}${other}` });
     return {

@@ -13,7 +13,7 @@ export interface Asked {
 }
 
 /** A tool that asks again at each Enter will not take the text. */
-export const mostQuestions = 3;
+export const maxQuestions = 3;
 
 /** Whether the question of `asked` has gone and left a draft, which may be the prompt, unsent. Pure. */
 export function mayBeHandedBack(state: TerminalState): boolean {

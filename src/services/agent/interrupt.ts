@@ -11,7 +11,7 @@ import { awaitState, type TerminalView } from "./terminal-view.ts";
 /** How long a tool may take to show that its turn has stopped. */
 const stopMs = 3000;
 /** Input that the tool held starts at once when a turn is stopped; each such turn needs its own interrupt. */
-const mostTurns = 6;
+const maxTurns = 6;
 /** A tool may swallow one key; one that ignores two without holding further input ignores the next ones, too. */
 const maxIgnored = 2;
 
@@ -31,7 +31,7 @@ export async function stopTurn(deps: {
   if (!isBusy(before)) return { outcome: "no_op", detail: "no turn is running" };
   const key = { kind: "key", name: profile.data.interrupt.key as KeyName } as const;
   let ignored = 0;
-  for (let turn = 1; turn <= mostTurns && ignored < maxIgnored; turn++) {
+  for (let turn = 1; turn <= maxTurns && ignored < maxIgnored; turn++) {
     const holdsInput = view.state().surface.pending_input === "yes";
     for (let press = 0; press < profile.data.interrupt.presses; press++) {
       if (press > 0) await sleep(clock, profile.data.interrupt.spacing_ms);

@@ -10,7 +10,7 @@ import type { Agent, InterruptOutcome, Presence, Refusal, Submission, SubmitOutc
 import { answerDecision, type Chosen, chooseOption } from "./decision.ts";
 import { clearDraft, type DispatchOutcome, dispatchBlind, dispatchText } from "./dispatch.ts";
 import { createFollowedTurns, stampedBy } from "./followed-turns.ts";
-import { mostQuestions } from "./handed-back.ts";
+import { maxQuestions } from "./handed-back.ts";
 import { stopTurn } from "./interrupt.ts";
 import { isDraftOf } from "./left-draft.ts";
 import { isAsWanted, toPresence } from "./presence.ts";
@@ -35,7 +35,7 @@ export interface TerminalAgentDeps {
 
 /** How long a person's own typing may hold a prompt up once it has begun, and how often. */
 const personMs = 20_000;
-const mostAttempts = 3;
+const maxAttempts = 3;
 
 const beingInterrupted = (): Refusal => ({
   ready: false,
@@ -71,7 +71,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     for (let attempt = 1; ; attempt++) {
       const outcome = await type(pane, text, submission);
       const disturbed = outcome.outcome === "failed" && outcome.disturbed === true;
-      if (!disturbed || attempt === mostAttempts) return outcome;
+      if (!disturbed || attempt === maxAttempts) return outcome;
       if (!(await awaitState(view, clock, fit, personMs))) return outcome;
     }
   }
@@ -104,7 +104,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
       const outcome = await typeUndisturbed(pane, text, submission);
       if (outcome.outcome === "failed") return outcome;
       view.notePrompt(outcome.note);
-      const asked = outcome.asked && !outcome.note.command ? { text, left: mostQuestions } : null;
+      const asked = outcome.asked && !outcome.note.command ? { text, left: maxQuestions } : null;
       turns.follow({ started: false, asked, onEvidence: submission.onEvidence });
       return { outcome: "submitted" };
     } catch (error) {

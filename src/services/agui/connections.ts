@@ -19,7 +19,7 @@ export interface Connections {
 }
 
 /** Each is told every change of the state. */
-const mostConnections = 64;
+const maxConnections = 64;
 
 export function createConnections(deps: { clock: Clock; ids: Ids }): Connections {
   const { clock, ids } = deps;
@@ -34,10 +34,10 @@ export function createConnections(deps: { clock: Clock; ids: Ids }): Connections
 
   return {
     open(input, over) {
-      if (open.size >= mostConnections) {
+      if (open.size >= maxConnections) {
         throw new ServiceError(
           "unavailable",
-          `${mostConnections} GUI clients are attached already; detach one first`,
+          `${maxConnections} GUI clients are attached already; detach one first`,
         );
       }
       const connectionId = `agui-${ids.hex(16)}`;

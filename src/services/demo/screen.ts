@@ -57,7 +57,7 @@ function statusRows(state: DemoState, cols: number): string[] {
   return [...rows, ...queued.map(dim)];
 }
 
-function composerBlock(state: DemoState, cols: number, mostRows: number): Block {
+function composerBlock(state: DemoState, cols: number, maxRows: number): Block {
   const rule = signature.ruleGlyph.repeat(cols);
   const footer = dim(state.exitArmedUntilMs === null ? signature.footer : signature.footerExitArmed);
   const { composerGlyph: glyph, continuationIndent: indent } = signature;
@@ -68,8 +68,8 @@ function composerBlock(state: DemoState, cols: number, mostRows: number): Block 
   const shown = shownText(state.composer);
   // One column stays free, so that the cursor behind the last character has a place.
   const draft = wrapText(shown, cols - widthOf(glyph) - 1);
-  const popup = popupRows(shown, cols).slice(0, Math.max(0, mostRows - 1));
-  const visible = draft.slice(-Math.max(1, mostRows - popup.length));
+  const popup = popupRows(shown, cols).slice(0, Math.max(0, maxRows - 1));
+  const visible = draft.slice(-Math.max(1, maxRows - popup.length));
   const lines = visible.map((line, index) => (index === 0 ? bold(glyph) : indent) + line);
   const col = widthOf(glyph) + widthOf(visible.at(-1) ?? "");
   return { rows: [rule, ...lines, ...popup, rule, footer], cursor: { row: visible.length, col } };

@@ -37,7 +37,7 @@ export interface StoredEventLog extends EventLog {
   flush(): void;
 }
 
-const mostHeld = 1000;
+const maxHeld = 1000;
 const defaultLimits: EventFileLimits = { maxBytes: 16 * 1024 * 1024, count: 4 };
 
 /**
@@ -70,7 +70,7 @@ export function createEventLog(deps: {
       stored.append(lines.join(""), first.seq);
       unwritten = [];
     });
-    unwritten = unwritten.slice(-mostHeld);
+    unwritten = unwritten.slice(-maxHeld);
     for (const event of fresh) for (const listener of listeners) attempt(() => listener(event));
   }
 

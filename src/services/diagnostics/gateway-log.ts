@@ -14,7 +14,7 @@ export interface FileLog extends Log {
   close(): void;
 }
 
-const mostRemembered = 256;
+const maxRemembered = 256;
 const repeatQuietMs = 30_000;
 const defaultLimits = { maxBytes: 4 * 1024 * 1024, backups: 3 };
 
@@ -33,7 +33,7 @@ export function createFileLog(deps: {
 }): FileLog {
   const { files, clock, path, limits = defaultLimits } = deps;
   const file = createRotatingFile({ files, label: "file:log", path, ...limits });
-  /** Written less than 30 s ago, oldest first; at most `mostRemembered`, since lines with an id never repeat. */
+  /** Written less than 30 s ago, oldest first; at most `maxRemembered`, since lines with an id never repeat. */
   const recent = new Map<string, { atMs: number; suppressed: number; cancel: () => void }>();
   let closed = false;
 
@@ -70,7 +70,7 @@ export function createFileLog(deps: {
       forgetOld(nowMs);
       const entry = recent.get(said);
       if (!entry) {
-        const [oldest] = recent.size < mostRemembered ? [] : recent.keys();
+        const [oldest] = recent.size < maxRemembered ? [] : recent.keys();
         if (oldest !== undefined) release(oldest);
         recent.set(said, { atMs: nowMs, suppressed: 0, cancel: () => {} });
         return write(said);

@@ -45,7 +45,7 @@ export interface Attached {
 type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
 
 const readyWithinMs = 10_000;
-const lookEveryMs = 20;
+const pollIntervalMs = 20;
 const logRows = 15;
 
 /**
@@ -152,6 +152,6 @@ async function becomesHealthy(
     const ended = gateway.ended();
     if (ended !== null) return ended;
     if (clock.monotonicMs() >= deadlineMs) return `was not healthy within 10 s (${link.why})`;
-    await sleep(clock, lookEveryMs);
+    await sleep(clock, pollIntervalMs);
   }
 }

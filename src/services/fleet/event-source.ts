@@ -9,7 +9,7 @@ export interface EventSource<Event = GatewayEvent> {
 }
 
 /** Longest line that is kept; a longer one, and the event it belongs to, is passed over. */
-const mostCharacters = 1024 * 1024;
+const maxCharacters = 1024 * 1024;
 
 /** Reads server-sent events, whose `data` is one event of `schema` as JSON. Memory is bounded whatever is sent. */
 export function createEventSource(): EventSource;
@@ -38,7 +38,7 @@ export function createEventSource(schema: TSchema = GatewayEvent): EventSource<u
   function keep(text: string): void {
     data.push(text);
     dataLength += text.length;
-    if (dataLength > mostCharacters) spoil();
+    if (dataLength > maxCharacters) spoil();
   }
 
   function spoil(): void {
@@ -55,7 +55,7 @@ export function createEventSource(schema: TSchema = GatewayEvent): EventSource<u
         finishLine(events);
         line = next;
       }
-      if (line.length > mostCharacters) {
+      if (line.length > maxCharacters) {
         spoil();
         // Not blank, so that its end is not taken for the end of the event.
         line = ":";

@@ -14,15 +14,15 @@ export interface FollowedFleet extends FleetEvents {
   stop(): Promise<void>;
 }
 
-const mostKept = 20_000;
+const maxKept = 20_000;
 const heartbeatMs = 15_000;
-const lookEveryMs = 1000;
+const pollIntervalMs = 1000;
 /** For a reader that comes back soon. */
 const lingerMs = 60_000;
 /** Of sessions, before those that are known no more are forgotten. */
-const mostPositions = 2000;
+const maxPositions = 2000;
 /** Each is one connection, and a process has 256. */
-const mostFollowed = 160;
+const maxFollowed = 160;
 
 interface Follower {
   generation: string;
@@ -70,7 +70,7 @@ export function createFleetEvents(deps: {
       agent_name: agent?.record.agent_name ?? null,
       tracked_agent_id: agent?.identity.tracked_agent_id ?? null,
     });
-    if (kept.length > mostKept) kept.splice(0, kept.length - mostKept);
+    if (kept.length > maxKept) kept.splice(0, kept.length - maxKept);
     for (const wake of [...readers]) wake();
   }
 
@@ -108,12 +108,12 @@ export function createFleetEvents(deps: {
 
   function beginIfRoom(agent: KnownAgent): void {
     const { agent_id: id } = agent.record;
-    if (followers.size < mostFollowed) {
+    if (followers.size < maxFollowed) {
       unfollowed.delete(id);
       begin(agent);
     } else if (!unfollowed.has(id)) {
       unfollowed.add(id);
-      tell(agent, "gateway_unfollowed", { detail: `${mostFollowed} gateways are followed already` });
+      tell(agent, "gateway_unfollowed", { detail: `${maxFollowed} gateways are followed already` });
     }
   }
 
@@ -138,7 +138,7 @@ export function createFleetEvents(deps: {
 
   /** Sessions that ended long ago come no more; one that went only for a moment is not told twice. */
   function forget(agents: readonly KnownAgent[]): void {
-    if (positions.size <= mostPositions) return;
+    if (positions.size <= maxPositions) return;
     const roots = new Set(agents.map(({ found }) => found?.sessionRoot));
     for (const root of [...positions.keys()]) if (!roots.has(root)) positions.delete(root);
   }
@@ -165,7 +165,7 @@ export function createFleetEvents(deps: {
       }
       forget(agents);
       first = false;
-      return lookEveryMs;
+      return pollIntervalMs;
     },
     onError: () => {},
   });

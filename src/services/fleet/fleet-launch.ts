@@ -39,7 +39,7 @@ export interface FleetLaunchDeps {
 }
 
 /** Of a brain manifest and of a role. */
-const mostBytes = 1024 * 1024;
+const maxBytes = 1024 * 1024;
 
 export function createFleetLaunch(deps: FleetLaunchDeps): FleetLaunch {
   const { files, directory } = deps;
@@ -163,7 +163,7 @@ function textIn(files: Files, field: string, path: string): string | null {
   refuseForeign(files, field, path);
   const facts = looking(field, () => files.stat(real));
   if (facts === null || facts.directory) throw invalid(field, "is not a regular file");
-  if (facts.size > mostBytes) throw invalid(field, "is larger than 1 MiB");
+  if (facts.size > maxBytes) throw invalid(field, "is larger than 1 MiB");
   const text = looking(field, () => files.readOwn(real));
   if (text === null) throw invalid(field, "is not a regular file of this user alone");
   return text;

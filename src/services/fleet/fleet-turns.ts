@@ -59,7 +59,7 @@ export interface FleetTurnsDeps extends SettleDeps {
 
 /** A turn that nothing hinders begins within milliseconds. */
 const beginMs = 3000;
-const lookEveryMs = 15;
+const pollIntervalMs = 15;
 
 export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
   const { directory, links, clock, files } = deps;
@@ -117,7 +117,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
       if (index !== undefined) return index;
       if (reply.kind === "ok") refuseUnlessWaiting(reply.body);
       if (clock.monotonicMs() >= deadlineMs) return null;
-      await sleep(clock, lookEveryMs);
+      await sleep(clock, pollIntervalMs);
     }
   }
 

@@ -1,17 +1,17 @@
 import type { Clock } from "../../system/clock.ts";
 import { sleep } from "../../system/clock.ts";
 import { createLoop, type Loop } from "../../system/lifecycle.ts";
+import { type AgentSnapshot, type SnapshotDeps, snapshotAgents } from "./agent-snapshot.ts";
 import type { Directory } from "./directory.ts";
-import { type Glance, type GlanceDeps, glanceAtAll } from "./glance.ts";
 
 /** What is new about the agents that run. */
 export interface FleetChange {
   /** All of them, by name. */
-  glances: readonly Glance[];
-  appeared: readonly Glance[];
-  changed: readonly Glance[];
+  snapshots: readonly AgentSnapshot[];
+  appeared: readonly AgentSnapshot[];
+  changed: readonly AgentSnapshot[];
   /** As they were last seen. */
-  gone: readonly Glance[];
+  gone: readonly AgentSnapshot[];
 }
 
 export interface FleetWatch extends Loop {
@@ -24,19 +24,19 @@ const lookAtAllMs = 5000;
 const lookForNewMs = 1000;
 
 /**
- * Keeps one glance of each agent whose record says that it runs. Looks at an agent soon after a hint, at new ones
+ * Keeps one snapshot of each agent whose record says that it runs. Looks at an agent soon after a hint, at new ones
  * within a second and at all of them every 5 s, so that a hint that never came costs no more than that.
  * `onChange` is told only of what differs; the first time of all, also when there is none.
  */
 export function createFleetWatch(deps: {
   directory: Directory;
-  glancing: GlanceDeps;
+  glancing: SnapshotDeps;
   clock: Clock;
   onChange: (change: FleetChange) => Promise<void>;
   onError: (error: unknown) => void;
 }): FleetWatch {
   const { clock, directory } = deps;
-  let known = new Map<string, Glance>();
+  let known = new Map<string, AgentSnapshot>();
   let lookedMs = Number.NEGATIVE_INFINITY;
   let first = true;
   const hinted = new Set<string>();
@@ -54,17 +54,20 @@ export function createFleetWatch(deps: {
     hinted.clear();
     const before = known;
     known = new Map(records.flatMap(({ agent_id: id }) => entryOf(id, before.get(id))));
-    for (const glance of await glanceAtAll(deps.glancing, wanted)) known.set(glance.record.agent_id, glance);
-    const glances = [...known.values()].sort(byName);
-    const isOf = (map: ReadonlyMap<string, Glance>) => (glance: Glance) => map.has(glance.record.agent_id);
-    const appeared = glances.filter((glance) => !isOf(before)(glance));
-    const changed = glances.filter(
-      (glance) => isOf(before)(glance) && factsOf(glance) !== factsOf(before.get(glance.record.agent_id)),
+    for (const snapshot of await snapshotAgents(deps.glancing, wanted))
+      known.set(snapshot.record.agent_id, snapshot);
+    const snapshots = [...known.values()].sort(byName);
+    const isOf = (map: ReadonlyMap<string, AgentSnapshot>) => (snapshot: AgentSnapshot) =>
+      map.has(snapshot.record.agent_id);
+    const appeared = snapshots.filter((snapshot) => !isOf(before)(snapshot));
+    const changed = snapshots.filter(
+      (snapshot) =>
+        isOf(before)(snapshot) && factsOf(snapshot) !== factsOf(before.get(snapshot.record.agent_id)),
     );
-    const gone = [...before.values()].filter((glance) => !isOf(known)(glance));
+    const gone = [...before.values()].filter((snapshot) => !isOf(known)(snapshot));
     if (signal.aborted) return 0;
     if (first || appeared.length + changed.length + gone.length > 0) {
-      await deps.onChange({ glances, appeared, changed, gone });
+      await deps.onChange({ snapshots, appeared, changed, gone });
     }
     first = false;
     await sleep(clock, betweenLooksMs, signal);
@@ -81,15 +84,15 @@ export function createFleetWatch(deps: {
   };
 }
 
-function entryOf(id: string, glance: Glance | undefined): [string, Glance][] {
-  return glance ? [[id, glance]] : [];
+function entryOf(id: string, snapshot: AgentSnapshot | undefined): [string, AgentSnapshot][] {
+  return snapshot ? [[id, snapshot]] : [];
 }
 
-function factsOf(glance: Glance | undefined): string {
-  return JSON.stringify(glance);
+function factsOf(snapshot: AgentSnapshot | undefined): string {
+  return JSON.stringify(snapshot);
 }
 
-function byName(one: Glance, other: Glance): number {
+function byName(one: AgentSnapshot, other: AgentSnapshot): number {
   const [a, b] = [one, other].map(({ record }) => `${record.agent_name}\0${record.agent_id}`);
   return (a ?? "") < (b ?? "") ? -1 : 1;
 }

@@ -42,7 +42,7 @@ type Outcome = Pick<AgentSubmission, "detail"> & Partial<AgentSubmission>;
 
 /** An interrupt overtakes what waits (ruling 8): it is done soon or something is wrong. */
 const interruptMs = 15_000;
-const lookEveryMs = 25;
+const pollIntervalMs = 25;
 /** How long a terminal may take to stand still. */
 const settleMs = 3000;
 
@@ -163,7 +163,7 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
       }
       if (reply.kind === "ok" && !isOpen(reply.body)) return toOutcome(reply.body);
       if (clock.monotonicMs() >= deadlineMs) return { detail: "accepted; its end was not seen yet" };
-      await sleep(clock, lookEveryMs);
+      await sleep(clock, pollIntervalMs);
     }
   }
 

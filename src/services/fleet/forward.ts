@@ -26,8 +26,8 @@ export interface ForwardRequest {
 }
 
 /** A process has 256 requests to others under way at most, a further one waits silently; some are left for probes. */
-const mostTogether = 240;
-const mostOfOne = 32;
+const maxTogether = 240;
+const maxOfOne = 32;
 /** While half of all are in use: gateways that hang or make wait leave room for the others. */
 const fewOfOne = 4;
 /** A body of a known length up to this is read whole, so that a gateway that dies meanwhile is a clean refusal. */
@@ -51,8 +51,8 @@ export function createForward(deps: {
 
   function enter(agentId: string, name: string): () => void {
     const count = underWay.get(agentId) ?? 0;
-    const room = mostTogether - streams();
-    if (count >= (together * 2 < room ? mostOfOne : fewOfOne)) {
+    const room = maxTogether - streams();
+    if (count >= (together * 2 < room ? maxOfOne : fewOfOne)) {
       throw new ServiceError("unavailable", `${count} requests to the gateway of "${name}" are under way`);
     }
     if (together >= room) {

@@ -28,7 +28,7 @@ export interface Relaunched {
 }
 
 const seenWithinMs = 10_000;
-const lookEveryMs = 50;
+const pollIntervalMs = 50;
 
 /**
  * Starts a stopped or running agent again (see `planRelaunch`, `relaunchSession`). A running one keeps its gateway,
@@ -110,6 +110,6 @@ async function awaitSeen(
       const why = link.state === "healthy" ? "it still knows the old one" : link.why;
       throw new ServiceError("unavailable", `the gateway does not see the new instance: ${why}`);
     }
-    await sleep(deps.clock, lookEveryMs);
+    await sleep(deps.clock, pollIntervalMs);
   }
 }

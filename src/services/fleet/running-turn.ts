@@ -7,7 +7,7 @@ import type { Links } from "./links.ts";
 type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
 
 /** Turns that may be unfinished are the newest ones. */
-const mostLooked = 5;
+const maxLooked = 5;
 /** A gateway that died may have started the runner of a turn a moment before. */
 const beginsWithinMs = 10_000;
 
@@ -29,7 +29,7 @@ export function createRunningTurn(
 
   return async (agent) => {
     const turns = createTurnDirectories({ files, sessionRoot: agent.sessionRoot });
-    for (const turn of turns.list(mostLooked)) {
+    for (const turn of turns.list(maxLooked)) {
       if (turn.result()) continue;
       const unbegun = await isAbandoned(agent, turn);
       const how = unbegun ? { unbegun: "its gateway ended before it began" } : {};

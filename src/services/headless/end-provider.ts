@@ -8,7 +8,7 @@ const stages = [
   { signal: "SIGTERM", graceMs: 2000 },
   { signal: "SIGKILL", graceMs: 1000 },
 ] as const;
-const lookEveryMs = 20;
+const pollIntervalMs = 20;
 
 export interface ProviderEnd {
   /** The signal after which nothing of it lived, or null when nothing lived before any. */
@@ -39,7 +39,7 @@ export async function endProvider(
     await find();
     for (const one of living()) processes.signal(one.pid, signal);
     const deadlineMs = clock.monotonicMs() + graceMs;
-    while (living().length > 0 && clock.monotonicMs() < deadlineMs) await sleep(clock, lookEveryMs);
+    while (living().length > 0 && clock.monotonicMs() < deadlineMs) await sleep(clock, pollIntervalMs);
     if (living().length === 0) return { after: signal, surviving: [] };
   }
   return { after: "SIGKILL", surviving: living().map((one) => one.pid) };

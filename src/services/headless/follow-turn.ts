@@ -30,7 +30,7 @@ export interface FollowedTurn {
 }
 
 /** Notices may be lost on some file systems; nothing waits longer than this to be seen. */
-const lookEveryMs = 500;
+const pollIntervalMs = 500;
 const partBytes = 256 * 1024;
 
 /**
@@ -80,7 +80,7 @@ export function followTurn(
     const result = await settleIfGone();
     tellStarted();
     await readEvents();
-    if (!result) return lookEveryMs;
+    if (!result) return pollIntervalMs;
     ended = true;
     unwatch();
     news.onEnd(result);

@@ -14,7 +14,7 @@ export interface StopDeps extends SettleDeps {
 const settleMs = 5000;
 /** How long a tool may take to be started at all. */
 const startMs = 10_000;
-const lookEveryMs = 20;
+const pollIntervalMs = 20;
 
 /**
  * Interrupts a turn and proves it: the wish is on disk first, then the tool's processes are ended by ever stronger
@@ -29,7 +29,7 @@ export async function interruptTurn(
   if (turn.result()) return { outcome: "no_op", detail: "the turn has ended already" };
   turn.saveInterrupt({ requested_at_utc: timestampNow(clock), requested_by: by });
   const deadlineMs = clock.monotonicMs() + startMs;
-  while (isStarting(deps, turn) && clock.monotonicMs() < deadlineMs) await sleep(clock, lookEveryMs);
+  while (isStarting(deps, turn) && clock.monotonicMs() < deadlineMs) await sleep(clock, pollIntervalMs);
   const { child_pid: pid, child_start: startToken } = turn.process() ?? {};
   const end = pid && startToken ? await endProvider(deps, { pid, startToken }) : null;
   if (end && end.surviving.length > 0) {
@@ -57,6 +57,6 @@ async function awaitResult(deps: StopDeps, turn: TurnDirectory) {
   for (;;) {
     const result = turn.result() ?? (await settleTurn(deps, turn));
     if (result || clock.monotonicMs() >= deadlineMs) return result;
-    await sleep(clock, lookEveryMs);
+    await sleep(clock, pollIntervalMs);
   }
 }

@@ -5,9 +5,9 @@ import type { Mail, Mailbox } from "../mail/mailbox.ts";
 import type { EligibleMail } from "./decide.ts";
 
 /** A poll looks at the newest so many; an inbox with more is told as such. */
-const mostListed = 1000;
+const maxListed = 1000;
 /** An audit row tells of the oldest so many; its count tells of all. */
-const mostSummed = 50;
+const maxSummed = 50;
 
 /**
  * The unarchived inbox mail that counts under `mode`, oldest first, with the sha256 of its sorted references. What has
@@ -21,7 +21,7 @@ export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mo
       readState: mode === "unread_only" ? "unread" : "any",
       answeredState: "any",
       archived: false,
-      limit: mostListed,
+      limit: maxListed,
       since: null,
       includeBody: false,
       cursor: null,
@@ -44,7 +44,7 @@ export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mo
 }
 
 export function summaryOf(messages: readonly Mail[]): MailSummaryEntry[] {
-  return messages.slice(0, mostSummed).map(({ message_ref, thread_ref, created_at_utc, subject }) => ({
+  return messages.slice(0, maxSummed).map(({ message_ref, thread_ref, created_at_utc, subject }) => ({
     message_ref,
     thread_ref,
     created_at_utc,

@@ -109,7 +109,7 @@ function readHistory(history: Iterable<GatewayEvent>): Told[] {
 
 /** So many of the newest events are always compared; when they disagree, all that are kept. */
 const glance = 200;
-const mostTold = 100;
+const maxTold = 100;
 
 /**
  * Before a queue begins: puts back what the database lost since it was written, as far as the history knows it, and
@@ -130,7 +130,7 @@ export function recallLost(deps: {
   const { lost, begun } = compare(events.readEvents({ afterSeq: 0, limit: Number.MAX_SAFE_INTEGER }).events);
   store.recall("sql:requests-recalled", lost, begun);
   const ids = [...lost, ...begun].map((one) => one.requestId);
-  events.append("requests_recalled", { count: ids.length, request_ids: ids.slice(-mostTold) });
+  events.append("requests_recalled", { count: ids.length, request_ids: ids.slice(-maxTold) });
   deps.log.line("queue.sqlite had lost requests that were accepted; they are recalled from the history", {
     lost: lost.length,
     begun: begun.length,

@@ -1,7 +1,7 @@
 import type { RemindersLost, RequestAdmission } from "../../protocol/gateway.ts";
 import {
-  mostReminderChars,
-  mostReminders,
+  maxReminderChars,
+  maxReminders,
   type ReminderDefinition,
   type ReminderDeleted,
   type ReminderList,
@@ -31,7 +31,7 @@ import { nextDue } from "./schedule.ts";
  */
 export interface Reminders extends Lifecycle {
   /**
-   * All or none. The created ones, in their order. Throws `conflict` beyond `mostReminders` or `mostReminderChars`, `unavailable` once the
+   * All or none. The created ones, in their order. Throws `conflict` beyond `maxReminders` or `maxReminderChars`, `unavailable` once the
    * gateway stops.
    */
   create(definitions: readonly ReminderDefinition[]): ReminderList;
@@ -124,10 +124,10 @@ export function createReminders(deps: RemindersDeps): Reminders {
 
   function refuseLong(reminders: readonly Pick<Reminder, "title" | "prompt" | "send_keys">[]): void {
     const chars = reminders.reduce((sum, one) => sum + charsOf(one), 0);
-    if (chars <= mostReminderChars) return;
+    if (chars <= maxReminderChars) return;
     throw new ServiceError(
       "conflict",
-      `a gateway holds at most ${mostReminderChars} characters of reminders; remove some first`,
+      `a gateway holds at most ${maxReminderChars} characters of reminders; remove some first`,
     );
   }
 
@@ -236,10 +236,10 @@ export function createReminders(deps: RemindersDeps): Reminders {
     create(definitions) {
       if (state === "stopped") throw new ServiceError("unavailable", "the gateway is stopping");
       const defined = read(definitions, (nth) => ["reminders", nth]);
-      if (all.size + defined.length > mostReminders) {
+      if (all.size + defined.length > maxReminders) {
         throw new ServiceError(
           "conflict",
-          `a gateway holds at most ${mostReminders} reminders, and ${all.size} are here; remove some first`,
+          `a gateway holds at most ${maxReminders} reminders, and ${all.size} are here; remove some first`,
         );
       }
       refuseLong([...all.values(), ...defined]);

@@ -11,7 +11,7 @@ const occupyMs = 10_000;
 const stayMs = 300;
 /** However long it takes to load, it is not taken for started before it shows something, unless it shows nothing at all. */
 const silentMs = 5000;
-const lookEveryMs = 25;
+const pollIntervalMs = 25;
 const tailRows = 20;
 
 /**
@@ -50,7 +50,7 @@ export async function awaitOccupied(
       const what = ended ? "ended at once" : `was not seen within ${occupyMs / 1000} s`;
       throw new ServiceError("dispatch_failed", `${tool.tool} ${what}. Its screen ended with:\n${tail}`);
     }
-    await sleep(clock, lookEveryMs);
+    await sleep(clock, pollIntervalMs);
   }
 }
 

@@ -25,7 +25,7 @@ export interface OwnPlace {
 }
 
 /** A change in the folder makes it look at once; this is for changes that were not told. */
-const lookEveryMs = 30_000;
+const pollIntervalMs = 30_000;
 
 /** `onGone` is called once. One look reads one small file, and those that are kept. `onError`: of a file that cannot be written again. */
 export function createOwnPlace(deps: {
@@ -83,7 +83,7 @@ export function createOwnPlace(deps: {
   }
 
   function lookLater(): void {
-    const cancel = clock.after(lookEveryMs, () => {
+    const cancel = clock.after(pollIntervalMs, () => {
       look();
       if (published !== null) lookLater();
     });

@@ -25,8 +25,8 @@ import {
   typedPrompt,
 } from "./reported-turns.ts";
 
-const mostTransitions = 24;
-const mostHistory = 1000;
+const maxTransitions = 24;
+const maxHistory = 1000;
 const excerptLength = 4000;
 
 /**
@@ -49,7 +49,7 @@ export function reduce(before: TrackState, event: TrackEvent, timings: TrackingT
   const settled = settleStability(judged, before, timings);
   const transition = transitionBetween(before, settled);
   const after = transition
-    ? { ...settled, transitions: [...settled.transitions, transition].slice(-mostTransitions) }
+    ? { ...settled, transitions: [...settled.transitions, transition].slice(-maxTransitions) }
     : settled;
   return samplesNothing.has(event.kind) ? after : withHistory(after);
 }
@@ -343,5 +343,5 @@ function withHistory(state: TrackState): TrackState {
     recorded_at_utc: toTimestamp(state.at.wallMs),
     ...observedFields(state),
   };
-  return { ...state, history: [...state.history, entry].slice(-mostHistory) };
+  return { ...state, history: [...state.history, entry].slice(-maxHistory) };
 }

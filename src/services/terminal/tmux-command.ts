@@ -131,7 +131,7 @@ export function createTmux(deps: {
     for (let met = 1; ; met++) {
       const output = await attempt(args, options);
       if (output.exitCode === 0) return output.stdout;
-      if (!options.startServer || met > mostLeavingServers || !LEAVING.test(output.stderr))
+      if (!options.startServer || met > maxLeavingServers || !LEAVING.test(output.stderr))
         throw refused(output);
       if (met > 2) await sleep(clock, leavingMs);
       if (met > 1) await endClientsOfLeavingServer(processes, command);
@@ -280,7 +280,7 @@ export function parsePane(line: string): TmuxPane[] {
 }
 
 const LEAVING = /server exited unexpectedly|lost server/;
-const mostLeavingServers = 40;
+const maxLeavingServers = 40;
 const leavingMs = 50;
 
 /** The words of tmux 3.3a for a thing, any session, or a server that is not there. */

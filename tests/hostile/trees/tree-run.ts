@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { cpSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { openCliContext } from "../../../src/cli/cli-context.ts";
 import { createCoordinator } from "../../../src/cli/coordinator.ts";
 import { runProgram } from "../../../src/cli/dispatch.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
 import { programVersion } from "../../../src/cli/version.ts";
-import { openWorld } from "../../../src/cli/world.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 import { tellStorageFault } from "../../../src/system/storage-fault.ts";
@@ -148,16 +148,16 @@ export async function createTreeLab(folder: string, bystanderPid: number): Promi
 
   async function ask({ path, body }: { path: string; body?: object }): Promise<string> {
     const io = { env, cwd: tree, home };
-    let world: ReturnType<typeof openWorld>;
+    let context: ReturnType<typeof openCliContext>;
     try {
-      world = openWorld(io);
+      context = openCliContext(io);
     } catch (error) {
       // `svc-coord serve` ends with what is wrong and what to do.
       if (error instanceof ServiceError || tellStorageFault(error) !== null) return "{}";
       throw error;
     }
     const coordinator = createCoordinator({
-      world,
+      context,
       io,
       host: "127.0.0.1",
       port: 0,
@@ -213,9 +213,7 @@ export async function createTreeLab(folder: string, bystanderPid: number): Promi
     const changes = compareSnapshots(untouched, after);
     untouched = after;
     if (changes.length > 0) {
-      problems.push(
-        `changed outside: ${changes.slice(0, mostChanges).join("; ")} (${changes.length} in all)`,
-      );
+      problems.push(`changed outside: ${changes.slice(0, maxChanges).join("; ")} (${changes.length} in all)`);
     }
     return { problems, slow };
   }
@@ -271,7 +269,7 @@ function runDelayMs(): number {
 }
 
 const plantsPerTree = 3;
-const mostChanges = 5;
+const maxChanges = 5;
 const rank = (plant: Plant) => (plant.what === "special" ? 1 : 0);
 
 /** Every place with every variant, in an order that mixes places and does not depend on the seed. */

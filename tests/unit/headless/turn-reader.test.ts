@@ -85,11 +85,11 @@ test("a page costs what it holds, wherever in a long turn it begins", () => {
   const count = 100_000;
   turn.append(Array.from({ length: count }, (_, number) => line(number)).join(""));
   expect(turn.messages(count, 100)).toEqual([]);
-  const mostBytes = 100 * line(count).length + 2 * 64 * 1024;
+  const maxBytes = 100 * line(count).length + 2 * 64 * 1024;
   for (const after of [0, 99_900, 50_017, 63, 64, 65, 99_999, 12_345]) {
     const before = turn.readBytes();
     expect(turn.messages(after, 100)).toEqual(told(after, Math.min(count, after + 100)));
-    expect(turn.readBytes() - before).toBeLessThan(mostBytes);
+    expect(turn.readBytes() - before).toBeLessThan(maxBytes);
   }
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { untilWhole } from "../../../src/routes/http/until-whole.ts";
+import { deferredApp } from "../../../src/routes/http/deferred-app.ts";
 
 function setUp() {
   const whole = Promise.withResolvers<(request: Request) => Response>();
@@ -11,7 +11,7 @@ function setUp() {
     fetch: () => new Response("core"),
   };
   let asked = 0;
-  const { fetch: serve, complete } = untilWhole(core, () => {
+  const { fetch: serve, complete } = deferredApp(core, () => {
     asked += 1;
     return whole.promise;
   });

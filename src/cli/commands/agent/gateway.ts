@@ -65,12 +65,12 @@ const attach = command({
           : undefined,
     };
     const target = await openTarget(invocation);
-    const { world, agent } = target;
+    const { context, agent } = target;
     const recovery = await findRecoveryAdvice(target);
     await refuseEnded(target, recovery);
     await narrate(io, `starting a gateway for ${agent.manifest.agent_name}`);
-    const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: world.files });
-    const { link, started } = await attachGateway(world, agent, { ...wish, attachmentRoots }).catch(
+    const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: context.files });
+    const { link, started } = await attachGateway(context, agent, { ...wish, attachmentRoots }).catch(
       (error: unknown) => {
         throw recovery.step === "detach" ? withAdvice(error, recovery) : error;
       },
@@ -98,8 +98,8 @@ const detach = command({
   description: "end the gateway; the agent lives on and what was accepted is kept",
   examples: ["svc-mgr agents single --agent-name worker gateway detach"],
   async run(invocation) {
-    const { world, agent } = await openTarget(invocation);
-    const stop = await stopGateway(world, agent);
+    const { context, agent } = await openTarget(invocation);
+    const stop = await stopGateway(context, agent);
     if (stop.outcome === "unproven") {
       throw new CommandFailure(
         exitCodes.refused,
@@ -108,7 +108,7 @@ const detach = command({
       );
     }
     return {
-      json: readOfflineStatus(world.files, agent, null),
+      json: readOfflineStatus(context.files, agent, null),
       text: stop.outcome === "stopped" ? "the gateway has ended" : "no gateway was running",
     };
   },
@@ -119,11 +119,11 @@ const status = command({
   description: "show the gateway's status, also when none runs",
   examples: ["svc-mgr agents single --agent-name worker gateway status --json"],
   async run(invocation) {
-    const { world, agent } = await openTarget(invocation);
+    const { context, agent } = await openTarget(invocation);
     const { attachIdentity } = gatewayIdentity(agent.manifest);
-    const link = await linkGateway(world, { sessionRoot: agent.sessionRoot, attachIdentity });
-    await settleClaims(world, agent, link);
-    const status = linkedStatus(world, agent, link);
+    const link = await linkGateway(context, { sessionRoot: agent.sessionRoot, attachIdentity });
+    await settleClaims(context, agent, link);
+    const status = linkedStatus(context, agent, link);
     const note = link.state === "healthy" ? link.client.baseUrl : link.why;
     return { json: status, text: `${note}\n${renderStatus(status)}` };
   },
@@ -151,12 +151,12 @@ const prompt = command({
   async run(invocation) {
     const { args, io } = invocation;
     const text = await readPrompt(args.prompt, io);
-    const { link, words } = await openLiveTarget(invocation);
+    const { link, commandPrefix } = await openLiveTarget(invocation);
     const reply = await link.client.call("controlPrompt", {
       body: { schema_version: 2, prompt: text, admission_policy: policies[args["admission-policy"]] },
     });
     const refusal = reply.kind === "refused" ? toRefusalCode(reply.body) : null;
-    const step = refusal && stepAfterRefusal(refusal, words);
+    const step = refusal && stepAfterRefusal(refusal, commandPrefix);
     const result = bodyOf(
       reply.kind === "refused" && step ? { ...reply, detail: `${reply.detail}. ${step}` } : reply,
     );
@@ -195,8 +195,8 @@ const interrupt = command({
   description: "stop the agent's turn and show the gateway's record of it",
   examples: ["svc-mgr agents single --agent-name worker gateway interrupt"],
   async run(invocation) {
-    const { world, link } = await openLiveTarget(invocation);
-    const { record, outcome } = await interruptThrough(world.clock, link.client);
+    const { context, link } = await openLiveTarget(invocation);
+    const { record, outcome } = await interruptThrough(context.clock, link.client);
     return { json: record, text: renderRequest(record), exitCode: outcome.state === "failed" ? 1 : 0 };
   },
 });
@@ -224,11 +224,11 @@ export const gatewayCommands = {
 };
 
 /** A gateway starts without a session, and would then serve an ended agent until somebody stops it. */
-async function refuseEnded({ world, agent }: Target, { step, advice }: RecoveryAdvice): Promise<void> {
+async function refuseEnded({ context, agent }: Target, { step, advice }: RecoveryAdvice): Promise<void> {
   if (step === "attach" || step === "detach") return;
   const { manifest, sessionRoot } = agent;
   const { attachIdentity } = gatewayIdentity(manifest);
-  const link = await linkGateway(world, { sessionRoot, attachIdentity });
+  const link = await linkGateway(context, { sessionRoot, attachIdentity });
   if (link.state === "healthy") return;
   throw new ServiceError("unavailable", `no gateway was started for "${manifest.agent_name}". ${advice}`);
 }

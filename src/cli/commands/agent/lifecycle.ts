@@ -9,25 +9,27 @@ import { joinAgent } from "../../../services/sessions/join.ts";
 import { parseResume, type Resume } from "../../../services/sessions/resume.ts";
 import { sessionOfPane } from "../../../services/terminal/tmux-screen.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
+import { type CliContext, openCliContext, prepareSessionPlace } from "../../cli-context.ts";
 import { command, UsageError } from "../../command.ts";
 import { confirmed } from "../../confirm.ts";
 import { toLaunchAnswer, withNotifier } from "../../launch-answer.ts";
 import { joinFlags, readJoinFlags } from "../../shared-flags.ts";
 import { openRecordTarget } from "../../target.ts";
-import { openWorld, prepareSessionPlace, type World } from "../../world.ts";
 
 const stop = command({
   name: "stop",
   description: "end the gateway, the agent's processes and its tmux session",
   examples: ["svc-mgr agents single --agent-name worker stop"],
   async run(invocation) {
-    const { world, record, words } = openRecordTarget(invocation);
-    const opened = tryToOpen(world, record);
+    const { context, record, commandPrefix } = openRecordTarget(invocation);
+    const opened = tryToOpen(context, record);
     const { agent } = opened;
-    const stop = agent ? await stopAgent(world, agent) : await stopDamaged(world, record);
+    const stop = agent ? await stopAgent(context, agent) : await stopDamaged(context, record);
     const success = stop.survivingPids.length === 0 && stop.gateway.outcome !== "unproven";
     const unwritten = stop.unwritten.map((what) => `could not write ${what}`);
-    const detail = [describe(record.agent_name, stop), ...opened.notes(words), ...unwritten].join("\n");
+    const detail = [describe(record.agent_name, stop), ...opened.notes(commandPrefix), ...unwritten].join(
+      "\n",
+    );
     return {
       json: {
         success,
@@ -61,8 +63,8 @@ const cleanup = command({
   },
   async run(invocation) {
     const { args, io } = invocation;
-    const { world, record } = openRecordTarget(invocation);
-    const left = await planForgetting(world, record);
+    const { context, record } = openRecordTarget(invocation);
+    const left = await planForgetting(context, record);
     const { agent_name, agent_id } = record;
     const answer = { agent_name, agent_id, session_root: left.sessionRoot };
     if (args["dry-run"]) {
@@ -70,7 +72,7 @@ const cleanup = command({
       return { json: { ...answer, removed: false }, text: `would remove "${agent_name}": ${what}` };
     }
     await confirmed(io, `Remove all that "${agent_name}" left, its prompts and turns included?`, args.yes);
-    if (!(await forgetAgent(world, left))) {
+    if (!(await forgetAgent(context, left))) {
       throw new ServiceError("conflict", `"${agent_name}" was launched again meanwhile; nothing was removed`);
     }
     return { json: { ...answer, removed: true }, text: `removed what "${agent_name}" left` };
@@ -114,14 +116,14 @@ const join = command({
     "no-gateway": { type: "boolean", description: "start no gateway" },
   },
   async run({ args, inherited, io }) {
-    const world = openWorld(io, inherited);
+    const context = openCliContext(io, inherited);
     const pane = io.env["TMUX_PANE"];
     if (!pane)
       throw new ServiceError("precondition_failed", "this is not a pane of tmux: TMUX_PANE is not set");
-    const { paneTmux: tmux } = world;
-    await prepareSessionPlace(world, io);
+    const { paneTmux: tmux } = context;
+    await prepareSessionPlace(context, io);
     const session = await joinAgent(
-      { ...world, tmux },
+      { ...context, tmux },
       {
         ...readJoinFlags(args, io),
         agentName: args["agent-name"],
@@ -131,11 +133,11 @@ const join = command({
       },
     );
     const complete = (attached: Attached | null, error: string | null) =>
-      withNotifier(toLaunchAnswer(world, session, attached, error), args["agent-name"], session.notifier);
+      withNotifier(toLaunchAnswer(context, session, attached, error), args["agent-name"], session.notifier);
     if (args["no-gateway"]) return complete(null, null);
     try {
       const executionMode = args.background ? "detached_process" : "tmux_auxiliary_window";
-      return complete(await attachGateway(world, session, { executionMode }), null);
+      return complete(await attachGateway(context, session, { executionMode }), null);
     } catch (error) {
       return complete(null, messageOf(error));
     }
@@ -145,14 +147,14 @@ const join = command({
 export const lifecycleCommands = { stop, cleanup, join };
 
 /** An agent with a damaged manifest can still be stopped and then removed. */
-function tryToOpen({ files }: World, record: RegistryRecord) {
+function tryToOpen({ files }: CliContext, record: RegistryRecord) {
   try {
     return { agent: openRecord(files, record), notes: () => [] };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const notes = (words: string) => [
+    const notes = (commandPrefix: string) => [
       `only its record was left to go by: ${error.message}`,
-      `Remove what it left with: ${words} cleanup`,
+      `Remove what it left with: ${commandPrefix} cleanup`,
     ];
     return { agent: null, notes };
   }

@@ -120,7 +120,7 @@ const send = command({
     const { args, io } = invocation;
     if (args.to.length === 0) throw new UsageError("give --to, once for each recipient");
     const target = await openMailTarget(invocation);
-    const content = await readContent(args, io, target.world.files);
+    const content = await readContent(args, io, target.context.files);
     const fields = { schema_version: 1 as const, to: args.to, cc: args.cc, subject: args.subject };
     return answerSent("sent", await performOrAsk(target, "send", { ...fields, ...content }, io));
   },
@@ -146,7 +146,7 @@ const post = command({
   async run(invocation) {
     const { args, io } = invocation;
     const target = await openMailTarget(invocation);
-    const content = await readContent(args, io, target.world.files);
+    const content = await readContent(args, io, target.context.files);
     const fields = { schema_version: 1 as const, subject: args.subject, reply_policy: args["reply-policy"] };
     return answerSent("posted", await performMail(target, "post", { ...fields, ...content }));
   },
@@ -163,7 +163,7 @@ const reply = command({
   async run(invocation) {
     const { args, io } = invocation;
     const target = await openMailTarget(invocation);
-    const content = await readContent(args, io, target.world.files);
+    const content = await readContent(args, io, target.context.files);
     const request = { schema_version: 1 as const, message_ref: args["message-ref"], ...content };
     return answerSent("replied", await performOrAsk(target, "reply", request, io));
   },

@@ -8,13 +8,13 @@ import type { FoundAgent } from "../../../services/sessions/find.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { inMailbox } from "../../agent-mail.ts";
 import { giveMailbox } from "../../agent-mailbox.ts";
+import type { CliContext } from "../../cli-context.ts";
 import { type CliIo, command, type Flags } from "../../command.ts";
 import { readFileFlag, readStdin } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
 import { mailOf } from "../../mail-target.ts";
 import { mailboxRootFlag } from "../../shared-flags.ts";
 import { openTarget } from "../../target.ts";
-import type { World } from "../../world.ts";
 
 /** The server of a JMAP mailbox and the login there. */
 const jmapFlags = {
@@ -69,8 +69,8 @@ const register = command({
   },
   async run(invocation) {
     const { args, io } = invocation;
-    const { world, agent, words } = await openTarget(invocation);
-    const next = `look at it:  ${words} mail list`;
+    const { context, agent, commandPrefix } = await openTarget(invocation);
+    const next = `look at it:  ${commandPrefix} mail list`;
     if (args.transport === "jmap") {
       const given = { root: args["mailbox-root"] !== undefined, mode: args.mode !== "safe", yes: args.yes };
       if (given.root || given.mode || given.yes) {
@@ -79,7 +79,7 @@ const register = command({
           "--mailbox-root, --mode and --yes are for the filesystem transport",
         );
       }
-      const { manifest, binding } = await giveJmapMailbox(world, io, agent, {
+      const { manifest, binding } = await giveJmapMailbox(context, io, agent, {
         url: args["jmap-url"],
         loginIdentity: args["login-identity"],
         passwordFile: args["password-file"],
@@ -94,7 +94,7 @@ const register = command({
         throw new ServiceError("invalid_request", `--${name} is for --transport jmap`);
       }
     }
-    const { manifest, binding, shared, rootDetail } = await giveMailbox(world, io, agent, {
+    const { manifest, binding, shared, rootDetail } = await giveMailbox(context, io, agent, {
       rootFlag: args["mailbox-root"],
       address: args.address,
       principalId: args["principal-id"],
@@ -121,10 +121,10 @@ const unregister = command({
     },
   },
   async run(invocation) {
-    const { world, agent } = await openTarget(invocation);
+    const { context, agent } = await openTarget(invocation);
     const bound = bindingOf(() => agent.manifest);
     if (bound.transport === "jmap") {
-      const manifest = await unregisterJmapMailbox(world, agent, bound, invocation.args.mode);
+      const manifest = await unregisterJmapMailbox(context, agent, bound, invocation.args.mode);
       const { json } = describeMailbox(manifest, null, null);
       return {
         json: { ...json, shared_unregistration: null },
@@ -132,9 +132,9 @@ const unregister = command({
       };
     }
     using roots = new DisposableStack();
-    const openRoot = (path: string) => roots.adopt(openMailRoot(world, path), (root) => root.close());
+    const openRoot = (path: string) => roots.adopt(openMailRoot(context, path), (root) => root.close());
     const { manifest, binding, shared } = await unregisterMailbox(
-      world,
+      context,
       agent,
       openRoot,
       invocation.args.mode,
@@ -157,7 +157,7 @@ const status = command({
     const binding = manifest.launch_plan.mailbox ?? null;
     const obstacle = binding && (await inMailbox(target, async (bound) => bound.supported().error));
     const { json, text } = describeMailbox(manifest, binding, obstacle);
-    const next = binding ? "" : `\ngive it one:  ${target.words} mailbox register`;
+    const next = binding ? "" : `\ngive it one:  ${target.commandPrefix} mailbox register`;
     return { json, text: `${text}${next}` };
   },
 });
@@ -216,7 +216,7 @@ interface JmapFlagValues {
 
 /** Registers a mailbox whose account an administrator created. The password is only stored in its own file. */
 export async function giveJmapMailbox(
-  world: World,
+  context: CliContext,
   io: Pick<CliIo, "cwd" | "readInput">,
   agent: FoundAgent,
   { url, loginIdentity, passwordFile, address, principalId }: JmapFlagValues,
@@ -228,8 +228,8 @@ export async function giveJmapMailbox(
   if (identity === undefined) {
     throw new ServiceError("invalid_request", "--transport jmap needs --login-identity or --address");
   }
-  const password = await readPassword(world, io, passwordFile);
-  return registerJmapMailbox(world, agent, {
+  const password = await readPassword(context, io, passwordFile);
+  return registerJmapMailbox(context, agent, {
     url,
     address: address ?? (identity.includes("@") ? identity : undefined),
     principalId,
@@ -238,7 +238,7 @@ export async function giveJmapMailbox(
 }
 
 async function readPassword(
-  { files }: Pick<World, "files">,
+  { files }: Pick<CliContext, "files">,
   io: Pick<CliIo, "cwd" | "readInput">,
   flag: string,
 ): Promise<string> {

@@ -1,11 +1,11 @@
 import { noticeMaxChars } from "../../../protocol/mail.ts";
 import type { NotifierStatus, NotifierUpdate } from "../../../protocol/notifier.ts";
 import type { Files } from "../../../system/files.ts";
+import { openCliContext } from "../../cli-context.ts";
 import { type Flags, UsageError, type Values } from "../../command.ts";
 import { givenFields, readFileFlag, toWholeNumber } from "../../flag-values.ts";
 import { renderPairs, renderTable } from "../../format.ts";
 import { readCommand } from "../../gateway-call.ts";
-import { openWorld } from "../../world.ts";
 
 const settingFlags = {
   "interval-seconds": {
@@ -99,7 +99,7 @@ const enable = readCommand({
   endpoint: "updateNotifier",
   async request({ args, io, inherited }) {
     const settings = toSettings(args);
-    const { files } = openWorld(io, inherited);
+    const { files } = openCliContext(io, inherited);
     const tokens = await readTokens(args["notify-block-token-file"], files, io.cwd);
     const update = givenFields({ ...settings, notify_block_shared_tokens: tokens });
     return { body: { schema_version: 1, enabled: true, ...update } };

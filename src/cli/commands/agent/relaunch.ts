@@ -44,7 +44,7 @@ export default command({
       await callerLeft(target);
     }
     await narrate(io, `launching ${target.agent.manifest.agent_name} again`);
-    const relaunched = await relaunchAgent(target.world, target.agent, {
+    const relaunched = await relaunchAgent(target.context, target.agent, {
       resume,
       reconcile: args.reconcile,
       gateway: !args["no-gateway"],
@@ -53,7 +53,7 @@ export default command({
       await warn(io, `started without a value for: ${relaunched.missingVariables.join(", ")}`);
     }
     const { session, attached, inPlace, missingVariables } = relaunched;
-    const answer = toLaunchAnswer(target.world, session, attached, null);
+    const answer = toLaunchAnswer(target.context, session, attached, null);
     return {
       ...answer,
       json: {
@@ -67,27 +67,29 @@ export default command({
 });
 
 /** Whether we would end ourselves by ending what runs in the agent's pane. */
-async function runsInside({ world, agent }: Target): Promise<boolean> {
+async function runsInside({ context, agent }: Target): Promise<boolean> {
   const { tmux, tmux_session_name: session } = agent.manifest;
-  const pane = agentPane(await world.tmuxFor(tmux.socket).panes(session), tmux.primary_pane_id ?? null);
-  const tree = pane ? await world.processes.tree(pane.panePid) : [];
-  return tree.some(({ pid }) => pid === world.processes.selfPid());
+  const pane = agentPane(await context.tmuxFor(tmux.socket).panes(session), tmux.primary_pane_id ?? null);
+  const tree = pane ? await context.processes.tree(pane.panePid) : [];
+  return tree.some(({ pid }) => pid === context.processes.selfPid());
 }
 
 /** Hands the work to a process of its own, which outlives the agent that called us. */
 function leaveToAnother(
-  { world, agent }: Target,
+  { context, agent }: Target,
   args: { "chat-session-mode": string; "chat-session-id": string | undefined; reconcile: boolean },
 ): Answer {
   const { logRoot } = sessionPaths(agent.sessionRoot);
   const logPath = join(logRoot, "relaunch.log");
-  world.files.ensureDirectory("file:gateway-folder", logRoot);
-  const env = Object.entries(world.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  context.files.ensureDirectory("file:gateway-folder", logRoot);
+  const env = Object.entries(context.env).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined,
+  );
   const id = args["chat-session-id"];
-  world.processes.detach(
+  context.processes.detach(
     "process:relaunch",
     [
-      ...world.managerCommand,
+      ...context.managerCommand,
       ...["agents", "single", "--agent-id", agent.manifest.agent_id, "relaunch", "--after-caller"],
       ...["--chat-session-mode", args["chat-session-mode"]],
       ...(id === undefined ? [] : ["--chat-session-id", id]),
@@ -107,15 +109,15 @@ function leaveToAnother(
 }
 
 const leaveWithinMs = 10_000;
-const lookEveryMs = 50;
+const pollIntervalMs = 50;
 
 async function callerLeft(target: Target): Promise<void> {
-  const { clock } = target.world;
+  const { clock } = target.context;
   const deadlineMs = clock.monotonicMs() + leaveWithinMs;
   while (await runsInside(target)) {
     if (clock.monotonicMs() >= deadlineMs) {
       throw new ServiceError("conflict", "whoever called for the relaunch does not leave");
     }
-    await sleep(clock, lookEveryMs);
+    await sleep(clock, pollIntervalMs);
   }
 }

@@ -75,11 +75,11 @@ async function offlineRequest(
 
 async function fromFile<T>(
   io: CliIo,
-  { world, agent }: Target,
+  { context, agent }: Target,
   why: string,
   read: (path: string) => T,
 ): Promise<T | null> {
   const { queue } = sessionPaths(agent.sessionRoot);
   await warn(io, `read from queue.sqlite: ${why}`);
-  return world.files.exists(queue) ? read(queue) : null;
+  return context.files.exists(queue) ? read(queue) : null;
 }

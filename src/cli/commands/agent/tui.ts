@@ -157,7 +157,7 @@ const watch = command({
   async run(invocation) {
     const { io, inherited, args } = invocation;
     const intervalMs = 1000 * toSeconds("interval-seconds", args["interval-seconds"], 0.1, 3600);
-    const { world, agent } = await openLiveTarget(invocation);
+    const { context, agent } = await openLiveTarget(invocation);
     const { attachIdentity } = gatewayIdentity(agent.manifest);
     const live = io.stdoutIsTty && inherited["json"] !== true;
     const stopped = io.unheard();
@@ -173,14 +173,14 @@ const watch = command({
       if (reply?.kind !== "ok" || stopped.aborted) return true;
       const state = reply.body;
       const key = `${renderTerminalLine(state)} ${JSON.stringify(state.recent_transitions.at(-1) ?? null)}`;
-      if (key !== shown) await show(io, live, state, timestampNow(world.clock));
+      if (key !== shown) await show(io, live, state, timestampNow(context.clock));
       shown = key;
       return state.stability.stable;
     }
 
     /** A state becomes stable by time alone, without an event. */
     async function settle(): Promise<void> {
-      do await sleep(world.clock, intervalMs, stopped);
+      do await sleep(context.clock, intervalMs, stopped);
       while (!stopped.aborted && !lost && !(await look()));
     }
 
@@ -194,8 +194,8 @@ const watch = command({
     }
 
     await followEvents({
-      clock: world.clock,
-      link: () => linkGateway(world, { sessionRoot: agent.sessionRoot, attachIdentity }),
+      clock: context.clock,
+      link: () => linkGateway(context, { sessionRoot: agent.sessionRoot, attachIdentity }),
       afterSeq: null,
       signal: stopped,
       async onConnected(found) {

@@ -50,17 +50,17 @@ const submit = command({
     const chatSession = toChatSession(args["chat-session-mode"], args["chat-session-id"]);
     const prompt = await readPrompt(args.prompt, io);
     const on = await openTurns(invocation);
-    const { link, world, agent, words } = await openLiveTarget(invocation);
-    const turn_id = args["turn-id"] ?? `turn-${world.ids.hex(6)}`;
+    const { link, context, agent, commandPrefix } = await openLiveTarget(invocation);
+    const turn_id = args["turn-id"] ?? `turn-${context.ids.hex(6)}`;
     const payload = { prompt, turn_id, ...execution, ...chatSession };
     const accepted = acceptanceOf(
       await link.client.call("submitRequest", {
         body: { schema_version: 1, kind: "submit_prompt", payload },
       }),
-      `${words} turn wait ${turn_id}`,
+      `${commandPrefix} turn wait ${turn_id}`,
     );
     if (args.wait) {
-      const status = `${words} turn status ${turn_id}`;
+      const status = `${commandPrefix} turn status ${turn_id}`;
       return followAccepted({ turn_id, status }, () => waitForTurn(on, turn_id, timeoutSeconds));
     }
     return {
@@ -72,7 +72,7 @@ const submit = command({
         status: "active",
         detail: `accepted; ${accepted.queue_depth} in the queue`,
       },
-      text: `accepted turn ${turn_id} (${accepted.queue_depth} in the queue)\nWait for it: ${words} turn wait ${turn_id}`,
+      text: `accepted turn ${turn_id} (${accepted.queue_depth} in the queue)\nWait for it: ${commandPrefix} turn wait ${turn_id}`,
     };
   },
 });

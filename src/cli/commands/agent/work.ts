@@ -18,9 +18,9 @@ const state = command({
   description: "show what the agent is doing",
   examples: ["svc-mgr agents single --agent-name worker state", "svc-mgr agents self state --json"],
   async run(invocation) {
-    const { world, agent, words } = await openTarget(invocation);
-    const observed = await observeAgent(world, agent);
-    return { json: observed.state, text: renderState(observed, words) };
+    const { context, agent, commandPrefix } = await openTarget(invocation);
+    const observed = await observeAgent(context, agent);
+    return { json: observed.state, text: renderState(observed, commandPrefix) };
   },
 });
 
@@ -71,7 +71,7 @@ const prompt = command({
     const timeoutSeconds = readTimeout(args.timeout);
     const execution = readExecution(args);
     const text = await readPrompt(args.prompt, io);
-    const { world, agent, link, words } = await openLiveTarget(invocation);
+    const { context, agent, link, commandPrefix } = await openLiveTarget(invocation);
     const payload: PromptPayload = {
       prompt: text,
       ...(args.delivery === undefined ? {} : { delivery: args.delivery }),
@@ -81,7 +81,7 @@ const prompt = command({
       await link.client.call("submitRequest", {
         body: { schema_version: 1, kind: "submit_prompt", payload },
       }),
-      `${words} requests list`,
+      `${commandPrefix} requests list`,
     );
     const submission: AgentSubmission = {
       success: true,
@@ -94,10 +94,10 @@ const prompt = command({
     if (!args.wait) {
       return {
         json: { ...accepted, ...submission },
-        text: `accepted ${accepted.request_id} (${accepted.queue_depth} in the queue)\nSee: ${words} requests show ${accepted.request_id}`,
+        text: `accepted ${accepted.request_id} (${accepted.queue_depth} in the queue)\nSee: ${commandPrefix} requests show ${accepted.request_id}`,
       };
     }
-    const record = await waitForRequest(world.clock, link.client, accepted.request_id, {
+    const record = await waitForRequest(context.clock, link.client, accepted.request_id, {
       until: "turn_ended",
       timeoutSeconds,
     });
@@ -114,8 +114,8 @@ const interrupt = command({
   description: "stop the agent's turn; on an idle agent nothing is typed",
   examples: ["svc-mgr agents single --agent-name worker interrupt"],
   async run(invocation) {
-    const { world, agent, link } = await openLiveTarget(invocation);
-    const { record, outcome } = await interruptThrough(world.clock, link.client);
+    const { context, agent, link } = await openLiveTarget(invocation);
+    const { record, outcome } = await interruptThrough(context.clock, link.client);
     const noOp = outcome.result_json?.["outcome"] === "no_op";
     const failed = outcome.state === "failed";
     const detail = outcome.error_detail ?? (noOp ? await describeIdle(link.client) : "interrupted");
@@ -133,13 +133,13 @@ const interrupt = command({
 
 export const workCommands = { state, identity, prompt, interrupt };
 
-function renderState({ state, link }: Observed, words: string): string {
+function renderState({ state, link }: Observed, commandPrefix: string): string {
   const { identity, gateway, turn, last_turn: last } = state;
   const waiting = link.state === "healthy" ? link.status.waiting : undefined;
   return renderPairs([
     ["agent", `${identity.agent_name} (${identity.agent_id})`],
     ["tool", identity.tool],
-    ["lifecycle", lifecycleOf(identity, words)],
+    ["lifecycle", lifecycleOf(identity, commandPrefix)],
     ["availability", state.availability],
     ["turn", turn.phase],
     ["last turn", last.result === "unknown" ? null : last.result],
@@ -154,10 +154,10 @@ function renderState({ state, link }: Observed, words: string): string {
 }
 
 /** The state of the record, unless tmux contradicts it: a session can end without an update of the record. */
-function lifecycleOf({ lifecycle_state, liveness }: AgentIdentity, words: string): string | null {
+function lifecycleOf({ lifecycle_state, liveness }: AgentIdentity, commandPrefix: string): string | null {
   if (lifecycle_state !== "active" || liveness === "alive") return lifecycle_state;
   const why = liveness === "gone" ? "its tmux session has ended" : "its tmux server is not there";
-  return `gone: ${why}; start it again with: ${words} relaunch`;
+  return `gone: ${why}; start it again with: ${commandPrefix} relaunch`;
 }
 
 function decisionOf({ awaiting_decision: decision }: AgentState): string | null {

@@ -1,10 +1,10 @@
 import { defaultCoordinatorPort } from "../../../services/fleet/coordinator-files.ts";
 import { untilStopped } from "../../../system/signals.ts";
+import { openCliContext, prepareSessionPlace } from "../../cli-context.ts";
 import { command } from "../../command.ts";
 import { createCoordinator } from "../../coordinator.ts";
 import { chooseListener, coordinatorListenerFlags, toPort } from "../../listener-flags.ts";
 import { warn } from "../../narrate.ts";
-import { openWorld, prepareSessionPlace } from "../../world.ts";
 
 export default command({
   name: "serve",
@@ -24,14 +24,14 @@ export default command({
       { tokenVariable: "SVC_COORD_TOKEN", drives: "every agent" },
     );
     if (warning) await warn(io, warning);
-    const world = openWorld(io, inherited);
-    await prepareSessionPlace(world, io);
+    const context = openCliContext(io, inherited);
+    await prepareSessionPlace(context, io);
     const ended = Promise.withResolvers<number>();
     const stop = async () => {
       await coordinator.stop();
       ended.resolve(0);
     };
-    const coordinator = createCoordinator({ world, io, ...listener, token, onShutdown: () => void stop() });
+    const coordinator = createCoordinator({ context, io, ...listener, token, onShutdown: () => void stop() });
     const stopped = untilStopped(stop);
     const instance = await coordinator.start();
     const line =

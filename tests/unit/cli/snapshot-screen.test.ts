@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { renderGlanceScreen } from "../../../src/cli/glance-screen.ts";
-import type { Glance } from "../../../src/services/fleet/glance.ts";
+import { renderSnapshotScreen } from "../../../src/cli/snapshot-screen.ts";
+import type { AgentSnapshot } from "../../../src/services/fleet/agent-snapshot.ts";
 
-function glance(name: string): Glance {
+function snapshot(name: string): AgentSnapshot {
   const record = {
     agent_name: name,
     agent_id: `${name}-0123456789abcdef0123456789abcdef`,
@@ -10,13 +10,13 @@ function glance(name: string): Glance {
     lifecycle: { state: "active" },
     terminal: {},
     runtime: { manifest_path: "/m" },
-  } as unknown as Glance["record"];
+  } as unknown as AgentSnapshot["record"];
   const state = {
     availability: "available",
     turn: { phase: "ready" },
     last_turn: { result: "none", updated_at_utc: null },
     gateway: { queue_depth: 0 },
-  } as unknown as Glance["state"];
+  } as unknown as AgentSnapshot["state"];
   return {
     ...{ record, state, gone: false, answered: true },
     ...{
@@ -30,9 +30,9 @@ function glance(name: string): Glance {
 }
 
 const screen = (count: number, columns: number, rows: number) =>
-  renderGlanceScreen({
+  renderSnapshotScreen({
     ...{ title: `${count} agents`, nowMs: 0, columns, rows },
-    glances: Array.from({ length: count }, (_, index) => glance(`a${index}`)),
+    snapshots: Array.from({ length: count }, (_, index) => snapshot(`a${index}`)),
   });
 
 test("a wide terminal shows every column", () => {

@@ -10,7 +10,7 @@ import { type GatewayLink, linkedStatus, linkGateway } from "./gateway-link.ts";
 import { type ObserveDeps, observeAgent } from "./observe-agent.ts";
 
 /** One agent as a list shows it. */
-export interface Glance {
+export interface AgentSnapshot {
   record: RegistryRecord;
   /** Recorded as running, but its tmux session is no more. */
   gone: boolean;
@@ -28,13 +28,13 @@ export interface Glance {
   damaged: boolean;
 }
 
-export interface GlanceDeps extends ObserveDeps {
+export interface SnapshotDeps extends ObserveDeps {
   sessionAlive: (record: RegistryRecord) => Promise<boolean>;
   openers: MailboxOpeners;
 }
 
 /** Unread messages are counted no further. */
-export const mostUnread = 100;
+export const maxUnread = 100;
 
 const deadlineMs = 1500;
 const atOnce = 32;
@@ -43,23 +43,30 @@ const atOnce = 32;
  * A look at each of `records`, in their order. One agent that cannot be read or hangs never hides or delays the
  * others: it has 1.5 s, and 32 are looked at together. Never rejects.
  */
-export async function glanceAtAll(deps: GlanceDeps, records: readonly RegistryRecord[]): Promise<Glance[]> {
-  const glances: Glance[] = [];
+export async function snapshotAgents(
+  deps: SnapshotDeps,
+  records: readonly RegistryRecord[],
+): Promise<AgentSnapshot[]> {
+  const snapshots: AgentSnapshot[] = [];
   const rest = records.entries();
   async function work(): Promise<void> {
-    for (const [index, record] of rest) glances[index] = await glanceAt(deps, record);
+    for (const [index, record] of rest) snapshots[index] = await snapshotAgent(deps, record);
   }
   await Promise.all(Array.from({ length: Math.min(atOnce, records.length) }, work));
-  return glances;
+  return snapshots;
 }
 
 /** A look at one agent, within 1.5 s. Never rejects. */
-async function glanceAt(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
+async function snapshotAgent(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSnapshot> {
   const nothing = {
     ...{ record, gone: false, state: null, gatewayBaseUrl: null, queueDepth: null, unreadMail: null },
     damaged: false,
   };
-  const late: Glance = { ...nothing, answered: false, problem: `no answer within ${deadlineMs / 1000} s` };
+  const late: AgentSnapshot = {
+    ...nothing,
+    answered: false,
+    problem: `no answer within ${deadlineMs / 1000} s`,
+  };
   try {
     return await within(deps.clock, deadlineMs, look(deps, record), late);
   } catch (error) {
@@ -78,7 +85,7 @@ function describeFailure(record: RegistryRecord, error: unknown): string {
 const wordsOf = ({ agent_name }: Pick<RegistryRecord, "agent_name">) =>
   `svc-mgr agents single --agent-name ${agent_name}`;
 
-async function look(deps: GlanceDeps, record: RegistryRecord): Promise<Glance> {
+async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSnapshot> {
   const alive = await deps.sessionAlive(record);
   const agent = openRecord(deps.files, record);
   const { manifest, sessionRoot } = agent;
@@ -141,14 +148,14 @@ export function describeProblem(facts: {
 
 /** Through the gateway where one answers, since it has the mailbox open; else in the mailbox itself. */
 async function countUnread(
-  { openers }: GlanceDeps,
+  { openers }: SnapshotDeps,
   agent: FoundAgent,
   link: GatewayLink,
 ): Promise<number | null> {
   const binding = agent.manifest.launch_plan.mailbox;
   if (!binding) return null;
   if (link.state === "healthy") {
-    const body = { box: "inbox", read_state: "unread", limit: mostUnread } as const;
+    const body = { box: "inbox", read_state: "unread", limit: maxUnread } as const;
     const reply = await link.client.call("mailList", { body });
     return reply.kind === "ok" ? reply.body.unread_count : null;
   }
@@ -158,7 +165,7 @@ async function countUnread(
     const mailbox = opener.open(binding);
     try {
       const page = await mailbox.list({
-        ...{ box: "inbox", readState: "unread", answeredState: "any", archived: false, limit: mostUnread },
+        ...{ box: "inbox", readState: "unread", answeredState: "any", archived: false, limit: maxUnread },
         ...{ since: null, includeBody: false, cursor: null, query: null },
       });
       return page.messages.length;

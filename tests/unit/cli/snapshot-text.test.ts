@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { ageText, toGlanceCells } from "../../../src/cli/glance-text.ts";
+import { ageText, toSnapshotCells } from "../../../src/cli/snapshot-text.ts";
 import type { RegistryRecord } from "../../../src/protocol/files.ts";
-import type { Glance } from "../../../src/services/fleet/glance.ts";
+import type { AgentSnapshot } from "../../../src/services/fleet/agent-snapshot.ts";
 
 const nowMs = Date.parse("2026-01-01T00:10:00Z");
 const record = {
@@ -13,13 +13,13 @@ const record = {
   runtime: { manifest_path: "/m" },
 } as unknown as RegistryRecord;
 
-function glance(change: Partial<Glance> = {}, result = "success"): Glance {
+function snapshot(change: Partial<AgentSnapshot> = {}, result = "success"): AgentSnapshot {
   const state = {
     availability: "available",
     turn: { phase: "ready" },
     last_turn: { result, updated_at_utc: "2026-01-01T00:07:59.000000+00:00" },
     gateway: { queue_depth: 2 },
-  } as unknown as Glance["state"];
+  } as unknown as AgentSnapshot["state"];
   const rest = {
     gone: false,
     answered: true,
@@ -35,26 +35,26 @@ function glance(change: Partial<Glance> = {}, result = "success"): Glance {
 const who = ["worker", "w1", "demo"];
 const dashes = ["-", "-", "-"];
 
-describe("an agent at a glance", () => {
+describe("an agent at a snapshot", () => {
   test.each([
     {
       id: "tells state, availability, phase, queue, unread mail, last turn and gateway",
-      given: glance(),
+      given: snapshot(),
       want: ["active", "available", "ready", "2", "3", "success 2m", "http://x"],
     },
     {
       id: "counts unread mail no further than it was counted",
-      given: glance({ unreadMail: 100 }),
+      given: snapshot({ unreadMail: 100 }),
       want: ["active", "available", "ready", "2", "100+", "success 2m", "http://x"],
     },
     {
       id: "without a mailbox and before the first turn says nothing of either",
-      given: glance({ unreadMail: null }, "none"),
+      given: snapshot({ unreadMail: null }, "none"),
       want: ["active", "available", "ready", "2", "-", "-", "http://x"],
     },
     {
       id: "that did not answer is ? but for what its record says",
-      given: glance({
+      given: snapshot({
         answered: false,
         state: null,
         unreadMail: null,
@@ -66,11 +66,11 @@ describe("an agent at a glance", () => {
     },
     {
       id: "whose session is no more is gone",
-      given: glance({ gone: true, state: null, unreadMail: null, gatewayBaseUrl: null, queueDepth: null }),
+      given: snapshot({ gone: true, state: null, unreadMail: null, gatewayBaseUrl: null, queueDepth: null }),
       want: ["gone", "unavailable", "unknown", ...dashes, "-"],
     },
   ])("$id", ({ given, want }) => {
-    expect(toGlanceCells(given, nowMs)).toEqual([...who, ...want]);
+    expect(toSnapshotCells(given, nowMs)).toEqual([...who, ...want]);
   });
 
   test.each([

@@ -27,7 +27,7 @@ import { bareTmuxSocket, chooseTmuxSocket, openTmux, socketOfPane } from "./tmux
 import { trustingSystem } from "./trusting-system.ts";
 
 /** Everything a command may need, wired once: the composition root of the command line. */
-export interface World extends LaunchDeps, AttachDeps, StopAgentDeps, System {
+export interface CliContext extends LaunchDeps, AttachDeps, StopAgentDeps, System {
   system: System;
   network: Network;
   roots: Roots;
@@ -44,9 +44,9 @@ export interface World extends LaunchDeps, AttachDeps, StopAgentDeps, System {
   managerCommand: readonly string[];
 }
 
-/** The part of it that a gateway needs too: where things are and who is registered. */
-export type Places = Pick<
-  World,
+/** The part that a gateway needs too: paths and the registry of agents. */
+export type BaseContext = Pick<
+  CliContext,
   "system" | "roots" | "overlays" | "overlay" | "tmuxFor" | "sessionAlive" | "registry" | keyof System
 >;
 
@@ -54,12 +54,12 @@ export type Places = Pick<
  * `flags`: values of `rootFlags`; relative folders count from the working directory. Throws `precondition_failed` for
  * a root that another user could change, unless `diagnosing`.
  */
-export function openPlaces(
+export function openBaseContext(
   io: Pick<CliIo, "env" | "cwd" | "home">,
   flags: Readonly<Record<string, unknown>>,
   given: System,
   options: { diagnosing?: boolean } = {},
-): Places {
+): BaseContext {
   const { system, overlays } = trustingSystem(io, given);
   const { clock, files, locks } = system;
   const { env } = io;
@@ -101,28 +101,28 @@ const isIn = (root: string, overlay: ProjectOverlay | null) =>
  * Makes the overlay ready in which this command is about to make a session. Warns when the overlay of the working
  * directory is refused and the session is kept in the user's state folder instead.
  */
-export async function prepareSessionPlace(world: World, io: CliIo): Promise<void> {
-  const { files, overlays, overlay, roots } = world;
+export async function prepareSessionPlace(context: CliContext, io: CliIo): Promise<void> {
+  const { files, overlays, overlay, roots } = context;
   if (overlay && isIn(roots.runtimeRoot, overlay)) prepareOverlay(files, overlays, overlay);
   const inStateFolder = roots.runtimeRoot === join(stateRootOf(io.env, io.home), "runtime");
   if (!inStateFolder || !overlay?.refusal) return;
   await warn(io, `sessions are kept in ${roots.runtimeRoot}, not in the project overlay: ${overlay.refusal}`);
 }
 
-/** As `openPlaces`, with everything else. */
-export function openWorld(
+/** As `openBaseContext`, with everything else. */
+export function openCliContext(
   io: Pick<CliIo, "env" | "cwd" | "home">,
   flags: Readonly<Record<string, unknown>> = {},
   given: System = createSystem(),
   options: { diagnosing?: boolean } = {},
-): World {
-  const places = openPlaces(io, flags, given, options);
+): CliContext {
+  const base = openBaseContext(io, flags, given, options);
   const { env } = io;
-  const { system, files, locks, roots, tmuxFor } = places;
+  const { system, files, locks, roots, tmuxFor } = base;
   const self = selfCommand();
   const demoCommand: [string, ...string[]] = [...self, "demo-agent"];
   return {
-    ...places,
+    ...base,
     env,
     tmux: tmuxFor(chooseTmuxSocket(env)),
     paneTmux: tmuxFor(socketOfPane(env) ?? chooseTmuxSocket(env)),

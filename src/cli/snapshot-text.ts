@@ -1,7 +1,7 @@
-import { type Glance, mostUnread } from "../services/fleet/glance.ts";
+import { type AgentSnapshot, maxUnread } from "../services/fleet/agent-snapshot.ts";
 import { parseTimestamp } from "../system/clock.ts";
 
-export const glanceHeader = [
+export const snapshotHeader = [
   "NAME",
   "ID",
   "TOOL",
@@ -15,8 +15,8 @@ export const glanceHeader = [
 ] as const;
 
 /** One agent for `--json`. Pure. */
-export function toGlanceJson(glance: Glance) {
-  const { record, gone, answered, state, gatewayBaseUrl, queueDepth, unreadMail, problem } = glance;
+export function toSnapshotJson(snapshot: AgentSnapshot) {
+  const { record, gone, answered, state, gatewayBaseUrl, queueDepth, unreadMail, problem } = snapshot;
   return {
     agent_name: record.agent_name,
     agent_id: record.agent_id,
@@ -41,10 +41,10 @@ export function toGlanceJson(glance: Glance) {
   };
 }
 
-/** One agent as cells under `glanceHeader`; `?` where it did not answer in time. Pure. */
-export function toGlanceCells(glance: Glance, nowMs: number): string[] {
-  const row = toGlanceJson(glance);
-  const known = (text: string) => (glance.answered ? text : "?");
+/** One agent as cells under `snapshotHeader`; `?` where it did not answer in time. Pure. */
+export function toSnapshotCells(snapshot: AgentSnapshot, nowMs: number): string[] {
+  const row = toSnapshotJson(snapshot);
+  const known = (text: string) => (snapshot.answered ? text : "?");
   return [
     row.agent_name,
     row.agent_id,
@@ -60,8 +60,8 @@ export function toGlanceCells(glance: Glance, nowMs: number): string[] {
 }
 
 /** A line for each agent that needs a hand. Pure. */
-export function toGlanceNotes(glances: readonly Glance[]): string[] {
-  return glances.flatMap(({ record, answered, problem }) =>
+export function toSnapshotNotes(snapshots: readonly AgentSnapshot[]): string[] {
+  return snapshots.flatMap(({ record, answered, problem }) =>
     answered && problem !== null ? [`${record.agent_name}: ${problem}`] : [],
   );
 }
@@ -76,7 +76,7 @@ function problemCell(problem: string | null): string {
 
 function unreadText(unread: number | null): string {
   if (unread === null) return "-";
-  return unread < mostUnread ? String(unread) : `${mostUnread}+`;
+  return unread < maxUnread ? String(unread) : `${maxUnread}+`;
 }
 
 function lastTurnText(last: { result: string; updated_at_utc: string | null }, nowMs: number): string {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { describeProblem } from "../../../src/services/fleet/glance.ts";
+import { describeProblem } from "../../../src/services/fleet/agent-snapshot.ts";
 
 type Facts = Parameters<typeof describeProblem>[0];
 

@@ -1,7 +1,7 @@
 import type { Fetch } from "./observe.ts";
 import { pathOf, type Route, routesAt } from "./routes-at.ts";
 
-export interface GrowingHandler {
+export interface DeferredApp {
   fetch: Fetch;
   /** Resolves when the app that has all routes serves; rejects when it cannot be had. */
   complete(): Promise<void>;
@@ -12,10 +12,10 @@ export interface GrowingHandler {
  * with that app from then on. A request that `core` has no route for asks for the whole and waits, so that nobody is
  * told that there is no such route before all are known. If the whole cannot be had, who waits is answered with 503.
  */
-export function untilWhole(
+export function deferredApp(
   core: { fetch: Fetch; routes: readonly Route[] },
   whole: () => Promise<Fetch>,
-): GrowingHandler {
+): DeferredApp {
   const serves = ({ url, method }: Request) =>
     routesAt(core.routes, pathOf(url)).some((route) => route.method === method);
   let serving: Fetch = (request) => (serves(request) ? core.fetch(request) : serveLater(request));

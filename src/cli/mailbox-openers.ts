@@ -1,7 +1,6 @@
 import type { MailboxOpeners } from "../services/mail/binding.ts";
-import { createFilesystemOpener } from "../services/mail/binding-filesystem.ts";
-import { createJmapOpener } from "../services/mail/binding-jmap.ts";
 import { type MailRootDeps, openMailRoot } from "../services/mail/filesystem/root.ts";
+import { createFilesystemOpener, createJmapOpener } from "../services/mail/openers.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
 
 /** How the mailbox of each transport is opened; what is not in here answers 422. `onMended`: see `MailRootDeps`. */

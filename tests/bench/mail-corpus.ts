@@ -3,9 +3,8 @@ import { dirname, join } from "node:path";
 import { rebuildCatalog } from "../../src/db/mailbox/rebuild.ts";
 import type { MailEnvelope } from "../../src/protocol/mail-file.ts";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
-import { toIndexed } from "../../src/services/mail/filesystem/catalog-rows.ts";
+import { renderMessageFile, toIndexed } from "../../src/services/mail/filesystem/message-file.ts";
 import { initMailRoot, openMailRoot } from "../../src/services/mail/filesystem/root.ts";
-import { renderMessageFile } from "../../src/services/mail/message-file.ts";
 import { mailRootDeps } from "../support/mail-root.ts";
 
 const words =

@@ -2,7 +2,6 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { MailboxBinding } from "../../src/protocol/files.ts";
-import { createJmapOpener } from "../../src/services/mail/binding-jmap.ts";
 import { registerMailbox, unregisterMailbox } from "../../src/services/mail/binding-register.ts";
 import {
   credentialPaths,
@@ -10,6 +9,7 @@ import {
   writeCredential,
 } from "../../src/services/mail/jmap/credentials.ts";
 import { unregisterJmapMailbox } from "../../src/services/mail/jmap/register.ts";
+import { createJmapOpener } from "../../src/services/mail/openers.ts";
 import { createManifestStore } from "../../src/services/sessions/manifest.ts";
 import { createSystem } from "../../src/system/system.ts";
 import { createMailRootLab } from "../support/mail-root.ts";

@@ -3,13 +3,19 @@ import { readFileSync, statSync } from "node:fs";
 import type { MailEnvelope, MailPrincipal } from "../../src/protocol/mail-file.ts";
 import { operator, parseAddress } from "../../src/services/mail/address.ts";
 import { fileNameOf, mediaTypeOf } from "../../src/services/mail/attachment.ts";
-import { parseBody, parseSubject, planRecipients } from "../../src/services/mail/draft.ts";
+import {
+  originHeader,
+  parseBody,
+  parseSubject,
+  planRecipients,
+  planReply,
+  replyPolicyHeader,
+} from "../../src/services/mail/draft.ts";
+import { idOf, toMail } from "../../src/services/mail/filesystem/message-file.ts";
+import { messageId } from "../../src/services/mail/filesystem/root-paths.ts";
 import { planList, storedTime, toCursor } from "../../src/services/mail/list-plan.ts";
-import { toMail } from "../../src/services/mail/mail-view.ts";
 import type { Mail, Mailbox, ReplyDraft } from "../../src/services/mail/mailbox.ts";
-import { previewOf } from "../../src/services/mail/preview.ts";
-import { idOf, messageId } from "../../src/services/mail/refs.ts";
-import { originHeader, planReply, replyPolicyHeader } from "../../src/services/mail/reply-thread.ts";
+import { previewOf } from "../../src/services/mail/message-body.ts";
 import {
   archive,
   inbox,

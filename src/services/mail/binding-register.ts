@@ -4,7 +4,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import type { ManifestStore } from "../sessions/manifest.ts";
 import type { Registry } from "../sessions/registry.ts";
-import { defaultMailbox, parseAddress, shown } from "./address.ts";
+import { defaultMailbox, nearestAddress, parseAddress, shown } from "./address.ts";
 import { bindingOf } from "./binding.ts";
 import type {
   DeregisterResult,
@@ -12,7 +12,6 @@ import type {
   Registration,
   Registrations,
 } from "./filesystem/registrations.ts";
-import { nearestAddress } from "./nearest-address.ts";
 
 export interface RegisterDeps {
   clock: Clock;

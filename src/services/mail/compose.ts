@@ -10,8 +10,7 @@ import type {
 } from "../../protocol/mail.ts";
 import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { parseBody, parseSubject } from "./draft.ts";
-import { inField, invalidField } from "./invalid-field.ts";
+import { inField, invalidField, parseBody, parseSubject } from "./draft.ts";
 import type {
   FlagChange,
   MailboxCapabilities,
@@ -20,7 +19,7 @@ import type {
   PostDraft,
   ReplyDraft,
 } from "./mailbox.ts";
-import { checkedAuth, withNotice } from "./notice.ts";
+import { checkedAuth, withNotice } from "./message-body.ts";
 import { inbox, parseBox } from "./view-state.ts";
 
 /**

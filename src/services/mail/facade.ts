@@ -27,7 +27,7 @@ import {
   toRefs,
   toReplyDraft,
 } from "./compose.ts";
-import { inField } from "./invalid-field.ts";
+import { inField } from "./draft.ts";
 import type { Mail, Mailbox, ReplyDraft } from "./mailbox.ts";
 import { parseBox } from "./view-state.ts";
 

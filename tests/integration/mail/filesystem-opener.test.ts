@@ -3,8 +3,8 @@ import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MailboxBinding } from "../../../src/protocol/files.ts";
 import { createMailBinding, isOutOfReach } from "../../../src/services/mail/binding.ts";
-import { createFilesystemOpener } from "../../../src/services/mail/binding-filesystem.ts";
 import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
+import { createFilesystemOpener } from "../../../src/services/mail/openers.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createMailRootLab } from "../../support/mail-root.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { extractNotice, mirrorNotice } from "../../../src/services/mail/fence.ts";
+import { extractNotice, mirrorNotice } from "../../../src/services/mail/message-body.ts";
 
 const lines = (...all: string[]) => all.join("\n");
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkedAuth, clipNotice, withNotice } from "../../../src/services/mail/notice.ts";
+import { checkedAuth, clipNotice, withNotice } from "../../../src/services/mail/message-body.ts";
 
 const fenced = "see\n\n```svc-notify\nfrom the body\n```";
 

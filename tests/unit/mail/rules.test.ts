@@ -1,15 +1,24 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { MailEnvelope } from "../../../src/protocol/mail-file.ts";
-import { defaultMailbox, isReserved, operator, parseAddress } from "../../../src/services/mail/address.ts";
+import {
+  defaultMailbox,
+  isReserved,
+  nearestAddress,
+  operator,
+  parseAddress,
+} from "../../../src/services/mail/address.ts";
 import { fileNameOf, mediaTypeOf } from "../../../src/services/mail/attachment.ts";
+import { planReply } from "../../../src/services/mail/draft.ts";
+import {
+  isEnvelope,
+  parseMessageFile,
+  renderMessageFile,
+} from "../../../src/services/mail/filesystem/message-file.ts";
+import { messageId } from "../../../src/services/mail/filesystem/root-paths.ts";
 import { planList, storedTime } from "../../../src/services/mail/list-plan.ts";
 import type { MailQuery } from "../../../src/services/mail/mailbox.ts";
-import { isEnvelope, parseMessageFile, renderMessageFile } from "../../../src/services/mail/message-file.ts";
-import { nearestAddress } from "../../../src/services/mail/nearest-address.ts";
-import { previewOf } from "../../../src/services/mail/preview.ts";
-import { messageId } from "../../../src/services/mail/refs.ts";
-import { planReply } from "../../../src/services/mail/reply-thread.ts";
+import { previewOf } from "../../../src/services/mail/message-body.ts";
 import { everything } from "../../support/mail-story.ts";
 
 const id = (number: number) => messageId("20260101T000000Z", number.toString(16).padStart(32, "0"));

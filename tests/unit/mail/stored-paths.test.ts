@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { isEntryPath, isUsable } from "../../../src/services/mail/filesystem/stored-paths.ts";
+import { isEntryPath, isUsable } from "../../../src/services/mail/filesystem/root-paths.ts";
 
 const row = {
   registrationId: "reg-1",

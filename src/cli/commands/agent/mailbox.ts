@@ -2,8 +2,11 @@ import type { MailboxBinding, Manifest } from "../../../protocol/files.ts";
 import { bindingOf } from "../../../services/mail/binding.ts";
 import { unregisterMailbox } from "../../../services/mail/binding-register.ts";
 import { openMailRoot } from "../../../services/mail/filesystem/root.ts";
-import { preProvisioned } from "../../../services/mail/jmap/provisioner.ts";
-import { registerJmapMailbox, unregisterJmapMailbox } from "../../../services/mail/jmap/register.ts";
+import {
+  preProvisioned,
+  registerJmapMailbox,
+  unregisterJmapMailbox,
+} from "../../../services/mail/jmap/register.ts";
 import type { FoundAgent } from "../../../services/sessions/find.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { inMailbox } from "../../agent-mail.ts";

@@ -6,13 +6,11 @@ import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import type { MailboxAccount, MessagesGetAnswer, StoredMessage } from "../../../protocol/mailbox-admin.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { parseAddress, shown } from "../address.ts";
-import { parseMessageFile } from "../message-file.ts";
-import { idOf } from "../refs.ts";
+import { idOf, parseMessageFile } from "./message-file.ts";
 import type { Registration } from "./registrations.ts";
 import type { MailRoot, MailRootDeps } from "./root.ts";
-import { stateFileName } from "./root-paths.ts";
+import { mailboxFolder, readMessageFile, stateFileName } from "./root-paths.ts";
 import { seedMailbox } from "./seeding.ts";
-import { mailboxFolder, readMessageFile } from "./stored-paths.ts";
 
 type Open = Pick<MailRoot, "root" | "catalog" | "registrations">;
 

@@ -4,7 +4,7 @@ import type { Files } from "../../../system/files.ts";
 import { shown } from "../address.ts";
 import { standardBoxes } from "../view-state.ts";
 import { whyOutside } from "./maintenance.ts";
-import { isEntryPath, mailboxFolder, pathInRoot } from "./stored-paths.ts";
+import { isEntryPath, mailboxFolder, pathInRoot } from "./root-paths.ts";
 
 /**
  * Finishes on disk what a registration began, whoever began it. Doing it twice changes nothing: nobody makes a

@@ -11,7 +11,6 @@ import type { MaintenanceAction } from "../../../protocol/mailbox-admin.ts";
 import { type ContainedPath, childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
-import { isMessageId } from "../refs.ts";
 import { presentRegistration } from "./accounts.ts";
 import {
   breathe,
@@ -22,8 +21,15 @@ import {
   toMaintenanceResult,
 } from "./maintenance.ts";
 import { type MailRoot, type MailRootDeps, withExclusiveRoot } from "./root.ts";
-import { rootPaths, stateFileName } from "./root-paths.ts";
-import { attachmentPlace, mailboxFolder, messageFile, statedFolder } from "./stored-paths.ts";
+import {
+  attachmentPlace,
+  isMessageId,
+  mailboxFolder,
+  messageFile,
+  rootPaths,
+  statedFolder,
+  stateFileName,
+} from "./root-paths.ts";
 
 export interface ClearOptions {
   /** Null: every mailbox. */

@@ -15,14 +15,19 @@ import {
 import { parseBody } from "../draft.ts";
 import { storedTime } from "../list-plan.ts";
 import type { ReplyDraft } from "../mailbox.ts";
-import { isEnvelope, renderMessageFile, type StoredMessage } from "../message-file.ts";
-import { messageId } from "../refs.ts";
 import { inbox, sent } from "../view-state.ts";
-import { toIndexed } from "./catalog-rows.ts";
 import { announceLink } from "./links.ts";
+import { isEnvelope, renderMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
 import type { MailRootDeps } from "./root-deps.ts";
-import { attachmentPath, rootPaths } from "./root-paths.ts";
-import { attachmentPlace, mailboxFolder, messageFile, pathInRoot } from "./stored-paths.ts";
+import {
+  attachmentPath,
+  attachmentPlace,
+  mailboxFolder,
+  messageFile,
+  messageId,
+  pathInRoot,
+  rootPaths,
+} from "./root-paths.ts";
 
 /** What a message says besides what `deliver` adds. */
 export interface Letter extends ReplyDraft {

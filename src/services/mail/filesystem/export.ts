@@ -18,8 +18,7 @@ import { foldersOf, rowOf } from "./accounts.ts";
 import { breathe, liesBelow, type Progress } from "./maintenance.ts";
 import type { Registration } from "./registrations.ts";
 import { type MailRoot, type MailRootDeps, withExclusiveRoot } from "./root.ts";
-import { stateFileName } from "./root-paths.ts";
-import { mailboxFolder } from "./stored-paths.ts";
+import { mailboxFolder, stateFileName } from "./root-paths.ts";
 
 export interface ExportOptions {
   /** Absolute; must not exist. */

@@ -5,14 +5,12 @@ import { openCatalog } from "../../../db/mailbox/catalog.ts";
 import { inspectDatabase, salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { type CatalogRebuild, rebuildCatalog } from "../../../db/mailbox/rebuild.ts";
 import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
-import { parseMessageFile, type StoredMessage } from "../message-file.ts";
-import { isMessageId } from "../refs.ts";
-import { toIndexed } from "./catalog-rows.ts";
 import { liesBelow } from "./maintenance.ts";
+import { parseMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
 import { planDelivered } from "./repair-evidence.ts";
 import { toSavedRegistration } from "./repair-registrations.ts";
 import { missingFile, type RepairRun } from "./repair-report.ts";
-import { isUsable, pathInRoot } from "./stored-paths.ts";
+import { isMessageId, isUsable, pathInRoot } from "./root-paths.ts";
 
 const batchSize = 200;
 

@@ -3,7 +3,7 @@ import type { CatalogRebuild } from "../../../db/mailbox/rebuild.ts";
 import { sleep } from "../../../system/clock.ts";
 import { type ContainedPath, isOneName } from "../../../system/contained-path.ts";
 import type { RepairRun } from "./repair-report.ts";
-import { pathInRoot } from "./stored-paths.ts";
+import { pathInRoot } from "./root-paths.ts";
 
 /** A delivery that is under way touches its files more often than this. */
 const restMs = 2000;

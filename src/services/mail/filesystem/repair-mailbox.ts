@@ -3,14 +3,12 @@ import { salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { type MailboxState, openMailboxState, type StateRow } from "../../../db/mailbox/state.ts";
 import { type Flags, type StateUpkeep, upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
-import { bodyOf } from "../message-file.ts";
-import { isMessageId } from "../refs.ts";
 import { inbox, isArchived, sent } from "../view-state.ts";
+import { bodyOf } from "./message-file.ts";
 import { missingFile, type RepairRun } from "./repair-report.ts";
 import type { SurveyedMailbox } from "./repair-survey.ts";
-import { canonicalPath, stateFileName } from "./root-paths.ts";
+import { canonicalPath, isMessageId, linkPath, readMessageFile, stateFileName } from "./root-paths.ts";
 import { placeLinks, type Seeding, searchableChars, seedMailbox } from "./seeding.ts";
-import { linkPath, readMessageFile } from "./stored-paths.ts";
 
 const page = 200;
 

@@ -6,8 +6,7 @@ import { operator, parseAddress } from "../address.ts";
 import { storedTime } from "../list-plan.ts";
 import { standardBoxes } from "../view-state.ts";
 import type { RepairRun } from "./repair-report.ts";
-import { entryPath, stateFileName } from "./root-paths.ts";
-import { registrationIn } from "./stored-paths.ts";
+import { entryPath, registrationIn, stateFileName } from "./root-paths.ts";
 
 /**
  * Registrations for mailboxes that lie under `mailboxes/` and that nobody is registered for, because the index that

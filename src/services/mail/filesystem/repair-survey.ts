@@ -6,10 +6,8 @@ import { openMailboxState } from "../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
-import { isMessageId } from "../refs.ts";
 import type { RepairRun } from "./repair-report.ts";
-import { stateFileName } from "./root-paths.ts";
-import { mailboxFolder } from "./stored-paths.ts";
+import { isMessageId, mailboxFolder, stateFileName } from "./root-paths.ts";
 
 const page = 500;
 

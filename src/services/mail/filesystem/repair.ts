@@ -18,8 +18,7 @@ import { findUnregistered } from "./repair-registrations.ts";
 import { type RepairOptions, type RepairRun, startRun } from "./repair-report.ts";
 import { listMailboxes, type SurveyedMailbox, surveyMailbox } from "./repair-survey.ts";
 import { initMailRoot, type MailRootDeps, mailRootStatus, withExclusiveRoot } from "./root.ts";
-import { rootPaths } from "./root-paths.ts";
-import { isUsable, pathInRoot } from "./stored-paths.ts";
+import { isUsable, pathInRoot, rootPaths } from "./root-paths.ts";
 
 export type { RepairOptions } from "./repair-report.ts";
 

@@ -1,4 +1,16 @@
-import { childPath } from "../../../system/contained-path.ts";
+import { isAbsolute, normalize } from "node:path";
+import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import { openMailboxState } from "../../../db/mailbox/state.ts";
+import {
+  type ContainedPath,
+  childPath,
+  type ExpectedKind,
+  PathRefused,
+} from "../../../system/contained-path.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import type { Files } from "../../../system/files.ts";
+import { shown } from "../address.ts";
+import type { MailRootDeps } from "./root-deps.ts";
 
 /** Where things lie below a mailbox root; the layout is public. Source: spec/mailbox-agui.md A5; ruling 14. Pure. */
 export function rootPaths(root: string) {
@@ -24,6 +36,15 @@ export function canonicalPath(message: { messageId: string; createdAtUtc: string
   return `messages/${message.createdAtUtc.slice(0, 10)}/${message.messageId}.md`;
 }
 
+/** `stamp`: YYYYMMDDTHHMMSSZ; `hex`: 32 hexadecimal characters. */
+export function messageId(stamp: string, hex: string): string {
+  return `msg-${stamp}-${hex}`;
+}
+
+export function isMessageId(text: string): boolean {
+  return /^msg-\d{8}T\d{6}Z-[0-9a-f]{32}$/.test(text);
+}
+
 /** Relative to the root. */
 export function entryPath(address: string): string {
   return `mailboxes/${address}`;
@@ -36,3 +57,149 @@ export function attachmentPath(attachmentId: string, fileName: string): string {
 
 /** Inside of a mailbox. */
 export const stateFileName = "mailbox.sqlite";
+
+// The databases of a root are files that somebody else may have written, such as the author of a repository that was
+// cloned. What they name becomes a path only here. Source: spec/security.md, rule 1.
+
+type Message = { messageId: string; createdAtUtc: string };
+type Stored = Placed & { registrationId: string };
+type Placed = Pick<RegistrationRow, "address" | "mailboxKind" | "mailboxPath" | "mailboxEntryPath">;
+
+/** Throws `transport_failed` for a path that leaves the root, or goes through a link. */
+export function pathInRoot(
+  files: Files,
+  root: string,
+  path: string | readonly string[],
+  expected: ExpectedKind = "entry",
+): ContainedPath {
+  try {
+    return files.contained(root, path, expected);
+  } catch (error) {
+    if (!(error instanceof PathRefused)) throw error;
+    const advice = "put the folder of the mailbox root back, or run svc-mgr mailbox repair";
+    throw new ServiceError("transport_failed", `${error.message}; ${advice}`, { cause: error });
+  }
+}
+
+/**
+ * Whether `path`, relative to the root, is an entry that a registration may have below `mailboxes/`. A planted column holds
+ * anything, whatever its type says. Pure.
+ */
+export function isEntryPath(path: unknown): path is string {
+  if (typeof path !== "string") return false;
+  const [folder, name, ...rest] = path.split("/");
+  return folder === "mailboxes" && rest.length === 0 && /^[A-Za-z0-9][A-Za-z0-9._+@-]*$/.test(name ?? "");
+}
+
+/** Whether a registration says what one of ours says: its own entry, and its mail there or at an absolute path. Pure. */
+export function isUsable(row: Stored): boolean {
+  const { address, mailboxKind, mailboxPath, mailboxEntryPath: entry } = row;
+  if ([address, mailboxPath, entry].some((value) => typeof value !== "string")) return false;
+  const name = entry.slice("mailboxes/".length);
+  const own = name === address || (name.startsWith(`${address}--`) && name.length === address.length + 34);
+  const placed =
+    mailboxKind === "in_root"
+      ? mailboxPath === entry
+      : isAbsolute(mailboxPath) && normalize(mailboxPath) === mailboxPath && !/[\x00-\x1f]/.test(mailboxPath);
+  return isEntryPath(entry) && own && placed && /^reg-[A-Za-z0-9-]+$/.test(row.registrationId);
+}
+
+/** Where a registration says that its mail lies, absolute. To be shown; nothing is opened there. Pure. */
+export function statedFolder(root: string, row: Placed): string {
+  return row.mailboxKind === "in_root" ? `${root}/${row.mailboxPath}` : row.mailboxPath;
+}
+
+/**
+ * Where a registration's mail lies, absolute. Throws `transport_failed` for a row that is none of ours, and for a
+ * folder outside of the root that this user did not register.
+ */
+export function mailboxFolder(files: Files, root: string, row: Stored): string {
+  const whose = `the registration of ${shown(row.address)}`;
+  const refused = (why: string) => new ServiceError("transport_failed", `${whose} ${why}`);
+  if (!isUsable(row)) {
+    throw refused("names a path that is none of its own; svc-mgr mailbox repair removes it");
+  }
+  if (row.mailboxKind === "in_root") return pathInRoot(files, root, row.mailboxPath, "folder");
+  if (!files.isOwnFolder(row.mailboxPath) || !isMarked(files, row)) {
+    throw refused(
+      "names a folder that this user did not register for it; register it with svc-mgr mailbox register --kind symlink --mailbox-path",
+    );
+  }
+  return row.mailboxPath;
+}
+
+/** In a mailbox outside of its root: the id of the registration that a user of that folder made. */
+const markName = ".svc-registration";
+
+/** Whether a linked mailbox says itself that it belongs to this registration. */
+export function isMarked(files: Files, { mailboxPath, registrationId }: Stored): boolean {
+  return files.readOwn(childPath(mailboxPath, markName))?.trim() === registrationId;
+}
+
+/**
+ * The registration that a linked mailbox says it belongs to, or null; null for the folder of another user. An earlier
+ * version left no mark, but its state names the registration.
+ */
+export function registrationIn(
+  { files, clock, steps }: Pick<MailRootDeps, "files" | "clock" | "steps">,
+  folder: string,
+): string | null {
+  if (!files.isOwnFolder(folder)) return null;
+  const marked = files.readOwn(childPath(folder, markName))?.trim();
+  if (marked !== undefined) return marked;
+  const path = files.contained(folder, [stateFileName], "file");
+  if (!files.exists(path)) return null;
+  const state = openMailboxState({ path, clock, steps });
+  try {
+    return state.mark()?.registrationId ?? null;
+  } finally {
+    state.close();
+  }
+}
+
+/** Makes the folder of a linked mailbox that this user names, and says in it to which registration it belongs. */
+export function markMailbox(files: Files, row: Stored): void {
+  if (isMarked(files, row)) return;
+  files.ensureDirectory("mail.linked-folder", row.mailboxPath);
+  files.write("mail.linked-marked", childPath(row.mailboxPath, markName), `${row.registrationId}\n`);
+}
+
+/** The file of a message. Throws `transport_failed` where its id or time is none of ours, or a link is on the way. */
+export function messageFile(files: Files, root: string, message: Message): ContainedPath {
+  const { messageId, createdAtUtc } = message;
+  if (!isMessageId(messageId) || !/^\d{4}-\d\d-\d\dT/.test(createdAtUtc)) {
+    throw new ServiceError("transport_failed", `${shown(messageId)} is no message of this mailbox root`);
+  }
+  return pathInRoot(files, root, canonicalPath(message), "file");
+}
+
+/** The text of the file of a message; null when there is none that could be its own. */
+export function readMessageFile(files: Files, root: string, message: Message): string | null {
+  try {
+    return files.readOwn(messageFile(files, root, message));
+  } catch (error) {
+    if (error instanceof ServiceError) return null;
+    throw error;
+  }
+}
+
+/** The link of a message in a box. Throws `PathRefused` for a box or an id that is no name, or a link in its place. */
+export function linkPath(files: Files, mailbox: string, box: string, messageId: string): ContainedPath {
+  return files.contained(mailbox, [box, `${messageId}.md`]);
+}
+
+/** Where an attachment was copied to, with its folder. Throws as `pathInRoot`. */
+export function attachmentPlace(
+  files: Files,
+  root: string,
+  stored: string,
+): { file: ContainedPath; folder: ContainedPath } {
+  const names = stored.split("/");
+  if (names.length !== 4 || names[0] !== "attachments" || names[1] !== "managed") {
+    throw new ServiceError("transport_failed", `${shown(stored)} is no attachment of this mailbox root`);
+  }
+  return {
+    file: pathInRoot(files, root, names, "file"),
+    folder: pathInRoot(files, root, names.slice(0, 3), "folder"),
+  };
+}

@@ -2,10 +2,10 @@ import type { Catalog, ProjectedMessage, RegistrationRow } from "../../../db/mai
 import type { MailboxState, NewStateRow, SeedMark } from "../../../db/mailbox/state.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
 import type { Files } from "../../../system/files.ts";
-import { bodyOf } from "../message-file.ts";
 import { inbox, isBox, sent } from "../view-state.ts";
 import { moveLink, placeLink } from "./links.ts";
-import { mailboxFolder, readMessageFile } from "./stored-paths.ts";
+import { bodyOf } from "./message-file.ts";
+import { mailboxFolder, readMessageFile } from "./root-paths.ts";
 
 /** Some milliseconds of work. */
 const batch = 50;

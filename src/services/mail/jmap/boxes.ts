@@ -2,8 +2,7 @@ import { ServiceError } from "../../../system/errors.ts";
 import { shown } from "../address.ts";
 import { archive, inbox, sent } from "../view-state.ts";
 import type { JmapClient } from "./client.ts";
-import { firstRefusal, toSetFailure } from "./failures.ts";
-import { boxProperties, type JmapBox, MailboxGet, SetReply } from "./wire.ts";
+import { boxProperties, firstRefusal, type JmapBox, MailboxGet, SetReply, toSetFailure } from "./wire.ts";
 
 /** The boxes of an account by the names that callers use: a role where there is one, else the server's name. */
 export interface Boxes {

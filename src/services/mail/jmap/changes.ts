@@ -2,9 +2,8 @@ import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { ViewState } from "../view-state.ts";
 import { type Boxes, ensureBoxes } from "./boxes.ts";
 import type { JmapClient } from "./client.ts";
-import { toSetFailure } from "./failures.ts";
 import { keyword, viewStateOf } from "./message.ts";
-import { type JmapEmail, SetReply } from "./wire.ts";
+import { type JmapEmail, SetReply, toSetFailure } from "./wire.ts";
 
 export interface EmailChange {
   email: JmapEmail;

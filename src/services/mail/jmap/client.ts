@@ -2,9 +2,8 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { type Clock, sleep } from "../../../system/clock.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
-import { toMethodFailure } from "./failures.ts";
 import { capability, isLoopback, type JmapSession, parseSession } from "./session.ts";
-import { ApiReply, MethodError, Uploaded } from "./wire.ts";
+import { ApiReply, MethodError, toMethodFailure, Uploaded } from "./wire.ts";
 
 export type Invocation = readonly [method: string, args: Record<string, unknown>, callId: string];
 

@@ -7,15 +7,13 @@ import { parseBody, parseSubject, planRecipients } from "../draft.ts";
 import { planList, toCursor } from "../list-plan.ts";
 import type { Mail, Mailbox, ReplyDraft } from "../mailbox.ts";
 import { archive, inbox, parseBox, planMark, planMove, sent, type ViewState } from "../view-state.ts";
-import { uploadAll } from "./attachments.ts";
 import type { Boxes } from "./boxes.ts";
 import { applyChanges } from "./changes.ts";
 import type { JmapClient } from "./client.ts";
 import { createEmailReader } from "./emails.ts";
-import { toMail, viewStateOf } from "./message.ts";
+import { planReply, toMail, viewStateOf } from "./message.ts";
 import { defaultPollMs, watchArrivals } from "./push.ts";
-import { planReply } from "./reply.ts";
-import { createSubmission } from "./submission.ts";
+import { createSubmission, uploadAll } from "./submission.ts";
 import type { JmapEmail } from "./wire.ts";
 
 /**

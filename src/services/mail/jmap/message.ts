@@ -2,7 +2,7 @@ import type { MailParticipant } from "../../../protocol/mail.ts";
 import { parseTimestamp, toTimestamp } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Mail } from "../mailbox.ts";
-import { previewOf } from "../preview.ts";
+import { previewOf } from "../message-body.ts";
 import { isArchived, type ViewState } from "../view-state.ts";
 import type { Boxes } from "./boxes.ts";
 import type { JmapAddress, JmapEmail } from "./wire.ts";
@@ -82,4 +82,27 @@ function bodyOf({ textBody, bodyValues }: JmapEmail): string {
 
 function toParticipant({ email, name }: JmapAddress): MailParticipant {
   return { address: email, display_name: name?.trim() || null, principal_id: null };
+}
+
+/** A long thread names its root and the latest of its messages. */
+const maxReferences = 100;
+
+/** How a reply hangs together with what it answers. Throws `invalid_request` when nobody can be answered. Pure. */
+export function planReply(parent: JmapEmail): {
+  to: string[];
+  subject: string;
+  inReplyTo: string[];
+  references: string[];
+} {
+  const to = (parent.replyTo?.length ? parent.replyTo : (parent.from ?? [])).map(({ email }) => email);
+  if (to.length === 0) throw new ServiceError("invalid_request", "the message does not say who wrote it");
+  const subject = parent.subject?.trim() || "(no subject)";
+  const inReplyTo = (parent.messageId ?? []).slice(-1);
+  const all = [...(parent.references ?? []), ...inReplyTo];
+  return {
+    to,
+    subject: /^re:/i.test(subject) ? subject : `Re: ${subject}`,
+    inReplyTo,
+    references: all.length > maxReferences ? [...all.slice(0, 1), ...all.slice(1 - maxReferences)] : all,
+  };
 }

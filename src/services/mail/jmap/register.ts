@@ -4,9 +4,8 @@ import type { Files } from "../../../system/files.ts";
 import type { FoundAgent } from "../../sessions/find.ts";
 import { defaultMailbox, parseAddress, shown } from "../address.ts";
 import { newBindingsVersion, type RegisterDeps, rebind } from "../binding-register.ts";
-import { createJmapClient, type JmapClient } from "./client.ts";
+import { createJmapClient, type JmapClient, type JmapLogin } from "./client.ts";
 import { credentialPaths, toCredentialRef, writeCredential } from "./credentials.ts";
-import type { JmapProvisioner } from "./provisioner.ts";
 import { parseJmapUrl } from "./session.ts";
 import { IdentityGet } from "./wire.ts";
 
@@ -101,4 +100,20 @@ async function checkAddress(client: JmapClient, login: string, address: string):
     "invalid_request",
     `the login may not send from ${shown(address)}; it may from ${known.join(", ") || "no address"}`,
   );
+}
+
+/**
+ * Where accounts on a mail server come from. A server with a management API gets one that makes the account and a
+ * random password for it; `preProvisioned` is for one whose accounts an administrator made (spec/mailbox-agui.md B).
+ */
+interface JmapProvisioner {
+  /** The base of the API that was asked, or null. Stands in the binding. */
+  readonly managementUrl: string | null;
+  /** An account that receives mail to `address` and how it logs in. Making the same one twice is safe. */
+  ensure(account: { address: string; principalId: string }): Promise<JmapLogin>;
+}
+
+/** The account is there already. */
+export function preProvisioned(login: JmapLogin): JmapProvisioner {
+  return { managementUrl: null, ensure: async () => login };
 }

@@ -3,19 +3,24 @@ import { boxToList, toBoxes } from "../../../../src/services/mail/jmap/boxes.ts"
 import { toPatch } from "../../../../src/services/mail/jmap/changes.ts";
 import { planRedirect, toAnswers, toHttpFailure } from "../../../../src/services/mail/jmap/client.ts";
 import { toCredentialRef } from "../../../../src/services/mail/jmap/credentials.ts";
-import { firstRefusal, toSetFailure } from "../../../../src/services/mail/jmap/failures.ts";
+import { isBehind, positionAfter, toFilter } from "../../../../src/services/mail/jmap/emails.ts";
 import {
   emailIdOf,
   isCut,
+  planReply,
   toMail,
   toWireBody,
   viewStateOf,
 } from "../../../../src/services/mail/jmap/message.ts";
-import { isBehind, positionAfter, toFilter } from "../../../../src/services/mail/jmap/query.ts";
-import { planReply } from "../../../../src/services/mail/jmap/reply.ts";
 import { parseJmapUrl, parseSession } from "../../../../src/services/mail/jmap/session.ts";
 import { toDraft } from "../../../../src/services/mail/jmap/submission.ts";
-import { EmailGet, EmailQuery, type JmapEmail } from "../../../../src/services/mail/jmap/wire.ts";
+import {
+  EmailGet,
+  EmailQuery,
+  firstRefusal,
+  type JmapEmail,
+  toSetFailure,
+} from "../../../../src/services/mail/jmap/wire.ts";
 import { ServiceError } from "../../../../src/system/errors.ts";
 import * as recorded from "./recorded.ts";
 

@@ -6,9 +6,15 @@ import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { ensureMailbox, refuseDetour, settleArtifacts } from "./artifacts.ts";
 import type { MailRootDeps } from "./root-deps.ts";
-import { stateFileName } from "./root-paths.ts";
+import {
+  isMarked,
+  isUsable,
+  mailboxFolder,
+  markMailbox,
+  registrationIn,
+  stateFileName,
+} from "./root-paths.ts";
 import { holdsMovedMail, seedStep } from "./seeding.ts";
-import { isMarked, isUsable, mailboxFolder, markMailbox, registrationIn } from "./stored-paths.ts";
 
 /** A mailbox as it is at this moment. Not to be kept: the next moment another registration may have its place. */
 export interface Present {

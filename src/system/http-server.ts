@@ -65,15 +65,16 @@ function serve(options: ListenOptions, busy: BusyCallers) {
     answer: Response | Promise<Response>,
   ): Promise<Response> {
     busy.enter(port);
-    let streams = false;
+    let leave = () => busy.leave(port);
     try {
       const response = await answer;
-      streams = (bringsBody || mayStream(request.url)) && isEventStream(response);
-      if (streams) request.signal.addEventListener("abort", () => busy.leave(port), { once: true });
       if (bringsBody) server.timeout(request, 0);
-      return response;
+      if (!(bringsBody || mayStream(request.url)) || !isEventStream(response)) return response;
+      const followed = withEnd(response, leave);
+      leave = () => {};
+      return followed;
     } finally {
-      if (!streams) busy.leave(port);
+      leave();
       relieve();
     }
   }
@@ -149,6 +150,39 @@ function createBusyCallers(): BusyCallers {
  */
 function mayStream(url: string): boolean {
   return url.includes("/events");
+}
+
+/**
+ * The same answer; `onEnd` is called once, when its body has ended, failed or lost its reader. The request's abort
+ * signal says only the last of these.
+ */
+export function withEnd(response: Response, onEnd: () => void): Response {
+  const reader = response.body?.getReader();
+  if (reader === undefined) {
+    onEnd();
+    return response;
+  }
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const next = await reader.read();
+          if (!next.done) return controller.enqueue(next.value);
+          onEnd();
+          controller.close();
+        } catch (error) {
+          onEnd();
+          controller.error(error);
+        }
+      },
+      cancel(reason) {
+        onEnd();
+        return reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(body, { status: response.status, headers: response.headers });
 }
 
 /** It goes on after its handler has answered, and may be silent for long. */

@@ -1,15 +1,7 @@
 import * as agentSchemas from "../../protocol/agents.ts";
 import * as coordinatorSchemas from "../../protocol/coordinator.ts";
 import { allCoordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
-import * as endpointSchemas from "../../protocol/endpoint.ts";
-import * as eventSchemas from "../../protocol/events.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
-import * as mailSchemas from "../../protocol/mail.ts";
-import * as notifierSchemas from "../../protocol/notifier.ts";
-import * as reminderSchemas from "../../protocol/reminders.ts";
-import * as terminalSchemas from "../../protocol/terminal.ts";
-import * as turnSchemas from "../../protocol/turns.ts";
-import * as wireSchemas from "../../protocol/wire.ts";
 import { describeDocument } from "../openapi/describe.ts";
 import { buildOpenApi, namedSchemas, type OpenApiDocument } from "../openapi/document.ts";
 import { gateRefusals } from "../openapi/refusals.ts";
@@ -23,19 +15,7 @@ export function coordinatorOpenApi(): OpenApiDocument {
         "All coding agents of one user behind one API: who they are, what they do, and the gateway, the mail and the turns of each. Unknown keys of a request are refused. Times are UTC.",
       version: gatewaySchemas.protocolVersion,
       endpoints: allCoordinatorEndpoints,
-      schemas: namedSchemas([
-        wireSchemas,
-        endpointSchemas,
-        eventSchemas,
-        gatewaySchemas,
-        terminalSchemas,
-        turnSchemas,
-        mailSchemas,
-        reminderSchemas,
-        notifierSchemas,
-        agentSchemas,
-        coordinatorSchemas,
-      ]),
+      schemas: namedSchemas([agentSchemas, coordinatorSchemas]),
       refusals: gateRefusals(),
     }),
   );

@@ -1,7 +1,16 @@
 import { KindGuard, type TObject, type TSchema } from "@sinclair/typebox";
 import type { Endpoint } from "../../protocol/endpoint.ts";
+import * as endpointSchemas from "../../protocol/endpoint.ts";
 import type { StreamedEvents } from "../../protocol/events.ts";
+import * as eventSchemas from "../../protocol/events.ts";
+import * as gatewaySchemas from "../../protocol/gateway.ts";
+import * as mailSchemas from "../../protocol/mail.ts";
+import * as notifierSchemas from "../../protocol/notifier.ts";
 import { admitNulls } from "../../protocol/null-absence.ts";
+import * as reminderSchemas from "../../protocol/reminders.ts";
+import * as terminalSchemas from "../../protocol/terminal.ts";
+import * as turnSchemas from "../../protocol/turns.ts";
+import * as wireSchemas from "../../protocol/wire.ts";
 import { createSchemaWriter, type JsonSchema, nameIn, type SchemaWriter } from "./json-schema.ts";
 
 /** What a document is made from. Everything in it comes from the declarations that the routes obey. */
@@ -62,11 +71,24 @@ export interface OpenApiDocument {
   };
 }
 
-/** The schemas that modules export, by the names they export them under. Pure. */
+/** Modules of schemas that both documents name. */
+const sharedModules = [
+  wireSchemas,
+  endpointSchemas,
+  eventSchemas,
+  gatewaySchemas,
+  terminalSchemas,
+  turnSchemas,
+  mailSchemas,
+  reminderSchemas,
+  notifierSchemas,
+];
+
+/** The schemas that the shared modules and `modules` export, by the names they export them under. Pure. */
 export function namedSchemas(modules: readonly object[]): Record<string, TSchema> {
   const named = (module: object): [string, TSchema][] =>
     Object.entries(module).filter((entry): entry is [string, TSchema] => KindGuard.IsSchema(entry[1]));
-  return Object.fromEntries(modules.flatMap(named));
+  return Object.fromEntries([...sharedModules, ...modules].flatMap(named));
 }
 
 /** The OpenAPI 3.1 document of an API. Pure; the same declarations give the same document, byte for byte. */

@@ -1,3 +1,8 @@
+import type { GatewayStatus } from "../../../protocol/gateway.ts";
+import type { NotifierConfig } from "../../../protocol/notifier.ts";
+import { toCapabilities } from "../../../services/agui/capabilities.ts";
+import { defaultNotifierConfig } from "../../../services/notifier/config.ts";
+
 /** Examples of bodies of a gateway, by component. Each is an instance of its schema. */
 
 const at = (time: string) => `2026-11-21T${time}.000+00:00`;
@@ -5,7 +10,7 @@ const epoch = { managed_agent_instance_epoch: 1 };
 const requestId = "gwreq-20261121-044700Z-4b1f0a6c";
 
 /** Parts that bodies of the coordination server repeat. */
-const status = {
+const status: GatewayStatus = {
   schema_version: 1,
   protocol_version: "v1",
   attach_identity: "local_interactive-20261121-044700Z-1a2b3c4d",
@@ -68,7 +73,6 @@ const refusal = {
 };
 const refused = { detail: "the agent is unavailable" };
 const invalid = { detail: [{ type: "missing", loc: ["body", "kind"], msg: "Field required" }] };
-const flags = (...names: string[]) => Object.fromEntries(names.map((name) => [name, true]));
 const reminder = {
   mode: "repeat",
   title: "look at the build",
@@ -95,21 +99,11 @@ const reminderRecord = {
   last_started_at_utc: null,
   blocked_by_reminder_id: null,
 };
-const notifierSettings = {
-  mode: "unread_only",
-  appendix_text: "",
-  context_error_policy: "continue_current",
-  pre_notification_context_action: "none",
-  notify_block_render: "enabled",
-  notify_block_auth_mode: "permissive-log",
-  notify_block_auth_verifier: "none",
-  notify_block_shared_tokens: [],
-  notify_block_per_message_chars: 512,
-  notify_block_total_chars: 2048,
-  wake_policy: "every_poll",
-  min_gap_seconds: 0,
-  quiet_hours: null,
-};
+const {
+  enabled: _enabled,
+  interval_seconds: _intervalSeconds,
+  ...notifierSettings
+}: NotifierConfig = { ...defaultNotifierConfig, mode: "unread_only" };
 const conversation = {
   threadId: "thread-1",
   runId: "run-1",
@@ -131,51 +125,7 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
       ...epoch,
     },
   ],
-  AguiCapabilities: [
-    {
-      capabilities: {
-        identity: { name: "svc-gateway", type: "gateway", provider: "svc", metadata: {} },
-        transport: {
-          ...flags("streaming"),
-          websocket: false,
-          httpBinary: false,
-          pushNotifications: false,
-          resumable: false,
-        },
-        tools: { supported: false, items: [], parallelCalls: false, clientProvided: false },
-        output: { structuredOutput: false, supportedMimeTypes: ["text/plain"] },
-        state: { snapshots: true, deltas: false, memory: false, persistentState: false },
-        multimodal: {
-          input: { image: false, audio: false, video: false, pdf: false, file: false },
-          output: { image: false, audio: false },
-        },
-        execution: { codeExecution: false, sandboxed: false },
-        humanInTheLoop: { supported: false, approvals: false, interventions: false, feedback: false },
-        custom: {},
-      },
-      svc: {
-        schemaVersion: 1,
-        agentLifecycleManagedByGui: false,
-        lifecycleBoundary: "The GUI attaches to an agent; it neither starts nor stops one.",
-        replaySupport: "current_snapshot_only",
-        connectStreamKeepalive: "sse_comment_heartbeat",
-        features: {
-          ...flags("httpSse", "guiConnect", "textInputParsing", "stateSnapshots", "taskRunSubmission"),
-          stateDeltas: false,
-          frontendToolExecution: false,
-          generatedGraphics: false,
-          openGenerativeUi: false,
-          multimodalInput: false,
-        },
-        gateway: {
-          attachIdentity: "local_interactive-20261121-044700Z-1a2b3c4d",
-          backend: "local_interactive",
-          targetTransportFamily: "tui",
-          activeExecution: "idle",
-        },
-      },
-    },
-  ],
+  AguiCapabilities: [toCapabilities({ status, family: "tui", tool: "claude" })],
   AguiConnectInput: [conversation],
   AguiEvent: [{ type: "TEXT_MESSAGE_CONTENT", messageId: "message-2", delta: "The tests " }],
   AguiRunInput: [conversation],

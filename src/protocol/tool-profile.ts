@@ -214,6 +214,14 @@ export const ToolProfile = Strict({
     end: Type.Array(Type.Union([Pattern, Strict({ pattern: Pattern, style: Style })]), {
       description: "rows that close a turn; with a style where the text alone could be an answer's",
     }),
+    answer: Type.Optional(
+      Type.String({
+        ...Pattern,
+        description:
+          "first row of an answer: one after the last user cell without a closing row is of a turn that runs, " +
+          "unless the title says idle",
+      }),
+    ),
     unfinished_is_busy: Type.Boolean({
       description: "no closing row after the last user cell means that the turn still runs",
     }),

@@ -37,6 +37,7 @@ export interface CompiledProfile {
   };
   popups: { draft: Pattern; where: "above" | "inside" | "below"; row: Pattern }[];
   userCell: { pattern: Pattern; style: Marker["style"] } | null;
+  answer: Pattern | null;
   turnEnd: { pattern: Pattern; style: Marker["style"] }[];
   busy: CompiledMarker[];
   notReady: CompiledMarker[];
@@ -108,6 +109,7 @@ export function compileProfile(data: ToolProfile): CompiledProfile {
       pattern: compile("turn.user_cell", turn.user_cell.pattern),
       style: turn.user_cell.style,
     },
+    answer: maybe("turn.answer", turn.answer ?? null),
     turnEnd: turn.end.map((end, index) => {
       const { pattern, style } = typeof end === "string" ? { pattern: end, style: undefined } : end;
       return { pattern: compile(`turn.end[${index}]`, pattern), style };

@@ -5,8 +5,10 @@ import { parseScreen } from "../../../src/services/terminal/screen.ts";
 import { compiled, loadCorpus, observe, type Recording } from "./corpus.ts";
 
 const corpus = loadCorpus();
-const recorded = (tool: string, name: string): Recording => {
-  const found = corpus.find((one) => one.tool === tool && one.name === name);
+const recorded = (tool: string, name: string, version?: string): Recording => {
+  const found = corpus.find(
+    (one) => one.tool === tool && one.name === name && (version ?? one.version) === one.version,
+  );
   if (!found) throw new Error(`no recording ${tool} ${name}`);
   return found;
 };
@@ -94,6 +96,61 @@ test("a composer with nothing above it is unknown: the row that says that it wor
   const blank = withRows(ready, (rows) => rows.map((row, at) => (at < top ? { text: "", spans: [] } : row)));
   expect(surface(ready, "claude").ready_posture).toBe("yes");
   expect(surface(blank, "claude").ready_posture).toBe("unknown");
+});
+
+describe("an answer of claude that no row closes is of a turn that runs", () => {
+  // 2.1.150 says that it works in its title and its footer only, while an answer comes in.
+  const busy = recorded("claude", "busy", "2.1.150");
+  const untold = { ...busy, title: "bash", raw: busy.raw.replace("esc to interrupt", "abc de fghijklmn") };
+  test.each([
+    { id: "without its words and its title", given: untold, ready: "no", because: ["turn_unfinished"] },
+    { id: "an idle title speaks for it", given: { ...untold, title: "✳ topic" }, ready: "yes", because: [] },
+    {
+      id: "known signs of work are enough",
+      given: busy,
+      ready: "no",
+      because: ["footer_interrupt", "title_busy"],
+    },
+    {
+      id: "a closing row in other words",
+      given: { ...untold, raw: untold.raw.replace(/(to the)\n\n/u, "$1\n\n✻ Gekocht seit 1m 4s\n") },
+      ready: "yes",
+      because: [],
+    },
+    {
+      id: "an interruption closes it",
+      given: { ...untold, raw: untold.raw.replace(/(to the)\n/u, "$1\n  ⎿  Interrupted by user\n") },
+      ready: "yes",
+      because: [],
+    },
+  ])("$id", ({ given, ready, because }) => {
+    const rows = parseScreen(given.raw).length;
+    const cursor_row = (busy.cursor_row ?? 0) + rows - busy.rows;
+    const seen = observe({ ...given, rows, cursor_row });
+    const signals = detect(seen, compiled("claude"));
+    expect(signals.surface.ready_posture).toBe(ready as "yes" | "no");
+    expect(signals.activeReasons).toEqual(because);
+  });
+});
+
+describe("rows that go on from one out of sight", () => {
+  const above = (lines: readonly string[], title: string | null) => {
+    const ready = observe({ ...recorded("claude", "ready"), title });
+    const top = (ready.cursor?.row ?? 0) - 1;
+    const rows = parseScreen(lines.join("\n"));
+    return withRows(ready, (all) =>
+      all.map((row, at) => (at < top ? (rows[at - top + rows.length] ?? { text: "", spans: [] }) : row)),
+    );
+  };
+  test.each([
+    { id: "text", lines: ["  the end of an answer"], title: null, ready: "unknown" },
+    { id: "text under an idle title", lines: ["  the end of an answer"], title: "✳ topic", ready: "yes" },
+    // 2.1.330 shows the idle title over held input; the row of its spinner was out of sight.
+    { id: "a marked row under an idle title", lines: ["  ⎿  Hint"], title: "✳ topic", ready: "unknown" },
+    { id: "a cell that begins", lines: ["● an answer"], title: null, ready: "yes" },
+  ])("$id: $ready", ({ lines, title, ready }) => {
+    expect(surface(above(lines, title), "claude").ready_posture).toBe(ready as "yes" | "unknown");
+  });
 });
 
 test("a pane of few columns is unknown", () => {

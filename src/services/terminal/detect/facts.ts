@@ -23,6 +23,8 @@ export interface ScreenFacts {
   queueHidden: boolean;
   /** No row of the transcript or the tool's banner is in sight, nor what would say that it works. */
   nothingAbove: boolean;
+  /** All that is in sight above goes on from rows that are not. */
+  headless: boolean;
   /** Something that a person opened beside the composer, by its shape. */
   panelRule: string | null;
   interrupted: boolean;
@@ -63,7 +65,9 @@ export function readFacts(
   const notReady = findMarkers(rows, regions, profile.notReady, "sinceBoundary");
   const modes = findMarkers(rows, whole, profile.modes, "sinceBoundary");
   const panel = composer.popupOpen ? null : findPanel(rows, composer, profile);
-  const unfinished = turnUnfinished(rows, regions, profile);
+  const unfinished =
+    turnUnfinished(rows, regions, profile) ||
+    (busy.length === 0 && answerUnfinished(rows, regions, { title, profile }));
   const activeReasons = [
     ...new Set([
       ...busy.map((hit) => hit.id),
@@ -97,6 +101,7 @@ export function readFacts(
       turnOpen &&
       profile.pending.some((marker) => marker.where !== "transcript"),
     nothingAbove: whole.transcript.length === 0,
+    headless: onlyContinues(rows, whole, { title, profile }),
     panelRule: panel?.rule ?? null,
     interrupted: interrupted.length > 0,
     failure: failures.length > 0 && degraded === null,
@@ -142,6 +147,42 @@ function turnUnfinished(rows: readonly Row[], regions: Regions, profile: Compile
   if (regions.userCell !== null) return (regions.turnEnd ?? -1) < regions.userCell;
   if (regions.turnEnd !== null) return false;
   return !regions.transcript.some((at) => profile.banner?.test(rows[at]?.text ?? "") === true);
+}
+
+/**
+ * An answer began after the newest boundary and nothing closed it. A tool whose title says idle may have been told to
+ * leave closing rows out; an interruption or an error closes a turn in other words.
+ */
+function answerUnfinished(
+  rows: readonly Row[],
+  regions: Regions,
+  { title, profile }: { title: TitleVerdict; profile: CompiledProfile },
+): boolean {
+  if (profile.answer === null || title === "idle" || regions.userCell === null) return false;
+  if ((regions.turnEnd ?? -1) > regions.userCell) return false;
+  const { answer } = profile;
+  const began = regions.sinceUser.some((at) => answer.test(rows[at]?.text ?? ""));
+  const otherEnds = [...profile.interrupted, ...profile.failures, ...profile.errors, ...profile.parked];
+  return began && findMarkers(rows, regions, otherEnds, "sinceUser").length === 0;
+}
+
+/** A row that belongs to the one above it: claude's `⎿`. */
+const markedContinuation = /^\s+\p{S}/u;
+
+/**
+ * Cells of the transcript begin at the edge; what is indented goes on with one. A title that says idle speaks for a long
+ * answer, not for a row that hangs on one that is out of sight: claude 2.1.330 shows that title over held input, too.
+ */
+function onlyContinues(
+  rows: readonly Row[],
+  regions: Regions,
+  { title, profile }: { title: TitleVerdict; profile: CompiledProfile },
+): boolean {
+  if (regions.userCell !== null || regions.turnEnd !== null) return false;
+  const text = (at: number) => rows[at]?.text ?? "";
+  if ([...regions.transcript, ...regions.below].some((at) => profile.banner?.test(text(at)))) return false;
+  if (!regions.transcript.every((at) => /^\s/u.test(text(at)))) return false;
+  return title !== "idle" || regions.transcript.some((at) => markedContinuation.test(text(at)));
 }
 
 /** Status and queue rows stand between the transcript and the composer, with whatever follows them. */

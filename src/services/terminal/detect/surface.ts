@@ -58,6 +58,7 @@ function readyPosture(
   if (composer.popupOpen) return { value: "unknown", why: "a popup is open" };
   if (facts.panelRule) return { value: "unknown", why: `a panel is open: ${facts.panelRule}` };
   if (facts.nothingAbove) return { value: "unknown", why: "nothing is to be seen above the composer" };
+  if (facts.headless) return { value: "unknown", why: "no cell of the transcript begins in sight" };
   if (composer.content === "draft") return { value: "no", why: "a draft stands in the composer" };
   // Held input waits for a turn that must be running, seen or not; only some tools leave it after an interrupt.
   if (facts.pendingRule && !profile.data.interrupt.leaves.includes("unanswered_queue")) {

@@ -63,8 +63,9 @@ export const claudeProfile: ToolProfile = {
   ],
   turn: {
     user_cell: { pattern: "^[❯!] ", style: "background" },
-    // Random past verbs: `Cooked for 2s`, `Sautéed for 1m 4s`.
-    end: ["^[·✢✳✶✻✽*] \\S+ for \\d+[smh]"],
+    // Random past verbs: `Cooked for 2s`, `Sautéed for 1m 4s`. In any words: a row at rest that ends in a duration.
+    end: ["^[·✢✳✶✻✽*] \\S+ for \\d+[smh]", "^[·✢✳✶✻✽*] [^…·()/]{2,40} (?:\\d+[smh] )*\\d+[smh]\\s*$"],
+    answer: "^[^\\p{L}\\p{N}\\s❯!] \\S",
     unfinished_is_busy: false,
     ends_are_marked: true,
     success_needs_end: false,

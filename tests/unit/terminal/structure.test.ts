@@ -129,7 +129,7 @@ describe("an answer of claude that no row closes is of a turn that runs", () => 
     const seen = observe({ ...given, rows, cursor_row });
     const signals = detect(seen, compiled("claude"));
     expect(signals.surface.ready_posture).toBe(ready as "yes" | "no");
-    expect(signals.activeReasons).toEqual(because);
+    expect(signals.activeReasons).toEqual([...because]);
   });
 });
 

@@ -66,7 +66,9 @@ export const SvcSignals = async () => {
         if (failure === undefined) report("turn_ended", { session, turn });
         else report("turn_failed", { session, turn, message: failure });
       } else if (event.type === "permission.asked" || event.type === "permission.updated") {
-        report("question_asked", { session, turn, action: facts.permission ?? facts.type, message: facts.title });
+        const patterns = Array.isArray(facts.patterns) ? facts.patterns.join("\\n") : null;
+        const message = facts.title ?? patterns;
+        report("question_asked", { session, turn, action: facts.permission ?? facts.type, message });
       }
     },
     "chat.message": async (input, output) => {

@@ -59,10 +59,24 @@ function commandHook(events: Readonly<Record<string, Kind>>, payload: Payload): 
     turn_id: text(payload, "prompt_id"),
     prompt: kind === "prompt_submitted" ? text(payload, "prompt") : null,
     message:
-      text(payload, "last_assistant_message") ?? text(payload, "prompt_response") ?? text(payload, "message"),
+      text(payload, "last_assistant_message") ??
+      text(payload, "prompt_response") ??
+      text(payload, "message") ??
+      (kind === "question_asked" ? subjectOf(payload["tool_input"]) : null),
     action: text(payload, "tool_name"),
     transcript_path: text(payload, "transcript_path"),
   };
+}
+
+/** What a tool call is about, of the input that asks for leave: never what it writes. */
+function subjectOf(input: unknown): string | null {
+  if (input === null || typeof input !== "object") return null;
+  const fields = input as Payload;
+  return (
+    ["command", "file_path", "notebook_path", "url"]
+      .map((key) => text(fields, key))
+      .find((one) => one !== null) ?? null
+  );
 }
 
 /**

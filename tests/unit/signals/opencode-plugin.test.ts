@@ -54,7 +54,7 @@ test("reports each step of a recorded day once, as records of the spool", async 
     "prompt_submitted line one\nline two with ünïcode \u{1f600}\n\nlast FAST ",
     "prompt_submitted Do RUNTOOL",
     "tool_started bash",
-    "question_asked bash",
+    "question_asked bash touch tool-out.txt",
     "tool_finished bash",
     "turn_ended",
     "prompt_submitted Go SLOWTURN",

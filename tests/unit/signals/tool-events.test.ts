@@ -86,6 +86,32 @@ test("ids, the last message and the transcript come with the end of a turn", () 
   });
 });
 
+test.each(["2.1.330", "2.1.150"])(
+  "a question of claude %s comes with the command that it is about",
+  (version) => {
+    const asked = recorded("claude", version).find(({ name }) => name.includes("PermissionRequest"));
+    expect(toReportedEvent("claude", parsePayload(asked?.text ?? ""))).toMatchObject({
+      kind: "question_asked",
+      message: "touch tool-out.txt",
+      action: "Bash",
+    });
+  },
+);
+
+test.each([
+  {
+    id: "a file",
+    input: { file_path: "/home/user/work/a.txt", content: "secret" },
+    message: "/home/user/work/a.txt",
+  },
+  { id: "an address", input: { url: "http://localhost/", prompt: "read" }, message: "http://localhost/" },
+  { id: "fields of another kind", input: { command: ["ls"] }, message: null },
+  { id: "no object", input: "ls", message: null },
+])("a question about $id names that alone", ({ input, message }) => {
+  const payload = { hook_event_name: "PermissionRequest", tool_name: "Tool", tool_input: input };
+  expect(toReportedEvent("claude", payload)?.message).toBe(message);
+});
+
 test.each([
   { id: "null", payload: null },
   { id: "a list", payload: [{ hook_event_name: "Stop" }] },

@@ -6,12 +6,20 @@ import { reads } from "../screen-labels.ts";
 import { toolFacts } from "../tool-facts.ts";
 import { directly, refusal, startTurn, turnSucceeded } from "./lab-step.ts";
 import { arrived } from "./prompt-steps.ts";
+import { reportedQuestion } from "./signal-steps.ts";
 
 /** While the question stands nothing is typed and all waits; answered by text, the command runs and the turn ends. */
 export async function approvalAllowed(session: LabSession): Promise<void> {
   const { allow } = toolFacts[session.tool].approval;
   const options = optionsOf(session, toolFacts[session.tool].approval);
   const { turn, file, question } = await asksForApproval(session);
+  const reported = reportedQuestion[session.tool] ?? undefined;
+  const asked = await session.stateWhen(
+    "a question as the tool reports it",
+    ({ awaiting_decision: now }) =>
+      now !== undefined && (reported === undefined || now.reported !== undefined),
+  );
+  expect(asked.awaiting_decision?.reported).toEqual(reported);
   const screen = screenOf(session);
   expect(await directly(session)).toEqual(refusal("awaiting_decision"));
   const prompt = "After the question FAST";

@@ -8,13 +8,25 @@ import type { LabTool } from "../cli-cache.ts";
 import type { LabSession } from "../lab-session.ts";
 import { arrives } from "./prompt-steps.ts";
 
-/** What a tool reports of a turn without an action, in order; null for a tool that is given nothing to report with. */
+/**
+ * What a tool reports of a first turn without an action, in order; null for a tool that is given nothing to report with.
+ * opencode opens its session with the first prompt.
+ */
 export const reportedTurn: Readonly<Record<LabTool, readonly ToolReport["kind"][] | null>> = {
   claude: ["prompt_submitted", "turn_ended"],
   codex: ["turn_ended"],
   gemini: null,
-  opencode: ["prompt_submitted", "turn_ended"],
+  opencode: ["session_started", "prompt_submitted", "turn_ended"],
 };
+
+/** What a tool reports of its question about the command of `RUNTOOL ESCALATE`; null where it reports none. */
+export const reportedQuestion: Readonly<Record<LabTool, { message: string | null; action: string } | null>> =
+  {
+    claude: { message: "touch tool-out.txt", action: "Bash" },
+    codex: null,
+    gemini: null,
+    opencode: { message: "touch tool-out.txt", action: "bash" },
+  };
 
 /** Measured at 15 to 100 ms after the model's last byte; this allows for a busy machine and a hook that is not compiled. */
 const endWithinMs = 10_000;
@@ -39,10 +51,11 @@ export async function reportsItself(session: LabSession): Promise<void> {
   );
   const reports = readReports(spool).slice(before);
   expect(reports.map(({ kind }) => kind)).toEqual([...wanted]);
-  expect(reports[0]).toMatchObject({ tool: session.tool, prompt, prompt_sha256: sha256(prompt) });
-  const end = reports.at(-1);
+  const ofTurn = reports.filter(({ kind }) => kind !== "session_started");
+  expect(ofTurn[0]).toMatchObject({ tool: session.tool, prompt, prompt_sha256: sha256(prompt) });
+  const end = ofTurn.at(-1);
   expect(new Set(reports.map(({ session_id }) => session_id)).size).toBe(1);
-  expect(new Set(reports.map(({ turn_id }) => turn_id)).size).toBe(1);
+  expect(new Set(ofTurn.map(({ turn_id }) => turn_id)).size).toBe(1);
   const [turn] = session.turnsSince(seen);
   const lateMs = (end?.at_ms ?? 0) - (turn?.ended_at_ms ?? 0);
   expect(lateMs).toBeGreaterThanOrEqual(0);

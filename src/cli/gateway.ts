@@ -14,10 +14,11 @@ import { openGatewayRecords } from "../services/diagnostics/records.ts";
 import { answerChallenge, isChallenge } from "../services/fleet/listener-proof.ts";
 import { createKeyControl } from "../services/prompt/key-control.ts";
 import { createPromptControl } from "../services/prompt/prompt-control.ts";
-import { createQueue, type Queue } from "../services/queue/queue.ts";
-import { recallLost } from "../services/queue/recall.ts";
+import { createQueue } from "../services/queue/queue.ts";
+import { recoverFromEventLog } from "../services/queue/recovery.ts";
+import { createExecutionSlot } from "../services/queue/slot.ts";
 import { createLedger } from "../services/reminders/ledger.ts";
-import { createReminders, type Reminders } from "../services/reminders/reminders.ts";
+import { createReminders } from "../services/reminders/reminders.ts";
 import { createAnnouncement } from "../services/sessions/announcement.ts";
 import { readDesiredConfig, saveWish } from "../services/sessions/desired-config.ts";
 import { gatewayIdentity, seedGatewayFolder } from "../services/sessions/gateway-folder.ts";
@@ -39,7 +40,7 @@ import type { HttpServer } from "../system/http-server.ts";
 import { createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
 import { faultLine } from "../system/storage-fault.ts";
 import type { System } from "../system/system.ts";
-import type { FurtherServices } from "./further-services.ts";
+import type { DeferredServices } from "./deferred-services.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 import { isLoopback } from "./listener-flags.ts";
 import { selfCommand } from "./self-command.ts";
@@ -119,7 +120,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const onError = (what: string) => (error: unknown) => log.line(what, { error: faultLine(error) });
   const database = openGatewayDatabase({ path: paths.queue, clock, steps });
   const store = requestStoreOn(database);
-  recallLost({ events, store, clock, log });
+  recoverFromEventLog({ events, store, clock, log });
 
   const profile: CompiledProfile | null = profileFor(manifest.tool, options.profiles);
   const driven = createGatewayAgent({
@@ -129,76 +130,30 @@ export function createGateway(options: GatewayOptions): Gateway {
     bridgeCommand: [...selfCommand(), "turn-bridge"],
   });
   const { agent } = driven;
-  const storage = createStorageWatch({
-    fault: store.fault,
-    clock,
-    onChange() {
-      board.refresh();
-      queue.wake();
-      reminders.wake();
-    },
-  });
+  const slot = createExecutionSlot();
+  const storage = createStorageWatch({ fault: store.fault, clock, onChange: () => slot.changed() });
   const board = createStatusBoard({
-    identity,
-    store,
+    ...{ identity, store, agent, events, log, clock },
     storage: storage.problem,
-    agent,
-    events,
-    log,
-    clock,
-    onReconciled: () => queue.reload(),
-    queue: () => ({
-      depth: queue.depth(),
-      running: queue.running() || agent.turns?.active() != null,
-      waiting: queue.waiting(),
-    }),
-    reminders: () => ({ executing: besideQueue(), lost: reminders.lost() }),
+    slot: () => ({ ...slot.report(), running: slot.running() }),
+    onReconciled: slot.recount,
   });
-  const queue: Queue = createQueue({
-    store,
-    agent,
-    clock,
-    ids,
-    events,
-    log,
-    admission: board.admission,
-    block: board.block,
-    epoch: board.epoch,
-    slotTaken: () => reminders.slotTaken() ?? tending(),
-    onChange: () => {
-      board.refresh();
-      reminders.wake();
-      further?.notifier.wake();
-    },
-  });
-  const reminders: Reminders = createReminders({
-    agent,
-    clock,
-    ids,
-    events,
-    log,
+  const { admission, block, epoch } = board;
+  slot.join("status", { wake: board.refresh });
+  slot.join("turns", { report: () => ({ turn: agent.turns?.active() != null }) });
+  const queue = createQueue({ store, agent, clock, ids, events, log, admission, block, epoch, slot });
+  const reminders = createReminders({
+    ...{ agent, clock, ids, events, log, admission },
     ledger: createLedger({ files, path: paths.reminders, onError: onError("reminders not noted") }),
-    admission: board.admission,
-    queue: () => ({ depth: queue.depth(), running: queue.running() || tending() !== null }),
-    onChange: () => {
-      board.refresh();
-      queue.wake();
-      further?.notifier.wake();
-    },
+    queue: () => ({ depth: queue.depth(), running: slot.refusal("reminder") !== null }),
+    onChange: () => slot.changed("reminders"),
   });
-  const prompt = createPromptControl({
-    agent,
-    queue: { depth: queue.depth, running: () => queue.running() || besideQueue() },
-    board,
-    events,
-    log,
-    clock,
+  slot.join("reminders", {
+    report: () => ({ reminder: reminders.phase(), remindersLost: reminders.lost() }),
+    wake: reminders.wake,
   });
+  const prompt = createPromptControl({ agent, queue, slot, board, events, log, clock });
   const keys = createKeyControl({ agent, board, events, clock });
-  /** The one execution slot is taken by something that is no request. */
-  const besideQueue = () => reminders.executing() || tending() !== null;
-  /** What the notifier does with the one execution slot. */
-  const tending = () => further?.notifier.busyWith() ?? null;
   const token = decideToken({
     given: options.token,
     declined: options.noToken ?? false,
@@ -253,8 +208,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const challengeKey = ids.hex(32);
   let server: HttpServer | null = null;
-  let further: FurtherServices | null = null;
-  let opening: Promise<FurtherServices> | null = null;
+  let deferred: DeferredServices | null = null;
+  let opening: Promise<DeferredServices> | null = null;
   let idleMemory: IdleMemory | null = null;
   let started: Promise<boolean> | null = null;
 
@@ -266,27 +221,28 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   /** What callers of the core need not wait for: once the gateway has told where it is, or once it is asked for. */
-  function openFurther(): Promise<FurtherServices> {
-    opening ??= makeFurther();
+  function openDeferred(): Promise<DeferredServices> {
+    opening ??= createDeferred();
     return opening;
   }
 
-  async function makeFurther(): Promise<FurtherServices> {
-    const { createFurtherServices } = await import("./further-services.ts");
-    further = createFurtherServices({
+  async function createDeferred(): Promise<DeferredServices> {
+    const { createDeferredServices } = await import("./deferred-services.ts");
+    deferred = createDeferredServices({
       ...{ system, sessionRoot, manifest, profile, records, database, agent, queue, board, reminders },
       env: options.env,
       app: appOptions,
       mailServed: isLoopback(options.host),
       baseUrl: () => (server && isLoopback(server.host) ? `http://127.0.0.1:${server.port}` : null),
-      onNotifierChange() {
-        board.refresh();
-        queue.wake();
-        reminders.wake();
-      },
+      onNotifierChange: () => slot.changed("notifier"),
     });
-    await further.app.fetch(healthRequest());
-    return further;
+    const { notifier } = deferred;
+    slot.join("notifier", {
+      report: () => ({ contextMaintenance: notifier.busyWith() }),
+      wake: notifier.wake,
+    });
+    await deferred.app.fetch(healthRequest());
+    return deferred;
   }
 
   /** On any port means on the last one while it is free: followers of this gateway come back there. */
@@ -313,10 +269,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     await driven.firstLook(firstLookMs);
     board.refresh();
     if (options.reconcile) board.reconcile();
-    const deferred = deferredApp({ fetch: toFetch(app), routes: app.routes }, async () =>
-      toFetch((await openFurther()).app),
+    const wholeApp = deferredApp({ fetch: toFetch(app), routes: app.routes }, async () =>
+      toFetch((await openDeferred()).app),
     );
-    server = bind(deferred.fetch);
+    server = bind(wholeApp.fetch);
     const { host, port } = server;
     reminders.start();
     board.setListener({ host, port });
@@ -335,14 +291,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     board.onChange(live.saveStatus);
     idleMemory = createIdleMemory({ clock });
     board.onChange(idleMemory.touch);
-    agent.onChange(() => {
-      board.refresh();
-      queue.wake();
-      reminders.wake();
-      further?.notifier.wake();
-    });
-    await deferred.complete();
-    const { notifier } = await openFurther();
+    agent.onChange(() => slot.changed());
+    await wholeApp.complete();
+    const { notifier } = await openDeferred();
     queue.start();
     storage.start();
     notifier.start();
@@ -356,15 +307,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     place.stop();
     idleMemory?.stop();
     await storage.stop();
-    await further?.notifier.stop();
+    await deferred?.notifier.stop();
     await queue.stop();
     await reminders.stop();
-    further?.endStreams();
+    deferred?.endStreams();
     await server?.stop(stopGraceMs);
     await driven.stop();
     // What says otherwise by now is another gateway's.
     if (announced && !place.gone()) await announcement.withdraw();
-    further?.close();
+    deferred?.close();
     if (announced && !place.gone()) {
       live.retire(board.epoch());
       events.append("gateway_stopped");

@@ -80,6 +80,6 @@ test("a gateway answers before it loads mail, AG-UI and their routes", async () 
     expect.arrayContaining(["src/routes/gateway/core.ts", "src/services/queue/queue.ts"]),
   );
   expect(loaded.filter((path) => late.test(path))).toEqual([]);
-  const further = await loadedBefore("src/cli/further-services.ts");
+  const further = await loadedBefore("src/cli/deferred-services.ts");
   expect(further.filter((path) => late.test(path)).length).toBeGreaterThan(40);
 });

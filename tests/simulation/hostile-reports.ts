@@ -4,6 +4,7 @@ import { createTerminalAgent } from "../../src/services/agent/terminal-agent.ts"
 import { fingerprint } from "../../src/services/demo/log.ts";
 import { demoSignature } from "../../src/services/demo/signature.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
+import { createExecutionSlot } from "../../src/services/queue/slot.ts";
 import { createPaneDoor } from "../../src/services/terminal/pane-door.ts";
 import { profileFor } from "../../src/services/terminal/profile.ts";
 import { failingFacts } from "../../src/services/terminal/readiness.ts";
@@ -142,7 +143,7 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
     const queue: Queue = createQueue({
       ...{ store, agent, clock: view, ids, log, events: { append: () => {} } as never },
       ...{ admission: () => "open" as const, block: () => null, epoch: () => 1 },
-      ...{ slotTaken: () => null, onChange: () => {} },
+      slot: createExecutionSlot(),
     });
     agent.onChange(() => queue.wake());
     control.start();

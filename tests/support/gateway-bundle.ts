@@ -17,6 +17,7 @@ import { createHeadlessControl } from "../../src/services/prompt/headless-contro
 import { createKeyControl } from "../../src/services/prompt/key-control.ts";
 import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
+import { createExecutionSlot } from "../../src/services/queue/slot.ts";
 import type { Ledger } from "../../src/services/reminders/ledger.ts";
 import { createReminders, type Reminders } from "../../src/services/reminders/reminders.ts";
 import { createStatusBoard, type StatusBoard } from "../../src/services/status/status-board.ts";
@@ -97,15 +98,8 @@ export function createGatewayBundle(
     hex: (bytes: number) => (counter++).toString(16).padStart(bytes * 2, "0"),
     uuid: () => `u${counter++}`,
   };
-  const queueFacts = () => ({ depth: queue.depth(), running: queue.running(), waiting: queue.waiting() });
-  const storage = createStorageWatch({
-    fault: store.fault,
-    clock,
-    onChange() {
-      board.refresh();
-      queue.wake();
-    },
-  });
+  const slot = createExecutionSlot();
+  const storage = createStorageWatch({ fault: store.fault, clock, onChange: () => slot.changed() });
   const board: StatusBoard = createStatusBoard({
     identity: {
       attachIdentity: "session-1",
@@ -114,54 +108,27 @@ export function createGatewayBundle(
       agentName: "fake",
       executionMode: "detached_process",
     },
-    store,
+    ...{ store, agent, events: eventLog, log, clock },
     storage: storage.problem,
-    agent,
-    events: eventLog,
-    log,
-    clock,
-    onReconciled: () => queue.reload(),
-    queue: queueFacts,
-    reminders: () => ({ executing: reminders.executing(), lost: reminders.lost() }),
+    slot: () => ({ ...slot.report(), running: slot.running() }),
+    onReconciled: slot.recount,
   });
+  slot.join("status", { wake: board.refresh });
+  const { admission, block, epoch } = board;
   const queue: Queue = createQueue({
-    store,
-    agent,
-    clock,
-    ids,
-    events: eventLog,
-    log,
-    admission: board.admission,
-    block: board.block,
-    epoch: board.epoch,
-    slotTaken: () => reminders.slotTaken(),
-    onChange: () => {
-      board.refresh();
-      reminders.wake();
-    },
+    ...{ store, agent, clock, ids, events: eventLog, log, admission, block, epoch, slot },
   });
   const reminders: Reminders = createReminders({
-    agent,
-    clock,
-    ids,
-    events: eventLog,
-    log,
+    ...{ agent, clock, ids, events: eventLog, log, admission },
     ledger: options.ledger ?? { takeOver: () => null, keep: () => {} },
-    admission: board.admission,
-    queue: queueFacts,
-    onChange: () => {
-      board.refresh();
-      queue.wake();
-    },
+    queue: () => ({ depth: queue.depth(), running: slot.refusal("reminder") !== null }),
+    onChange: () => slot.changed("reminders"),
   });
-  const prompt = createPromptControl({
-    agent,
-    queue: { depth: queue.depth, running: () => queue.running() || reminders.executing() },
-    board,
-    events: eventLog,
-    log,
-    clock,
+  slot.join("reminders", {
+    report: () => ({ reminder: reminders.phase(), remindersLost: reminders.lost() }),
+    wake: reminders.wake,
   });
+  const prompt = createPromptControl({ agent, queue, slot, board, events: eventLog, log, clock });
   const mail = options.mail ?? createFakeMail({ clock });
   const worker = mail.open("worker@svc.localhost");
   mail.open("other@svc.localhost");
@@ -184,7 +151,7 @@ export function createGatewayBundle(
     context: { compactUnsupported: () => "compact needs codex", tend: async () => null },
     baseUrl: () => ((options.mailServed ?? true) ? "http://127.0.0.1:4000" : null),
     skillInstalled: () => false,
-    onChange: () => queue.wake(),
+    onChange: () => slot.changed("notifier"),
   });
   const agui = createAgui({ agent, board, queue, events: eventLog, clock, ids });
   const app = createGatewayApp({

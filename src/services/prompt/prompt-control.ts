@@ -12,6 +12,7 @@ import type { RunningTurn } from "../agent/turns.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Queue } from "../queue/queue.ts";
+import type { ExecutionSlot } from "../queue/slot.ts";
 import type { StatusBoard } from "../status/status-board.ts";
 import { decidePromptControl, type HeadlessFacts } from "./decide.ts";
 
@@ -23,13 +24,14 @@ export interface PromptControl {
 
 export function createPromptControl(deps: {
   agent: Agent;
-  queue: Pick<Queue, "depth" | "running">;
+  queue: Pick<Queue, "depth">;
+  slot: Pick<ExecutionSlot, "refusal">;
   board: Pick<StatusBoard, "reconciliationRequired">;
   events: EventLog;
   log: Log;
   clock: Clock;
 }): PromptControl {
-  const { agent, queue, board, events, log } = deps;
+  const { agent, queue, slot, board, events, log } = deps;
 
   function tracked() {
     const state = agent.terminalState();
@@ -89,7 +91,7 @@ export function createPromptControl(deps: {
         connected: presence.connected,
         tracked: agent.tracked,
         presenceDetail: presence.detail,
-        running: queue.running(),
+        running: slot.refusal("direct_prompt") !== null,
         queueDepth: queue.depth(),
         headless: backendFacts(agent.backend).headless ? headlessFacts(request) : null,
       });

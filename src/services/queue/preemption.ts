@@ -4,9 +4,8 @@ import { messageOf } from "../../system/errors.ts";
 import type { Agent, InterruptOutcome } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import { coalesce } from "./coalesce.ts";
-import { type End, endOf } from "./end.ts";
-import { supersededBy } from "./promotion.ts";
+import { coalesce, supersededBy } from "./coalesce.ts";
+import { type End, endOf } from "./request.ts";
 
 /**
  * Interrupts beside a turn that is a process of its own: each goes from `accepted` to its end in one update and

@@ -12,23 +12,35 @@ import type {
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
-import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import { createLoop, type Lifecycle, orAborted } from "../../system/lifecycle.ts";
 import { storageFaultOf, tellStorageFault } from "../../system/storage-fault.ts";
 import type { Agent, InterruptOutcome, SubmitOutcome } from "../agent/agent.ts";
 import type { RunningTurn } from "../agent/turns.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import { createAcceptance } from "./acceptance.ts";
-import { type Coalesced, coalesce, isControlIntent } from "./coalesce.ts";
-import { type End, endOf, endOfTurn, toEndEvent, unknownOutcome } from "./end.ts";
-import { createLeftovers } from "./leftovers.ts";
-import { orAborted } from "./or-aborted.ts";
-import { planNext } from "./plan.ts";
+import { createAcceptance, createOrderedEvents } from "./acceptance.ts";
+import {
+  type Coalesced,
+  coalesce,
+  foldedInto,
+  interruptsOf,
+  isControlIntent,
+  promotionOf,
+} from "./coalesce.ts";
 import { createPreemption } from "./preemption.ts";
-import { foldedInto, interruptsOf, promotionOf } from "./promotion.ts";
-import { toRecord } from "./record.ts";
-import { toRow, toSubmission } from "./submission.ts";
-import { createTelling } from "./telling.ts";
+import { createUnfinishedWork } from "./recovery.ts";
+import {
+  type End,
+  endOf,
+  endOfTurn,
+  toAccepted,
+  toEndEvent,
+  toRecord,
+  toRow,
+  toSubmission,
+  unknownOutcome,
+} from "./request.ts";
+import { decideNext, type ExecutionSlot } from "./slot.ts";
 
 /**
  * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
@@ -61,8 +73,6 @@ export interface Queue extends Lifecycle {
   waiting(): Waiting | null;
   /** Look again: the agent, the admission or stored requests may have changed. */
   wake(): void;
-  /** Stored requests were changed by another hand: count them again, then look. */
-  reload(): void;
 }
 
 export interface IdleFacts {
@@ -83,10 +93,8 @@ export interface QueueDeps {
   /** Why it is not open. */
   block: () => AdmissionBlock | null;
   epoch: () => number;
-  /** What holds the execution slot beside the queue, as a clause for people, or null. Its end calls `wake`. */
-  slotTaken: () => string | null;
-  /** Depth, slot or waiting changed. */
-  onChange: () => void;
+  /** The queue joins it. */
+  slot: Pick<ExecutionSlot, "join" | "refusal" | "changed">;
 }
 
 /** After a refusal that contradicts what we knew, look again this soon even if nothing is reported. */
@@ -96,9 +104,10 @@ const coalesceWindow = 64;
 
 export function createQueue(deps: QueueDeps): Queue {
   const { store, agent, clock, log } = deps;
-  const acceptance = createAcceptance({ ...deps, onTold: deps.onChange });
-  const events = createTelling({ events: deps.events, acceptance });
-  const leftovers = createLeftovers({ ...deps, addEvidence });
+  const onChange = () => deps.slot.changed("queue");
+  const acceptance = createAcceptance({ ...deps, onLogged: onChange });
+  const events = createOrderedEvents({ events: deps.events, acceptance });
+  const unfinished = createUnfinishedWork({ ...deps, addEvidence });
   let depth = store.depth();
   let inSlot = false;
   let waiting: Waiting | null = null;
@@ -113,17 +122,18 @@ export function createQueue(deps: QueueDeps): Queue {
 
   function changed(): void {
     depth = store.depth();
-    deps.onChange();
+    onChange();
   }
 
   function setWaiting(next: { reason: string; detail: string } | null, head?: StoredRequest): void {
     if (next?.reason === waiting?.reason && next?.detail === waiting?.detail) return;
     const sameReason = next !== null && next.reason === waiting?.reason;
-    waiting = next && { ...next, since_utc: sameReason && waiting ? waiting.since_utc : now() };
+    const since_utc = sameReason && waiting ? waiting.since_utc : now();
+    waiting = next && { reason: next.reason, detail: next.detail, since_utc };
     if (waiting && !sameReason && head) {
       events.append("request_waiting", { request_id: head.requestId, ...waiting });
     }
-    deps.onChange();
+    onChange();
   }
 
   /**
@@ -138,7 +148,7 @@ export function createQueue(deps: QueueDeps): Queue {
       seen.add(evidence.step);
     });
     if (turn) return holdSlot(left, turn, signal);
-    finish(left, await leftovers.settle(left));
+    finish(left, await unfinished.settle(left));
   }
 
   /** Keeps the slot until the turn has ended, or leaves the request `running` when we are stopped before. */
@@ -167,10 +177,10 @@ export function createQueue(deps: QueueDeps): Queue {
       throw error;
     }
     if (coalesced) events.append("coalesced", coalesced);
-    tellEnd(request, end);
+    logEnd(request, end);
   }
 
-  function tellEnd(request: StoredRequest, end: End): void {
+  function logEnd(request: StoredRequest, end: End): void {
     events.append(end.to, toEndEvent(request, end));
     log.line(`${end.to} request`, { request_id: request.requestId, error: end.errorDetail });
     changed();
@@ -199,7 +209,7 @@ export function createQueue(deps: QueueDeps): Queue {
       log.line("evidence not stored", { request_id: requestId, error: messageOf(error) });
     }
     events.append("request_evidence", { request_id: requestId, ...evidence });
-    deps.onChange();
+    onChange();
   }
 
   /** Returns the refusal when the agent, looked at afresh, did not admit the prompt. */
@@ -256,50 +266,41 @@ export function createQueue(deps: QueueDeps): Queue {
       await settle(left, signal);
       left = null;
       inSlot = false;
-      deps.onChange();
+      onChange();
     }
-    const admission = deps.admission();
     const heads = store.heads();
     headed = new Set(heads.map((head) => head.lane));
-    if (admission !== "open") {
-      const head = heads[0];
-      setWaiting(head ? { reason: admission, detail: deps.block()?.detail ?? "" } : null, head);
-      return null;
-    }
-    for (const stale of heads.filter((head) => head.epoch !== deps.epoch())) {
-      const errorDetail = `accepted for instance epoch ${stale.epoch}; the agent is now at ${deps.epoch()}`;
-      finish(stale, { to: "failed", errorDetail }, { from: "accepted" });
-      return 0;
-    }
-    const taken = deps.slotTaken();
-    // Whoever stops the agent does not wait for what it is being given (ruling 8).
-    const eligible = taken === null ? heads : heads.filter((head) => head.kind === "interrupt");
-    const [head] = heads;
-    if (taken !== null && head && eligible.length === 0) {
-      setWaiting({ reason: "execution_slot", detail: taken }, head);
-      return null;
-    }
-    const plan = planNext(eligible, (policy) => agent.readiness(policy));
-    switch (plan.do) {
+    const next = decideNext({
+      admission: deps.admission(),
+      block: deps.block(),
+      epoch: deps.epoch(),
+      heads,
+      slotRefusal: deps.slot.refusal("request"),
+      readiness: (policy) => agent.readiness(policy),
+    });
+    switch (next.do) {
       case "rest":
         setWaiting(null);
         return null;
       case "wait":
-        setWaiting({ reason: plan.refusal.code, detail: plan.refusal.detail }, plan.head);
+        setWaiting(next, next.head);
         return null;
+      case "expire":
+        finish(next.request, { to: "failed", errorDetail: next.errorDetail }, { from: "accepted" });
+        return 0;
       case "run": {
         try {
-          const outcome = await execute(plan.request, signal);
+          const outcome = await execute(next.request, signal);
           if (outcome.outcome !== "refused") return inSlot ? 0 : refusedAgainMs;
           const { code, detail } = outcome.refusal;
-          setWaiting({ reason: code, detail }, plan.request);
+          setWaiting({ reason: code, detail }, next.request);
           return refusedAgainMs;
         } catch (error) {
           await releaseSlot(error);
           throw error;
         } finally {
           inSlot = unwritten !== null;
-          deps.onChange();
+          onChange();
         }
       }
     }
@@ -327,7 +328,7 @@ export function createQueue(deps: QueueDeps): Queue {
     ...{ store, agent, clock, events, log },
     turnRuns: () => agent.turns?.active() != null && deps.admission() === "open",
     epoch: deps.epoch,
-    onEnd: tellEnd,
+    onEnd: logEnd,
   });
 
   const loop = createLoop({
@@ -337,16 +338,17 @@ export function createQueue(deps: QueueDeps): Queue {
   });
 
   async function accept(request: GatewayRequest, guard?: InsertGuard): Promise<AcceptedRequest> {
-    const { request_id, accepted_at_utc, epoch } = await take(toRow(request), guard);
-    return {
-      request_id,
-      request_kind: request.kind,
-      state: "accepted",
-      accepted_at_utc,
-      queue_depth: depth,
-      managed_agent_instance_epoch: epoch,
-    };
+    return toAccepted(request, await take(toRow(request), guard), depth);
   }
+
+  deps.slot.join("queue", {
+    report: () => ({ request: inSlot, depth, waiting }),
+    wake: () => loop.wake(),
+    recount() {
+      changed();
+      loop.wake();
+    },
+  });
 
   return {
     accept: (request) => accept(request),
@@ -375,16 +377,12 @@ export function createQueue(deps: QueueDeps): Queue {
     running: () => inSlot,
     waiting: () => waiting,
     wake: () => loop.wake(),
-    reload() {
-      changed();
-      loop.wake();
-    },
     start() {
       if (started) return;
       started = true;
       left = store.running();
       inSlot = left !== null;
-      leftovers.followLast();
+      unfinished.followLast();
       loop.start();
     },
     async stop() {

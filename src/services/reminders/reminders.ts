@@ -42,10 +42,8 @@ export interface Reminders extends Lifecycle {
   update(reminderId: string, definition: ReminderDefinition): ReminderRecord;
   /** A delivery under way goes on to its end. */
   remove(reminderId: string): ReminderDeleted;
-  /** True while a delivery is under way. */
-  executing(): boolean;
-  /** A clause for people while a delivery is under way or about to begin, else null. */
-  slotTaken(): string | null;
+  /** `attempt`: the agent is looked at and nothing is typed yet; `execution`: a delivery is under way. */
+  phase(): "attempt" | "execution" | null;
   /** What ended with the former process; null when nothing did. */
   lost(): RemindersLost | null;
   /** Look again: the agent, the admission or the queue may have changed. */
@@ -286,8 +284,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
         detail,
       };
     },
-    executing: () => slot?.phase === "execution",
-    slotTaken: () => (slot === null ? null : "a reminder is being delivered"),
+    phase: () => slot?.phase ?? null,
     lost: () => lost,
     wake() {
       if (all.size > 0) loop.wake();

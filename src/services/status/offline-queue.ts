@@ -3,7 +3,7 @@ import type { AdmissionBlock, RequestRecord } from "../../protocol/gateway.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
-import { toRecord } from "../queue/record.ts";
+import { toRecord } from "../queue/request.ts";
 import type { OfflineQueue } from "./project.ts";
 
 /**

@@ -56,10 +56,13 @@ export interface StatusBoardDeps {
   onReconciled: () => void;
   /** Why nothing can be stored now; asked for each request. */
   storage: () => AdmissionBlock | null;
-  /** The queue's side of the status; read on every refresh. */
-  queue: () => { depth: number; running: boolean; waiting: Waiting | null };
-  /** The reminders' side: whether one is being delivered, and what the former process took with it. */
-  reminders: () => { executing: boolean; lost: RemindersLost | null };
+  /** The execution slot's side of the status; read on every refresh. */
+  slot: () => {
+    running: boolean;
+    depth: number;
+    waiting: Waiting | null;
+    remindersLost: RemindersLost | null;
+  };
 }
 
 export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
@@ -96,9 +99,8 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   }
 
   function gather(): StatusFacts {
-    const { depth, running, waiting } = deps.queue();
-    const { executing, lost } = deps.reminders();
-    const activeExecution: ActiveExecution = running || executing ? "running" : "idle";
+    const { running, depth, waiting, remindersLost } = deps.slot();
+    const activeExecution: ActiveExecution = running ? "running" : "idle";
     return {
       identity,
       listener,
@@ -108,7 +110,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       activeExecution,
       queueDepth: depth,
       waiting,
-      remindersLost: lost,
+      remindersLost,
     };
   }
 

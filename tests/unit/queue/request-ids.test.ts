@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createRequestIds } from "../../../src/services/queue/request-ids.ts";
+import { createRequestIds } from "../../../src/services/queue/acceptance.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
 function setup(...draws: string[]) {

@@ -112,7 +112,7 @@ describe("a repeating reminder", () => {
       "unforeseen",
     ]);
     expect(bundle.agent.prompts).toHaveLength(1);
-    expect(bundle.reminders.executing()).toBe(false);
+    expect(bundle.reminders.phase()).toBe(null);
   });
 });
 

@@ -41,8 +41,7 @@ function openBoard() {
     clock: createFakeClock(),
     onReconciled: () => {},
     storage: () => disk.block,
-    queue: () => ({ depth: 0, running: false, waiting: null }),
-    reminders: () => ({ executing: false, lost: null }),
+    slot: () => ({ running: false, depth: 0, waiting: null, remindersLost: null }),
   });
   board.onChange((status) => void statuses.push(status.request_admission));
   return { agent, board, rows, told, statuses, disk, lines };

@@ -50,7 +50,7 @@ export interface GatewayCore {
 }
 
 /** What a gateway has beside its queue and its terminal. */
-export interface FurtherServices {
+export interface DeferredServices {
   app: ReturnType<typeof createGatewayApp>;
   /** Not started. */
   notifier: Notifier;
@@ -64,7 +64,7 @@ export interface FurtherServices {
  * Mail, its notifier, AG-UI, streams of events and the app with all routes: what a gateway makes when it answers
  * already. Loading it takes 5 ms, so nothing that the start waits for imports this module.
  */
-export function createFurtherServices(core: GatewayCore): FurtherServices {
+export function createDeferredServices(core: GatewayCore): DeferredServices {
   const { system, sessionRoot, manifest, env, agent, queue, board, reminders } = core;
   const { clock, ids, files } = system;
   const { log, events, diagnostics } = core.records;

@@ -3,7 +3,7 @@ import { openRequestStore } from "../../../src/db/gateway/request-store.ts";
 import type { EventKind, GatewayEvent } from "../../../src/protocol/events.ts";
 import type { RequestState } from "../../../src/protocol/gateway.ts";
 import { createEventLog } from "../../../src/services/diagnostics/event-log.ts";
-import { planRecall, recallLost } from "../../../src/services/queue/recall.ts";
+import { planRecovery, recoverFromEventLog } from "../../../src/services/queue/recovery.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
@@ -25,7 +25,7 @@ const completed = (id: string) => ({
   result_json: { outcome: "done" },
 });
 const plan = (events: GatewayEvent[], stored: Record<string, RequestState> = {}) =>
-  planRecall(events, (id) => stored[id] ?? null, at);
+  planRecovery(events, (id) => stored[id] ?? null, at);
 
 test("what the database knows as the history does is left alone", () => {
   const events = history(
@@ -130,7 +130,7 @@ describe("at the start of a queue", () => {
     const row = { kind: "submit_prompt", lane: "turn_boundary", payload: {} } as const;
     for (const requestId of had)
       await store.insertAccepted({ ...row, requestId, acceptedAtUtc: "t", epoch: 1 });
-    recallLost({ events, store, clock, log: { line: () => {} } });
+    recoverFromEventLog({ events, store, clock, log: { line: () => {} } });
     events.flush();
     const states = Object.fromEntries(
       store.list({ limit: 10 }).map((one) => [one.requestId, one.state] as const),

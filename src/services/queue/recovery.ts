@@ -1,0 +1,198 @@
+import type {
+  RecalledRequest,
+  RequestStore,
+  StoredRequest,
+  Transition,
+} from "../../db/gateway/request-store.ts";
+import type { GatewayEvent } from "../../protocol/events.ts";
+import type { Evidence, RequestState, StoredRequestKind } from "../../protocol/gateway.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
+import type { Agent } from "../agent/agent.ts";
+import type { StoredEventLog } from "../diagnostics/event-log.ts";
+import type { Log } from "../diagnostics/gateway-log.ts";
+import { type End, endUnknown } from "./request.ts";
+
+/** One request as the event log records it. */
+interface LoggedRequest {
+  requestId: string;
+  kind: StoredRequestKind;
+  acceptedAtUtc: string;
+  state: RequestState;
+  errorDetail?: string;
+  result?: Record<string, unknown>;
+}
+
+export interface Recovery {
+  /** Missing from the database: rows that end them. */
+  lost: RecalledRequest[];
+  /** In the database in an earlier state: their ends, so that nothing is executed twice. */
+  begun: Transition[];
+}
+
+const lostDetail =
+  "accepted, and then lost with the file queue.sqlite; whether the agent took it is unknown, and its text is not kept";
+const begunDetail =
+  "begun, and then put back by a loss in the file queue.sqlite; whether the agent took it is unknown";
+
+/**
+ * Compares the event log with the database. An event is written after its commit, so a request that the log knows
+ * better was lost from the database: the file was damaged, truncated, removed or replaced by an older copy. A request
+ * that ended in the log gets that end; any other ends as unknown. `stateOf`: the state in the database, or null. Pure.
+ * Source: ruling 7.
+ */
+export function planRecovery(
+  history: Iterable<GatewayEvent>,
+  stateOf: (requestId: string) => RequestState | null,
+  at: { epoch: number; nowUtc: string },
+): Recovery {
+  const recovery: Recovery = { lost: [], begun: [] };
+  for (const logged of readHistory(history)) {
+    const stored = stateOf(logged.requestId);
+    const ended = logged.state === "completed" || logged.state === "failed" || logged.state === "coalesced";
+    const end = {
+      finishedAtUtc: at.nowUtc,
+      ...(logged.errorDetail === undefined ? {} : { errorDetail: logged.errorDetail }),
+      ...(logged.result === undefined ? {} : { result: logged.result }),
+    };
+    const unknown = { finishedAtUtc: at.nowUtc, result: { outcome: "unknown", seen: [] } };
+    if (stored === null) {
+      const { requestId, kind, acceptedAtUtc } = logged;
+      const last = ended
+        ? { state: logged.state, ...end }
+        : { state: "failed" as const, errorDetail: lostDetail, ...unknown };
+      recovery.lost.push({ requestId, kind, acceptedAtUtc, epoch: at.epoch, ...last });
+    } else if (progress[stored] < progress[logged.state]) {
+      const change = { requestId: logged.requestId, from: stored };
+      recovery.begun.push(
+        ended
+          ? { ...change, to: logged.state, ...end }
+          : { ...change, to: "failed", errorDetail: begunDetail, ...unknown },
+      );
+    }
+  }
+  return recovery;
+}
+
+const progress: Readonly<Record<RequestState, number>> = {
+  ...{ accepted: 0, running: 1 },
+  ...{ completed: 2, failed: 2, coalesced: 2 },
+};
+
+const stateAfter: Readonly<Record<string, RequestState>> = {
+  accepted: "accepted",
+  accepted_internal: "accepted",
+  executing: "running",
+  completed: "completed",
+  failed: "failed",
+};
+
+function readHistory(history: Iterable<GatewayEvent>): LoggedRequest[] {
+  const known = new Map<string, LoggedRequest>();
+  for (const event of history) {
+    const fields: Record<string, unknown> = event;
+    const { kind, request_id: id, request_kind: requestKind } = fields;
+    if (kind === "coalesced" || kind === "reconciled") {
+      const ids = fields[kind === "coalesced" ? "coalesced_request_ids" : "failed_request_ids"];
+      for (const one of Array.isArray(ids) ? ids : []) {
+        const logged = known.get(String(one));
+        if (logged) logged.state = kind === "coalesced" ? "coalesced" : "failed";
+      }
+      continue;
+    }
+    const state = stateAfter[String(kind)];
+    if (state === undefined || typeof id !== "string" || typeof requestKind !== "string") continue;
+    const { error_detail, result_json } = fields;
+    known.set(id, {
+      requestId: id,
+      kind: requestKind as StoredRequestKind,
+      acceptedAtUtc: known.get(id)?.acceptedAtUtc ?? event.at_utc,
+      state,
+      ...(typeof error_detail === "string" ? { errorDetail: error_detail } : {}),
+      ...(result_json ? { result: result_json as Record<string, unknown> } : {}),
+    });
+  }
+  return [...known.values()];
+}
+
+/** How many of the newest events are compared at each start; when they disagree, every stored event is. */
+const newestCompared = 200;
+const maxListedIds = 100;
+
+/**
+ * Restores the requests that the database lost, as far as the event log knows them, and reports them. Runs before the
+ * queue starts. Without a loss it reads the newest events, and the last one that names a request.
+ */
+export function recoverFromEventLog(deps: {
+  events: StoredEventLog;
+  store: RequestStore;
+  clock: Clock;
+  log: Log;
+}): void {
+  const { events, store } = deps;
+  const at = { epoch: store.instance()?.epoch ?? 0, nowUtc: timestampNow(deps.clock) };
+  const compare = (history: Iterable<GatewayEvent>) =>
+    planRecovery(history, (id) => store.get(id)?.state ?? null, at);
+  const newest = compare(newestOfRequests(events));
+  if (newest.lost.length + newest.begun.length === 0) return;
+  const { lost, begun } = compare(events.readEvents({ afterSeq: 0, limit: Number.MAX_SAFE_INTEGER }).events);
+  store.recall("sql:requests-recalled", lost, begun);
+  const ids = [...lost, ...begun].map((one) => one.requestId);
+  events.append("requests_recalled", { count: ids.length, request_ids: ids.slice(-maxListedIds) });
+  deps.log.line("queue.sqlite had lost requests that were accepted; they are recalled from the history", {
+    lost: lost.length,
+    begun: begun.length,
+    error: "a part of queue.sqlite was lost",
+  });
+}
+
+/**
+ * The newest events, oldest first; when none of them has the state of a request, the last event that does comes first,
+ * however old: a damaged file loses its newest rows first, so a database that has this one has lost nothing.
+ */
+function newestOfRequests(events: StoredEventLog): GatewayEvent[] {
+  const { lastSeq } = events.readEvents({ afterSeq: 0, limit: 0 });
+  const afterSeq = Math.max(0, lastSeq - newestCompared);
+  const newest = events.readEvents({ afterSeq, limit: Number.MAX_SAFE_INTEGER }).events;
+  if (readHistory(newest).length > 0) return newest;
+  for (const event of events.storedWith('"request_kind"')) {
+    if (readHistory([event]).length > 0) return [event, ...newest];
+  }
+  return newest;
+}
+
+/** The requests that an earlier process of this gateway left unfinished. */
+export interface UnfinishedWork {
+  /** The end of the prompt that it was typing: its text is withdrawn when it is found, and never typed again. */
+  settle(left: StoredRequest): Promise<End>;
+  /** Follows the turn of the newest delivered prompt, which may outlive the process that delivered it. */
+  followLast(): void;
+}
+
+export function createUnfinishedWork(deps: {
+  store: Pick<RequestStore, "list">;
+  agent: Pick<Agent, "withdraw" | "followTurn">;
+  clock: Clock;
+  epoch: () => number;
+  addEvidence: (requestId: string, evidence: Evidence) => void;
+}): UnfinishedWork {
+  const { store, agent, addEvidence } = deps;
+  return {
+    async settle(left) {
+      const { prompt } = left.payload;
+      const sameInstance = left.epoch === deps.epoch();
+      const seen =
+        typeof prompt === "string" && sameInstance ? await agent.withdraw(prompt) : "nothing was looked for";
+      return endUnknown(left, { step: "settled", at_utc: timestampNow(deps.clock), proof: seen });
+    },
+    followLast() {
+      const last = store.list({ limit: 8, state: "completed" }).find((one) => one.kind !== "interrupt");
+      const steps = last?.evidence.map((one) => one.step) ?? [];
+      if (!last || last.epoch !== deps.epoch() || !steps.includes("submitted")) return;
+      if (steps.includes("turn_ended")) return;
+      agent.followTurn({
+        started: steps.includes("turn_started"),
+        onEvidence: (evidence) => addEvidence(last.requestId, evidence),
+      });
+    },
+  };
+}

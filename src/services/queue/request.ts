@@ -1,0 +1,147 @@
+import { Value } from "@sinclair/typebox/value";
+import type { StoredRequest, Transition } from "../../db/gateway/request-store.ts";
+import {
+  type AcceptedRequest,
+  ChatSession,
+  type Evidence,
+  Execution,
+  type GatewayRequest,
+  type RequestRecord,
+  type Waiting,
+} from "../../protocol/gateway.ts";
+import type { InterruptOutcome, Submission, SubmitOutcome } from "../agent/agent.ts";
+import type { RunningTurn, TurnEnd } from "../agent/turns.ts";
+import { policyOf } from "./slot.ts";
+/** How a request left the execution slot, or never got into it. */
+export type End = Pick<Transition, "result" | "errorDetail" | "evidence"> & { to: "completed" | "failed" };
+
+/** The end of a request that held the slot. Source: contract 3.1; spec/gateway.md 2.2. */
+export function endOf(request: StoredRequest, outcome: SubmitOutcome | InterruptOutcome, at: string): End {
+  const done = { request_kind: request.kind, completed_at_utc: at };
+  switch (outcome.outcome) {
+    case "submitted":
+      return { to: "completed", result: done };
+    case "interrupted":
+    case "no_op":
+      return { to: "completed", result: { ...done, outcome: outcome.outcome, detail: outcome.detail } };
+    case "refused":
+      return { to: "failed", errorDetail: outcome.refusal.detail };
+    case "unavailable":
+      return { to: "failed", errorDetail: outcome.detail };
+    case "failed": {
+      const typed = "typed" in outcome ? { typed: outcome.typed } : {};
+      return { to: "failed", errorDetail: outcome.detail, result: { outcome: "failed", ...typed } };
+    }
+  }
+}
+
+/** Fields of the event that reports `end`. */
+export function toEndEvent(request: StoredRequest, end: End): Record<string, unknown> {
+  return {
+    request_id: request.requestId,
+    request_kind: request.kind,
+    ...(end.errorDetail === undefined ? {} : { error_detail: end.errorDetail }),
+    ...(end.result === undefined ? {} : { result_json: end.result }),
+  };
+}
+
+/** The end of a prompt whose turn held the slot until it ended; only a completed turn completes it. */
+export function endOfTurn(request: StoredRequest, turn: RunningTurn, ended: TurnEnd, at: string): End {
+  const result = { outcome: ended.status, turn_id: turn.turnId, turn_index: turn.turnIndex };
+  if (ended.status === "completed") {
+    return { to: "completed", result: { request_kind: request.kind, completed_at_utc: at, ...result } };
+  }
+  return { to: "failed", errorDetail: ended.detail ?? `the turn was ${ended.status}`, result };
+}
+
+/** The end of a request whose gateway died while it held the slot; `settled` is what was found of it (ruling 7). */
+export function endUnknown(left: StoredRequest, settled: Evidence): End {
+  return {
+    to: "failed",
+    errorDetail: `the gateway ended while this request was being executed; whether the agent took it is unknown; ${settled.proof}`,
+    result: unknownOutcome([...left.evidence, settled]),
+    evidence: [settled],
+  };
+}
+
+/** `result_json` of a request of which nothing further can be proved. */
+export function unknownOutcome(evidence: readonly Evidence[]): Record<string, unknown> {
+  return { outcome: "unknown", seen: evidence.map((one) => one.step) };
+}
+
+/**
+ * The public record of a stored request. The prompt itself is left out: only its length is told. While a request
+ * is accepted it says why it waits: the oldest one for `waiting`, the others behind it.
+ */
+export function toRecord(
+  stored: StoredRequest,
+  queue: { head: StoredRequest | null; waiting: Waiting | null },
+): RequestRecord {
+  const prompt = stored.payload["prompt"];
+  const turnId = stored.payload["turn_id"] ?? stored.result?.["turn_id"];
+  const waits = stored.state === "accepted" ? waitOf(stored, queue) : null;
+  return {
+    schema_version: 1,
+    request_id: stored.requestId,
+    request_kind: stored.kind,
+    state: stored.state,
+    accepted_at_utc: stored.acceptedAtUtc,
+    started_at_utc: stored.startedAtUtc,
+    finished_at_utc: stored.finishedAtUtc,
+    managed_agent_instance_epoch: stored.epoch,
+    error_detail: stored.errorDetail,
+    result_json: stored.result,
+    ...(typeof prompt === "string" ? { prompt_length: prompt.length } : {}),
+    ...(typeof turnId === "string" ? { turn_id: turnId } : {}),
+    ...(waits ? { waiting: waits } : {}),
+    evidence: stored.evidence,
+  };
+}
+
+function waitOf(
+  stored: StoredRequest,
+  queue: { head: StoredRequest | null; waiting: Waiting | null },
+): Waiting | null {
+  if (!queue.head || stored.requestId === queue.head.requestId) return queue.waiting;
+  return {
+    reason: "queued",
+    detail: `behind ${queue.head.requestId}`,
+    since_utc: stored.acceptedAtUtc,
+  };
+}
+
+/** How a request is stored. Pure. */
+export function toRow(request: GatewayRequest): Pick<StoredRequest, "kind" | "lane" | "payload"> {
+  if (request.kind === "interrupt") return { kind: request.kind, lane: "interrupt", payload: {} };
+  const { kind, payload } = request;
+  return { kind, lane: payload.delivery ?? "turn_boundary", payload };
+}
+
+/** What the caller learns of a request that was stored; `depth`: requests accepted or running, this one included. Pure. */
+export function toAccepted(
+  request: GatewayRequest,
+  stored: { request_id: string; accepted_at_utc: string; epoch: number },
+  depth: number,
+): AcceptedRequest {
+  return {
+    request_id: stored.request_id,
+    request_kind: request.kind,
+    state: "accepted",
+    accepted_at_utc: stored.accepted_at_utc,
+    queue_depth: depth,
+    managed_agent_instance_epoch: stored.epoch,
+  };
+}
+
+/** What a stored prompt asks of the agent; its payload was checked when it was accepted. Pure. */
+export function toSubmission(request: StoredRequest): Omit<Submission, "begin" | "onEvidence"> {
+  const { prompt, turn_id: turnId, chat_session: chatSession, execution } = request.payload;
+  return {
+    prompt: String(prompt),
+    policy: policyOf(request),
+    requestId: request.requestId,
+    ...(typeof turnId === "string" ? { turnId } : {}),
+    ...(Value.Check(ChatSession, chatSession) ? { chatSession } : {}),
+    ...(Value.Check(Execution, execution) ? { execution } : {}),
+  };
+}

@@ -1,0 +1,176 @@
+import type { StoredRequest } from "../../db/gateway/request-store.ts";
+import type { AdmissionBlock, RemindersLost, RequestAdmission, Waiting } from "../../protocol/gateway.ts";
+import { assertNever } from "../../system/errors.ts";
+import type { Readiness, SubmitPolicy } from "../agent/agent.ts";
+
+/** What occupies the execution slot at this moment. */
+export interface SlotUse {
+  /** A request of the queue runs. */
+  request: boolean;
+  /** `attempt`: the reminder looks at the agent and has typed nothing yet. */
+  reminder: "attempt" | "execution" | null;
+  /** What the notifier does to the agent's conversation before a wake-up, as a clause for people. */
+  contextMaintenance: string | null;
+  /** A turn that is a process of its own runs, whoever began it. */
+  turn: boolean;
+}
+
+/** Who asks for the slot. An `interrupt` stops what runs, so it waits for nobody (ruling 8). */
+export type SlotClaimant = "request" | "interrupt" | "reminder" | "direct_prompt";
+
+/** Why `claimant` may not take the slot now, as a clause for people, or null when it may. */
+export type SlotRefusal = string | null;
+
+/**
+ * Whether `claimant` may take the execution slot. A turn refuses nobody here: the agent's own readiness does. Rows: the
+ * claimant; columns: what holds the slot.
+ *
+ * |               | request | reminder, attempt | reminder, execution | context maintenance |
+ * | request       | itself  | waits             | waits               | waits               |
+ * | interrupt     | may     | may               | may                 | may                 |
+ * | reminder      | waits   | itself            | itself              | waits               |
+ * | direct prompt | refused | may               | refused             | refused             |
+ *
+ * Pure. Source: contract 2.2, 4.2; ruling 8.
+ */
+export function refuseSlot(claimant: SlotClaimant, use: SlotUse): SlotRefusal {
+  const byRequest = use.request ? "a request is being executed" : null;
+  const byReminder = use.reminder === null ? null : "a reminder is being delivered";
+  switch (claimant) {
+    case "interrupt":
+      return null;
+    case "request":
+      return byReminder ?? use.contextMaintenance;
+    case "reminder":
+      return byRequest ?? use.contextMaintenance;
+    case "direct_prompt":
+      return byRequest ?? (use.reminder === "execution" ? byReminder : null) ?? use.contextMaintenance;
+    default:
+      return assertNever(claimant);
+  }
+}
+
+/** Whether the gateway's status calls the slot `running`. A reminder's attempt has not begun anything. Pure. */
+export function isSlotRunning(use: SlotUse): boolean {
+  return use.request || use.reminder === "execution" || use.contextMaintenance !== null || use.turn;
+}
+
+/** What the members of the slot report about themselves. */
+export interface SlotReport extends SlotUse {
+  /** Requests accepted or running. */
+  depth: number;
+  /** Why the oldest request has not started, or null when nothing waits. */
+  waiting: Waiting | null;
+  /** The reminders that ended with the former process. */
+  remindersLost: RemindersLost | null;
+}
+
+export interface SlotMember {
+  /** Its own part of the report. */
+  report?(): Partial<SlotReport>;
+  /** Look again: another member, the agent, the admission or the disk may have changed. */
+  wake?(): void;
+  /** Stored requests were changed by another hand: count them again, then look. */
+  recount?(): void;
+}
+
+type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier";
+
+/**
+ * Arbiter of the execution slot. Status, queue, reminders and notifier know this and not one another: each joins,
+ * reports what it does with the slot, and looks again when another one calls `changed`.
+ */
+export interface ExecutionSlot {
+  /** Members look in the order in which they join. */
+  join(name: MemberName, member: SlotMember): void;
+  report(): SlotReport;
+  refusal(claimant: SlotClaimant): SlotRefusal;
+  running(): boolean;
+  /** `by` changed; without it, something outside of the slot did. Every member but `by` looks again. */
+  changed(by?: MemberName): void;
+  recount(): void;
+}
+
+export function createExecutionSlot(): ExecutionSlot {
+  const members = new Map<MemberName, SlotMember>();
+  const empty: SlotReport = {
+    ...{ request: false, reminder: null, contextMaintenance: null, turn: false },
+    ...{ depth: 0, waiting: null, remindersLost: null },
+  };
+
+  function report(): SlotReport {
+    const all = { ...empty };
+    for (const member of members.values()) Object.assign(all, member.report?.());
+    return all;
+  }
+
+  return {
+    join: (name, member) => void members.set(name, member),
+    report,
+    refusal: (claimant) => refuseSlot(claimant, report()),
+    running: () => isSlotRunning(report()),
+    changed(by) {
+      for (const [name, member] of members) if (name !== by) member.wake?.();
+    },
+    recount() {
+      for (const member of members.values()) member.recount?.();
+    },
+  };
+}
+
+/** What the queue knows when it looks for its next request. */
+export interface NextFacts {
+  admission: RequestAdmission;
+  /** Why it is not open. */
+  block: AdmissionBlock | null;
+  epoch: number;
+  /** The oldest accepted request of each lane, oldest first. */
+  heads: readonly StoredRequest[];
+  /** Why a prompt may not take the slot now. */
+  slotRefusal: SlotRefusal;
+  readiness: (policy: SubmitPolicy) => Readiness;
+}
+
+export type NextDecision =
+  | { do: "rest" }
+  /** Nothing is eligible: `head` is the oldest request, and `reason` and `detail` say what it waits for. */
+  | { do: "wait"; head: StoredRequest; reason: string; detail: string }
+  /** Accepted for an earlier instance of the agent: it can only fail. */
+  | { do: "expire"; request: StoredRequest; errorDetail: string }
+  | { do: "run"; request: StoredRequest };
+
+/**
+ * Picks the request that takes the slot: the oldest eligible one. An interrupt is always eligible and so overtakes
+ * prompts that wait; a prompt is eligible when the slot is free and the agent can take it under its delivery. Pure.
+ * Source: contract 3.1; rulings 7 and 8.
+ */
+export function decideNext(facts: NextFacts): NextDecision {
+  const { admission, heads } = facts;
+  const [head] = heads;
+  if (!head) return { do: "rest" };
+  if (admission !== "open") {
+    return { do: "wait", head, reason: admission, detail: facts.block?.detail ?? "" };
+  }
+  const stale = heads.find((one) => one.epoch !== facts.epoch);
+  if (stale) {
+    const errorDetail = `accepted for instance epoch ${stale.epoch}; the agent is now at ${facts.epoch}`;
+    return { do: "expire", request: stale, errorDetail };
+  }
+  let waiting: NextDecision | null = null;
+  for (const request of heads) {
+    if (request.kind === "interrupt") return { do: "run", request };
+    if (facts.slotRefusal !== null) {
+      waiting ??= { do: "wait", head: request, reason: "execution_slot", detail: facts.slotRefusal };
+      continue;
+    }
+    const answer = facts.readiness(policyOf(request));
+    if (answer.ready) return { do: "run", request };
+    waiting ??= { do: "wait", head: request, reason: answer.code, detail: answer.detail };
+  }
+  return waiting ?? { do: "rest" };
+}
+
+/** How a stored prompt asks to be delivered (ruling 7). */
+export function policyOf(request: StoredRequest): SubmitPolicy {
+  return request.lane === "immediate" ? "composer" : "turn_boundary";
+}

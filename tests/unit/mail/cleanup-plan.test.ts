@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { planCleanup } from "../../../src/services/mail/filesystem/cleanup-plan.ts";
+import { planCleanup } from "../../../src/services/mail/filesystem/cleanup.ts";
 import type { Registration } from "../../../src/services/mail/filesystem/registrations.ts";
 
 const nowMs = Date.parse("2026-11-21T10:00:00Z");

@@ -3,28 +3,25 @@ import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { shown } from "../address.ts";
 import { standardBoxes } from "../view-state.ts";
-import { whyOutside } from "./maintenance.ts";
-import { isEntryPath, mailboxFolder, pathInRoot } from "./root-paths.ts";
+import { applyFileStep, type FileStep } from "./maintenance.ts";
+import { isEntryPath, mailboxFolder, pathInRoot, whyOutside } from "./root-paths.ts";
 
 /**
- * Finishes on disk what a registration began, whoever began it. Doing it twice changes nothing: nobody makes a
- * mailbox under a name for which something is still pending. What names anything but an entry below `mailboxes/` is
- * dropped undone, and then this throws `transport_failed`, once.
+ * Applies on disk what a registration or a cleanup has committed to the index, whichever process committed it. Safe to
+ * repeat: no mailbox is made under a name for which something is still pending. An entry that is not below
+ * `mailboxes/` is dropped without effect, and then this throws `transport_failed`, once.
  */
 export function settleArtifacts(files: Files, root: string, catalog: Catalog): void {
   if (catalog.pending().length === 0) return;
   const refused: PendingArtifact[] = [];
   catalog.settlePending("sql:mail-artifacts", (artifact) => {
-    const { action, path, destination } = artifact;
+    const { path, destination } = artifact;
     if (!isEntryPath(path) || (destination !== null && !isEntryPath(destination))) {
       refused.push(artifact);
       return;
     }
-    const from = pathInRoot(files, root, path);
-    if (action === "remove") files.remove("mail.entry-removed", from);
-    else if (destination !== null && (files.isLink(from) || files.exists(from))) {
-      files.rename("mail.entry-stashed", from, pathInRoot(files, root, destination));
-    }
+    const step = toStep(root, artifact);
+    if (step) applyFileStep(files, step);
   });
   const [first] = refused;
   if (first === undefined) return;
@@ -32,6 +29,15 @@ export function settleArtifacts(files: Files, root: string, catalog: Catalog): v
     "transport_failed",
     `the index of this mailbox root asked to ${first.action} ${shown(String(first.path))}, which is no mailbox of it: refused and dropped. Somebody else wrote this index; look at its mail before you try again`,
   );
+}
+
+/** Null for a rename to nothing. Pure. */
+function toStep(root: string, { action, path, destination }: PendingArtifact): FileStep | null {
+  const at = { base: root, names: path };
+  if (action === "remove") return { kind: "remove", label: "mail.entry-removed", at };
+  if (destination === null) return null;
+  const to = { base: root, names: destination };
+  return { kind: "rename", label: "mail.entry-stashed", from: at, to };
 }
 
 /** Throws `transport_failed` when a folder of the root on the way to `path` has become a symbolic link. */

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import type { AttachmentRow, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import {
   type CatalogRemoval,
   type RemovableMessage,
@@ -8,16 +8,23 @@ import {
 import { openMailboxState } from "../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import type { MaintenanceAction } from "../../../protocol/mailbox-admin.ts";
-import { type ContainedPath, childPath, isOneName } from "../../../system/contained-path.ts";
+import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import { presentRegistration } from "./accounts.ts";
 import {
-  breathe,
+  applyFileStep,
+  applyPlan,
+  done,
   emptyPlan,
+  type FileStep,
   type MaintenancePlan,
   type MaintenanceResult,
-  type Progress,
+  type Outcome,
+  type PlannedStep,
+  type RunOptions,
+  skipped,
+  type Target,
   toMaintenanceResult,
 } from "./maintenance.ts";
 import { type MailRoot, type MailRootDeps, withExclusiveRoot } from "./root.ts";
@@ -31,33 +38,52 @@ import {
   stateFileName,
 } from "./root-paths.ts";
 
-export interface ClearOptions {
+export interface ClearOptions extends RunOptions {
   /** Null: every mailbox. */
   address: string | null;
   dryRun: boolean;
-  signal?: AbortSignal;
-  onProgress?: (progress: Progress) => void;
+}
+
+type ClearStep =
+  /** One transaction of the index: `gone` from all mailboxes, `forgotten` from the one that is cleared. */
+  | { kind: "forget_messages"; gone: readonly string[]; forgotten: Forgotten | null }
+  | { kind: "prune_mailbox"; row: RegistrationRow }
+  /** Skipped when the index knows `messageId` again: a delivery has written the file in the meantime. */
+  | { kind: "remove_files"; messageId: string; file: FileStep };
+
+interface Forgotten {
+  registrationId: string;
+  messageIds: readonly string[];
 }
 
 interface ClearPlan extends MaintenancePlan {
-  /** Messages that go altogether. */
-  gone: string[];
-  /** Messages that only this mailbox gives up. */
-  forgotten: string[];
-  /** Files and folders to remove, in the order of `planned`. */
-  artifacts: { action: MaintenanceAction; path: ContainedPath }[];
+  steps: (PlannedStep<ClearStep> & { actions: readonly MaintenanceAction[] })[];
+}
+
+interface ClearFacts {
+  root: string;
   /** The registration that alone is cleared, or null. */
   only: string | null;
-  /** Mailboxes that give up mail. */
-  mailboxes: { row: RegistrationRow; actions: MaintenanceAction[] }[];
+  /** Also those that have a file and no row: left by a crash or by an interrupted clear. */
+  messages: readonly RemovableMessage[];
+  attachmentsOf(messageId: string): readonly Pick<AttachmentRow, "kind" | "path">[];
+  mailboxes: readonly MailboxFacts[];
+  /** Why the file of a message, or the folder of a managed attachment, is not one of this root; null when it is. */
+  whyNotMessage(message: RemovableMessage): string | null;
+  whyNotAttachment(path: string): string | null;
+}
+
+interface MailboxFacts {
+  row: RegistrationRow;
+  found: { folder: string; statePath: string; links: number; flags: number } | { refused: string } | null;
 }
 
 const batch = 500;
 
 /**
- * Removes the mail of all mailboxes or of one: messages, their places in boxes, flags, managed attachments. Who is
- * registered stays so, and so does what another mailbox still holds. The index forgets first, in one transaction;
- * what is interrupted behind it is finished by the next run. Source: spec/mailbox-agui.md A8.
+ * Removes the mail of all mailboxes or of one: messages, their places in boxes, flags, managed attachments.
+ * Registrations stay, and so does mail that another mailbox holds. The index forgets first, in one transaction; the
+ * next run finishes what was interrupted after it. Source: spec/mailbox-agui.md A8.
  */
 export function clearMessages(
   deps: MailRootDeps,
@@ -71,95 +97,160 @@ export function clearMessages(
       : ({ kind: "account_messages", address } as const);
   return withExclusiveRoot(deps, open.root, async () => {
     const removal = removeFromCatalog(open.catalog.store);
-    const plan = planClear(deps, open, removal, address);
+    const plan = planClear(surveyClear(deps, open, removal, address));
     if (dryRun) return toMaintenanceResult(scope, plan, null);
-    return toMaintenanceResult(scope, plan, await apply(deps, open, removal, plan, options));
+    const outcomes = await applyPlan(
+      plan.steps,
+      (step) => applyClearStep(deps, open, removal, step),
+      options,
+    );
+    const applied: MaintenanceAction[] = [];
+    const failed: MaintenanceAction[] = [];
+    for (const [nth, { actions }] of plan.steps.entries()) {
+      const outcome = outcomes[nth];
+      if (outcome?.result === "done") applied.push(...actions);
+      if (outcome?.result === "failed") {
+        failed.push(...actions.map((action) => ({ ...action, reason: outcome.why })));
+      }
+    }
+    return toMaintenanceResult(scope, plan, { applied, failed });
   });
 }
 
-function planClear(
+function surveyClear(
   deps: MailRootDeps,
   open: MailRoot,
   removal: CatalogRemoval,
   address: string | null,
-): ClearPlan {
+): ClearFacts {
   const { files } = deps;
   const { root, catalog } = open;
-  const one = address === null ? null : presentRegistration(open, address).registration_id;
-  const plan: ClearPlan = {
-    ...emptyPlan(),
-    ...{ gone: [], forgotten: [], artifacts: [], mailboxes: [], only: one },
+  const only = address === null ? null : presentRegistration(open, address).registration_id;
+  const messages = removal.messages(only);
+  const known = new Set(messages.map(({ messageId }) => messageId));
+  return {
+    root,
+    only,
+    messages: only === null ? [...messages, ...uncatalogued(files, root, known)] : messages,
+    attachmentsOf: (id) => removal.attachmentsOf(id),
+    mailboxes: catalog
+      .registrations()
+      .filter((row) => only === null || row.registrationId === only)
+      .map((row) => ({ row, found: surveyMailbox(deps, root, removal, row) })),
+    whyNotMessage: (message) => whyRefused(() => checkMessage(files, root, message)),
+    whyNotAttachment: (path) => whyRefused(() => attachmentPlace(files, root, path)),
   };
-  const rows = catalog.registrations().filter((row) => one === null || row.registrationId === one);
-  const messages = removal.messages(one);
-  for (const message of messages) planMessage(message);
-  if (one === null) planUncatalogued(new Set(messages.map((message) => message.messageId)));
-  for (const row of rows) planMailbox(row);
+}
+
+/** Files of messages that the index does not know. */
+function uncatalogued(files: Files, root: string, known: ReadonlySet<string>): RemovableMessage[] {
+  const folder = rootPaths(root).messages;
+  const days = files
+    .list(folder)
+    .filter((day) => /^\d{4}-\d\d-\d\d$/.test(day) && !files.isLink(childPath(folder, day)));
+  return days.flatMap((day) =>
+    files.list(childPath(folder, day)).flatMap((name) => {
+      const messageId = name.replace(/\.md$/, "");
+      return name.endsWith(".md") && isMessageId(messageId) && !known.has(messageId)
+        ? [{ messageId, canonicalPath: `messages/${day}/${name}`, shared: false }]
+        : [];
+    }),
+  );
+}
+
+function surveyMailbox(
+  deps: MailRootDeps,
+  root: string,
+  removal: CatalogRemoval,
+  row: RegistrationRow,
+): MailboxFacts["found"] {
+  const { files } = deps;
+  try {
+    const folder = mailboxFolder(files, root, row);
+    const statePath = files.contained(folder, [stateFileName], "file");
+    if (!files.stat(folder)?.directory) return null;
+    const links = removal.boxes(row.registrationId).reduce((sum, box) => sum + box.count, 0);
+    return { folder, statePath, links, flags: flagCount(deps, statePath) };
+  } catch (error) {
+    if (error instanceof ServiceError) return { refused: messageOf(error) };
+    throw error;
+  }
+}
+
+/** Pure, but for what the functions of `facts` read. */
+function planClear(facts: ClearFacts): ClearPlan {
+  const { root, only } = facts;
+  const plan: ClearPlan = { ...emptyPlan(), steps: [] };
+  const gone: string[] = [];
+  const forgotten: string[] = [];
+  const files: ClearPlan["steps"] = [];
+  const mailboxes: ClearPlan["steps"] = [];
+  for (const message of facts.messages) planMessage(message);
+  for (const mailbox of facts.mailboxes) planMailbox(mailbox);
+  const forget: ClearStep = {
+    kind: "forget_messages",
+    gone,
+    forgotten: only === null ? null : { registrationId: only, messageIds: [...gone, ...forgotten] },
+  };
+  plan.steps.push({ step: forget, phase: "changing the index", tolerates: "nothing", actions: [] });
+  plan.steps.push(...mailboxes, ...files);
   return plan;
 
+  function planFiles(messageId: string, at: Target, label: string, action: MaintenanceAction): void {
+    plan.planned.push(action);
+    files.push({
+      step: { kind: "remove_files", messageId, file: { kind: "remove", label, at } },
+      phase: "removing files",
+      tolerates: "everything",
+      actions: [action],
+    });
+  }
+
   function planMessage(message: RemovableMessage): void {
-    const path = `${root}/${message.canonicalPath}`;
-    const details = { message_id: message.messageId };
+    const { messageId, canonicalPath, shared } = message;
     const action = (proposed_action: "remove" | "preserve", reason: string): MaintenanceAction => ({
       artifact_kind: "canonical_message",
-      path,
+      path: `${root}/${canonicalPath}`,
       proposed_action,
       reason,
-      details,
+      details: { message_id: messageId },
     });
-    if (message.shared) {
-      plan.forgotten.push(message.messageId);
+    if (shared) {
+      forgotten.push(messageId);
       plan.preserved.push(action("preserve", "another mailbox holds it too"));
       return;
     }
-    const file = refusable(() => storedMessage(files, root, message));
-    if ("refused" in file) {
-      plan.blocked.push(action("remove", file.refused));
+    const refused = facts.whyNotMessage(message);
+    if (refused !== null) {
+      plan.blocked.push(action("remove", refused));
       return;
     }
-    const clearing = action("remove", "its mailboxes are cleared");
-    plan.gone.push(message.messageId);
-    plan.planned.push(clearing);
-    plan.artifacts.push({ action: clearing, path: file.made });
-    for (const attachment of removal.attachmentsOf(message.messageId)) {
-      planAttachment(attachment.kind, attachment.path, details);
-    }
+    gone.push(messageId);
+    const at = { base: root, names: canonicalPath, expected: "file" } as const;
+    planFiles(messageId, at, "mail.cleared", action("remove", "its mailboxes are cleared"));
+    for (const { kind, path } of facts.attachmentsOf(messageId)) planAttachment(messageId, kind, path);
   }
 
-  function planAttachment(kind: "path_ref" | "managed_copy", stored: string, details: object): void {
-    const path = kind === "path_ref" ? stored : dirname(`${root}/${stored}`);
-    const base = { artifact_kind: "managed_attachment" as const, path, details: { ...details } };
+  function planAttachment(messageId: string, kind: AttachmentRow["kind"], stored: string): void {
+    const base = { artifact_kind: "managed_attachment" as const, details: { message_id: messageId } };
     if (kind === "path_ref") {
-      plan.preserved.push({ ...base, proposed_action: "preserve", reason: "its sender's own file" });
+      const reason = "its sender's own file";
+      plan.preserved.push({ ...base, path: stored, proposed_action: "preserve", reason });
       return;
     }
-    const folder = refusable(() => attachmentPlace(files, root, stored).folder);
-    const remove = { ...base, proposed_action: "remove" as const };
-    if ("refused" in folder) plan.blocked.push({ ...remove, reason: folder.refused });
-    else {
-      const action = { ...remove, reason: "its message goes" };
-      plan.planned.push(action);
-      plan.artifacts.push({ action, path: folder.made });
+    const remove = { ...base, path: dirname(`${root}/${stored}`), proposed_action: "remove" as const };
+    const refused = facts.whyNotAttachment(stored);
+    if (refused !== null) {
+      plan.blocked.push({ ...remove, reason: refused });
+      return;
     }
+    const at = { base: root, names: stored.split("/").slice(0, -1), expected: "folder" } as const;
+    planFiles(messageId, at, "mail.cleared", { ...remove, reason: "its message is removed" });
   }
 
-  /** Files of messages that the index does not know: left by a crash, or by a clear that was interrupted. */
-  function planUncatalogued(known: ReadonlySet<string>): void {
-    const folder = rootPaths(root).messages;
-    for (const day of files.list(folder)) {
-      if (!/^\d{4}-\d\d-\d\d$/.test(day) || files.isLink(childPath(folder, day))) continue;
-      for (const name of files.list(childPath(folder, day))) {
-        const id = name.replace(/\.md$/, "");
-        if (name.endsWith(".md") && isMessageId(id) && !known.has(id)) {
-          planMessage({ messageId: id, canonicalPath: `messages/${day}/${name}`, shared: false });
-        }
-      }
-    }
-  }
-
-  function planMailbox(row: RegistrationRow): void {
-    const { registrationId: registration_id } = row;
-    const details = { registration_id, address: row.address };
+  function planMailbox({ row, found }: MailboxFacts): void {
+    const { registrationId: registration_id, address } = row;
+    const details = { registration_id, address };
     plan.preserved.push({
       artifact_kind: "registration",
       path: rootPaths(root).index,
@@ -167,20 +258,14 @@ function planClear(
       reason: "only mail is cleared",
       details,
     });
-    const place = refusable(() => {
-      const folder = mailboxFolder(files, root, row);
-      return { folder, state: files.contained(folder, [stateFileName], "file") };
-    });
-    if ("refused" in place) {
+    if (found === null) return;
+    if ("refused" in found) {
       const path = statedFolder(root, row);
       const action = { artifact_kind: "mailbox_state" as const, path, proposed_action: "remove" as const };
-      plan.blocked.push({ ...action, reason: place.refused, details });
+      plan.blocked.push({ ...action, reason: found.refused, details });
       return;
     }
-    const { folder, state } = place.made;
-    if (!files.stat(folder)?.directory) return;
-    const links = removal.boxes(registration_id).reduce((sum, box) => sum + box.count, 0);
-    const flags = flagCount(deps, state);
+    const { folder, statePath, links, flags } = found;
     const remove = (
       artifact_kind: "projection" | "mailbox_state",
       path: string,
@@ -192,62 +277,48 @@ function planClear(
         : [{ artifact_kind, path, proposed_action: "remove", reason, details: { ...details, count } }];
     const actions = [
       ...remove("projection", folder, `links to ${links} messages`, links),
-      ...remove("mailbox_state", state, `flags of ${flags} messages`, flags),
+      ...remove("mailbox_state", statePath, `flags of ${flags} messages`, flags),
     ];
     plan.planned.push(...actions);
-    plan.mailboxes.push({ row, actions });
+    const step: ClearStep = { kind: "prune_mailbox", row };
+    mailboxes.push({ step, phase: `clearing ${address}`, tolerates: "everything", actions });
   }
 }
 
-async function apply(
+function applyClearStep(
   deps: MailRootDeps,
   { root, catalog }: MailRoot,
   removal: CatalogRemoval,
-  plan: ClearPlan,
-  options: ClearOptions,
-): Promise<{ applied: MaintenanceAction[]; failed: MaintenanceAction[] }> {
-  const { files } = deps;
-  const outcome: { applied: MaintenanceAction[]; failed: MaintenanceAction[] } = { applied: [], failed: [] };
-  const attempt = (actions: readonly MaintenanceAction[], work: () => void) => {
-    try {
-      work();
-      outcome.applied.push(...actions);
-    } catch (error) {
-      outcome.failed.push(...actions.map((action) => ({ ...action, reason: messageOf(error) })));
-    }
-  };
-  const forgotten =
-    plan.only === null ? null : { registrationId: plan.only, messageIds: [...plan.gone, ...plan.forgotten] };
-  removal.remove(plan.gone, forgotten);
-  for (const { row, actions } of plan.mailboxes) {
-    await breathe(options, { step: `clearing ${row.address}`, done: 0, total: null });
-    attempt(actions, () => pruneMailbox(deps, root, removal, row));
+  step: ClearStep,
+): Outcome {
+  switch (step.kind) {
+    case "forget_messages":
+      removal.remove(step.gone, step.forgotten);
+      return done;
+    case "prune_mailbox":
+      pruneMailbox(deps, root, removal, step.row);
+      return done;
+    case "remove_files":
+      return catalog.knows(step.messageId) ? skipped : applyFileStep(deps.files, step.file);
   }
-  for (const [at, { action, path }] of plan.artifacts.entries()) {
-    if (at % batch === 0)
-      await breathe(options, { step: "removing files", done: at, total: plan.artifacts.length });
-    // A delivery may have come by the same name since; then the index knows it.
-    const id = action.details["message_id"];
-    if (typeof id === "string" && catalog.knows(id)) continue;
-    attempt([action], () => files.remove("mail.cleared", path));
-  }
-  return outcome;
 }
 
-/** What `make` makes, or why it refused. Throws what is no refusal. */
-function refusable<T>(make: () => T): { made: T } | { refused: string } {
+/** Why `check` refused, or null. Throws every other failure. */
+function whyRefused(check: () => unknown): string | null {
   try {
-    return { made: make() };
+    check();
+    return null;
   } catch (error) {
-    if (error instanceof ServiceError) return { refused: messageOf(error) };
+    if (error instanceof ServiceError) return messageOf(error);
     throw error;
   }
 }
 
-function storedMessage(files: Files, root: string, { messageId, canonicalPath }: RemovableMessage) {
+/** Throws `transport_failed` when the index names another file for a message than its own. */
+function checkMessage(files: Files, root: string, { messageId, canonicalPath }: RemovableMessage): void {
   const day = canonicalPath.split("/")[1] ?? "";
   const path = messageFile(files, root, { messageId, createdAtUtc: `${day}T` });
-  if (path === `${root}/${canonicalPath}`) return path;
+  if (path === `${root}/${canonicalPath}`) return;
   throw new ServiceError("transport_failed", "the index names another file for it than its own");
 }
 
@@ -261,7 +332,7 @@ function flagCount({ files, clock, steps }: MailRootDeps, path: string): number 
   }
 }
 
-/** The state forgets what the index no longer gives this mailbox, and the links to it go. */
+/** Removes from the state, and from the boxes, the messages that the index no longer gives this mailbox. */
 function pruneMailbox(
   { files, clock, steps }: MailRootDeps,
   root: string,
@@ -290,8 +361,9 @@ function pruneMailbox(
     for (const name of files.list(childPath(folder, box))) {
       const id = name.replace(/\.md$/, "");
       if (!isMessageId(id) || removal.holds(row.registrationId, id)) continue;
-      const link = files.contained(folder, [box, name]);
-      if (files.isLink(link)) files.remove("mail.link-removed", link);
+      if (!files.isLink(childPath(folder, box, name))) continue;
+      const at = { base: folder, names: [box, name] };
+      applyFileStep(files, { kind: "remove", label: "mail.link-removed", at });
     }
   }
 }

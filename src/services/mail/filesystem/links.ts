@@ -1,8 +1,7 @@
 import { relative } from "node:path";
 import type { Files } from "../../../system/files.ts";
 import { archive } from "../view-state.ts";
-import { liesBelow, whyOutside } from "./maintenance.ts";
-import { linkPath, messageFile } from "./root-paths.ts";
+import { liesBelow, linkPath, messageFile, whyOutside } from "./root-paths.ts";
 
 /** A message of a mailbox as a symbolic link `<box>/<message id>.md` to its file. For people; decides nothing. */
 export interface Link {

@@ -1,12 +1,165 @@
-import { isAbsolute, join, relative, sep } from "node:path";
+import { dirname } from "node:path";
 import type { MailboxMaintenanceAnswer, MaintenanceAction } from "../../../protocol/mailbox-admin.ts";
 import { afterThisTurn } from "../../../system/clock.ts";
+import { type ExpectedKind, PathRefused } from "../../../system/contained-path.ts";
+import { messageOf } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
+import { pathInRoot } from "./root-paths.ts";
 
-/** What a maintenance run would do, each artifact in one list. Source: spec/mailbox-agui.md A8. */
+/**
+ * Plan, then apply: the engine of repair, cleanup, clear and export. A plan is data: typed steps in order, made by a
+ * pure function from facts. `applyFileStep` is the only function that carries out a step on disk, and it checks the
+ * path of each step again immediately before the step (spec/security.md, rule 1). Source: spec/mailbox-agui.md A8.
+ */
+
+/** A path below a folder. */
+export interface Target {
+  base: string;
+  names: string | readonly string[];
+  expected?: ExpectedKind;
+}
+
+/** One change on disk. `label`: see `Steps`. */
+export type FileStep =
+  | { kind: "make_folder"; label: string; at: Target }
+  | { kind: "write"; label: string; at: Target; text: string; durable: boolean }
+  /** Makes the folder of `to` too. */
+  | { kind: "copy"; label: string; folderLabel: string; from: Target; to: Target }
+  /** Makes the folder of `at` too. */
+  | { kind: "link"; label: string; folderLabel: string; at: Target; text: string }
+  /** Skipped when nothing is at `from`. */
+  | { kind: "rename"; label: string; from: Target; to: Target }
+  /** A rename that is on disk when it returns. */
+  | { kind: "place"; label: string; from: Target; to: Target }
+  | { kind: "remove"; label: string; at: Target };
+
+export type Outcome = { result: "done" } | { result: "skipped" } | { result: "failed"; why: string };
+
+export interface PlannedStep<Step> {
+  step: Step;
+  /** Shown as progress. Steps of one phase follow each other. */
+  phase: string;
+  /** Position in the plan of a step that must be done first; this one is skipped otherwise. */
+  needs?: number | undefined;
+  /** Which failures become an outcome. All others end the run. */
+  tolerates: "nothing" | "refusals" | "everything";
+}
+
+/** How far a long run has come. `total` is null when it is not known yet. */
+export interface Progress {
+  step: string;
+  done: number;
+  total: number | null;
+}
+
+export interface RunOptions {
+  /** Ends the run between two steps. */
+  signal?: AbortSignal;
+  onProgress?: (progress: Progress) => void;
+}
+
+const stepsPerTurn = 200;
+
+export const done: Outcome = { result: "done" };
+export const skipped: Outcome = { result: "skipped" };
+
+/**
+ * Applies the steps in order; other work of this process runs in between. Returns one outcome for each step. Rejects
+ * for a failure that its step does not tolerate, and when the run is aborted.
+ */
+export async function applyPlan<Step>(
+  plan: readonly PlannedStep<Step>[],
+  apply: (step: Step) => Outcome,
+  options: RunOptions,
+): Promise<Outcome[]> {
+  const totals = new Map<string, number>();
+  for (const { phase } of plan) totals.set(phase, (totals.get(phase) ?? 0) + 1);
+  const outcomes: Outcome[] = [];
+  const applied = new Map<string, number>();
+  for (const planned of plan) {
+    const { phase, needs } = planned;
+    const count = applied.get(phase) ?? 0;
+    if (count % stepsPerTurn === 0) {
+      await breathe(options, { step: phase, done: count, total: totals.get(phase) ?? null });
+    }
+    applied.set(phase, count + 1);
+    const isPossible = needs === undefined || outcomes[needs]?.result === "done";
+    outcomes.push(isPossible ? attempt(planned, apply) : skipped);
+  }
+  return outcomes;
+}
+
+function attempt<Step>({ step, tolerates }: PlannedStep<Step>, apply: (step: Step) => Outcome): Outcome {
+  try {
+    return apply(step);
+  } catch (error) {
+    const refused = error instanceof Error && error.cause instanceof PathRefused ? error.cause.why : null;
+    if (tolerates === "nothing" || (tolerates === "refusals" && refused === null)) throw error;
+    return { result: "failed", why: refused ?? messageOf(error) };
+  }
+}
+
+/**
+ * Carries out one step. A file that cannot be copied is an outcome; everything else throws, `transport_failed` for a
+ * path that leaves its base or goes through a link.
+ */
+export function applyFileStep(files: Files, step: FileStep): Outcome {
+  const pathOf = ({ base, names, expected }: Target) => pathInRoot(files, base, names, expected);
+  const { label } = step;
+  switch (step.kind) {
+    case "make_folder":
+      files.ensureDirectory(label, pathOf(step.at));
+      return done;
+    case "write":
+      files.write(label, pathOf(step.at), step.text, { durable: step.durable });
+      return done;
+    case "copy": {
+      const from = pathOf(step.from);
+      const to = pathOf(step.to);
+      files.ensureDirectory(step.folderLabel, dirname(to));
+      const limits = { maxBytes: Number.MAX_SAFE_INTEGER, anywhere: true, durable: false };
+      const copied = files.copy(label, from, to, limits);
+      return copied.ok ? done : { result: "failed", why: whyNotCopied[copied.why] };
+    }
+    case "link": {
+      const at = pathOf(step.at);
+      files.ensureDirectory(step.folderLabel, dirname(at));
+      files.symlink(label, step.text, at);
+      return done;
+    }
+    case "rename":
+    case "place": {
+      const from = pathOf(step.from);
+      if (step.kind === "rename" && !files.isLink(from) && !files.exists(from)) return skipped;
+      files[step.kind](label, from, pathOf(step.to));
+      return done;
+    }
+    case "remove":
+      files.remove(label, pathOf(step.at));
+      return done;
+  }
+}
+
+const whyNotCopied = {
+  absent: "it is missing",
+  unreadable: "it cannot be read",
+  not_regular: "it is not a regular file",
+  too_large: "it is too large",
+  of_kernel: "it is in a file system of the kernel",
+  outside: "it is outside of the mailbox root",
+};
+
+/** Lets other work of this process run, reports progress, and throws when the run is aborted. */
+export async function breathe({ onProgress, signal }: RunOptions, progress: Progress): Promise<void> {
+  onProgress?.(progress);
+  await new Promise<void>((resolve) => afterThisTurn(resolve));
+  signal?.throwIfAborted();
+}
+
+/** The report of a maintenance run: each artifact is in one list. */
 export interface MaintenancePlan {
   planned: MaintenanceAction[];
-  /** Removals that must not be. */
+  /** Removals that are refused. */
   blocked: MaintenanceAction[];
   preserved: MaintenanceAction[];
 }
@@ -16,30 +169,13 @@ export type MaintenanceResult = Omit<
   "schema_version" | "mailbox_root" | "mailbox_root_detail" | "resolution"
 >;
 
-/** How far a long run has come; `total` is null where nobody knows yet. */
-export interface Progress {
-  step: string;
-  done: number;
-  total: number | null;
-}
-
-/** Lets others work, tells how far it is, and throws when the run shall end. */
-export async function breathe(
-  options: { signal?: AbortSignal; onProgress?: (progress: Progress) => void },
-  progress: Progress,
-): Promise<void> {
-  options.onProgress?.(progress);
-  await new Promise<void>((resolve) => afterThisTurn(resolve));
-  options.signal?.throwIfAborted();
-}
-
 export function emptyPlan(): MaintenancePlan {
   return { planned: [], blocked: [], preserved: [] };
 }
 
 /**
- * `applied`: null for a dry run; else what was removed and what failed on the way. A planned action that is in
- * neither was done in part by another process, which is fine.
+ * `outcome`: null for a dry run; else what was removed and what failed. A planned action that is in neither list was
+ * partly done by another process. Pure.
  */
 export function toMaintenanceResult(
   scope: MaintenanceResult["scope"],
@@ -62,24 +198,4 @@ export function toMaintenanceResult(
       preserved_count: plan.preserved.length,
     },
   };
-}
-
-/** Whether `path` lies below `folder`, by its words alone. Both absolute. Pure. */
-export function liesBelow(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
-}
-
-/**
- * Why removing `path` could touch something outside of `folder`, or null: it is not below it, or a folder on the way
- * there is a symbolic link. A link at `path` itself is harmless, because only the link would go. Both absolute.
- */
-export function whyOutside(files: Pick<Files, "isLink">, folder: string, path: string): string | null {
-  if (!liesBelow(folder, path)) return "it lies outside of the mailbox root";
-  const parts = relative(folder, path).split(sep);
-  for (let depth = 1; depth < parts.length; depth++) {
-    const onTheWay = join(folder, ...parts.slice(0, depth));
-    if (files.isLink(onTheWay)) return `${onTheWay} is a symbolic link`;
-  }
-  return null;
 }

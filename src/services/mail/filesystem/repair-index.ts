@@ -1,16 +1,20 @@
 import { basename } from "node:path";
 import { catalogMigrations } from "../../../db/mailbox/catalog/migrations.ts";
-import type { Catalog, IndexedMessage, RegistrationRow } from "../../../db/mailbox/catalog.ts";
-import { openCatalog } from "../../../db/mailbox/catalog.ts";
+import {
+  type Catalog,
+  type IndexedMessage,
+  openCatalog,
+  type RegistrationRow,
+} from "../../../db/mailbox/catalog.ts";
 import { inspectDatabase, salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { type CatalogRebuild, rebuildCatalog } from "../../../db/mailbox/rebuild.ts";
+import type { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
-import { liesBelow } from "./maintenance.ts";
+import { inbox, sent } from "../view-state.ts";
 import { parseMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
-import { planDelivered } from "./repair-evidence.ts";
 import { toSavedRegistration } from "./repair-registrations.ts";
-import { missingFile, type RepairRun } from "./repair-report.ts";
-import { isMessageId, isUsable, pathInRoot } from "./root-paths.ts";
+import { missingFile, planKeep, type RepairRun } from "./repair-run.ts";
+import { isMessageId, isUsable, liesBelow, pathInRoot } from "./root-paths.ts";
 
 const batchSize = 200;
 
@@ -53,25 +57,29 @@ export function openIndex(run: RepairRun): WorkingIndex {
 
 /** Closes the new catalog and puts a copy of it in place of the old, which is kept. Returns where that is, or null. */
 export function placeIndex(
-  { deps, paths, stamp }: RepairRun,
+  { deps, paths, stamp, apply }: RepairRun,
   { catalog }: WorkingIndex,
   beside: ContainedPath,
 ) {
   const { files } = deps;
-  const inRoot = (...names: string[]) => pathInRoot(files, paths.root, names);
-  const whole = inRoot("staging", `${basename(beside)}.whole`);
-  snapshotDatabase(beside, whole);
+  const base = paths.root;
+  const whole = ["staging", `${basename(beside)}.whole`];
+  snapshotDatabase(beside, pathInRoot(files, base, whole));
   catalog.close();
-  const kept = inRoot("staging", "quarantine", stamp);
   const wasThere = files.exists(paths.index);
-  files.ensureDirectory("mail.quarantine", kept);
-  for (const ending of ["-shm", "-wal", ""]) {
-    const from = inRoot(`index.sqlite${ending}`);
-    const present = files.isLink(from) || files.exists(from);
-    if (present) files.rename("mail.index-kept", from, files.contained(kept, [`index.sqlite${ending}`]));
-  }
-  files.place("mail.index-placed", whole, inRoot("index.sqlite"));
-  return wasThere ? childPath(kept, "index.sqlite") : null;
+  const kept = ["staging", "quarantine", stamp];
+  const keptAt = [...kept, "index.sqlite"];
+  apply([
+    { kind: "make_folder", label: "mail.quarantine", at: { base, names: kept } },
+    ...planKeep({ base, name: "index.sqlite", keptAt, label: "mail.index-kept" }),
+    {
+      kind: "place",
+      label: "mail.index-placed",
+      from: { base, names: whole },
+      to: { base, names: ["index.sqlite"] },
+    },
+  ]);
+  return wasThere ? childPath(base, ...keptAt) : null;
 }
 
 /**
@@ -165,4 +173,41 @@ function readMessage(run: RepairRun, { id, day, path }: CanonicalFile): StoredMe
   if (message_id === id && created_at_utc.startsWith(day)) return parsed.message;
   run.find(path, "its name or folder is not that of the message in it");
   return null;
+}
+
+export interface EvidenceFacts {
+  envelope: MailEnvelope;
+  /** Registrations whose state or links name the message. */
+  holders: readonly string[];
+  registrations: readonly RegistrationRow[];
+  /** When the newest message that each mailbox knows was written; absent for one that knows none. */
+  newestKnown: ReadonlyMap<string, string>;
+  /** The catalog that knew who got what is lost. */
+  catalogLost: boolean;
+}
+
+/**
+ * To whom a message that the catalog does not know was delivered, or null for one that was delivered to nobody: what
+ * an interrupted send left. Who holds it in his state or links got it. Beyond that a party got it that may not have
+ * looked since: its mailbox knows nothing as new. What a mailbox dropped on purpose does not come back. Pure.
+ */
+export function planDelivered(
+  facts: EvidenceFacts,
+): { projections: { registrationId: string; folder: string }[] } | null {
+  const { envelope, holders, registrations, newestKnown, catalogLost } = facts;
+  if (holders.length === 0 && !catalogLost) return null;
+  const receivers = [...envelope.to, ...envelope.cc];
+  const parties = [envelope.from, ...receivers];
+  const projections = registrations.flatMap((row) => {
+    const { registrationId, address } = row;
+    const party = parties.find((one) => one.address === address);
+    const folder = receivers.some((one) => one.address === address) || !party ? inbox : sent;
+    if (holders.includes(registrationId)) return [{ registrationId, folder }];
+    if (!party || row.status !== "active") return [];
+    const isOwner = row.ownerPrincipalId === "" || row.ownerPrincipalId === party.principal_id;
+    const newest = newestKnown.get(registrationId);
+    const unseen = newest === undefined || envelope.created_at_utc > newest;
+    return isOwner && unseen ? [{ registrationId, folder }] : [];
+  });
+  return { projections };
 }

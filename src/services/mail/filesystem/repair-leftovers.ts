@@ -1,9 +1,9 @@
 import { basename, relative } from "node:path";
 import type { CatalogRebuild } from "../../../db/mailbox/rebuild.ts";
 import { sleep } from "../../../system/clock.ts";
-import { type ContainedPath, isOneName } from "../../../system/contained-path.ts";
-import type { RepairRun } from "./repair-report.ts";
-import { pathInRoot } from "./root-paths.ts";
+import { childPath, isOneName } from "../../../system/contained-path.ts";
+import type { Target } from "./maintenance.ts";
+import type { RepairRun } from "./repair-run.ts";
 
 /** A delivery that is under way touches its files more often than this. */
 const restMs = 2000;
@@ -40,7 +40,7 @@ export function clearStaging(run: RepairRun, found: readonly string[]): string[]
   );
   for (const path of left) {
     if (run.options.quarantineStaging) quarantine(run, path);
-    else files.remove("mail.staging-removed", inRoot(run, path));
+    else run.apply([{ kind: "remove", label: "mail.staging-removed", at: below(run, path) }]);
   }
   return left;
 }
@@ -73,16 +73,18 @@ export function listOrphanAttachments({ deps, paths }: RepairRun, rebuild: Catal
     .map((name) => `${paths.attachments}/${name}`);
 }
 
+/** Returns where the file is now. */
 function quarantine(run: RepairRun, path: string): string {
-  const { files } = run.deps;
-  const folder = pathInRoot(files, run.paths.root, ["staging", "quarantine", run.stamp], "folder");
-  files.ensureDirectory("mail.quarantine", folder);
-  const place = files.contained(folder, [basename(path)]);
-  files.rename("mail.quarantined", inRoot(run, path), place);
-  return place;
+  const base = run.paths.root;
+  const folder = ["staging", "quarantine", run.stamp];
+  const names = [...folder, basename(path)];
+  run.apply([
+    { kind: "make_folder", label: "mail.quarantine", at: { base, names: folder, expected: "folder" } },
+    { kind: "rename", label: "mail.quarantined", from: below(run, path), to: { base, names } },
+  ]);
+  return childPath(base, ...names);
 }
 
-/** A path that was found below the root, checked again. */
-function inRoot({ deps, paths }: RepairRun, path: string): ContainedPath {
-  return pathInRoot(deps.files, paths.root, relative(paths.root, path));
+function below({ paths }: RepairRun, path: string): Target {
+  return { base: paths.root, names: relative(paths.root, path) };
 }

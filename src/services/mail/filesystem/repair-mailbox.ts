@@ -4,8 +4,9 @@ import { type MailboxState, openMailboxState, type StateRow } from "../../../db/
 import { type Flags, type StateUpkeep, upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { inbox, isArchived, sent } from "../view-state.ts";
+import type { FileStep } from "./maintenance.ts";
 import { bodyOf } from "./message-file.ts";
-import { missingFile, type RepairRun } from "./repair-report.ts";
+import { missingFile, planKeep, type RepairRun } from "./repair-run.ts";
 import type { SurveyedMailbox } from "./repair-survey.ts";
 import { canonicalPath, isMessageId, linkPath, readMessageFile, stateFileName } from "./root-paths.ts";
 import { placeLinks, type Seeding, searchableChars, seedMailbox } from "./seeding.ts";
@@ -108,18 +109,37 @@ function salvageFlags(path: string): Map<string, Flags> {
   return found;
 }
 
-/** Every row learns where its link really is; links that lead nowhere or lie twice go. */
+type LinkState = "absent" | "sound" | "dangling";
+
+/**
+ * Which box keeps the link of a message, and the boxes whose links go: those that dangle, and all sound ones but the
+ * first. Pure.
+ */
+export function planLinks(links: ReadonlyMap<string, LinkState>): { kept: string | null; removed: string[] } {
+  const boxesWith = (wanted: LinkState) =>
+    [...links].flatMap(([box, state]) => (state === wanted ? [box] : []));
+  const [kept = null, ...surplus] = boxesWith("sound");
+  return { kept, removed: [...boxesWith("dangling"), ...surplus] };
+}
+
+/** Notes for every row where its link is, and removes dangling and surplus links. */
 function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox, state: MailboxState): void {
   const { files } = run.deps;
   const linkAt = (box: string, id: string) => linkPath(files, mailbox.folder, box, id);
-  const lasting = (box: string, row: Pick<StateRow, "messageId" | "createdAtUtc">) => {
-    if (!isOneName(box) || !isMessageId(row.messageId) || files.isLink(`${mailbox.folder}/${box}`))
-      return false;
+  const removal = (box: string, id: string): FileStep => ({
+    kind: "remove",
+    label: "mail.link-removed",
+    at: { base: mailbox.folder, names: [box, `${id}.md`] },
+  });
+  const stateOf = (box: string, row: Pick<StateRow, "messageId" | "createdAtUtc">): LinkState => {
+    if (!isOneName(box) || !isMessageId(row.messageId) || files.isLink(`${mailbox.folder}/${box}`)) {
+      return "absent";
+    }
     const path = linkAt(box, row.messageId);
-    if (!files.isLink(path)) return false;
-    if (files.exists(path) || readMessageFile(files, run.paths.root, row) === null) return true;
-    files.remove("mail.link-removed", path);
-    return false;
+    if (!files.isLink(path)) return "absent";
+    // A link of a lost message stays: its file may come back.
+    const leads = files.exists(path) || readMessageFile(files, run.paths.root, row) === null;
+    return leads ? "sound" : "dangling";
   };
   for (let rows = upkeep.rowsAfter(0, page); rows.length > 0; rows = upkeep.rowsAfter(last(rows), page)) {
     const moved = rows.flatMap((row) => {
@@ -128,8 +148,9 @@ function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox
         row.linkBox ?? row.boxName,
         ...(mailbox.links.get(row.messageId) ?? []),
       ]);
-      const [kept = null, ...surplus] = [...candidates].filter((box) => lasting(box, row));
-      for (const box of surplus) files.remove("mail.link-removed", linkAt(box, row.messageId));
+      const links = new Map([...candidates].map((box) => [box, stateOf(box, row)]));
+      const { kept, removed } = planLinks(links);
+      run.apply(removed.map((box) => removal(box, row.messageId)));
       return kept === row.linkBox ? [] : [{ seq: row.seq, was: row.linkBox, box: kept }];
     });
     upkeep.noteLinks(moved);
@@ -137,7 +158,7 @@ function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox
   for (const [id, boxes] of mailbox.links) {
     if (state.get(id)) continue;
     for (const box of boxes) {
-      files.remove("mail.link-removed", linkAt(box, id));
+      run.apply([removal(box, id)]);
       run.find(linkAt(box, id), "it was a link to a message that this mailbox does not hold; it was removed");
     }
   }
@@ -182,15 +203,19 @@ function putInPlace(run: RepairRun, { registration, state, folder }: SurveyedMai
     return;
   }
   if (state.kind === "broken") {
-    const kept = `.broken-${stamp}`;
-    for (const ending of ["-shm", "-wal", ""]) {
-      const from = at(ending);
-      const present = files.isLink(from) || files.exists(from);
-      if (present) files.rename("mail.state-kept", from, at(kept + ending));
-    }
-    run.find(place, `the state of ${registration.address} could not be used: ${state.why}`, at(kept));
+    const kept = `${stateFileName}.broken-${stamp}`;
+    run.apply(planKeep({ base: folder, name: stateFileName, keptAt: [kept], label: "mail.state-kept" }));
+    const why = `the state of ${registration.address} could not be used: ${state.why}`;
+    run.find(place, why, childPath(folder, kept));
   }
-  files.place("mail.state-placed", made, place);
+  run.apply([
+    {
+      kind: "place",
+      label: "mail.state-placed",
+      from: { base: folder, names: [stateFileName + suffix] },
+      to: { base: folder, names: [stateFileName] },
+    },
+  ]);
 }
 
 function last(rows: readonly StateRow[]): number {

@@ -5,7 +5,7 @@ import type { Files } from "../../../system/files.ts";
 import { operator, parseAddress } from "../address.ts";
 import { storedTime } from "../list-plan.ts";
 import { standardBoxes } from "../view-state.ts";
-import type { RepairRun } from "./repair-report.ts";
+import type { RepairRun } from "./repair-run.ts";
 import { entryPath, registrationIn, stateFileName } from "./root-paths.ts";
 
 /**

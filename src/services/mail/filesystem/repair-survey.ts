@@ -6,7 +6,7 @@ import { openMailboxState } from "../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import { childPath, isOneName } from "../../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
-import type { RepairRun } from "./repair-report.ts";
+import type { RepairRun } from "./repair-run.ts";
 import { isMessageId, mailboxFolder, stateFileName } from "./root-paths.ts";
 
 const page = 500;

@@ -15,12 +15,12 @@ import {
 } from "./repair-leftovers.ts";
 import { repairMailbox } from "./repair-mailbox.ts";
 import { findUnregistered } from "./repair-registrations.ts";
-import { type RepairOptions, type RepairRun, startRun } from "./repair-report.ts";
+import { type RepairOptions, type RepairRun, startRun } from "./repair-run.ts";
 import { listMailboxes, type SurveyedMailbox, surveyMailbox } from "./repair-survey.ts";
 import { initMailRoot, type MailRootDeps, mailRootStatus, withExclusiveRoot } from "./root.ts";
 import { isUsable, pathInRoot, rootPaths } from "./root-paths.ts";
 
-export type { RepairOptions } from "./repair-report.ts";
+export type { RepairOptions } from "./repair-run.ts";
 
 /**
  * Puts a root in order again from what is on disk: the index from the messages, the mailboxes from the index and from

@@ -1,4 +1,4 @@
-import { isAbsolute, normalize } from "node:path";
+import { isAbsolute, join, normalize, relative, sep } from "node:path";
 import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { openMailboxState } from "../../../db/mailbox/state.ts";
 import {
@@ -202,4 +202,24 @@ export function attachmentPlace(
     file: pathInRoot(files, root, names, "file"),
     folder: pathInRoot(files, root, names.slice(0, 3), "folder"),
   };
+}
+
+/** Whether `path` lies below `folder`, by the text of both alone. Both are absolute. Pure. */
+export function liesBelow(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+/**
+ * Why removing `path` could touch something outside of `folder`, or null: it is not below it, or a folder on the way
+ * there is a symbolic link. A link at `path` itself is harmless, because only the link would go. Both absolute.
+ */
+export function whyOutside(files: Pick<Files, "isLink">, folder: string, path: string): string | null {
+  if (!liesBelow(folder, path)) return "it lies outside of the mailbox root";
+  const parts = relative(folder, path).split(sep);
+  for (let depth = 1; depth < parts.length; depth++) {
+    const onTheWay = join(folder, ...parts.slice(0, depth));
+    if (files.isLink(onTheWay)) return `${onTheWay} is a symbolic link`;
+  }
+  return null;
 }

@@ -1,4 +1,4 @@
-import { isAbsolute, join, normalize, relative, sep } from "node:path";
+import { isAbsolute, normalize, relative, sep } from "node:path";
 import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { openMailboxState } from "../../../db/mailbox/state.ts";
 import {
@@ -216,9 +216,9 @@ export function liesBelow(folder: string, path: string): boolean {
  */
 export function whyOutside(files: Pick<Files, "isLink">, folder: string, path: string): string | null {
   if (!liesBelow(folder, path)) return "it lies outside of the mailbox root";
-  const parts = relative(folder, path).split(sep);
-  for (let depth = 1; depth < parts.length; depth++) {
-    const onTheWay = join(folder, ...parts.slice(0, depth));
+  let onTheWay = folder;
+  for (const name of relative(folder, path).split(sep).slice(0, -1)) {
+    onTheWay = `${onTheWay}/${name}`;
     if (files.isLink(onTheWay)) return `${onTheWay} is a symbolic link`;
   }
   return null;

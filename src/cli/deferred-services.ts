@@ -73,10 +73,14 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
   const agui = createAgui({ agent, board, queue, events, clock, ids });
   const mailBinding = createMailBinding({
     readBinding: () => bindingOf(() => readManifest(files, paths.manifest)),
-    openers: mailboxOpeners(system, (what) => {
-      log.line("mailbox state lost", { error: what });
-      events.append("mailbox_state_rebuilt", { detail: what });
-    }),
+    openers: mailboxOpeners(
+      system,
+      (what) => {
+        log.line("mailbox state lost", { error: what });
+        events.append("mailbox_state_rebuilt", { detail: what });
+      },
+      (what) => log.line("mail fault", { error: what }),
+    ),
     clock,
     watchBinding: (listener) =>
       system.watch.watchFolder(sessionRoot, (name) => {

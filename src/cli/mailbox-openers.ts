@@ -3,9 +3,13 @@ import { type MailRootDeps, openMailRoot } from "../services/mail/filesystem/roo
 import { createFilesystemOpener, createJmapOpener } from "../services/mail/openers.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
 
-/** How the mailbox of each transport is opened; what is not in here answers 422. `onMended`: see `MailRootDeps`. */
-export function mailboxOpeners(system: MailRootDeps, onMended: (what: string) => void): MailboxOpeners {
-  const deps = { ...system, onMended };
+/** How the mailbox of each transport is opened; any other transport is answered 422. Reports: see `MailRootDeps`. */
+export function mailboxOpeners(
+  system: MailRootDeps,
+  onMended: (what: string) => void,
+  onFault: (what: string) => void = onMended,
+): MailboxOpeners {
+  const deps = { ...system, onMended, onFault };
   return {
     filesystem: createFilesystemOpener({
       files: deps.files,

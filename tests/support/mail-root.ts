@@ -24,14 +24,20 @@ export interface MailRootLab extends Disposable {
 }
 
 export function mailRootDeps(
-  options: { steps?: Steps; system?: Partial<System>; onMended?: (what: string) => void } = {},
+  options: {
+    steps?: Steps;
+    system?: Partial<System>;
+    onMended?: (what: string) => void;
+    onFault?: (what: string) => void;
+  } = {},
 ): MailRootDeps {
   const system = { ...createSystem(options.steps), ...options.system };
-  const { onMended } = options;
+  const { onMended, onFault } = options;
   return {
     ...system,
     locks: createLocks({ clock: system.clock }),
     ...(onMended ? { onMended } : {}),
+    ...(onFault ? { onFault } : {}),
   };
 }
 

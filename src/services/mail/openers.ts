@@ -65,6 +65,7 @@ export function createJmapOpener(deps: {
   ids: Ids;
   files: Files;
   pollMs?: number;
+  onFault?: (what: string) => void;
 }): MailboxOpener {
   const { files } = deps;
   return {

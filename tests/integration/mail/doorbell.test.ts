@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { createFolderWatch, type FolderWatch } from "../../../src/system/watch.ts";
 import { createMailRootLab } from "../../support/mail-root.ts";
+import { everything } from "../../support/mail-story.ts";
 import { until } from "../../support/until.ts";
 
 test("a mailbox rings for what comes into its inbox, and not for what its owner archives", async () => {
@@ -28,4 +30,33 @@ test("a mailbox rings for what comes into its inbox, and not for what its owner 
   await ben.archive([sent]);
   await until("the change that archiving is", () => changes.length > seen);
   expect(rings).toBe(rung);
+});
+
+test("a bell that cannot ring is reported once, the mail is delivered, and a bell that works again is quiet", async () => {
+  const faults: string[] = [];
+  using lab = createMailRootLab({ onFault: (what) => void faults.push(what) });
+  const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
+  await ben.list(everything);
+  const inboxFolder = lab.scratch.path("mailbox/mailboxes/ben@svc.localhost/inbox");
+  const away = lab.scratch.path("away");
+  renameSync(inboxFolder, away);
+  writeFileSync(inboxFolder, "no folder");
+  const send = (subject: string) =>
+    ada.send({
+      ...{ to: [ben.address], cc: [], subject, body: "", attachments: [] },
+      ...{ notifyBlock: null, notifyAuth: null },
+    });
+  await send("one");
+  await send("two");
+  expect(faults).toEqual([expect.stringMatching(/^the doorbell of .*ben@svc\.localhost does not ring: /)]);
+  rmSync(inboxFolder);
+  renameSync(away, inboxFolder);
+  await send("three");
+  expect(faults).toHaveLength(1);
+  const { messages } = await ben.list(everything);
+  expect(messages.map(({ subject }) => subject).sort()).toEqual(["one", "three", "two"]);
+  rmSync(inboxFolder, { recursive: true });
+  writeFileSync(inboxFolder, "no folder");
+  await send("four");
+  expect(faults).toHaveLength(2);
 });

@@ -16,7 +16,7 @@ import { parseBody } from "../draft.ts";
 import { storedTime } from "../list-plan.ts";
 import type { ReplyDraft } from "../mailbox.ts";
 import { inbox, sent } from "../view-state.ts";
-import { announceLink } from "./links.ts";
+import { createDoorbell } from "./doorbell.ts";
 import { isEnvelope, renderMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import {
@@ -51,12 +51,13 @@ export interface Delivery {
 }
 
 export function createDelivery(
-  deps: Pick<MailRootDeps, "files" | "clock" | "ids">,
+  deps: Pick<MailRootDeps, "files" | "clock" | "ids" | "onFault">,
   root: string,
   catalog: Catalog,
 ): Delivery {
   const { files, clock, ids } = deps;
   const paths = rootPaths(root);
+  const doorbell = createDoorbell(deps);
   let lastMs = 0;
 
   function stamped(): { id: string; createdAtUtc: string } {
@@ -147,22 +148,17 @@ export function createDelivery(
     });
   }
 
-  /** Best effort: a mailbox makes the links it misses by itself. Also what rings at the recipients. */
-  function link(rows: IndexedMessage, parties: readonly RegistrationRow[]): void {
-    for (const { registrationId, folder } of rows.projections) {
+  /** Rings at every mailbox that holds the message now. Never throws: the message is delivered. */
+  function ringAll({ projections, message }: IndexedMessage, parties: readonly RegistrationRow[]): void {
+    for (const { registrationId, folder } of projections) {
       const party = parties.find((one) => one.registrationId === registrationId);
-      const mailbox = party && folderOrNull(party);
-      if (mailbox)
-        announceLink(files, {
-          root,
-          mailbox,
-          box: folder,
-          message: rows.message,
-        });
+      const mailbox = party && folderOf(party);
+      if (mailbox) doorbell.ring({ root, mailbox, box: folder, message });
     }
   }
 
-  function folderOrNull(party: RegistrationRow): string | null {
+  /** Null for a mailbox that refuses every operation: its owner learns why from the next one. */
+  function folderOf(party: RegistrationRow): string | null {
     try {
       return mailboxFolder(files, root, party);
     } catch {
@@ -193,7 +189,7 @@ export function createDelivery(
         if (!wasDelivered(id)) withdraw(made);
         throw error;
       }
-      link(rows, [letter.from, ...letter.to, ...letter.cc]);
+      ringAll(rows, [letter.from, ...letter.to, ...letter.cc]);
       return message;
     },
   };

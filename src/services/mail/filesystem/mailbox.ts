@@ -3,7 +3,6 @@ import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { ListedRow, MailboxState, Selection, StateRow, ViewRow } from "../../../db/mailbox/state.ts";
 import type { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { maxListed } from "../../../protocol/wire.ts";
-import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { nearestAddress, operator, parseAddress } from "../address.ts";
 import { originHeader, parseSubject, planRecipients, planReply, replyPolicyHeader } from "../draft.ts";
@@ -13,6 +12,7 @@ import { previewOf } from "../message-body.ts";
 import { archive, inbox, parseBox, planMark, planMove, sent, type ViewState } from "../view-state.ts";
 import { toServiceError } from "./carrier-fault.ts";
 import type { Delivery } from "./delivery.ts";
+import { watchDoorbell } from "./doorbell.ts";
 import { createPresence, type Present } from "./mailbox-handle.ts";
 import { bodyOf, idOf, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
@@ -280,11 +280,7 @@ export function createFilesystemMailbox(
     onArrival(listener) {
       const row = catalog.active(address);
       if (!row) return () => {};
-      const folder = childPath(mailboxFolder(files, root, row), inbox);
-      return watch.watchFolder(folder, (name) => {
-        // A link that went, as when its owner archives the message, is no arrival.
-        if (name === null || files.isLink(childPath(folder, name))) listener();
-      });
+      return watchDoorbell({ files, watch }, mailboxFolder(files, root, row), listener);
     },
     close() {
       presence.close();

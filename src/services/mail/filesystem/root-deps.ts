@@ -5,7 +5,7 @@ import type { Locks } from "../../../system/locks.ts";
 import type { Steps } from "../../../system/steps.ts";
 import type { FolderWatch } from "../../../system/watch.ts";
 
-/** The doors a mailbox root needs: a `System` and its `Locks` have them all. */
+/** What a mailbox root needs of the system: a `System` with its `Locks` has it. */
 export interface MailRootDeps {
   files: Files;
   clock: Clock;
@@ -13,6 +13,8 @@ export interface MailRootDeps {
   steps: Steps;
   locks: Locks;
   watch: FolderWatch;
-  /** Told what was found wrong and mended on the way, for the log or the person at the terminal. */
+  /** Reports the state of a mailbox that was lost and has been rebuilt. */
   onMended?: (what: string) => void;
+  /** Reports a fault that mail goes on without: once, until it is over. */
+  onFault?: (what: string) => void;
 }

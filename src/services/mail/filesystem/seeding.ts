@@ -76,7 +76,9 @@ function placeNext({ files, root, state, registration }: Omit<Seeding, "catalog"
   const mailbox = mailboxFolder(files, root, registration);
   const placed = rows.flatMap((message) => {
     const link = { root, mailbox, box: message.boxName, message };
-    return moveLink(files, link, message.linkBox) ? [{ seq: message.seq, box: message.boxName }] : [];
+    return moveLink(files, link, message.linkBox) === null
+      ? [{ seq: message.seq, box: message.boxName }]
+      : [];
   });
   state.placed("sql:mail-relinked", placed);
   // What cannot be linked now is tried again by the next operation.
@@ -132,7 +134,7 @@ function toStateRow(
     isRead: box !== inbox,
     isAnswered: false,
     boxName: box,
-    linkBox: placeLink(files, { root, mailbox, box, message }) ? box : null,
+    linkBox: placeLink(files, { root, mailbox, box, message }) === null ? box : null,
     envelopeJson: message.envelopeJson,
     bodyPreview: message.bodyPreview,
     body: text === null ? "" : bodyOf(text).slice(0, searchableChars),

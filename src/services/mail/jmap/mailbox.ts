@@ -30,6 +30,7 @@ export function createJmapMailbox(deps: {
   principalId: string;
   /** See `watchArrivals`. */
   pollMs?: number;
+  onFault?: (what: string) => void;
 }): Mailbox {
   const { client, clock, files } = deps;
   const address = parseAddress(deps.address);
@@ -140,7 +141,13 @@ export function createJmapMailbox(deps: {
     },
     archive: (refs) => change(refs, (state) => planMove(state, archive)),
     onArrival(listener) {
-      const end = watchArrivals({ client, clock, pollMs: deps.pollMs ?? defaultPollMs, ring: listener });
+      const end = watchArrivals({
+        client,
+        clock,
+        pollMs: deps.pollMs ?? defaultPollMs,
+        ring: listener,
+        onFault: (why) => deps.onFault?.(`mail for ${address} is not announced: ${why}`),
+      });
       ends.add(end);
       return () => {
         if (ends.delete(end)) end();

@@ -1,30 +1,33 @@
 import { type Clock, sleep } from "../../../system/clock.ts";
+import { messageOf } from "../../../system/errors.ts";
 import { createLoop } from "../../../system/lifecycle.ts";
 import type { JmapClient } from "./client.ts";
 import { EmailChanges, EmailState } from "./wire.ts";
 
-/** How often a server that pushes nothing is asked whether mail came. */
+/** How often a server without an event stream is asked whether mail came. */
 export const defaultPollMs = 5000;
 
 const firstLookMs = 500;
 const maxRetryMs = 60_000;
-/** A server pings twice in this time: one that is silent longer is gone. */
+/** A server pings twice in this time; one that is silent for longer is gone. */
 const silenceMs = 75_000;
-/** A server that offers no stream, or none that begins, may offer one later. */
+/** When a server without a working stream is asked for one again. */
 const streamRetryMs = 300_000;
 
 /**
  * Rings after mail may have come: by the server's event stream where it has one, else by asking for changes every
- * `pollMs`. Rings also whenever the server is reached again. Failures are met with growing pauses, at most a minute,
- * and told to nobody: whoever reads mail meets them too. Returns the function that ends it.
+ * `pollMs`. Rings also whenever the server is reached again. After a failure it tries again, in growing pauses of at
+ * most a minute; `onFault` gets each distinct failure once, until the server answers. Returns the function that ends it.
  */
 export function watchArrivals(deps: {
   client: JmapClient;
   clock: Clock;
   pollMs: number;
   ring: () => void;
+  onFault?: (why: string) => void;
 }): () => void {
   const { client, clock, ring, pollMs } = deps;
+  let reported: string | null = null;
   let known: string | null = null;
   let failures = 0;
   let noStreamUntilMs = 0;
@@ -38,12 +41,19 @@ export function watchArrivals(deps: {
     try {
       const pauseMs = await look(signal);
       failures = 0;
+      reported = null;
       return pauseMs;
-    } catch {
+    } catch (error) {
+      report(messageOf(error));
       failures += 1;
       known = null;
       return Math.min(maxRetryMs, 1000 * 2 ** Math.min(failures - 1, 6));
     }
+  }
+
+  function report(why: string): void {
+    if (why !== reported) deps.onFault?.(why);
+    reported = why;
   }
 
   async function look(signal: AbortSignal): Promise<number> {
@@ -62,7 +72,7 @@ export function watchArrivals(deps: {
     const both = AbortSignal.any([signal, silence.signal]);
     const stream = await client.openEvents(["Email", "EmailDelivery"], both).catch(() => null);
     if (stream === null) return false;
-    // What came before the stream began is told by no event.
+    // The stream says nothing of mail that came before it.
     ring();
     let cancel = () => {};
     const heard = () => {
@@ -98,12 +108,12 @@ export function watchArrivals(deps: {
     return created.length > 0 || hasMoreChanges;
   }
 
-  const loop = createLoop({ clock, turn, onError: () => {} });
+  const loop = createLoop({ clock, turn, onError: (error) => report(messageOf(error)) });
   loop.start();
   return () => void loop.stop();
 }
 
-/** Takes pieces of an event stream and gives the names of the events that are whole. Pure but for what it keeps. */
+/** Returns a parser that takes pieces of an event stream and gives the names of the events they complete. */
 function createEventReader(): (piece: string) => string[] {
   let rest = "";
   let name = "";

@@ -4,6 +4,7 @@ import { gatewayCommands } from "../src/cli/gateway-commands.ts";
 import { renderHelp } from "../src/cli/help.ts";
 import { managerCommands } from "../src/cli/mgr.ts";
 import { childrenOf, everywhere, type Station, toStation, wordsOf } from "../src/cli/parse.ts";
+import { shortCommands } from "../src/cli/short.ts";
 import { renderTable } from "./table.ts";
 
 const meanings: Record<keyof typeof exitCodes, string> = {
@@ -20,6 +21,7 @@ export async function renderCommandsPage(): Promise<string> {
     await toStation("svc-mgr", managerCommands),
     await toStation("svc-gateway", gatewayCommands),
     await toStation("svc-coord", coordinatorCommands),
+    await toStation("svc", shortCommands),
   ];
   const all = (await Promise.all(programs.map((program) => leaves([program])))).flat();
   return `${[

@@ -8,7 +8,7 @@ import { runStep } from "./steps.ts";
 
 /** One file of 110 MB is all programs; it goes by the name it is called. */
 const executable = "svc-gateway";
-const otherNames = ["svc-mgr", "svc-coord"];
+const otherNames = ["svc-mgr", "svc-coord", "svc"];
 
 export const programNames = [executable, ...otherNames];
 

@@ -2,6 +2,7 @@ import { coordinatorCommands } from "../src/cli/coord.ts";
 import { gatewayCommands } from "../src/cli/gateway-commands.ts";
 import { managerCommands } from "../src/cli/mgr.ts";
 import { childrenOf, type Station, toStation, wordsOf } from "../src/cli/parse.ts";
+import { shortCommands } from "../src/cli/short.ts";
 import { PromptRefusalCode } from "../src/protocol/gateway.ts";
 import { coordinatorOpenApi } from "../src/routes/coordinator/openapi.ts";
 import { gatewayOpenApi } from "../src/routes/gateway/openapi.ts";
@@ -11,6 +12,7 @@ const programs = [
   toStation("svc-mgr", managerCommands),
   toStation("svc-gateway", gatewayCommands),
   toStation("svc-coord", coordinatorCommands),
+  toStation("svc", shortCommands),
 ];
 
 interface Reply {

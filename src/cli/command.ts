@@ -26,7 +26,8 @@ export type Flag = {
   | { type: "boolean" }
   | { type: "string"; required?: true; default?: string; multiple?: true }
   | { type: "enum"; options: readonly string[]; required?: true; default?: string }
-  | { type: "positional"; required?: boolean }
+  // With `many` it takes all words that are left, joined by blanks.
+  | { type: "positional"; required?: boolean; many?: true }
 );
 export type Flags = Record<string, Flag>;
 
@@ -34,7 +35,7 @@ type ValueOf<F extends Flag> = F extends { type: "boolean" }
   ? boolean
   : F extends { multiple: true }
     ? string[]
-    : F extends { required: true } | { default: string }
+    : F extends { required: true } | { default: string } | { type: "positional"; required?: true }
       ? Word<F>
       : Word<F> | undefined;
 type Word<F> = F extends { type: "enum"; options: readonly (infer O extends string)[] } ? O : string;

@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 
 /**
- * One executable is all three programs, by the name it is called; `svc-gateway mgr` is the CLI too. The first word
+ * One executable is all four programs, by the name it is called; `svc-gateway mgr` is the CLI too. The first word
  * `gateway` makes it the gateway under any name: so it starts itself, also as a copy named `svc-mgr`.
  */
 async function main(argv: string[]): Promise<number> {
@@ -13,6 +13,10 @@ async function main(argv: string[]): Promise<number> {
       return manage(argv);
     case "svc-coord":
       return coordinate(argv);
+    case "svc": {
+      const { runShort } = await import("./short.ts");
+      return runShort(argv);
+    }
     default:
       return serve(argv);
   }

@@ -52,6 +52,11 @@ export interface Processes {
   /** Runs to the end and collects the output. Rejects only when the executable cannot be started. */
   run(command: readonly string[], options?: RunOptions): Promise<Output>;
   pipe(command: readonly string[], options?: { env?: Record<string, string>; cwd?: string }): PipedProcess;
+  /**
+   * Gives the child our own terminal until it ends; resolves with its exit code, null when a signal ended it. Keys that
+   * would interrupt us are the child's meanwhile. `unset`: variables of ours that it does not get.
+   */
+  foreground(command: readonly string[], options?: { unset?: readonly string[] }): Promise<number | null>;
   /** Throws when the executable cannot be started. */
   stream(
     label: string,
@@ -150,6 +155,21 @@ export function createProcesses(deps: { steps: Steps }): Processes {
         exited,
         kill: () => child.kill("SIGKILL"),
       };
+    },
+    async foreground(command, { unset = [] } = {}) {
+      const env = Object.fromEntries(Object.entries(inherited()).filter(([name]) => !unset.includes(name)));
+      const ignore = () => {};
+      for (const signal of ["SIGINT", "SIGQUIT"] as const) process.on(signal, ignore);
+      try {
+        const child = Bun.spawn([...command], {
+          ...{ stdin: "inherit" as const, stdout: "inherit" as const, stderr: "inherit" as const },
+          env,
+        });
+        await child.exited;
+        return child.exitCode;
+      } finally {
+        for (const signal of ["SIGINT", "SIGQUIT"] as const) process.off(signal, ignore);
+      }
     },
     stream(label, command, { env, cwd }) {
       deps.steps.before(label);

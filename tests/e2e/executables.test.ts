@@ -17,7 +17,7 @@ function bareMachine(lab: CliLab) {
   const env = { PATH: bin, HOME: lab.folder, SVC_TMUX_SOCKET: lab.socket };
   return {
     env,
-    async run(program: "svc-mgr" | "svc-gateway" | "svc-coord", ...words: string[]) {
+    async run(program: "svc-mgr" | "svc-gateway" | "svc-coord" | "svc", ...words: string[]) {
       const run = await processes.run([join(dist, program), ...words], {
         env,
         cwd: lab.workdir,
@@ -103,7 +103,7 @@ test("svc-coord serves there and forwards to a gateway", async () => {
   }
 }, 120_000);
 
-test.each(["svc-mgr", "svc-gateway", "svc-coord"] as const)(
+test.each(["svc-mgr", "svc-gateway", "svc-coord", "svc"] as const)(
   "%s tells its version and its help there",
   async (program) => {
     await using lab = createCliLab();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { createPackageLab, type PackageLab, repository } from "../support/package-lab.ts";
 
-const programs = ["svc-mgr", "svc-gateway", "svc-coord"] as const;
+const programs = ["svc-mgr", "svc-gateway", "svc-coord", "svc"] as const;
 const minutes = 60_000;
 
 /** Where the package is made; the programs under test run on machines of their own. */

@@ -36,7 +36,7 @@ test("a release is an archive for each machine, the package and the checksums", 
     const inside = root(releaseTargets[index]?.name ?? "");
     const listed = (await ok("tar", "-tzf", archive)).trim().split("\n");
     expect(listed.sort()).toEqual(
-      ["", "LICENSE", "THIRD-PARTY-NOTICES", "svc-coord", "svc-gateway", "svc-mgr"].map(
+      ["", "LICENSE", "THIRD-PARTY-NOTICES", "svc", "svc-coord", "svc-gateway", "svc-mgr"].map(
         (name) => `${inside}/${name}`,
       ),
     );
@@ -82,7 +82,7 @@ describe("the executable", () => {
 
   test("for this machine says its version, under each of its names", async () => {
     const name = `${process.platform === "darwin" ? "macos" : process.platform}-${process.arch}`;
-    for (const program of ["svc-gateway", "svc-mgr", "svc-coord"]) {
+    for (const program of ["svc-gateway", "svc-mgr", "svc-coord", "svc"]) {
       const said = await ok(join(folder, root(name), program), "--version", "--json");
       expect(JSON.parse(said)).toEqual({
         version: manifest.version,

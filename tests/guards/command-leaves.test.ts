@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { coordinatorCommands } from "../../src/cli/coord.ts";
 import { gatewayCommands } from "../../src/cli/gateway-commands.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
+import { shortCommands } from "../../src/cli/short.ts";
 import { findUntestedLeaves, listLeaves, parseCommands } from "./command-leaves.ts";
 import { readTree } from "./tree.ts";
 
@@ -9,6 +10,7 @@ const programs = [
   { name: "svc-mgr", root: managerCommands },
   { name: "svc-gateway", root: gatewayCommands },
   { name: "svc-coord", root: coordinatorCommands },
+  { name: "svc", root: shortCommands },
 ];
 // This folder only talks about commands.
 const tests = readTree("tests").filter(({ path }) => !path.startsWith("tests/guards/"));

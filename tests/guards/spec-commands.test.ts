@@ -4,6 +4,7 @@ import { gatewayCommands } from "../../src/cli/gateway-commands.ts";
 import { renderHelp } from "../../src/cli/help.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
 import { childrenOf, everywhere, type Station, toStation, wordsOf } from "../../src/cli/parse.ts";
+import { shortCommands } from "../../src/cli/short.ts";
 import { specifiedCommands } from "./spec-commands.ts";
 
 async function leavesBelow(chain: Station[]): Promise<Station[][]> {
@@ -17,6 +18,7 @@ const roots = await Promise.all([
   toStation("svc-mgr", managerCommands),
   toStation("svc-gateway", gatewayCommands),
   toStation("svc-coord", coordinatorCommands),
+  toStation("svc", shortCommands),
 ]);
 const leaves = (await Promise.all(roots.map((root) => leavesBelow([root])))).flat();
 const byWords = new Map(leaves.map((chain) => [wordsOf(chain).join(" "), chain]));

@@ -106,6 +106,7 @@ export function createSimTmux(deps: SimTmuxDeps): SimTmux {
       return {
         selfPid: () => self.pid,
         which: () => "tmux",
+        foreground: () => never,
         run(command, options = {}) {
           return new Promise((resolve) => {
             if (!self.alive()) return;

@@ -10,7 +10,7 @@ import { quietSteps } from "../../src/system/steps.ts";
 import { endTmux } from "./end-tmux.ts";
 
 const entries = join(import.meta.dir, "../../src/cli");
-export type Program = "svc-mgr" | "svc-gateway" | "svc-coord";
+export type Program = "svc-mgr" | "svc-gateway" | "svc-coord" | "svc";
 
 export interface CliRun extends Output {
   /** The document on stdout, for `--json`. */
@@ -42,7 +42,7 @@ export interface CliLab extends AsyncDisposable {
   kill(pid: number): void;
 }
 
-/** `executable`: the compiled svc-gateway instead of the source, with svc-coord beside it. */
+/** `executable`: the compiled svc-gateway instead of the source, with svc-coord and svc beside it. */
 export function createCliLab(options: { executable?: string | undefined } = {}): CliLab {
   const { executable } = options;
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-cli-")));
@@ -65,7 +65,7 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
   const tmux = createTmux({ processes, steps: quietSteps, clock, socket, mutex });
   const command = (program: Program) => {
     if (executable === undefined) return [process.execPath, join(entries, `${program}.ts`)];
-    if (program === "svc-coord") return [join(dirname(executable), "svc-coord")];
+    if (program === "svc-coord" || program === "svc") return [join(dirname(executable), program)];
     return program === "svc-mgr" ? [executable, "mgr"] : [executable];
   };
   const started = new Set<string>();

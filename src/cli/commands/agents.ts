@@ -92,7 +92,7 @@ export default group({
         subCommands: {
           ...ofOneAgent,
           // Not for `self`: an agent that stops its own session ends before it can update its record.
-          ...lazyLeaves(["stop", "cleanup"], lifecycle),
+          ...lazyLeaves(["attach", "stop", "cleanup"], lifecycle),
         },
       }),
     self: async () =>

@@ -2,6 +2,7 @@ import { dirname, isAbsolute } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
+import { suggest } from "../../system/similar-word.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
 import { sessionOfPane } from "../terminal/tmux-screen.ts";
 import { readManifest } from "./manifest.ts";
@@ -57,7 +58,9 @@ export function findRecord(
   }
   if (decision.agentIds.length === 0) {
     const unread = ignored.length > 0 ? "; records that cannot be used are shown by `svc-mgr doctor`" : "";
-    throw new ServiceError("not_found", `there is no agent named "${name}"; ${whereAllAre}${unread}`);
+    const meant = suggest(name, [...new Set(records.map((record) => record.agent_name))]);
+    const hint = meant === null ? "" : `; did you mean "${meant}"?`;
+    throw new ServiceError("not_found", `there is no agent named "${name}"${hint}; ${whereAllAre}${unread}`);
   }
   throw new ServiceError(
     "ambiguous",

@@ -58,6 +58,16 @@ export interface Tmux {
    * says holds again. False when there was no such pane.
    */
   keepPane(label: string, paneId: string, keep: boolean): Promise<boolean>;
+  /**
+   * The whole command that shows a session in the terminal it is given, or in `client`, which is one of this server.
+   * Throws when the server must not be used.
+   */
+  attachCommand(session: string, client: string | null): string[];
+  /**
+   * The terminal client that shows the session of this pane of the server, the one used last; null when none does.
+   * Left to itself tmux 3.3a takes any client, a control connection of a gateway included.
+   */
+  clientOf(paneId: string): Promise<string | null>;
   /** One tmux command, its standard output. */
   run(args: readonly string[], options?: RunOptions): Promise<string>;
 }
@@ -159,6 +169,23 @@ export function createTmux(deps: {
   return {
     socket: deps.socket,
     run,
+    attachCommand(session, client) {
+      const refusal = deps.refusal?.();
+      if (refusal) throw new ServiceError("precondition_failed", refusal);
+      const attach = client === null ? ["attach-session"] : ["switch-client", "-c", client];
+      return [...command, "-N", ...attach, "-t", exactSession(session)];
+    },
+    async clientOf(paneId) {
+      const session = await runOrAbsent(["display-message", "-p", "-t", paneId, "#{session_id}"]);
+      if (session === null || session.trim() === "") return null;
+      const format = "#{client_control_mode} #{client_activity} #{client_name}";
+      const clients = lines(await runOrAbsent(["list-clients", "-t", session.trim(), "-F", format]));
+      const seen = clients.flatMap((line) => {
+        const match = /^0 (\d+) (.+)$/.exec(line);
+        return match ? [{ activity: Number(match[1]), name: match[2] ?? "" }] : [];
+      });
+      return seen.sort((one, other) => other.activity - one.activity)[0]?.name ?? null;
+    },
     async version() {
       if (processes.which("tmux") === null) return null;
       const output = await attempt(["-V"]);

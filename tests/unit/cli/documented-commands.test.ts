@@ -4,6 +4,7 @@ import { coordinatorCommands } from "../../../src/cli/coord.ts";
 import { gatewayCommands } from "../../../src/cli/gateway-commands.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
 import { childrenOf, parseCommandLine, type Station, toStation, wordsOf } from "../../../src/cli/parse.ts";
+import { shortCommands } from "../../../src/cli/short.ts";
 
 /** Every command of the tree, by the words that lead to it. */
 async function allCommands(chain: Station[]): Promise<Station[][]> {
@@ -23,6 +24,7 @@ const everyCommand = [
   ...commands,
   ...(await commandsOf("svc-gateway", gatewayCommands)),
   ...(await commandsOf("svc-coord", coordinatorCommands)),
+  ...(await commandsOf("svc", shortCommands)),
 ];
 
 /** The words of an example as a shell would split them, up to a redirection. */

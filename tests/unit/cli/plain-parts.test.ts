@@ -4,10 +4,10 @@ import { tmuxAdvice } from "../../../src/cli/checks/machine.ts";
 import { UsageError } from "../../../src/cli/command.ts";
 import { readPrompt, toWholeNumber } from "../../../src/cli/flag-values.ts";
 import { renderPairs, renderTable } from "../../../src/cli/format.ts";
-import { suggest } from "../../../src/cli/parse.ts";
 import { bareTmuxSocket, chooseTmuxSocket, serverSocket } from "../../../src/cli/tmux-socket.ts";
 import type { Evidence, RequestRecord } from "../../../src/protocol/gateway.ts";
 import { tmuxAttachLine } from "../../../src/services/terminal/tmux-lines.ts";
+import { suggest } from "../../../src/system/similar-word.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 
 describe("what was probably meant", () => {

@@ -7,14 +7,17 @@ import { stopDamaged } from "../../../services/fleet/stop-damaged.ts";
 import { openRecord } from "../../../services/sessions/find.ts";
 import { joinAgent } from "../../../services/sessions/join.ts";
 import { parseResume, type Resume } from "../../../services/sessions/resume.ts";
+import { shellWord } from "../../../services/terminal/shell-word.ts";
 import { sessionOfPane } from "../../../services/terminal/tmux-screen.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { type CliContext, openCliContext, prepareSessionPlace } from "../../cli-context.ts";
 import { command, UsageError } from "../../command.ts";
 import { confirmed } from "../../confirm.ts";
+import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { toLaunchAnswer, withNotifier } from "../../launch-answer.ts";
 import { joinFlags, readJoinFlags } from "../../shared-flags.ts";
-import { openRecordTarget } from "../../target.ts";
+import { openRecordTarget, openTarget } from "../../target.ts";
+import { socketOfPane } from "../../tmux-socket.ts";
 
 const stop = command({
   name: "stop",
@@ -46,6 +49,39 @@ const stop = command({
       text: detail,
       exitCode: success ? 0 : 1,
     };
+  },
+});
+
+const attach = command({
+  name: "attach",
+  description: "show the agent's tmux session in this terminal until you leave it (Ctrl-b d)",
+  examples: ["svc-mgr agents single --agent-name worker attach"],
+  async run(invocation) {
+    const { io } = invocation;
+    const { context, agent, commandPrefix } = await openTarget(invocation);
+    const session = agent.manifest.tmux_session_name;
+    const tmux = context.tmuxFor(agent.manifest.tmux.socket);
+    if (!(await tmux.hasSession(session))) {
+      throw new ServiceError(
+        "unavailable",
+        `its tmux session ${session} is gone. Start the agent again: ${commandPrefix} relaunch`,
+      );
+    }
+    const ownServer = socketOfPane(io.env);
+    const inside = ownServer !== undefined && ownServer === (await tmux.socketPath(session));
+    const client = inside ? await tmux.clientOf(io.env["TMUX_PANE"] ?? "") : null;
+    if (inside && client === null) {
+      const detail = `no terminal shows this pane. In one, run: ${tmux.attachCommand(session, null).map(shellWord).join(" ")}`;
+      throw new CommandFailure(exitCodes.refused, detail, { error: "not_a_terminal", detail });
+    }
+    const shown = tmux.attachCommand(session, client);
+    if (!io.stdinIsTty || !io.stdoutIsTty) {
+      const detail = `this is no terminal. In one, run: ${shown.map(shellWord).join(" ")}`;
+      throw new CommandFailure(exitCodes.refused, detail, { error: "not_a_terminal", detail });
+    }
+    // tmux refuses to show a session in a pane of another server.
+    const unset = inside ? [] : ["TMUX"];
+    return (await context.processes.foreground(shown, { unset })) ?? exitCodes.refused;
   },
 });
 
@@ -144,7 +180,7 @@ const join = command({
   },
 });
 
-export const lifecycleCommands = { stop, cleanup, join };
+export const lifecycleCommands = { attach, stop, cleanup, join };
 
 /** An agent with a damaged manifest can still be stopped and then removed. */
 function tryToOpen({ files }: CliContext, record: RegistryRecord) {

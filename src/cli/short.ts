@@ -1,0 +1,314 @@
+import type { AgentSnapshot } from "../services/fleet/agent-snapshot.ts";
+import { ServiceError } from "../system/errors.ts";
+import {
+  type Command,
+  type CommandDeclaration,
+  command,
+  type Flags,
+  group,
+  type Invocation,
+} from "./command.ts";
+import { CommandFailure, exitCodes, runProgram } from "./dispatch.ts";
+import { createProcessIo } from "./process-io.ts";
+import { rootFlags } from "./shared-flags.ts";
+import { programVersion } from "./version.ts";
+
+const agentName = {
+  type: "positional",
+  description: "the agent's name",
+  offers: "agent-names",
+} as const;
+
+const nameOnly = { name: agentName };
+
+const textOf = (description: string) =>
+  ({ type: "positional", many: true, required: false, description }) as const;
+
+/** A short command is a command line of `svc-mgr`, with the same answers, JSON and exit codes. */
+function shorthand<const A extends Flags>({
+  words,
+  ...declaration
+}: Omit<CommandDeclaration<A>, "run"> & {
+  words: (args: Invocation<A>["args"], invocation: Invocation<A>) => readonly string[];
+}): Command {
+  return command<A>({
+    ...declaration,
+    run: (invocation) => manage(invocation as unknown as Invocation, words(invocation.args, invocation)),
+  });
+}
+
+async function manage({ inherited, io, rest }: Invocation, words: readonly string[]): Promise<number> {
+  const { managerCommands } = await import("./mgr.ts");
+  const roots = Object.keys(rootFlags).flatMap((name) =>
+    typeof inherited[name] === "string" ? [`--${name}=${inherited[name]}`] : [],
+  );
+  const json = inherited["json"] === true ? ["--json"] : [];
+  const after = rest.length > 0 ? ["--", ...rest] : [];
+  return runProgram(managerCommands, programVersion, [...roots, ...words, ...json, ...after], io);
+}
+
+const single = (name: string, ...words: string[]) => ["agents", "single", `--agent-name=${name}`, ...words];
+
+/** Without the text the command reads standard input. */
+const flagged = (flag: string, text: string | undefined) => (text === undefined ? [] : [`--${flag}=${text}`]);
+
+const ls = command({
+  name: "ls",
+  description: "show who asks a person something, then all agents; `svc` alone does the same",
+  examples: ["svc", "svc ls --json"],
+  async run(invocation) {
+    if (invocation.inherited["json"] !== true) {
+      const asking = await findQuestions(invocation as unknown as Invocation);
+      if (asking.length > 0) await invocation.io.writeOut(`${renderQuestions(asking)}\n\n`);
+    }
+    return manage(invocation as unknown as Invocation, ["agents", "list"]);
+  },
+});
+
+const launch = shorthand({
+  name: "new",
+  description: "start an agent here, with a gateway beside it",
+  examples: ["svc new worker claude", "svc new reviewer codex -m -d ../project"],
+  args: {
+    ...nameOnly,
+    tool: {
+      type: "positional",
+      description: "claude, codex, gemini, opencode, kimi or demo",
+      offers: "tools",
+    },
+    mailbox: { type: "boolean", alias: "m", description: "give it a mailbox" },
+    workdir: {
+      type: "string",
+      alias: "d",
+      valueHint: "DIR",
+      description: "where it works; default: here",
+    },
+    wait: { type: "boolean", alias: "w", description: "wait until it takes a prompt" },
+  },
+  rest: "TOOL_ARGUMENTS",
+  words: (args) => [
+    ...["agents", "launch", `--agent-name=${args.name}`, `--tool=${args.tool}`],
+    ...(args.mailbox ? ["--mailbox"] : []),
+    ...flagged("workdir", args.workdir),
+  ],
+});
+
+const launchAndWait: Command = {
+  ...launch,
+  async run(context) {
+    const invocation = context.data as Invocation;
+    const launched = (await launch.run?.(context)) as number;
+    if (launched !== exitCodes.done || invocation.args["wait"] !== true) return launched;
+    const wait = ["gateway", "tui", "wait", "--for=ready", "--timeout=120"];
+    return manage({ ...invocation, rest: [] }, single(String(invocation.args["name"]), ...wait));
+  },
+};
+
+const ask = shorthand({
+  name: "ask",
+  description: "give the agent a prompt, wait for the end of its turn and print the answer",
+  examples: ['svc ask worker "why is the build red?"', "svc ask worker < task.md"],
+  args: { ...nameOnly, text: textOf("the prompt; without it standard input is read") },
+  words: ({ name, text }) => single(name, "prompt", ...flagged("prompt", text), "--wait"),
+});
+
+const tell = shorthand({
+  name: "tell",
+  description: "queue a prompt for the agent and go on",
+  examples: ["svc tell worker run the tests", "svc tell worker < task.md"],
+  args: { ...nameOnly, text: textOf("the prompt; without it standard input is read") },
+  words: ({ name, text }) => single(name, "prompt", ...flagged("prompt", text)),
+});
+
+const ofOne = (
+  name: string,
+  { description, examples, words }: { description: string; examples?: string[]; words: string[] },
+): Command =>
+  shorthand({
+    name,
+    description,
+    examples: examples ?? [`svc ${name} worker`],
+    args: nameOnly,
+    words: (args) => single(args.name, ...words),
+  });
+
+const mail = command({
+  name: "mail",
+  description: "send the agent mail: from the agent in whose session this runs, else from a person's mailbox",
+  examples: ['svc mail worker "the build is red" please look at it', 'svc mail worker "the log" < build.log'],
+  args: {
+    ...nameOnly,
+    subject: { type: "positional", description: "one line" },
+    text: textOf("the text, as Markdown; without it standard input is read"),
+    from: {
+      type: "string",
+      valueHint: "ADDRESS",
+      offers: "addresses",
+      description: "whose mailbox it is sent from; default: SVC_MAIL_FROM, else USER@svc.localhost",
+    },
+  },
+  async run(invocation) {
+    const { args, io, inherited } = invocation;
+    const { openCliContext } = await import("./cli-context.ts");
+    const { findRecord, findSelf } = await import("../services/sessions/find.ts");
+    const context = openCliContext(io, inherited);
+    const to = findRecord(context, { agentName: args.name }).mailbox?.address;
+    if (to === undefined) {
+      const advice = `svc-mgr agents single --agent-name ${args.name} mailbox register`;
+      throw new ServiceError("precondition_failed", `"${args.name}" has no mailbox. Give it one: ${advice}`);
+    }
+    const self = async () => {
+      const { files, registry, paneTmux: tmux, clock } = context;
+      return findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() }).catch(() => null);
+    };
+    const from = args.from ?? io.env["SVC_MAIL_FROM"];
+    const sender =
+      from === undefined && (await self()) !== null
+        ? ["agents", "self", "mail", "send"]
+        : ["mail", "send", `--address=${from ?? `${io.env["USER"] || "operator"}@svc.localhost`}`];
+    const words = [...sender, `--to=${to}`, `--subject=${args.subject}`];
+    return manage(invocation as unknown as Invocation, [...words, ...flagged("body-content", args.text)]);
+  },
+});
+
+const ok = command({
+  name: "ok",
+  description: "answer what an agent asks a person; without an answer, show the question",
+  examples: ["svc ok", "svc ok worker", "svc ok worker 1", "svc ok worker yes"],
+  args: {
+    name: { ...agentName, required: false },
+    answer: textOf("an option's number or text"),
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const { name } = args;
+    const decide = (who: string, option: string, question?: string) =>
+      manage(
+        invocation as unknown as Invocation,
+        single(who, "gateway", "tui", "decide", `--option=${option}`, ...flagged("question", question)),
+      );
+    if (name !== undefined && args.answer !== undefined) return decide(name, args.answer);
+    const asking = await findQuestions(invocation as unknown as Invocation, name);
+    const [only] = asking;
+    if (only === undefined) {
+      const text = name === undefined ? "nobody asks anything" : `"${name}" asks nothing`;
+      return { json: { questions: [] }, text };
+    }
+    if (asking.length > 1 || !io.stdinIsTty || invocation.inherited["json"] === true) {
+      return { json: { questions: asking }, text: renderQuestions(asking) };
+    }
+    await io.writeOut(`${renderQuestions(asking)}\n`);
+    await io.writeError("answer with a number or text; nothing leaves it open: ");
+    const typed = (await io.readLine())?.trim() ?? "";
+    if (typed === "") throw new CommandFailure(exitCodes.refused, "nothing was answered");
+    return decide(only.agent_name, typed, only.question);
+  },
+});
+
+interface Question {
+  agent_name: string;
+  kind: string;
+  question: string;
+  options: { index: number; text: string }[];
+}
+
+/** What agents that run ask a person; of the agent of this name alone where one is given, which must be there. */
+async function findQuestions({ io, inherited }: Invocation, name?: string): Promise<Question[]> {
+  const { openCliContext } = await import("./cli-context.ts");
+  const { findRecord } = await import("../services/sessions/find.ts");
+  const { snapshotAgents } = await import("../services/fleet/agent-snapshot.ts");
+  const { createSessionsSeen } = await import("../services/sessions/session-alive.ts");
+  const { mailboxOpeners } = await import("./mailbox-openers.ts");
+  const context = openCliContext(io, inherited);
+  const active = () =>
+    context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
+  const records = name === undefined ? active() : [findRecord(context, { agentName: name })];
+  const openers = mailboxOpeners(context, () => {});
+  try {
+    const sessionAlive = createSessionsSeen(context.tmuxFor);
+    return (await snapshotAgents({ ...context, openers, sessionAlive }, records)).flatMap(toQuestion);
+  } finally {
+    for (const opener of Object.values(openers)) opener.close();
+  }
+}
+
+function toQuestion({ record, state }: AgentSnapshot): Question[] {
+  const decision = state?.awaiting_decision;
+  if (!decision) return [];
+  const { kind, question, options } = decision;
+  return [
+    {
+      agent_name: record.agent_name,
+      kind,
+      question,
+      options: options.map(({ index, text }) => ({ index, text })),
+    },
+  ];
+}
+
+function renderQuestions(questions: readonly Question[]): string {
+  return questions
+    .map(({ agent_name: name, question, options }) =>
+      [
+        `${name} asks: ${question || "its question could not be read"}`,
+        ...options.map(({ index, text }) => `  ${index}. ${text}`),
+        `  Answer: svc ok ${name} ${options.length > 0 ? "NUMBER" : "ANSWER"}`,
+      ].join("\n"),
+    )
+    .join("\n");
+}
+
+/** All commands of `svc`. */
+export const shortCommands = group({
+  name: "svc",
+  description: "The daily commands in few words; each is a command of `svc-mgr`, which has all others.",
+  examples: ["svc", "svc new first demo", "svc ask first hello", "svc ok first 1"],
+  args: rootFlags,
+  subCommands: {
+    ls,
+    new: launchAndWait,
+    ask,
+    tell,
+    ok,
+    attach: ofOne("attach", {
+      description: "show the agent's terminal here until you leave it (in tmux: Ctrl-b d)",
+      words: ["attach"],
+    }),
+    int: ofOne("int", { description: "stop the agent's turn", words: ["interrupt"] }),
+    stop: ofOne("stop", {
+      description: "end the agent, its gateway and its tmux session",
+      words: ["stop"],
+    }),
+    restart: shorthand({
+      name: "restart",
+      description: "start the agent's program again; a stopped agent comes back in a new tmux session",
+      examples: ["svc restart worker", "svc restart worker -c"],
+      args: {
+        ...nameOnly,
+        continue: { type: "boolean", alias: "c", description: "go on with its last conversation" },
+      },
+      words: (args) => [
+        ...single(args.name, "relaunch"),
+        ...(args.continue ? ["--chat-session-mode=tool_last_or_new"] : []),
+      ],
+    }),
+    fix: ofOne("fix", {
+      description: "open a queue that a relaunch closed: what the earlier instance did not do fails",
+      words: ["gateway", "reconcile"],
+    }),
+    mail,
+    watch: shorthand({
+      name: "watch",
+      description: "show all agents as they change, until interrupted",
+      examples: ["svc watch"],
+      words: () => ["agents", "watch"],
+    }),
+    completion: () => import("./commands/completion.ts").then((module) => module.completionCommands("svc")),
+  },
+});
+
+/** The program `svc`; `argv` without the program's name. Resolves with the exit code. */
+export function runShort(argv: readonly string[]): Promise<number> {
+  const bare = argv.every((word) => word === "--json");
+  return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, createProcessIo());
+}

@@ -1,0 +1,5 @@
+#!/usr/bin/env bun
+import { runShort } from "./short.ts";
+
+process.exitCode = await runShort(process.argv.slice(2));
+process.exit();

@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { renderJson } from "../src/protocol/json.ts";
-import { coordinatorOpenApi } from "../src/routes/coordinator/openapi.ts";
-import { gatewayOpenApi } from "../src/routes/gateway/openapi.ts";
+import { coordinatorOpenApi, gatewayOpenApi } from "../src/routes/openapi/documents.ts";
 import { repositoryRoot } from "./bootstrap.ts";
 import { renderCommandsPage } from "./commands-page.ts";
 import { listDocuments, readBlocks } from "./documents.ts";

@@ -4,8 +4,7 @@ import { managerCommands } from "../src/cli/mgr.ts";
 import { childrenOf, type Station, toStation, wordsOf } from "../src/cli/parse.ts";
 import { shortCommands } from "../src/cli/short.ts";
 import { PromptRefusalCode } from "../src/protocol/gateway.ts";
-import { coordinatorOpenApi } from "../src/routes/coordinator/openapi.ts";
-import { gatewayOpenApi } from "../src/routes/gateway/openapi.ts";
+import { coordinatorOpenApi, gatewayOpenApi } from "../src/routes/openapi/documents.ts";
 import { renderTable } from "./table.ts";
 
 const programs = [

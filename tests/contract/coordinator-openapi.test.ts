@@ -6,7 +6,7 @@ import Ajv from "ajv/dist/2020.js";
 import { allCoordinatorEndpoints } from "../../src/protocol/coordinator-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { renderJson } from "../../src/protocol/json.ts";
-import { coordinatorOpenApi } from "../../src/routes/coordinator/openapi.ts";
+import { coordinatorOpenApi } from "../../src/routes/openapi/documents.ts";
 import { renderReference } from "../../src/routes/openapi/page.ts";
 import { createCoordinatorBundle } from "../support/coordinator-bundle.ts";
 import { inProcess } from "../support/http-surface.ts";

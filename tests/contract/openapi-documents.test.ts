@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020.js";
-import { coordinatorOpenApi } from "../../src/routes/coordinator/openapi.ts";
-import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
 import type { Content, OpenApiDocument } from "../../src/routes/openapi/document.ts";
+import { coordinatorOpenApi, gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
 import { type JsonSchema, nameIn } from "../../src/routes/openapi/json-schema.ts";
 import { componentTexts } from "../../src/routes/openapi/texts/components.ts";
 import { fieldTexts } from "../../src/routes/openapi/texts/fields.ts";

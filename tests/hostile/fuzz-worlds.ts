@@ -1,8 +1,7 @@
 import { Database } from "bun:sqlite";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { coordinatorOpenApi } from "../../src/routes/coordinator/openapi.ts";
-import { gatewayOpenApi } from "../../src/routes/gateway/openapi.ts";
+import { coordinatorOpenApi, gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { listen } from "../../src/system/http-server.ts";
 import { createCoordinatorBundle } from "../support/coordinator-bundle.ts";

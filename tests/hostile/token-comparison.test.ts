@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { equalInConstantTime } from "../../src/routes/http/constant-time.ts";
+import { equalInConstantTime } from "../../src/routes/http/gate.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

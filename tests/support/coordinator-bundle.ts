@@ -1,8 +1,8 @@
 import type { AgentState, AgentStateDetail, AgentSubmission } from "../../src/protocol/agents.ts";
 import type { CoordinatorInstance, HeadlessLaunch } from "../../src/protocol/coordinator.ts";
 import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
+import type { CoordinatorServices } from "../../src/routes/coordinator/app.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coordinator/app.ts";
-import type { CoordinatorServices } from "../../src/routes/coordinator/services.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
 import {
   toHeadlessDetail,

@@ -1,12 +1,41 @@
 import { Elysia } from "elysia";
+import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
+import { coordinatorEndpoints, coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
+import {
+  type ForwardedEndpoint,
+  forwardedEndpoints,
+  forwardedStreams,
+} from "../../protocol/forwarded-endpoints.ts";
+import type { Answer } from "../../services/fleet/answer.ts";
+import type { FleetLaunch } from "../../services/fleet/fleet-launch.ts";
+import type { FleetEvents, FleetStreamItem } from "../../services/fleet/fleet-stream.ts";
+import type { FleetTurns } from "../../services/fleet/fleet-turns.ts";
+import type { FleetView } from "../../services/fleet/fleet-view.ts";
+import type { FleetWork } from "../../services/fleet/fleet-work.ts";
+import type { Forward } from "../../services/fleet/forward.ts";
+import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
+import { createFollowers } from "../http/followers.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
+import { type Handlers, mount } from "../http/mount.ts";
+import { heartbeat, renderEvent, streamOf } from "../http/sse.ts";
+import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
-import { agentRoutes } from "./agents.ts";
-import { forwardRoutes } from "./forward.ts";
-import { serverRoutes } from "./server.ts";
-import type { CoordinatorServices } from "./services.ts";
-import { turnRoutes } from "./turns.ts";
+
+/** What the coordination server's routes call. */
+export interface CoordinatorServices {
+  view: FleetView;
+  work: FleetWork;
+  turns: FleetTurns;
+  launches: FleetLaunch;
+  forward: Forward;
+  events: FleetEvents;
+  server: {
+    instance(): CoordinatorInstance;
+    /** Ends the process soon, so that the answer is still given. */
+    shutdown(): void;
+  };
+}
 
 /**
  * The HTTP surface over all agents as an edge-style handler: `app.fetch(request)` is all a server needs. Source:
@@ -22,11 +51,139 @@ export function createCoordinatorApp(options: {
   return app
     .use(httpErrors({ faults: options.faults, routes: () => app.routes }))
     .use(httpGate(options.gate))
-    .use(serverRoutes(services))
-    .use(agentRoutes(services))
-    .use(turnRoutes(services))
+    .use(
+      mount({
+        name: "coordinator",
+        endpoints: coordinatorEndpoints,
+        handlers: coordinatorHandlers(services),
+        bodyOptional: ["attachAgentGateway"],
+      }),
+    )
+    .use(
+      mount({
+        name: "coordinator-streams",
+        endpoints: coordinatorStreams,
+        handlers: streamHandlers(services),
+        unchecked: "all",
+      }),
+    )
     .use(forwardRoutes(services))
-    .use(openApiRoutes(async () => (await import("./openapi.ts")).coordinatorOpenApi));
+    .use(openApiRoutes(async () => (await import("../openapi/documents.ts")).coordinatorOpenApi));
 }
 
 export type CoordinatorApp = ReturnType<typeof createCoordinatorApp>;
+
+/** The server itself, who the agents are, what they do, and what they are asked to do (contract 4.4). */
+const coordinatorHandlers = ({
+  server,
+  view,
+  work,
+  launches,
+  turns,
+}: CoordinatorServices): Handlers<typeof coordinatorEndpoints> => ({
+  health: () => ({ status: "ok", svc_service: "svc-coord" }),
+  currentInstance: () => server.instance(),
+  shutdown: () => {
+    server.shutdown();
+    return { status: "ok" };
+  },
+  listAgents: ({ query }) => view.list(query),
+  readAgent: ({ params }) => view.identity(params.agent_ref),
+  agentState: ({ params }) => view.state(params.agent_ref),
+  agentStateDetail: ({ params }) => view.detail(params.agent_ref),
+  agentHistory: ({ params, query }) => view.history(params.agent_ref, query.limit),
+  submitAgentRequest: async ({ params, body }) => bodyOf(await work.submit(params.agent_ref, body)),
+  agentGateway: ({ params }) => view.gateway(params.agent_ref),
+  attachAgentGateway: ({ params }) => notOffered(view, params.agent_ref, "attach"),
+  detachAgentGateway: ({ params }) => notOffered(view, params.agent_ref, "detach"),
+  agentMailResolveLive: ({ params }) => view.resolveLive(params.agent_ref),
+  stopAgent: ({ params }) => work.stop(params.agent_ref),
+  launchHeadless: ({ body }) => launches.launch(body),
+  submitTurn: async ({ params, body }) => bodyOf(await turns.submit(params.agent_ref, body)),
+  readAgentTurn: ({ params }) => turns.read(params.agent_ref, params.turn_id),
+  agentTurnEvents: async ({ params: { agent_ref, turn_id }, query, request }) => {
+    const { trackedId, events } = await turns.events(agent_ref, turn_id, query.after);
+    return turnEventsAnswer({ tracked_agent_id: trackedId, turn_id }, events, query, request.method);
+  },
+  interruptAgent: ({ params }) => turns.interrupt(params.agent_ref),
+});
+
+/** Artifacts of turns, and the one stream of everything that happens. */
+function streamHandlers({
+  turns,
+  events,
+}: Pick<CoordinatorServices, "turns" | "events">): Handlers<typeof coordinatorStreams> {
+  const followers = createFollowers();
+  const artifact = async (
+    name: "stdout" | "stderr",
+    { agent_ref, turn_id }: { agent_ref: string; turn_id: string },
+    { query, request }: { query: { offset: number; max_bytes?: number }; request: Request },
+  ) => {
+    const part = toArtifactPart(query);
+    return artifactAnswer(await turns.artifact(agent_ref, turn_id, name, part), part, request.method);
+  };
+  return {
+    agentTurnStdout: ({ params, query, request }) => artifact("stdout", params, { query, request }),
+    agentTurnStderr: ({ params, query, request }) => artifact("stderr", params, { query, request }),
+    fleetEvents: ({ request, query }) => {
+      // The header of the protocol wins over the query.
+      const after = request.headers.get("last-event-id") ?? query.after ?? null;
+      const items = followers.admit(request.signal, (signal) => events.follow({ after, signal }));
+      const render = (item: FleetStreamItem) =>
+        item.item === "heartbeat" ? heartbeat : renderEvent(item.id, item.event);
+      return streamOf(items, render, { method: request.method });
+    },
+  };
+}
+
+async function notOffered(
+  view: CoordinatorServices["view"],
+  ref: string,
+  verb: "attach" | "detach",
+): Promise<never> {
+  const { agent_id: id } = await view.identity(ref);
+  throw new ServiceError(
+    "not_implemented",
+    `a gateway is ${verb}ed on the agent's machine: svc-mgr agents single --agent-id ${id} gateway ${verb}`,
+  );
+}
+
+/** The body of a good answer; a gateway's refusal is passed on unchanged. */
+function bodyOf<T>(answer: Answer<T>): T | Response {
+  if (answer.kind === "done") return answer.body;
+  return Response.json(answer.body, { status: answer.status });
+}
+
+/**
+ * The routes of the one table of forwarded operations. The gateway validates the request: only its destination is read
+ * here.
+ */
+function forwardRoutes({ forward }: Pick<CoordinatorServices, "forward">) {
+  const app = new Elysia({ name: "coordinator-forward" });
+  for (const route of [...Object.values(forwardedEndpoints), ...Object.values(forwardedStreams)]) {
+    app.route(
+      route.method,
+      route.path,
+      ({ params, request }) => {
+        const values = params as Record<string, string>;
+        return forward.send(route, values["agent_ref"] ?? "", {
+          ...(request.method === "HEAD" ? { method: "HEAD" } : {}),
+          target: targetOf(route, values, request.url),
+          headers: request.headers,
+          body: request.body,
+          signal: request.signal,
+        });
+      },
+      { parse: "none" },
+    );
+  }
+  return app;
+}
+
+/** The same operation at the gateway: its path with the same parameters, and the query as it came. Pure. */
+function targetOf(route: ForwardedEndpoint, params: Readonly<Record<string, string>>, url: string): string {
+  const path = route.gatewayPath.replace(/:([a-z_]+)/g, (_, name: string) =>
+    encodeURIComponent(params[name] ?? ""),
+  );
+  return path + new URL(url).search;
+}

@@ -1,12 +1,14 @@
+import { mailEndpoints } from "../../protocol/mail-endpoints.ts";
+import { notifierEndpoints } from "../../protocol/notifier-endpoints.ts";
+import { reminderEndpoints } from "../../protocol/reminder-endpoints.ts";
+import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turn-endpoints.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { type Handlers, mount } from "../http/mount.ts";
+import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
-import { aguiRoutes } from "./agui.ts";
 import { createCoreApp, type GatewayAppOptions } from "./core.ts";
-import { eventRoutes } from "./events.ts";
-import { headlessRoutes } from "./headless.ts";
-import { mailRoutes } from "./mail.ts";
-import { notifierRoutes } from "./notifier.ts";
-import { reminderRoutes } from "./reminders.ts";
 import type { GatewayServices } from "./services.ts";
+import { aguiRoutes, aguiStreamRoutes, eventRoutes } from "./streams.ts";
 
 /**
  * The HTTP surface of one gateway as an edge-style handler: `app.fetch(request)` is all a server needs. Source:
@@ -15,13 +17,101 @@ import type { GatewayServices } from "./services.ts";
 export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
   const { services } = options;
   return createCoreApp(options)
-    .use(mailRoutes(services))
-    .use(notifierRoutes(services))
-    .use(reminderRoutes(services))
-    .use(headlessRoutes(services))
+    .use(mount({ name: "gateway-mail", endpoints: mailEndpoints, handlers: mailHandlers(services) }))
+    .use(
+      mount({ name: "gateway-notifier", endpoints: notifierEndpoints, handlers: notifierHandlers(services) }),
+    )
+    .use(
+      mount({
+        name: "gateway-reminders",
+        endpoints: reminderEndpoints,
+        handlers: reminderHandlers(services),
+      }),
+    )
+    .use(mount({ name: "gateway-turns", endpoints: turnEndpoints, handlers: turnHandlers(services) }))
+    .use(
+      mount({
+        name: "gateway-artifacts",
+        endpoints: turnArtifactEndpoints,
+        handlers: artifactHandlers(services),
+        unchecked: "all",
+      }),
+    )
     .use(eventRoutes(services))
     .use(aguiRoutes(services))
-    .use(openApiRoutes(async () => (await import("./openapi.ts")).gatewayOpenApi));
+    .use(aguiStreamRoutes(services))
+    .use(openApiRoutes(async () => (await import("../openapi/documents.ts")).gatewayOpenApi));
 }
 
 export type GatewayApp = ReturnType<typeof createGatewayApp>;
+
+/** The agent's mail (contract 4.1, mail rows). None of it waits for the execution slot. */
+const mailHandlers = ({ mail }: Pick<GatewayServices, "mail">): Handlers<typeof mailEndpoints> => ({
+  mailStatus: () => mail.status(),
+  mailList: ({ body }) => mail.list(body),
+  mailPeek: ({ body }) => mail.peek(body),
+  mailRead: ({ body }) => mail.read(body),
+  mailSend: ({ body }) => mail.send(body),
+  mailPost: ({ body }) => mail.post(body),
+  mailReply: ({ body }) => mail.reply(body),
+  mailMark: ({ body }) => mail.mark(body),
+  mailMove: ({ body }) => mail.move(body),
+  mailArchive: ({ body }) => mail.archive(body),
+});
+
+/** The mail notifier's settings and the results of its polls (contract 2.6, 4.1). */
+const notifierHandlers = ({
+  notifier,
+}: Pick<GatewayServices, "notifier">): Handlers<typeof notifierEndpoints> => ({
+  readNotifier: () => notifier.status(),
+  updateNotifier: ({ body }) => notifier.update(body),
+  disableNotifier: () => notifier.disable(),
+  notifierAudit: ({ query }) => notifier.audit(query),
+});
+
+/** Reminders of the live gateway (contract 4.1, 4.3). */
+const reminderHandlers = ({
+  reminders,
+}: Pick<GatewayServices, "reminders">): Handlers<typeof reminderEndpoints> => ({
+  createReminders: ({ body }) => reminders.create(body.reminders),
+  listReminders: () => reminders.list(),
+  readReminder: ({ params }) => reminders.get(params.reminder_id),
+  updateReminder: ({ params, body: { schema_version: _version, ...definition } }) =>
+    reminders.update(params.reminder_id, definition),
+  deleteReminder: ({ params }) => reminders.remove(params.reminder_id),
+});
+
+/** Control of a headless agent and its durable turns (contract 4.1). */
+const turnHandlers = ({ headless }: Pick<GatewayServices, "headless">): Handlers<typeof turnEndpoints> => ({
+  headlessState: () => headless.state(),
+  nextPromptSession: () => headless.beginNewNext(),
+  listTurns: ({ query }) => ({ schema_version: 1, turns: headless.turns().list(query.limit) }),
+  readTurn: ({ params }) => foundTurn(headless.turns().read(params.turn_id)),
+  turnEvents: ({ params: { turn_id }, query, request }) => {
+    const { tracked_agent_id } = foundTurn(headless.turns().read(turn_id));
+    const events = foundTurn(headless.turns().events(turn_id, query.after));
+    return turnEventsAnswer({ tracked_agent_id, turn_id }, events, query, request.method);
+  },
+});
+
+function artifactHandlers({
+  headless,
+}: Pick<GatewayServices, "headless">): Handlers<typeof turnArtifactEndpoints> {
+  const artifact = (
+    name: "stdout" | "stderr",
+    turnId: string,
+    { query, request }: { query: { offset: number; max_bytes?: number }; request: Request },
+  ): Response => {
+    const part = toArtifactPart(query);
+    return artifactAnswer(foundTurn(headless.turns().artifact(turnId, name, part)), part, request.method);
+  };
+  return {
+    turnStdout: ({ params, query, request }) => artifact("stdout", params.turn_id, { query, request }),
+    turnStderr: ({ params, query, request }) => artifact("stderr", params.turn_id, { query, request }),
+  };
+}
+
+function foundTurn<T>(value: T | null): T {
+  if (value === null) throw new ServiceError("not_found", "no turn with this id");
+  return value;
+}

@@ -1,16 +1,17 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { coreEndpoints } from "../../protocol/core-endpoints.ts";
-import { protocolVersion } from "../../protocol/gateway.ts";
-import { repliesOf } from "../http/declared.ts";
+import { type NotePromptRequest, type PromptRefusalCode, protocolVersion } from "../../protocol/gateway.ts";
+import { maxListed } from "../../protocol/wire.ts";
+import { chatSessionProblem } from "../../services/agent/chat-session-problem.ts";
+import type { AgentTurns } from "../../services/agent/turns.ts";
+import { refuseRequest } from "../../services/queue/admission.ts";
+import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
+import { type Handlers, mount } from "../http/mount.ts";
 import type { HttpObservation } from "../http/observe.ts";
-import { controlRoutes } from "./control.ts";
-import { requestRoutes } from "./requests.ts";
 import type { CoreServices } from "./services.ts";
-
-const endpoints = coreEndpoints;
 
 /** What the core's app and the whole one are made with; `Services` is what the routes of each call. */
 export interface GatewayAppOptions<Services> {
@@ -18,27 +19,6 @@ export interface GatewayAppOptions<Services> {
   gate: GateOptions;
   faults: FaultReporter;
   observation?: HttpObservation;
-}
-
-function statusRoutes({ board }: Pick<CoreServices, "board">) {
-  // Read as a property: Elysia looks for calls in a handler's text and awaits whatever may be a promise.
-  const shown = {
-    get status() {
-      return board.status();
-    },
-  };
-  return (
-    new Elysia({ name: "gateway-status" })
-      // Without a check of what it answers: building one takes 4 ms of a gateway's start, which ends with this answer.
-      .get(
-        endpoints.health.path,
-        (): Static<typeof endpoints.health.reply> => ({
-          protocol_version: protocolVersion,
-          status: "ok",
-        }),
-      )
-      .get(endpoints.status.path, () => shown.status, { response: repliesOf(endpoints.status) })
-  );
 }
 
 /**
@@ -52,7 +32,131 @@ export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
   return app
     .use(httpErrors({ faults: options.faults, routes: () => app.routes }))
     .use(httpGate(options.gate))
-    .use(statusRoutes(services))
-    .use(requestRoutes(services))
-    .use(controlRoutes(services));
+    .use(
+      mount({
+        name: "gateway-core",
+        endpoints: coreEndpoints,
+        handlers: { ...statusHandlers(services), ...requestHandlers(services), ...controlHandlers(services) },
+        // Building the check takes 4 ms of a gateway's start, which ends with this answer.
+        unchecked: ["health"],
+      }),
+    );
+}
+
+type CoreHandlers = Handlers<typeof coreEndpoints>;
+
+function statusHandlers({ board }: Pick<CoreServices, "board">): Pick<CoreHandlers, "health" | "status"> {
+  // Read as a property: Elysia looks for calls in a handler's text and awaits whatever may be a promise.
+  const shown = {
+    get status() {
+      return board.status();
+    },
+  };
+  return {
+    health: () => ({ protocol_version: protocolVersion, status: "ok" }),
+    status: () => shown.status,
+  };
+}
+
+/** The durable queue (contract 4.1). */
+function requestHandlers({
+  queue,
+  board,
+  agent,
+}: Pick<CoreServices, "queue" | "board" | "agent">): Pick<
+  CoreHandlers,
+  "submitRequest" | "listRequests" | "readRequest"
+> {
+  return {
+    submitRequest: async ({ body, status }) => {
+      const presence = agent.presence();
+      const refusal = refuseRequest(body, {
+        reconciliationRequired: board.reconciliationRequired(),
+        connected: presence.connected,
+        presenceDetail: presence.detail,
+        headless: agent.turns ? turnFacts(agent.turns, queue) : null,
+      });
+      if (refusal) throw refusal;
+      return status(202, await queue.accept(body));
+    },
+    listRequests: ({ query }) => ({
+      schema_version: 1,
+      requests: queue.list({ limit: query.limit, ...(query.state ? { state: query.state } : {}) }),
+    }),
+    readRequest: ({ params }) => {
+      const record = queue.record(params.request_id);
+      if (!record) throw new ServiceError("not_found", "no request with this id");
+      return record;
+    },
+  };
+}
+
+function turnFacts(turns: AgentTurns, queue: Pick<CoreServices["queue"], "claimsTurn">) {
+  return {
+    turnTaken: (turnId: string) => queue.claimsTurn(turnId) || turns.exists(turnId),
+    executionProblem: turns.refuseExecution,
+  };
+}
+
+/** Direct prompts, raw keys, the tracked terminal and reconciliation (contract 4.1, 4.2; ruling 5). */
+function controlHandlers({
+  prompt,
+  keys,
+  agent,
+  board,
+}: Pick<CoreServices, "prompt" | "keys" | "agent" | "board">) {
+  return {
+    controlPrompt: async ({ body, status }) => {
+      const result = await prompt.submit(body);
+      return result.sent ? result : status(refusalStatus[result.error_code], { detail: result });
+    },
+    sendKeys: ({ body }) => keys.send(body),
+    terminalState: () => tracked(agent.terminalState()),
+    terminalHistory: ({ query }) => tracked(agent.terminalHistory(query.limit)),
+    notePrompt: ({ body }) => tracked(agent.notePrompt(promptOf(body))),
+    explain: () => tracked(agent.explain()),
+    wait: async ({ query, request }) => {
+      const outcome = await agent.waitFor(query.for, {
+        timeoutMs: query.timeout_seconds * 1000,
+        signal: request.signal,
+      });
+      const { satisfied, waitedMs, state } = tracked(outcome);
+      const waited_seconds = Math.round(waitedMs) / 1000;
+      return { schema_version: 1, for: query.for, satisfied, waited_seconds, state };
+    },
+    decide: async ({ body }) => ({ status: "ok", action: "decide", option: await agent.decide(body) }),
+    reconcile: () => {
+      const failed_request_ids = board.reconcile().slice(0, maxListed);
+      return { schema_version: 1, managed_agent_instance_epoch: board.epoch(), failed_request_ids };
+    },
+  } satisfies Partial<CoreHandlers>;
+}
+
+/** The status under which each refusal of a direct prompt is answered (ruling 9). */
+const refusalStatus: Record<PromptRefusalCode, 409 | 422 | 501 | 503> = {
+  not_ready: 409,
+  pending_input: 409,
+  pending_input_unknown: 409,
+  awaiting_decision: 409,
+  blocked_reconciliation: 409,
+  missing_current_chat_session: 409,
+  unavailable: 503,
+  tracking_unavailable: 503,
+  invalid_chat_session: 422,
+  invalid_admission_policy: 422,
+  invalid_execution: 422,
+  dispatch_failed: 422,
+  unsupported_backend: 501,
+};
+
+/** Of the whole submission only the prompt is read; an invalid `chat_session` is refused as in a submission. */
+function promptOf({ prompt, chat_session }: Static<typeof NotePromptRequest>): string {
+  const problem = chatSessionProblem(chat_session);
+  if (problem) throw new ServiceError("invalid_request", `chat_session: invalid_chat_session: ${problem}`);
+  return prompt;
+}
+
+function tracked<T>(value: T | null): T {
+  if (value === null) throw new ServiceError("unsupported", "this backend has no tracked terminal");
+  return value;
 }

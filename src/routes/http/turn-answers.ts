@@ -17,11 +17,9 @@ export function turnEventsAnswer(
   events: TurnEventReader,
   { after, limit }: EventQuery,
   method: string,
-): TurnEvents {
+): TurnEvents | Response {
   if (limit === undefined) {
-    // A Response is passed on whatever a route declares.
-    const whole = streamed(wholeEvents(turn, events), { "content-type": "application/json" }, method);
-    return whole as unknown as TurnEvents;
+    return streamed(wholeEvents(turn, events), { "content-type": "application/json" }, method);
   }
   const found = events.take(limit + 1).toArray();
   const entries = found.slice(0, limit);

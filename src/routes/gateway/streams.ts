@@ -1,0 +1,97 @@
+import { aguiEndpoints, aguiStreamEndpoints } from "../../protocol/agui-endpoints.ts";
+import { streamEndpoints } from "../../protocol/endpoints.ts";
+import { aguiConnectionHeader } from "../../protocol/headers.ts";
+import type { AguiItem } from "../../services/agui/stream-item.ts";
+import { createFollowers } from "../http/followers.ts";
+import { mount } from "../http/mount.ts";
+import { heartbeat, resumePosition, streamOf, toServerSentEvents } from "../http/sse.ts";
+import type { GatewayServices } from "./services.ts";
+
+/** The stream of everything that happens at one gateway. */
+export function eventRoutes({ stream }: Pick<GatewayServices, "stream">) {
+  const followers = createFollowers();
+  return mount({
+    name: "gateway-events",
+    endpoints: { events: streamEndpoints.events },
+    unchecked: "all",
+    handlers: {
+      events: ({ request, query }) => {
+        const afterSeq = resumePosition(request, query.after);
+        const items = followers.admit(request.signal, (signal) => stream.follow({ afterSeq, signal }));
+        return toServerSentEvents(request, items);
+      },
+    },
+  });
+}
+
+/** What GUI clients of the AG-UI protocol ask besides their streams (contract 4.1). */
+export const aguiRoutes = ({ agui }: Pick<GatewayServices, "agui">) =>
+  mount({
+    name: "gateway-agui",
+    endpoints: aguiEndpoints,
+    handlers: {
+      aguiCapabilities: () => agui.capabilities(),
+      aguiDetach: ({ params, status }) => {
+        const connectionId = params.connection_id;
+        return agui.detach(connectionId)
+          ? {
+              status: "detached",
+              connectionId,
+              detached: true,
+              detail: "the stream is finished; the agent is left as it is",
+            }
+          : status(404, {
+              status: "not_found",
+              connectionId,
+              detached: false,
+              detail: "no stream with this id is attached",
+            });
+      },
+    },
+  });
+
+/** Streams of the AG-UI protocol. */
+export const aguiStreamRoutes = ({ agui }: Pick<GatewayServices, "agui">) =>
+  mount({
+    name: "gateway-agui-streams",
+    endpoints: aguiStreamEndpoints,
+    unchecked: "all",
+    handlers: {
+      aguiConnect: ({ body, request }) => {
+        const reader = readerOf(request);
+        const { connectionId, stream } = agui.connect(body, reader.left);
+        return toAguiStream(stream, reader, { [aguiConnectionHeader]: connectionId });
+      },
+      aguiRun: async ({ body, request }) => {
+        const reader = readerOf(request);
+        return toAguiStream(await agui.run(body, reader.left), reader);
+      },
+    },
+  });
+
+interface Reader {
+  left: AbortSignal;
+  leave(): void;
+}
+
+/** A server aborts the request of a reader that left; a caller in this process cancels the body. */
+function readerOf(request: Request): Reader {
+  const cancelled = new AbortController();
+  return {
+    left: AbortSignal.any([request.signal, cancelled.signal]),
+    leave: () => cancelled.abort(),
+  };
+}
+
+function toAguiStream(
+  items: AsyncGenerator<AguiItem>,
+  reader: Reader,
+  headers: Record<string, string> = {},
+): Response {
+  const render = (item: AguiItem) =>
+    item.item === "heartbeat" ? heartbeat : `data: ${JSON.stringify(item.event)}\n\n`;
+  return streamOf(items, render, {
+    headers: { "x-accel-buffering": "no", ...headers },
+    onCancel: reader.leave,
+  });
+}

@@ -1,0 +1,40 @@
+import * as agentSchemas from "../../protocol/agents.ts";
+import * as aguiSchemas from "../../protocol/agui.ts";
+import * as coordinatorSchemas from "../../protocol/coordinator.ts";
+import { allCoordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
+import { documentEndpoints } from "../../protocol/document-endpoints.ts";
+import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
+import * as gatewaySchemas from "../../protocol/gateway.ts";
+import { describeDocument } from "./describe.ts";
+import { buildOpenApi, namedSchemas, type OpenApiDocument } from "./document.ts";
+import { gateRefusals } from "./refusals.ts";
+
+/** The document of the gateway's routes. Built again by each call; nothing in it depends on a running gateway. */
+export function gatewayOpenApi(): OpenApiDocument {
+  return describeDocument(
+    buildOpenApi({
+      title: "svc-gateway",
+      description:
+        "One gateway beside one coding agent: a durable queue of prompts, direct control, and what the agent's terminal shows. Unknown keys of a request are refused. Times are UTC.",
+      version: gatewaySchemas.protocolVersion,
+      endpoints: { ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints },
+      schemas: namedSchemas([aguiSchemas]),
+      refusals: gateRefusals(),
+    }),
+  );
+}
+
+/** The document of the coordination server's routes. Built again by each call; nothing in it depends on a running one. */
+export function coordinatorOpenApi(): OpenApiDocument {
+  return describeDocument(
+    buildOpenApi({
+      title: "svc-coord",
+      description:
+        "All coding agents of one user behind one API: who they are, what they do, and the gateway, the mail and the turns of each. Unknown keys of a request are refused. Times are UTC.",
+      version: gatewaySchemas.protocolVersion,
+      endpoints: allCoordinatorEndpoints,
+      schemas: namedSchemas([agentSchemas, coordinatorSchemas]),
+      refusals: gateRefusals(),
+    }),
+  );
+}

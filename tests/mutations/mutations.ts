@@ -54,8 +54,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "lose a wake-up of the queue",
     module: "src/cli/gateway.ts",
-    text: "agent.onChange(() => {\n      board.refresh();\n      queue.wake();",
-    replacement: "agent.onChange(() => {\n      board.refresh();",
+    text: "agent.onChange(() => slot.changed());",
+    replacement: "agent.onChange(() => board.refresh());",
     breaks: "a prompt waits beside an idle agent",
     caught: world(/stuck/),
   },
@@ -86,8 +86,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: "paste twice",
     module: "src/services/agent/dispatch.ts",
-    text: "    await pane.paste(...pastesOf(",
-    replacement: "    await pane.paste(text);\n    await pane.paste(...pastesOf(",
+    text: "await pane.paste(...pastesOf(",
+    replacement: "await pane.paste(text);\n        await pane.paste(...pastesOf(",
     breaks: "the agent is given every prompt twice in one",
     caught: world(/middle of another submission/),
   },

@@ -1,6 +1,6 @@
 import type { Evidence } from "../../src/protocol/gateway.ts";
 import type { HeadlessChatSession, TurnEvent, TurnStatusRecord } from "../../src/protocol/turns.ts";
-import type { AgentTurns, ArtifactReader, RunningTurn, TurnEnd } from "../../src/services/agent/turns.ts";
+import type { AgentTurns, ArtifactReader, RunningTurn, TurnEnd } from "../../src/services/agent/agent.ts";
 import type { FakeAgent } from "./fake-agent.ts";
 
 /** The turns of a fake agent, begun by `onSubmit` and ended by the test. */

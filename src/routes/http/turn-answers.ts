@@ -1,5 +1,5 @@
 import type { TurnEvents } from "../../protocol/turns.ts";
-import type { ArtifactPart, ArtifactReader, TurnEventReader } from "../../services/agent/turns.ts";
+import type { ArtifactPart, ArtifactReader, TurnEventReader } from "../../services/agent/agent.ts";
 
 /** What gateway and coordinator answer of a turn's files: whole and streamed, or the page that was asked for (ruling 37). */
 

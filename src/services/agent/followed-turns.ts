@@ -6,11 +6,10 @@ import type { Log } from "../diagnostics/gateway-log.ts";
 import type { PaneDoor } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import type { Submission } from "./agent.ts";
-import { type Asked, mayBeHandedBack, notTaken, submitAgain } from "./handed-back.ts";
+import { mayBeHandedBack, submitAgain } from "./dispatch.ts";
 import type { TerminalView } from "./terminal-view.ts";
-import { followTurn, type TurnWatch } from "./turn-watch.ts";
 
-type Tell = Submission["onEvidence"];
+type OnEvidence = Submission["onEvidence"];
 
 /** The turns of submitted prompts, followed to their end. */
 export interface FollowedTurns {
@@ -18,7 +17,7 @@ export interface FollowedTurns {
    * Follows one more turn. `started`: it was seen to run before. `asked`: the prompt whose Enter opened a question,
    * to be submitted again should the question hand it back; null when it was taken.
    */
-  follow(turn: { started: boolean; asked: Asked | null; onEvidence: Tell }): void;
+  follow(turn: { started: boolean; asked: Asked | null; onEvidence: OnEvidence }): void;
   /** No prompt is submitted again once its question has gone. */
   giveUpQuestions(): void;
 }
@@ -27,7 +26,7 @@ interface Followed {
   watch: TurnWatch;
   /** Null once the prompt was seen to be taken, or given up. */
   asked: Asked | null;
-  /** It is being submitted again. */
+  /** Its prompt is being submitted again. */
   busy: boolean;
 }
 
@@ -39,40 +38,40 @@ export function createFollowedTurns(deps: {
   profile: CompiledProfile | null;
 }): FollowedTurns {
   const { view, door, clock, log, profile } = deps;
-  const turns = new Map<Followed, Tell>();
+  const turns = new Map<Followed, OnEvidence>();
 
   function look(state: TerminalState): void {
-    for (const [held, tell] of turns) {
+    for (const [held, onEvidence] of turns) {
       // Until the Enter is proved and noted, an idle screen is the one before the turn.
       if (held.busy) continue;
-      watch(held, tell, state);
-      if (held.asked && mayBeHandedBack(state)) void takeUpAgain(held, tell);
+      watch(held, onEvidence, state);
+      if (held.asked && mayBeHandedBack(state)) void resubmit(held, onEvidence);
     }
   }
 
-  function watch(held: Followed, tell: Tell, state: TerminalState): void {
+  function watch(held: Followed, onEvidence: OnEvidence, state: TerminalState): void {
     const news = followTurn(held.watch, state);
     held.watch = news.watch;
     if (news.watch.started || news.watch.ended) held.asked = null;
     if (news.watch.ended) turns.delete(held);
-    for (const evidence of news.evidence) stampedBy(clock, tell)(evidence);
+    for (const evidence of news.evidence) stampedBy(clock, onEvidence)(evidence);
   }
 
   /** One at a time for each prompt; a later state looks again when this one found nothing to do. */
-  async function takeUpAgain(held: Followed, tell: Tell): Promise<void> {
+  async function resubmit(held: Followed, onEvidence: OnEvidence): Promise<void> {
     if (held.busy || !profile) return;
     held.busy = true;
     try {
       await door.exclusive(async (pane) => {
         if (!held.asked) return;
-        const onEvidence = stampedBy(clock, tell);
+        const prove = stampedBy(clock, onEvidence);
         const { text, left } = held.asked;
-        const outcome = await submitAgain({ view, clock, profile, pane, onEvidence }, held.asked);
+        const outcome = await submitAgain({ view, clock, profile, pane, onEvidence: prove }, text);
         if (!outcome) return;
         held.asked = null;
         if (outcome.outcome === "failed") {
           turns.delete(held);
-          onEvidence(notTaken(outcome.detail));
+          prove({ step: "settled", proof: `handed back after a question: ${outcome.detail}` });
           return;
         }
         view.notePrompt(outcome.note);
@@ -83,8 +82,8 @@ export function createFollowedTurns(deps: {
     } finally {
       held.busy = false;
     }
-    // Nothing is taken up from here: a draft that is not the prompt would be looked at without end.
-    if (turns.has(held)) watch(held, tell, view.state());
+    // Nothing is submitted from here: a draft that is not the prompt would be looked at without end.
+    if (turns.has(held)) watch(held, onEvidence, view.state());
   }
 
   view.subscribe(look);
@@ -100,7 +99,65 @@ export function createFollowedTurns(deps: {
   };
 }
 
-/** Gives each rung the moment at which it was proved. */
-export function stampedBy(clock: Clock, tell: Tell): (evidence: Omit<Evidence, "at_utc">) => void {
-  return (evidence) => tell({ ...evidence, at_utc: timestampNow(clock) });
+/** Gives each piece of evidence the moment at which it was proved. */
+export function stampedBy(
+  clock: Clock,
+  onEvidence: OnEvidence,
+): (evidence: Omit<Evidence, "at_utc">) => void {
+  return (evidence) => onEvidence({ ...evidence, at_utc: timestampNow(clock) });
 }
+
+/** How far one submitted prompt has come, judged by the states that followed it. */
+export interface TurnWatch {
+  /** A turn was seen to run since the prompt was submitted. */
+  started: boolean;
+  ended: boolean;
+}
+
+export interface TurnNews {
+  watch: TurnWatch;
+  evidence: Omit<Evidence, "at_utc">[];
+}
+
+/**
+ * What `state` proves about a prompt that was submitted before it. A turn has started when the tool shows that it
+ * works; it has ended when the tracker, which holds `active` from the submission on, calls the terminal ready
+ * again or records a result. A turn too quick to be seen working starts and ends at once. A program that has ended
+ * took its turn with it; a program that cannot be looked at proves nothing. Pure.
+ */
+export function followTurn(watch: TurnWatch, state: TerminalState): TurnNews {
+  if (watch.ended) return { watch, evidence: [] };
+  if (state.diagnostics.process_state === "tui_down") {
+    const proof = "the agent's program has ended";
+    return { watch: { ...watch, ended: true }, evidence: [{ step: "turn_ended", proof, agent_ended: true }] };
+  }
+  const evidence: TurnNews["evidence"] = [];
+  const reasons = state.active_reasons ?? [];
+  let { started } = watch;
+  if (!started && reasons.length > 0) {
+    started = true;
+    evidence.push({ step: "turn_started", proof: `the screen shows work: ${reasons.join(", ")}` });
+  }
+  const ended = state.turn.phase === "ready";
+  if (ended) {
+    const byTool = state.stability.witness === "tool";
+    const began = byTool ? "the tool reported its end" : "the transcript changed";
+    if (!started) evidence.push({ step: "turn_started", proof: began });
+    // How the turn went is settled only when the screen has been still for a while, or the tool reported it.
+    const { result } = state.last_turn;
+    const ready = byTool ? "the tool reported its end and is ready again" : "ready again";
+    evidence.push({ step: "turn_ended", proof: result === "none" ? ready : `${ready}: ${result}` });
+  }
+  return { watch: { started: started || ended, ended }, evidence };
+}
+
+/** A prompt whose Enter brought up a question instead of a turn. */
+export interface Asked {
+  /** As it was typed. */
+  text: string;
+  /** How many times more it may be submitted after a question. */
+  left: number;
+}
+
+/** A tool that asks again at each Enter will not take the text. */
+export const maxQuestions = 3;

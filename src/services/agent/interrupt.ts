@@ -5,7 +5,7 @@ import type { PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import type { InterruptOutcome } from "./agent.ts";
 import { clearDraft } from "./dispatch.ts";
-import { hasDraft, isWorking } from "./seen.ts";
+import { hasDraft, isWorking } from "./screen-facts.ts";
 import { awaitState, type TerminalView } from "./terminal-view.ts";
 
 /** How long a tool may take to show that its turn has stopped. */

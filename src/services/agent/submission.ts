@@ -1,90 +1,390 @@
-import type { ReceivedRule } from "../../protocol/tool-profile.ts";
-import { stripControl } from "../terminal/control-characters.ts";
-import type { CompiledProfile } from "../terminal/profile.ts";
-import { isOlder } from "../terminal/tool-version.ts";
+import type { TerminalState } from "../../protocol/terminal.ts";
+import { holdsText, personsWords, wordsBehind } from "./prompt-text.ts";
+import {
+  cameUp,
+  closedMode,
+  describeProof,
+  hasDraft,
+  hasEnded,
+  isCommand,
+  isWorking,
+  projectionOf,
+  wasTaken,
+} from "./screen-facts.ts";
+import type { PromptNote } from "./terminal-view.ts";
 
 /**
- * The text that is really typed for a prompt: without control characters and trailing newlines, with a leading
- * blank where the tool would read the first character as a command of its own, and a trailing blank where the
- * last word would open a popup that takes Enter. Slash commands the person asked for stay commands. Null when
- * nothing is left to type. Source: spec/terminal.md 6.3-6.5.
+ * How one prompt gets from the composer into the tool: the text is pasted once, Enter is pressed until the tool is seen
+ * to take it, and a text that it does not take is cleared. Events and effects come one at a time: each state below
+ * awaits the answer to the effect that it asked for.
+ *
+ * ```
+ *   pasting ──pasted──> settling ──rested──> looking <─────────────────────┐
+ *                                             │  └─torn frame─> repainting │
+ *      ┌── press Enter ───────────────────────┤<────────────────────┘     │
+ *      v                                      │                            │
+ *   proving ──no proof, presses left───────────────────────────────────────┘
+ *      │  └──no proof, no press left──> last_look <── nothing to press ── looking
+ *      │                                  │   │
+ *      │                       other words│   │the text stands there, or words beside it
+ *      │                                  v   v
+ *      │                      awaiting_work   clearing ──words to put back──> restoring
+ *      v                              v           v                             v
+ *     done <──────────────────────────┴───────────┴─────────────────────────────┘
+ * ```
+ *
+ * `looking` and `last_look` also end in `done` or `clearing` by themselves: the tool was taken over by a new instance or
+ * has ended, it reported the text, a question came up, the composer is in a mode of its own, or a person types.
+ * The text is never pasted twice, and no Enter follows a question, an ended tool or a person's words. Source:
+ * spec/terminal.md 6.
  */
-export function prepareText(prompt: string, profile: CompiledProfile): string | null {
-  const text = stripControl(prompt);
-  if (text.trim() === "") return null;
-  const before = profile.data.submit.blank_before.some((start) => text.startsWith(start)) ? " " : "";
-  const after = profile.blankAfter?.test(text) ? " " : "";
-  return `${before}${text}${after}`;
+export type SubmissionState =
+  | { at: "pasting" }
+  | { at: "settling"; echo: boolean }
+  /** Enter would be pressed for the (`press` + 1)-th time. `repainted`: it was waited once for a whole frame. */
+  | { at: "looking"; press: number; echo: boolean; shown: Shown; repainted: boolean }
+  | { at: "repainting"; echo: boolean; shown: Shown }
+  | { at: "proving"; press: number; echo: boolean; shown: Shown }
+  | { at: "last_look"; echo: boolean; shown: Shown }
+  /** Other words stand where the text stood: only the tool's work proves that it took the text. */
+  | { at: "awaiting_work"; echo: boolean; shown: Shown }
+  | { at: "clearing"; why: ClearReason }
+  | { at: "restoring" }
+  | { at: "done"; outcome: DispatchOutcome };
+
+/** What the composer showed when Enter was last pressed. */
+export interface Shown {
+  /** The whole text was visible. */
+  whole: boolean;
+  /** Words behind it: a person's last letters, or a hint of the tool. */
+  behind: string | null;
 }
 
-/**
- * The pastes in which `text` is given to the tool: one, or several for a version that wraps a long paste into markup
- * (`paste_pieces` of the profile). A piece begins with the line breaks before its words, and no grapheme is cut; the
- * pieces together are `text`. `version`: as the tool's banner shows it, null when it is not known. Pure.
- */
-export function pastesOf(text: string, profile: CompiledProfile, version: string | null): string[] {
-  const limits = profile.data.submit.paste_pieces;
-  if (!limits || version === null || isOlder(version, limits.from_version)) return [text];
-  const pieces: string[] = [];
-  let piece = "";
-  let breaks = 0;
-  for (const part of text.split(/(?=\n)/u)) {
-    for (const run of runsOf(part, limits.characters)) {
-      const adds = run.startsWith("\n") ? 1 : 0;
-      const full = breaks + adds > limits.line_breaks || piece.length + run.length > limits.characters;
-      if (full && piece.trim() !== "") {
-        pieces.push(piece);
-        piece = "";
-        breaks = 0;
-      }
-      piece += run;
-      breaks += adds;
+type ClearReason =
+  /** A person typed at the same moment: `words` go back into the composer. */
+  | { cause: "person"; words: string }
+  /** Enter would submit the text as something else than a prompt. */
+  | { cause: "withdrawn"; detail: string }
+  /** No Enter was taken. */
+  | { cause: "untaken" };
+
+export type DispatchOutcome =
+  /** `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered. */
+  | { outcome: "submitted"; note: PromptNote; asked: boolean }
+  /** `disturbed`: only because a person typed at that moment; their words stand again, the text is gone. */
+  | { outcome: "failed"; typed: boolean; detail: string; disturbed?: true };
+
+/** What holds for one submission from its beginning to its end. */
+export interface SubmissionFacts {
+  text: string;
+  /** What was seen before the text was typed; every proof is measured against it. */
+  before: TerminalState;
+  /** The instance of the tool that gets the text; null while it cannot be read. */
+  instanceId: string | null;
+  /** The text stands behind somebody else's draft; the caller judged that both may be submitted. */
+  joined: boolean;
+  /** The tool's version is one that its profile was proved on, or is not known. */
+  proved: boolean;
+  /** How long to wait for the proof after each Enter; its length is the number of presses. */
+  proofMs: readonly number[];
+}
+
+/** The terminal at one moment. */
+export interface Observed {
+  state: TerminalState;
+  /** What the composer holds; null when it is not seen whole. */
+  draft: string | null;
+  instanceId: string | null;
+  /** What the tool itself reported of the text. */
+  report: "exact" | "other" | null;
+  /** The tool, idle before, was seen to work since the text was typed. */
+  sawActivity: boolean;
+}
+
+export type SubmissionEvent =
+  /** `found`: the first state that shows a draft or a new question, or null. */
+  | { event: "pasted"; found: TerminalState | null }
+  | { event: "rested" }
+  | { event: "looked"; seen: Observed }
+  /** `found`: the awaited state came in time; `seen` is that state, else the latest one. */
+  | { event: "awaited"; found: boolean; seen: Observed }
+  | { event: "cleared"; empty: boolean }
+  | { event: "restored" };
+
+export type SubmissionEffect =
+  | { do: "paste"; echoMs: number }
+  /** Leave the pasted text alone for as long as the tool needs. */
+  | { do: "rest" }
+  | { do: "look" }
+  | { do: "await_draft"; withinMs: number }
+  | { do: "press_enter"; proofMs: number }
+  | { do: "await_work"; withinMs: number }
+  | { do: "clear" }
+  | { do: "restore"; words: string }
+  /** Needs no answer, unlike the others. */
+  | { do: "prove"; step: "typed" | "submitted"; proof: string };
+
+export interface SubmissionStep {
+  state: SubmissionState;
+  effects: SubmissionEffect[];
+}
+
+/** How long the composer may take to show what was pasted. Not fatal: some tools repaint late. */
+const echoMs = 2000;
+/** After the last Enter, how long the tool may take to show that it took the text. */
+export const lastProofMs = 3000;
+/** How long a composer that does not show the text may be half repainted. */
+const repaintMs = 1000;
+/** How many characters of the words that went out with a prompt the proof quotes. */
+const maxQuoted = 40;
+const replaced = "other words stand in the composer where the text stood; whether it was taken is not known";
+const questionFirst = "a question came up before Enter";
+const unseen: Shown = { whole: false, behind: null };
+
+/** The submission of a text that is not in the composer yet. */
+export function beginPaste(): SubmissionStep {
+  return { state: { at: "pasting" }, effects: [{ do: "paste", echoMs }] };
+}
+
+/** The submission of a text that is seen to stand in the composer. */
+export function beginAtDraft(): SubmissionStep {
+  return look({ press: 0, echo: true, shown: unseen, repainted: false });
+}
+
+/** What follows when `event` answers the effect of `state`. Pure; throws for an event that answers nothing. */
+export function transition(
+  state: SubmissionState,
+  event: SubmissionEvent,
+  facts: SubmissionFacts,
+): SubmissionStep {
+  switch (state.at) {
+    case "pasting":
+      if (event.event === "pasted") return afterPaste(event.found);
+      break;
+    case "settling":
+      if (event.event === "rested")
+        return look({ press: 0, echo: state.echo, shown: unseen, repainted: false });
+      break;
+    case "looking":
+      if (event.event === "looked") return beforeEnter(state, event.seen, facts);
+      break;
+    case "repainting":
+      if (event.event !== "awaited") break;
+      return event.found
+        ? beforeEnter({ ...state, press: 0, repainted: true }, event.seen, facts)
+        : look({ press: 0, echo: state.echo, shown: state.shown, repainted: true });
+    case "proving":
+      if (event.event === "awaited") return afterEnter(state, event, facts);
+      break;
+    case "last_look":
+      if (event.event === "looked") return afterLastEnter(state, event.seen, facts);
+      break;
+    case "awaiting_work":
+      if (event.event !== "awaited") break;
+      return event.found && !isOtherInstance(event.seen, facts)
+        ? submitted(state.shown, event.seen, facts, describeProof(event.seen))
+        : failed(true, replaced);
+    case "clearing":
+      if (event.event === "cleared") return afterClearing(state.why, event.empty);
+      break;
+    case "restoring":
+      if (event.event === "restored")
+        return done({ outcome: "failed", typed: false, detail: `${person}; ${takenOut}`, disturbed: true });
+      break;
+    case "done":
+      break;
+  }
+  throw new Error(`a submission that is ${state.at} does not expect ${event.event}`);
+}
+
+function afterPaste(found: TerminalState | null): SubmissionStep {
+  const echo = found !== null && hasDraft(found);
+  const proof = echo ? "the composer shows the text" : "handed to the terminal; no echo seen";
+  return {
+    state: { at: "settling", echo },
+    effects: [{ do: "prove", step: "typed", proof }, { do: "rest" }],
+  };
+}
+
+function look(at: Omit<Extract<SubmissionState, { at: "looking" }>, "at">): SubmissionStep {
+  return { state: { at: "looking", ...at }, effects: [{ do: "look" }] };
+}
+
+function beforeEnter(
+  { press, echo, shown, repainted }: Omit<Extract<SubmissionState, { at: "looking" }>, "at">,
+  seen: Observed,
+  facts: SubmissionFacts,
+): SubmissionStep {
+  // A half repainted frame shows no draft; only an unproved version must show it before the first Enter.
+  const mayBeTorn = press === 0 && !facts.proved && !hasDraft(seen.state) && !hasEnded(seen.state);
+  if (mayBeTorn && !repainted) {
+    return {
+      state: { at: "repainting", echo, shown },
+      effects: [{ do: "await_draft", withinMs: repaintMs }],
+    };
+  }
+  // What a fresh instance shows proves nothing of a text that the former one was given.
+  if (isOtherInstance(seen, facts)) return failed(true, otherInstance);
+  // A person may have pressed Enter before us, and a tool reports a text whose Enter it seemed to swallow.
+  if (seen.report === "exact") return submitted(shown, seen, facts, describeProof(seen));
+  const decision = decideEnter({ press, shown }, seen, facts);
+  switch (decision.do) {
+    case "stop":
+    case "replaced":
+      return lastLook({ echo, shown });
+    case "gone":
+      return failed(true, "the tool ended before Enter");
+    case "clear":
+      return clear(decision.why);
+    case "leave":
+      if (isCommand(facts.text)) return failed(true, questionFirst);
+      return submitted(shown, seen, facts, `${questionFirst}; the text waits behind it`);
+    case "press": {
+      const proofMs = facts.proofMs[press] ?? lastProofMs;
+      return {
+        state: { at: "proving", press, echo, shown: decision.shown },
+        effects: [{ do: "press_enter", proofMs }],
+      };
     }
   }
-  return piece === "" ? pieces : [...pieces, piece];
 }
 
-/**
- * What the model receives when `text` is pasted into the tool and submitted (`received` of the profile). A version
- * that is not known counts as the newest. Pure.
- */
-export function receivedText(text: string, profile: CompiledProfile, version: string | null): string {
-  const rule = profile.data.submit.received?.find((one) => appliesTo(one, text, version));
-  if (!rule) return text;
-  let received = rule.tab === undefined ? text : text.replaceAll("\t", rule.tab);
-  for (const character of rule.removes ?? "") received = received.replaceAll(character, "");
-  if (rule.normal_form) received = received.normalize(rule.normal_form);
-  if (rule.trims === "start" || rule.trims === "both") received = received.trimStart();
-  if (rule.trims === "end" || rule.trims === "both") received = received.trimEnd();
-  return `${received}${rule.adds ?? ""}`;
-}
-
-function appliesTo(rule: ReceivedRule, text: string, version: string | null): boolean {
-  const { before_version: before, longer_than: limits } = rule;
-  if (before !== undefined && (version === null || !isOlder(version, before))) return false;
-  if (!limits) return true;
-  const measured = limits.trimmed ? text.trim() : text;
-  return measured.length > limits.characters || measured.split("\n").length - 1 > limits.line_breaks;
-}
-
-/** `text` in runs of at most `length` characters, cut between graphemes. */
-function runsOf(text: string, length: number): string[] {
-  if (text.length <= length) return [text];
-  const runs: string[] = [];
-  let run = "";
-  for (const { segment } of new Intl.Segmenter("und", { granularity: "grapheme" }).segment(text)) {
-    if (run !== "" && run.length + segment.length > length) {
-      runs.push(run);
-      run = "";
-    }
-    run += segment;
+function afterEnter(
+  { press, echo, shown }: Extract<SubmissionState, { at: "proving" }>,
+  { found, seen }: Extract<SubmissionEvent, { event: "awaited" }>,
+  facts: SubmissionFacts,
+): SubmissionStep {
+  if (isOtherInstance(seen, facts)) return failed(true, otherInstance);
+  if (!found) {
+    return press + 1 < facts.proofMs.length
+      ? look({ press: press + 1, echo, shown, repainted: false })
+      : lastLook({ echo, shown });
   }
-  return [...runs, run];
+  const { report, sawActivity, state } = seen;
+  if (hasEnded(state) && report !== "exact" && !isCommand(facts.text) && !sawActivity) {
+    return failed(true, "the tool ended at Enter and was not seen to work");
+  }
+  return submitted(shown, seen, facts, `${describeProof(seen)} after Enter ${press + 1}`);
 }
 
-/** How long to leave a pasted text alone before Enter, milliseconds (spec/terminal.md 6.6). */
-export function enterDelayMs(text: string, profile: CompiledProfile): number {
-  const { enter_delay_ms, enter_delay_ms_per_kib, enter_delay_max_ms } = profile.data.submit;
-  const kib = Math.max(0, text.length / 1024 - 4);
-  return Math.min(enter_delay_max_ms, enter_delay_ms + enter_delay_ms_per_kib * kib);
+function lastLook(at: { echo: boolean; shown: Shown }): SubmissionStep {
+  return { state: { at: "last_look", ...at }, effects: [{ do: "look" }] };
+}
+
+function afterLastEnter(
+  { echo, shown }: Extract<SubmissionState, { at: "last_look" }>,
+  seen: Observed,
+  facts: SubmissionFacts,
+): SubmissionStep {
+  if (wasTaken({ ...seen, echo, before: facts.before }))
+    return submitted(shown, seen, facts, `${describeProof(seen)} after the last Enter`);
+  const rest = decideEnter({ press: facts.proofMs.length, shown }, seen, facts);
+  if (rest.do === "clear") return clear(rest.why);
+  // Somebody types on while the tool may be slow to show that it took the text.
+  if (rest.do === "replaced") {
+    return {
+      state: { at: "awaiting_work", echo, shown },
+      effects: [{ do: "await_work", withinMs: lastProofMs }],
+    };
+  }
+  return hasDraft(seen.state) ? clear({ cause: "untaken" }) : afterClearing({ cause: "untaken" }, true);
+}
+
+function clear(why: ClearReason): SubmissionStep {
+  return { state: { at: "clearing", why }, effects: [{ do: "clear" }] };
+}
+
+const person = "a person was typing at the same moment";
+const takenOut = "the text was taken out of the composer";
+const otherInstance = "the tool was started anew meanwhile";
+
+function afterClearing(why: ClearReason, empty: boolean): SubmissionStep {
+  switch (why.cause) {
+    case "person":
+      return empty
+        ? { state: { at: "restoring" }, effects: [{ do: "restore", words: why.words }] }
+        : failed(true, `${person}; the text still stands in the composer`);
+    case "withdrawn": {
+      const rest = empty
+        ? "the text was cleared and Enter was not pressed"
+        : "the text still stands there, without Enter";
+      return failed(!empty, `${why.detail}; ${rest}`);
+    }
+    case "untaken": {
+      const rest = empty ? "the text was cleared from the composer" : "the text still stands in the composer";
+      return failed(!empty, `Enter was not taken; ${rest}`);
+    }
+  }
+}
+
+function done(outcome: DispatchOutcome): SubmissionStep {
+  return { state: { at: "done", outcome }, effects: [] };
+}
+
+function failed(typed: boolean, detail: string): SubmissionStep {
+  return done({ outcome: "failed", typed, detail });
+}
+
+function submitted(shown: Shown, seen: Observed, facts: SubmissionFacts, proof: string): SubmissionStep {
+  const { behind } = shown;
+  const more = behind === null ? "" : `; behind the text stood ${JSON.stringify(behind.slice(0, maxQuoted))}`;
+  const other = seen.report === "other" ? "; the tool reported that it took another text" : "";
+  const { state, report, sawActivity } = seen;
+  const note = { baseline: projectionOf(facts.before), sawActivity, command: isCommand(facts.text) };
+  const asked = report !== "exact" && state.awaiting_decision !== undefined && !isWorking(state);
+  return {
+    state: { at: "done", outcome: { outcome: "submitted", note, asked } },
+    effects: [{ do: "prove", step: "submitted", proof: `${proof}${more}${other}` }],
+  };
+}
+
+type EnterDecision =
+  | { do: "press"; shown: Shown }
+  /** It was taken meanwhile, or never will be. */
+  | { do: "stop" }
+  /** What runs in the pane now is not the tool: Enter could make a shell run the text. */
+  | { do: "gone" }
+  /** Enter would answer a question. */
+  | { do: "leave" }
+  /** The text that was visible is gone, and somebody else's words are there. */
+  | { do: "replaced" }
+  | { do: "clear"; why: ClearReason };
+
+function decideEnter(
+  { press, shown }: { press: number; shown: Shown },
+  { state, draft: drafted }: Observed,
+  { before, text, proved, joined }: SubmissionFacts,
+): EnterDecision {
+  if (press === 0 && hasEnded(state)) return { do: "gone" };
+  if (press === 0 && cameUp(before, state)) return { do: "leave" };
+  const mode = closedMode(state);
+  if (mode !== null) {
+    return withdraw(`the composer is in ${mode} mode, where the text would not be a prompt`);
+  }
+  if (press === 0 && !proved && !hasDraft(state)) {
+    return withdraw("the composer does not show the text, and this version of the tool is unproved");
+  }
+  if (press > 0 && (!hasDraft(state) || state.awaiting_decision)) return { do: "stop" };
+  if (joined) return { do: "press", shown };
+  const draft = drafted ?? "";
+  const words = personsWords(draft, text);
+  if (words !== null) return { do: "clear", why: { cause: "person", words } };
+  // A command may be followed by a hint of the tool.
+  if (isCommand(text)) return { do: "press", shown };
+  const now: Shown = { whole: holdsText(draft, text), behind: wordsBehind(draft, text) };
+  if (press > 0 && shown.whole && !now.whole && draft !== "") return { do: "replaced" };
+  // What came up behind the text after an Enter that the tool swallowed is no hint, but a person who types.
+  if (press > 0 && now.behind !== null && now.behind !== shown.behind) {
+    return { do: "clear", why: { cause: "person", words: now.behind } };
+  }
+  return { do: "press", shown: now };
+}
+
+function withdraw(detail: string): EnterDecision {
+  return { do: "clear", why: { cause: "withdrawn", detail } };
+}
+
+/** Both are known, and they differ. */
+function isOtherInstance(seen: Observed, facts: SubmissionFacts): boolean {
+  return seen.instanceId !== null && facts.instanceId !== null && seen.instanceId !== facts.instanceId;
 }

@@ -8,15 +8,13 @@ import type { CompiledProfile } from "../terminal/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
 import type { Agent, InterruptOutcome, Presence, Refusal, Submission, SubmitOutcome } from "./agent.ts";
 import { answerDecision, type Chosen, chooseOption } from "./decision.ts";
-import { clearDraft, type DispatchOutcome, dispatchBlind, dispatchText } from "./dispatch.ts";
-import { createFollowedTurns, stampedBy } from "./followed-turns.ts";
-import { maxQuestions } from "./handed-back.ts";
+import { clearDraft, dispatchBlind, dispatchText } from "./dispatch.ts";
+import { createFollowedTurns, maxQuestions, stampedBy } from "./followed-turns.ts";
 import { stopTurn } from "./interrupt.ts";
-import { isDraftOf } from "./left-draft.ts";
-import { isAsWanted, toPresence } from "./presence.ts";
-import { judgeReadiness, refusedMode } from "./readiness.ts";
-import { hasDraft, isCommand } from "./seen.ts";
-import { prepareText } from "./submission.ts";
+import { isDraftOf, prepareText } from "./prompt-text.ts";
+import { isAsWanted, judgeReadiness, refusedMode, toPresence } from "./readiness.ts";
+import { hasDraft, isCommand } from "./screen-facts.ts";
+import type { DispatchOutcome } from "./submission.ts";
 import { awaitState, type TerminalView } from "./terminal-view.ts";
 
 /** How long a conversation may take to be reset before the prompt that wanted it is given up. */
@@ -47,7 +45,7 @@ const beingInterrupted = (): Refusal => ({
 export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   const { profile, view, door, clock, log } = deps;
   const tracked = profile !== null;
-  let present: { of: TerminalState; told: Presence } | null = null;
+  let judged: { state: TerminalState; presence: Presence } | null = null;
   let interrupting = 0;
   const turns = createFollowedTurns({ view, door, clock, log, profile });
 
@@ -113,7 +111,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     }
   }
 
-  /** Whoever would have to wait for the pane only to be refused is refused at once. */
+  /** Refuses at once a prompt that would wait for the pane only to be refused. */
   async function submit(submission: Submission): Promise<SubmitOutcome> {
     if (door.busy()) {
       if (interrupting > 0) return { outcome: "refused", refusal: beingInterrupted() };
@@ -128,7 +126,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     try {
       return await door.exclusive(async (pane) => {
         begin();
-        // Whoever stops the agent does not want a prompt pressed on it once its question has gone.
+        // An interrupt also cancels the prompts that would be submitted again after a question.
         turns.giveUpQuestions();
         try {
           return await interruptIn(pane);
@@ -186,14 +184,14 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     return stopTurn({ view, clock, profile, pane });
   }
 
-  /** Asked for every request and every reader of the status: judged once for each thing seen. */
+  /** Every request and every reader of the status asks for it: each state is judged once. */
   function presence(): Presence {
     const state = view.judged();
     const instanceId = view.instanceId();
-    if (present?.of !== state || present.told.instanceId !== instanceId) {
-      present = { of: state, told: toPresence(state, instanceId, tracked) };
+    if (judged?.state !== state || judged.presence.instanceId !== instanceId) {
+      judged = { state, presence: toPresence(state, instanceId, tracked) };
     }
-    return present.told;
+    return judged.presence;
   }
 
   return {

@@ -1,6 +1,5 @@
 import type { TurnProcess, TurnRequest } from "../../protocol/turn-files.ts";
-import type { Clock } from "../../system/clock.ts";
-import { timestampNow } from "../../system/clock.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
@@ -11,7 +10,6 @@ import { endProvider } from "./end-provider.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
 import { openTurn, type TurnDirectory } from "./turn-directory.ts";
 import { decideVerdict } from "./verdict.ts";
-
 export interface BridgeDeps {
   clock: Clock;
   files: Files;

@@ -9,10 +9,10 @@ import type {
   Presence,
   Readiness,
   Refusal,
+  RunningTurn,
   Submission,
   SubmitOutcome,
 } from "../agent/agent.ts";
-import type { RunningTurn } from "../agent/turns.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { resolveChatSession, toChatSession } from "./chat-session.ts";
 import type { HeadlessPresence } from "./presence.ts";
@@ -23,7 +23,6 @@ import type { TurnDirectories } from "./turn-directory.ts";
 import { createTurnReader } from "./turn-reader.ts";
 import { toModel } from "./turn-request.ts";
 import type { TurnRunner } from "./turn-runner.ts";
-
 export interface HeadlessAgentDeps extends StopDeps {
   backend: string;
   tool: string;

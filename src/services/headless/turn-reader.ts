@@ -1,6 +1,6 @@
 import { type TurnEvent, toTurnEvent } from "../../protocol/turns.ts";
 import type { Files } from "../../system/files.ts";
-import type { AgentTurns } from "../agent/turns.ts";
+import type { AgentTurns } from "../agent/agent.ts";
 import { toEvent } from "./follow-turn.ts";
 import { createLineSplitter } from "./line-splitter.ts";
 import { partsOf } from "./settle-turn.ts";

@@ -4,8 +4,7 @@ import type { TurnRequest, TurnResult, TurnSession } from "../../protocol/turn-f
 import { timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
-import type { Submission } from "../agent/agent.ts";
-import type { RunningTurn, TurnEnd } from "../agent/turns.ts";
+import type { RunningTurn, Submission, TurnEnd } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { ManifestStore } from "../sessions/manifest.ts";
 import type { TmuxPane } from "../terminal/tmux-command.ts";
@@ -17,7 +16,6 @@ import { evidenceOfEnded, turnProofs } from "./turn-evidence.ts";
 import type { TurnPane } from "./turn-pane.ts";
 import { createTurnReader } from "./turn-reader.ts";
 import { toTurnRequest } from "./turn-request.ts";
-
 /** Begins turns, one at a time, and follows them to their end. */
 export interface TurnRunner {
   active(): { turnId: string; turnIndex: number } | null;

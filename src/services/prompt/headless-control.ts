@@ -1,9 +1,7 @@
 import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { HeadlessState } from "../../protocol/turns.ts";
 import { ServiceError } from "../../system/errors.ts";
-import type { Agent } from "../agent/agent.ts";
-import type { AgentTurns } from "../agent/turns.ts";
-
+import type { Agent, AgentTurns } from "../agent/agent.ts";
 /**
  * What a headless agent can be asked beside prompts. Throws ServiceError: `unsupported` for a terminal agent,
  * `unavailable` when its manifest cannot be read. Source: contract 2.4, 4.1; spec/gateway.md 2.4.

@@ -6,16 +6,14 @@ import type {
   PromptRefusalCode,
 } from "../../protocol/gateway.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
-import type { Agent } from "../agent/agent.ts";
+import type { Agent, RunningTurn } from "../agent/agent.ts";
 import { backendFacts } from "../agent/backends.ts";
-import type { RunningTurn } from "../agent/turns.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { ExecutionSlot } from "../queue/slot.ts";
 import type { StatusBoard } from "../status/status-board.ts";
 import { decidePromptControl, type HeadlessFacts } from "./decide.ts";
-
 /** Direct prompts: sent now or refused with the reason, never queued. Source: contract 4.2. */
 export interface PromptControl {
   /** Resolves with success only after the agent was seen to take the prompt. Never rejects for a refusal. */

@@ -14,8 +14,7 @@ import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle, orAborted } from "../../system/lifecycle.ts";
 import { storageFaultOf, tellStorageFault } from "../../system/storage-fault.ts";
-import type { Agent, InterruptOutcome, SubmitOutcome } from "../agent/agent.ts";
-import type { RunningTurn } from "../agent/turns.ts";
+import type { Agent, InterruptOutcome, RunningTurn, SubmitOutcome } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { createAcceptance, createOrderedEvents } from "./acceptance.ts";
@@ -41,7 +40,6 @@ import {
   unknownOutcome,
 } from "./request.ts";
 import { decideNext, type ExecutionSlot } from "./slot.ts";
-
 /**
  * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
  * until `stop`, which lets the request in the slot finish; only a turn that is a process of its own is left running,

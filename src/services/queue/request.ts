@@ -9,8 +9,7 @@ import {
   type RequestRecord,
   type Waiting,
 } from "../../protocol/gateway.ts";
-import type { InterruptOutcome, Submission, SubmitOutcome } from "../agent/agent.ts";
-import type { RunningTurn, TurnEnd } from "../agent/turns.ts";
+import type { InterruptOutcome, RunningTurn, Submission, SubmitOutcome, TurnEnd } from "../agent/agent.ts";
 import { policyOf } from "./slot.ts";
 /** How a request left the execution slot, or never got into it. */
 export type End = Pick<Transition, "result" | "errorDetail" | "evidence"> & { to: "completed" | "failed" };

@@ -1,4 +1,4 @@
-import { receivedText } from "../../../src/services/agent/submission.ts";
+import { receivedText } from "../../../src/services/agent/prompt-text.ts";
 import { compiled } from "../../unit/terminal/corpus.ts";
 import { type LabTool, versionOf } from "./cli-cache.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
-import { dispatchText } from "../../../src/services/agent/dispatch.ts";
-import { maxQuestions, submitAgain } from "../../../src/services/agent/handed-back.ts";
+import { dispatchText, submitAgain } from "../../../src/services/agent/dispatch.ts";
 import type { CompiledProfile } from "../../../src/services/terminal/profile.ts";
 import { createFakeComposer } from "../../support/fake-composer.ts";
 
@@ -252,7 +251,7 @@ describe("a question that comes up between the text and its Enter", () => {
 describe("a prompt that came back from a question", () => {
   test("is submitted when exactly it stands in the composer", async () => {
     const { deps, clock, pressed } = createFakeComposer({ draft: "do it" });
-    const outcome = await finished(clock, submitAgain(deps, { text: "do it", left: maxQuestions }));
+    const outcome = await finished(clock, submitAgain(deps, "do it"));
     expect(outcome).toMatchObject({ outcome: "submitted" });
     expect(pressed).toEqual(["Enter"]);
   });
@@ -263,14 +262,14 @@ describe("a prompt that came back from a question", () => {
       swallows: 1,
       afterEnter: " not",
     });
-    const outcome = await finished(clock, submitAgain(deps, { text: "do it", left: maxQuestions }));
+    const outcome = await finished(clock, submitAgain(deps, "do it"));
     expect(outcome).toMatchObject({ outcome: "failed", typed: false, disturbed: true });
     expect({ pressed, draft: draft() }).toEqual({ pressed: ["Enter", "C-u", "not"], draft: "not" });
   });
 
   test("is left alone once a person has changed it", async () => {
     const { deps, clock, pressed } = createFakeComposer({ draft: "do it not" });
-    expect(await finished(clock, submitAgain(deps, { text: "do it", left: maxQuestions }))).toBeNull();
+    expect(await finished(clock, submitAgain(deps, "do it"))).toBeNull();
     expect(pressed).toEqual([]);
   });
 });

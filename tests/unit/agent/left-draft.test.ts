@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { isDraftOf, personsWords, wordsBehind } from "../../../src/services/agent/left-draft.ts";
+import { isDraftOf, personsWords, wordsBehind } from "../../../src/services/agent/prompt-text.ts";
 
 const long = Array.from({ length: 12 }, (_, index) => `line ${index}`).join("\n");
 const cases = [

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import type { SubmitPolicy } from "../../../src/services/agent/agent.ts";
-import { isAsWanted, toPresence } from "../../../src/services/agent/presence.ts";
-import { judgeReadiness } from "../../../src/services/agent/readiness.ts";
+import { isAsWanted, judgeReadiness, toPresence } from "../../../src/services/agent/readiness.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
 

@@ -1,129 +1,246 @@
 import { describe, expect, test } from "bun:test";
-import fc from "fast-check";
-import { enterDelayMs, pastesOf, prepareText, receivedText } from "../../../src/services/agent/submission.ts";
-import { profileFor } from "../../../src/services/terminal/profile.ts";
+import type { TerminalState } from "../../../src/protocol/terminal.ts";
+import {
+  beginAtDraft,
+  beginPaste,
+  type Observed,
+  type SubmissionEvent,
+  type SubmissionFacts,
+  type SubmissionState,
+  transition,
+} from "../../../src/services/agent/submission.ts";
+import { createFakeComposer } from "../../support/fake-composer.ts";
 
-function profile(tool: string) {
-  const found = profileFor(tool);
-  if (!found) throw new Error(`no profile ${tool}`);
-  return found;
+const { deps } = createFakeComposer();
+const empty = deps.view.state();
+const withDraft: TerminalState = { ...empty, surface: { ...empty.surface, editing_input: "yes" } };
+const working: TerminalState = { ...empty, active_reasons: ["status_row"] };
+const asking: TerminalState = {
+  ...empty,
+  awaiting_decision: { kind: "selection_menu", question: "May I?", options: [] },
+};
+const ended: TerminalState = { ...empty, diagnostics: { ...empty.diagnostics, process_state: "tui_down" } };
+
+const facts: SubmissionFacts = {
+  text: "do it",
+  before: empty,
+  instanceId: "one",
+  joined: false,
+  proved: true,
+  proofMs: [100, 200],
+};
+const command: SubmissionFacts = { ...facts, text: "/exit" };
+const unproved: SubmissionFacts = { ...facts, proved: false };
+
+const seen = (state: TerminalState, draft: string | null, more: Partial<Observed> = {}): Observed => ({
+  ...{ state, draft, instanceId: "one", report: null, sawActivity: false },
+  ...more,
+});
+const standing = seen(withDraft, "do it");
+const looked = (it: Observed): SubmissionEvent => ({ event: "looked", seen: it });
+const found = (it: Observed): SubmissionEvent => ({ event: "awaited", found: true, seen: it });
+const none = (it: Observed): SubmissionEvent => ({ event: "awaited", found: false, seen: it });
+
+const unseen = { whole: false, behind: null };
+const whole = { whole: true, behind: null };
+const looking = (press = 0, shown = press === 0 ? unseen : whole): SubmissionState => ({
+  ...{ at: "looking", press, echo: true, shown, repainted: false },
+});
+const proving = (press = 0): SubmissionState => ({ at: "proving", press, echo: true, shown: whole });
+const lastLook: SubmissionState = { at: "last_look", echo: true, shown: whole };
+const awaitingWork: SubmissionState = { at: "awaiting_work", echo: true, shown: whole };
+
+/** The next state and the last effect, as one line. */
+function next(state: SubmissionState, event: SubmissionEvent, given = facts): string {
+  const step = transition(state, event, given);
+  const effect = step.effects.at(-1);
+  const what =
+    effect?.do === "prove"
+      ? effect.proof
+      : effect?.do === "restore"
+        ? `put back "${effect.words}"`
+        : effect?.do;
+  if (step.state.at !== "done") return `${step.state.at}: ${what}`;
+  const { outcome } = step.state;
+  if (outcome.outcome === "submitted") return `submitted${outcome.asked ? ", asked" : ""}: ${what}`;
+  return `failed, ${outcome.typed ? "typed" : "clean"}: ${outcome.detail}`;
 }
 
-describe("the pastes of a text", () => {
-  const lines = Array.from({ length: 9 }, (_, index) => `line ${index}`).join("\n");
+const cases: [id: string, got: string, want: string][] = [
+  [
+    "the pasted text is seen",
+    next({ at: "pasting" }, { event: "pasted", found: withDraft }),
+    "settling: rest",
+  ],
+  [
+    "the pasted text is not seen",
+    next({ at: "pasting" }, { event: "pasted", found: null }),
+    "settling: rest",
+  ],
+  ["it has settled", next({ at: "settling", echo: true }, { event: "rested" }), "looking: look"],
 
-  test("are one for a tool that takes any paste as it is, and for a version that is not known", () => {
-    expect(pastesOf(lines, profile("codex"), "0.169.0")).toEqual([lines]);
-    expect(pastesOf(lines, profile("claude"), "2.1.197")).toEqual([lines]);
-    expect(pastesOf(lines, profile("claude"), null)).toEqual([lines]);
-  });
+  ["the text stands there", next(looking(), looked(standing)), "proving: press_enter"],
+  ["it is not seen in a proved version", next(looking(), looked(seen(empty, ""))), "proving: press_enter"],
+  ["the frame may be torn", next(looking(), looked(seen(empty, "")), unproved), "repainting: await_draft"],
+  [
+    "the draft comes up after a repaint",
+    next({ at: "repainting", echo: false, shown: unseen }, found(standing), unproved),
+    "proving: press_enter",
+  ],
+  [
+    "no draft comes up",
+    next({ at: "repainting", echo: false, shown: unseen }, none(seen(empty, "")), unproved),
+    "looking: look",
+  ],
+  [
+    "an unproved version still shows none",
+    next({ ...looking(), repainted: true } as SubmissionState, looked(seen(empty, "")), unproved),
+    "clearing: clear",
+  ],
+  [
+    "the tool has ended",
+    next(looking(), looked(seen(ended, null))),
+    "failed, typed: the tool ended before Enter",
+  ],
+  [
+    "another instance runs",
+    next(looking(), looked(seen(withDraft, "do it", { instanceId: "two" }))),
+    "failed, typed: the tool was started anew meanwhile",
+  ],
+  [
+    "the tool reports the text already",
+    next(looking(), looked(seen(empty, "", { report: "exact" }))),
+    "submitted: the tool reported exactly this text",
+  ],
+  [
+    "a question came up",
+    next(looking(), looked(seen(asking, null))),
+    "submitted, asked: a question came up before Enter; the text waits behind it",
+  ],
+  [
+    "a question came up before a command",
+    next(looking(), looked(seen(asking, null)), command),
+    "failed, typed: a question came up before Enter",
+  ],
+  ["a person typed before it", next(looking(), looked(seen(withDraft, "no do it"))), "clearing: clear"],
+  [
+    "somebody's draft is submitted with it",
+    next(looking(), looked(seen(withDraft, "no do it")), { ...facts, joined: true }),
+    "proving: press_enter",
+  ],
+  ["the second Enter finds the text", next(looking(1), looked(standing)), "proving: press_enter"],
+  ["the second Enter finds no draft", next(looking(1), looked(seen(empty, ""))), "last_look: look"],
+  [
+    "the second Enter finds other words",
+    next(looking(1), looked(seen(withDraft, "what"))),
+    "last_look: look",
+  ],
+  [
+    "a person typed behind it after the first Enter",
+    next(looking(1), looked(seen(withDraft, "do it now"))),
+    "clearing: clear",
+  ],
 
-  test("are small for a version that wraps a long one into markup", () => {
-    const pieces = pastesOf(lines, profile("claude"), "2.1.330");
-    expect(pieces).toEqual([
-      "line 0\nline 1\nline 2",
-      "\nline 3\nline 4",
-      "\nline 5\nline 6",
-      "\nline 7\nline 8",
+  ["the tool works", next(proving(), found(seen(working, ""))), "submitted: the tool works after Enter 1"],
+  [
+    "the composer is empty",
+    next(proving(1), found(seen(empty, ""))),
+    "submitted: the composer is empty again after Enter 2",
+  ],
+  [
+    "the tool asks",
+    next(proving(), found(seen(asking, ""))),
+    "submitted, asked: the tool asks a question after Enter 1",
+  ],
+  [
+    "the tool reports another text",
+    next(proving(), found(seen(working, "", { report: "other" }))),
+    "submitted: the tool works after Enter 1; the tool reported that it took another text",
+  ],
+  [
+    "the tool ended at Enter",
+    next(proving(), found(seen(ended, null))),
+    "failed, typed: the tool ended at Enter and was not seen to work",
+  ],
+  [
+    "the tool ended at Enter after work",
+    next(proving(), found(seen(ended, null, { sawActivity: true }))),
+    "submitted: the tool ended after Enter 1",
+  ],
+  [
+    "a command ends the tool",
+    next(proving(), found(seen(ended, null)), command),
+    "submitted: the tool ended after Enter 1",
+  ],
+  ["no proof after the first Enter", next(proving(0), none(standing)), "looking: look"],
+  ["no proof after the last Enter", next(proving(1), none(standing)), "last_look: look"],
+
+  [
+    "the last look proves it",
+    next(lastLook, looked(seen(working, ""))),
+    "submitted: the tool works after the last Enter",
+  ],
+  ["the text still stands there", next(lastLook, looked(standing)), "clearing: clear"],
+  ["other words stand there", next(lastLook, looked(seen(withDraft, "what"))), "awaiting_work: await_work"],
+  ["the tool works at last", next(awaitingWork, found(seen(working, "what"))), "submitted: the tool works"],
+  [
+    "it never works",
+    next(awaitingWork, none(seen(withDraft, "what"))),
+    "failed, typed: other words stand in the composer where the text stood; whether it was taken is not known",
+  ],
+
+  [
+    "a person's words go back",
+    next({ at: "clearing", why: { cause: "person", words: "no" } }, { event: "cleared", empty: true }),
+    'restoring: put back "no"',
+  ],
+  [
+    "the composer does not clear of a person's words",
+    next({ at: "clearing", why: { cause: "person", words: "no" } }, { event: "cleared", empty: false }),
+    "failed, typed: a person was typing at the same moment; the text still stands in the composer",
+  ],
+  [
+    "the words are back",
+    next({ at: "restoring" }, { event: "restored" }),
+    "failed, clean: a person was typing at the same moment; the text was taken out of the composer",
+  ],
+  [
+    "a withdrawn text is cleared",
+    next({ at: "clearing", why: { cause: "withdrawn", detail: "why" } }, { event: "cleared", empty: true }),
+    "failed, clean: why; the text was cleared and Enter was not pressed",
+  ],
+  [
+    "an untaken text is cleared",
+    next({ at: "clearing", why: { cause: "untaken" } }, { event: "cleared", empty: true }),
+    "failed, clean: Enter was not taken; the text was cleared from the composer",
+  ],
+  [
+    "an untaken text stays",
+    next({ at: "clearing", why: { cause: "untaken" } }, { event: "cleared", empty: false }),
+    "failed, typed: Enter was not taken; the text still stands in the composer",
+  ],
+];
+
+describe("a submission", () => {
+  test.each(cases)("%s", (_, got, want) => expect(got).toBe(want));
+
+  test("of a new text begins with its paste, of one that stands there with a look", () => {
+    expect([beginPaste(), beginAtDraft()].map(({ state, effects }) => [state.at, effects[0]?.do])).toEqual([
+      ["pasting", "paste"],
+      ["looking", "look"],
     ]);
-    expect(pastesOf("x".repeat(1500), profile("claude"), "2.1.330").map((piece) => piece.length)).toEqual([
-      600, 600, 300,
+  });
+
+  test("waits for the proof as long as each Enter is given", () => {
+    const waits = [0, 1].map((press) => transition(looking(press), looked(standing), facts).effects[0]);
+    expect(waits).toEqual([
+      { do: "press_enter", proofMs: 100 },
+      { do: "press_enter", proofMs: 200 },
     ]);
   });
 
-  test("together are the text, cut between graphemes only", () => {
-    const unit = fc.constantFrom("a", "\n", " ", "e\u0301", "👩‍👩‍👧‍👦", "漢", "word ".repeat(150));
-    fc.assert(
-      fc.property(fc.array(unit, { maxLength: 40 }), (units) => {
-        const text = units.join("");
-        const pieces = pastesOf(text, profile("claude"), "2.1.330");
-        expect(pieces.join("")).toBe(text);
-        expect(pieces.every((piece) => !/^[\u0301\u200d]/u.test(piece))).toBe(true);
-        expect(pieces.every((piece) => piece.trim() === "" || piece.trim().length <= 600)).toBe(true);
-      }),
-    );
+  test("refuses an event that answers nothing", () => {
+    expect(() => transition({ at: "pasting" }, { event: "rested" }, facts)).toThrow("does not expect rested");
+    expect(() => transition(proving(), looked(standing), facts)).toThrow("does not expect looked");
   });
-});
-
-describe("the text that is typed for a prompt", () => {
-  test.each([
-    { id: "plain text stays as it is", tool: "claude", given: "hello\nworld", want: "hello\nworld" },
-    { id: "newlines at the end go", tool: "claude", given: "hello\n\n", want: "hello" },
-    { id: "a leading ! is kept from opening a shell", tool: "claude", given: "!ls", want: " !ls" },
-    { id: "where ! means nothing it stays first", tool: "gemini", given: "!ls", want: "!ls" },
-    { id: "a slash command stays a command", tool: "claude", given: "/clear", want: "/clear" },
-    { id: "a final @name cannot take Enter", tool: "codex", given: "see @README", want: "see @README " },
-    {
-      id: "a final $name cannot take Enter of codex",
-      tool: "codex",
-      given: "echo $HOME",
-      want: "echo $HOME ",
-    },
-    { id: "a final backslash cannot take Enter of claude", tool: "claude", given: "C:\\", want: "C:\\ " },
-    {
-      id: "a hidden end of paste loses its escape",
-      tool: "claude",
-      given: "a\x1b[201~\rb",
-      want: "a[201~\nb",
-    },
-  ])("$id", ({ tool, given, want }) => {
-    expect(prepareText(given, profile(tool))).toBe(want);
-  });
-
-  test.each(["", " \n\t", "\x1b\x00\x07"])("nothing is left of %j", (given) => {
-    expect(prepareText(given, profile("claude"))).toBeNull();
-  });
-});
-
-describe("what the model receives of a paste is a fact of the tool and its version", () => {
-  const [decomposed, composed] = ["e\u0301", "\u00e9"];
-  const four = ` \t${decomposed}\n2\n3\n4 `;
-  test.each([
-    {
-      what: "typed",
-      tool: "claude",
-      version: "2.1.197",
-      given: ` a\t${decomposed} `,
-      want: ` a    ${composed}`,
-    },
-    { what: "a chip", tool: "claude", version: "2.1.197", given: four, want: `     ${decomposed}\n2\n3\n4 ` },
-    { what: "no chip", tool: "claude", version: "2.1.330", given: four, want: `     ${composed}\n2\n3\n4` },
-    {
-      what: "an unknown version",
-      tool: "claude",
-      version: null,
-      given: four,
-      want: `     ${composed}\n2\n3\n4`,
-    },
-    {
-      what: "trimmed",
-      tool: "codex",
-      version: "0.166.0",
-      given: ` a\t${decomposed} `,
-      want: `a\t${decomposed}`,
-    },
-    { what: "no marks", tool: "gemini", version: "0.61.0", given: " a\u200b\u202eb\ufeff ", want: "ab" },
-    { what: "short", tool: "opencode", version: "1.18.33", given: " a\nb ", want: " a\nb " },
-    { what: "three lines", tool: "opencode", version: "1.18.33", given: " a\nb\nc ", want: "a\nb\nc " },
-    {
-      what: "150 characters",
-      tool: "opencode",
-      version: "1.18.33",
-      given: ` ${"x".repeat(150)} `,
-      want: ` ${"x".repeat(150)} `,
-    },
-    { what: "no facts", tool: "kimi", version: null, given: " a\t", want: " a\t" },
-  ])("$tool $version, $what", ({ tool, version, given, want }) => {
-    expect(receivedText(given, profile(tool), version)).toBe(want);
-  });
-});
-
-test("the pause before Enter grows with the text up to its limit", () => {
-  const claude = profile("claude");
-  const [short, long, huge] = [100, 20_000, 5_000_000].map((length) =>
-    enterDelayMs("x".repeat(length), claude),
-  );
-  expect(short).toBe(claude.data.submit.enter_delay_ms);
-  expect(long).toBeGreaterThan(short ?? 0);
-  expect(huge).toBe(claude.data.submit.enter_delay_max_ms);
 });

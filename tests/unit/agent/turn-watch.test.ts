@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
-import { followTurn } from "../../../src/services/agent/turn-watch.ts";
+import { followTurn } from "../../../src/services/agent/followed-turns.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
 

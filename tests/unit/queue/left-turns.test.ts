@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { TurnEnd } from "../../../src/services/agent/turns.ts";
+import type { TurnEnd } from "../../../src/services/agent/agent.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { settle } from "../../support/fake-clock.ts";
 import { giveTurns } from "../../support/fake-turns.ts";

@@ -23,9 +23,21 @@ export function isWorking(state: TerminalState): boolean {
   return (state.active_reasons ?? []).length > 0;
 }
 
-/** Whether `state` proves that the tool took the text; `before`: what was seen before it; `echo`: it was seen to stand there. */
-export function wasTaken(facts: { before: TerminalState; echo: boolean; state: TerminalState }): boolean {
+/** What the tool itself reported of a text that was typed. */
+type TypedReport = "exact" | "other" | null;
+
+/**
+ * Whether `state` proves that the tool took the text; `before`: the state before it was typed; `echo`: the composer
+ * showed it.
+ */
+export function wasTaken(facts: {
+  before: TerminalState;
+  echo: boolean;
+  state: TerminalState;
+  report: TypedReport;
+}): boolean {
   const { before, echo, state } = facts;
+  if (facts.report === "exact") return true;
   // `/exit` and its kin end the tool itself.
   if (hasEnded(state)) return true;
   if (state.awaiting_decision || (!isWorking(before) && isWorking(state) && !hasDraft(state))) return true;
@@ -44,8 +56,9 @@ export function cameUp(before: TerminalState, state: TerminalState): boolean {
   return before.awaiting_decision === undefined && state.awaiting_decision !== undefined;
 }
 
-/** In words, what in `state` was the proof. */
-export function describeProof(state: TerminalState): string {
+/** In words, what was the proof. */
+export function describeProof({ state, report }: { state: TerminalState; report: TypedReport }): string {
+  if (report === "exact") return "the tool reported exactly this text";
   if (hasEnded(state)) return "the tool ended";
   if (state.awaiting_decision) return "the tool asks a question";
   if (state.surface.pending_input === "yes") return "the tool holds the text behind its turn";

@@ -146,6 +146,13 @@ export const AwaitingDecision = Strict({
   kind: Type.String({ description: "approval_dialog, trust_prompt, selection_menu, startup_modal, ..." }),
   question: Type.String({ description: "in the tool's words; empty when it could not be read" }),
   options: Type.Array(DecisionOption, shortList),
+  id: Type.Optional(
+    Type.String({
+      description:
+        "of this question: another one, also of the same words after an answer, has another; it outlives the gateway",
+    }),
+  ),
+  since_utc: Type.Optional({ ...Timestamp, description: "when the gateway first saw it" }),
   reported: Type.Optional(
     Strict(
       {
@@ -310,6 +317,9 @@ export const DecisionAnswer = Strict({
   }),
   question: Type.Optional(
     NonBlank("the question that was read; another one on the screen by then is refused"),
+  ),
+  id: Type.Optional(
+    NonBlank("`awaiting_decision.id` of the question that was read; another one by then is refused"),
   ),
 });
 export type DecisionAnswer = Static<typeof DecisionAnswer>;

@@ -22,7 +22,8 @@ export interface Chosen {
  */
 export function chooseOption(decision: AwaitingDecision | undefined, answer: DecisionAnswer): Chosen {
   if (!decision) throw new ServiceError("precondition_failed", "the agent does not ask anything now");
-  if (answer.question !== undefined && answer.question.trim() !== decision.question.trim()) {
+  const sameId = answer.id === undefined || answer.id === decision.id;
+  if (!sameId || (answer.question !== undefined && answer.question.trim() !== decision.question.trim())) {
     throw new ServiceError("precondition_failed", "the agent asks another question now");
   }
   const wanted = answer.option;

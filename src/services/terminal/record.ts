@@ -15,7 +15,7 @@ type ObservedFields = Omit<TerminalHistoryEntry, "recorded_at_utc">;
 export function observedFields(state: TrackState, at: Moment = state.at): ObservedFields {
   const { signals, turn, stability } = state;
   const parked = parkedAt(state, at);
-  const awaiting: AwaitingDecision | null = signals?.awaitingDecision ?? null;
+  const awaiting = signals?.awaitingDecision ?? null;
   const heldMs = Math.max(0, at.monotonicMs - stability.since.monotonicMs);
   return {
     diagnostics: state.diagnostics,
@@ -33,10 +33,16 @@ export function observedFields(state: TrackState, at: Moment = state.at): Observ
       stable_since_utc: toTimestamp(stability.since.wallMs),
       ...(stability.witness ? { witness: stability.witness } : {}),
     },
-    ...(awaiting ? { awaiting_decision: { ...awaiting, ...reportedQuestion(state) } } : {}),
+    ...(awaiting
+      ? { awaiting_decision: { ...awaiting, ...identityOf(state), ...reportedQuestion(state) } }
+      : {}),
     ...(parked ? { parked, parked_until: parked.until } : {}),
     active_reasons: [...state.activeReasons],
   };
+}
+
+function identityOf({ asked: { current } }: TrackState): Pick<AwaitingDecision, "id" | "since_utc"> {
+  return current ? { id: current.id, since_utc: toTimestamp(current.sinceMs) } : {};
 }
 
 const messageLength = 2000;

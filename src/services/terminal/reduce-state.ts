@@ -96,6 +96,13 @@ export interface ParkedState {
   ranSince: boolean;
 }
 
+/** The question on the screen, and the texts of those before it. */
+export interface AskedState {
+  /** `sinceMs`: wall clock. */
+  current: { key: string; id: string; sinceMs: number } | null;
+  keys: readonly string[];
+}
+
 export interface Held {
   key: string;
   sinceMs: number;
@@ -110,6 +117,7 @@ export interface TrackState {
   turn: TurnState;
   /** The newest usage limit, also when it is over; null before the first. */
   parked: ParkedState | null;
+  asked: AskedState;
   /** As published: with hints and recoveries applied. */
   surface: Surface;
   parsedSurface: ParsedSurface | null;
@@ -166,6 +174,7 @@ export function initialTrack(at: Moment): TrackState {
       toolReady: false,
     },
     parked: null,
+    asked: { current: null, keys: [] },
     surface: unknownSurface,
     parsedSurface: null,
     activeReasons: [],

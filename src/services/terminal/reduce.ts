@@ -13,6 +13,7 @@ import { failingFacts } from "./readiness.ts";
 import { observedFields } from "./record.ts";
 import { growthHint, sampleGrowth } from "./reduce-growth.ts";
 import { nextParked } from "./reduce-parked.ts";
+import { nextAsked } from "./reduce-question.ts";
 import { type Held, type Moment, noTurn, type TrackEvent, type TrackState } from "./reduce-state.ts";
 import { transitionBetween } from "./reduce-transition.ts";
 import { closeTurn, nextTurn } from "./reduce-turn.ts";
@@ -45,6 +46,7 @@ export function reduce(before: TrackState, event: TrackEvent, timings: TrackingT
       turnRuns: turned.turn.phase === "active",
       at,
     }),
+    asked: turned.signals === before.signals ? before.asked : nextAsked(before.asked, turned.signals, at),
   };
   const settled = settleStability(judged, before, timings);
   const transition = transitionBetween(before, settled);

@@ -40,9 +40,16 @@ export function demoScreen(screen: DemoScreen = {}): Observation {
   return recorded(rows, screen.title ?? null, above.length + composer.length - 1);
 }
 
-export function demoDialog(question: string, options: readonly string[], selected: number): Observation {
+/** `above`: rows of the transcript before the question. */
+export function demoDialog(
+  question: string,
+  options: readonly string[],
+  selected: number,
+  above: readonly string[] = [],
+): Observation {
   const rows = [
     look.banner,
+    ...above,
     "",
     rule,
     question,
@@ -54,7 +61,7 @@ export function demoDialog(question: string, options: readonly string[], selecte
     rule,
     look.footerDialog,
   ];
-  return recorded(rows, look.titleDecision, 3 + selected);
+  return recorded(rows, look.titleDecision, 3 + above.length + selected);
 }
 
 function recorded(rows: string[], title: string | null, cursorRow: number): Observation {

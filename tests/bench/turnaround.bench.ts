@@ -1,6 +1,9 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ToolReport } from "../../src/protocol/tool-report.ts";
+import { signalPaths } from "../../src/services/signals/spool.ts";
 import { cacheRoot, type InstalledCli, installCli, type LabTool } from "../live/lab/cli-cache.ts";
+import { expectedArrival } from "../live/lab/expected-arrival.ts";
 import { type LabGateway, startLabGateway } from "../live/lab/lab-gateway.ts";
 import { createSandbox, type Sandbox } from "../live/lab/sandbox.ts";
 import type { ReceivedRequest } from "../support/model-server/records.ts";
@@ -60,6 +63,7 @@ async function measureTool(cli: InstalledCli): Promise<Row[]> {
 }
 
 interface Agent {
+  tool: LabTool;
   model: ModelServer;
   gateway: LabGateway;
   box: Sandbox;
@@ -76,7 +80,7 @@ async function withAgent<T>(
     const command = existsSync(compiled) ? [compiled] : undefined;
     const gateway = await startLabGateway(cli, box, { command, flags });
     try {
-      return await use({ model, gateway, box });
+      return await use({ tool: cli.tool, model, gateway, box });
     } catch (error) {
       throw new Error(`${error}\n${gateway.screen()}\n${gateway.complaints()}`);
     } finally {
@@ -101,6 +105,8 @@ const answer: Speech = {
 /** Milliseconds of each pause between two queued prompts, in all and by what was waited for. */
 interface Pauses {
   total: number[];
+  /** Until the tool's hook ran; none without reports. */
+  toReport: number[];
   toEnd: number[];
   toBegin: number[];
   toTyped: number[];
@@ -109,7 +115,7 @@ interface Pauses {
   swallowed: number;
 }
 
-async function queuedPauses({ model, gateway }: Agent): Promise<Pauses> {
+async function queuedPauses({ tool, model, gateway }: Agent): Promise<Pauses> {
   const ids: string[] = [];
   for (let index = 1; index <= prompts; index++) {
     const { status, body } = await gateway.submit({
@@ -121,8 +127,14 @@ async function queuedPauses({ model, gateway }: Agent): Promise<Pauses> {
     ids.push(body.request_id);
   }
   const turns: ReceivedRequest[] = [];
-  for (let index = 1; index <= prompts; index++) turns.push(await finishedTurn(model, "Step", index));
-  const pauses: Pauses = { total: [], toEnd: [], toBegin: [], toTyped: [], toRequest: [], swallowed: 0 };
+  for (let index = 1; index <= prompts; index++) {
+    turns.push(await finishedTurn({ tool, model }, promptOf("Step", index)));
+  }
+  const ends = reportedEnds(gateway);
+  const pauses: Pauses = {
+    ...{ total: [], toReport: [], toEnd: [], toBegin: [], toTyped: [], toRequest: [] },
+    swallowed: 0,
+  };
   for (let index = 1; index < prompts; index++) {
     const [before, after] = [turns[index - 1], turns[index]];
     const [former, latter] = await Promise.all(
@@ -134,8 +146,11 @@ async function queuedPauses({ model, gateway }: Agent): Promise<Pauses> {
     const begunMs = Date.parse(latter.started_at_utc ?? "");
     const submitted = latter.evidence.find((one) => one.step === "submitted")?.proof ?? "";
     if (!/after Enter 1\b/.test(submitted)) pauses.swallowed += 1;
-    pauses.total.push(after.at_ms - before.ended_at_ms);
-    pauses.toEnd.push(atMs("turn_ended", former) - before.ended_at_ms);
+    const endedMs = before.ended_at_ms;
+    const reportedMs = ends.find((atMs) => atMs >= endedMs);
+    if (reportedMs !== undefined && reportedMs < after.at_ms) pauses.toReport.push(reportedMs - endedMs);
+    pauses.total.push(after.at_ms - endedMs);
+    pauses.toEnd.push(atMs("turn_ended", former) - endedMs);
     pauses.toBegin.push(begunMs - atMs("turn_ended", former));
     pauses.toTyped.push(atMs("typed", latter) - begunMs);
     pauses.toRequest.push(after.at_ms - atMs("typed", latter));
@@ -147,7 +162,7 @@ async function queuedPauses({ model, gateway }: Agent): Promise<Pauses> {
  * The tool alone: no gateway has a part in it, and nothing is waited for. A tool at its limit swallows an Enter now
  * and then; that turn is no sample.
  */
-async function typedPauses({ model, gateway, box }: Agent): Promise<number[]> {
+async function typedPauses({ tool, model, gateway, box }: Agent): Promise<number[]> {
   await until("the agent is ready", async () => {
     const status = await gateway.status();
     return status.terminal_surface_eligibility === "ready" && status.queue_depth === 0;
@@ -162,7 +177,7 @@ async function typedPauses({ model, gateway, box }: Agent): Promise<number[]> {
       ...["send-keys", "-t", target, "Enter"],
     );
     const swallowed = setTimeout(() => box.tmux("send-keys", "-t", target, "Enter"), swallowedMs);
-    const turn = await finishedTurn(model, "Typed", index);
+    const turn = await finishedTurn({ tool, model }, promptOf("Typed", index));
     clearTimeout(swallowed);
     const pauseMs = endedMs === null ? null : turn.at_ms - endedMs;
     if (pauseMs !== null && pauseMs < swallowedMs) pauses.push(pauseMs);
@@ -173,19 +188,37 @@ async function typedPauses({ model, gateway, box }: Agent): Promise<number[]> {
 
 const promptOf = (word: string, index: number) => `${word} ${index}: say a few words.`;
 
-function finishedTurn(model: ModelServer, word: string, index: number): Promise<ReceivedRequest> {
-  return model.next(
+/** The turn of `prompt`. Throws when the model cannot read exactly this prompt back out of it: two as one, or a part. */
+async function finishedTurn(
+  { tool, model }: Pick<Agent, "tool" | "model">,
+  prompt: string,
+): Promise<ReceivedRequest> {
+  const turn = await model.next(
     ({ purpose, outcome, newest_user_text: text }) =>
-      purpose === "turn" && outcome === "finished" && text.includes(promptOf(word, index)),
+      purpose === "turn" && outcome === "finished" && text.includes(prompt),
     turnMs,
   );
+  const { newest_user_text: text } = turn;
+  if (text === expectedArrival(tool, prompt)) return turn;
+  throw new Error(`the model received ${JSON.stringify(text)} for ${JSON.stringify(prompt)}`);
+}
+
+/** When the tool reported ends of turns, oldest first. */
+function reportedEnds({ ready }: LabGateway): number[] {
+  const { spool } = signalPaths(ready.session_root);
+  if (!existsSync(spool)) return [];
+  const lines = readFileSync(spool, "utf8").split("\n");
+  const reports = lines.filter((line) => line !== "").map((line) => JSON.parse(line) as ToolReport);
+  return reports.filter(({ kind }) => kind === "turn_ended").map((report) => report.at_ms);
 }
 
 /** The parts of a pause, so that a run says where its time went. */
-function partRows(name: string, { toEnd, toBegin, toTyped, toRequest, swallowed }: Pauses): Row[] {
+function partRows(name: string, pauses: Pauses): Row[] {
+  const { toReport, toEnd, toBegin, toTyped, toRequest, swallowed } = pauses;
   const parts = { to_turn_ended: toEnd, to_begin: toBegin, to_typed: toTyped, to_request: toRequest };
+  const reported = toReport.length === 0 ? {} : { to_report: toReport };
   return [
-    ...Object.entries(parts).map(([part, samples]) => ({
+    ...Object.entries({ ...reported, ...parts }).map(([part, samples]) => ({
       metric: `${name}_${part}_p50_ms`,
       value: percentile(samples, 0.5),
       unit: "ms",

@@ -139,6 +139,13 @@ const SubmitSettings = Strict({
   enter_delay_ms: Type.Integer({ minimum: 0, description: "from the paste to Enter" }),
   enter_delay_ms_per_kib: Type.Number({ minimum: 0, description: "more for each KiB beyond the first four" }),
   enter_delay_max_ms: Type.Integer({ minimum: 0 }),
+  enter_after_echo_ms: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description:
+        "from the moment at which the composer shows exactly the text to Enter, where that is earlier; proved versions only",
+    }),
+  ),
   enter_retry_after_ms: Type.Array(Type.Integer({ minimum: 1 }), {
     description: "pauses before a swallowed Enter is pressed again; as many as retries are allowed",
   }),

@@ -29,6 +29,8 @@ interface FakeComposerOptions {
   relaunched?: boolean;
   /** A menu opens over the composer at our paste. */
   menu?: boolean;
+  /** At our paste one frame still shows the work of the turn before. */
+  lateFrame?: boolean;
   /** The tool works on another turn all the while. */
   busy?: boolean;
   /** The tool reads a text that begins with `!` as a shell line, whatever stands before it. */
@@ -76,6 +78,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   let ended = false;
   let entered = 0;
   let shell = false;
+  let late = false;
   let report: "exact" | "other" | null = null;
   const tellAt = (moment: "paste" | "enter") => {
     if (options.reports?.at === moment) report = options.reports.text;
@@ -99,7 +102,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     },
     turn: { phase: draft === "" ? phase : "unknown" },
     ...(menu ? { awaiting_decision: { kind: "selection_menu", question: "May I?", options: [] } } : {}),
-    ...(options.busy || (taken && !options.quick) ? { active_reasons: ["status_row"] } : {}),
+    ...(options.busy || late || (taken && !options.quick) ? { active_reasons: ["status_row"] } : {}),
   });
   const show = () => {
     for (const listener of listeners) listener(state(), { material: true });
@@ -149,6 +152,10 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
         life = "two";
       }
       ended = options.killed === "paste";
+      late = options.lateFrame === true;
+      show();
+      if (!late) return;
+      late = false;
       show();
     },
     async keys(tokens) {

@@ -21,6 +21,11 @@ import {
 } from "./submission.ts";
 import { awaitState, type TerminalView } from "./terminal-view.ts";
 
+/**
+ * A command that is still visible gets no second Enter before this: it may be ending the tool or opening a menu, and
+ * that Enter would meet what follows. opencode 1.18.33 took 1.2 s from `/exit` to the shell on a busy machine.
+ */
+const commandRetryMs = 2000;
 /** A draft of many rows needs one clearing key a row in some tools. */
 const clearAttempts = 12;
 
@@ -65,11 +70,13 @@ async function perform(
 ): Promise<DispatchOutcome> {
   const { view, profile } = deps;
   const { before, text } = given;
+  const leastRetryMs = isCommand(text) ? commandRetryMs : 0;
+  const retriesMs = profile.data.submit.enter_retry_after_ms.map((ms) => Math.max(ms, leastRetryMs));
   const facts: SubmissionFacts = {
     ...given,
     instanceId: view.instanceId(),
     proved: isProvedVersion(profile, before.tracked_session.observed_tool_version),
-    proofMs: [...profile.data.submit.enter_retry_after_ms, lastProofMs],
+    proofMs: [...retriesMs, lastProofMs],
   };
   const act = createActions(deps, facts);
   view.promptTyped(text, isCommand(text));
@@ -92,7 +99,7 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
   const { view, clock, profile, pane } = deps;
   const { text, before } = facts;
   const beganAtMs = clock.monotonicMs();
-  const activity = watchActivity(view, before);
+  const activity = watchActivity(view);
 
   const observe = (state: TerminalState): Observed => ({
     state,
@@ -124,13 +131,14 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
         return { event: "pasted", found: await awaitState(view, clock, shows, effect.echoMs) };
       }
       case "rest":
-        await sleep(clock, beganAtMs + enterDelayMs(text, profile) - clock.monotonicMs());
+        await pauseBeforeEnter(deps, text, beganAtMs);
         return { event: "rested" };
       case "look":
         return { event: "looked", seen: observe(await view.look()) };
       case "await_draft":
         return awaited(hasDraft, effect.withinMs);
       case "press_enter":
+        activity.entered(view.state());
         await pane.keys([{ kind: "key", name: "Enter" }]);
         await view.look();
         return awaited(takenAfter(from), effect.proofMs);
@@ -154,14 +162,40 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
   return { perform, end: activity.end };
 }
 
-/** Whether the tool, idle in `before`, was seen to work at any moment since the call, until `end`. */
-function watchActivity(view: TerminalView, before: TerminalState) {
-  const wasActive = isWorking(before);
+/** The profile's pause after a paste, shorter once exactly the text is in the composer of a proved version. */
+async function pauseBeforeEnter(deps: DispatchDeps, text: string, pastedAtMs: number): Promise<void> {
+  const { view, clock, profile } = deps;
+  const restMs = () => pastedAtMs + enterDelayMs(text, profile) - clock.monotonicMs();
+  const version = view.state().tracked_session.observed_tool_version ?? null;
+  const afterEchoMs = profile.data.submit.enter_after_echo_ms;
+  if (afterEchoMs !== undefined && version !== null && isProvedVersion(profile, version) && restMs() > 0) {
+    const whole = () => isDraftOf(view.draft() ?? "", text);
+    if (await awaitState(view, clock, whole, restMs())) {
+      await sleep(clock, Math.min(afterEchoMs, restMs()));
+      return;
+    }
+  }
+  await sleep(clock, restMs());
+}
+
+/**
+ * Whether the tool, idle when Enter was pressed, was seen to work at any moment since, until `end`. A late frame of the
+ * turn before is no work on this text.
+ */
+function watchActivity(view: TerminalView) {
+  let idleAtEnter = false;
   let saw = false;
   const end = view.subscribe((state) => {
-    saw ||= !wasActive && isWorking(state);
+    saw ||= idleAtEnter && isWorking(state);
   });
-  return { seen: () => saw, end };
+  return {
+    /** Enter is about to be pressed in `state`. */
+    entered(state: TerminalState) {
+      idleAtEnter ||= !isWorking(state);
+    },
+    seen: () => saw,
+    end,
+  };
 }
 
 /** Types without being able to read the tool's screen: nothing is proved beyond the bytes. */

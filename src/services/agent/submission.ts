@@ -97,7 +97,7 @@ export interface Observed {
   instanceId: string | null;
   /** What the tool itself reported of the text. */
   report: "exact" | "other" | null;
-  /** The tool, idle before, was seen to work since the text was typed. */
+  /** The tool, idle when Enter was pressed, was seen to work since. */
   sawActivity: boolean;
 }
 

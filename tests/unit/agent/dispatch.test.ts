@@ -74,6 +74,42 @@ describe("what the tool reports of the text", () => {
   });
 });
 
+test.each([
+  { id: "before Enter says nothing of the prompt", options: { lateFrame: true, quick: true }, saw: false },
+  { id: "after Enter is the prompt's", options: {}, saw: true },
+])("work that shows $id", async ({ options, saw }) => {
+  const { deps, clock } = createFakeComposer(options);
+  const outcome = await finished(clock, dispatchText(deps, "do it"));
+  expect(outcome).toMatchObject({ outcome: "submitted", note: { sawActivity: saw } });
+});
+
+describe("a tool whose composer shows exactly the text", () => {
+  /** The milliseconds from the paste to Enter, with a profile that allows it 40 ms after the echo. */
+  async function enterAfter(options: Parameters<typeof createFakeComposer>[0]): Promise<number> {
+    const { deps, clock, pressed } = createFakeComposer(options);
+    const submit = { ...deps.profile.data.submit, enter_delay_ms: 300, enter_after_echo_ms: 40 };
+    const data = { ...deps.profile.data, submit };
+    const dispatched = dispatchText({ ...deps, profile: { ...deps.profile, data } }, "do it");
+    for (let waitedMs = 0; ; waitedMs += 10) {
+      if (pressed.length > 0 || waitedMs > 5000) {
+        await finished(clock, dispatched);
+        return waitedMs;
+      }
+      await clock.advance(10);
+    }
+  }
+  test("gets Enter soon after it, where the version is proved", async () => {
+    expect(await enterAfter({ version: "1" })).toBe(40);
+  });
+
+  test.each([
+    { id: "a version that is not known", options: {} },
+    { id: "more than the text in the composer", options: { version: "1", after: " now" } },
+  ])("$id keeps the whole pause", async ({ options }) => {
+    expect(await enterAfter(options)).toBe(300);
+  });
+});
+
 test("what stood behind the text when Enter was pressed is told with the proof", async () => {
   const { deps, clock, proofs } = createFakeComposer({ after: " now" });
   await finished(clock, dispatchText(deps, "do it"));
@@ -147,6 +183,15 @@ describe("an Enter that the tool swallows", () => {
       draft: "",
     });
   });
+});
+
+test("a command that still stands there gets no second Enter for two seconds: the tool may be about to end", async () => {
+  const { deps, clock, pressed } = createFakeComposer({ swallows: 1 });
+  const dispatched = dispatchText(deps, "/exit");
+  await clock.advance(2000);
+  expect(pressed).toEqual(["Enter"]);
+  expect(await finished(clock, dispatched)).toMatchObject({ outcome: "submitted" });
+  expect(pressed).toEqual(["Enter", "Enter"]);
 });
 
 describe("a composer in which the text is not a prompt", () => {

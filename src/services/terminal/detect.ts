@@ -66,6 +66,7 @@ const noSignals: Omit<Signals, "surfaceReasons"> = {
   currentError: null,
   successCandidate: false,
   untouched: false,
+  unanswered: false,
   successBlocked: true,
   completionMarker: null,
   latestStatusLine: null,

@@ -204,6 +204,8 @@ function awaitEnd(
 ): Anchor | null {
   const { signals, drafting } = facts;
   const idle = facts.surface.ready_posture === "yes";
+  // A starved gemini shows the prompt's cell, and only later that it works on it.
+  if (signals.unanswered && !anchor.command && !drafting) return { ...anchor, endSinceMs: null };
   if (idle && anchor.sawActivity) return null;
   const mayEndUnmarked = !signals.endsAreMarked || anchor.command || drafting;
   const marked = signals.completionMarker !== null || signals.currentError;

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
+import type { Signals } from "../../../src/services/terminal/detect/signals.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
 import { observationOf } from "../../../src/services/terminal/explain.ts";
 import { observedFields } from "../../../src/services/terminal/record.ts";
 import { reduce } from "../../../src/services/terminal/reduce.ts";
-import { initialTrack } from "../../../src/services/terminal/reduce-state.ts";
-import { compiled, loadTimeline } from "./corpus.ts";
+import { initialTrack, type TrackState } from "../../../src/services/terminal/reduce-state.ts";
+import { compiled, loadCorpus, loadTimeline, observe, type Recording } from "./corpus.ts";
 
 /** Phase and result, once for each run of equal frames: `ready/none@0` is from frame 0 on. */
 function history(tool: string, version: string, options: { note: boolean }): string[] {
@@ -77,5 +78,48 @@ describe("recorded sessions, a frame every half second: a prompt, one while busy
       "active/none",
       "ready/interrupted",
     ]);
+  });
+});
+
+function finishedGemini(): Recording {
+  const found = loadCorpus().find(({ tool, name }) => tool === "gemini" && name === "finished");
+  if (found) return found;
+  throw new Error("no recording of a finished turn of gemini");
+}
+
+describe("a tool that closes its turns with nothing, starved after it took a prompt", () => {
+  const gemini = compiled("gemini");
+  const recording = finishedGemini();
+  const answerRows = 3;
+
+  /** The screen with its last answer, or still without it. */
+  function screen(answered: boolean) {
+    const rows = recording.raw.split("\n");
+    const from = rows.findLastIndex((row) => row.includes("✦ "));
+    const raw = answered ? rows : rows.map((row, at) => (at >= from && at < from + answerRows ? "" : row));
+    return detect(observe({ ...recording, raw: raw.join("\n") }), gemini);
+  }
+
+  const phaseAfter = (state: TrackState) => {
+    const { turn, last_turn } = observedFields(state);
+    return `${turn.phase}/${last_turn.result}`;
+  };
+
+  test("is at work until an answer follows the prompt, though its screen looks idle for seconds", () => {
+    const observation = observe(recording);
+    const at = (ms: number) => ({ wallMs: ms, monotonicMs: ms });
+    const see = (state: TrackState, ms: number, signals: Signals) =>
+      reduce(state, { kind: "observed", at: at(ms), observation, signals }, defaultTimings);
+    let state = see(initialTrack(at(0)), 0, screen(true));
+    const note = { baseline: "before", sawActivity: false, command: false };
+    state = reduce(state, { kind: "prompt_noted", at: at(2000), ...note }, defaultTimings);
+    for (let ms = 2100; ms <= 8000; ms += 100) {
+      state = see(state, ms, screen(false));
+      expect([ms, phaseAfter(state)]).toEqual([ms, "active/none"]);
+    }
+    state = see(state, 8100, screen(true));
+    state = see(state, 9200, screen(true));
+    state = see(state, 10_300, screen(true));
+    expect(phaseAfter(state)).toBe("ready/success");
   });
 });

@@ -8,6 +8,7 @@ import {
   closesTurn,
   cutRegions,
   findMarkers,
+  hasStyle,
   type MarkerHit,
   newestCell,
   type Regions,
@@ -44,6 +45,7 @@ export interface ScreenFacts {
     | "chatContext"
     | "chatContextDiagnostic"
     | "untouched"
+    | "unanswered"
   >;
 }
 
@@ -111,6 +113,7 @@ export function readFacts(
     anomalies: title === "busy" && busy.length === 0 ? ["busy_by_title_only"] : [],
     shared: {
       untouched: isUntouched(rows, regions, profile),
+      unanswered: isUnanswered(rows, settled, profile),
       activeReasons,
       footerInterruptable: busy.some((hit) => regions.below.includes(hit.row)),
       latestStatusLine: busy[0]?.text ?? null,
@@ -164,6 +167,19 @@ function answerUnfinished(
   const began = regions.sinceUser.some((at) => answer.test(rows[at]?.text ?? ""));
   const otherEnds = [...profile.interrupted, ...profile.failures, ...profile.errors, ...profile.parked];
   return began && findMarkers(rows, regions, otherEnds, "sinceUser").length === 0;
+}
+
+/** The upper and lower edge of a cell. */
+const edgeOnly = /^[\s▀-▟─-╿▁-▇]*$/u;
+
+/** The newest prompt is the last thing in sight: its rows have the background that they begin with, and edges. */
+function isUnanswered(rows: readonly Row[], regions: Regions, profile: CompiledProfile): boolean {
+  const { turn } = profile.data;
+  if (turn.ends_are_marked || turn.user_cell?.style !== "background") return false;
+  const rest = regions.userCell === null ? regions.transcript : regions.sinceUser;
+  const ofCell = (at: number) => hasStyle(rows[at], "background");
+  if (regions.userCell === null && !rest.some(ofCell)) return false;
+  return rest.every((at) => ofCell(at) || edgeOnly.test(rows[at]?.text ?? ""));
 }
 
 /** A row that belongs to the one above it: claude's `⎿`. */

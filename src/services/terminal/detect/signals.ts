@@ -47,6 +47,8 @@ export interface Signals {
   endsAreMarked: boolean;
   /** The transcript holds the banner and no turn yet. */
   untouched: boolean;
+  /** Nothing follows the newest prompt, of a tool that closes its turns with no row of their own. */
+  unanswered: boolean;
   successBlocked: boolean;
   /** The row that closed the newest turn, or null. */
   completionMarker: string | null;

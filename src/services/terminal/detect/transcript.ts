@@ -65,7 +65,8 @@ export function closesTurn(row: Row | undefined, profile: CompiledProfile): bool
   return profile.turnEnd.some((end) => end.pattern.test(row?.text ?? "") && hasStyle(row, end.style));
 }
 
-function hasStyle(row: Row | undefined, style: Marker["style"]): boolean {
+/** Whether the row is drawn in `style`; any row is where none is asked for. */
+export function hasStyle(row: Row | undefined, style: Marker["style"]): boolean {
   if (style === undefined) return true;
   const span = row ? firstVisible(row) : null;
   if (!row || !span) return false;

@@ -17,11 +17,11 @@ import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import { signalsAbsence } from "../services/signals/handover.ts";
 import type { ReportSource } from "../services/signals/report-source.ts";
 import { createNoSource, createSpoolSource } from "../services/signals/spool-source.ts";
-import { createPaneDoor } from "../services/terminal/pane-door.ts";
 import type { CompiledProfile } from "../services/terminal/profile.ts";
+import { newTransitions } from "../services/terminal/reduce-transition.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
+import { createExclusivePane } from "../services/terminal/tmux-exclusive-pane.ts";
 import { createTracker } from "../services/terminal/tracker.ts";
-import { newTransitions } from "../services/terminal/transition-events.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { System } from "../system/system.ts";
 import { openRecordedTmux } from "./tmux-socket.ts";
@@ -94,7 +94,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
         tool: manifest.tool,
         profile,
         view: tracker,
-        door: createPaneDoor({ control, mutex, ids, steps, paneId: tracker.paneId }),
+        exclusivePane: createExclusivePane({ control, mutex, ids, steps, paneId: tracker.paneId }),
         clock,
         log,
       }),

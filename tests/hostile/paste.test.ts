@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { dropControl, stripControl } from "../../src/services/terminal/control-characters.ts";
-import { createPaneDoor } from "../../src/services/terminal/pane-door.ts";
+import { createExclusivePane } from "../../src/services/terminal/tmux-exclusive-pane.ts";
 import { faultTest } from "../support/fault-table.ts";
 import { createTmux } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
@@ -76,13 +76,13 @@ faultTest(
     const { paneId } = await t.newSession("a", [process.execPath, reader, log]);
     await until("the reader is up", async () => (await t.screen(paneId)).includes("READY"));
     const control = await t.control("a");
-    const door = createPaneDoor({ ...t, control, paneId: () => paneId });
+    const exclusivePane = createExclusivePane({ ...t, control, paneId: () => paneId });
     let before = 0;
     let nth = 0;
     await fc.assert(
       fc.asyncProperty(hostileText, async (text) => {
         const mark = `<${nth++}>`;
-        await door.exclusive((pane) => pane.paste(`x${text}`));
+        await exclusivePane.exclusive((pane) => pane.paste(`x${text}`));
         await t.run("send-keys", "-t", paneId, "-l", "--", mark);
         const all = await until("all bytes", () => {
           const bytes = readFileSync(log);

@@ -93,7 +93,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "open the door for two",
-    module: "src/services/terminal/pane-door.ts",
+    module: "src/services/terminal/tmux-exclusive-pane.ts",
     text: "      line.run(async () => {",
     replacement: "      [line].map(async () => {",
     breaks: "two prompts are typed into each other",

@@ -5,10 +5,10 @@ import { fingerprint } from "../../src/services/demo/log.ts";
 import { demoSignature } from "../../src/services/demo/signature.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
 import { createExecutionSlot } from "../../src/services/queue/slot.ts";
-import { createPaneDoor } from "../../src/services/terminal/pane-door.ts";
 import { profileFor } from "../../src/services/terminal/profile.ts";
 import { failingFacts } from "../../src/services/terminal/readiness.ts";
 import { createControlConnection } from "../../src/services/terminal/tmux-control.ts";
+import { createExclusivePane } from "../../src/services/terminal/tmux-exclusive-pane.ts";
 import { createTracker } from "../../src/services/terminal/tracker.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { sampleManifest } from "../support/session-samples.ts";
@@ -136,9 +136,23 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
       if (truth.running !== null)
         violate(`called ready by the ${state.stability.witness} in the middle of a turn`);
     });
-    const door = createPaneDoor({ control, mutex, ids, steps: quietSteps, paneId: tracker.paneId });
+    const exclusivePane = createExclusivePane({
+      control,
+      mutex,
+      ids,
+      steps: quietSteps,
+      paneId: tracker.paneId,
+    });
     const agent = createTerminalAgent({
-      ...{ backend: "local_interactive", tool: "demo", profile, view: tracker, door, clock: view, log },
+      ...{
+        backend: "local_interactive",
+        tool: "demo",
+        profile,
+        view: tracker,
+        exclusivePane,
+        clock: view,
+        log,
+      },
     });
     const queue: Queue = createQueue({
       ...{ store, agent, clock: view, ids, log, events: { append: () => {} } as never },

@@ -110,7 +110,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   const view = {
     state,
     look: async () => state(),
-    glance: () => {},
+    readAhead: () => {},
     draft: () => draft,
     instanceId: () => life,
     promptTyped: () => {},

@@ -3,8 +3,8 @@ import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import type { PaneDoor } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
+import type { ExclusivePane } from "../terminal/tmux-exclusive-pane.ts";
 import type { Submission } from "./agent.ts";
 import { mayBeHandedBack, submitAgain } from "./dispatch.ts";
 import type { TerminalView } from "./terminal-view.ts";
@@ -32,12 +32,12 @@ interface Followed {
 
 export function createFollowedTurns(deps: {
   view: TerminalView;
-  door: PaneDoor;
+  exclusivePane: ExclusivePane;
   clock: Clock;
   log: Log;
   profile: CompiledProfile | null;
 }): FollowedTurns {
-  const { view, door, clock, log, profile } = deps;
+  const { view, exclusivePane, clock, log, profile } = deps;
   const turns = new Map<Followed, OnEvidence>();
 
   function look(state: TerminalState): void {
@@ -62,7 +62,7 @@ export function createFollowedTurns(deps: {
     if (held.busy || !profile) return;
     held.busy = true;
     try {
-      await door.exclusive(async (pane) => {
+      await exclusivePane.exclusive(async (pane) => {
         if (!held.asked) return;
         const prove = stampedBy(clock, onEvidence);
         const { text, left } = held.asked;

@@ -1,8 +1,8 @@
 import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { KeyName } from "../terminal/keys.ts";
-import type { PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
+import type { PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
 import type { InterruptOutcome } from "./agent.ts";
 import { clearDraft } from "./dispatch.ts";
 import { hasDraft, isWorking } from "./screen-facts.ts";

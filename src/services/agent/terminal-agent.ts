@@ -3,9 +3,9 @@ import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { parseKeySequence } from "../terminal/keys.ts";
-import type { PaneDoor, PaneWriter } from "../terminal/pane-door.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
+import type { ExclusivePane, PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
 import type { Agent, InterruptOutcome, Presence, Refusal, Submission, SubmitOutcome } from "./agent.ts";
 import { answerDecision, type Chosen, chooseOption } from "./decision.ts";
 import { clearDraft, dispatchBlind, dispatchText } from "./dispatch.ts";
@@ -26,7 +26,7 @@ export interface TerminalAgentDeps {
   /** Null for a tool that no profile describes. */
   profile: CompiledProfile | null;
   view: TerminalView;
-  door: PaneDoor;
+  exclusivePane: ExclusivePane;
   clock: Clock;
   log: Log;
 }
@@ -43,11 +43,11 @@ const beingInterrupted = (): Refusal => ({
 
 /** An agent CLI in a tmux pane. */
 export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
-  const { profile, view, door, clock, log } = deps;
+  const { profile, view, exclusivePane, clock, log } = deps;
   const tracked = profile !== null;
   let judged: { state: TerminalState; presence: Presence } | null = null;
   let interrupting = 0;
-  const turns = createFollowedTurns({ view, door, clock, log, profile });
+  const turns = createFollowedTurns({ view, exclusivePane, clock, log, profile });
 
   async function type(pane: PaneWriter, text: string, submission: Submission): Promise<DispatchOutcome> {
     const onEvidence = stampedBy(clock, submission.onEvidence);
@@ -113,18 +113,18 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
 
   /** Refuses at once a prompt that would wait for the pane only to be refused. */
   async function submit(submission: Submission): Promise<SubmitOutcome> {
-    if (door.busy()) {
+    if (exclusivePane.busy()) {
       if (interrupting > 0) return { outcome: "refused", refusal: beingInterrupted() };
       const answer = judgeReadiness(await view.look(), submission.policy, tracked);
       if (!answer.ready) return { outcome: "refused", refusal: answer };
     }
-    return door.exclusive((pane) => submitIn(pane, submission));
+    return exclusivePane.exclusive((pane) => submitIn(pane, submission));
   }
 
   async function interrupt(begin: () => void): Promise<InterruptOutcome> {
     interrupting += 1;
     try {
-      return await door.exclusive(async (pane) => {
+      return await exclusivePane.exclusive(async (pane) => {
         begin();
         // An interrupt also cancels the prompts that would be submitted again after a question.
         turns.giveUpQuestions();
@@ -140,12 +140,12 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   }
 
   async function decide(answer: DecisionAnswer): Promise<Chosen> {
-    if (door.busy()) {
+    if (exclusivePane.busy()) {
       requireAnswerable(await view.look());
       chooseOption(view.state().awaiting_decision, answer);
       if (interrupting > 0) throw new ServiceError("precondition_failed", beingInterrupted().detail);
     }
-    return door.exclusive(async (pane) => {
+    return exclusivePane.exclusive(async (pane) => {
       const usable = requireAnswerable(await view.look());
       return answerDecision({ view, clock, profile: usable, pane }, answer);
     });
@@ -201,11 +201,11 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     presence,
     readiness: (policy) => judgeReadiness(view.judged(), policy, tracked),
     expectPrompt() {
-      if (judgeReadiness(view.judged(), "turn_boundary", tracked).ready) view.glance();
+      if (judgeReadiness(view.judged(), "turn_boundary", tracked).ready) view.readAhead();
     },
     submit,
     withdraw: (prompt) =>
-      door.exclusive(async (pane) => {
+      exclusivePane.exclusive(async (pane) => {
         try {
           return await withdrawIn(pane, prompt);
         } catch (error) {
@@ -217,7 +217,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     keys({ sequence, literal }) {
       const parsed = parseKeySequence(sequence, literal);
       if (!parsed.ok) throw new ServiceError("invalid_request", `sequence: ${parsed.message}`);
-      return door.exclusive(async (pane) => {
+      return exclusivePane.exclusive(async (pane) => {
         const answer = judgeReadiness(await view.look(), "always", tracked);
         if (!answer.ready) throw new ServiceError("unavailable", answer.detail);
         try {

@@ -6,10 +6,10 @@ export interface TerminalView {
   state(): TerminalState;
   /** As `state`, but for how long it has been so: the same object until something else is to be said. */
   judged(): TerminalState;
-  /** Reads the terminal now; the state returned is no older than the call, or than a glance. */
+  /** Reads the terminal now; the state returned is no older than the call, or than a read ahead. */
   look(): Promise<TerminalState>;
   /** Begins a look that the next `look` takes if nothing has been written since; it is good for some milliseconds. */
-  glance(): void;
+  readAhead(): void;
   /** Told after each new state; `material`: more than the text of the screen differs. */
   subscribe(listener: (state: TerminalState, change: { material: boolean }) => void): () => void;
   /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */

@@ -1,11 +1,9 @@
 import type { TrackingTimings } from "../../protocol/terminal.ts";
 import { reportHoldsMs } from "./fusion.ts";
-import { growthExpiryMs } from "./reduce-growth.ts";
-import { parkedAt } from "./reduce-parked.ts";
 import type { TrackState } from "./reduce-state.ts";
-import { neverTypedMs } from "./reduce-turn.ts";
+import { growthExpiryMs, neverTypedMs } from "./reduce-turn.ts";
 import { endOfNewest } from "./reported-turns.ts";
-
+import { parkedAt } from "./usage-limit.ts";
 /**
  * Whether samples should go on at `watch_poll_interval_seconds`: a turn runs or is being judged, the visible state
  * has not held long enough, or the last look failed. A settled state waits for a push (ruling 24).

@@ -11,12 +11,10 @@ import { fuseEnd } from "./fusion.ts";
 import type { Observation } from "./observation.ts";
 import { failingFacts } from "./readiness.ts";
 import { observedFields } from "./record.ts";
-import { growthHint, sampleGrowth } from "./reduce-growth.ts";
-import { nextParked } from "./reduce-parked.ts";
 import { nextAsked } from "./reduce-question.ts";
 import { type Held, type Moment, noTurn, type TrackEvent, type TrackState } from "./reduce-state.ts";
 import { transitionBetween } from "./reduce-transition.ts";
-import { closeTurn, nextTurn } from "./reduce-turn.ts";
+import { closeTurn, growthHint, nextTurn, sampleGrowth } from "./reduce-turn.ts";
 import {
   endGivenUp,
   endOfNewest,
@@ -25,6 +23,7 @@ import {
   turnOver,
   typedPrompt,
 } from "./reported-turns.ts";
+import { nextParked } from "./usage-limit.ts";
 
 const maxTransitions = 24;
 const maxHistory = 1000;

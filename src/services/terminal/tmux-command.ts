@@ -2,10 +2,8 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Output, Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
-import { endClientsOfLeavingServer } from "./tmux-leaving.ts";
 import type { TmuxMutex } from "./tmux-mutex.ts";
 import { exactSession, exactWindow, quoteArgument, TmuxError, tmuxCommand } from "./tmux-protocol.ts";
-
 /** A pane of a session, as `list-panes` shows it. */
 export interface TmuxPane {
   sessionId: string;
@@ -323,4 +321,70 @@ function refused(output: Output): TmuxError {
   if (output.exitCode === null) return new TmuxError("refused", "tmux: the server does not answer");
   const words = output.stderr.trim().split("\n").pop() ?? "";
   return new TmuxError("refused", `tmux: ${words || `exit code ${output.exitCode}`}`);
+}
+
+/**
+ * Ends the control clients on a tmux server that is leaving and does not get away: tmux 3.3a waits for ever for one whose
+ * gateway was killed with output unread, and meanwhile refuses whoever comes. No session of such a server is left,
+ * so a client of a living gateway loses nothing. `command` is how we call tmux: program, then what names the server.
+ */
+async function endClientsOfLeavingServer(
+  processes: Pick<Processes, "tree" | "signal">,
+  command: readonly string[],
+): Promise<void> {
+  const server = command.slice(1);
+  for (const { pid, argv } of await processes.tree(1)) {
+    const called = argv.slice(1, 1 + server.length);
+    const ours = argv.includes("-C") && argv.includes("ignore-size,no-output");
+    if (ours && called.every((word, index) => word === server[index]) && called.length === server.length)
+      processes.signal(pid, "SIGKILL");
+  }
+}
+
+/**
+ * Ends the control clients that dead gateways of `session` left: tmux 3.3a may keep one for ever whose output
+ * nobody reads any more, and the agent would in time hang on it. Only for whoever holds the session's gateway lock
+ * and has not attached yet: then every client that attached in our way is such a one. Returns their pids.
+ */
+export async function endStrayClients(
+  deps: { tmux: Tmux; mutex: TmuxMutex; processes: Processes },
+  session: string,
+): Promise<number[]> {
+  const { tmux, mutex, processes } = deps;
+  if (!(await tmux.hasSession(session))) return [];
+  const clients = await controlClients(tmux, session);
+  if (clients.length === 0) return [];
+  const release = await mutex.take();
+  try {
+    const ended: number[] = [];
+    for (const pid of clients) {
+      const [client] = await processes.tree(pid);
+      const argv = client?.argv ?? [];
+      const ours =
+        argv.includes("-C") &&
+        argv.includes("ignore-size,no-output") &&
+        argv.at(-1) === exactSession(session);
+      if (ours && processes.signal(pid, "SIGKILL")) ended.push(pid);
+    }
+    // tmux has heard of their end when it lists them no more.
+    for (let looks = 0; ended.length > 0 && looks < MOST_LOOKS; looks++) {
+      const left = await controlClients(tmux, session).catch(() => []);
+      if (!left.some((pid) => ended.includes(pid))) break;
+    }
+    return ended;
+  } finally {
+    release();
+  }
+}
+
+/** Each is a process of its own, which takes some milliseconds. */
+const MOST_LOOKS = 20;
+
+async function controlClients(tmux: Tmux, session: string): Promise<number[]> {
+  const format = "#{client_pid} #{client_control_mode}";
+  const listed = await tmux.run(["list-clients", "-t", exactSession(session), "-F", format]);
+  return listed.split("\n").flatMap((line) => {
+    const [pid, control] = line.split(" ");
+    return control === "1" ? [Number(pid)] : [];
+  });
 }

@@ -126,3 +126,49 @@ function nullWhenGone(error: unknown): null {
     return null;
   throw error;
 }
+
+/** A read of the terminal that begins before it is needed, while its caller does other work. */
+export interface ReadAhead {
+  /** Begins one, unless one is under way or waits to be taken. */
+  begin(): void;
+  /** The last read may be out of date. */
+  invalidate(): void;
+  /**
+   * Waits for the read that was begun, and forgets it. False when there is none, or it failed, is out of date or is too
+   * old.
+   */
+  take(): Promise<boolean>;
+}
+
+/** A caller that needs longer than this reads the terminal again. */
+const goodForMs = 10;
+
+/** `sample` reads the terminal. */
+export function createReadAhead(deps: { clock: Clock; sample: () => Promise<unknown> }): ReadAhead {
+  const { clock, sample } = deps;
+  let begun: { atMs: number; seen: Promise<boolean> } | null = null;
+
+  const counts = (one: typeof begun) => one !== null && clock.monotonicMs() - one.atMs <= goodForMs;
+
+  return {
+    begin() {
+      if (counts(begun)) return;
+      const seen = sample().then(
+        () => true,
+        () => false,
+      );
+      begun = { atMs: clock.monotonicMs(), seen };
+    },
+    invalidate() {
+      begun = null;
+    },
+    async take() {
+      const mine = begun;
+      if (mine === null || !counts(mine)) return false;
+      const seen = await mine.seen;
+      const holds = seen && begun === mine && counts(mine);
+      begun = null;
+      return holds;
+    },
+  };
+}

@@ -17,20 +17,17 @@ import type { ReportSource } from "../signals/report-source.ts";
 import type { Signals } from "./detect/signals.ts";
 import { detect } from "./detect.ts";
 import { explainState } from "./explain.ts";
-import { createGlance } from "./glance.ts";
 import type { Observation } from "./observation.ts";
 import type { CompiledProfile } from "./profile.ts";
 import { keyOfText } from "./prompt-key.ts";
-import { toTerminalHistory, toTerminalState } from "./record.ts";
+import { toTerminalHistory, toTerminalState, toTrackedSession } from "./record.ts";
 import { reduce } from "./reduce.ts";
 import { isUnsettled, nextDeadlineMs } from "./reduce-deadline.ts";
 import { initialTrack, type Moment, type TrackEvent, type TrackState } from "./reduce-state.ts";
 import { instanceId, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection, ControlEvent } from "./tmux-control.ts";
-import { createPaneReader } from "./tmux-pane-reader.ts";
+import { createPaneReader, createReadAhead } from "./tmux-pane-reader.ts";
 import { isProvedVersion } from "./tool-version.ts";
-import { toTrackedSession } from "./tracked-session.ts";
-
 /** What a listener is told with each new state. */
 export interface StateChange {
   before: TerminalState;
@@ -47,12 +44,12 @@ export interface Tracker extends Lifecycle {
   state(): TerminalState;
   /** As `state`, but for how long it has been so: the same object until something else is to be said. */
   judged(): TerminalState;
-  /** Reads the terminal now; the state returned is no older than the call, or than a glance. Never rejects. */
+  /** Reads the terminal now; the state returned is no older than the call, or than a read ahead. Never rejects. */
   look(): Promise<TerminalState>;
   /**
    * Begins a look that the next `look` takes if the pane has written nothing since and it is only some milliseconds old.
    */
-  glance(): void;
+  readAhead(): void;
   /** `look`, and what was read; null when nothing could be. */
   observe(): Promise<Observation | null>;
   /** Resolves when something is known of the terminal for the first time, or after `timeoutMs`. */
@@ -260,7 +257,7 @@ export function createTracker(options: TrackerOptions): Tracker {
   /** One sample, never two at a time; the one that is asked for begins after the question. */
   const sampleNext = (fresh: boolean) => sampling.run(() => sample(fresh));
 
-  const glance = createGlance({ clock, sample: () => sampleNext(true) });
+  const readAhead = createReadAhead({ clock, sample: () => sampleNext(true) });
 
   function nextDelayMs(): number | null {
     // Without a connection its next event wakes us.
@@ -285,13 +282,13 @@ export function createTracker(options: TrackerOptions): Tracker {
   });
 
   function onOutput(): void {
-    glance.spoil();
+    readAhead.invalidate();
     loop.wake();
   }
 
   function onEvent(event: ControlEvent): void {
     if (event.kind === "notice" && !TELLING.has(event.name)) return;
-    glance.spoil();
+    readAhead.invalidate();
     // Whatever was known of the pane is of another connection.
     if (event.kind === "connected") hold(null);
     lost = event.kind === "lost";
@@ -301,7 +298,7 @@ export function createTracker(options: TrackerOptions): Tracker {
   function onReport(report: ToolReport): void {
     apply({ kind: "reported", at: moment(), report }, false);
     // What the screen says to it may be older than the report.
-    glance.spoil();
+    readAhead.invalidate();
     loop.wake();
   }
 
@@ -331,10 +328,10 @@ export function createTracker(options: TrackerOptions): Tracker {
       return judged.state;
     },
     async look() {
-      if (!(await glance.take())) await sampleNext(true);
+      if (!(await readAhead.take())) await sampleNext(true);
       return record(track, moment());
     },
-    glance: glance.begin,
+    readAhead: readAhead.begin,
     observe: () => sampleNext(true),
     async firstLook(timeoutMs) {
       const nap = new AbortController();

@@ -2,7 +2,10 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseKeySequence } from "../../../src/services/terminal/keys.ts";
-import { createPaneDoor, type PaneDoor } from "../../../src/services/terminal/pane-door.ts";
+import {
+  createExclusivePane,
+  type ExclusivePane,
+} from "../../../src/services/terminal/tmux-exclusive-pane.ts";
 import type { Steps } from "../../../src/system/steps.ts";
 import { createTmux } from "../../support/tmux.ts";
 import { until } from "../../support/until.ts";
@@ -11,7 +14,7 @@ const READER = join(import.meta.dir, "../../support/raw-reader.ts");
 const BEGIN = "\x1b[200~";
 const END = "\x1b[201~";
 
-/** A door to a program that writes down every byte it receives. */
+/** Exclusive access to the pane of a program that writes down every byte it receives. */
 async function setup(options: { mode?: string; steps?: Steps } = {}) {
   const t = await createTmux();
   const log = join(t.folder, "bytes");
@@ -24,7 +27,7 @@ async function setup(options: { mode?: string; steps?: Steps } = {}) {
   await until("the reader is up", async () => (await t.screen(paneId)).includes("READY"));
   const control = await t.control("a");
   const steps = options.steps ?? t.steps;
-  const door = createPaneDoor({ ...t, control, steps, paneId: () => paneId });
+  const exclusivePane = createExclusivePane({ ...t, control, steps, paneId: () => paneId });
   /** Everything received once `mark` has arrived at the end, without the mark. */
   const received = async (mark = "<end>") => {
     await t.run("send-keys", "-t", paneId, "-l", "--", mark);
@@ -37,7 +40,7 @@ async function setup(options: { mode?: string; steps?: Steps } = {}) {
   return {
     t,
     control,
-    door,
+    exclusivePane,
     paneId,
     panePid,
     log,
@@ -46,7 +49,8 @@ async function setup(options: { mode?: string; steps?: Steps } = {}) {
   };
 }
 
-const paste = (door: PaneDoor, text: string) => door.exclusive((pane) => pane.paste(text));
+const paste = (exclusivePane: ExclusivePane, text: string) =>
+  exclusivePane.exclusive((pane) => pane.paste(text));
 
 function keys(sequence: string) {
   const parsed = parseKeySequence(sequence);
@@ -81,7 +85,7 @@ const texts: { id: string; text: string }[] = [
 for (const { id, text } of texts) {
   test(`a paste arrives byte for byte: ${id}`, async () => {
     await using s = await setup();
-    await paste(s.door, text);
+    await paste(s.exclusivePane, text);
     expect((await s.received()) === `${BEGIN}${text}${END}`).toBe(true);
     expect(await s.t.run("list-buffers")).toBe("");
   });
@@ -89,19 +93,19 @@ for (const { id, text } of texts) {
 
 test("a program that did not ask for brackets gets the text alone", async () => {
   await using s = await setup({ mode: "plain" });
-  await paste(s.door, "a\nb");
+  await paste(s.exclusivePane, "a\nb");
   expect(await s.received()).toBe("a\nb");
 });
 
 test("control characters of a prompt never reach the program", async () => {
   await using s = await setup();
-  await paste(s.door, "a\x1b[201~\rrm -rf\x00\x7f\x9b31m b\r\nc\n\n");
+  await paste(s.exclusivePane, "a\x1b[201~\rrm -rf\x00\x7f\x9b31m b\r\nc\n\n");
   expect(await s.received()).toBe(`${BEGIN}a[201~\nrm -rf31m b\nc${END}`);
 });
 
 test("keys and text arrive in order, and text without its control characters", async () => {
   await using s = await setup();
-  await s.door.exclusive((pane) =>
+  await s.exclusivePane.exclusive((pane) =>
     pane.keys(keys("-a;b;<[Up]><[Escape]><[Tab]><[BSpace]>'\x1b$#é<[C-u]><[no name]><[Enter]>")),
   );
   expect(await s.received()).toBe("-a;b;\x1b[A\x1b\t\x7f'$#é\x15<[no name]>\r");
@@ -112,7 +116,7 @@ test("four concurrent writers never interleave", async () => {
   const words = ["one", "two", "three", "four"].map((word) => `${word} `.repeat(3000));
   await Promise.all(
     words.map((word) =>
-      s.door.exclusive(async (pane) => {
+      s.exclusivePane.exclusive(async (pane) => {
         await pane.paste(word);
         await pane.keys([{ kind: "key", name: "Enter" }]);
       }),
@@ -124,12 +128,12 @@ test("four concurrent writers never interleave", async () => {
 test("a task that fails does not stop the next, and its writer is of no further use", async () => {
   await using s = await setup();
   let kept: { paste(text: string): Promise<void> } | null = null;
-  const failed = s.door.exclusive(async (pane) => {
+  const failed = s.exclusivePane.exclusive(async (pane) => {
     kept = pane;
     throw new Error("changed my mind");
   });
   await expect(failed).rejects.toThrow("changed my mind");
-  await paste(s.door, "next");
+  await paste(s.exclusivePane, "next");
   await expect((kept as unknown as { paste(text: string): Promise<void> }).paste("late")).rejects.toThrow(
     "outside",
   );
@@ -139,33 +143,38 @@ test("a task that fails does not stop the next, and its writer is of no further 
 test("copy mode is left before anything is typed", async () => {
   await using s = await setup();
   await s.t.run("copy-mode", "-t", s.paneId);
-  await s.door.exclusive((pane) => pane.keys(keys("q<[Enter]>")));
+  await s.exclusivePane.exclusive((pane) => pane.keys(keys("q<[Enter]>")));
   await s.t.run("choose-tree", "-t", s.paneId);
-  await paste(s.door, "text");
+  await paste(s.exclusivePane, "text");
   expect(await s.received()).toBe(`q\r${BEGIN}text${END}`);
-  expect(await s.door.exclusive((pane) => pane.leaveMode())).toBe(false);
+  expect(await s.exclusivePane.exclusive((pane) => pane.leaveMode())).toBe(false);
 });
 
 test("a dead pane is refused, the server lives on, and no buffer stays", async () => {
   await using s = await setup();
   await s.t.run("set-option", "-w", "-t", "=a:", "remain-on-exit", "on");
-  // The pane dies after the door has looked at it, in the moment before the paste.
+  // The pane dies after the writer has looked at it, in the moment before the paste.
   const dying: Steps = {
     before(label) {
       if (label === "pane.paste") s.t.processes.signal(s.panePid, "SIGKILL");
     },
     after() {},
   };
-  const door = createPaneDoor({ ...s.t, control: s.control, steps: dying, paneId: () => s.paneId });
+  const exclusivePane = createExclusivePane({
+    ...s.t,
+    control: s.control,
+    steps: dying,
+    paneId: () => s.paneId,
+  });
   const dead = async () => (await s.t.run("display-message", "-p", "-t", s.paneId, "#{pane_dead}")) === "1";
   await expect(
-    door.exclusive(async (pane) => {
+    exclusivePane.exclusive(async (pane) => {
       await pane.paste("into the void");
       await until("the pane is dead", dead);
       await pane.paste("into the void");
     }),
   ).rejects.toMatchObject({ reason: "unavailable" });
-  await expect(s.door.exclusive((pane) => pane.keys(keys("x")))).rejects.toMatchObject({
+  await expect(s.exclusivePane.exclusive((pane) => pane.keys(keys("x")))).rejects.toMatchObject({
     reason: "unavailable",
   });
   expect(await dead()).toBe(true);
@@ -178,7 +187,7 @@ test("tmux itself refuses the paste into a pane that died a moment ago", async (
   const dead = async () => (await s.t.run("display-message", "-p", "-t", s.paneId, "#{pane_dead}")) === "1";
   const control = {
     ...s.control,
-    // The door has looked at the pane and found it alive; its next command is the paste.
+    // The writer has looked at the pane and found it alive; its next command is the paste.
     async command(line: string, options?: { replies?: number }) {
       if (line.includes("paste-buffer")) {
         s.t.processes.signal(s.panePid, "SIGKILL");
@@ -187,8 +196,8 @@ test("tmux itself refuses the paste into a pane that died a moment ago", async (
       return s.control.command(line, options);
     },
   };
-  const door = createPaneDoor({ ...s.t, control, paneId: () => s.paneId });
-  await expect(paste(door, "into the void")).rejects.toMatchObject({ reason: "unavailable" });
+  const exclusivePane = createExclusivePane({ ...s.t, control, paneId: () => s.paneId });
+  await expect(paste(exclusivePane, "into the void")).rejects.toMatchObject({ reason: "unavailable" });
   expect(await s.t.tmux.hasSession("a")).toBe(true);
   await until("the buffer is gone", async () => (await s.t.run("list-buffers")) === "");
 });
@@ -196,12 +205,12 @@ test("tmux itself refuses the paste into a pane that died a moment ago", async (
 test("a pane closed to input or gone is refused", async () => {
   await using s = await setup();
   await s.t.run("select-pane", "-d", "-t", s.paneId);
-  await expect(paste(s.door, "x")).rejects.toMatchObject({ reason: "unavailable" });
+  await expect(paste(s.exclusivePane, "x")).rejects.toMatchObject({ reason: "unavailable" });
   await s.t.run("select-pane", "-e", "-t", s.paneId);
-  const nowhere = createPaneDoor({ ...s.t, control: s.control, paneId: () => null });
+  const nowhere = createExclusivePane({ ...s.t, control: s.control, paneId: () => null });
   await expect(paste(nowhere, "x")).rejects.toMatchObject({ reason: "unavailable" });
-  await expect(paste(s.door, " \n")).rejects.toMatchObject({ reason: "invalid_request" });
-  const missing = createPaneDoor({ ...s.t, control: s.control, paneId: () => "%999" });
+  await expect(paste(s.exclusivePane, " \n")).rejects.toMatchObject({ reason: "invalid_request" });
+  const missing = createExclusivePane({ ...s.t, control: s.control, paneId: () => "%999" });
   await expect(paste(missing, "x")).rejects.toMatchObject({ reason: "unavailable" });
   expect(await s.received()).toBe("");
 });
@@ -216,7 +225,7 @@ test("a paste that is prevented half-way types nothing and leaves no buffer", as
     after: (label) => labels.push(`${label} done`),
   };
   await using s = await setup({ steps });
-  await expect(paste(s.door, "x")).rejects.toThrow("stopped here");
+  await expect(paste(s.exclusivePane, "x")).rejects.toThrow("stopped here");
   expect(labels).toEqual(["pane.buffer", "pane.buffer done", "pane.paste"]);
   expect(await s.received()).toBe("");
   expect(await s.t.run("list-buffers")).toBe("");

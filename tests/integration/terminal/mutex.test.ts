@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { createPaneDoor } from "../../../src/services/terminal/pane-door.ts";
 import { createControlConnection } from "../../../src/services/terminal/tmux-control.ts";
+import { createExclusivePane } from "../../../src/services/terminal/tmux-exclusive-pane.ts";
 import { createLauncher, respawnShell } from "../../../src/services/terminal/tmux-launch.ts";
 import { createTmux, type TmuxFixture } from "../../support/tmux.ts";
 
@@ -52,10 +52,10 @@ test("nor does one whose panes are taken out of copy mode to be typed into", asy
   await using t = await createTmux();
   const { paneId } = await t.newSession("agent", ["sleep", "3600"]);
   const control = await t.control("agent");
-  const door = createPaneDoor({ ...t, control, paneId: () => paneId });
+  const exclusivePane = createExclusivePane({ ...t, control, paneId: () => paneId });
   const survived = await survives(t, async () => {
     await scrollBack(t, paneId);
-    await door.exclusive((pane) => pane.leaveMode());
+    await exclusivePane.exclusive((pane) => pane.leaveMode());
   });
   expect(survived).toBe(true);
 }, 120_000);

@@ -6,12 +6,12 @@ import { createFakeComposer } from "../../support/fake-composer.ts";
 async function handBack(draft: string, options: { quick?: boolean } = {}) {
   const composer = createFakeComposer({ draft, ...options });
   const { deps, clock } = composer;
-  const door = {
+  const exclusivePane = {
     exclusive: <T>(task: (pane: typeof deps.pane) => Promise<T>) => task(deps.pane),
     busy: () => false,
   };
   const log = { line: () => {} };
-  const turns = createFollowedTurns({ view: deps.view, door, clock, log, profile: deps.profile });
+  const turns = createFollowedTurns({ view: deps.view, exclusivePane, clock, log, profile: deps.profile });
   const told: string[] = [];
   turns.follow({
     started: false,

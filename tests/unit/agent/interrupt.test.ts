@@ -49,7 +49,7 @@ async function timed(states: Shown[]) {
   const view = {
     state,
     look: async () => state(),
-    glance: () => {},
+    readAhead: () => {},
     subscribe: () => () => {},
     noteInterrupt: () => {
       noticed += 1;

@@ -18,7 +18,7 @@ function stubborn() {
   const agent = createTerminalAgent({
     ...{ backend: "tmux", tool: "demo", profile: deps.profile, clock: deps.clock },
     view: { ...deps.view, state: working, judged: working, look: async () => working() },
-    door: { exclusive: (task) => line.run(() => task(deps.pane)), busy: line.busy },
+    exclusivePane: { exclusive: (task) => line.run(() => task(deps.pane)), busy: line.busy },
     log: { line: () => {} },
   });
   const begin = () => {};

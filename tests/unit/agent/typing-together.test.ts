@@ -9,7 +9,7 @@ function submitBeside(policy: SubmitPolicy) {
   const { deps } = composer;
   const agent = createTerminalAgent({
     ...{ backend: "tmux", tool: "demo", profile: deps.profile, view: deps.view, clock: deps.clock },
-    door: { exclusive: (task) => task(deps.pane), busy: () => false },
+    exclusivePane: { exclusive: (task) => task(deps.pane), busy: () => false },
     log: { line: () => {} },
   });
   const outcome = agent.submit({

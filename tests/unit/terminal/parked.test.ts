@@ -6,7 +6,7 @@ import { observedFields, toTerminalState } from "../../../src/services/terminal/
 import { reduce } from "../../../src/services/terminal/reduce.ts";
 import { nextDeadlineMs } from "../../../src/services/terminal/reduce-deadline.ts";
 import { initialTrack, type Moment, type TrackState } from "../../../src/services/terminal/reduce-state.ts";
-import { newTransitions } from "../../../src/services/terminal/transition-events.ts";
+import { newTransitions } from "../../../src/services/terminal/reduce-transition.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
 import { compiled } from "./corpus.ts";

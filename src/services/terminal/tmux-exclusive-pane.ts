@@ -1,4 +1,5 @@
 import { ServiceError } from "../../system/errors.ts";
+import { createExclusive } from "../../system/exclusive.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
 import { dropControl, stripControl } from "./control-characters.ts";
@@ -8,7 +9,44 @@ import type { TmuxMutex } from "./tmux-mutex.ts";
 import { quoteArgument } from "./tmux-protocol.ts";
 
 /**
- * Writes to one pane, for one caller at a time (see `PaneDoor`). A write leaves copy mode first, and throws
+ * The only way to write to one pane: tasks run one after another in the order asked, and a task's writer is of
+ * use only while the task runs. A task that throws rejects its own caller only.
+ */
+export interface ExclusivePane {
+  exclusive<T>(task: (pane: PaneWriter) => Promise<T>): Promise<T>;
+  /** True while a task runs or waits: another one would have to wait, too. */
+  busy(): boolean;
+}
+
+export function createExclusivePane(deps: PaneWriterDeps): ExclusivePane {
+  const line = createExclusive();
+  const writer = createPaneWriter(deps);
+  return {
+    busy: line.busy,
+    exclusive: (task) =>
+      line.run(async () => {
+        let open = true;
+        const inside =
+          <A extends unknown[], R>(write: (...given: A) => Promise<R>) =>
+          async (...given: A): Promise<R> => {
+            if (!open) throw new Error("the pane was written to outside its exclusive task");
+            return write(...given);
+          };
+        try {
+          return await task({
+            paste: inside(writer.paste),
+            keys: inside(writer.keys),
+            leaveMode: inside(writer.leaveMode),
+          });
+        } finally {
+          open = false;
+        }
+      }),
+  };
+}
+
+/**
+ * Writes to one pane, for one caller at a time (see `ExclusivePane`). A write leaves copy mode first, and throws
  * `unavailable` for a pane that is dead, closed to input or gone, or when tmux is gone: nothing was typed then.
  * Whether the right program reads the pane is for the caller to have looked at.
  * Steps: `pane.mode`, `pane.buffer`, `pane.paste`, `pane.keys`.

@@ -1,43 +1,43 @@
 import { describe, expect, test } from "bun:test";
-import { createGlance } from "../../../src/services/terminal/glance.ts";
+import { createReadAhead } from "../../../src/services/terminal/tmux-pane-reader.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
 function begun({ fails = false } = {}) {
   const clock = createFakeClock();
   const answers: (() => void)[] = [];
-  const glance = createGlance({
+  const readAhead = createReadAhead({
     clock,
     sample: () =>
       new Promise((resolve, reject) => {
         answers.push(() => (fails ? reject(new Error("no terminal")) : resolve(null)));
       }),
   });
-  glance.begin();
-  return { clock, glance, answers };
+  readAhead.begin();
+  return { clock, readAhead, answers };
 }
 
-describe("a glance", () => {
+describe("a read ahead", () => {
   test("counts once for whoever looks next", async () => {
-    const { glance, answers } = begun();
-    const taken = glance.take();
+    const { readAhead, answers } = begun();
+    const taken = readAhead.take();
     answers[0]?.();
     expect(await taken).toBe(true);
-    expect(await glance.take()).toBe(false);
+    expect(await readAhead.take()).toBe(false);
   });
 
   test("is not begun a second time while it counts", () => {
-    const { glance, answers } = begun();
-    glance.begin();
+    const { readAhead, answers } = begun();
+    readAhead.begin();
     expect(answers).toHaveLength(1);
   });
 
   test("does not count once the pane has written, be it while it is waited for", async () => {
     const early = begun();
-    early.glance.spoil();
-    expect(await early.glance.take()).toBe(false);
+    early.readAhead.invalidate();
+    expect(await early.readAhead.take()).toBe(false);
     const late = begun();
-    const taken = late.glance.take();
-    late.glance.spoil();
+    const taken = late.readAhead.take();
+    late.readAhead.invalidate();
     late.answers[0]?.();
     expect(await taken).toBe(false);
   });
@@ -46,9 +46,9 @@ describe("a glance", () => {
     const old = begun();
     old.answers[0]?.();
     await old.clock.advance(11);
-    expect(await old.glance.take()).toBe(false);
+    expect(await old.readAhead.take()).toBe(false);
     const failed = begun({ fails: true });
-    const taken = failed.glance.take();
+    const taken = failed.readAhead.take();
     failed.answers[0]?.();
     expect(await taken).toBe(false);
   });

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { type ReportShape, runHostileReports } from "./hostile-reports.ts";
+import type { ReportShape } from "../support/hostile-reporter.ts";
+import { runHostileReports } from "./hostile-reports.ts";
 
 const shapes: { id: string; seed: number; shape: ReportShape }[] = [
   {

@@ -1,7 +1,6 @@
 import { openGatewayDatabase, requestStoreOn } from "../../src/db/gateway/request-store.ts";
 import type { ToolReport } from "../../src/protocol/tool-report.ts";
 import { createTerminalAgent } from "../../src/services/agent/terminal-agent.ts";
-import { fingerprint } from "../../src/services/demo/log.ts";
 import { demoSignature } from "../../src/services/demo/signature.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
 import { createExecutionSlot } from "../../src/services/queue/slot.ts";
@@ -11,22 +10,13 @@ import { createControlConnection } from "../../src/services/terminal/tmux-contro
 import { createExclusivePane } from "../../src/services/terminal/tmux-exclusive-pane.ts";
 import { createTracker } from "../../src/services/terminal/tracker.ts";
 import { quietSteps } from "../../src/system/steps.ts";
+import { createHostileReporter, type ReportShape } from "../support/hostile-reporter.ts";
 import { sampleManifest } from "../support/session-samples.ts";
 import { createDice, type Dice } from "./dice.ts";
 import { createSimClock, type SimClock } from "./sim-clock.ts";
 import { createSimPane, type SimPane } from "./sim-pane.ts";
 import type { SimSession } from "./sim-session.ts";
 import { createSimTmux } from "./sim-tmux.ts";
-
-/** What a tool reports when nothing goes wrong: see tests/signals for the real ones. */
-export interface ReportShape {
-  /** The begin of a turn is reported, with its text. */
-  begins: boolean;
-  /** Turns have ids. */
-  ids: boolean;
-  /** An end names the text. */
-  endsNameText: boolean;
-}
 
 export interface HostileRun {
   seed: number;
@@ -68,7 +58,13 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
   };
   const violate = (what: string) => violations.push(`${Math.round(clock.nowMs())} ms: ${what}`);
 
-  const reporter = createReporter({ clock, dice: dice.fork("reports"), shape, silent });
+  const spool = createSpool();
+  const reporter = createHostileReporter({
+    ...{ nowMs: wall.nowMs, dice: dice.fork("reports"), shape },
+    deliver: (report, delayMs) => {
+      if (!silent) clock.after(delayMs, () => spool.append(report));
+    },
+  });
   const tmux = createSimTmux({
     clock,
     dice: dice.fork("tmux"),
@@ -122,7 +118,7 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
       log: () => {},
     });
     const tracker = createTracker({
-      ...{ control, processes, clock: view, profile, log, reports: reporter.source() },
+      ...{ control, processes, clock: view, profile, log, reports: spool.source() },
       tmux: { hasSession: async () => true },
       manifest: sampleManifest({
         tmux: { sessionName, windowName: "agent", windowId: "@0", paneId: "%0", socket: null },
@@ -168,7 +164,7 @@ export function runHostileReports({ seed, turns, shape, silent = false }: Hostil
       queue,
       crash() {
         alive = false;
-        reporter.detach();
+        spool.detach();
         for (const end of ends) end();
       },
     };
@@ -291,82 +287,14 @@ function createFlickeringPane(deps: {
   };
 }
 
-type Parts = Partial<ToolReport> & Pick<ToolReport, "kind">;
-
-/** Tells what the tool does: late, twice, never, out of order, and things that are not so. */
-function createReporter(deps: { clock: SimClock; dice: Dice; shape: ReportShape; silent: boolean }) {
-  const { clock, dice, shape, silent } = deps;
-  const wall = clock.view(() => true);
-  const main = "session-main";
-  let minted = 0;
-  let turn = 0;
+/** The reports of the tool, kept while no gateway reads them. */
+function createSpool() {
   let listener: ((report: ToolReport) => void) | null = null;
-  /** What the spool holds while no gateway reads it. */
   let unread: ToolReport[] = [];
-
-  function make(parts: Parts): ToolReport {
-    const { prompt = null } = parts;
-    return {
-      ...{ schema_version: 1, id: `r${++minted}`, tool: "demo", at_ms: wall.nowMs(), session_id: main },
-      ...{ turn_id: null, message: null, action: null, transcript_path: null },
-      ...{ prompt, prompt_sha256: prompt === null ? null : fingerprint(prompt).sha256 },
-      ...parts,
-    };
-  }
-
-  function deliver(report: ToolReport, delayMs: number): void {
-    if (silent) return;
-    clock.after(delayMs, () => {
+  return {
+    append(report: ToolReport) {
       if (listener) listener(report);
       else unread.push(report);
-    });
-  }
-
-  /** Hands one report over as a tool under load does. */
-  function tell(parts: Parts): void {
-    if (dice.chance(0.08)) return;
-    const report = make(parts);
-    const delayMs = dice.chance(0.12) ? dice.skewed(200, 8000) : dice.skewed(1, 150);
-    deliver(report, delayMs);
-    if (dice.chance(0.12)) deliver(report, dice.skewed(1, 6000));
-    // The tool itself runs its hook twice.
-    if (dice.chance(0.12)) deliver({ ...report, id: `r${++minted}` }, dice.skewed(1, 6000));
-  }
-
-  const idOf = (number: number) => (shape.ids ? `turn-${number}` : null);
-
-  function disturb(): void {
-    const nested = { session_id: `nested-${minted}`, turn_id: dice.chance(0.5) ? `n-${minted}` : null };
-    const at = () => dice.skewed(1, 1200);
-    if (dice.chance(0.15)) {
-      // An agent that the agent started, with a prompt of its own.
-      deliver(make({ kind: "session_started", ...nested }), at());
-      deliver(make({ kind: "prompt_submitted", prompt: "a part of the work", ...nested }), at());
-      deliver(make({ kind: "turn_ended", ...nested }), at());
-      deliver(make({ kind: "session_ended", ...nested }), at());
-    }
-    if (dice.chance(0.1)) {
-      const title = { session_id: `title-${minted}`, turn_id: `title-${minted}` };
-      deliver(make({ kind: "turn_ended", prompt: "Write a title", ...title }), at());
-    }
-    // A text that nobody typed, in the agent's own session.
-    if (shape.ids && dice.chance(0.1)) {
-      const other = { turn_id: `other-${minted}` };
-      deliver(make({ kind: "prompt_submitted", prompt: "of somebody else", ...other }), at());
-      if (dice.chance(0.5)) deliver(make({ kind: "turn_ended", ...other }), at() + 1200);
-    }
-    if (dice.chance(0.1)) deliver(make({ kind: "question_asked", message: "May I?", action: "Bash" }), at());
-    if (dice.chance(0.1)) deliver(make({ kind: "tool_started", turn_id: idOf(turn), action: "Bash" }), at());
-  }
-
-  return {
-    submitted(text: string) {
-      turn += 1;
-      if (shape.begins) tell({ kind: "prompt_submitted", prompt: text, turn_id: idOf(turn) });
-      disturb();
-    },
-    ended(text: string, kind: "turn_ended" | "turn_failed") {
-      tell({ kind, turn_id: idOf(turn), prompt: shape.endsNameText ? text : null });
     },
     detach() {
       listener = null;

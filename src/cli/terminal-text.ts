@@ -80,9 +80,17 @@ function reportsOf({ absence, received, last }: TerminalExplanation["reports"]):
   return last === null ? "none yet" : `${received}, the last ${last.kind} at ${last.at_utc}`;
 }
 
+const witnesses = {
+  turn_ended: "the tool reported the end of its turn",
+  session_started: "the tool reported the begin of its session",
+  still_screen: "the screen stood still, with the cursor at the start of its composer",
+  still_readings: "what is read of the screen stood still",
+};
+
 /** Each verdict with its reason, then the rules that fired. Pure. */
 export function renderExplanation(explanation: TerminalExplanation): string {
   const { surface, turn, prompt_ready, fired_rules, awaiting_decision, reports } = explanation;
+  const { second_witness: witness } = explanation;
   const surfaces = Object.entries(surface).map(
     ([name, { value, reason }]) => [name, `${value}  (${reason})`] as [string, string],
   );
@@ -92,6 +100,7 @@ export function renderExplanation(explanation: TerminalExplanation): string {
       ["turn.phase", `${turn.phase}  (${turn.reason})`],
       ["title", explanation.title],
       ["prompt ready", prompt_ready.holds ? "yes" : `no: ${prompt_ready.failing.join(", ")}`],
+      ...(witness?.by ? ([["second witness", witnesses[witness.by]]] as [string, string][]) : []),
       ...(awaiting_decision ? ([["asks", renderDecision(awaiting_decision)]] as [string, string][]) : []),
       ["tool version", versionOf(explanation)],
       ["reports", reportsOf(reports)],

@@ -135,6 +135,17 @@ export const Stability = Strict({
 });
 export type Stability = Static<typeof Stability>;
 
+/** Additional: who confirms a screen of a version that the profile was not proved on (ruling 17). */
+export const SecondWitness = Strict({
+  by: Nullable(
+    StringEnum(["turn_ended", "session_started", "still_screen", "still_readings"], {
+      description: "null while none does and no queued prompt is typed",
+    }),
+  ),
+  missing: Nullable(Type.String({ description: "what is missing, and the command that does without it" })),
+});
+export type SecondWitness = Static<typeof SecondWitness>;
+
 export const DecisionOption = Strict({
   index: Type.Integer({ description: "from 1, as shown" }),
   text: Type.String(),
@@ -206,6 +217,11 @@ const observedFields = {
   chat_context: ChatContext,
   chat_context_diagnostic: Nullable(ChatContextDiagnostic),
   stability: Stability,
+  second_witness: Type.Optional({
+    ...SecondWitness,
+    description:
+      "beside a screen that reads as ready: absent when the tool's version is proved or not known, and while it is not ready",
+  }),
   awaiting_decision: Type.Optional(AwaitingDecision),
   parked: Type.Optional({
     ...Parked,
@@ -272,6 +288,7 @@ export const TerminalExplanation = Strict({
     holds: Type.Boolean(),
     failing: Type.Array(Type.String(), { ...shortList, description: "name=value" }),
   }),
+  second_witness: Type.Optional(SecondWitness),
   reports: Strict(
     {
       absence: Nullable(Type.String({ description: "why the tool reports nothing; null when it may" })),

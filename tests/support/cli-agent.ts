@@ -26,8 +26,10 @@ export interface CliAgent extends AsyncDisposable {
 }
 
 /** `flags`: of the launch, and behind a `--` those of the scripted agent. */
-export async function launched(...flags: string[]): Promise<CliAgent> {
-  const lab = createCliLab();
+export const launched = (...flags: string[]): Promise<CliAgent> => launchedIn(createCliLab(), ...flags);
+
+/** The same in a lab that was prepared, which ends with the agent. */
+export async function launchedIn(lab: CliLab, ...flags: string[]): Promise<CliAgent> {
   const log = join(lab.folder, "agent.log");
   const end = flags.includes("--") ? flags.indexOf("--") : flags.length;
   const words = [
@@ -41,7 +43,7 @@ export async function launched(...flags: string[]): Promise<CliAgent> {
     "--json",
   ];
   const launch = await lab.mgr(...words, "--", "--log", log, ...flags.slice(end + 1));
-  if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
+  if (launch.exitCode !== 0) throw new Error(`launch: ${launch.exitCode} ${launch.stderr}${launch.stdout}`);
   const { tmux_session_name, session_root, gateway_base_url } = launch.json() as Record<string, string>;
   const sessionRoot = session_root ?? "";
   const read = (path: string) => JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;

@@ -8,6 +8,7 @@ import { composerModeOf, parsedSurfaceOf, surfaceOf } from "./detect/surface.ts"
 import type { Observation, Row } from "./observation.ts";
 import type { CompiledProfile } from "./profile.ts";
 import { plainText } from "./screen.ts";
+import { isProvedVersion } from "./tool-version.ts";
 
 /**
  * Reads one observation by the rules of one profile. `profile` null (a tool that nothing describes) and a pane
@@ -59,6 +60,7 @@ const noSignals: Omit<Signals, "surfaceReasons"> = {
   promptText: "",
   composerMode: "prompt",
   popupOpen: false,
+  cursorAtStart: false,
   footerInterruptable: false,
   activeReasons: [],
   interrupted: false,
@@ -77,6 +79,7 @@ const noSignals: Omit<Signals, "surfaceReasons"> = {
   chatContext: "unknown",
   chatContextDiagnostic: null,
   toolVersion: null,
+  versionProved: null,
   growthCounts: false,
   endsAreMarked: false,
   screenText: "",
@@ -117,10 +120,12 @@ function parseFrame(
 ): Signals {
   const { rows, pane } = observation;
   const title = titleVerdict(pane.title, profile);
+  const toolVersion = versionOf(rows, profile);
   const known = {
     ...base,
     title,
-    toolVersion: versionOf(rows, profile),
+    toolVersion,
+    versionProved: toolVersion === null ? null : isProvedVersion(profile, toolVersion),
     growthCounts: profile.data.turn.growth_hint,
     endsAreMarked: profile.data.turn.ends_are_marked,
   };
@@ -210,6 +215,7 @@ function prompting(
     promptText: composer.text,
     composerMode: composerModeOf(facts, composer),
     popupOpen: composer.popupOpen,
+    cursorAtStart: composer.cursorAtStart,
     interrupted: facts.interrupted,
     knownFailure: facts.failure,
     currentError: facts.currentError,

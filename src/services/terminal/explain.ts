@@ -47,6 +47,7 @@ export function explainState(
     last_turn: turn.lastTurn,
     awaiting_decision: signals?.awaitingDecision ?? null,
     prompt_ready: { holds: failing.length === 0, failing },
+    ...(fields.second_witness ? { second_witness: fields.second_witness } : {}),
     reports: explainReports(state, absence),
   };
 }
@@ -143,7 +144,8 @@ export function explainRecording(
   timings: TrackingTimings,
 ): TerminalExplanation {
   const observation = observationOf(recording);
-  const signals = detect(observation, recording.tool);
+  // A recording is one moment: how long its screen stood still is not known.
+  const signals = { ...detect(observation, recording.tool), versionProved: null };
   const start: Moment = { wallMs: recording.nowMs, monotonicMs: 0 };
   const held: Moment = { wallMs: recording.nowMs, monotonicMs: timings.stability_threshold_seconds * 1000 };
   const seen = reduce(initialTrack(start), { kind: "observed", at: start, observation, signals }, timings);

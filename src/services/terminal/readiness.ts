@@ -1,13 +1,25 @@
 import type { Parked, TerminalState } from "../../protocol/terminal.ts";
 
-type Judged = Pick<TerminalState, "turn" | "surface" | "stability" | "parsed_surface" | "parked">;
+type Judged = Pick<
+  TerminalState,
+  "turn" | "surface" | "stability" | "parsed_surface" | "parked" | "second_witness"
+>;
 
 /**
  * The facts of the prompt-ready predicate that do not hold, each as `name=value`, in the order of the predicate;
  * empty when a prompt may be given. `pending_input` is a check of its own. Source: spec/terminal.md 3; a usage
- * limit is ours (issue 4).
+ * limit is ours (issue 4), and so is the second witness, which is asked for when all others hold.
  */
 export function failingFacts(state: Judged): string[] {
+  const { second_witness: witness } = state;
+  return [
+    ...failingOnScreen(state),
+    ...(witness?.by === null ? [`second_witness=none (${witness.missing})`] : []),
+  ];
+}
+
+/** Of those, what one look at the screen says. */
+export function failingOnScreen(state: Omit<Judged, "second_witness">): string[] {
   const { turn, surface, stability, parsed_surface: parsed } = state;
   const checks: [name: string, value: string, wanted: string][] = [
     ["turn.phase", turn.phase, "ready"],

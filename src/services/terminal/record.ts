@@ -35,6 +35,7 @@ export function observedFields(state: TrackState, at: Moment = state.at): Observ
       stable_since_utc: toTimestamp(stability.since.wallMs),
       ...(stability.witness ? { witness: stability.witness } : {}),
     },
+    ...(state.secondWitness ? { second_witness: state.secondWitness } : {}),
     ...(awaiting
       ? { awaiting_decision: { ...awaiting, ...identityOf(state), ...reportedQuestion(state) } }
       : {}),

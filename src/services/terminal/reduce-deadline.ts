@@ -3,6 +3,7 @@ import { reportHoldsMs } from "./fusion.ts";
 import type { TrackState } from "./reduce-state.ts";
 import { growthExpiryMs, neverTypedMs } from "./reduce-turn.ts";
 import { endOfNewest } from "./reported-turns.ts";
+import { stillReadingsMs, stillScreenMs } from "./second-witness.ts";
 import { parkedAt } from "./usage-limit.ts";
 /**
  * Whether samples should go on at `watch_poll_interval_seconds`: a turn runs or is being judged, the visible state
@@ -44,6 +45,9 @@ export function nextDeadlineMs(state: TrackState, timings: TrackingTimings): num
   }
   const untilMs = parkedAt(state, state.at) && state.parked?.untilMs;
   if (typeof untilMs === "number") deadlines.push(now + untilMs - state.at.wallMs);
+  if (state.secondWitness?.by === null) {
+    deadlines.push(screen.sinceMs + stillScreenMs, stability.since.monotonicMs + stillReadingsMs);
+  }
   const growth = growthExpiryMs(state.growth, signals, now);
   if (growth !== null) deadlines.push(growth);
   const ahead = deadlines.filter((deadline) => deadline > now);

@@ -3,6 +3,7 @@ import type {
   ParsedSurface,
   ProbeError,
   ProbeSnapshot,
+  SecondWitness,
   Stability,
   Surface,
   TerminalDiagnostics,
@@ -142,6 +143,12 @@ export interface TrackState {
     stable: boolean;
     witness: Stability["witness"] | null;
   };
+  /** The version that the tool showed last, when its profile was not proved on it; null otherwise. */
+  unprovedVersion: string | null;
+  /** The tool reported the begin of its session, and nothing was asked of it since. */
+  sessionBegan: boolean;
+  /** Null when none is asked for. */
+  secondWitness: SecondWitness | null;
   /** Newest last, at most 24. */
   transitions: readonly Transition[];
   /** Newest last, at most 1000. */
@@ -184,6 +191,9 @@ export function initialTrack(at: Moment): TrackState {
     unknownSinceMs: null,
     reports: noReports(at.wallMs),
     stability: { signature: "", since: at, held: false, stable: false, witness: null },
+    unprovedVersion: null,
+    sessionBegan: false,
+    secondWitness: null,
     transitions: [],
     history: [],
   };

@@ -9,7 +9,7 @@ import { toTimestamp } from "../../system/clock.ts";
 import { type Signals, unknownSurface } from "./detect/signals.ts";
 import { fuseEnd } from "./fusion.ts";
 import type { Observation } from "./observation.ts";
-import { failingFacts } from "./readiness.ts";
+import { failingOnScreen } from "./readiness.ts";
 import { observedFields } from "./record.ts";
 import { nextAsked } from "./reduce-question.ts";
 import { type Held, type Moment, noTurn, type TrackEvent, type TrackState } from "./reduce-state.ts";
@@ -23,6 +23,7 @@ import {
   turnOver,
   typedPrompt,
 } from "./reported-turns.ts";
+import { secondWitness } from "./second-witness.ts";
 import { nextParked } from "./usage-limit.ts";
 
 const maxTransitions = 24;
@@ -47,7 +48,7 @@ export function reduce(before: TrackState, event: TrackEvent, timings: TrackingT
     }),
     asked: turned.signals === before.signals ? before.asked : nextAsked(before.asked, turned.signals, at),
   };
-  const settled = settleStability(judged, before, timings);
+  const settled = witnessed(settleStability(judged, before, timings), before, event);
   const transition = transitionBetween(before, settled);
   const after = transition
     ? { ...settled, transitions: [...settled.transitions, transition].slice(-maxTransitions) }
@@ -165,6 +166,7 @@ function observe(state: TrackState, observation: Observation, signals: Signals):
       : unheld(state),
     verdicts: parsed ? hold(state.verdicts, verdicts, now) : unheld(state),
     growth: sampleGrowth(state.growth, signals, now),
+    unprovedVersion: signals.versionProved === null ? state.unprovedVersion : unprovedOf(signals),
     unknownSinceMs: readable ? null : (state.unknownSinceMs ?? now),
   };
 }
@@ -327,7 +329,7 @@ function settleStability(state: TrackState, before: TrackState, timings: Trackin
   const held = !moved && heldMs >= timings.stability_threshold_seconds * 1000;
   const byTool =
     state.turn.toolReady &&
-    failingFacts({ ...fields, stability: { ...fields.stability, stable: true } }).length === 0;
+    failingOnScreen({ ...fields, stability: { ...fields.stability, stable: true } }).length === 0;
   const witness = held ? (byTool ? "both" : "screen") : byTool ? "tool" : null;
   return {
     ...state,
@@ -336,6 +338,33 @@ function settleStability(state: TrackState, before: TrackState, timings: Trackin
     stability: { signature, since, held, stable: witness !== null, witness },
     // What rests is no turn any more, whatever the tool may yet report of it.
     reports: held && state.turn.phase === "ready" ? turnOver(state.reports, state.at.wallMs) : state.reports,
+  };
+}
+
+const unprovedOf = ({ versionProved, toolVersion }: Signals) => (versionProved === true ? null : toolVersion);
+
+/** The second witness of a version that the profile was not proved on. */
+function witnessed(state: TrackState, before: TrackState, event: TrackEvent): TrackState {
+  const { at, turn, signals, reports } = state;
+  const asked = event.kind === "prompt_typed" || event.kind === "prompt_noted";
+  const begins =
+    event.kind === "reported" &&
+    event.report.kind === "session_started" &&
+    reports.sessionId !== null &&
+    (reports.sessionId !== before.reports.sessionId || before.reports.sessionOver);
+  const sessionBegan =
+    !asked && turn.phase !== "active" && signals !== null && (begins || before.sessionBegan);
+  return {
+    ...state,
+    sessionBegan,
+    secondWitness: secondWitness({
+      unprovedVersion: state.unprovedVersion,
+      screenReady: failingOnScreen(observedFields(state)).length === 0,
+      reportedRest: turn.toolReady ? "turn_ended" : sessionBegan ? "session_started" : null,
+      composerProved: signals?.cursorAtStart === true,
+      screenHeldMs: at.monotonicMs - state.screen.sinceMs,
+      readingsHeldMs: at.monotonicMs - state.stability.since.monotonicMs,
+    }),
   };
 }
 

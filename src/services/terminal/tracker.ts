@@ -147,7 +147,8 @@ export function createTracker(options: TrackerOptions): Tracker {
       material:
         moved ||
         track.transitions !== before.transitions ||
-        track.stability.stable !== before.stability.stable,
+        track.stability.stable !== before.stability.stable ||
+        track.secondWitness?.by !== before.secondWitness?.by,
     };
     const state = record(track);
     for (const listener of [...listeners]) {

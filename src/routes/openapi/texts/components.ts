@@ -131,6 +131,7 @@ export const componentTexts: Readonly<Record<string, string>> = {
   RequestAdmission: "open: new requests are taken; else why they are refused",
   RequestList: "requests, newest first",
   RequestState: "how far a request got; completed, failed and coalesced are final",
+  SecondWitness: "who confirms a screen of a version that was not proved",
   SendKeysRequest: "keys to press",
   SendKeysResult: "the keys were pressed",
   ShutdownAnswer: "the server ends",

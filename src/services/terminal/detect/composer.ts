@@ -13,6 +13,8 @@ export interface Composer {
   /** The draft without glyph and indent, as far as it is in sight; empty unless `content` is `draft`. */
   text: string;
   popupOpen: boolean;
+  /** The cursor is known to be where the first character of a prompt goes. */
+  cursorAtStart: boolean;
   /** First row of the popup or the composer, whichever is higher: the transcript ends before it. */
   transcriptEnd: number;
 }
@@ -180,6 +182,7 @@ function readComposer(
     content,
     text: draft,
     popupOpen: popup !== null || outside !== null,
+    cursorAtStart: atStart === true,
     transcriptEnd: Math.min(area.top, outside?.firstRow ?? area.top),
   };
 }

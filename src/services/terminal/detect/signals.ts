@@ -35,6 +35,8 @@ export interface Signals {
   /** `prompt`, or the mode in which the composer's text is not one. */
   composerMode: string;
   popupOpen: boolean;
+  /** The cursor is known to be where the first character of a prompt goes. */
+  cursorAtStart: boolean;
   footerInterruptable: boolean;
   /** Facts that say that a turn runs; empty when none does. */
   activeReasons: string[];
@@ -63,6 +65,8 @@ export interface Signals {
   chatContextDiagnostic: ChatContextDiagnostic | null;
   /** As the tool's banner shows it, or null. */
   toolVersion: string | null;
+  /** Whether the profile was proved on that version; null while no banner is in sight. */
+  versionProved: boolean | null;
   /** The tool's transcript may be the only thing that moves while a turn runs. */
   growthCounts: boolean;
   /** The visible screen without styling and trailing blanks. */

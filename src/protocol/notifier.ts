@@ -57,6 +57,11 @@ const config = {
     maximum: 86_400,
     description: "least time between two wake-ups; 0 is none",
   }),
+  max_wakes_per_hour: Type.Integer({
+    minimum: 0,
+    maximum: 3600,
+    description: "no further wake-up after so many in the hour before; 0 is no limit",
+  }),
   quiet_hours: Nullable(QuietHours),
 };
 
@@ -87,6 +92,7 @@ export const NotifierUpdate = Strict({
   notify_block_total_chars: Type.Optional(Nullable(totalChars)),
   wake_policy: Type.Optional(WakePolicy),
   min_gap_seconds: Type.Optional(config.min_gap_seconds),
+  max_wakes_per_hour: Type.Optional(config.max_wakes_per_hour),
   quiet_hours: Type.Optional(
     Type.Union([QuietHours, Type.Literal("none")], {
       description: "daily hours without a wake-up; none: no such hours",
@@ -120,7 +126,7 @@ export const NotifierOutcome = StringEnum(
     "pre_notification_context_error",
     "context_recovery_error",
   ],
-  { description: "wake_held: wake_policy, min_gap_seconds or quiet_hours held it back" },
+  { description: "wake_held: wake_policy, min_gap_seconds, max_wakes_per_hour or quiet_hours held it back" },
 );
 export type NotifierOutcome = Static<typeof NotifierOutcome>;
 

@@ -43,6 +43,7 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
       notify_block_total_chars: 2048,
       wake_policy: "every_poll",
       min_gap_seconds: 0,
+      max_wakes_per_hour: 0,
       quiet_hours: null,
       supported: true,
       support_error: null,

@@ -42,8 +42,14 @@ test("the mail notifier is enabled, changed, looked into and disabled from the c
     min_gap_seconds: 30,
     supported: true,
   });
+  expect(enabled.json()).toMatchObject({ max_wakes_per_hour: 12 });
   const changed = await lab.mgr(...enable, "--quiet-hours", "", "--interval-seconds", "60", "--json");
   expect(changed.json()).toMatchObject({ quiet_hours: null, interval_seconds: 60, mode: "unread_only" });
+  const limits = ["--wake-policy", "every_poll", "--max-wakes-per-hour", "0", "--json"];
+  const often = { wake_policy: "every_poll", max_wakes_per_hour: 0 };
+  expect((await lab.mgr(...enable, ...limits)).json()).toMatchObject(often);
+  // What was set once is not set again.
+  expect((await lab.mgr(...enable, "--json")).json()).toMatchObject(often);
 
   writeFileSync(join(lab.workdir, "tokens"), "secret-one\n\nsecret-two\n");
   const blocks = await lab.mgr(

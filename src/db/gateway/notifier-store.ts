@@ -1,4 +1,4 @@
-import { desc, lt, sql } from "drizzle-orm";
+import { desc, eq, lt, sql } from "drizzle-orm";
 import type { NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
 import { parseColumn } from "../json-column.ts";
 import { namingFile } from "../open.ts";
@@ -24,6 +24,8 @@ export interface NotifierStore {
   saveConfig(config: NotifierConfig, updatedAtUtc: string): void;
   /** One poll: its audit row and what the notifier remembers of it, in one transaction. Returns the row's id. */
   recordPoll(row: NewAuditRow, memory: NotifierMemory): number;
+  /** Times of the newest polls that woke the agent, RFC 3339, newest first. */
+  newestWakes(limit: number): string[];
   /** Newest first; `before` pages on. Ends at `limit` or at 8 MiB; `more`: older rows follow. */
   audit(options: { limit: number; before?: number }): { rows: NotifierAuditRow[]; more: boolean };
 }
@@ -35,6 +37,8 @@ const pruneEvery = 256;
 /** A row holds up to a thousand notices. */
 const rowsAtOnce = 32;
 const maxAuditChars = 8 * 2 ** 20;
+
+const addedFields: Pick<NotifierConfig, "max_wakes_per_hour"> = { max_wakes_per_hour: 0 };
 
 const noMemory: NotifierMemory = {
   lastPollAtUtc: null,
@@ -55,7 +59,8 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
       const { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats } =
         row;
       return {
-        config: parseColumn(row.configJson) as NotifierConfig,
+        // Written before a field was added.
+        config: { ...addedFields, ...(parseColumn(row.configJson) as NotifierConfig) },
         memory: { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats },
       };
     },
@@ -79,6 +84,15 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
         }
         return auditId;
       }),
+    newestWakes: (limit) =>
+      db
+        .select({ at: notifierAudit.pollTimeUtc })
+        .from(notifierAudit)
+        .where(eq(notifierAudit.outcome, "enqueued"))
+        .orderBy(desc(notifierAudit.auditId))
+        .limit(limit)
+        .all()
+        .map(({ at }) => at),
     audit({ limit, before }) {
       const rows: NotifierAuditRow[] = [];
       let left = maxAuditChars;

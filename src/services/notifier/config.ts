@@ -22,6 +22,7 @@ export const defaultNotifierConfig: NotifierConfig = {
   notify_block_total_chars: 2048,
   wake_policy: "every_poll",
   min_gap_seconds: 0,
+  max_wakes_per_hour: 0,
   quiet_hours: null,
 };
 

@@ -34,6 +34,8 @@ export interface CycleDeps {
   baseUrl: () => string;
   skillInstalled: () => boolean;
   clock: Clock;
+  /** When the agent was woken, RFC 3339, newest first, at most `limit`. */
+  newestWakes: (limit: number) => string[];
 }
 
 /** What one poll came to, before it is written down. */
@@ -69,6 +71,7 @@ export async function runCycle(
     lastNotificationMs: memory.lastNotificationAtUtc ? parseTimestamp(memory.lastNotificationAtUtc) : null,
     lastDigest: memory.lastNotifiedDigest,
     repeats: memory.lastNotifiedRepeats,
+    wakesMs: newestWakesMs(deps, config.max_wakes_per_hour),
   });
   const act = await perform(deps, { decision, config, mail, degraded: degraded !== null });
   const digest = mail.listed ? mail.digest : null;
@@ -94,6 +97,10 @@ export async function runCycle(
   };
   const heldForMs = decision.outcome === "wake_held" ? decision.forMs : null;
   return { row, memory: remember(memory, row), heldForMs };
+}
+
+function newestWakesMs({ newestWakes }: CycleDeps, limit: number): number[] {
+  return limit === 0 ? [] : newestWakes(limit).flatMap((text) => parseTimestamp(text) ?? []);
 }
 
 async function perform(

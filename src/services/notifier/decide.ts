@@ -37,6 +37,8 @@ export interface CycleFacts {
   lastNotificationMs: number | null;
   lastDigest: string | null;
   repeats: number;
+  /** As of `holdOf`. */
+  wakesMs: readonly number[];
 }
 
 /** What is done to the agent's context before a wake-up. */

@@ -204,6 +204,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
           baseUrl: () => baseUrl,
           skillInstalled: deps.skillInstalled,
           clock,
+          newestWakes: store.newestWakes,
         },
         { trigger, config, memory },
       );

@@ -3,6 +3,7 @@ import type { NotifierConfig, QuietHours } from "../../protocol/notifier.ts";
 /** After the first wake-up for the same mail, `on_change` tells again after this long, doubled each time. */
 const firstRepeatMs = 300_000;
 const longestRepeatMs = 3_600_000;
+const hourMs = 3_600_000;
 
 /** What keeps an agent from being woken that could be. */
 export interface Hold {
@@ -18,18 +19,22 @@ export interface Hold {
  * Source: ruling 17.
  */
 export function holdOf(facts: {
-  config: Pick<NotifierConfig, "wake_policy" | "min_gap_seconds" | "quiet_hours">;
+  config: Pick<NotifierConfig, "wake_policy" | "min_gap_seconds" | "max_wakes_per_hour" | "quiet_hours">;
   nowMs: number;
   lastNotificationMs: number | null;
   digest: string;
   lastDigest: string | null;
   repeats: number;
+  /** Times of the newest `max_wakes_per_hour` wake-ups, epoch milliseconds, newest first. */
+  wakesMs: readonly number[];
 }): Hold | null {
   const { config, nowMs, lastNotificationMs } = facts;
   if (config.quiet_hours && isQuiet(config.quiet_hours, nowMs)) {
     const { start, end, time_zone } = config.quiet_hours;
     return { why: `quiet_hours ${start}-${end} ${time_zone}`, forMs: untilEndMs(config.quiet_hours, nowMs) };
   }
+  const capped = capOf(facts);
+  if (capped !== null) return capped;
   if (lastNotificationMs === null || lastNotificationMs > nowMs) return null;
   const sinceMs = nowMs - lastNotificationMs;
   const gapMs = config.min_gap_seconds * 1000;
@@ -43,6 +48,15 @@ export function holdOf(facts: {
     if (sinceMs < pauseMs) return { why, forMs: null };
   }
   return null;
+}
+
+/** A time yet to come, as after the clock was set back, counts as none. */
+function capOf({ config, nowMs, wakesMs }: Parameters<typeof holdOf>[0]): Hold | null {
+  const max = config.max_wakes_per_hour;
+  const within = wakesMs.filter((atMs) => atMs <= nowMs && nowMs - atMs < hourMs).slice(0, max);
+  const oldest = within.at(-1);
+  if (max === 0 || within.length < max || oldest === undefined) return null;
+  return { why: `max_wakes_per_hour=${max} is reached`, forMs: oldest + hourMs - nowMs };
 }
 
 /** How long the same mail stays untold after it was told `repeats` + 1 times. */

@@ -58,6 +58,7 @@ test("a message whose file is lost wakes nobody, and the poll says that it was l
       baseUrl: () => "http://127.0.0.1:1",
       skillInstalled: () => false,
       clock: createFakeClock(),
+      newestWakes: () => [],
     },
     { trigger: "interval", config: { ...defaultNotifierConfig, enabled: true }, memory: noMemory },
   );

@@ -142,6 +142,25 @@ describe("the notifier's polls", () => {
     },
   );
 
+  test("mail beyond the limit of wake-ups an hour waits until the oldest is an hour ago", async () => {
+    await using lab = createNotifierLab({ interval_seconds: 86_400, max_wakes_per_hour: 2 });
+    await lab.clock.advance(0);
+    for (const _ of [1, 2, 3]) {
+      await lab.clock.advance(60_000);
+      await lab.arrive();
+    }
+    const woken = () => outcomes(lab).filter((outcome) => outcome.endsWith("enqueued")).length;
+    expect(woken()).toBe(2);
+    expect(lab.notifier.audit({ limit: 1 }).rows[0]).toMatchObject({
+      outcome: "wake_held",
+      detail: "max_wakes_per_hour=2 is reached",
+    });
+    await lab.clock.advance(57 * 60_000);
+    expect(woken()).toBe(2);
+    await lab.clock.advance(2 * 60_000);
+    expect(woken()).toBe(3);
+  });
+
   test("disabling stops the polls and keeps the guidance", async () => {
     await using lab = createNotifierLab({ interval_seconds: 5, appendix_text: "tick once" });
     await lab.clock.advance(0);

@@ -5,12 +5,13 @@ const at = (time: string) => Date.parse(`2026-06-01T${time}:00Z`);
 const night = { start: "22:00", end: "07:00", time_zone: "UTC" };
 const whyHeld = (given: Parameters<typeof holdOf>[0]) => holdOf(given)?.why ?? null;
 const facts = {
-  config: { wake_policy: "every_poll", min_gap_seconds: 0, quiet_hours: null },
+  config: { wake_policy: "every_poll", min_gap_seconds: 0, max_wakes_per_hour: 0, quiet_hours: null },
   nowMs: at("12:00"),
   lastNotificationMs: at("11:59"),
   digest: "same",
   lastDigest: "same",
   repeats: 0,
+  wakesMs: [],
 } as const;
 
 describe("waking is held back", () => {
@@ -52,6 +53,19 @@ describe("waking is held back", () => {
     else expect(why).toStartWith(held);
   });
 
+  test.each([
+    { id: "fewer than the limit", wakes: ["11:59", "11:40"], held: null },
+    { id: "as many as the limit", wakes: ["11:59", "11:40", "11:15"], held: 15 * 60_000 },
+    { id: "one of them an hour ago", wakes: ["11:59", "11:40", "11:00"], held: null },
+    { id: "more than the limit", wakes: ["11:59", "11:40", "11:15", "11:01"], held: 15 * 60_000 },
+    { id: "one in the future", wakes: ["12:30", "11:40", "11:15"], held: null },
+  ])("by a limit of wake-ups an hour, also for new mail: $id", ({ wakes, held }) => {
+    const config = { ...facts.config, max_wakes_per_hour: 3 };
+    const hold = holdOf({ ...facts, config, digest: "new", wakesMs: wakes.map(at) });
+    expect(hold?.forMs ?? null).toBe(held);
+    if (held !== null) expect(hold?.why).toBe("max_wakes_per_hour=3 is reached");
+  });
+
   test("on_change wakes for new mail at once", () => {
     const config = { ...facts.config, wake_policy: "on_change" } as const;
     expect(whyHeld({ ...facts, config, digest: "new" })).toBeNull();
@@ -73,7 +87,12 @@ describe("waking is held back", () => {
   });
 
   test("nothing holds the first wake-up but quiet hours", () => {
-    const config = { wake_policy: "on_change", min_gap_seconds: 900, quiet_hours: null } as const;
+    const config = {
+      wake_policy: "on_change",
+      min_gap_seconds: 900,
+      max_wakes_per_hour: 0,
+      quiet_hours: null,
+    } as const;
     expect(whyHeld({ ...facts, config, lastNotificationMs: null })).toBeNull();
     expect(
       whyHeld({ ...facts, config: { ...config, quiet_hours: night }, nowMs: at("23:00") }),

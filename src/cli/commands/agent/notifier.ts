@@ -2,10 +2,11 @@ import { noticeMaxChars } from "../../../protocol/mail.ts";
 import type { NotifierStatus, NotifierUpdate } from "../../../protocol/notifier.ts";
 import type { Files } from "../../../system/files.ts";
 import { openCliContext } from "../../cli-context.ts";
-import { type Flags, UsageError, type Values } from "../../command.ts";
+import { command, type Flags, UsageError, type Values } from "../../command.ts";
 import { givenFields, readFileFlag, toWholeNumber } from "../../flag-values.ts";
 import { renderPairs, renderTable } from "../../format.ts";
-import { readCommand } from "../../gateway-call.ts";
+import { bodyOf, readCommand } from "../../gateway-call.ts";
+import { openLiveTarget } from "../../target.ts";
 
 const settingFlags = {
   "interval-seconds": {
@@ -36,12 +37,18 @@ const settingFlags = {
   "wake-policy": {
     type: "enum",
     options: ["every_poll", "on_change"],
-    description: "wake for the same mail on each poll, or only when there is something new",
+    description:
+      "wake for the same mail on each poll, or when there is something new and then ever more rarely",
   },
   "min-gap-seconds": {
     type: "string",
     description: "least time between two wake-ups",
     valueHint: "SECONDS",
+  },
+  "max-wakes-per-hour": {
+    type: "string",
+    description: "no further wake-up after so many in an hour; 0 is no limit",
+    valueHint: "N",
   },
   "quiet-hours": {
     type: "string",
@@ -88,23 +95,31 @@ const status = readCommand({
   render: renderNotifier,
 });
 
-const enable = readCommand({
+/** What this command sets where nobody has set anything yet: an agent that forgets its mail is not woken for ever. */
+const firstSettings = { wake_policy: "on_change", max_wakes_per_hour: 12 } as const satisfies NotifierUpdate;
+
+const enable = command({
   name: "enable",
-  description: "wake the agent when mail arrives; what is not named stays as it is",
+  description:
+    "wake the agent when mail arrives; what is not named stays as it is, at first --wake-policy on_change and --max-wakes-per-hour 12",
   examples: [
     "svc-mgr agents single --agent-name worker gateway mail-notifier enable",
     "svc-mgr agents single --agent-name worker gateway mail-notifier enable --interval-seconds 300 --mode unread_only",
   ],
   args: { ...settingFlags, ...notifyBlockFlags },
-  endpoint: "updateNotifier",
-  async request({ args, io, inherited }) {
+  async run(invocation) {
+    const { args, io, inherited } = invocation;
     const settings = toSettings(args);
     const { files } = openCliContext(io, inherited);
     const tokens = await readTokens(args["notify-block-token-file"], files, io.cwd);
-    const update = givenFields({ ...settings, notify_block_shared_tokens: tokens });
-    return { body: { schema_version: 1, enabled: true, ...update } };
+    const given = givenFields({ ...settings, notify_block_shared_tokens: tokens });
+    const { link } = await openLiveTarget(invocation);
+    const before = bodyOf(await link.client.call("readNotifier", {}));
+    const first = before.interval_seconds === null ? firstSettings : {};
+    const body = { schema_version: 1 as const, enabled: true, ...first, ...given };
+    const json = bodyOf(await link.client.call("updateNotifier", { body }));
+    return { json, text: renderNotifier(json) };
   },
-  render: renderNotifier,
 });
 
 const disable = readCommand({
@@ -157,6 +172,7 @@ function toSettings(args: Values<typeof settingFlags & typeof notifyBlockFlags>)
   return {
     interval_seconds: toWholeNumber("interval-seconds", args["interval-seconds"], 1, 86_400),
     min_gap_seconds: toWholeNumber("min-gap-seconds", args["min-gap-seconds"], 0, 86_400),
+    max_wakes_per_hour: toWholeNumber("max-wakes-per-hour", args["max-wakes-per-hour"], 0, 3600),
     quiet_hours: quiet === undefined ? undefined : toQuietHours(quiet),
     mode: args.mode,
     appendix_text: args["appendix-text"],
@@ -214,6 +230,7 @@ function renderNotifier(status: NotifierStatus): string {
     ["verifier", status.notify_block_auth_verifier],
     ["wake policy", status.wake_policy],
     ["least gap", status.min_gap_seconds === 0 ? null : `${status.min_gap_seconds} s`],
+    ["most wake-ups", status.max_wakes_per_hour === 0 ? null : `${status.max_wakes_per_hour} an hour`],
     ["quiet hours", quiet && `${quiet.start}-${quiet.end} ${quiet.time_zone}`],
     ["last poll", status.last_poll_at_utc ?? "never"],
     ["last wake-up", status.last_notification_at_utc ?? "never"],

@@ -10,7 +10,7 @@ import {
   listAccounts,
   listMessages,
 } from "../../services/mail/filesystem/accounts.ts";
-import { dropControl } from "../../services/terminal/control-characters.ts";
+import { dropControl } from "../../system/visible.ts";
 import { command } from "../command.ts";
 import { renderPairs, renderTable } from "../format.ts";
 import { chooseRoot, withMailRoot } from "../mailbox-root.ts";

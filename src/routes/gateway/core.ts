@@ -4,15 +4,13 @@ import { coreEndpoints } from "../../protocol/core-endpoints.ts";
 import { type NotePromptRequest, type PromptRefusalCode, protocolVersion } from "../../protocol/gateway.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import type { AgentTurns } from "../../services/agent/agent.ts";
-import { chatSessionProblem } from "../../services/agent/chat-session-problem.ts";
-import { refuseRequest } from "../../services/queue/admission.ts";
+import { chatSessionProblem, refuseRequest } from "../../services/queue/admission.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
 import { type Handlers, mount } from "../http/mount.ts";
 import type { HttpObservation } from "../http/observe.ts";
 import type { CoreServices } from "./services.ts";
-
 /** What the core's app and the whole one are made with; `Services` is what the routes of each call. */
 export interface GatewayAppOptions<Services> {
   services: Services;

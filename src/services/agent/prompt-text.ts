@@ -1,5 +1,5 @@
 import type { ReceivedRule } from "../../protocol/tool-profile.ts";
-import { stripControl } from "../terminal/control-characters.ts";
+import { stripControl } from "../../system/visible.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { isOlder } from "../terminal/tool-version.ts";
 

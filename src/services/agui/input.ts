@@ -2,7 +2,7 @@ import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { AguiMessage, AguiRunInput } from "../../protocol/agui.ts";
 import { ChatSession, Execution } from "../../protocol/gateway.ts";
-import { chatSessionProblem } from "../agent/chat-session-problem.ts";
+import { chatSessionProblem } from "../queue/admission.ts";
 import { isObject, withoutNulls } from "./json.ts";
 import { renderPrompt } from "./prompt.ts";
 

@@ -1,9 +1,7 @@
 import type { CanonicalEvent, DisplayDetail, DisplayStyle } from "../../protocol/turns.ts";
-import { visible } from "../../system/visible.ts";
-import { stripControl } from "../terminal/control-characters.ts";
+import { stripControl, visible } from "../../system/visible.ts";
 import { withoutTerminalSequences } from "./canonical.ts";
 import { fieldsOf, numberOf, renderValue, textOf } from "./json-fields.ts";
-
 /** How a pane shows a turn's events. Source: contract 2.9 (`headless_display_style`, `headless_display_detail`). */
 export interface Display {
   style: DisplayStyle;

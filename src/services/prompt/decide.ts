@@ -1,6 +1,6 @@
 import type { AdmissionPolicy, PromptControlRequest, PromptRefusalCode } from "../../protocol/gateway.ts";
 import type { SubmitPolicy } from "../agent/agent.ts";
-import { chatSessionProblem } from "../agent/chat-session-problem.ts";
+import { chatSessionProblem } from "../queue/admission.ts";
 
 export type PromptDecision =
   | { decision: "refuse"; code: PromptRefusalCode; detail: string }

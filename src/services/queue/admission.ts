@@ -1,7 +1,6 @@
-import type { Execution, GatewayRequest, PromptPayload } from "../../protocol/gateway.ts";
+import { patterns } from "../../protocol/enforced.ts";
+import type { ChatSession, Execution, GatewayRequest, PromptPayload } from "../../protocol/gateway.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { chatSessionProblem } from "../agent/chat-session-problem.ts";
-
 export interface AdmissionFacts {
   reconciliationRequired: boolean;
   connected: boolean;
@@ -59,4 +58,19 @@ function refuseTurn(
     return new ServiceError("conflict", `turn ${payload.turn_id} exists or waits already`);
   }
   return null;
+}
+
+const idForm = new RegExp(patterns.chatSessionId);
+
+/**
+ * Why a chat session cannot be meant, or null: an id belongs to `exact`, and nothing that reads as a flag is one. Holds for
+ * terminal and headless agents alike, wherever a chat session is accepted (ruling 30).
+ */
+export function chatSessionProblem(wanted: ChatSession | undefined): string | null {
+  if (!wanted) return null;
+  if (wanted.mode !== "exact") {
+    return wanted.id === undefined ? null : `chat_session.id belongs to mode exact, not ${wanted.mode}`;
+  }
+  if (wanted.id === undefined) return "chat_session.mode exact needs an id";
+  return idForm.test(wanted.id) ? null : "chat_session.id: nothing invisible, and no dash in front";
 }

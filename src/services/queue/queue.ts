@@ -21,12 +21,12 @@ import { createAcceptance, createOrderedEvents } from "./acceptance.ts";
 import {
   type Coalesced,
   coalesce,
+  createPreemption,
   foldedInto,
   interruptsOf,
   isControlIntent,
   promotionOf,
-} from "./coalesce.ts";
-import { createPreemption } from "./preemption.ts";
+} from "./control-intents.ts";
 import { createUnfinishedWork } from "./recovery.ts";
 import {
   type End,

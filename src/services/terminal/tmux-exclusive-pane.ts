@@ -2,7 +2,7 @@ import { ServiceError } from "../../system/errors.ts";
 import { createExclusive } from "../../system/exclusive.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
-import { dropControl, stripControl } from "./control-characters.ts";
+import { dropControl, stripControl } from "../../system/visible.ts";
 import type { KeyToken } from "./keys.ts";
 import type { ControlConnection } from "./tmux-control.ts";
 import type { TmuxMutex } from "./tmux-mutex.ts";

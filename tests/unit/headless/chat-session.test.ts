@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import type { ChatSession } from "../../../src/protocol/gateway.ts";
 import type { TurnSession } from "../../../src/protocol/turn-files.ts";
 import type { HeadlessChatSession } from "../../../src/protocol/turns.ts";
-import { chatSessionProblem } from "../../../src/services/agent/chat-session-problem.ts";
 import { resolveChatSession, toChatSession } from "../../../src/services/headless/chat-session.ts";
 import { toTurnRequest } from "../../../src/services/headless/turn-request.ts";
+import { chatSessionProblem } from "../../../src/services/queue/admission.ts";
 import { toRestarted } from "../../../src/services/sessions/manifest.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { stripControl } from "../../../src/services/terminal/control-characters.ts";
 import {
   type ControlItem,
   createControlReader,
@@ -9,6 +8,7 @@ import {
   quoteArgument,
   tmuxCommand,
 } from "../../../src/services/terminal/tmux-protocol.ts";
+import { stripControl } from "../../../src/system/visible.ts";
 
 const bytes = (text: string) => Buffer.from(text, "utf8");
 

@@ -6,8 +6,8 @@ import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailboxOpeners } from "../mail/binding.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
+import { type ObserveDeps, observeAgent } from "./agent-reader.ts";
 import { type GatewayLink, linkedStatus, linkGateway } from "./gateway-link.ts";
-import { type ObserveDeps, observeAgent } from "./observe-agent.ts";
 
 /** One agent as a list shows it. */
 export interface AgentSnapshot {

@@ -1,6 +1,7 @@
 import { FleetEvent } from "../../protocol/coordinator.ts";
 import { coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
 import type { Clock } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Network } from "../../system/network.ts";
@@ -8,7 +9,7 @@ import type { Processes } from "../../system/processes.ts";
 import type { Environment } from "../sessions/roots.ts";
 import { coordinatorClaim, runningCoordinators } from "./coordinator-files.ts";
 import type { Directory } from "./directory.ts";
-import { createEventSource } from "./event-source.ts";
+import { createEventSource, openEventStream } from "./event-stream.ts";
 import { createFleetEvents } from "./fleet-events.ts";
 import type { Links } from "./links.ts";
 import { baseUrlOf, proveListener } from "./listener-proof.ts";
@@ -47,35 +48,21 @@ export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal):
     };
     if ((await proveListener(deps, claim, proof)) !== null) continue;
     const token = deps.env["SVC_COORD_TOKEN"] || deps.files.readOwn(paths.token)?.trim() || null;
-    const body = await openEvents(deps, baseUrlOf(claim), token, signal);
-    if (body) return { via: instance.api_base_url, agentIds: idsIn(body) };
+    const opened = await openEventStream({
+      ...{ clock: deps.clock, signal, timeoutMs: connectMs },
+      request: ({ headers, signal: ends }) =>
+        deps.network.fetch(`${baseUrlOf(claim)}${coordinatorStreams.fleetEvents.path}`, {
+          signal: ends,
+          redirect: "error",
+          headers: { ...headers, ...(token === null ? {} : { authorization: `Bearer ${token}` }) },
+          // Bun would send even loopback through a proxy that the environment names.
+          proxy: false,
+        } as unknown as RequestInit),
+      describe: messageOf,
+    });
+    if (opened.kind === "ok") return { via: instance.api_base_url, agentIds: idsIn(opened.body) };
   }
   return { via: null, agentIds: idsOfGateways(deps, signal) };
-}
-
-/** Null when no stream begins in time. */
-async function openEvents(
-  { clock, network }: FleetHintsDeps,
-  baseUrl: string,
-  token: string | null,
-  signal: AbortSignal,
-): Promise<ReadableStream<Uint8Array> | null> {
-  const late = new AbortController();
-  const cancel = clock.after(connectMs, () => late.abort());
-  try {
-    const reply = await network.fetch(`${baseUrl}${coordinatorStreams.fleetEvents.path}`, {
-      signal: AbortSignal.any([signal, late.signal]),
-      redirect: "error",
-      headers: token === null ? {} : { authorization: `Bearer ${token}` },
-      // Bun would send even loopback through a proxy that the environment names.
-      proxy: false,
-    } as unknown as RequestInit);
-    return reply.ok ? reply.body : null;
-  } catch {
-    return null;
-  } finally {
-    cancel();
-  }
 }
 
 async function* idsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {

@@ -3,16 +3,16 @@ import type {
   AgentHistory,
   AgentIdentity,
   AgentList,
+  AgentLiveness,
   AgentState,
   AgentStateDetail,
 } from "../../protocol/agents.ts";
 import type { LifecycleState } from "../../protocol/files.ts";
 import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { MailResolveLive } from "../../protocol/mail.ts";
-import type { TerminalState } from "../../protocol/terminal.ts";
-import type { HeadlessChatSession } from "../../protocol/turns.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
+import { backendFacts } from "../agent/backends.ts";
 import type { SettleDeps } from "../headless/settle-turn.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createTurnReader } from "../headless/turn-reader.ts";
@@ -23,14 +23,13 @@ import type { LaunchTool } from "../sessions/launch-tools.ts";
 import { readManifest } from "../sessions/manifest.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
+import { type AgentReading, diagnose, type ReaderDeps, readAgent, readTurns } from "./agent-reader.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
 import { toHeadlessDetail, toHeadlessHistory, toTerminalDetail, toTerminalHistory } from "./fleet-detail.ts";
-import type { GatewayClient } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
 import type { Liveness } from "./liveness.ts";
-import { isProgramPresent, readTurns } from "./observe-agent.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
-import { toAgentGateway, toAgentState } from "./projection.ts";
+import { toAgentGateway } from "./projection.ts";
 import { createRunningTurn } from "./running-turn.ts";
 
 /**
@@ -62,14 +61,7 @@ export interface FleetViewDeps extends SettleDeps {
 
 type Opened = ReturnType<typeof openedAgent>;
 
-/** What one look at an agent found. */
-interface Look {
-  agent: Opened;
-  state: AgentState;
-  terminal: TerminalState | null;
-  status: GatewayStatus | null;
-  chat: HeadlessChatSession | null;
-}
+type Look = AgentReading & { agent: Opened };
 
 const probeTimeoutMs = 2000;
 
@@ -88,82 +80,36 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
   const readerOf = ({ sessionRoot }: Opened) =>
     createTurnReader({ files, turns: createTurnDirectories({ files, sessionRoot }) });
 
-  /** Null with why when the gateway that was found does not answer now. */
-  async function ask(client: GatewayClient, headless: boolean) {
-    const options = { timeoutMs: probeTimeoutMs };
-    const [status, terminal, control] = await Promise.all([
-      client.call("status", options),
-      headless ? null : client.call("terminalState", options),
-      headless ? client.call("headlessState", options) : null,
-    ]);
-    if (status.kind !== "ok") return { answered: false as const, why: status.detail };
-    return {
-      answered: true as const,
-      status: status.body,
-      terminal: terminal?.kind === "ok" ? terminal.body : null,
-      chat: control?.kind === "ok" ? control.body.chat_session : null,
-    };
-  }
+  const ports: ReaderDeps = {
+    ...deps,
+    async gatewayOf(agent) {
+      const link = await links.to(agent);
+      if (link.state === "live") return { client: link.client, status: null };
+      return { client: null, silent: link.claimed ? diagnose("gateway_unreachable", link.why) : null };
+    },
+    async livenessOf({ record, manifest }) {
+      const alive = record ? await liveness.of(record) : "unknown";
+      return {
+        liveness: alive,
+        diagnostics: tmuxDiagnostics(alive, backendFacts(manifest.backend).headless),
+      };
+    },
+    terminalOf: (agent) => deps.terminals.state(agent),
+    readsChat: true,
+    timeoutMs: probeTimeoutMs,
+  };
 
   async function look(ref: string): Promise<Look> {
     const known = directory.resolve(ref);
     const agent = openedAgent(known);
-    const { manifest, manifestPath, sessionRoot, record } = agent;
-    const headless = known.identity.transport === "headless";
-    if (headless) await runningTurn(agent);
-    const diagnostics: AgentDiagnostic[] = [];
-    const [alive, link] = await Promise.all([liveness.of(record), links.to(agent)]);
-    const asked = link.state === "live" ? await ask(link.client, headless) : null;
-    const answered = asked?.answered ? asked : null;
-    const silent =
-      asked?.answered === false ? asked.why : link.state === "none" && link.claimed ? link.why : null;
-    if (asked && !asked.answered) links.doubt(agent);
-    if (silent !== null) diagnostics.push(diagnose("gateway_unreachable", silent));
-    if (alive === "unknown")
-      diagnostics.push(diagnose("tmux_probe_error", "its tmux server does not answer"));
-    if (alive === "gone" && headless) {
-      diagnostics.push(diagnose("tmux_session_missing", "its tmux session is gone"));
-    }
-    const terminal =
-      answered?.terminal ??
-      (!headless && !answered && alive === "alive" ? await deps.terminals.state(agent) : null);
-    const state = toAgentState({
-      ...{ record, manifest, manifestPath, sessionRoot, terminal, diagnostics },
-      lifecycleState: record.lifecycle.state,
-      liveness: alive,
-      status: answered?.status ?? null,
-      programPresent: await programPresent(agent, { alive, terminal, status: answered?.status, headless }),
-      ...(headless ? { turns: readTurns(deps, sessionRoot) } : {}),
-    });
-    // Without a gateway the offline status; with one that claims the agent and is silent, nothing is known.
+    if (known.identity.transport === "headless") await runningTurn(agent);
+    const reading = await readAgent(ports, agent);
+    if (reading.wasLost) links.doubt(agent);
+    const { state, status, isSilent } = reading;
+    // Without a gateway the offline status; of a gateway that claims the agent and is silent nothing is known.
     const gateway =
-      answered || silent !== null ? state.gateway : toAgentGateway(readOfflineStatus(files, agent, null));
-    return {
-      agent,
-      state: { ...state, gateway },
-      terminal,
-      status: answered?.status ?? null,
-      chat: answered?.chat ?? null,
-    };
-  }
-
-  async function programPresent(
-    agent: Opened,
-    facts: {
-      alive: string;
-      terminal: TerminalState | null;
-      status: GatewayStatus | undefined;
-      headless: boolean;
-    },
-  ): Promise<boolean> {
-    if (facts.alive !== "alive") return false;
-    if (facts.terminal || facts.headless) return true;
-    if (facts.status) return facts.status.managed_agent_connectivity === "connected";
-    try {
-      return await isProgramPresent(deps, agent.manifest);
-    } catch {
-      return false;
-    }
+      status || isSilent ? state.gateway : toAgentGateway(readOfflineStatus(files, agent, null));
+    return { ...reading, agent, state: { ...state, gateway } };
   }
 
   return {
@@ -232,6 +178,7 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
   };
 }
 
-function diagnose(kind: string, message: string): AgentDiagnostic {
-  return { kind, message, details: {} };
+function tmuxDiagnostics(alive: AgentLiveness, headless: boolean): AgentDiagnostic[] {
+  if (alive === "unknown") return [diagnose("tmux_probe_error", "its tmux server does not answer")];
+  return alive === "gone" && headless ? [diagnose("tmux_session_missing", "its tmux session is gone")] : [];
 }

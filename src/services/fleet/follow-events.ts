@@ -1,7 +1,7 @@
 import type { GatewayEvent } from "../../protocol/events.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
-import { createEventSource } from "./event-source.ts";
+import { createEventSource } from "./event-stream.ts";
 import type { GatewayClient } from "./gateway-client.ts";
 
 /** A gateway that was found, or why none was. */
@@ -11,19 +11,19 @@ export type Reached =
 
 export interface FollowOptions {
   clock: Clock;
-  /** Asked before each connection: a gateway that comes back may listen elsewhere. */
+  /** Called before each connection: a gateway that comes back may listen elsewhere. */
   link: () => Promise<Reached>;
-  /** Position after which events are told; null for those from the first connection on. */
+  /** Position after which events are delivered; null for those from the first connection on. */
   afterSeq: number | null;
   signal: AbortSignal;
-  /** Told in order, once each; the next waits for its promise. */
+  /** Called in order, once for each event; the next event waits for its promise. */
   onEvent: (event: GatewayEvent) => void | Promise<void>;
   /**
-   * Told after each connection, before its events: time to read the state that they change. `client` reaches the
-   * gateway that was found.
+   * Called after each connection, before its events: the time to read the state that they change. `client` reaches
+   * the gateway that was found.
    */
   onConnected?: (client: GatewayClient) => void | Promise<void>;
-  /** Told once when a connection that stood is lost, or the first is not made; then silence until `onConnected`. */
+  /** Called once when a connection is lost, or the first is not made; not again until `onConnected`. */
   onLost?: (why: string) => void | Promise<void>;
 }
 
@@ -33,15 +33,15 @@ const longestPauseMs = 5000;
 const silentMs = 45_000;
 
 /**
- * Follows the events of one gateway until `signal` aborts, over its restarts: what happened in between is told
- * after the next connection, as long as the gateway's log keeps it. Holds one event at a time. Rejects only for
- * what a callback throws.
+ * Follows the events of one gateway until `signal` aborts, over its restarts: events of the time in between come after
+ * the next connection, as long as the gateway's log keeps them. Holds one event at a time. Rejects only with what a
+ * callback throws.
  */
 export async function followEvents(options: FollowOptions): Promise<void> {
   const { clock, signal } = options;
   const position = { seq: options.afterSeq };
   let pauseMs = firstPauseMs;
-  let told = false;
+  let isReported = false;
   while (!signal.aborted) {
     const abort = new AbortController();
     const cancelled = AbortSignal.any([signal, abort.signal]);
@@ -49,7 +49,7 @@ export async function followEvents(options: FollowOptions): Promise<void> {
       const opened = await open(options, position.seq, cancelled);
       if (opened.state === "open") {
         pauseMs = firstPauseMs;
-        told = false;
+        isReported = false;
         await options.onConnected?.(opened.client);
       }
       const why =
@@ -57,8 +57,8 @@ export async function followEvents(options: FollowOptions): Promise<void> {
           ? await pump(opened.body, { ...options, position, giveUp: () => abort.abort() })
           : opened.why;
       if (signal.aborted) return;
-      if (!told) await options.onLost?.(why);
-      told = true;
+      if (!isReported) await options.onLost?.(why);
+      isReported = true;
     } finally {
       abort.abort();
     }

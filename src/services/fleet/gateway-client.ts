@@ -4,6 +4,7 @@ import { type GatewayEndpoints, gatewayEndpoints, streamEndpoints } from "../../
 import { PromptRefusalBody, type PromptRefusalCode } from "../../protocol/gateway.ts";
 import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
+import { type OpenedStream, openEventStream } from "./event-stream.ts";
 import { wasRefused, whyUnreachable } from "./unreachable.ts";
 
 /**
@@ -58,11 +59,6 @@ export interface ForwardedRequest {
   body: ArrayBuffer | ReadableStream<Uint8Array> | null;
   signal: AbortSignal;
 }
-
-export type OpenedStream =
-  | { kind: "ok"; body: ReadableStream<Uint8Array> }
-  | { kind: "refused"; status: number; detail: string }
-  | { kind: "unreachable"; detail: string };
 
 /** The listener is not the server that it was; the message is a clause. */
 class NotBelieved extends Error {}
@@ -134,26 +130,14 @@ export function createGatewayClient(deps: {
     },
     forward: ({ method, target, headers, body, signal }) =>
       request(`${baseUrl}${target}`, { method, headers, signal, ...(body === null ? {} : { body }) }),
-    async openEvents({ afterSeq, signal }) {
+    openEvents({ afterSeq, signal }) {
       const { method, path } = streamEndpoints.events;
       const url = toUrl(baseUrl, path, {}, afterSeq === null ? {} : { after: afterSeq });
-      const late = new AbortController();
-      const cancel = clock.after(defaultTimeoutMs, () => late.abort(new Error("no answer within 5 s")));
-      try {
-        const headers = { accept: "text/event-stream" };
-        const response = await request(url, {
-          method,
-          headers,
-          signal: AbortSignal.any([signal, late.signal]),
-        });
-        if (response.ok && response.body) return { kind: "ok", body: response.body };
-        return { kind: "refused", status: response.status, detail: await response.text() };
-      } catch (error) {
-        const detail = error instanceof NotBelieved ? error.message : whyUnreachable(error, baseUrl);
-        return { kind: "unreachable", detail };
-      } finally {
-        cancel();
-      }
+      return openEventStream({
+        ...{ clock, signal, timeoutMs: defaultTimeoutMs },
+        request: (init) => request(url, { method, ...init }),
+        describe: (error) => (error instanceof NotBelieved ? error.message : whyUnreachable(error, baseUrl)),
+      });
     },
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createEventSource } from "../../../src/services/fleet/event-source.ts";
+import { createEventSource } from "../../../src/services/fleet/event-stream.ts";
 
 const at_utc = "2026-11-21T04:47:00.000+00:00";
 const event = (seq: number, more: object = {}) => ({ seq, kind: "test", at_utc, ...more });

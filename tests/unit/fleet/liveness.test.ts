@@ -1,4 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
+import type { TerminalState } from "../../../src/protocol/terminal.ts";
+import { toPresence } from "../../../src/services/fleet/agent-reader.ts";
 import { createLiveness } from "../../../src/services/fleet/liveness.ts";
 import type { TmuxSession } from "../../../src/services/terminal/tmux-command.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -60,5 +63,23 @@ describe("whether agents live", () => {
     await clock.advance(1);
     await liveness.of(on("a"));
     expect(asked).toEqual([undefined, "/other", undefined]);
+  });
+});
+
+describe("whether the program of an agent is there", () => {
+  const status = (connected: boolean) =>
+    ({ managed_agent_connectivity: connected ? "connected" : "unavailable" }) as GatewayStatus;
+  const terminal = {} as TerminalState;
+  const nothing = { alive: "alive", terminal: null, status: null, headless: false } as const;
+  test.each([
+    { id: "without its session: no", given: { alive: "gone", terminal }, want: false },
+    { id: "nobody knows of its session: no", given: { alive: "unknown", status: status(true) }, want: false },
+    { id: "a terminal that is seen: yes", given: { terminal, status: status(false) }, want: true },
+    { id: "headless, between two turns: yes", given: { headless: true }, want: true },
+    { id: "as its gateway says: yes", given: { status: status(true) }, want: true },
+    { id: "as its gateway says: no", given: { status: status(false) }, want: false },
+    { id: "without a gateway: its processes tell", given: {}, want: null },
+  ] as const)("$id", ({ given, want }) => {
+    expect(toPresence({ ...nothing, ...given })).toBe(want);
   });
 });

@@ -1,7 +1,7 @@
 import type { AgentIdentity, AgentState, AgentSubmission } from "../../../protocol/agents.ts";
 import type { PromptPayload, RequestRecord } from "../../../protocol/gateway.ts";
+import { type Observed, observeAgent } from "../../../services/fleet/agent-reader.ts";
 import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
-import { type Observed, observeAgent } from "../../../services/fleet/observe-agent.ts";
 import { toIdentity, trackedAgentId } from "../../../services/fleet/projection.ts";
 import { isOpen } from "../../../services/fleet/request-state.ts";
 import { interruptThrough, renderRequest, waitForRequest } from "../../agent-requests.ts";

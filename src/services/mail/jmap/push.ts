@@ -1,6 +1,7 @@
 import { type Clock, sleep } from "../../../system/clock.ts";
 import { messageOf } from "../../../system/errors.ts";
 import { createLoop } from "../../../system/lifecycle.ts";
+import { createEventParser } from "../../../system/server-sent-events.ts";
 import type { JmapClient } from "./client.ts";
 import { EmailChanges, EmailState } from "./wire.ts";
 
@@ -81,11 +82,10 @@ export function watchArrivals(deps: {
     };
     heard();
     try {
-      const read = createEventReader();
-      const decoder = new TextDecoder();
-      for await (const chunk of stream) {
+      const parse = createEventParser();
+      for await (const bytes of stream) {
         heard();
-        if (read(decoder.decode(chunk, { stream: true })).includes("state")) ring();
+        if (parse(bytes).some(({ name }) => name === "state")) ring();
       }
     } catch (error) {
       if (!silence.signal.aborted) throw error;
@@ -111,25 +111,4 @@ export function watchArrivals(deps: {
   const loop = createLoop({ clock, turn, onError: (error) => report(messageOf(error)) });
   loop.start();
   return () => void loop.stop();
-}
-
-/** Returns a parser that takes pieces of an event stream and gives the names of the events they complete. */
-function createEventReader(): (piece: string) => string[] {
-  let rest = "";
-  let name = "";
-  let data = false;
-  return (piece) => {
-    const lines = (rest + piece).split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop() ?? "";
-    const whole: string[] = [];
-    for (const line of lines) {
-      if (line === "") {
-        if (data) whole.push(name || "message");
-        name = "";
-        data = false;
-      } else if (line.startsWith("event:")) name = line.slice(6).trim();
-      else if (line.startsWith("data:")) data = true;
-    }
-    return whole;
-  };
 }

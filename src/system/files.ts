@@ -17,10 +17,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { type ContainedPath, containedPath, type ExpectedKind } from "./contained-path.ts";
-import { type CopyOptions, type CopyResult, copyRegular } from "./copy-regular.ts";
 import type { Ids } from "./ids.ts";
-import { type OpenedRegular, openRegular } from "./open-regular.ts";
-import { isBelow, type ReadLimits } from "./open-to-read.ts";
 import {
   type Appender,
   appendTo,
@@ -34,6 +31,15 @@ import {
 } from "./own-file.ts";
 import { type Exposure, findExposure } from "./ownership.ts";
 import { type InputOptions, type InputRead, readInputFile } from "./read-input.ts";
+import {
+  type CopyOptions,
+  type CopyResult,
+  copyRegular,
+  isBelow,
+  type OpenedRegular,
+  openRegular,
+  type ReadLimits,
+} from "./regular-files.ts";
 import type { Steps } from "./steps.ts";
 
 /**

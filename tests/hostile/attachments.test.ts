@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { isBelow, openToRead } from "../../src/system/open-to-read.ts";
+import { isBelow, openToRead } from "../../src/system/regular-files.ts";
 import { createCliLab } from "../support/cli-lab.ts";
 import { createScratch } from "../support/scratch.ts";
 

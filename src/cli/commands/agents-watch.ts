@@ -12,8 +12,7 @@ import { type CliIo, command } from "../command.ts";
 import { exitCodes } from "../dispatch.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
-import { renderSnapshotScreen } from "../snapshot-screen.ts";
-import { toSnapshotJson } from "../snapshot-text.ts";
+import { renderSnapshotScreen, toSnapshotJson } from "../snapshot-text.ts";
 
 /** Between the end of one stream of hints and the next. */
 const reopenMs = 500;

@@ -3,11 +3,13 @@ import * as aguiSchemas from "../../protocol/agui.ts";
 import * as coordinatorSchemas from "../../protocol/coordinator.ts";
 import { allCoordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
 import { documentEndpoints } from "../../protocol/document-endpoints.ts";
+import type { Endpoint } from "../../protocol/endpoint.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
+import { ErrorBody } from "../../protocol/wire.ts";
+import { maxBodyBytes, openPaths } from "../http/gate.ts";
 import { describeDocument } from "./describe.ts";
-import { buildOpenApi, namedSchemas, type OpenApiDocument } from "./document.ts";
-import { gateRefusals } from "./refusals.ts";
+import { buildOpenApi, namedSchemas, type OpenApiDocument, type Refusal } from "./document.ts";
 
 /** The document of the gateway's routes. Built again by each call; nothing in it depends on a running gateway. */
 export function gatewayOpenApi(): OpenApiDocument {
@@ -37,4 +39,22 @@ export function coordinatorOpenApi(): OpenApiDocument {
       refusals: gateRefusals(),
     }),
   );
+}
+
+/** What every server of ours may answer before an operation is looked at. */
+function gateRefusals(): Refusal[] {
+  const refusal = (
+    status: number,
+    description: string,
+    appliesTo: (endpoint: Endpoint) => boolean,
+  ): Refusal => ({ status, description, schema: ErrorBody, appliesTo });
+  const withBody = ({ body }: Endpoint) => body !== null;
+  return [
+    refusal(401, "A bearer token is needed and was not shown", ({ path }) => !openPaths.has(path)),
+    refusal(403, "A page of another origin may not call", () => true),
+    refusal(413, `The body is larger than ${maxBodyBytes} bytes`, withBody),
+    refusal(415, "The body is not application/json", withBody),
+    refusal(421, "This host name is not served here", () => true),
+    refusal(500, "An unforeseen fault; its error_id is in the log", () => true),
+  ];
 }

@@ -1,5 +1,5 @@
 import type { AttachmentInput } from "../../protocol/mail.ts";
-import type { WhyNotRead } from "../../system/open-to-read.ts";
+import type { WhyNotRead } from "../../system/regular-files.ts";
 
 /** Attachments. Source: spec/mailbox-agui.md A1. Pure. */
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { renderSnapshotScreen } from "../../../src/cli/snapshot-screen.ts";
+import { renderSnapshotScreen } from "../../../src/cli/snapshot-text.ts";
 import type { AgentSnapshot } from "../../../src/services/fleet/agent-snapshot.ts";
 
 function snapshot(name: string): AgentSnapshot {

@@ -1,5 +1,19 @@
-import { closeSync, constants, fstatSync, openSync, readlinkSync, realpathSync, statSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
+import { startSha256 } from "./digest.ts";
 
 /** Which files may be read on behalf of a caller, and how large they may be. */
 export interface ReadLimits {
@@ -97,4 +111,93 @@ function whyClosed(error: unknown): "absent" | "unreadable" | "not_regular" {
   if (code === "ELOOP" || code === "ENXIO") return "not_regular";
   if (code === "EACCES" || code === "EPERM") return "unreadable";
   throw error;
+}
+
+/** A regular file that was open when it was looked at: what is read is what was checked. */
+export type OpenedRegular =
+  | { ok: true; size: number; stream: () => ReadableStream<Uint8Array>; close: () => void }
+  | { ok: false; why: WhyNotRead };
+
+const chunkBytes = 256 * 1024;
+
+/**
+ * Opens a regular file to be sent elsewhere a piece at a time. The last part of `path` may not be a symbolic link.
+ * `stream` gives `size` bytes, fewer if the file is cut meanwhile, and is for one reader. Closing twice is safe.
+ */
+export function openRegular(path: string, limits: ReadLimits): OpenedRegular {
+  const opened = openToRead(path, limits);
+  if (!opened.ok) return opened;
+  const { handle, size } = opened;
+  let open = true;
+  const close = () => {
+    if (open) closeSync(handle);
+    open = false;
+  };
+  return {
+    ok: true,
+    size,
+    close,
+    stream: () => {
+      let position = 0;
+      return new ReadableStream<Uint8Array>({
+        pull(controller) {
+          const chunk = new Uint8Array(Math.min(chunkBytes, size - position));
+          const read = chunk.length === 0 ? 0 : readSync(handle, chunk, 0, chunk.length, position);
+          position += read;
+          if (read > 0) return controller.enqueue(chunk.subarray(0, read));
+          close();
+          controller.close();
+        },
+        cancel: close,
+      });
+    },
+  };
+}
+
+export type CopyResult = { ok: true; size: number; sha256: string } | { ok: false; why: WhyNotRead };
+
+export interface CopyOptions extends ReadLimits {
+  /** Default true: the content is on disk at the end. */
+  durable?: boolean;
+}
+
+/**
+ * Copies a regular file, a piece at a time, into a new one (0600). The last part of `from` may not be a symbolic
+ * link. A refusal makes nothing.
+ */
+export function copyRegular(from: string, to: string, options: CopyOptions): CopyResult {
+  const source = openToRead(from, options);
+  if (!source.ok) return source;
+  try {
+    return copyInto(source.handle, to, options);
+  } finally {
+    closeSync(source.handle);
+  }
+}
+
+function copyInto(source: number, to: string, { maxBytes, durable = true }: CopyOptions): CopyResult {
+  const target = openSync(to, "wx", 0o600);
+  let size = 0;
+  let whole = false;
+  try {
+    const hash = startSha256();
+    const chunk = new Uint8Array(chunkBytes);
+    for (;;) {
+      const read = readSync(source, chunk, 0, chunk.length, size);
+      if (read === 0) break;
+      size += read;
+      // It may grow while it is read.
+      if (size > maxBytes) return { ok: false, why: "too_large" };
+      hash.update(chunk.subarray(0, read));
+      for (let written = 0; written < read; ) written += writeSync(target, chunk, written, read - written);
+    }
+    // The umask may have taken bits away.
+    fchmodSync(target, 0o600);
+    if (durable) fsyncSync(target);
+    whole = true;
+    return { ok: true, size, sha256: hash.hex() };
+  } finally {
+    closeSync(target);
+    if (!whole) rmSync(to, { force: true });
+  }
 }

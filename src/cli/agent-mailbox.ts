@@ -14,7 +14,7 @@ import { chooseMailboxFolder } from "./mailbox-root.ts";
 
 /**
  * Registers a mailbox for an agent below the root that `flag`, the environment or the project names; the root is
- * made when it is not there (contract 4.5). Tells also what named it.
+ * made when it is not there (contract 4.5). Returns what named it, too.
  */
 export async function giveMailbox(
   context: CliContext,

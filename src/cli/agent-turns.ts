@@ -211,7 +211,7 @@ async function requireComing(on: AgentTurnsOnDisk, awaited: Awaited): Promise<Aw
   // It may have been begun between the two looks.
   if (await lookAt(on, awaited)) return awaited;
   if (recent.kind === "unreachable") {
-    const detail = `${nameOf(awaited)} has not begun, and its gateway does not tell whether it will (${recent.why}). ${(await findRecoveryAdvice(on)).advice}`;
+    const detail = `${nameOf(awaited)} has not begun, and its gateway does not say whether it will (${recent.why}). ${(await findRecoveryAdvice(on)).advice}`;
     throw new CommandFailure(exitCodes.unreachable, detail, { error: "unreachable", detail });
   }
   const detail = request?.error_detail ?? "there is no such turn and no request for it";

@@ -1,7 +1,7 @@
 import type { ArgsDef, CommandDef } from "citty";
 import type { InputOptions, InputRead } from "../system/read-input.ts";
 
-/** Values that only a look at this machine tells. */
+/** Values that depend on this machine. */
 export type OfferedValues = "agent-names" | "agent-ids" | "addresses" | "tools" | "skill-tools";
 
 /** A word that completes a command line. */
@@ -62,7 +62,7 @@ export interface Invocation<A extends Flags = Flags> {
   inherited: Readonly<Record<string, string | boolean | string[] | undefined>>;
   /** Words that led here, the program's name first. */
   path: readonly string[];
-  /** What stood after `--`. */
+  /** What follows `--`. */
   rest: readonly string[];
   io: CliIo;
 }
@@ -85,7 +85,7 @@ export interface CliIo {
    */
   writeOut(text: string | Uint8Array): Promise<void>;
   writeError(text: string): Promise<void>;
-  /** As it is, for colours and moves of the cursor of our own: what others wrote in it is `visible` before. */
+  /** As it is, for our colours and moves of the cursor: text from others goes through `visible` first. */
   writeScreen(stream: "stdout" | "stderr", text: string): Promise<void>;
   /** Standard input as text, read no further than asked for. */
   readInput(options: InputOptions): Promise<InputRead>;
@@ -136,7 +136,7 @@ export function command<const A extends Flags>(declaration: CommandDeclaration<A
 /** Leaves and groups by the word that calls them. */
 export type Commands = Record<string, Command | LazyCommand>;
 
-/** A group: its flags may stand anywhere after it. Its commands are loaded when one of them is called. */
+/** A group: its flags may be anywhere after it. Its commands are loaded when one of them is called. */
 export function group(declaration: {
   name: string;
   description: string;

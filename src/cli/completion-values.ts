@@ -3,7 +3,7 @@ import { skillTools } from "../services/skills/home.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
 import type { Candidate, CliIo, OfferedValues } from "./command.ts";
 
-/** The values that this machine knows. Reads the registry and the mailbox root as they stand, and asks no process. */
+/** The values that this machine knows. Reads the registry and the mailbox root as they are, and asks no process. */
 export function liveValues(
   io: CliIo,
   what: OfferedValues,

@@ -3,17 +3,17 @@ import { childOf, childrenOf, everywhere, type Station, toStation } from "./pars
 
 interface Completion {
   candidates: Candidate[];
-  /** What the shell itself is to offer where a path is meant. */
+  /** What the shell itself offers for a path. */
   paths: "files" | "folders" | null;
 }
 
-/** `given`: values of the flags that stand on the line, by name. */
+/** `given`: values of the flags on the line, by name. */
 type OfferValues = (what: OfferedValues, given: Readonly<Record<string, string>>) => Promise<Candidate[]>;
 
 const none: Completion = { candidates: [], paths: null };
 
 /**
- * What may stand where `current` is being typed, after the finished `words` (without the program): commands, flags that
+ * The candidates for `current`, which is being typed, after the finished `words` (without the program): commands, flags that
  * were not given yet, or values of the flag before. Only what begins as `current` does. A line that is wrong already is
  * completed as far as it can be understood. Asks `offer` only for a value that is wanted.
  */

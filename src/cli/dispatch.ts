@@ -9,7 +9,7 @@ import { renderHelp } from "./help.ts";
 import { type Parsed, parseCommandLine, wordsOf } from "./parse.ts";
 import { type ProgramVersion, versionText } from "./version.ts";
 
-/** Exit codes of all our programs (house 4). A reader that has gone (broken pipe) is `done`. */
+/** Exit codes of all our programs. A reader that has gone (broken pipe) is `done`. */
 export const exitCodes = { done: 0, refused: 1, usage: 2, unreachable: 3, interrupted: 130 } as const;
 
 /** A command that came to a clear no: what to print on stderr and how to exit. */
@@ -55,8 +55,8 @@ async function perform(parsed: Parsed, version: () => Promise<ProgramVersion>, i
       );
       return exitCodes.done;
     case "version": {
-      const told = await version();
-      await io.writeOut(parsed.json ? renderJson(told) : `${versionText(told)}\n`);
+      const shown = await version();
+      await io.writeOut(parsed.json ? renderJson(shown) : `${versionText(shown)}\n`);
       return exitCodes.done;
     }
     case "run": {

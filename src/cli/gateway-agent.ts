@@ -148,7 +148,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
       control.start();
       agent.start();
     },
-    // The first look is at tmux itself and needs no limit of its own: each of its commands has one.
+    // The first look is at tmux itself and needs no limit: each of its commands has one.
     firstLook: () => agent.firstLook(),
     async stop() {
       for (const end of ends) end();

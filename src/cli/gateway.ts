@@ -62,9 +62,9 @@ export interface GatewayOptions {
   env: Environment;
   /** Before what the session's desired-config.json and the contract's defaults say. */
   timings?: Partial<TrackingTimings>;
-  /** Default: a process of its own. */
+  /** Default: a separate process. */
   execution?: GatewayExecution;
-  /** Where the gateway is to be found by the registry's readers; nobody is told without it. */
+  /** Where readers of the registry find the gateway; without it nothing is published. */
   registry?: Pick<Registry, "setGateway" | "read">;
   /** The operator's word that the agent's present instance may be worked with (ruling 5). */
   reconcile?: boolean;
@@ -220,7 +220,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     if (ended.length > 0) log.line("ended the tmux clients of a dead gateway", { count: ended.length });
   }
 
-  /** What callers of the core need not wait for: once the gateway has told where it is, or once it is asked for. */
+  /** What callers of the core need not wait for: once the gateway has published where it is, or once it is asked for. */
   function openDeferred(): Promise<DeferredServices> {
     opening ??= createDeferred();
     return opening;

@@ -40,7 +40,8 @@ export function toAttachmentRoots(
 const noTokenFlag = {
   "no-token": {
     type: "boolean",
-    description: "ask for no token, although one was asked for before or this system cannot tell users apart",
+    description:
+      "ask for no token, although one was asked for before or this system cannot distinguish users",
   },
 } satisfies Flags;
 
@@ -54,7 +55,8 @@ export const listenerFlags = {
   port: { type: "string", valueHint: "PORT", description: "port to listen on; 0 takes a free one (default)" },
   "allow-unauthenticated": {
     type: "boolean",
-    description: "serve an address other than loopback without a token: whoever reaches it drives the agent",
+    description:
+      "serve an address other than loopback without a token: every caller that reaches it drives the agent",
   },
   ...noTokenFlag,
   ...originFlag,
@@ -75,7 +77,7 @@ export const coordinatorListenerFlags = {
   "allow-unauthenticated": {
     type: "boolean",
     description:
-      "serve an address other than loopback without a token: whoever reaches it drives every agent",
+      "serve an address other than loopback without a token: every caller that reaches it drives every agent",
   },
   ...noTokenFlag,
   ...originFlag,
@@ -95,12 +97,12 @@ export interface ListenerChoice {
   noToken: boolean;
   /** Web pages that may call besides those that we serve. */
   allowedOrigins: string[];
-  /** Something the operator must be told at start. */
+  /** A warning for the operator at start. */
   warning: string | null;
 }
 
 /**
- * What whoever calls us asks for: flags, then SVC_AGENT_GATEWAY_HOST and _PORT. Throws UsageError for a port that is
+ * What our caller asks for: flags, then SVC_AGENT_GATEWAY_HOST and _PORT. Throws UsageError for a port that is
  * none. Pure.
  */
 export function readListenerWish(
@@ -175,6 +177,6 @@ export function chooseListener(
   }
   return {
     ...choice,
-    warning: `listening on ${host} WITHOUT authentication: whoever reaches it drives ${server.drives}`,
+    warning: `listening on ${host} WITHOUT authentication: every caller that reaches it drives ${server.drives}`,
   };
 }

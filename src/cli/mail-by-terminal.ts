@@ -19,7 +19,7 @@ import { createGatewayAgent } from "./gateway-agent.ts";
 import { selfCommand } from "./self-command.ts";
 import type { Target } from "./target.ts";
 
-/** What is told of a mail operation that the agent itself was asked to do (contract 4.5). */
+/** What is reported of a mail operation that the agent itself was asked to do (contract 4.5). */
 export interface MailAsked {
   schema_version: 1;
   transport: string;

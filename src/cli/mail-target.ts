@@ -17,7 +17,7 @@ export interface MailTarget {
   commandPrefix: string;
   /** Null for a mailbox that was named by its address alone. */
   agent: FoundAgent | null;
-  /** Throws what the caller is told when there is no usable mailbox. */
+  /** Throws the refusal when there is no usable mailbox. */
   readBinding: () => MailboxBinding;
   /** For what needs attention and does not stop the command. */
   warn: (text: string) => void;

@@ -3,12 +3,12 @@ import { visible } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";
 import { takesColour } from "./format.ts";
 
-/** Tells a person at the terminal what takes its time; nothing where nobody looks. Answers never pass here. */
+/** Shows a person at the terminal what takes its time; nothing where nobody looks. Answers never pass here. */
 export async function narrate(io: CliIo, text: string): Promise<void> {
   if (io.stderrIsTty) await say(io, (speaker) => speaker.start(visible(text)));
 }
 
-/** Tells of something that needs attention and does not stop the command. Always, on stderr. */
+/** Reports something that needs attention and does not stop the command. Always, on stderr. */
 export async function warn(io: CliIo, text: string): Promise<void> {
   await say(io, (speaker) => speaker.warn(visible(text)));
 }

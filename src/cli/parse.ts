@@ -1,7 +1,7 @@
 import { suggest } from "../system/similar-word.ts";
 import { type Command, type CommandMeta, type Flag, type Flags, UsageError } from "./command.ts";
 
-/** One command on the way from the root to the one that was meant. */
+/** One command on the way from the root to the one that was named. */
 export interface Station {
   /** As typed. */
   word: string;
@@ -27,7 +27,7 @@ export const everywhere: Flags = {
 /**
  * Turns the words of a command line into plain data: which command of the tree under `root`, and all flags
  * of it and of the groups above. Strict: an unknown word or flag, a flag twice, a missing or unwanted value
- * throw UsageError, with the word that was probably meant. Flags of a group may stand anywhere after its name.
+ * throw UsageError, with the nearest known word. Flags of a group may be anywhere after its name.
  */
 export async function parseCommandLine(root: Command, argv: readonly string[]): Promise<Parsed> {
   const first = await toStation("", root);

@@ -7,7 +7,7 @@ import type { CliIo } from "./command.ts";
 
 /**
  * The streams, environment and signals of this process. `process.stdout` and its kin are asked only for what Bun's own
- * streams do not tell: the first of them takes 10 ms to make, a quarter of a gateway's start.
+ * streams do not report: the first of them takes 10 ms to make, a quarter of a gateway's start.
  */
 export function createProcessIo(): CliIo {
   const out = writerTo(Bun.stdout);

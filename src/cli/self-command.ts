@@ -13,7 +13,7 @@ export function selfCommand(): [string, ...string[]] {
   return [process.execPath, fileURLToPath(new URL(entry, import.meta.url)), "gateway"];
 }
 
-/** The folder in which the program that runs lies, for whoever has to put it on PATH. */
+/** The folder of the running program, for advice about PATH. */
 export function programFolder(): string {
   return dirname(Bun.isStandaloneExecutable ? process.execPath : Bun.main);
 }

@@ -10,7 +10,7 @@ export const rootFlags = {
   "registry-root": { type: "string", description: "folder of the registry", valueHint: "DIR", hidden: true },
 } satisfies Flags;
 
-/** Flags of `agents single`: which agent is meant. */
+/** Flags of `agents single`: they select the agent. */
 export const targetFlags = {
   "agent-name": {
     type: "string",
@@ -52,7 +52,7 @@ export const mailboxAdminFlags = {
   },
 } satisfies Flags;
 
-/** Which mailbox of a mail root is meant. */
+/** They select the mailbox of a mail root. */
 export const addressFlag = {
   address: {
     type: "string",

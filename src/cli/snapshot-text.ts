@@ -70,7 +70,7 @@ export function toSnapshotNotes(snapshots: readonly AgentSnapshot[]): string[] {
 
 const problemCellLength = 30;
 
-/** A longer one is a note of its own. */
+/** A longer one is a separate note. */
 function problemCell(problem: string | null): string {
   if (problem === null) return "-";
   return problem.length <= problemCellLength ? problem : "see doctor";
@@ -100,8 +100,8 @@ export function ageText(ms: number): string {
 const dispensable = ["ID", "GATEWAY", "TOOL", "LAST TURN", "STATE"] as const;
 
 /**
- * The table of all agents as it fits a terminal: lines of at most `columns`, at most `rows` of them. A line of its
- * own tells how many agents do not fit. Pure.
+ * The table of all agents as it fits a terminal: lines of at most `columns`, at most `rows` of them. A separate
+ * line says how many agents do not fit. Pure.
  */
 export function renderSnapshotScreen(screen: {
   title: string;

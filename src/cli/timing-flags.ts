@@ -8,7 +8,7 @@ export const attachTimingFlags = {
   "gateway-tui-completion-stability-seconds": seconds("a success must hold this long", 1),
   "gateway-tui-unknown-to-stalled-timeout-seconds": seconds("an unreadable screen this long is stalled", 30),
   "gateway-tui-stale-active-recovery-seconds": seconds("recovery from a stale busy verdict", 5),
-  "gateway-tui-final-stable-active-recovery-seconds": seconds("the same when the screen stood still", 20),
+  "gateway-tui-final-stable-active-recovery-seconds": seconds("the same when the screen did not change", 20),
 } satisfies Flags;
 
 /** The same of `svc-gateway serve`. */

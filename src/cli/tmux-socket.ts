@@ -9,7 +9,7 @@ import type { CliIo } from "./command.ts";
 
 /**
  * The tmux server that a command means: SVC_TMUX_SOCKET (a name or an absolute path), else inside tmux the
- * server of our own pane, else the person's default one (undefined). Pure. Source: ruling 20.
+ * server of our pane, else the person's default one (undefined). Pure. Source: ruling 20.
  */
 export function chooseTmuxSocket(env: CliIo["env"]): string | undefined {
   return env["SVC_TMUX_SOCKET"] || socketOfPane(env);

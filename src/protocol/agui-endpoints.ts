@@ -51,7 +51,7 @@ export const aguiStreamEndpoints = {
     path: "/v1/ag-ui/runs",
     summary: "Run a task from a GUI client, as an AG-UI event stream",
     description:
-      "The task becomes an ordinary request of the queue; the stream tells what the agent says and does until its turn has ended. A client that leaves ends the stream, not the task. Refused while anything waits or runs.",
+      "The task becomes an ordinary request of the queue; the stream carries what the agent says and does until its turn has ended. A client that leaves ends the stream, not the task. Refused while anything waits or runs.",
     body: AguiRunInput,
     status: 200,
     reply: aguiEvents,

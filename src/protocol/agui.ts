@@ -36,15 +36,15 @@ const inputFields = {
     description: "the last user or tool message is the task",
   }),
   tools: Type.Optional(
-    Nullable(Type.Array(Type.Unknown(), { maxItems: maxPage, description: "told to the agent as text" })),
+    Nullable(Type.Array(Type.Unknown(), { maxItems: maxPage, description: "given to the agent as text" })),
   ),
   context: Type.Optional(
-    Nullable(Type.Array(Type.Unknown(), { maxItems: maxPage, description: "told to the agent as text" })),
+    Nullable(Type.Array(Type.Unknown(), { maxItems: maxPage, description: "given to the agent as text" })),
   ),
-  state: Type.Optional(Type.Unknown({ description: "told to the agent as text, without our own key svc" })),
+  state: Type.Optional(Type.Unknown({ description: "given to the agent as text, without our own key svc" })),
   forwardedProps: Type.Optional(
     Type.Unknown({
-      description: "svc.chatSession and svc.execution act; of other keys the agent is told the name only",
+      description: "svc.chatSession and svc.execution act; of other keys the agent gets the name only",
     }),
   ),
   resume: Type.Optional(Nullable(Type.Array(Type.Unknown(), { maxItems: maxPage }))),
@@ -60,7 +60,7 @@ export const AguiConnectInput = Type.Object(
   {
     ...inputFields,
     lastSeenEventId: Type.Optional(
-      Nullable(Type.Union([Type.String(), Type.Number()], { description: "told back; nothing is replayed" })),
+      Nullable(Type.Union([Type.String(), Type.Number()], { description: "echoed; nothing is replayed" })),
     ),
   },
   { description: "RunAgentInput of the AG-UI protocol; no work is submitted", ...open },

@@ -233,9 +233,9 @@ export const coordinatorStreams = {
     method: "GET",
     path: "/svc/events",
     summary: "Follow what happens at all agents, as server-sent events",
-    description: `${eventNames} The events of every gateway, each with the agent it is of, beside agent_seen, agent_changed, agent_gone, gateway_connected and gateway_lost. 160 gateways are followed at most; one event gateway_unfollowed tells of each agent whose events do not come. Resume with Last-Event-ID or \`after\`; a position that is too old, or of another server, is answered with one event stream_gap and then with what is to come. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
+    description: `${eventNames} The events of every gateway, each with the agent it is of, beside agent_seen, agent_changed, agent_gone, gateway_connected and gateway_lost. 160 gateways are followed at most; one event gateway_unfollowed names each agent whose events do not come. Resume with Last-Event-ID or \`after\`; a position that is too old, or of another server, is answered with one event stream_gap and then with later events. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
     query: Strict({
-      after: Type.Optional(Type.String({ description: "tell what follows the event with this id" })),
+      after: Type.Optional(Type.String({ description: "send what follows the event with this id" })),
     }),
     status: 200,
     reply: eventStream({ item: FleetEvent, kinds: { ...fleetEventKinds, ...eventKinds } }),

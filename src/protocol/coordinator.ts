@@ -146,7 +146,7 @@ export const HeadlessLaunched = Strict({
 });
 export type HeadlessLaunched = Static<typeof HeadlessLaunched>;
 
-/** What the stream of all agents tells beside the events of their gateways. */
+/** Events of the stream of all agents beside those of their gateways. */
 export const fleetEventKinds = {
   agent_seen: "an agent is there",
   agent_changed: "the lifecycle state of an agent changed, or it is a new generation",

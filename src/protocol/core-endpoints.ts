@@ -112,7 +112,7 @@ export const coreEndpoints = {
   notePrompt: endpoint({
     method: "POST",
     path: "/v1/control/tui/note-prompt",
-    summary: "Tell that a prompt was typed by other means",
+    summary: "Report a prompt that was typed by other means",
     description: "The next turn then counts as asked for. Changes nothing in the terminal.",
     body: NotePromptRequest,
     status: 200,

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { endpoint } from "./endpoint.ts";
 
-/** What each of our servers tells about itself, beside its own routes. */
+/** The routes by which each of our servers describes itself. */
 export const documentEndpoints = {
   openApiDocument: endpoint({
     method: "GET",

@@ -1,5 +1,5 @@
 /**
- * Rules of request fields that services enforce with refusals of their own. The validation passes over the key
+ * Rules of request fields that services enforce with their refusals. The validation passes over the key
  * `enforced` of a schema; documents show what is in it as part of the schema.
  */
 export function enforced(rules: Record<string, unknown>): { enforced: Record<string, unknown> } {

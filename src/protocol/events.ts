@@ -24,7 +24,7 @@ export const eventKinds = {
   instance_changed: "the agent is a new instance",
   reconciled: "work for an earlier instance was failed and admission reopened",
   reminder_registered: "a reminder was created",
-  reminder_updated: "a reminder was defined anew",
+  reminder_updated: "a reminder was redefined",
   reminder_started: "a reminder is being delivered",
   reminder_evidence: "a step of a reminder and what proved it",
   reminder_deferred: "a reminder that is due waits, and why",
@@ -32,7 +32,7 @@ export const eventKinds = {
   reminder_failed: "a reminder could not be delivered",
   reminder_deleted: "a reminder was deleted",
   reminder_lost_on_restart: "a reminder ended with the gateway before this one",
-  mailbox_state_rebuilt: "the read and archived state of the mailbox was lost and made anew from its boxes",
+  mailbox_state_rebuilt: "the read and archived state of the mailbox was lost and rebuilt from its boxes",
   gateway_started: "the gateway serves",
   gateway_stopped: "the gateway ends",
 } as const;

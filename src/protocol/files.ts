@@ -3,14 +3,14 @@ import { ExecutionMode, protocolVersion } from "./gateway.ts";
 import { TrackingTimings } from "./terminal.ts";
 import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
-/** What stands on disk. Source: contract 2.7, 2.8; spec/gateway.md 2.7; spec/coordination.md. */
+/** What is on disk. Source: contract 2.7, 2.8; spec/gateway.md 2.7; spec/coordination.md. */
 
 export const CurrentInstance = Strict({
   schema_version: SchemaVersion1,
   protocol_version: Type.Literal(protocolVersion),
   pid: Type.Integer(),
   process_start: Type.Optional(
-    Type.String({ description: "additional: tells the process from a later one with its id" }),
+    Type.String({ description: "additional: distinguishes the process from a later one with its id" }),
   ),
   host: Type.String(),
   port: Type.Integer(),
@@ -36,7 +36,7 @@ export const DesiredConfig = Strict({
   desired_execution_mode: ExecutionMode,
   desired_token_required: Type.Optional(
     Type.Boolean({
-      description: "additional: a gateway of this session asks for a token, whoever starts it",
+      description: "additional: a gateway of this session asks for a token, independent of its starter",
     }),
   ),
   desired_tui_tracking_timings: Type.Optional(Type.Partial(TrackingTimings)),
@@ -70,7 +70,7 @@ export const AttachContract = Strict({
 export type AttachContract = Static<typeof AttachContract>;
 
 /**
- * gateway_manifest.json: what is told outward of the gateway of a session, derived and never the authority. The
+ * gateway_manifest.json: what is published of the gateway of a session, derived and never the authority. The
  * five live fields are there together or not at all; the three tmux handles only for a live auxiliary window.
  */
 export const GatewayManifest = Strict({
@@ -215,7 +215,7 @@ export const Manifest = Type.Object(
         {
           format: Type.Literal("text"),
           role_name: Type.String(),
-          text: Type.String({ description: "what the agent is told to be" }),
+          text: Type.String({ description: "the role that the agent is given" }),
           sha256: Type.String(),
           source: Type.String(),
         },

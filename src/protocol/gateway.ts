@@ -55,7 +55,7 @@ export type AdmissionBlock = Static<typeof AdmissionBlock>;
 
 /** Reminders that ended with the gateway before this one (additional; ruling 17). */
 export const RemindersLost = Strict({
-  count: Type.Integer({ minimum: 1, description: "each is told by an event reminder_lost_on_restart" }),
+  count: Type.Integer({ minimum: 1, description: "each has an event reminder_lost_on_restart" }),
   at_utc: Timestamp,
 });
 export type RemindersLost = Static<typeof RemindersLost>;

@@ -77,7 +77,7 @@ export const NotifyAuth = Strict({
 });
 export type NotifyAuth = Static<typeof NotifyAuth>;
 
-/** One message as its reader sees it; the same shape wherever a message is told. */
+/** One message as its reader sees it; the same shape wherever a message is shown. */
 export const MailMessage = Strict(
   {
     message_ref: Type.String({ description: "opaque, stable" }),
@@ -308,7 +308,7 @@ export const MailLifecycleResult = Strict({
 });
 export type MailLifecycleResult = Static<typeof MailLifecycleResult>;
 
-/** Where a mailbox is, beyond what every transport tells. */
+/** Where a mailbox is, beyond what every transport reports. */
 const FilesystemPlace = Strict({
   root: Type.String(),
   mailbox_kind: StringEnum(["in_root", "symlink"]),

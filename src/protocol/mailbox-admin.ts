@@ -3,7 +3,7 @@ import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.
 
 /** Answers of `svc-mgr mailbox`. Source: spec/mailbox-agui.md A7, A8, A11. */
 
-/** What every answer begins with: the root that was meant, and what named it. */
+/** What every answer begins with: the root, and what named it. */
 const root = {
   schema_version: SchemaVersion1,
   mailbox_root: Type.String({ description: "absolute" }),
@@ -79,7 +79,7 @@ const repairResult = {
   projection_count: Count,
   registration_count: Count,
   restored_state_count: Type.Integer({ description: "rows of view state that could be read and were kept" }),
-  defaulted_state_count: Type.Integer({ description: "rows of view state that had to begin anew" }),
+  defaulted_state_count: Type.Integer({ description: "rows of view state that were reset" }),
   staging_action: StringEnum(["quarantine", "remove"]),
   staging_artifact_count: Count,
   staging_artifact_paths: Type.Array(

@@ -42,7 +42,7 @@ export const reminderEndpoints = {
   updateReminder: endpoint({
     method: "PUT",
     path,
-    summary: "Define a reminder anew",
+    summary: "Redefine a reminder",
     description:
       "The whole definition, not a part of it; the due time counts from this request. Refused with 409 while the reminder is being delivered.",
     body: ReminderUpdateRequest,

@@ -17,13 +17,13 @@ import {
 /** Keys need no idle agent: at a finer cadence they would keep the gateway busy and fill its event log. */
 const leastIntervalSeconds = 0.1;
 
-/** How many one gateway holds: each change tells of all of them. */
+/** How many one gateway holds: each change reports all of them. */
 export const maxReminders = 1000;
 
 /** Characters of their texts that one gateway holds, in memory and in the answer that lists them. */
 export const maxReminderChars = 2 * 2 ** 20;
 
-/** Some 3,000 years: what lies further ahead cannot be told as a timestamp. */
+/** Some 3,000 years: what lies further ahead cannot be written as a timestamp. */
 const maxSeconds = 100_000_000_000;
 
 const seconds = (description: string) =>

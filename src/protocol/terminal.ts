@@ -313,7 +313,7 @@ export const TrackingTimings = Strict({
   completion_stability_seconds: seconds("a success must hold this long; default 1"),
   unknown_to_stalled_timeout_seconds: seconds("an unknown surface this long is stalled; default 30"),
   stale_active_recovery_seconds: seconds("recovery from a stale busy verdict; default 5"),
-  final_stable_active_recovery_seconds: seconds("recovery when the screen stood still; default 20"),
+  final_stable_active_recovery_seconds: seconds("recovery when the screen did not change; default 20"),
 });
 export type TrackingTimings = Static<typeof TrackingTimings>;
 

@@ -23,7 +23,7 @@ const Where = StringEnum(["live_edge", "last_row", "adjacent", "transcript", "be
 
 const Style = StringEnum(["background", "bold", "dim", "red", "not_red", "ends_red", "badge"], {
   description:
-    "how the first visible run of the row must be drawn; ends_red: the last one; badge: the last one, on a background of its own",
+    "how the first visible run of the row must be drawn; ends_red: the last one; badge: the last one, on another background",
 });
 
 export const Marker = Strict({
@@ -48,7 +48,7 @@ const composerFields = {
   glyph: Type.String({ ...Pattern, description: "what the composer's first row begins with" }),
   shell_glyph: Nullable(Pattern),
   placeholders: Type.Array(Placeholder, { description: "an empty composer shows one of these" }),
-  above: Nullable(Type.String({ ...Pattern, description: "a row that must stand at most 4 rows above" })),
+  above: Nullable(Type.String({ ...Pattern, description: "a row that must be at most 4 rows above" })),
   chrome_above: Type.Array(Pattern, { description: "rows above the composer that are not transcript" }),
 };
 

@@ -43,7 +43,9 @@ export type TurnRequest = Static<typeof TurnRequest>;
 /** process.json: who runs the turn. Once it is there the turn is never begun again. */
 export const TurnProcess = Strict({
   runner_pid: Type.Integer(),
-  runner_start: Nullable(Type.String({ description: "tells the runner from a later process of its id" })),
+  runner_start: Nullable(
+    Type.String({ description: "distinguishes the runner from a later process with its id" }),
+  ),
   child_pid: Nullable(Type.Integer({ description: "the tool; null until it was started" })),
   child_start: Nullable(Type.String()),
   launched_at_utc: Timestamp,

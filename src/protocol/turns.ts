@@ -79,7 +79,7 @@ export const TurnList = Strict({
   turns: Type.Array(TurnStatusRecord, { maxItems: maxPage, description: "newest first" }),
 });
 
-/** What a canonical event tells beyond its message. */
+/** What a canonical event reports beyond its message. */
 export const TurnEventPayload = Strict({
   provider: Type.String(),
   session_id: Nullable(Type.String()),

@@ -1,5 +1,5 @@
 /**
- * The only door to time. Services take a `Clock`; tests drive a fake one, so that no test ever sleeps.
+ * The only access to time. Services take a `Clock`; tests drive a fake one, so that no test ever sleeps.
  */
 export interface Clock {
   /** Wall-clock time, milliseconds since the Unix epoch. May jump: use it for records, not for intervals. */

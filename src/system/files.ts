@@ -43,7 +43,7 @@ import {
 import type { Steps } from "./steps.ts";
 
 /**
- * The only door to the file system. Files are created 0600 and folders 0700 (ruling 21). Every write takes
+ * The only access to the file system. Files are created 0600 and folders 0700 (ruling 21). Every write takes
  * the label of its step (see `Steps`). Paths are absolute.
  */
 export interface Files {
@@ -84,7 +84,7 @@ export interface Files {
   /**
    * Replaces the file durably: temporary file in the same folder, fsync, rename, fsync of the folder. After a
    * crash a reader sees the old content or the new, never a part. `durable: false` skips both syncs. The rename is
-   * a step of its own, `<label>.rename`.
+   * a separate step, `<label>.rename`.
    */
   write(label: string, path: string, text: string, options?: { durable?: boolean; mode?: number }): void;
   /** A new file whose content is on disk; its name is once `place` has moved it. Throws when it exists already. */

@@ -86,9 +86,9 @@ function serve(options: ListenOptions, busy: BusyCallers) {
       port: options.port,
       // Else a handler that fails is answered with a page that shows its error and our source.
       development: false,
-      // With which Bun lets several processes listen on one port, unless told otherwise.
+      // With which Bun lets several processes listen on one port, unless set otherwise.
       reusePort: false,
-      // Unset, Bun writes a warning of its own when a body stalls.
+      // Unset, Bun writes a warning when a body stalls.
       idleTimeout: 30,
       // The server's own refusal has no body that says why.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,

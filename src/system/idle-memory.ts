@@ -54,7 +54,7 @@ export function createReadRelief(): (bytes: number) => void {
 
 /** The start is over by then; its code and its garbage are a quarter of a gateway's own memory. */
 const afterStartMs = 3000;
-/** What ran lately is likely to run again, and code that was dropped is compiled anew. */
+/** What ran lately is likely to run again, and code that was dropped is compiled again. */
 const quietMs = 60_000;
 
 /**
@@ -74,7 +74,7 @@ export function createIdleMemory(deps: { clock: Clock; release?: () => void }): 
 
   function whenQuiet(): void {
     const leftMs = touchedMs + quietMs - clock.monotonicMs();
-    // One timer that looks again is cheaper than one that every touch sets anew.
+    // One timer that looks again is cheaper than one that every touch sets again.
     if (leftMs > 0) cancel = clock.after(leftMs, whenQuiet);
     else due();
   }

@@ -266,7 +266,7 @@ export function connectionsAt(port: number, from: number, until: number): Connec
   return found;
 }
 
-/** Ends a connection in both directions; whoever holds the descriptor is told and closes it. */
+/** Ends a connection in both directions; the holder of the descriptor sees the end and closes it. */
 export function endConnection(descriptor: number): void {
   libc()?.shutdown(descriptor, 2);
 }

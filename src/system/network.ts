@@ -1,7 +1,7 @@
 import { type HttpServer, type ListenOptions, listen } from "./http-server.ts";
 import { findSocket, parseAddress } from "./linux-sockets.ts";
 
-/** The door to other processes by HTTP: a simulation puts a network of its own behind it. */
+/** The access to other processes by HTTP: a simulation has another network behind it. */
 export interface Network {
   /** As `listen` of `http-server.ts`. */
   listen(options: ListenOptions): HttpServer;

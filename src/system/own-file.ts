@@ -137,7 +137,7 @@ export function readWhole(path: string): string | null {
   }
   try {
     const facts = fstatSync(handle);
-    // The system's own code of a folder tells a caller what to say about a path that a person typed.
+    // From the system's own code of a folder a caller knows what to say about a path that a person typed.
     if (facts.isDirectory()) throw Object.assign(refused("is no regular file"), { code: "EISDIR" });
     if (!facts.isFile()) throw refused("is no regular file");
     if (facts.size > maxReadBytes) throw refused(`is larger than ${maxReadBytes / 2 ** 20} MiB`);

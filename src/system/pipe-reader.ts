@@ -1,14 +1,14 @@
 import { closeSync, constants, fstatSync, openSync } from "node:fs";
 
 /**
- * Calls `gone` once nobody reads the pipe at `fd` any more, which else only the next write would tell. Silent for
+ * Calls `gone` once nobody reads the pipe at `fd` any more, which otherwise only the next write would show. Silent for
  * anything but a pipe of Linux. Returns the function that ends it.
  */
 export function onReaderGone(fd: number, gone: () => void): () => void {
   let own: number;
   try {
     if (!fstatSync(fd).isFIFO()) return () => {};
-    // A handle of our own, so that nothing of the stream on `fd` is touched.
+    // A separate handle, so that nothing of the stream on `fd` is touched.
     own = openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK);
   } catch {
     return () => {};

@@ -31,13 +31,13 @@ export function refuseLinkedDatabase(path: string): void {
   }
 }
 
-/** Equal as long as the same file stands at `path`; null when none does. */
+/** Equal as long as the same file is at `path`; null when none does. */
 export function fileIdentity(path: string): string | null {
   const found = statSync(path, { throwIfNoEntry: false });
   return found ? `${found.dev}:${found.ino}` : null;
 }
 
-/** The file at `path` as far as its name tells without opening it; null when there is none. */
+/** The file at `path` as its name shows without opening it; null when there is none. */
 export function fileShape(path: string): { size: number; modifiedMs: number } | null {
   const found = statSync(path, { throwIfNoEntry: false });
   return found ? { size: found.size, modifiedMs: found.mtimeMs } : null;

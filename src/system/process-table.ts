@@ -14,7 +14,7 @@ type RunCommand = (command: readonly string[]) => Promise<{ stdout: string }>;
 
 /**
  * `pid` first, then its descendants in no particular order; empty when `pid` does not exist. Rejects when that cannot
- * be known. `run` is for systems that tell of processes only through `ps`.
+ * be known. `run` is for systems that report processes only through `ps`.
  */
 export async function readProcessTree(pid: number, run: RunCommand): Promise<ProcessFacts[]> {
   return process.platform === "linux" ? linuxTree(pid) : psTree(pid, run);
@@ -45,7 +45,7 @@ export function toStartToken(listed: string): string | null {
   const text = listed.trim();
   if (text === "") return null;
   const words = /^[A-Z][a-z]{2} ([A-Z][a-z]{2}) +(\d{1,2}) (\d{2}:\d{2}:\d{2}) (\d{4})$/.exec(text);
-  if (!words) throw new Error("ps does not tell when a process started");
+  if (!words) throw new Error("ps does not print when a process started");
   const [, month, day = "", time, year] = words;
   return `${year}-${month}-${day.padStart(2, "0")}T${time}`;
 }

@@ -22,7 +22,7 @@ export interface PipedProcess {
   kill(): void;
 }
 
-/** A child in a session of its own, which neither a terminal's keys nor its end reach. */
+/** A child in a new session, which neither a terminal's keys nor its end reach. */
 export interface StreamedProcess {
   pid: number;
   /** Hands over all of its standard input, or nothing, and closes it. Call once. A child that has gone takes none. */
@@ -44,7 +44,7 @@ export interface RunOptions {
   timeoutMs?: number;
 }
 
-/** The only door to processes. Without `env` a child gets ours, but for the tokens. All signals go to explicit process ids that we started or were told to end. */
+/** The only access to processes. Without `env` a child gets ours, but for the tokens. All signals go to explicit process ids that we started or that a user named. */
 export interface Processes {
   selfPid(): number;
   /** Path of an executable on PATH, or null. */
@@ -64,7 +64,7 @@ export interface Processes {
     options: { env: Record<string, string>; cwd: string },
   ): StreamedProcess;
   /**
-   * Starts a child in a session of its own that outlives us, streams appended to `logPath`. Returns its pid and
+   * Starts a child in a new session that outlives us, streams appended to `logPath`. Returns its pid and
    * `exited`, which resolves if it ends while we still live.
    */
   detach(
@@ -143,7 +143,7 @@ export function createProcesses(deps: { steps: Steps }): Processes {
               if ((done as unknown) instanceof Promise) Promise.resolve(done).catch(gone);
             }
           } catch {
-            // The child has gone, and its exit is told in a moment.
+            // The child has gone, and its exit arrives in a moment.
             gone();
           }
         },

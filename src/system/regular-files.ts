@@ -20,7 +20,7 @@ export interface ReadLimits {
   maxBytes: number;
   /** Folders, absolute, below one of which the file lies by its real path. Default: any, but for those of the kernel. */
   below?: readonly string[] | undefined;
-  /** Also in folders of the kernel, such as /dev/shm: for a path of our own. */
+  /** Also in folders of the kernel, such as /dev/shm: for our own paths. */
   anywhere?: boolean;
 }
 

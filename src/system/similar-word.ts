@@ -1,4 +1,4 @@
-/** The word of `candidates` that `typed` was probably meant to be, or null when none is near. Pure. */
+/** The word of `candidates` nearest to `typed`, or null when none is near. Pure. */
 export function suggest(typed: string, candidates: readonly string[]): string | null {
   const limit = Math.max(1, Math.floor(typed.length / 3));
   const ranked = candidates

@@ -5,7 +5,7 @@
 export interface Steps {
   /** Called immediately before the step takes effect. A throw prevents it. */
   before(label: string): void;
-  /** Called once the step's effect stands. */
+  /** Called once the step has its effect. */
   after(label: string): void;
 }
 

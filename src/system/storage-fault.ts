@@ -1,6 +1,6 @@
 import { messageOf } from "./errors.ts";
 
-/** Why files cannot be used, as SQLite or the operating system tells it. */
+/** Why files cannot be used, as SQLite or the operating system reports it. */
 export type StorageFault =
   | "full"
   | "forbidden"
@@ -36,9 +36,9 @@ export const storageAdvice: Record<StorageFault, string> = {
   missing: "it is missing or may not be opened",
   busy: "another process keeps it busy; try again",
   descriptors: "this process has too many files open; close connections or raise `ulimit -n`",
-  folder: "a folder stands where it belongs; `svc-mgr doctor` names it",
-  file: "a file stands where a folder of it belongs; move the file away",
-  link: "a symbolic link stands there that may not be followed or leads to itself; remove the link",
+  folder: "a folder is where it belongs; `svc-mgr doctor` names it",
+  file: "a file is where a folder of it belongs; move the file away",
+  link: "a symbolic link is there that may not be followed or leads to itself; remove the link",
   broken: "the disk failed to read or write it",
 };
 
@@ -49,10 +49,10 @@ const alteredFile =
 /** System calls that change nothing. `open` may be for either: who opened to read says so (`failedToRead`). */
 const readingCalls = /^(?:read|scandir|readlink|realpath|l?stat|fstat|access)$/;
 
-/** The fault of files that an error tells, with its code; null for anything else. Pure. */
+/** The fault of files that an error reports, with its code; null for anything else. Pure. */
 export function storageFaultOf(error: unknown): { fault: StorageFault; code: string } | null {
   const { code, syscall, opened } = (error ?? {}) as Record<"code" | "syscall" | "opened", unknown>;
-  // The same codes tell of addresses and processes.
+  // The same codes occur for addresses and processes.
   if (typeof code !== "string" || /^(?:kill|listen|bind|connect)$/.test(String(syscall))) return null;
   // A folder that is there already is no failure: something else is in its place.
   const inTheWay = code === "EEXIST" && syscall === "mkdir";
@@ -64,7 +64,7 @@ export function storageFaultOf(error: unknown): { fault: StorageFault; code: str
   return { fault: fault === "forbidden" && toRead ? "unreadable" : fault, code };
 }
 
-/** `error`, which came of opening a file to read it: the system tells that it was opened, and not what for. */
+/** `error`, which came of opening a file to read it: the system reports that it was opened, and not what for. */
 export function failedToRead(error: unknown): unknown {
   return error instanceof Error ? Object.assign(error, { opened: "to read" }) : error;
 }

@@ -1,8 +1,8 @@
 import { type FSWatcher, watch } from "node:fs";
 
 /**
- * Tells that something in a folder may have changed. A hint, never the truth: events may be missed, doubled or
- * late, so whoever listens looks for itself and also looks now and then unasked.
+ * Reports that something in a folder may have changed. A hint, never the truth: events may be missed, doubled or
+ * late, so a listener looks for itself and also looks now and then unasked.
  */
 export interface FolderWatch {
   /**

@@ -14,7 +14,7 @@ test("where tmux is not on PATH no living agent is called gone, and nothing is e
   const checks = doctor.json()["checks"] as { name: string; verdict: string; detail: string }[];
   expect(checks.find((check) => check.name === "registry")).toMatchObject({
     verdict: "warning",
-    detail: expect.stringContaining("cannot tell which agents live"),
+    detail: expect.stringContaining("cannot determine which agents live"),
   });
   const listed = (await lab.run("svc-mgr", ["agents", "list", "--json"], blind)).json();
   expect(listed["agents"]).toMatchObject([

@@ -16,7 +16,7 @@ export async function checkRecords(context: CliContext, fix: boolean): Promise<C
     return await judgeRecords(context, fix);
   } catch (error) {
     // Without tmux nobody can say which agents live: nothing is called stale then, and nothing is cleaned up.
-    return warning("registry", `cannot tell which agents live: ${messageOf(error)}`, null);
+    return warning("registry", `cannot determine which agents live: ${messageOf(error)}`, null);
   }
 }
 
@@ -37,11 +37,7 @@ async function judgeRecords(context: CliContext, fix: boolean): Promise<Check> {
     .map((name) => childPath(locks, name))
     .filter((path) => path.endsWith(".lock") && context.files.stat(path)?.directory);
   if (unusable.length > 0) {
-    return damaged(
-      "registry",
-      `a folder stands where a file belongs: ${unusable.join(", ")}`,
-      "move it away",
-    );
+    return damaged("registry", `a folder is where a file belongs: ${unusable.join(", ")}`, "move it away");
   }
   const problems = [...stale, ...ignored.map((one) => `${one.path} ${one.problem}`)];
   if (problems.length > 0) {
@@ -55,7 +51,7 @@ type OrphanWorld = Pick<CliContext, "files" | "processes" | "tmux" | "roots" | "
 
 /**
  * Agents that a launch which was cut short left without a record. With `fix` those that are whole get theirs, and of
- * each that could not it is told why.
+ * each that could not it gets the reason.
  */
 export async function checkOrphans(context: OrphanWorld, fix: boolean): Promise<Check> {
   try {

@@ -78,7 +78,7 @@ export function checkFolders({ roots, files }: CliContext): Check[] {
   });
 }
 
-/** What stands at the path itself, or the nearest thing above it that exists. */
+/** What is at the path itself, or the nearest thing above it that exists. */
 function nearest(files: Files, path: string): string {
   let found = path;
   while (!files.exists(found) && dirname(found) !== found) found = dirname(found);

@@ -87,7 +87,7 @@ function judgeFiles({ files }: CliContext, name: string, sessionRoot: string): C
   ];
   const folders = texts.filter((path) => files.stat(path)?.directory);
   if (folders.length > 0) {
-    checks.push(damaged(name, `a folder stands where a file belongs: ${folders.join(", ")}`, "move it away"));
+    checks.push(damaged(name, `a folder is where a file belongs: ${folders.join(", ")}`, "move it away"));
   }
   const derived = [paths.state, paths.attach, paths.gatewayManifest, paths.currentInstance, paths.reminders];
   const strange = derived.filter((path) => files.exists(path) && !isJson(files, path));

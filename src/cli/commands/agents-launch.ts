@@ -34,7 +34,7 @@ import { mailboxRootFlag, noSignalsFlag } from "../shared-flags.ts";
 
 export default command({
   name: "launch",
-  description: "start an agent in a tmux session of its own, with a gateway beside it",
+  description: "start an agent in a new tmux session, with a gateway beside it",
   examples: [
     "svc-mgr agents launch --tool demo --agent-name first",
     "svc-mgr agents launch --tool demo --agent-name first --mailbox",
@@ -78,7 +78,7 @@ export default command({
     ...noSignalsFlag,
     headless: {
       type: "boolean",
-      description: "without a terminal program: each turn is a process of its own",
+      description: "without a terminal program: each turn is a separate process",
     },
     model: { type: "string", description: "model of its turns (with --headless)" },
     "reasoning-level": {
@@ -99,7 +99,7 @@ export default command({
     "gateway-port": { type: "string", description: "port of its gateway; 0 takes a free one", default: "0" },
     "gateway-background": {
       type: "boolean",
-      description: "run the gateway as a process of its own, not in a window of the agent's session",
+      description: "run the gateway as a separate process, not in a window of the agent's session",
     },
     ...originFlag,
     ...attachmentRootFlag,

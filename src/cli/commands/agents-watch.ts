@@ -106,7 +106,7 @@ function createLines(io: CliIo, { clock }: CliContext): View {
 
 const otherScreen = "\x1b[?1049h\x1b[?25l";
 const ownScreen = "\x1b[?25h\x1b[?1049l";
-/** How long ago a turn was is told anew. */
+/** How long ago a turn was is drawn again. */
 const redrawMs = 1000;
 
 function createTable(io: CliIo, { clock }: CliContext): View {

@@ -54,7 +54,7 @@ const ofOneAgent: Commands = {
   }),
   turn: group({
     name: "turn",
-    description: "the turns of a headless agent, each a process of its own",
+    description: "the turns of a headless agent, each a separate process",
     examples: ['svc-mgr agents single --agent-name batch turn submit --prompt "run the tests" --wait'],
     subCommands: () => import("./agent/turn.ts").then((module) => module.turnCommands),
   }),

@@ -36,7 +36,7 @@ type Shell = (typeof shells)[number];
 /**
  * The script that teaches a shell to complete `program`. It asks `program complete`, whose answer is a line
  * `value TAB description` for each candidate and a last line `:none`, `:files` or `:folders`. What was typed is handed
- * over as it stands and never evaluated. Needs nothing but the shell: bash 3.2, zsh 5, fish 3. Pure.
+ * over unchanged and never evaluated. Needs nothing but the shell: bash 3.2, zsh 5, fish 3. Pure.
  */
 function completionScript(shell: Shell, program: string): string {
   const name = `_${program.replaceAll("-", "_")}_complete`;
@@ -52,7 +52,7 @@ function heading(program: string, shell: Shell, lines: readonly string[]): strin
 
 /**
  * Bash splits words at characters such as @ and =, so the program is given the line itself, and of each candidate only
- * what stands behind the last such character is put in place.
+ * what follows the last such character is put in place.
  */
 function bash(program: string, name: string): string {
   return `${heading(program, "bash", [`now: source <(${program} completion bash)`, `always: the same line in ~/.bashrc`])}

@@ -166,7 +166,7 @@ function writeBytes(bytes: Uint8Array): Promise<void> {
   });
 }
 
-/** Left behind on purpose, in our process group: whoever ends the turn must end it too. */
+/** Left behind on purpose, in our process group: the process that ends the turn must end it too. */
 function startChild(stubborn: boolean): void {
   const script = stubborn ? "trap '' INT TERM; while :; do sleep 600; done" : "sleep 600";
   createProcesses({ steps: quietSteps }).pipe(["/bin/sh", "-c", script]);

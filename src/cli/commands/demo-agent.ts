@@ -143,7 +143,7 @@ function converse({ script, speed, logPath, hook }: Options, files: Files): Prom
     if (wakeMs !== null) cancelTimer = clock.after(wakeMs - atMs, () => happen({ kind: "tick" }));
   }
 
-  /** An agent whose log is not whole is of no use to whoever reads it: it ends. */
+  /** An agent whose log is not whole is of no use to its reader: it ends. */
   function log(record: DemoLogRecord): boolean {
     if (hook) for (const payload of payloadsOf(record)) runHook(hook, payload);
     if (logPath === null) return true;

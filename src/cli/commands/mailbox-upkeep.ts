@@ -177,7 +177,7 @@ const exportMail = command({
       type: "enum",
       options: ["materialize", "preserve"],
       default: "materialize",
-      description: "messages in boxes as files of their own, or as links inside of the folder",
+      description: "messages in boxes as separate files, or as links inside of the folder",
     },
   },
   async run(invocation) {

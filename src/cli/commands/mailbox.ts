@@ -50,7 +50,7 @@ const init = command({
 
 const status = command({
   name: "status",
-  description: "say which folder of mailboxes is meant and whether it is in order; changes nothing",
+  description: "say which folder of mailboxes is used and whether it is in order; changes nothing",
   examples: ["svc-mgr mailbox status", "svc-mgr mailbox status --mailbox-root /srv/mail --json"],
   async run(invocation) {
     const { deps, root, heading } = chooseRoot(invocation, { creates: false });

@@ -66,7 +66,7 @@ async function serveBeside(facts: {
 
 export const run = command({
   name: "run",
-  description: "Start an agent in a tmux session of its own and serve its gateway beside it, until stopped",
+  description: "Start an agent in a new tmux session and serve its gateway beside it, until stopped",
   examples: [
     "svc-gateway run --tool claude --agent-name alice",
     "svc-gateway run --tool codex --agent-name bob --workdir ~/project -- --no-alt-screen",

@@ -20,7 +20,7 @@ export default command({
       type: "string",
       required: true,
       valueHint: "DIR",
-      description: "folder of the session, as `agents list --json` tells it",
+      description: "folder of the session, as `agents list --json` prints it",
     },
     ...listenerFlags,
     ...serveTimingFlags,

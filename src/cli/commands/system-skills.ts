@@ -94,7 +94,7 @@ interface Home {
 
 const list = command({
   name: "list",
-  description: "the skills that come with svc, and how they stand where tools look for them",
+  description: "the skills that come with svc, and their state where tools look for them",
   examples: ["svc-mgr system-skills list", "svc-mgr system-skills list --tool codex --home ~/.codex --json"],
   args: {
     tool: {

@@ -56,7 +56,7 @@ const list = command({
 
 const show = command({
   name: "show",
-  description: "print a tool's profile as a file of profiles, to begin one of your own",
+  description: "print a tool's profile as a file of profiles, to begin your own",
   examples: ["svc-mgr tools show --tool codex > profiles.json"],
   args: {
     tool: { type: "string", required: true, description: "whose profile", valueHint: "TOOL" },

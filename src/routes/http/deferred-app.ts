@@ -9,8 +9,8 @@ export interface DeferredApp {
 
 /**
  * Serves with `core` until `whole`, which may be asked more than once, has brought the app that has all routes, and
- * with that app from then on. A request that `core` has no route for asks for the whole and waits, so that nobody is
- * told that there is no such route before all are known. If the whole cannot be had, who waits is answered with 503.
+ * with that app from then on. A request that `core` has no route for asks for the whole and waits, so no caller gets a
+ * 404 before all routes are known. If the whole cannot be loaded, waiting requests are answered with 503.
  */
 export function deferredApp(
   core: { fetch: Fetch; routes: readonly Route[] },
@@ -28,7 +28,7 @@ export function deferredApp(
     try {
       await complete();
     } catch {
-      // Why is told by whoever starts the server, and not to callers.
+      // The process that starts the server reports the reason; callers do not get it.
       return Response.json({ detail: "this server could not start" }, { status: 503 });
     }
     return serving(request);

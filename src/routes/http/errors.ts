@@ -23,7 +23,7 @@ const statusOf: Record<ServiceErrorCode, number> = {
 };
 
 export interface FaultReporter {
-  /** Logs an unexpected fault; returns the id that the caller is told. */
+  /** Logs an unexpected fault; returns the id that the caller gets. */
   report(error: unknown): string;
 }
 

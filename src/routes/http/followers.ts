@@ -1,7 +1,7 @@
 import { maxFollowers } from "../../protocol/events.ts";
 import { ServiceError } from "../../system/errors.ts";
 
-/** The streams of one server that do not end by themselves; each is told every event. */
+/** The streams of one server that do not end by themselves; each gets every event. */
 export interface Followers {
   /**
    * The items of `open`, which is given a signal that aborts when the reader has left. Throws `unavailable` when all

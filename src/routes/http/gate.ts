@@ -114,8 +114,8 @@ function hostOf(url: string): string {
 function hasBody(request: Request): boolean {
   const length = request.headers.get("content-length");
   if (length !== null) return length !== "0";
-  const told = ["transfer-encoding", "content-type"].some((name) => request.headers.has(name));
-  return told && request.body !== null;
+  const announced = ["transfer-encoding", "content-type"].some((name) => request.headers.has(name));
+  return announced && request.body !== null;
 }
 
 /** A path that cannot be decoded names nothing; what reads its parameters would be given null. */
@@ -156,7 +156,7 @@ function isAddress(name: string): boolean {
 }
 
 /**
- * Whether `shown` is `token`, in a time that tells the length of what was shown and nothing of the token: each byte of it
+ * Whether `shown` is `token`, in a time that depends on the length of what was shown and not on the token: each byte of it
  * is looked at once, in order, whatever was found before. Written here because the Web's own API has no such comparison.
  */
 export function equalInConstantTime(shown: Uint8Array, token: Uint8Array): boolean {

@@ -5,7 +5,7 @@ import { maxBodyBytes } from "./gate.ts";
 
 /**
  * The parser `limitedJson` that every route with a body names: counts what really arrives, since a chunked body
- * tells no length beforehand. `limitedJsonOrNone` reads no body at all as one without fields.
+ * announces no length. `limitedJsonOrNone` reads no body at all as one without fields.
  */
 export const jsonBody = new Elysia({ name: "json-body" })
   .parser("limitedJson", async ({ request }) => parse(decode(await readLimited(request))))
@@ -95,9 +95,9 @@ function endOfString(text: string, start: number): number {
 }
 
 async function readLimited(request: Request): Promise<Uint8Array> {
-  // What tells its length was judged by it, unless it goes on to come in chunks.
-  const told = request.headers.has("content-length") && !request.headers.has("transfer-encoding");
-  if (told) return new Uint8Array(await request.arrayBuffer());
+  // The gate judged an announced length, unless the body comes in chunks.
+  const announced = request.headers.has("content-length") && !request.headers.has("transfer-encoding");
+  if (announced) return new Uint8Array(await request.arrayBuffer());
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {

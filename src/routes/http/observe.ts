@@ -27,7 +27,7 @@ const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIO
 /**
  * Makes one diagnostic of every request: `gateway.http_request_completed`, or in its place
  * `gateway.http_validation_failed` or `gateway.http_request_failed`, so that a failure that repeats is a run. It
- * tells the route's pattern, never the URL, no header and nothing of a body; an unknown key is not named either.
+ * has the route's pattern, never the URL, no header and nothing of a body; an unknown key is not named either.
  * Source: spec/gateway.md "Diagnostics".
  */
 export function observeHttp(deps: {
@@ -115,7 +115,7 @@ function toDiagnostic(facts: HttpFacts, mishap: Mishap | null): Diagnostic {
   };
 }
 
-/** An unknown key is a word of the caller's, hence not told. */
+/** An unknown key is a word of the caller's and is left out. */
 function withoutWords({ type, loc }: ValidationIssue): Pick<ValidationIssue, "type" | "loc"> {
   return { type, loc: type === "extra_forbidden" ? [...loc.slice(0, -1), "*"] : loc };
 }

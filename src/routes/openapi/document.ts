@@ -20,7 +20,7 @@ export interface ApiDeclaration {
   version: string;
   /** By operation id. */
   endpoints: Readonly<Record<string, Endpoint>>;
-  /** Schemas that are told once, by name. */
+  /** Schemas that are written once, by name. */
   schemas: Readonly<Record<string, TSchema>>;
   /** Answers that any operation may give, because they are decided before the operation is looked at. */
   refusals: readonly Refusal[];

@@ -7,7 +7,7 @@ export type JsonSchema = Record<string, unknown>;
 export interface SchemaWriter {
   write(schema: TSchema): JsonSchema;
   /**
-   * A reference to the schema of a body. A choice without a name of its own is named for its branches, any other
+   * A reference to the schema of a body. A choice without a name is named for its branches, any other
    * schema without one gets `fallback`.
    */
   writeNamed(schema: TSchema, fallback: string): { $ref: string };
@@ -133,7 +133,7 @@ export function nameIn(reference: string): string {
 
 const refTo = (name: string) => `#/components/schemas/${name}`;
 
-/** Objects, choices, and strings and numbers with a rule or an example of their own. */
+/** Objects, choices, and strings and numbers with a rule or an example. */
 function deservesName(schema: TSchema): boolean {
   return ["anyOf", "properties", "pattern", "examples"].some((key) => schema[key] !== undefined);
 }
@@ -146,7 +146,7 @@ function isPlain(schema: JsonSchema): boolean {
   );
 }
 
-/** A choice among rules stands below `allOf`: generators take an `anyOf` beside `properties` for a union of types. */
+/** A choice among rules is below `allOf`: generators take an `anyOf` beside `properties` for a union of types. */
 function withinAllOf(rules: JsonSchema | undefined): JsonSchema {
   const { anyOf, allOf, ...rest } = rules ?? {};
   if (anyOf === undefined) return rules ?? {};

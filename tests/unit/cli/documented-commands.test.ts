@@ -49,7 +49,7 @@ describe("every command", () => {
   test.each(everyCommand)("$id shows how in the words of its own program", ({ id, chain }) => {
     const [program = ""] = id.split(" ");
     const examples = chain.at(-1)?.meta.examples ?? [];
-    expect(examples.filter((line) => !line.includes(`${program} `))).toEqual([]);
+    expect(examples.filter((line) => !`${line} `.includes(`${program} `))).toEqual([]);
   });
 
   test("of the contract is there", () => {

@@ -16,9 +16,9 @@ test("another process with the same id has another token", () => {
   expect(starts.every((start) => /^\S+$/.test(start ?? ""))).toBe(true);
 });
 
-test("what ps cannot tell is not taken for a start", () => {
+test("what ps does not print is no start", () => {
   for (const listed of ["4711", "lundi 23 novembre 2026", "STARTED"]) {
-    expect(() => toStartToken(listed)).toThrow("does not tell");
+    expect(() => toStartToken(listed)).toThrow("does not print");
   }
 });
 

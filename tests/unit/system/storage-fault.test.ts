@@ -103,7 +103,7 @@ test("a log line names the path in our words, not in the system's", () => {
     thrown = error;
   }
   expect(faultLine(thrown)).toBe(
-    `${path} cannot be used: a folder stands where it belongs; \`svc-mgr doctor\` names it (EISDIR)`,
+    `${path} cannot be used: a folder is where it belongs; \`svc-mgr doctor\` names it (EISDIR)`,
   );
   expect(faultLine(new Error("two\nlines"))).toBe("two lines");
 });
@@ -119,7 +119,7 @@ test("where a file is in place of a folder, a lock in it says that the file is t
     told = tellStorageFault(error, "it");
   }
   expect(told).toBe(
-    "it cannot be used: a file stands where a folder of it belongs; move the file away (ENOTDIR)",
+    "it cannot be used: a file is where a folder of it belongs; move the file away (ENOTDIR)",
   );
 });
 
@@ -133,6 +133,6 @@ test("where a file is in place of a folder that is to be made, it is to be moved
     told = tellStorageFault(error, "it");
   }
   expect(told).toBe(
-    "it cannot be used: a file stands where a folder of it belongs; move the file away (EEXIST)",
+    "it cannot be used: a file is where a folder of it belongs; move the file away (EEXIST)",
   );
 });

@@ -41,7 +41,7 @@ const attach = command({
       description:
         "run it in a window `gateway` of the agent's tmux session (what is done unless asked otherwise)",
     },
-    background: { type: "boolean", description: "run it as a process of its own, without a window" },
+    background: { type: "boolean", description: "run it as a separate process, without a window" },
     reconcile: {
       type: "boolean",
       description: "work with the agent's present instance; what an earlier one was asked for fails",

@@ -138,7 +138,7 @@ const join = command({
       valueHint: "NAME",
     },
     ...joinFlags,
-    background: { type: "boolean", description: "run the gateway as a process of its own, without a window" },
+    background: { type: "boolean", description: "run the gateway as a separate process, without a window" },
     headless: {
       type: "boolean",
       description:

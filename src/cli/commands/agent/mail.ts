@@ -240,7 +240,7 @@ const archive = command({
 
 const resolveLiveCommand = command({
   name: "resolve-live",
-  description: "tell where the agent's mailbox is and which gateway serves it",
+  description: "print where the agent's mailbox is and which gateway serves it",
   examples: [
     "svc-mgr agents self mail resolve-live --json",
     "svc-mgr agents single --agent-name worker mail resolve-live",

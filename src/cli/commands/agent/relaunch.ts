@@ -74,7 +74,7 @@ async function runsInside({ context, agent }: Target): Promise<boolean> {
   return tree.some(({ pid }) => pid === context.processes.selfPid());
 }
 
-/** Hands the work to a process of its own, which outlives the agent that called us. */
+/** Hands the work to a separate process, which outlives the agent that called us. */
 function leaveToAnother(
   { context, agent }: Target,
   args: { "chat-session-mode": string; "chat-session-id": string | undefined; reconcile: boolean },
@@ -116,7 +116,7 @@ async function callerLeft(target: Target): Promise<void> {
   const deadlineMs = clock.monotonicMs() + leaveWithinMs;
   while (await runsInside(target)) {
     if (clock.monotonicMs() >= deadlineMs) {
-      throw new ServiceError("conflict", "whoever called for the relaunch does not leave");
+      throw new ServiceError("conflict", "timed out waiting for the caller to exit");
     }
     await sleep(clock, pollIntervalMs);
   }

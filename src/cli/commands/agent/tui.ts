@@ -40,7 +40,7 @@ const history = readCommand({
 
 const notePrompt = readCommand({
   name: "note-prompt",
-  description: "tell the tracker of a prompt that was typed by other means; nothing is typed",
+  description: "report a prompt that was typed by other means to the tracker; nothing is typed",
   examples: ['svc-mgr agents single --agent-name worker gateway tui note-prompt --prompt "hello"'],
   args: promptFlag,
   endpoint: "notePrompt",

@@ -234,7 +234,7 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "RequestRecord.waiting": "why it has not started; only of the oldest accepted request",
   "StartupDefault.mode":
     "new: a new one; tool_last_or_new: the tool's last one; exact: the one named by `id`",
-  "Stability.stable": "whether it has stood still long enough",
+  "Stability.stable": "whether it has not changed for long enough",
   "Stability.stable_for_seconds": "seconds since the last change",
   "Stability.stable_since_utc": "when it last changed",
   "SubmitPromptRequest.kind": "always submit_prompt",

@@ -83,8 +83,8 @@ function reportsOf({ absence, received, last }: TerminalExplanation["reports"]):
 const witnesses = {
   turn_ended: "the tool reported the end of its turn",
   session_started: "the tool reported the begin of its session",
-  still_screen: "the screen stood still, with the cursor at the start of its composer",
-  still_readings: "what is read of the screen stood still",
+  still_screen: "the screen did not change, with the cursor at the start of its composer",
+  still_readings: "what is read of the screen did not change",
 };
 
 /** Each verdict with its reason, then the rules that fired. Pure. */

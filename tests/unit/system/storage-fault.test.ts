@@ -132,7 +132,5 @@ test("where a file is in place of a folder that is to be made, it is to be moved
   } catch (error) {
     told = tellStorageFault(error, "it");
   }
-  expect(told).toBe(
-    "it cannot be used: a file is where a folder of it belongs; move the file away (EEXIST)",
-  );
+  expect(told).toBe("it cannot be used: a file is where a folder of it belongs; move the file away (EEXIST)");
 });

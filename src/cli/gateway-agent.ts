@@ -22,7 +22,7 @@ import { newTransitions } from "../services/terminal/reduce-transition.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
 import { createExclusivePane } from "../services/terminal/tmux-exclusive-pane.ts";
 import { createTracker } from "../services/terminal/tracker.ts";
-import { ServiceError } from "../system/errors.ts";
+import { messageOf, ServiceError } from "../system/errors.ts";
 import type { System } from "../system/system.ts";
 import { openRecordedTmux } from "./tmux-socket.ts";
 
@@ -77,7 +77,11 @@ function reportsOf({ system, manifest, sessionRoot, log }: GatewayAgentOptions):
 function terminal(options: GatewayAgentOptions): GatewayAgent {
   const { system, manifest, sessionRoot, profile, log, events } = options;
   const { clock, ids, steps } = system;
-  const manifestWatch = createManifestWatch({ ...system, path: sessionPaths(sessionRoot).manifest });
+  const manifestWatch = createManifestWatch({
+    ...system,
+    path: sessionPaths(sessionRoot).manifest,
+    onError: (error) => log.line("watching the manifest failed", { error: messageOf(error) }),
+  });
   const { tmux, mutex, control } = connect(options);
   const tracker = createTracker({
     ...options,
@@ -123,7 +127,11 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   const manifests = createManifestStore({ files, locks });
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const turns = createTurnDirectories({ files, sessionRoot });
-  const presence = createHeadlessPresence({ clock, tmux, readManifest: () => manifests.read(manifestPath) });
+  const presence = createHeadlessPresence({
+    ...{ clock, tmux },
+    readManifest: () => manifests.read(manifestPath),
+    onError: (error) => log.line("looking for the agent failed", { error: messageOf(error) }),
+  });
   const settling = { clock, files, processes, locks, providerOf: headlessProvider };
   const pane = createTurnPane({
     ...system,

@@ -131,7 +131,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const { agent } = driven;
   const slot = createExecutionSlot();
-  const storage = createStorageWatch({ fault: store.fault, clock, onChange: () => slot.changed() });
+  const storage = createStorageWatch({
+    ...{ fault: store.fault, clock },
+    onChange: () => slot.changed(),
+    onError: onError("watching the disk failed"),
+  });
   const board = createStatusBoard({
     ...{ identity, store, agent, events, log, clock },
     storage: storage.problem,

@@ -99,7 +99,12 @@ export function createGatewayBundle(
     uuid: () => `u${counter++}`,
   };
   const slot = createExecutionSlot();
-  const storage = createStorageWatch({ fault: store.fault, clock, onChange: () => slot.changed() });
+  const storage = createStorageWatch({
+    fault: store.fault,
+    clock,
+    onChange: () => slot.changed(),
+    onError: () => {},
+  });
   const board: StatusBoard = createStatusBoard({
     identity: {
       attachIdentity: "session-1",

@@ -26,6 +26,8 @@ export function createHeadlessPresence(deps: {
   clock: Clock;
   tmux: Tmux;
   readManifest: () => Manifest;
+  /** A look failed; the next one comes all the same. */
+  onError: (error: unknown) => void;
 }): HeadlessPresence {
   const listeners = new Set<() => void>();
   let state: PresenceState = { connected: false, detail: "the agent was not looked for yet", manifest: null };
@@ -79,7 +81,7 @@ export function createHeadlessPresence(deps: {
       await look();
       return resyncMs;
     },
-    onError: () => {},
+    onError: deps.onError,
   });
 
   return {

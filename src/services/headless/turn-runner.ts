@@ -28,7 +28,7 @@ export interface TurnRunner {
     pane: TmuxPane;
     manifest: Manifest;
   }): Promise<RunningTurn>;
-  /** See `AgentTurns.resume`. Tells at once every step that is known, also those that an earlier process told. */
+  /** See `AgentTurns.resume`. Reports every known step at once, also those that an earlier process reported. */
   resume(requestId: string, onEvidence: (evidence: Evidence) => void): RunningTurn | null;
   /** Follows what an earlier process began and did not see the end of. */
   takeOver(manifest: Manifest | null): Promise<void>;
@@ -55,7 +55,7 @@ const recentTurns = 16;
 interface Current extends RunningTurn {
   requestId: string | null;
   followed: FollowedTurn | null;
-  /** Kept for whoever asks for the turn later. */
+  /** Kept for a later `resume`. */
   evidence: Evidence[];
   onEvidence: (evidence: Evidence) => void;
 }
@@ -69,14 +69,20 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   /** Of the newest turn; those of another gateway are found in `takeOver`. */
   let lastIndex = 0;
 
-  const changed = () => {
-    for (const tell of listeners) tell();
-  };
+  function changed(): void {
+    for (const listener of listeners) {
+      try {
+        listener();
+      } catch (error) {
+        log.line("a listener to turns failed", { error: messageOf(error) });
+      }
+    }
+  }
 
   const latest = (manifest: Manifest): Manifest =>
     written && lifeOf(written) === lifeOf(manifest) ? written : manifest;
 
-  /** `left`: by an earlier process, which has told of the events so far. */
+  /** `left`: by an earlier process, which has reported the events so far. */
   function follow(turn: TurnDirectory, request: TurnRequest, left: boolean): Current {
     const { turn_id: turnId, turn_index: turnIndex, request_id: requestId } = request;
     const ended = Promise.withResolvers<TurnEnd>();
@@ -87,7 +93,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     };
     let seq = 0;
 
-    function tell(step: Evidence["step"], proof: string): void {
+    function prove(step: Evidence["step"], proof: string): void {
       const evidence = { step, at_utc: timestampNow(clock), proof };
       following.evidence.push(evidence);
       following.onEvidence(evidence);
@@ -95,10 +101,16 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
 
     async function finish(result: TurnResult): Promise<void> {
       await pin(request, result);
-      tell("turn_ended", turnProofs.turn_ended(result));
-      events.append("turn_finished", { turn_id: turnId, turn_index: turnIndex, status: result.status });
-      if (current === following) current = null;
-      ended.resolve(toEnd(result));
+      try {
+        prove("turn_ended", turnProofs.turn_ended(result));
+        events.append("turn_finished", { turn_id: turnId, turn_index: turnIndex, status: result.status });
+      } catch (error) {
+        log.line("the end of the turn could not be recorded", { turn_id: turnId, error: messageOf(error) });
+      } finally {
+        // Whatever became of its record, the turn is over: its slot is free.
+        if (current === following) current = null;
+        ended.resolve(toEnd(result));
+      }
       changed();
     }
 
@@ -106,10 +118,10 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     following.followed = followTurn(deps, turn, {
       claimWithinMs: left ? claimMs.left : claimMs.fresh,
       news: {
-        onStarted: (process) => tell("submitted", turnProofs.submitted(process)),
+        onStarted: (process) => prove("submitted", turnProofs.submitted(process)),
         onEvent(event, { old }) {
           seq += 1;
-          if (seq === 1) tell("turn_started", turnProofs.turn_started(event));
+          if (seq === 1) prove("turn_started", turnProofs.turn_started(event));
           if (old && left) return;
           events.append("turn_event", {
             turn_id: turnId,
@@ -198,7 +210,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       const result = turn?.result();
       if (!turn || !result) return null;
       const turnIndex = turn.request()?.turn_index ?? 0;
-      // It ended while nobody looked: without this its request would for ever seem to be waiting for its end.
+      // It ended while no process followed it: its request still waits for these steps.
       const [firstEvent = null] = reader.events(turn.turnId, 0) ?? [];
       for (const evidence of evidenceOfEnded({ process: turn.process(), firstEvent, result })) {
         onEvidence(evidence);

@@ -22,6 +22,8 @@ export function createManifestWatch(deps: {
   watch: FolderWatch;
   clock: Clock;
   path: string;
+  /** A look failed; the next one comes all the same. */
+  onError: (error: unknown) => void;
 }): ManifestWatch {
   const { files, path } = deps;
   const listeners = new Set<() => void>();
@@ -38,7 +40,7 @@ export function createManifestWatch(deps: {
       }
       return pollIntervalMs;
     },
-    onError: () => {},
+    onError: deps.onError,
   });
 
   return {

@@ -19,6 +19,8 @@ export function createStorageWatch(deps: {
   clock: Clock;
   /** `problem` changed. */
   onChange: () => void;
+  /** A look failed; the next one comes all the same. */
+  onError: (error: unknown) => void;
 }): StorageWatch {
   const { clock } = deps;
   let problem: AdmissionBlock | null = null;
@@ -42,7 +44,7 @@ export function createStorageWatch(deps: {
       }
       return pollIntervalMs;
     },
-    onError: () => {},
+    onError: deps.onError,
   });
 
   return {

@@ -16,6 +16,7 @@ test("a look that began before a newer one was told does not bring the former in
     clock: createFakeClock(),
     tmux: { panes } as unknown as Tmux,
     readManifest: () => manifest,
+    onError: () => {},
   });
   const seen: unknown[] = [];
   presence.onChange(() => seen.push(presence.state()));
@@ -28,4 +29,29 @@ test("a look that began before a newer one was told does not bring the former in
   answers[0]?.([pane as unknown as TmuxPane]);
   expect(await former).toMatchObject({ instanceId: "tmux-1-$0-%0-next" });
   expect(seen).toHaveLength(1);
+});
+
+test("a look that fails is reported once, and the next ones come all the same", async () => {
+  const clock = createFakeClock();
+  const errors: string[] = [];
+  let looks = 0;
+  const presence = createHeadlessPresence({
+    clock,
+    tmux: {
+      panes: async () => {
+        looks += 1;
+        return looks % 2 === 0 ? [] : [pane as unknown as TmuxPane];
+      },
+    } as unknown as Tmux,
+    readManifest: () => manifestOf("one"),
+    onError: (error) => void errors.push(String(error)),
+  });
+  presence.onChange(() => {
+    throw new Error("a listener");
+  });
+  presence.start();
+  await clock.advance(100_000);
+  expect(errors).toEqual(["Error: a listener"]);
+  expect(looks).toBeGreaterThan(3);
+  await presence.stop();
 });

@@ -11,15 +11,20 @@ import { quietSteps } from "../../../src/system/steps.ts";
 import { createFolderWatch } from "../../../src/system/watch.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
+import { sampleManifest } from "../../support/session-samples.ts";
 
 const at = (second: number) => `2026-01-01T00:00:0${second}.000+00:00`;
 
 /** A runner that has begun nothing, over a turn that an earlier one began for the request `one`. */
-function setup() {
+function setup(append: (kind: string) => void = () => {}) {
+  const logged: string[] = [];
   const scratch = createScratch();
   const { files } = scratch;
   const clock = createFakeClock();
   const locks = createLocks({ clock });
+  const manifest = sampleManifest();
+  const manifestPath = scratch.path("manifest.json");
+  files.write("test", manifestPath, JSON.stringify(manifest));
   const turns = createTurnDirectories({ files, sessionRoot: scratch.folder });
   const turn = turns.create({
     ...{ schema_version: 1, turn_id: "turn-1", turn_index: 7, tracked_agent_id: "session" },
@@ -33,12 +38,14 @@ function setup() {
     providerOf: () => null,
     pane: { begin: () => Promise.reject(new Error("nothing is begun here")) },
     manifests: createManifestStore({ files, locks }),
-    manifestPath: scratch.path("manifest.json"),
-    log: { line: () => {} },
-    events: { append: () => {}, subscribe: () => () => {} },
+    manifestPath,
+    log: { line: (what) => void logged.push(what) },
+    events: { append, subscribe: () => () => {} },
   });
   return {
     runner,
+    logged,
+    manifest,
     saveProcess: (childPid: number | null) =>
       turn.saveProcess({
         ...({ runner_pid: 1, runner_start: null, child_start: null } satisfies Partial<TurnProcess>),
@@ -105,4 +112,34 @@ test("a turn without a final state that nobody follows is none, and tells nothin
   using lab = setup();
   lab.saveProcess(42);
   expect(lab.resume()).toEqual({ turn: null, told: [] });
+});
+
+test("a turn whose end cannot be recorded frees its slot and is reported once", async () => {
+  using lab = setup((kind) => {
+    if (kind === "turn_finished") throw new Error("the disk is full");
+  });
+  const { manifest } = lab;
+  await lab.runner.takeOver(manifest);
+  const { turn } = lab.resume();
+  expect(lab.runner.active()).toEqual({ turnId: "turn-1", turnIndex: 7 });
+  lab.saveProcess(null);
+  lab.saveResult("completed", "terminal_event");
+  expect(await turn?.ended).toEqual({ status: "completed", detail: "done" });
+  expect(lab.runner.active()).toBeNull();
+  expect(lab.logged.filter((what) => what.includes("end of the turn"))).toHaveLength(1);
+  await lab.runner.stop();
+});
+
+test("a turn ends although a listener throws", async () => {
+  using lab = setup();
+  await lab.runner.takeOver(lab.manifest);
+  lab.runner.onChange(() => {
+    throw new Error("a listener");
+  });
+  const { turn } = lab.resume();
+  lab.saveProcess(null);
+  lab.saveResult("completed", "terminal_event");
+  expect(await turn?.ended).toEqual({ status: "completed", detail: "done" });
+  expect(lab.runner.active()).toBeNull();
+  await lab.runner.stop();
 });

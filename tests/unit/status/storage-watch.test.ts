@@ -1,0 +1,23 @@
+import { expect, test } from "bun:test";
+import { createStorageWatch } from "../../../src/services/status/storage-watch.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+
+test("a look at the disk that fails is reported once, and the next ones come all the same", async () => {
+  const clock = createFakeClock();
+  const errors: string[] = [];
+  let looks = 0;
+  const watch = createStorageWatch({
+    fault: () => {
+      looks += 1;
+      throw new Error("no disk");
+    },
+    clock,
+    onChange: () => {},
+    onError: (error) => void errors.push(String(error)),
+  });
+  watch.start();
+  await clock.advance(10_000);
+  expect(errors).toEqual(["Error: no disk"]);
+  expect(looks).toBeGreaterThan(3);
+  await watch.stop();
+});

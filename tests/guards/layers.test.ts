@@ -1,14 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { findAgentBypasses, findFileCycles, findRoomCycles, findUpwardArrows } from "./floors.ts";
+import { findAgentBypasses, findModuleCycles, findUpwardImports } from "./layers.ts";
 import { plantedTree, readTree } from "./tree.ts";
 
 const files = readTree("src");
 
-describe("the house", () => {
+describe("the layers", () => {
   test("there is something to guard", () => expect(files.length).toBeGreaterThan(10));
-  test("arrows between floors point down", () => expect(findUpwardArrows(files)).toEqual([]));
-  test("files import each other in no circle", () => expect(findFileCycles(files)).toEqual([]));
-  test("rooms import each other in no circle", () => expect(findRoomCycles(files)).toEqual([]));
+  test("imports point down", () => expect(findUpwardImports(files)).toEqual([]));
+  test("modules do not import each other in a cycle", () => expect(findModuleCycles(files)).toEqual([]));
   test("the queue and its neighbours reach the agent through services/agent", () =>
     expect(findAgentBypasses(files)).toEqual([]));
 });
@@ -22,33 +21,27 @@ describe("a planted violation is seen", () => {
     { id: "an import type counts", path: "src/db/a.ts", source: 'type B = import("../routes/b.ts").B;' },
     { id: "protocol imports system", path: "src/protocol/a.ts", source: 'import "../system/clock.ts";' },
     { id: "system imports protocol", path: "src/system/a.ts", source: 'import "../protocol/wire.ts";' },
-    { id: "a file beside the floors", path: "src/loose.ts", source: "export const x = 1;" },
+    { id: "a file outside the layers", path: "src/loose.ts", source: "export const x = 1;" },
     { id: "source imports tests", path: "src/cli/a.ts", source: 'import "../../tests/support/a.ts";' },
   ];
   test.each(upward)("$id", ({ path, source }) => {
-    expect(findUpwardArrows(plantedTree({ [path]: source }))).toHaveLength(1);
+    expect(findUpwardImports(plantedTree({ [path]: source }))).toHaveLength(1);
   });
 
   test("prose about an import is not an import", () => {
     const source = '// import "../cli/b.ts"\nexport const text = `import "../cli/b.ts"`;';
-    expect(findUpwardArrows(plantedTree({ "src/db/a.ts": source }))).toEqual([]);
+    expect(findUpwardImports(plantedTree({ "src/db/a.ts": source }))).toEqual([]);
   });
-  test("a circle of type-only imports", () => {
-    const a = 'import type { B } from "./b.ts";';
-    const b = 'import type { A } from "./a.ts";';
-    expect(findFileCycles(plantedTree({ "src/db/a.ts": a, "src/db/b.ts": b }))).toHaveLength(1);
-  });
-  test("a circle of rooms without a circle of files", () => {
+  test("a cycle of modules without a cycle of files", () => {
     const tree = plantedTree({
       "src/services/queue/a.ts": 'import "../agent/b.ts";',
       "src/services/agent/b.ts": "",
       "src/services/agent/c.ts": 'import "../queue/d.ts";',
       "src/services/queue/d.ts": "",
     });
-    expect(findFileCycles(tree)).toEqual([]);
-    expect(findRoomCycles(tree)).toHaveLength(1);
+    expect(findModuleCycles(tree)).toHaveLength(1);
   });
-  test("the queue looks at the terminal", () => {
+  test("the queue imports the terminal", () => {
     const tree = plantedTree({ "src/services/queue/a.ts": 'import type { T } from "../terminal/state.ts";' });
     expect(findAgentBypasses(tree)).toHaveLength(1);
   });

@@ -1,7 +1,7 @@
 import type { GatewayEndpoints } from "../protocol/endpoints.ts";
 import type { RequestRecord } from "../protocol/gateway.ts";
 import type { GatewayClient } from "../services/fleet/gateway-client.ts";
-import { coalescedInto } from "../services/fleet/request-state.ts";
+import { coalescedInto } from "../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../system/clock.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { renderPairs } from "./format.ts";

@@ -1,8 +1,8 @@
 import type { RequestRecord } from "../protocol/gateway.ts";
 import type { TurnStatusRecord } from "../protocol/turns.ts";
 import { backendFacts } from "../services/agent/backends.ts";
+import { isOpen } from "../services/fleet/gateway-client.ts";
 import { linkGateway } from "../services/fleet/gateway-link.ts";
-import { isOpen } from "../services/fleet/request-state.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
 import { settleTurn } from "../services/headless/settle-turn.ts";
 import { createTurnDirectories } from "../services/headless/turn-directory.ts";

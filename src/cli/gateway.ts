@@ -24,7 +24,7 @@ import { readDesiredConfig, saveWish } from "../services/sessions/desired-config
 import { gatewayIdentity, seedGatewayFolder } from "../services/sessions/gateway-folder.ts";
 import { createLiveFiles, toCurrentInstance } from "../services/sessions/live-files.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
-import { createOwnPlace } from "../services/sessions/own-place.ts";
+import { createOwnershipWatch } from "../services/sessions/ownership-watch.ts";
 import type { Registry } from "../services/sessions/registry.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import { decideToken } from "../services/sessions/token.ts";
@@ -198,7 +198,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     sessionRoot,
     onError: (what, error) => onError(what)(error),
   });
-  const place = createOwnPlace({
+  const place = createOwnershipWatch({
     ...{ files, clock, paths, watch: system.watch },
     onGone() {
       log.line("nothing says any more that this gateway serves the session: it ends");

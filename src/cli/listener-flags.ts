@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { DesiredConfig } from "../protocol/files.ts";
-import { wishedByCaller } from "../services/sessions/live-variables.ts";
+import { wishedByCaller } from "../services/sessions/announcement.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";

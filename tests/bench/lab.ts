@@ -3,10 +3,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { type CliContext, openCliContext } from "../../src/cli/cli-context.ts";
+import { runtimeSettings } from "../../src/services/sessions/environment.ts";
 import { type LaunchedSession, launchAgent } from "../../src/services/sessions/launch.ts";
 import { chooseTool } from "../../src/services/sessions/launch-tools.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
-import { runtimeSettings } from "../../src/services/sessions/runtime-settings.ts";
 import { createTmux, type TmuxFixture } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
 

@@ -4,9 +4,8 @@ import { dirname, join } from "node:path";
 import { runProgram } from "../../src/cli/dispatch.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
 import { type Skill, skills } from "../../src/services/skills/catalog.ts";
-import { installSkills } from "../../src/services/skills/install.ts";
+import { installSkills, uninstallSkills } from "../../src/services/skills/install.ts";
 import { digest } from "../../src/services/skills/ownership.ts";
-import { uninstallSkills } from "../../src/services/skills/uninstall.ts";
 import { createFakeIo } from "../support/fake-io.ts";
 import { createScratch, type Scratch } from "../support/scratch.ts";
 

@@ -61,7 +61,7 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: "skip the epoch",
-    module: "src/services/status/instance.ts",
+    module: "src/services/status/project.ts",
     text: "instanceId: liveId, epoch: known.epoch + 1 };",
     replacement: "instanceId: liveId };",
     breaks: "what was asked of a former agent is given to the next one",

@@ -1,7 +1,6 @@
 import { parse, resolve } from "node:path";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
-import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
-import { makeWay } from "../../services/fleet/make-way.ts";
+import { evictDead, evictExisting } from "../../services/fleet/evict-existing.ts";
 import { saveWish } from "../../services/sessions/desired-config.ts";
 import {
   checkLaunch,
@@ -136,11 +135,11 @@ export default command({
     if (args.force !== undefined) {
       // What cannot be launched must not cost anybody the agent that runs.
       const { agentName, agentId } = await checkLaunch(context, request);
-      const successor = { agentName, agentId, tmuxSessionName: request.tmuxSessionName ?? null };
-      await makeWay(context, successor, { clean: args.force === "clean" });
+      const replacement = { agentName, agentId, tmuxSessionName: request.tmuxSessionName ?? null };
+      await evictExisting(context, replacement, { clean: args.force === "clean" });
     }
     await prepareSessionPlace(context, io);
-    await endDeadNamesakes(context, args["agent-name"]);
+    await evictDead(context, args["agent-name"]);
     const asked = headless ? Promise.resolve(null) : installedVersion(context, tool);
     const session = await launchAgent(context, request).catch((error: unknown) => {
       if (signal.aborted) throw new CommandFailure(exitCodes.interrupted, messageOf(error));

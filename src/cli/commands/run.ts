@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { endDeadNamesakes } from "../../services/fleet/end-dead-namesakes.ts";
+import { evictDead } from "../../services/fleet/evict-existing.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { chooseByName, type FoundAgent, findAgent, openRecord } from "../../services/sessions/find.ts";
 import { joinAgent, managedIn } from "../../services/sessions/join.ts";
@@ -95,7 +95,7 @@ export const run = command({
   },
   async run({ args, rest, io, inherited }) {
     const context = openCliContext(io, args);
-    await endDeadNamesakes(context, args["agent-name"]);
+    await evictDead(context, args["agent-name"]);
     const running = await findRunning(context, args["agent-name"], args.tool);
     const { token, warning, ...listener } = chooseListener(
       readListenerWish(args, io.env),

@@ -1,9 +1,8 @@
 import { dirname, join, resolve } from "node:path";
 import { skills } from "../../services/skills/catalog.ts";
 import { ownHomes, type SkillTool, skillHome, skillTools } from "../../services/skills/home.ts";
-import { installSkills } from "../../services/skills/install.ts";
+import { installSkills, uninstallSkills } from "../../services/skills/install.ts";
 import { recordPath, type SkillState, skillStates, type ToolPlace } from "../../services/skills/ownership.ts";
-import { uninstallSkills } from "../../services/skills/uninstall.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { openCliContext } from "../cli-context.ts";

@@ -7,7 +7,7 @@ import { openStore, type Store } from "../open.ts";
 import { catalogMigrations } from "./catalog/migrations.ts";
 import * as schema from "./catalog/schema.ts";
 import { catalogStatements } from "./catalog-statements.ts";
-import { createFollowed } from "./followed.ts";
+import { createReopeningHandle } from "./reopening-handle.ts";
 
 const { catalog, pendingArtifacts, projections, registrations } = schema;
 
@@ -97,26 +97,26 @@ export function openCatalog(options: {
     return { store, prepared, close: () => store.close() };
   }
   if (create && !files.exists(path)) open().close();
-  const followed = createFollowed({ files, path, open });
-  const prepared = () => followed.present().prepared;
+  const handle = createReopeningHandle({ files, path, open });
+  const prepared = () => handle.present().prepared;
   prepared();
 
   return {
     get store() {
-      return followed.present().store;
+      return handle.present().store;
     },
     generation: () => prepared().generation.get()?.generation ?? "",
     active: (address) => prepared().active.get({ address }) ?? null,
     registrationsAt: (address) => prepared().at.all({ address }),
     registrations: () =>
-      followed
+      handle
         .present()
         .store.db.select()
         .from(registrations)
         .orderBy(registrations.address, sql`created_at_utc DESC`, sql`rowid DESC`)
         .all(),
     changeRegistrations: (label, plan) =>
-      followed.present().store.write(label, (db) => {
+      handle.present().store.write(label, (db) => {
         const { change, result } = plan();
         for (const id of [...change.remove, ...change.forget]) {
           db.delete(projections).where(eq(projections.registrationId, id)).run();
@@ -135,7 +135,7 @@ export function openCatalog(options: {
       }),
     pending: () => prepared().pending.all(),
     settlePending(label, settle) {
-      followed.present().store.write(label, (db) => {
+      handle.present().store.write(label, (db) => {
         for (const artifact of prepared().pending.all()) {
           settle(artifact);
           db.delete(pendingArtifacts).where(eq(pendingArtifacts.id, artifact.id)).run();
@@ -144,13 +144,13 @@ export function openCatalog(options: {
     },
     undisturbed<T>(label: string, work: () => T): T {
       const done: { result: T }[] = [];
-      followed.present().store.write(label, () => {
+      handle.present().store.write(label, () => {
         done.push({ result: work() });
       });
       return (done[0] as { result: T }).result;
     },
     deliver(label, delivery, check) {
-      followed.surely(({ store, prepared: statements }) => {
+      handle.withRetry(({ store, prepared: statements }) => {
         store.write(label, () => {
           check();
           const { messageId } = delivery.message;
@@ -164,6 +164,6 @@ export function openCatalog(options: {
     knows: (messageId) => prepared().known.get({ messageId }) !== undefined,
     newestProjection: (registrationId) => prepared().newest.get({ registrationId })?.seq ?? 0,
     projectionsAfter: (registrationId, seq, limit) => prepared().after.all({ registrationId, seq, limit }),
-    close: () => followed.close(),
+    close: () => handle.close(),
   };
 }

@@ -6,13 +6,13 @@ import {
   forwardedEndpoints,
   forwardedStreams,
 } from "../../protocol/forwarded-endpoints.ts";
-import type { Answer } from "../../services/fleet/answer.ts";
+import type { FleetEvents, FleetStreamItem } from "../../services/fleet/fleet-events.ts";
 import type { FleetLaunch } from "../../services/fleet/fleet-launch.ts";
-import type { FleetEvents, FleetStreamItem } from "../../services/fleet/fleet-stream.ts";
 import type { FleetTurns } from "../../services/fleet/fleet-turns.ts";
 import type { FleetView } from "../../services/fleet/fleet-view.ts";
 import type { FleetWork } from "../../services/fleet/fleet-work.ts";
 import type { Forward } from "../../services/fleet/forward.ts";
+import type { Answer } from "../../services/fleet/gateway-client.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { createFollowers } from "../http/followers.ts";

@@ -1,7 +1,7 @@
 import { aguiEndpoints, aguiStreamEndpoints } from "../../protocol/agui-endpoints.ts";
 import { streamEndpoints } from "../../protocol/endpoints.ts";
 import { aguiConnectionHeader } from "../../protocol/headers.ts";
-import type { AguiItem } from "../../services/agui/stream-item.ts";
+import type { AguiItem } from "../../services/agui/paced-stream.ts";
 import { createFollowers } from "../http/followers.ts";
 import { mount } from "../http/mount.ts";
 import { heartbeat, resumePosition, streamOf, toServerSentEvents } from "../http/sse.ts";

@@ -13,15 +13,12 @@ import type { Agent } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { IdleFacts, Queue } from "../queue/queue.ts";
 import type { StatusBoard } from "../status/status-board.ts";
-import { toCapabilities } from "./capabilities.ts";
+import { targetFamily, toCapabilities } from "./capabilities.ts";
 import { createConnections, type OpenConnection } from "./connections.ts";
-import { type RunTask, toRunTask } from "./input.ts";
-import { type Bell, looks } from "./looks.ts";
-import { toTurnId } from "./run-id.ts";
+import { type RunTask, toRunTask, toTurnId } from "./input.ts";
+import { type AguiItem, beatMs, debouncedSignals, paced, type Subscribe } from "./paced-stream.ts";
 import { createRunTeller } from "./run-stream.ts";
 import { toSnapshot } from "./snapshot.ts";
-import { type AguiItem, beatMs, paced } from "./stream-item.ts";
-import { targetFamily } from "./target-family.ts";
 
 /**
  * What GUI clients of the AG-UI protocol do at this gateway. They attach, submit runs to the ordinary queue and leave;
@@ -62,7 +59,7 @@ export function createAgui(deps: AguiDeps): Agui {
   const { agent, board, queue, events, clock } = deps;
   const connections = createConnections(deps);
   const closing = new AbortController();
-  const bells: Bell[] = [events.subscribe, board.onChange];
+  const subscriptions: Subscribe[] = [events.subscribe, board.onChange];
   const family = () => targetFamily(agent);
 
   async function* stateStream(
@@ -78,7 +75,7 @@ export function createAgui(deps: AguiDeps): Agui {
       ...(parentRunId == null ? {} : { parentRunId }),
     });
     yield* paced({
-      looks: looks({ bells, clock, signal: ended, everyMs: beatMs, pauseMs }),
+      signals: debouncedSignals({ subscriptions, clock, signal: ended, everyMs: beatMs, pauseMs }),
       nowMs: () => clock.monotonicMs(),
       *tell() {
         const snapshot = toSnapshot({ status: board.status(), own: input.state, connection });
@@ -100,7 +97,7 @@ export function createAgui(deps: AguiDeps): Agui {
     for (const event of teller.begin()) yield toItem(event);
     const signal = AbortSignal.any([left, closing.signal]);
     const done = yield* paced({
-      looks: looks({ bells, clock, signal, everyMs: beatMs, pauseMs }),
+      signals: debouncedSignals({ subscriptions, clock, signal, everyMs: beatMs, pauseMs }),
       nowMs: () => clock.monotonicMs(),
       tell: teller.look,
     });

@@ -4,7 +4,6 @@ import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
-import type { FleetEvents } from "./fleet-stream.ts";
 import { followEvents } from "./follow-events.ts";
 import type { Links } from "./links.ts";
 
@@ -251,4 +250,16 @@ export function createFleetEvents(deps: {
       await Promise.all(ends);
     },
   };
+}
+
+export type FleetStreamItem = { item: "event"; id: string; event: FleetEvent } | { item: "heartbeat" };
+
+/** What happens at all agents, in the order in which it came to us. */
+export interface FleetEvents {
+  /**
+   * Everything after the event with the id `after` (null: only what is to come), and a heartbeat in each silent span of
+   * 15 s, until `signal` aborts. A position that is not kept any more is told by one `stream_gap`. Reading slowly costs
+   * nothing but, in the end, a gap.
+   */
+  follow(options: { after: string | null; signal: AbortSignal }): AsyncGenerator<FleetStreamItem>;
 }

@@ -12,9 +12,9 @@ import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createEventIndex, createTurnReader } from "../headless/turn-reader.ts";
 import { chatSessionProblem } from "../queue/admission.ts";
 import type { FoundAgent } from "../sessions/find.ts";
-import { type Answer, refusalOf } from "./answer.ts";
 import { type Directory, openedAgent } from "./directory.ts";
 import type { GatewayClient } from "./gateway-client.ts";
+import { type Answer, refusalOf } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
 import { createRunningTurn } from "./running-turn.ts";
 

@@ -6,13 +6,12 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Refusal } from "../agent/agent.ts";
 import { TmuxError } from "../terminal/tmux-protocol.ts";
-import { type Answer, refusalOf } from "./answer.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
 import type { FleetTurns } from "./fleet-turns.ts";
 import type { GatewayClient } from "./gateway-client.ts";
+import { type Answer, coalescedInto, isOpen, refusalOf } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
-import { coalescedInto, isOpen } from "./request-state.ts";
 import { type AgentStop, type StopAgentDeps, stopAgent } from "./stop-agent.ts";
 import { stopDamaged } from "./stop-damaged.ts";
 

@@ -1,11 +1,12 @@
 import { Value } from "@sinclair/typebox/value";
 import type { BodyOf, Endpoint, ReplyOf } from "../../protocol/endpoint.ts";
 import { type GatewayEndpoints, gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
-import { PromptRefusalBody, type PromptRefusalCode } from "../../protocol/gateway.ts";
+import { PromptRefusalBody, type PromptRefusalCode, type RequestRecord } from "../../protocol/gateway.ts";
 import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
 import { type OpenedStream, openEventStream } from "./event-stream.ts";
-import { wasRefused, whyUnreachable } from "./unreachable.ts";
+import { wasRefused, whyUnreachable } from "./listener-proof.ts";
 
 /**
  * What came of one call. `refused`: the gateway answered with an error; `detail` is for people, `body` is what
@@ -197,4 +198,26 @@ export function toUrl(
   });
   const search = new URLSearchParams(Object.entries(query).map(([key, value]) => [key, String(value)]));
   return `${baseUrl}${filled}${search.size > 0 ? `?${search}` : ""}`;
+}
+
+/** What came of an operation that a gateway had a part in; its refusal keeps status and body (contract 4.4). */
+export type Answer<T> = { kind: "done"; body: T } | { kind: "refused"; status: number; body: unknown };
+
+/** A reply that is no good one, as an answer. Throws `unavailable` when the gateway could not be reached. */
+export function refusalOf<E extends Endpoint>(
+  reply: Exclude<Reply<E>, { kind: "ok" }>,
+): Extract<Answer<never>, { kind: "refused" }> {
+  if (reply.kind === "unreachable") throw new ServiceError("unavailable", `its gateway: ${reply.detail}`);
+  return { kind: "refused", status: reply.status, body: reply.body };
+}
+
+/** Whether the request waits or is being executed. Pure. */
+export function isOpen({ state }: RequestRecord): boolean {
+  return state === "accepted" || state === "running";
+}
+
+/** The request that answers for one that was coalesced with it, whose own record tells no outcome; else null. Pure. */
+export function coalescedInto({ state, result_json: result }: RequestRecord): string | null {
+  const into = state === "coalesced" ? result?.["coalesced_into_request_id"] : null;
+  return typeof into === "string" ? into : null;
 }

@@ -1,10 +1,10 @@
 import { challengeAnswerHeader, challengeHeader } from "../../protocol/headers.ts";
 import type { Clock } from "../../system/clock.ts";
 import { hmacSha256 } from "../../system/digest.ts";
+import { messageOf } from "../../system/errors.ts";
 import { createIds } from "../../system/ids.ts";
 import type { Network } from "../../system/network.ts";
 import type { Processes } from "../../system/processes.ts";
-import { whyUnreachable } from "./unreachable.ts";
 
 // A client sends a credential or a prompt only to a listener that proved to be the server of a record: a port passes
 // to anybody once its server is gone. Source: security.md rule 4.
@@ -119,4 +119,19 @@ function reachableHost(host: string): string {
 
 function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}
+
+/** Bun's own words for these are questions and advice to whoever writes a browser. */
+export function whyUnreachable(error: unknown, baseUrl: string): string {
+  if (wasRefused(error)) return `nothing listens at ${baseUrl}`;
+  if (codeOf(error) === "ECONNRESET") return `${baseUrl} closed the connection without an answer`;
+  return `${baseUrl}: ${messageOf(error)}`;
+}
+
+export function wasRefused(error: unknown): boolean {
+  return codeOf(error) === "ConnectionRefused" || codeOf(error) === "ECONNREFUSED";
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown }).code;
 }

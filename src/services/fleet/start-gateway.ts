@@ -5,9 +5,9 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
+import { runtimeSettings } from "../sessions/environment.ts";
 import { toExecutionVariables } from "../sessions/execution.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
-import { runtimeSettings } from "../sessions/runtime-settings.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
 import { closeWindow, openWindow } from "../terminal/tmux-window.ts";
 

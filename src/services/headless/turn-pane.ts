@@ -2,10 +2,8 @@ import type { Manifest } from "../../protocol/files.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
-import { planEnvironment } from "../sessions/environment.ts";
-import { readLaunchEnvironment } from "../sessions/launch-environment.ts";
+import { planEnvironment, readLaunchEnvironment, runtimeSettings } from "../sessions/environment.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
-import { runtimeSettings } from "../sessions/runtime-settings.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher } from "../terminal/tmux-launch.ts";
 

@@ -65,10 +65,10 @@ export interface NotifierDeps {
  * `rung`: mail may have come that no poll has looked at. `deferred`: one looked and found the agent busy. `held`: one
  * looked and held the wake-up back until a known time.
  */
-type Bell = "silent" | "rung" | "deferred" | "held";
+type WakeTrigger = "silent" | "pending" | "deferred" | "held";
 
 /** A burst of mail for an agent that cannot be woken is looked at this often, lest it fill the audit. */
-const calmMs = 1000;
+const backoffMs = 1000;
 
 const noMemory: NotifierMemory = {
   lastPollAtUtc: null,
@@ -80,13 +80,13 @@ const noMemory: NotifierMemory = {
 
 export function createNotifier(deps: NotifierDeps): Notifier {
   const { store, agent, board, mail, context, clock, log } = deps;
-  let bell: Bell = "rung";
+  let wakeTrigger: WakeTrigger = "pending";
   /** When the next sweep is due, on the monotonic clock. */
-  let sweepAtMs = 0;
+  let scheduledPollAtMs = 0;
   /** When a held wake-up may be given, on the monotonic clock. */
   let heldUntilMs = 0;
   /** Until then, on the monotonic clock, a ring changes nothing, save that a busy agent is free again. */
-  let calm: { untilMs: number; why: "busy" | "held" } | null = null;
+  let backoff: { untilMs: number; why: "busy" | "held" } | null = null;
   let busyWith: string | null = null;
   /** The last turn found nothing to do for as long as the configuration is not changed. */
   let off = false;
@@ -129,40 +129,45 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     }
   }
 
-  function scheduleSweep(config: NotifierConfig): void {
-    sweepAtMs = clock.monotonicMs() + (config.interval_seconds ?? 0) * 1000;
+  function scheduleNextPoll(config: NotifierConfig): void {
+    scheduledPollAtMs = clock.monotonicMs() + (config.interval_seconds ?? 0) * 1000;
   }
 
   /** Which poll is due, if any. */
   function due(): NotifierTrigger | null {
     const nowMs = clock.monotonicMs();
     const free = () => whyBusy(gate()) === null;
-    const calmed = calm !== null && nowMs < calm.untilMs && (calm.why === "held" || !free());
-    if (bell === "rung" && !calmed) return "doorbell";
-    if (bell === "deferred" && free()) return "doorbell";
-    if (bell === "held" && nowMs >= heldUntilMs) return "doorbell";
-    return nowMs >= sweepAtMs ? "interval" : null;
+    const backingOff = backoff !== null && nowMs < backoff.untilMs && (backoff.why === "held" || !free());
+    if (wakeTrigger === "pending" && !backingOff) return "doorbell";
+    if (wakeTrigger === "deferred" && free()) return "doorbell";
+    if (wakeTrigger === "held" && nowMs >= heldUntilMs) return "doorbell";
+    return nowMs >= scheduledPollAtMs ? "interval" : null;
   }
 
   /** When a poll is due that nothing but time makes due, on the monotonic clock. */
   function nextAtMs(): number {
-    if (bell === "held") return Math.min(heldUntilMs, sweepAtMs);
-    return bell === "rung" && calm !== null ? Math.min(calm.untilMs, sweepAtMs) : sweepAtMs;
+    if (wakeTrigger === "held") return Math.min(heldUntilMs, scheduledPollAtMs);
+    return wakeTrigger === "pending" && backoff !== null
+      ? Math.min(backoff.untilMs, scheduledPollAtMs)
+      : scheduledPollAtMs;
   }
 
-  function calmAfter({ row, heldForMs }: Awaited<ReturnType<typeof runCycle>>): typeof calm {
+  function backoffAfter({ row, heldForMs }: Awaited<ReturnType<typeof runCycle>>): typeof backoff {
     const nowMs = clock.monotonicMs();
-    if (row.outcome === "busy_skip") return { untilMs: nowMs + calmMs, why: "busy" };
-    return heldForMs === null ? null : { untilMs: nowMs + Math.min(calmMs, heldForMs), why: "held" };
+    if (row.outcome === "busy_skip") return { untilMs: nowMs + backoffMs, why: "busy" };
+    return heldForMs === null ? null : { untilMs: nowMs + Math.min(backoffMs, heldForMs), why: "held" };
   }
 
-  /** What a poll leaves of the bell; one that rang meanwhile is for the next. */
-  function settleBell(answersBell: boolean, { row, heldForMs }: Awaited<ReturnType<typeof runCycle>>): void {
-    if (row.outcome === "enqueued" && bell !== "rung") bell = "silent";
-    if (!answersBell || bell !== "silent") return;
-    if (row.outcome === "busy_skip") bell = "deferred";
+  /** What a poll leaves of the wakeTrigger; one that rang meanwhile is for the next. */
+  function settleTrigger(
+    answersTrigger: boolean,
+    { row, heldForMs }: Awaited<ReturnType<typeof runCycle>>,
+  ): void {
+    if (row.outcome === "enqueued" && wakeTrigger !== "pending") wakeTrigger = "silent";
+    if (!answersTrigger || wakeTrigger !== "silent") return;
+    if (row.outcome === "busy_skip") wakeTrigger = "deferred";
     if (heldForMs !== null) {
-      bell = "held";
+      wakeTrigger = "held";
       heldUntilMs = clock.monotonicMs() + heldForMs;
     }
   }
@@ -189,8 +194,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     const trigger = due();
     if (trigger === null) return Math.max(1, nextAtMs() - clock.monotonicMs());
     // What rings from here on is for the next poll.
-    const answersBell = trigger === "doorbell" || bell === "rung";
-    if (answersBell) bell = "silent";
+    const answersTrigger = trigger === "doorbell" || wakeTrigger === "pending";
+    if (answersTrigger) wakeTrigger = "silent";
     let acted = false;
     try {
       const result = await runCycle(
@@ -211,15 +216,15 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       acted = result.row.outcome === "enqueued" || result.row.context_action_outcome !== null;
       store.recordPoll(result.row, result.memory);
       tell(result.row);
-      if (trigger === "interval") scheduleSweep(config);
-      settleBell(answersBell, result);
-      calm = calmAfter(result);
+      if (trigger === "interval") scheduleNextPoll(config);
+      settleTrigger(answersTrigger, result);
+      backoff = backoffAfter(result);
       return 0;
     } catch (error) {
       // A poll that is not on record has answered nothing, unless it did something that must not be done each second.
-      if (acted && clock.monotonicMs() >= sweepAtMs) scheduleSweep(config);
-      if (!acted && answersBell) bell = "rung";
-      calm = { untilMs: clock.monotonicMs() + calmMs, why: "held" };
+      if (acted && clock.monotonicMs() >= scheduledPollAtMs) scheduleNextPoll(config);
+      if (!acted && answersTrigger) wakeTrigger = "pending";
+      backoff = { untilMs: clock.monotonicMs() + backoffMs, why: "held" };
       throw error;
     }
   }
@@ -230,8 +235,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     onError: (error) => log.line("mail notifier fault", { error: messageOf(error) }),
   });
 
-  function ring(): void {
-    bell = "rung";
+  function triggerWake(): void {
+    wakeTrigger = "pending";
     loop.wake();
   }
 
@@ -244,14 +249,14 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       if (problem !== null) throw new ServiceError("invalid_request", problem);
       const wasEnabled = before?.enabled ?? false;
       store.saveConfig(config, timestampNow(clock));
-      if (!wasEnabled || before?.interval_seconds !== config.interval_seconds) scheduleSweep(config);
+      if (!wasEnabled || before?.interval_seconds !== config.interval_seconds) scheduleNextPoll(config);
       log.line(`mail notifier ${config.enabled ? "enabled" : "disabled"}`, {
         interval_seconds: config.interval_seconds ?? 0,
       });
-      calm = null;
+      backoff = null;
       if (!config.enabled) return status();
-      if (wasEnabled && bell !== "held") loop.wake();
-      else ring();
+      if (wasEnabled && wakeTrigger !== "held") loop.wake();
+      else triggerWake();
       return status();
     },
     disable() {
@@ -272,9 +277,9 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       if (!off) loop.wake();
     },
     start() {
-      scheduleSweep(read().config);
+      scheduleNextPoll(read().config);
       endArrivals();
-      endArrivals = mail.onArrival(ring);
+      endArrivals = mail.onArrival(triggerWake);
       loop.start();
     },
     async stop() {

@@ -1,4 +1,4 @@
-import type { RemindersLost, RequestAdmission } from "../../protocol/gateway.ts";
+import type { Evidence, RemindersLost, RequestAdmission } from "../../protocol/gateway.ts";
 import {
   maxReminderChars,
   maxReminders,
@@ -11,18 +11,16 @@ import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
-import type { Agent, Readiness } from "../agent/agent.ts";
+import type { Agent, Readiness, Refusal } from "../agent/agent.ts";
 import { backendFacts } from "../agent/backends.ts";
+import { withOneEnter } from "../agent/key-sequence.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import { decideReminder, type ReminderDecision } from "./decide.ts";
-import { createDeferrals } from "./deferral.ts";
-import { readDefinitions } from "./definition.ts";
-import { deliver } from "./delivery.ts";
+import { createDeferrals, decideReminder, type ReminderDecision } from "./decide.ts";
+import { nextDue, readDefinitions } from "./definition.ts";
 import { createReminderHistory } from "./history.ts";
 import { type Ledger, toEntry } from "./ledger.ts";
 import { charsOf, effectiveOf, inRanking, type Reminder, toRecord } from "./reminder.ts";
-import { nextDue } from "./schedule.ts";
 
 /**
  * The reminders of one live gateway, in its memory. `start` tells what the former process took with it, then works
@@ -310,4 +308,56 @@ export function createReminders(deps: RemindersDeps): Reminders {
       all.clear();
     },
   };
+}
+
+export type Delivery =
+  | { outcome: "delivered" }
+  /** Nothing was typed: the agent, looked at afresh, was not fit. */
+  | { outcome: "refused"; refusal: Refusal }
+  /** Nothing was typed: `begin` said no. */
+  | { outcome: "withdrawn" }
+  | { outcome: "failed"; detail: string };
+
+/**
+ * Gives the agent what a reminder is for. `begin` is asked right before the first byte whether it is still wanted.
+ * Never rejects after that.
+ */
+export async function deliver(
+  agent: Pick<Agent, "submit" | "keys">,
+  reminder: Pick<Reminder, "reminder_id" | "prompt" | "send_keys">,
+  hooks: { begin: () => boolean; onEvidence: (evidence: Evidence) => void },
+): Promise<Delivery> {
+  let begun = false;
+  let withdrawn = false;
+  const begin = () => {
+    begun = hooks.begin();
+    withdrawn = !begun;
+    // The agent types nothing when this throws.
+    if (withdrawn) throw new Error("the reminder is no longer wanted");
+  };
+  try {
+    const { reminder_id: requestId, prompt, send_keys: keys } = reminder;
+    if (keys) {
+      begin();
+      const sequence = keys.ensure_enter ? withOneEnter(keys.sequence) : keys.sequence;
+      await agent.keys({ sequence, literal: false });
+      return { outcome: "delivered" };
+    }
+    const outcome = await agent.submit({
+      prompt: prompt ?? "",
+      // With an id it is no direct prompt, which alone consumes a headless agent's override (contract 2.4).
+      requestId,
+      policy: "turn_boundary",
+      begin,
+      onEvidence: hooks.onEvidence,
+    });
+    if (withdrawn) return { outcome: "withdrawn" };
+    if (outcome.outcome === "refused") return outcome;
+    if (outcome.outcome === "failed") return { outcome: "failed", detail: outcome.detail };
+    return { outcome: "delivered" };
+  } catch (error) {
+    if (withdrawn) return { outcome: "withdrawn" };
+    if (begun) return { outcome: "failed", detail: messageOf(error) };
+    throw error;
+  }
 }

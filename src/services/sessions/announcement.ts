@@ -1,9 +1,8 @@
 import type { Manifest } from "../../protocol/files.ts";
 import { protocolVersion } from "../../protocol/gateway.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
-import { isPublished, type LiveVariables, noLiveVariables, toLiveVariables } from "./live-variables.ts";
 import type { GatewayLocator, Registry } from "./registry.ts";
-import { sessionPaths } from "./roots.ts";
+import { type Environment, sessionPaths } from "./roots.ts";
 
 export interface AnnouncementDeps {
   /** The tmux server of the agent. */
@@ -68,4 +67,61 @@ export function createAnnouncement(deps: AnnouncementDeps): Announcement {
       }),
     withdraw: () => say(noLiveVariables, null),
   };
+}
+
+/**
+ * The live bindings of a gateway: variables of the agent's tmux session that exist only while a gateway serves it
+ * (contract 2.9). The token is never among them, only the path of the file that holds it.
+ */
+type LiveVariables = Record<(typeof liveVariableNames)[number], string | null>;
+
+const liveVariableNames = [
+  "SVC_AGENT_GATEWAY_HOST",
+  "SVC_AGENT_GATEWAY_PORT",
+  "SVC_GATEWAY_STATE_PATH",
+  "SVC_GATEWAY_PROTOCOL_VERSION",
+  "SVC_GATEWAY_TOKEN_FILE",
+] as const;
+
+/** What a gateway publishes; null unsets. Pure. */
+function toLiveVariables(facts: {
+  host: string;
+  port: number;
+  sessionRoot: string;
+  hasToken: boolean;
+}): LiveVariables {
+  const paths = sessionPaths(facts.sessionRoot);
+  return {
+    SVC_AGENT_GATEWAY_HOST: facts.host,
+    SVC_AGENT_GATEWAY_PORT: String(facts.port),
+    SVC_GATEWAY_STATE_PATH: paths.state,
+    SVC_GATEWAY_PROTOCOL_VERSION: protocolVersion,
+    SVC_GATEWAY_TOKEN_FILE: facts.hasToken ? paths.token : null,
+  };
+}
+
+/** What is set where no gateway runs: nothing. */
+const noLiveVariables: LiveVariables = {
+  SVC_AGENT_GATEWAY_HOST: null,
+  SVC_AGENT_GATEWAY_PORT: null,
+  SVC_GATEWAY_STATE_PATH: null,
+  SVC_GATEWAY_PROTOCOL_VERSION: null,
+  SVC_GATEWAY_TOKEN_FILE: null,
+};
+
+/** Whether the environment says exactly what `variables` do. Pure. */
+function isPublished(environment: Environment, variables: LiveVariables): boolean {
+  return liveVariableNames.every((name) => (environment[name] ?? null) === variables[name]);
+}
+
+/**
+ * The listener that whoever calls us wishes for by SVC_AGENT_GATEWAY_HOST and _PORT, unchecked. Nothing when these
+ * are live bindings, which a pane of some agent's session inherits: that port is another gateway's (spec/gateway.md,
+ * pitfall 13). Pure.
+ */
+export function wishedByCaller(env: Environment): { host?: string; port?: string } {
+  if (env["SVC_GATEWAY_STATE_PATH"] || env["SVC_GATEWAY_PROTOCOL_VERSION"]) return {};
+  const host = env["SVC_AGENT_GATEWAY_HOST"];
+  const port = env["SVC_AGENT_GATEWAY_PORT"];
+  return { ...(host ? { host } : {}), ...(port ? { port } : {}) };
 }

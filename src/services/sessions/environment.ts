@@ -1,3 +1,6 @@
+import { join } from "node:path";
+import { renderJson } from "../../protocol/json.ts";
+import type { Files } from "../../system/files.ts";
 import type { Environment } from "./roots.ts";
 
 /** Variables of ours that an agent may inherit: where things are, never what a token is or who the parent is. */
@@ -54,3 +57,44 @@ function exempt(list: string): string {
   if (hosts.includes("*")) return list;
   return [...hosts, ...loopback.filter((host) => !hosts.includes(host))].join(",");
 }
+
+/**
+ * The variables that a launch set for a headless agent's tool, or a join was told, with their values: each turn, and the
+ * agent again, is started later, by somebody who was not told them. A file of the session's own private folder, 0600; the
+ * manifest has the names only.
+ */
+const fileName = "launch-environment.json";
+
+export function saveLaunchEnvironment(
+  files: Files,
+  sessionRoot: string,
+  variables: Readonly<Record<string, string>>,
+): void {
+  if (Object.keys(variables).length === 0) return;
+  files.write("file:launch-environment", join(sessionRoot, fileName), renderJson(variables));
+}
+
+/** Nothing when there is no file, or none of ours. */
+export function readLaunchEnvironment(files: Files, sessionRoot: string): Record<string, string> {
+  const text = files.readOwn(join(sessionRoot, fileName));
+  if (text === null) return {};
+  try {
+    const entries = Object.entries(JSON.parse(text) as Record<string, unknown>);
+    return Object.fromEntries(
+      entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"),
+    );
+  } catch {
+    return {};
+  }
+}
+
+/**
+ * What a gateway's process is started with, so that it costs little beside an idle agent. The runtime reads them before
+ * any code of ours runs: whoever starts the process must set them. They are none of the agent's business.
+ */
+export const runtimeSettings = {
+  // Else Bun's collector wakes an idle process every second; memory that grows is still collected.
+  BUN_GC_TIMER_DISABLE: "1",
+  // Ten times the usual: what runs a few times at the start is not worth compiling, which took a quarter of it.
+  BUN_JSC_thresholdForJITAfterWarmUp: "5000",
+} as const;

@@ -8,12 +8,12 @@ import type { Processes, ProcessFacts } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { folderOfPane } from "../terminal/tmux-screen.ts";
+import { saveLaunchEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
-import { headlessTool, refuseBusyPane } from "./join-headless.ts";
 import { type HeadlessWish, type NewSession, removeOwn } from "./launch.ts";
-import { saveLaunchEnvironment } from "./launch-environment.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore, toRestarted } from "./manifest.ts";
+import { refuseNameConflict, runningAgents } from "./name-conflict.ts";
 import {
   checkedAgentId,
   checkedName,
@@ -28,7 +28,6 @@ import type { Registry } from "./registry.ts";
 import type { Resume } from "./resume.ts";
 import { sessionPaths, sessionRootOf } from "./roots.ts";
 import type { SessionAlive } from "./session-alive.ts";
-import { refuseTakenName, runningAgents } from "./taken.ts";
 import { refuseExposed } from "./trust.ts";
 
 export interface JoinRequest {
@@ -77,7 +76,7 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<N
   const agentName = checkedName(request.agentName);
   const agentId = checkedAgentId(request.agentId ?? defaultAgentId(agentName));
   const pane = await findPane(tmux, request.tmuxSession);
-  await refuseTakenName(deps, agentName, agentId);
+  await refuseNameConflict(deps, agentName, agentId);
   await refuseManaged(deps, request.tmuxSession);
   const tree = await deps.processes.tree(pane.panePid);
   const { headless } = request;
@@ -233,5 +232,38 @@ export function chooseAgent(
     wanted === null
       ? `no known agent runs in ${where}; there is: ${running}`
       : `${wanted} does not run in ${where}; there is: ${names.length > 0 ? names.join(", ") : running}`,
+  );
+}
+
+/** The tool whose turns a headless agent runs: nothing that runs tells it. Pure. Throws `invalid_request`. */
+function headlessTool(tools: readonly LaunchTool[], wanted: string | undefined): LaunchTool {
+  const names = tools.filter(({ headless }) => headless).map(({ tool }) => tool);
+  const tool = tools.find((one) => one.headless && one.tool === wanted);
+  if (tool) return tool;
+  throw new ServiceError(
+    "invalid_request",
+    wanted === undefined
+      ? "a headless agent needs its tool: --tool"
+      : `"${wanted}" has no headless form that we drive; known are: ${names.join(", ")}`,
+  );
+}
+
+const shells = /^-?(sh|bash|zsh|fish|dash|ash|ksh|tcsh|csh|nu)$/;
+
+/** Nothing may run in the pane but shells, and whoever joins from there. Pure. Throws `precondition_failed`. */
+function refuseBusyPane(tree: readonly ProcessFacts[], selfPid: number, session: string): void {
+  const ours = new Set<number>();
+  for (let at = tree.find(({ pid }) => pid === selfPid); at; ) {
+    ours.add(at.pid);
+    const { parentPid } = at;
+    at = tree.find(({ pid }) => pid === parentPid);
+  }
+  const busy = tree.filter(
+    ({ pid, parentPid, command }) => !ours.has(pid) && parentPid !== selfPid && !shells.test(command),
+  );
+  if (busy.length === 0) return;
+  throw new ServiceError(
+    "precondition_failed",
+    `window 0 of tmux session ${session} is not idle; there is: ${busy.map(({ command }) => command).join(", ")}`,
   );
 }

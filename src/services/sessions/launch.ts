@@ -8,13 +8,12 @@ import type { Steps } from "../../system/steps.ts";
 import { type PlannedSignals, planSignals, withSignals, writeHandover } from "../signals/handover.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
-import { endSession } from "./end-session.ts";
-import { planEnvironment } from "./environment.ts";
+import { planEnvironment, saveLaunchEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
-import { saveLaunchEnvironment } from "./launch-environment.ts";
 import { launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore } from "./manifest.ts";
+import { refuseNameConflict } from "./name-conflict.ts";
 import {
   checkedAgentId,
   checkedName,
@@ -26,12 +25,12 @@ import {
 } from "./names.ts";
 import { carryNotifierOver, type NotifierCarryOver } from "./notifier-carry-over.ts";
 import { awaitOccupied } from "./occupied.ts";
+import { endSession } from "./process-tree.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { type Role, roleArguments, withRole } from "./role.ts";
 import { type Environment, removeSession, sessionPaths, sessionRootOf } from "./roots.ts";
 import type { SessionAlive } from "./session-alive.ts";
-import { refuseTakenName } from "./taken.ts";
 import { refuseExposed } from "./trust.ts";
 
 export interface LaunchRequest {
@@ -251,7 +250,7 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
   const { tool } = request;
   const { agentName, agentId, executable, home, role } = await checkLaunch(deps, request);
   const [, ...first] = tool.command;
-  await refuseTakenName(deps, agentName, agentId);
+  await refuseNameConflict(deps, agentName, agentId);
 
   const nowMs = clock.nowMs();
   const backend = request.headless ? headlessBackend(tool.tool) : localInteractive;

@@ -7,7 +7,7 @@ import type { Processes } from "../../system/processes.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
 import type { GatewayIdentity } from "../status/project.ts";
 import { type GatewayFolder, readOfflineStatus, writeGatewayManifest } from "./gateway-folder.ts";
-import type { OwnPlace } from "./own-place.ts";
+import type { OwnershipWatch } from "./ownership-watch.ts";
 import { sessionPaths } from "./roots.ts";
 
 /**
@@ -97,7 +97,7 @@ export function createLiveFiles(deps: {
   clock: Clock;
   folder: GatewayFolder;
   /** Once it is gone the records are another gateway's, or nobody's. */
-  place: Pick<OwnPlace, "gone" | "rewrite" | "keep">;
+  place: Pick<OwnershipWatch, "gone" | "rewrite" | "keep">;
   onError: (error: unknown) => void;
 }): LiveFiles {
   const { files, clock, folder, place, onError } = deps;

@@ -1,13 +1,13 @@
-import { dirname } from "node:path";
+import { basename, dirname, relative } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { Manifest } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
-import { refuseLinks } from "./links.ts";
 import { localInteractive } from "./names.ts";
 import type { Resume } from "./resume.ts";
+import { sessionPaths } from "./roots.ts";
 import { refuseExposed } from "./trust.ts";
 
 /** What is known of a fresh interactive session when its manifest is built. */
@@ -260,4 +260,21 @@ export function createManifestStore(deps: { files: Files; locks: Locks }): Manif
         return changed;
       }),
   };
+}
+
+/**
+ * Throws `precondition_failed` when the session's folder, or a folder or file of ours in it, is a symbolic link: what is
+ * behind it is not ours to read or write. Folders above it may be links: where sessions live is the user's choice.
+ * Of turns each is looked at by itself.
+ */
+function refuseLinks(files: Pick<Files, "isLink">, sessionRoot: string): void {
+  const { queue, ...paths } = sessionPaths(sessionRoot);
+  const ours = [sessionRoot, ...Object.values(paths), queue, `${queue}-wal`, `${queue}-shm`];
+  const linked = ours.find((path) => files.isLink(path));
+  if (linked === undefined) return;
+  const name = relative(dirname(sessionRoot), linked);
+  throw new ServiceError(
+    "precondition_failed",
+    `${name} is a symbolic link and is not followed: put back the ${basename(linked)} that was there`,
+  );
 }

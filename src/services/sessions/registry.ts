@@ -6,9 +6,9 @@ import { childPath } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
+import { refuseSimilarName, runsAlready } from "./name-conflict.ts";
 import { checkedAgentId, checkedName } from "./names.ts";
 import { isFresh, judgeRecord, parseRecord, toStopped } from "./record.ts";
-import { refuseTwin, runsAlready } from "./rival.ts";
 import type { SessionAlive } from "./session-alive.ts";
 
 /** Something in the registry that is not a usable record: shown to people, believed by nobody. */
@@ -28,7 +28,7 @@ export interface Registry {
   /**
    * Writes `record` and returns it as read back. Throws `conflict` when another generation of this agent id is
    * published as running and its tmux session is alive; a dead or stopped one is replaced. Throws as
-   * `refuseTwin`.
+   * `refuseSimilarName`.
    */
   publish(record: RegistryRecord): Promise<RegistryRecord>;
   /** Null when there is no record or an unusable one. */
@@ -179,7 +179,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
   return {
     publish: (record) =>
       exclusivelyNamed(record, async () => {
-        refuseTwin(list().records, record.agent_name, record.agent_id);
+        refuseSimilarName(list().records, record.agent_name, record.agent_id);
         const { record: other } = inspect(record.agent_id);
         if (
           other &&

@@ -9,7 +9,7 @@ import {
 } from "../signals/handover.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
-import { planEnvironment } from "./environment.ts";
+import { planEnvironment, readLaunchEnvironment } from "./environment.ts";
 import type { FoundAgent } from "./find.ts";
 import {
   type LaunchDeps,
@@ -18,7 +18,6 @@ import {
   waitingProgram,
   withHandover,
 } from "./launch.ts";
-import { readLaunchEnvironment } from "./launch-environment.ts";
 import { launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { toRelaunched, toRestarted } from "./manifest.ts";

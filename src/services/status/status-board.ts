@@ -12,11 +12,12 @@ import { messageOf } from "../../system/errors.ts";
 import type { Agent } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import { needsReconciliation, nextInstance } from "./instance.ts";
 import {
   type Admission,
   decideAdmission,
   type GatewayIdentity,
+  needsReconciliation,
+  nextInstance,
   type StatusFacts,
   toStatus,
 } from "./project.ts";

@@ -7,10 +7,11 @@ import {
 } from "../../../src/services/diagnostics/diagnostic-entry.ts";
 import {
   createDiagnosticLog,
+  type DiagnosticRun,
   diagnosticSettings,
+  nextRuns,
   withWarnings,
 } from "../../../src/services/diagnostics/diagnostic-log.ts";
-import { type DiagnosticRun, nextRuns } from "../../../src/services/diagnostics/diagnostic-runs.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { KnownAgent } from "../../../src/services/fleet/directory.ts";
+import type { FleetStreamItem } from "../../../src/services/fleet/fleet-events.ts";
 import { createFleetEvents } from "../../../src/services/fleet/fleet-events.ts";
-import type { FleetStreamItem } from "../../../src/services/fleet/fleet-stream.ts";
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { TurnHandle } from "../../../src/protocol/coordinator.ts";
-import type { Answer } from "../../../src/services/fleet/answer.ts";
 import { createFleetWork, type FleetWorkDeps } from "../../../src/services/fleet/fleet-work.ts";
+import type { Answer } from "../../../src/services/fleet/gateway-client.ts";
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
 import type { FleetLink } from "../../../src/services/fleet/links.ts";
 import { ServiceError } from "../../../src/system/errors.ts";

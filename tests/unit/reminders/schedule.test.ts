@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { nextDue, parseDeliverAt } from "../../../src/services/reminders/schedule.ts";
+import { nextDue, parseDeliverAt } from "../../../src/services/reminders/definition.ts";
 
 describe("the next due time of a repeating reminder", () => {
   test.each([

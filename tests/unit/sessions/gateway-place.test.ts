@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { type CurrentInstance, GatewayManifest } from "../../../src/protocol/files.ts";
 import { backendFacts } from "../../../src/services/agent/backends.ts";
+import { wishedByCaller } from "../../../src/services/sessions/announcement.ts";
 import { parseExecutionVariables, toExecutionVariables } from "../../../src/services/sessions/execution.ts";
 import { buildGatewayManifest } from "../../../src/services/sessions/gateway-folder.ts";
-import { wishedByCaller } from "../../../src/services/sessions/live-variables.ts";
 import { parseResume, type Resume, resumeArguments } from "../../../src/services/sessions/resume.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 

@@ -12,9 +12,8 @@ import {
 import { join } from "node:path";
 import { mailRoundSkill } from "../../../src/services/notifier/render.ts";
 import { type Skill, skills } from "../../../src/services/skills/catalog.ts";
-import { installSkills, type Projection } from "../../../src/services/skills/install.ts";
+import { installSkills, type Projection, uninstallSkills } from "../../../src/services/skills/install.ts";
 import { skillStates } from "../../../src/services/skills/ownership.ts";
-import { uninstallSkills } from "../../../src/services/skills/uninstall.ts";
 import type { Files } from "../../../src/system/files.ts";
 import { createScratch } from "../../support/scratch.ts";
 

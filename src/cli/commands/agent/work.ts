@@ -2,8 +2,8 @@ import type { AgentIdentity, AgentState, AgentSubmission } from "../../../protoc
 import type { PromptPayload, RequestRecord } from "../../../protocol/gateway.ts";
 import { type Observed, observeAgent } from "../../../services/fleet/agent-reader.ts";
 import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
+import { isOpen } from "../../../services/fleet/gateway-client.ts";
 import { toIdentity, trackedAgentId } from "../../../services/fleet/projection.ts";
-import { isOpen } from "../../../services/fleet/request-state.ts";
 import { interruptThrough, renderRequest, waitForRequest } from "../../agent-requests.ts";
 import { command } from "../../command.ts";
 import { readPrompt, readTimeout } from "../../flag-values.ts";

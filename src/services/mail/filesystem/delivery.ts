@@ -30,7 +30,7 @@ import {
 } from "./root-paths.ts";
 
 /** What a message says besides what `deliver` adds. */
-export interface Letter extends ReplyDraft {
+export interface OutgoingMessage extends ReplyDraft {
   from: RegistrationRow;
   to: readonly RegistrationRow[];
   cc: readonly RegistrationRow[];
@@ -47,7 +47,7 @@ export interface Delivery {
    * crash leaves before it is nobody's mail, what it leaves undone behind it the mailboxes catch up with. Throws
    * `invalid_request` for a bad attachment or body, or when a party is no longer registered; nothing is left then.
    */
-  deliver(letter: Letter): StoredMessage;
+  deliver(outgoing: OutgoingMessage): StoredMessage;
 }
 
 export function createDelivery(
@@ -125,8 +125,8 @@ export function createDelivery(
     files.place("mail.placed", staged, place);
   }
 
-  function commit(message: StoredMessage, letter: Letter, rows: IndexedMessage): void {
-    const parties = [letter.from, ...letter.to, ...letter.cc];
+  function commit(message: StoredMessage, outgoing: OutgoingMessage, rows: IndexedMessage): void {
+    const parties = [outgoing.from, ...outgoing.to, ...outgoing.cc];
     const place = messageFile(files, root, rows.message);
     catalog.deliver("sql:mail-delivered", rows, () => {
       for (const party of parties) {
@@ -167,9 +167,9 @@ export function createDelivery(
   }
 
   return {
-    deliver(letter) {
-      const body = parseBody(letter.body);
-      if (letter.attachments.length > maxAttachments) {
+    deliver(outgoing) {
+      const body = parseBody(outgoing.body);
+      if (outgoing.attachments.length > maxAttachments) {
         throw new ServiceError("invalid_request", `a message has at most ${maxAttachments} attachments`);
       }
       const made: ContainedPath[] = [];
@@ -177,19 +177,19 @@ export function createDelivery(
       let rows: IndexedMessage;
       let message: StoredMessage;
       try {
-        const attachments = letter.attachments.map((one) => attach(one, made));
-        message = { envelope: toEnvelope(letter, { id, createdAtUtc, attachments }), body };
+        const attachments = outgoing.attachments.map((one) => attach(one, made));
+        message = { envelope: toEnvelope(outgoing, { id, createdAtUtc, attachments }), body };
         if (!isEnvelope(message.envelope)) {
           throw new ServiceError("invalid_request", "a part of the message is empty or not of its kind");
         }
-        rows = toRows(message, letter);
+        rows = toRows(message, outgoing);
         store(message, made);
-        commit(message, letter, rows);
+        commit(message, outgoing, rows);
       } catch (error) {
         if (!wasDelivered(id)) withdraw(made);
         throw error;
       }
-      ringAll(rows, [letter.from, ...letter.to, ...letter.cc]);
+      ringAll(rows, [outgoing.from, ...outgoing.to, ...outgoing.cc]);
       return message;
     },
   };
@@ -205,25 +205,25 @@ export function createDelivery(
 }
 
 function toEnvelope(
-  letter: Letter,
+  outgoing: OutgoingMessage,
   own: { id: string; createdAtUtc: string; attachments: StoredAttachment[] },
 ): MailEnvelope {
   return {
     protocol_version: 3,
     message_id: own.id,
-    thread_id: letter.thread?.threadId ?? own.id,
-    in_reply_to: letter.thread?.inReplyTo ?? null,
-    references: letter.thread?.references ?? [],
+    thread_id: outgoing.thread?.threadId ?? own.id,
+    in_reply_to: outgoing.thread?.inReplyTo ?? null,
+    references: outgoing.thread?.references ?? [],
     created_at_utc: own.createdAtUtc,
-    from: toPrincipal(letter.from),
-    to: letter.to.map(toPrincipal),
-    cc: letter.cc.map(toPrincipal),
-    reply_to: letter.replyTo.map(toPrincipal),
-    subject: letter.subject,
+    from: toPrincipal(outgoing.from),
+    to: outgoing.to.map(toPrincipal),
+    cc: outgoing.cc.map(toPrincipal),
+    reply_to: outgoing.replyTo.map(toPrincipal),
+    subject: outgoing.subject,
     attachments: own.attachments,
-    headers: letter.headers,
-    notify_block: letter.notifyBlock,
-    notify_auth: letter.notifyAuth,
+    headers: outgoing.headers,
+    notify_block: outgoing.notifyBlock,
+    notify_auth: outgoing.notifyAuth,
   };
 }
 
@@ -237,7 +237,7 @@ function toPrincipal(row: RegistrationRow): MailPrincipal {
 }
 
 /** Each mailbox once: who writes to himself finds the message in his inbox. */
-function toRows(message: StoredMessage, { from, to, cc }: Letter): IndexedMessage {
+function toRows(message: StoredMessage, { from, to, cc }: OutgoingMessage): IndexedMessage {
   const receivers = [...to, ...cc];
   const folders = new Map([[from.registrationId, sent as string]]);
   for (const { registrationId } of receivers) folders.set(registrationId, inbox);

@@ -1,5 +1,5 @@
 import type { Catalog, CatalogStore, RegistrationRow } from "../../../db/mailbox/catalog.ts";
-import { createFollowed, type Followed } from "../../../db/mailbox/followed.ts";
+import { createReopeningHandle, type ReopeningHandle } from "../../../db/mailbox/reopening-handle.ts";
 import { type MailboxState, openMailboxState } from "../../../db/mailbox/state.ts";
 import { afterThisTurn } from "../../../system/clock.ts";
 import { childPath } from "../../../system/contained-path.ts";
@@ -23,7 +23,7 @@ export interface Present {
 }
 
 /** The state file of the mailbox of one owner, through whatever happens to his registration. */
-export interface Presence {
+export interface MailboxHandle {
   /** Throws `invalid_request` when the owner has no active registration. What was delivered may not stand in it yet. */
   registered(): Present;
   /**
@@ -40,15 +40,15 @@ function tellLost(address: string): string {
   return `${stateFileName} of ${address} was missing and is made anew from the links in its boxes: messages in the inbox count as unread`;
 }
 
-export function createPresence(
+export function createMailboxHandle(
   deps: MailRootDeps & { root: string; catalog: Catalog },
   { address, principalId }: { address: string; principalId: string },
-): Presence {
+): MailboxHandle {
   const { root, catalog, files, clock, steps } = deps;
   /** What was caught up, and as of when: while nothing is committed to either database it still is. */
   let whole: { now: Present; catalog: CatalogStore; catalogVersion: string; stateVersion: string } | null =
     null;
-  let held: { registrationId: string; states: Followed<MailboxState> } | null = null;
+  let held: { registrationId: string; states: ReopeningHandle<MailboxState> } | null = null;
   let pause: Promise<void> | null = null;
   let closed = false;
 
@@ -120,7 +120,7 @@ export function createPresence(
       const open = () => openMailboxState({ path, clock, steps });
       if (!files.exists(path)) open().close();
       if (isLost) deps.onMended?.(tellLost(address));
-      const states = createFollowed({ files, path, open });
+      const states = createReopeningHandle({ files, path, open });
       const state = states.present();
       if (state.mark()?.registrationId !== registrationId) {
         state.seed("sql:mail-begun", [], { generation: catalog.generation(), registrationId, seededSeq: 0 });

@@ -13,7 +13,7 @@ import { archive, inbox, parseBox, planMark, planMove, sent, type ViewState } fr
 import { toServiceError } from "./carrier-fault.ts";
 import type { Delivery } from "./delivery.ts";
 import { watchDoorbell } from "./doorbell.ts";
-import { createPresence, type Present } from "./mailbox-handle.ts";
+import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
 import { bodyOf, idOf, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
 import type { MailRootDeps } from "./root-deps.ts";
@@ -37,7 +37,7 @@ export function createFilesystemMailbox(
 ): Mailbox {
   const { root, catalog, registrations, delivery, files, watch } = deps;
   const address = parseAddress(binding.address);
-  const presence = createPresence(deps, { address, principalId: binding.principalId });
+  const handle = createMailboxHandle(deps, { address, principalId: binding.principalId });
 
   function holding({ state }: Present, ref: string): StateRow {
     const row = state.get(idOf(ref));
@@ -179,10 +179,10 @@ export function createFilesystemMailbox(
     }
   };
   /** `work` on the mailbox with all that was delivered to it. */
-  const seeing = <T>(work: (now: Present) => T): Promise<T> => run(() => presence.caughtUp(work));
+  const seeing = <T>(work: (now: Present) => T): Promise<T> => run(() => handle.caughtUp(work));
 
   try {
-    presence.registered();
+    handle.registered();
   } catch (error) {
     throw toServiceError(error);
   }
@@ -215,7 +215,7 @@ export function createFilesystemMailbox(
       }),
     send: (draft) =>
       run(() => {
-        const { row: from } = presence.registered();
+        const { row: from } = handle.registered();
         const subject = parseSubject(draft.subject);
         const rows = new Map<string, RegistrationRow>();
         const { to, cc } = planRecipients(draft, (one) => {
@@ -237,7 +237,7 @@ export function createFilesystemMailbox(
       }),
     post: (draft) =>
       run(() => {
-        const { row: own } = presence.registered();
+        const { row: own } = handle.registered();
         const subject = parseSubject(draft.subject);
         if (!catalog.active(operator.address)) ensureOperator(registrations);
         const from = recipient(operator.address);
@@ -283,7 +283,7 @@ export function createFilesystemMailbox(
       return watchDoorbell({ files, watch }, mailboxFolder(files, root, row), listener);
     },
     close() {
-      presence.close();
+      handle.close();
     },
   };
 }

@@ -9,7 +9,7 @@ import type { sessionPaths } from "./roots.ts";
  * Whether a gateway still stands where others look for it. Nobody can reach or end one whose session folder was
  * removed, or whose current-instance record is gone or another's: it must notice that itself.
  */
-export interface OwnPlace {
+export interface OwnershipWatch {
   /** From now on what the record says is ours. */
   start(): void;
   /** True once it was found gone: nothing may be written there any more. */
@@ -28,14 +28,14 @@ export interface OwnPlace {
 const pollIntervalMs = 30_000;
 
 /** `onGone` is called once. One look reads one small file, and those that are kept. `onError`: of a file that cannot be written again. */
-export function createOwnPlace(deps: {
+export function createOwnershipWatch(deps: {
   files: Pick<Files, "read">;
   watch: FolderWatch;
   clock: Clock;
   paths: Pick<ReturnType<typeof sessionPaths>, "currentInstance" | "runRoot">;
   onGone: () => void;
   onError: (error: unknown) => void;
-}): OwnPlace {
+}): OwnershipWatch {
   const { files, watch, clock, paths, onGone, onError } = deps;
   let published: string | null = null;
   /** By path. `failed`: a file that cannot be written again is reported once. */

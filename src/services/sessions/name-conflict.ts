@@ -1,6 +1,9 @@
 import type { RegistryRecord } from "../../protocol/files.ts";
+import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { tmuxAttachLine } from "../terminal/tmux-lines.ts";
+import { isFresh } from "./record.ts";
+import type { SessionAlive } from "./session-alive.ts";
 
 /** The error for whoever wants the place of an agent that runs. Pure. */
 export function runsAlready({ agent_name: name, agent_id: id, terminal }: RegistryRecord): ServiceError {
@@ -18,14 +21,18 @@ export function runsAlready({ agent_name: name, agent_id: id, terminal }: Regist
  * lie in folders of these names, and some file systems see one folder there. Not for an agent that is among `records`:
  * earlier versions let both in. Pure.
  */
-export function refuseTwin(records: readonly RegistryRecord[], agentName: string, agentId: string): void {
+export function refuseSimilarName(
+  records: readonly RegistryRecord[],
+  agentName: string,
+  agentId: string,
+): void {
   if (records.some((record) => record.agent_id === agentId && record.agent_name === agentName)) return;
   const others = records.filter((record) => record.agent_id !== agentId);
   const byName = others.find(({ agent_name: name }) => name !== agentName && sameLetters(name, agentName));
   const byId = others.find((record) => sameLetters(record.agent_id, agentId));
-  const twin = byName ?? byId;
-  if (!twin) return;
-  const { agent_name: name, agent_id: id } = twin;
+  const similar = byName ?? byId;
+  if (!similar) return;
+  const { agent_name: name, agent_id: id } = similar;
   const differs = byName ? `the name "${agentName}"` : `the id ${agentId}`;
   throw new ServiceError(
     "conflict",
@@ -36,4 +43,37 @@ export function refuseTwin(records: readonly RegistryRecord[], agentName: string
 
 function sameLetters(left: string, right: string): boolean {
   return left.toLowerCase() === right.toLowerCase();
+}
+
+interface NameConflictDeps {
+  registry: { list(): { records: RegistryRecord[] } };
+  sessionAlive: SessionAlive;
+  clock: Clock;
+}
+
+/** The agents that run and for which `matches` holds. */
+export async function runningAgents(
+  deps: NameConflictDeps,
+  matches: (record: RegistryRecord) => boolean,
+): Promise<RegistryRecord[]> {
+  const candidates = deps.registry
+    .list()
+    .records.filter(matches)
+    .filter((record) => isFresh(record, deps.clock.nowMs()));
+  const alive = await Promise.all(candidates.map(deps.sessionAlive));
+  return candidates.filter((_, index) => alive[index]);
+}
+
+/** Throws `conflict` when an agent of this name or id runs, and as `refuseSimilarName`. */
+export async function refuseNameConflict(
+  deps: NameConflictDeps,
+  agentName: string,
+  agentId: string,
+): Promise<void> {
+  const [conflicting] = await runningAgents(
+    deps,
+    (record) => record.agent_name === agentName || record.agent_id === agentId,
+  );
+  if (conflicting) throw runsAlready(conflicting);
+  refuseSimilarName(deps.registry.list().records, agentName, agentId);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createOwnPlace } from "../../../src/services/sessions/own-place.ts";
+import { createOwnershipWatch } from "../../../src/services/sessions/ownership-watch.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
 function fixture(read: (path: string) => string | null) {
@@ -8,7 +8,7 @@ function fixture(read: (path: string) => string | null) {
   let reads = 0;
   const errors: unknown[] = [];
   let change: (name: string | null) => void = () => {};
-  const place = createOwnPlace({
+  const place = createOwnershipWatch({
     clock,
     paths: { currentInstance: "/run/current-instance.json", runRoot: "/run" },
     files: {

@@ -1,7 +1,7 @@
 import type { Files } from "../../system/files.ts";
 
 /** What is open on a file that another process may have replaced or removed meanwhile. */
-export interface Followed<T> {
+export interface ReopeningHandle<T> {
   /** What is open on the file as it is now: opened anew when another file has taken its place. Throws when none is. */
   present(): T;
   /** What is open, if it still stands at the path; null otherwise. Opens nothing. */
@@ -10,17 +10,17 @@ export interface Followed<T> {
    * Runs `work` on what is present, again if the file was replaced meanwhile: `work` must not mind. Throws what
    * `work` throws.
    */
-  surely<R>(work: (open: T) => R): R;
+  withRetry<R>(work: (open: T) => R): R;
   close(): void;
 }
 
 const attempts = 3;
 
-export function createFollowed<T extends { close(): void }>(options: {
+export function createReopeningHandle<T extends { close(): void }>(options: {
   files: Files;
   path: string;
   open: () => T;
-}): Followed<T> {
+}): ReopeningHandle<T> {
   const { files, path, open } = options;
   let held: { value: T; identity: string } | null = null;
 
@@ -42,7 +42,7 @@ export function createFollowed<T extends { close(): void }>(options: {
   return {
     present,
     unchanged: () => (held && files.stat(path)?.identity === held.identity ? held.value : null),
-    surely(work) {
+    withRetry(work) {
       for (let attempt = 1; ; attempt++) {
         const result = work(present());
         if (held?.identity === identity()) return result;

@@ -1,10 +1,11 @@
 import type { TrackingTimings } from "../../protocol/terminal.ts";
 import { reportHoldsMs } from "./fusion.ts";
 import type { TrackState } from "./reduce-state.ts";
-import { growthExpiryMs, neverTypedMs } from "./reduce-turn.ts";
-import { endOfNewest } from "./reported-turns.ts";
+import { growthExpiryMs, neverTypedMs, unmovingMs } from "./reduce-turn.ts";
+import { endOfNewest, runsByReport } from "./reported-turns.ts";
 import { stillReadingsMs, stillScreenMs } from "./second-witness.ts";
 import { parkedAt } from "./usage-limit.ts";
+
 /**
  * Whether samples should go on at `watch_poll_interval_seconds`: a turn runs or is being judged, the visible state
  * has not held long enough, or the last look failed. A settled state waits for a push (ruling 24).
@@ -37,7 +38,8 @@ export function nextDeadlineMs(state: TrackState, timings: TrackingTimings): num
   if (idleSinceMs !== null) deadlines.push(idleSinceMs + neverTypedMs);
   if (endSinceMs !== null) after(endSinceMs, timings.completion_stability_seconds);
   if (turn.phase === "active" && signals?.title !== "busy") {
-    after(screen.sinceMs, timings.final_stable_active_recovery_seconds);
+    const leftoverMs = unmovingMs(runsByReport(state.reports), state.activeReasons, timings);
+    deadlines.push(screen.sinceMs + leftoverMs);
     if (!turn.anchor) after(verdicts.sinceMs, timings.stale_active_recovery_seconds);
   }
   if (state.unknownSinceMs !== null && turn.anchor) {

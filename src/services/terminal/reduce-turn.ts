@@ -14,6 +14,8 @@ export interface TurnFacts {
   /** How long the screen with its title, and how long the verdicts, have not changed. */
   screenHeldMs: number;
   verdictsHeldMs: number;
+  /** How long a busy screen must not have changed to be a left-over. */
+  unmovingMs: number;
   /** The surface has been unreadable for `unknown_to_stalled_timeout_seconds`. */
   stalled: boolean;
   /** What the tool reported of the turn's end, judged by the screen. */
@@ -144,6 +146,19 @@ function idleSince(anchor: Anchor, facts: TurnFacts, signals: Signals, at: Momen
   return idle ? (anchor.idleSinceMs ?? at.monotonicMs) : null;
 }
 
+/**
+ * A screen that says work and never moves is left over from a turn, unless the tool, too, reported that the turn began: a
+ * starved opencode 1.18.27 painted nothing for 29 s. Pure.
+ */
+export function unmovingMs(
+  runsByReport: boolean,
+  activeReasons: readonly string[],
+  timings: TrackingTimings,
+): number {
+  const factor = runsByReport && activeReasons.length > 0 ? 6 : 1;
+  return timings.final_stable_active_recovery_seconds * 1000 * factor;
+}
+
 function recover(
   turn: TurnState,
   facts: TurnFacts,
@@ -154,7 +169,7 @@ function recover(
   if (turn.phase !== "active" || signals.title === "busy" || signals.awaitingDecision) return null;
   const typable = facts.surface.accepting_input === "yes" && facts.surface.editing_input === "no";
   const cleared = { ...turn, anchor: null, armed: null, settle: null };
-  if (facts.screenHeldMs >= timings.final_stable_active_recovery_seconds * 1000) {
+  if (facts.screenHeldMs >= facts.unmovingMs) {
     return typable
       ? { ...cleared, phase: "ready", recovery: "final_stable" }
       : { ...cleared, phase: "unknown", recovery: null };

@@ -14,11 +14,12 @@ import { observedFields } from "./record.ts";
 import { nextAsked } from "./reduce-question.ts";
 import { type Held, type Moment, noTurn, type TrackEvent, type TrackState } from "./reduce-state.ts";
 import { transitionBetween } from "./reduce-transition.ts";
-import { closeTurn, growthHint, nextTurn, sampleGrowth } from "./reduce-turn.ts";
+import { closeTurn, growthHint, nextTurn, sampleGrowth, unmovingMs } from "./reduce-turn.ts";
 import {
   endGivenUp,
   endOfNewest,
   promptSubmitted,
+  runsByReport,
   takeReport,
   turnOver,
   typedPrompt,
@@ -256,7 +257,7 @@ function judge(state: TrackState, timings: TrackingTimings): TrackState {
   });
   // A recovery speaks of one unmoving screen; the next change ends it.
   const moved = state.screen.sinceMs === now && state.turn.recovery !== null;
-  const runs = state.reports.newest !== null && end === null;
+  const runs = runsByReport(state.reports);
   const turn = nextTurn(
     {
       ...state.turn,
@@ -266,6 +267,7 @@ function judge(state: TrackState, timings: TrackingTimings): TrackState {
     {
       ...{ usable, signals, activeReasons, surface, screenHeldMs, stalled, fused },
       verdictsHeldMs: now - state.verdicts.sinceMs,
+      unmovingMs: unmovingMs(runs, activeReasons, timings),
     },
     state.at,
     timings,

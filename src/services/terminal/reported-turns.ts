@@ -132,6 +132,11 @@ export function endOfNewest({ typed, newest }: ReportedTurns): ReportedEnd | nul
   return typed === null || (typed.noted && typed.taken) ? (newest?.end ?? null) : null;
 }
 
+/** The tool reported that its newest turn began, and not that it ended. Pure. */
+export function runsByReport(turns: ReportedTurns): boolean {
+  return turns.newest !== null && endOfNewest(turns) === null;
+}
+
 /** What was typed and never submitted, as far as anything tells, has no turn. */
 function setAside(turns: ReportedTurns, asideMs: number): ReportedTurns {
   const { typed, newest, outstanding } = turns;

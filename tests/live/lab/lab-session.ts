@@ -47,6 +47,9 @@ export interface SessionSettings {
   trusted: boolean;
 }
 
+/** For hangs only: at a load of 30 on two cores opencode 1.18.27 took 55 s from its start to its first frame. */
+const hangMs = 110_000;
+
 export async function openLabSession(
   cli: InstalledCli,
   recorder: Recorder,
@@ -73,12 +76,12 @@ export async function openLabSession(
     queue: (prompt, delivery = "turn_boundary") =>
       submit({ schema_version: 1, kind: "submit_prompt", payload: { prompt, delivery } }),
     interrupt: () => submit({ schema_version: 1, kind: "interrupt", payload: {} }),
-    nextTurn: (seen, timeoutMs = 45_000) =>
+    nextTurn: (seen, timeoutMs = hangMs) =>
       model.next((request) => request.sequence > seen && isTurn(request), timeoutMs),
     turnsSince: (seen) => model.received().filter((request) => request.sequence > seen && isTurn(request)),
-    stateWhen: (what, holds, timeoutMs = 45_000) =>
+    stateWhen: (what, holds, timeoutMs = hangMs) =>
       until(`state: ${what}`, () => look(gateway.state, holds), timeoutMs),
-    requestWhen: (requestId, what, holds, timeoutMs = 45_000) =>
+    requestWhen: (requestId, what, holds, timeoutMs = hangMs) =>
       until(`request: ${what}`, () => look(() => gateway.request(requestId), holds), timeoutMs),
     isReady: () =>
       session.stateWhen("ready", (state) => state.surface.ready_posture === "yes" && isIdle(state)),

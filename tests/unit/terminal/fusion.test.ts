@@ -285,6 +285,19 @@ describe("a turn that the tool reports", () => {
   });
 });
 
+test("a turn that the tool reported to have begun outlasts a busy screen that stands still six times as long", () => {
+  const state = play([
+    { at: 0, screen: idle },
+    { at: 2000, typed: "hi" },
+    { at: 2100, report: { kind: "prompt_submitted", prompt: "hi", turn_id: "t1" } },
+    { at: 2200, note: {} },
+    { at: 2300, screen: working(0), expect: { phase: "active" } },
+    { at: 122_299, event: "tick", expect: { phase: "active", recovery: null } },
+  ]);
+  expect(nextDeadlineMs(state, defaultTimings)).toBe(122_300);
+  play([{ at: 122_300, event: "tick", expect: { phase: "ready", recovery: "final_stable" } }], state);
+});
+
 describe("a report that does not end the turn", () => {
   const idleNow: Step = { at: 900, screen: done };
   const notReady = { stable: false, promptReady: false };

@@ -29,6 +29,8 @@ interface FakeComposerOptions {
   relaunched?: boolean;
   /** A menu opens over the composer at our paste. */
   menu?: boolean;
+  /** The tool reads nothing, and its screen does not change, so many ms after our paste. */
+  starvedMs?: number;
   /** At our paste one frame still shows the work of the turn before. */
   lateFrame?: boolean;
   /** The tool works on another turn all the while. */
@@ -60,6 +62,15 @@ const shellSurface: NonNullable<TerminalState["parsed_surface"]> = {
   operator_blocked_excerpt: null,
 };
 
+/** Of a screen that shows `draft`. */
+function probeOf(draft: string): NonNullable<TerminalState["probe_snapshot"]> {
+  return {
+    ...{ observed_at_utc: "2026-01-01T00:00:00.000+00:00", pane_id: "%0", pane_pid: 1 },
+    ...{ captured_text_hash: draft, captured_text_length: 0, captured_text_excerpt: "" },
+    matched_process_names: [],
+  };
+}
+
 /** A tool in memory that takes what stands in its composer at Enter. */
 export function createFakeComposer(options: FakeComposerOptions = {}) {
   const { state: unseen } = giveTerminal(createFakeAgent());
@@ -84,8 +95,10 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     if (options.reports?.at === moment) report = options.reports.text;
   };
   let phase: TerminalState["turn"]["phase"] = "ready";
+  const frame = () => (options.starvedMs === undefined ? {} : { probe_snapshot: probeOf(draft) });
   const state = (): TerminalState => ({
     ...unseen,
+    ...frame(),
     tracked_session: { ...unseen.tracked_session, observed_tool_version: options.version ?? null },
     ...(shell ? { parsed_surface: shellSurface } : {}),
     diagnostics: {
@@ -144,6 +157,13 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
   const pane: DispatchDeps["pane"] = {
     async paste(text) {
       tellAt("paste");
+      if (options.starvedMs !== undefined) {
+        clock.after(options.starvedMs, () => {
+          draft = text;
+          show();
+        });
+        return;
+      }
       draft = `${draft}${options.person ?? ""}${text}${options.after ?? ""}`;
       menu = options.menu ?? false;
       shell = options.shellLines === true && draft.trim().startsWith("!");

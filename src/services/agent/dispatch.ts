@@ -9,7 +9,6 @@ import { cameUp, closedMode, hasDraft, isCommand, isWorking, wasTaken } from "./
 import {
   beginAtDraft,
   beginPaste,
-  type DispatchOutcome,
   lastProofMs,
   type Observed,
   type SubmissionEffect,
@@ -19,13 +18,15 @@ import {
   type SubmissionStep,
   transition,
 } from "./submission.ts";
-import { awaitState, type TerminalView } from "./terminal-view.ts";
+import { awaitState, type DispatchOutcome, type TerminalView } from "./terminal-view.ts";
 
 /**
  * A command that is still visible gets no second Enter before this: it may be ending the tool or opening a menu, and
  * that Enter would meet what follows. opencode 1.18.33 took 1.2 s from `/exit` to the shell on a busy machine.
  */
 const commandRetryMs = 2000;
+/** The longest wait for the proof of one Enter. */
+const maxProofMs = 15_000;
 /** A draft of many rows needs one clearing key a row in some tools. */
 const clearAttempts = 12;
 
@@ -100,6 +101,8 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
   const { text, before } = facts;
   const beganAtMs = clock.monotonicMs();
   const activity = watchActivity(view);
+  /** From the paste to its echo. */
+  let echoedMs = 0;
 
   const observe = (state: TerminalState): Observed => ({
     state,
@@ -128,10 +131,21 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
       case "paste": {
         await pane.paste(...pastesOf(text, profile, before.tracked_session.observed_tool_version));
         const shows = (state: TerminalState) => hasDraft(state) || cameUp(before, state);
-        return { event: "pasted", found: await awaitState(view, clock, shows, effect.echoMs) };
+        const found = await awaitState(view, clock, shows, effect.echoMs);
+        echoedMs = clock.monotonicMs() - beganAtMs;
+        return { event: "pasted", found, moved: hasMoved(before, view.state()) };
+      }
+      case "await_change": {
+        const answer = await awaited((state) => hasMoved(before, state) || hasDraft(state), effect.withinMs);
+        echoedMs = clock.monotonicMs() - beganAtMs;
+        return answer;
       }
       case "rest":
-        await pauseBeforeEnter(deps, text, beganAtMs);
+        await pauseBeforeEnter(
+          deps,
+          text,
+          echoedMs > enterDelayMs(text, profile) ? clock.monotonicMs() : beganAtMs,
+        );
         return { event: "rested" };
       case "look":
         return { event: "looked", seen: observe(await view.look()) };
@@ -141,7 +155,8 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
         activity.entered(view.state());
         await pane.keys([{ kind: "key", name: "Enter" }]);
         await view.look();
-        return awaited(takenAfter(from), effect.proofMs);
+        // A tool that is slow to show a text is slow to take it, and a second Enter could submit it twice.
+        return awaited(takenAfter(from), Math.max(effect.proofMs, Math.min(maxProofMs, 5 * echoedMs)));
       case "await_work": {
         const begun = (state: TerminalState) => !isWorking(before) && isWorking(state);
         const taken = takenAfter(from);
@@ -160,6 +175,16 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
   }
 
   return { perform, end: activity.end };
+}
+
+/**
+ * Whether the screen has changed since `before`. One that shows no composer, or a question, need not show a text; and where
+ * nothing is known of the screen, it may have.
+ */
+function hasMoved(before: TerminalState, state: TerminalState): boolean {
+  if (before.surface.accepting_input !== "yes" || before.awaiting_decision) return true;
+  const [then, now] = [before, state].map((one) => one.probe_snapshot?.captured_text_hash);
+  return then === undefined || now === undefined || then !== now;
 }
 
 /** The profile's pause after a paste, shorter once exactly the text is in the composer of a proved version. */

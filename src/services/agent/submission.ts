@@ -11,7 +11,7 @@ import {
   projectionOf,
   wasTaken,
 } from "./screen-facts.ts";
-import type { PromptNote } from "./terminal-view.ts";
+import type { DispatchOutcome } from "./terminal-view.ts";
 
 /**
  * How one prompt gets from the composer into the tool: the text is pasted once, Enter is pressed until the tool is seen
@@ -33,6 +33,7 @@ import type { PromptNote } from "./terminal-view.ts";
  *     done <──────────────────────────┴───────────┴─────────────────────────────┘
  * ```
  *
+ * A tool whose screen has not changed since the paste has not read it: `pasting` goes to `unread`, and a change to `settling`.
  * `looking` and `last_look` also end in `done` or `clearing` by themselves: the tool was taken over by a new instance or
  * has ended, it reported the text, a question came up, the composer is in a mode of its own, or a person types.
  * The text is never pasted twice, and no Enter follows a question, an ended tool or a person's words. Source:
@@ -40,6 +41,7 @@ import type { PromptNote } from "./terminal-view.ts";
  */
 export type SubmissionState =
   | { at: "pasting" }
+  | { at: "unread" }
   | { at: "settling"; echo: boolean }
   /** Enter would be pressed for the (`press` + 1)-th time. `repainted`: it was waited once for a whole frame. */
   | { at: "looking"; press: number; echo: boolean; shown: Shown; repainted: boolean }
@@ -52,9 +54,8 @@ export type SubmissionState =
   | { at: "restoring" }
   | { at: "done"; outcome: DispatchOutcome };
 
-/** What the composer showed when Enter was last pressed. */
+/** What the composer showed when Enter was last pressed; `whole`: all of the text. */
 export interface Shown {
-  /** The whole text was visible. */
   whole: boolean;
   /** Words behind it: a person's last letters, or a hint of the tool. */
   behind: string | null;
@@ -65,14 +66,10 @@ type ClearReason =
   | { cause: "person"; words: string }
   /** Enter would submit the text as something else than a prompt. */
   | { cause: "withdrawn"; detail: string }
+  /** The tool has read nothing: the clearing keys follow the text into it. */
+  | { cause: "unread" }
   /** No Enter was taken. */
   | { cause: "untaken" };
-
-export type DispatchOutcome =
-  /** `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered. */
-  | { outcome: "submitted"; note: PromptNote; asked: boolean }
-  /** `disturbed`: only because a person typed at that moment; their words stand again, the text is gone. */
-  | { outcome: "failed"; typed: boolean; detail: string; disturbed?: true };
 
 /** What holds for one submission from its beginning to its end. */
 export interface SubmissionFacts {
@@ -102,8 +99,8 @@ export interface Observed {
 }
 
 export type SubmissionEvent =
-  /** `found`: the first state that shows a draft or a new question, or null. */
-  | { event: "pasted"; found: TerminalState | null }
+  /** `found`: the first state that shows a draft or a new question, or null. `moved`: the screen has changed since the paste. */
+  | { event: "pasted"; found: TerminalState | null; moved: boolean }
   | { event: "rested" }
   | { event: "looked"; seen: Observed }
   /** `found`: the awaited state came in time; `seen` is that state, else the latest one. */
@@ -113,6 +110,8 @@ export type SubmissionEvent =
 
 export type SubmissionEffect =
   | { do: "paste"; echoMs: number }
+  /** Any change of the screen of before the paste. */
+  | { do: "await_change"; withinMs: number }
   /** Leave the pasted text alone for as long as the tool needs. */
   | { do: "rest" }
   | { do: "look" }
@@ -131,13 +130,17 @@ export interface SubmissionStep {
 
 /** How long the composer may take to show what was pasted. Not fatal: some tools repaint late. */
 const echoMs = 2000;
+/** How long a tool may take to read a text: claude 2.1.330 took 20 s on a busy machine. */
+const unreadMs = 60_000;
 /** After the last Enter, how long the tool may take to show that it took the text. */
 export const lastProofMs = 3000;
 /** How long a composer that does not show the text may be half repainted. */
 const repaintMs = 1000;
-/** How many characters of the words that went out with a prompt the proof quotes. */
+/** Characters of the words behind a prompt that its proof quotes. */
 const maxQuoted = 40;
 const replaced = "other words stand in the composer where the text stood; whether it was taken is not known";
+const notSeen = "whether the tool took the text is not known: neither is visible";
+const unreadText = "the tool did not react to the text for 60 s; Enter was not pressed";
 const questionFirst = "a question came up before Enter";
 const unseen: Shown = { whole: false, behind: null };
 
@@ -159,8 +162,13 @@ export function transition(
 ): SubmissionStep {
   switch (state.at) {
     case "pasting":
-      if (event.event === "pasted") return afterPaste(event.found);
-      break;
+      if (event.event !== "pasted") break;
+      return event.found === null && !event.moved
+        ? { state: { at: "unread" }, effects: [{ do: "await_change", withinMs: unreadMs }] }
+        : afterPaste(event.found);
+    case "unread":
+      if (event.event !== "awaited") break;
+      return event.found ? afterPaste(event.seen.state) : clear({ cause: "unread" });
     case "settling":
       if (event.event === "rested")
         return look({ press: 0, echo: state.echo, shown: unseen, repainted: false });
@@ -287,7 +295,7 @@ function afterLastEnter(
       effects: [{ do: "await_work", withinMs: lastProofMs }],
     };
   }
-  return hasDraft(seen.state) ? clear({ cause: "untaken" }) : afterClearing({ cause: "untaken" }, true);
+  return hasDraft(seen.state) ? clear({ cause: "untaken" }) : failed(true, notSeen);
 }
 
 function clear(why: ClearReason): SubmissionStep {
@@ -310,6 +318,8 @@ function afterClearing(why: ClearReason, empty: boolean): SubmissionStep {
         : "the text still stands there, without Enter";
       return failed(!empty, `${why.detail}; ${rest}`);
     }
+    case "unread":
+      return failed(true, unreadText);
     case "untaken": {
       const rest = empty ? "the text was cleared from the composer" : "the text still stands in the composer";
       return failed(!empty, `Enter was not taken; ${rest}`);

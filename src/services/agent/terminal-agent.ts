@@ -14,8 +14,7 @@ import { stopTurn } from "./interrupt.ts";
 import { isDraftOf, prepareText } from "./prompt-text.ts";
 import { isAsWanted, judgeReadiness, refusedMode, toPresence } from "./readiness.ts";
 import { hasDraft, isCommand } from "./screen-facts.ts";
-import type { DispatchOutcome } from "./submission.ts";
-import { awaitState, type TerminalView } from "./terminal-view.ts";
+import { awaitState, type DispatchOutcome, type TerminalView } from "./terminal-view.ts";
 
 /** How long a conversation may take to be reset before the prompt that wanted it is given up. */
 const resetMs = 15_000;

@@ -43,6 +43,13 @@ export interface PromptNote {
   text?: string;
 }
 
+/** What became of a text that was typed. */
+export type DispatchOutcome =
+  /** `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered. */
+  | { outcome: "submitted"; note: PromptNote; asked: boolean }
+  /** `disturbed`: only because a person typed at that moment; their words stand again, the text is gone. */
+  | { outcome: "failed"; typed: boolean; detail: string; disturbed?: true };
+
 /**
  * Resolves with the first state, present or future, that satisfies `wanted`; null when none does within
  * `timeoutMs`.

@@ -185,7 +185,37 @@ describe("an Enter that the tool swallows", () => {
   });
 });
 
-test("a command that still stands there gets no second Enter for two seconds: the tool may be about to end", async () => {
+describe("a tool that reads nothing", () => {
+  test("gets no Enter before it shows the text, and then one", async () => {
+    const { deps, clock, pressed, told } = createFakeComposer({ starvedMs: 20_000 });
+    const dispatched = dispatchText(deps, "do it");
+    await clock.advance(19_000);
+    expect({ pressed, told }).toEqual({ pressed: [], told: [] });
+    await clock.advance(2000);
+    expect(await dispatched).toMatchObject({ outcome: "submitted" });
+    expect({ pressed, told }).toEqual({ pressed: ["Enter"], told: ["typed", "submitted"] });
+  });
+
+  test("for a minute gets none at all, and the text counts as typed", async () => {
+    const { deps, clock, pressed } = createFakeComposer({ starvedMs: 90_000 });
+    const dispatched = dispatchText(deps, "do it");
+    await clock.advance(65_000);
+    expect(await dispatched).toMatchObject({ outcome: "failed", typed: true });
+    expect(pressed).not.toContain("Enter");
+  });
+});
+
+test("a tool that shows a text late gets its second Enter late", async () => {
+  const { deps, clock, pressed } = createFakeComposer({ starvedMs: 3000, swallows: 1 });
+  const dispatched = dispatchText(deps, "do it");
+  await clock.advance(16_000);
+  expect(pressed).toEqual(["Enter"]);
+  await clock.advance(5000);
+  expect(await dispatched).toMatchObject({ outcome: "submitted" });
+  expect(pressed).toEqual(["Enter", "Enter"]);
+});
+
+test("a command that is still visible gets no second Enter for two seconds: the tool may be about to end", async () => {
   const { deps, clock, pressed } = createFakeComposer({ swallows: 1 });
   const dispatched = dispatchText(deps, "/exit");
   await clock.advance(2000);

@@ -69,13 +69,25 @@ function next(state: SubmissionState, event: SubmissionEvent, given = facts): st
 const cases: [id: string, got: string, want: string][] = [
   [
     "the pasted text is seen",
-    next({ at: "pasting" }, { event: "pasted", found: withDraft }),
+    next({ at: "pasting" }, { event: "pasted", found: withDraft, moved: true }),
     "settling: rest",
   ],
   [
     "the pasted text is not seen",
-    next({ at: "pasting" }, { event: "pasted", found: null }),
+    next({ at: "pasting" }, { event: "pasted", found: null, moved: true }),
     "settling: rest",
+  ],
+  [
+    "the screen has not changed at all",
+    next({ at: "pasting" }, { event: "pasted", found: null, moved: false }),
+    "unread: await_change",
+  ],
+  ["it changes at last", next({ at: "unread" }, found(standing)), "settling: rest"],
+  ["it never changes", next({ at: "unread" }, none(seen(empty, ""))), "clearing: clear"],
+  [
+    "and the clearing keys are sent after the text",
+    next({ at: "clearing", why: { cause: "unread" } }, { event: "cleared", empty: true }),
+    "failed, typed: the tool did not react to the text for 60 s; Enter was not pressed",
   ],
   ["it has settled", next({ at: "settling", echo: true }, { event: "rested" }), "looking: look"],
 
@@ -179,6 +191,11 @@ const cases: [id: string, got: string, want: string][] = [
     "the last look proves it",
     next(lastLook, looked(seen(working, ""))),
     "submitted: the tool works after the last Enter",
+  ],
+  [
+    "neither the text nor work is visible",
+    next({ ...lastLook, echo: false } as SubmissionState, looked(seen(empty, ""))),
+    "failed, typed: whether the tool took the text is not known: neither is visible",
   ],
   ["the text still stands there", next(lastLook, looked(standing)), "clearing: clear"],
   ["other words stand there", next(lastLook, looked(seen(withDraft, "what"))), "awaiting_work: await_work"],

@@ -285,7 +285,7 @@ describe("a turn that the tool reports", () => {
   });
 });
 
-test("a turn that the tool reported to have begun outlasts a busy screen that stands still six times as long", () => {
+test("a turn that the tool reported to have begun outlasts an unmoving busy screen six times as long", () => {
   const state = play([
     { at: 0, screen: idle },
     { at: 2000, typed: "hi" },

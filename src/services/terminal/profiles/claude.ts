@@ -151,7 +151,8 @@ export const claudeProfile: ToolProfile = {
     enter_delay_ms: 300,
     enter_delay_ms_per_kib: 50,
     enter_delay_max_ms: 2000,
-    enter_retry_after_ms: [500, 1000, 2000],
+    enter_after_echo_ms: 40,
+    enter_retry_after_ms: [2000, 3000, 5000],
     // From 2.1.300 a paste with more breaks or characters reaches the model inside `<pasted_content>`.
     paste_pieces: { from_version: "2.1.300", line_breaks: 2, characters: 600 },
     received: [

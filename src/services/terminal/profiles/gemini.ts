@@ -98,7 +98,7 @@ export const geminiProfile: ToolProfile = {
     enter_delay_ms: 300,
     enter_delay_ms_per_kib: 50,
     enter_delay_max_ms: 2000,
-    enter_retry_after_ms: [500, 1000, 2000],
+    enter_retry_after_ms: [2000, 3000, 5000],
     // Marks of direction, a blank without width, a byte order mark.
     received: [{ removes: "\u200b\u202a\u202b\u202c\u202d\u202e\ufeff", trims: "both" }],
     blank_before: [],

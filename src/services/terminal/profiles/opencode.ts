@@ -97,7 +97,7 @@ export const opencodeProfile: ToolProfile = {
     enter_delay_ms: 300,
     enter_delay_ms_per_kib: 50,
     enter_delay_max_ms: 2000,
-    enter_retry_after_ms: [500, 1000, 2000],
+    enter_retry_after_ms: [2000, 3000, 5000],
     // Shown as `[Pasted ~N lines]`.
     received: [{ longer_than: { line_breaks: 1, characters: 150, trimmed: true }, trims: "both", adds: " " }],
     blank_before: [],

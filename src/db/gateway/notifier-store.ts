@@ -1,5 +1,6 @@
+import { Type } from "@sinclair/typebox";
 import { desc, eq, lt, sql } from "drizzle-orm";
-import type { NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
+import { type NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
 import { parseColumn } from "../json-column.ts";
 import { namingFile } from "../open.ts";
 import { once } from "./request-statements.ts";
@@ -38,6 +39,11 @@ const pruneEvery = 256;
 const rowsAtOnce = 32;
 const maxAuditChars = 8 * 2 ** 20;
 
+/** Rows of other versions may have further fields. */
+const Entries = Type.Array(Type.Object({}));
+const { max_wakes_per_hour, ...storedBefore } = NotifierConfig.properties;
+const StoredConfig = Type.Object({ ...storedBefore, max_wakes_per_hour: Type.Optional(max_wakes_per_hour) });
+
 const addedFields: Pick<NotifierConfig, "max_wakes_per_hour"> = { max_wakes_per_hour: 0 };
 
 const noMemory: NotifierMemory = {
@@ -60,7 +66,7 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
         row;
       return {
         // Written before a field was added.
-        config: { ...addedFields, ...(parseColumn(row.configJson) as NotifierConfig) },
+        config: { ...addedFields, ...parseColumn(StoredConfig, row.configJson) },
         memory: { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats },
       };
     },
@@ -149,7 +155,7 @@ function toRow(row: typeof notifierAudit.$inferSelect): NotifierAuditRow {
     detail: row.detail,
     unread_count: row.unreadCount,
     unread_digest: row.unreadDigest,
-    unread_summary: parseColumn(row.unreadSummaryJson) as NotifierAuditRow["unread_summary"],
+    unread_summary: parseColumn(Entries, row.unreadSummaryJson) as NotifierAuditRow["unread_summary"],
     request_admission: row.requestAdmission,
     active_execution: row.activeExecution,
     queue_depth: row.queueDepth,
@@ -161,6 +167,7 @@ function toRow(row: typeof notifierAudit.$inferSelect): NotifierAuditRow {
     degraded_tool_name: row.degradedToolName,
     degraded_error_type: row.degradedErrorType,
     rendered_block_entries: parseColumn(
+      Entries,
       row.renderedBlockEntriesJson,
     ) as NotifierAuditRow["rendered_block_entries"],
     prompt_chars: row.promptChars,

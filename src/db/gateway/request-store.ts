@@ -1,5 +1,6 @@
+import { Type } from "@sinclair/typebox";
 import { and, lt, sql } from "drizzle-orm";
-import type { Evidence, RequestState, StoredRequestKind } from "../../protocol/gateway.ts";
+import { Evidence, type RequestState, type StoredRequestKind } from "../../protocol/gateway.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Steps } from "../../system/steps.ts";
 import { createGroupCommit } from "../group-commit.ts";
@@ -247,20 +248,25 @@ function accepted(acceptedAtUtc: string, proof = "committed to queue.sqlite"): E
   return { step: "accepted", at_utc: acceptedAtUtc, proof };
 }
 
+/** Rows of other versions may have further fields. */
+const Fields = Type.Record(Type.String(), Type.Unknown());
+const EvidenceList = Type.Array(Type.Object(Evidence.properties));
+
 function toStored(row: typeof requests.$inferSelect): StoredRequest {
   return {
     seq: row.seq,
     requestId: row.requestId,
     kind: row.requestKind,
     lane: row.lane,
-    payload: parseColumn(row.payloadJson),
+    payload: parseColumn(Fields, row.payloadJson),
     state: row.state,
     acceptedAtUtc: row.acceptedAtUtc,
     startedAtUtc: row.startedAtUtc,
     finishedAtUtc: row.finishedAtUtc,
     epoch: row.epoch,
     errorDetail: row.errorDetail,
-    result: row.resultJson === null ? null : parseColumn(row.resultJson),
-    evidence: row.evidenceJson === "[]" ? [accepted(row.acceptedAtUtc)] : parseColumn(row.evidenceJson),
+    result: row.resultJson === null ? null : parseColumn(Fields, row.resultJson),
+    evidence:
+      row.evidenceJson === "[]" ? [accepted(row.acceptedAtUtc)] : parseColumn(EvidenceList, row.evidenceJson),
   };
 }

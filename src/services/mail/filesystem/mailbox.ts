@@ -1,7 +1,7 @@
 import { parseColumn } from "../../../db/json-column.ts";
 import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import type { ListedRow, MailboxState, Selection, StateRow, ViewRow } from "../../../db/mailbox/state.ts";
-import type { MailEnvelope } from "../../../protocol/mail-file.ts";
+import { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { maxListed } from "../../../protocol/wire.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { nearestAddress, operator, parseAddress } from "../address.ts";
@@ -72,7 +72,7 @@ export function createFilesystemMailbox(
   }
 
   function toShown(row: ListedRow, body: string | null): Mail {
-    const envelope: MailEnvelope = parseColumn(row.envelopeJson);
+    const envelope = parseColumn(MailEnvelope, row.envelopeJson);
     const state = { box: row.boxName, read: row.isRead, answered: row.isAnswered };
     return toMail({ envelope, state, preview: row.bodyPreview, body, locate });
   }
@@ -166,7 +166,7 @@ export function createFilesystemMailbox(
 
   /** To where the message was delivered: what the owner sent does not come back as mail to him. */
   function homeOf(row: StateRow): string {
-    const { from, to, cc }: MailEnvelope = parseColumn(row.envelopeJson);
+    const { from, to, cc } = parseColumn(MailEnvelope, row.envelopeJson);
     const received = [...to, ...cc].some((one) => one.address === address);
     return from.address === address && !received ? sent : inbox;
   }
@@ -256,7 +256,7 @@ export function createFilesystemMailbox(
     reply: (ref, draft) =>
       seeing((now) => {
         const parent = holding(now, ref);
-        const { to, subject, ...thread } = planReply(parseColumn(parent.envelopeJson));
+        const { to, subject, ...thread } = planReply(parseColumn(MailEnvelope, parent.envelopeJson));
         const message = delivery.deliver({
           ...draft,
           from: now.row,

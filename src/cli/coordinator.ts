@@ -26,7 +26,7 @@ import { headlessProvider } from "../services/headless/providers.ts";
 import { decideToken } from "../services/sessions/token.ts";
 import { profileFor } from "../services/terminal/profile.ts";
 import { timestampNow } from "../system/clock.ts";
-import { ServiceError } from "../system/errors.ts";
+import { messageOf, ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
 import { giveMailbox } from "./agent-mailbox.ts";
 import { type CliContext, readProfiles } from "./cli-context.ts";
@@ -54,6 +54,8 @@ export interface Coordinator {
   start(): Promise<CoordinatorInstance>;
   /** Lets what is under way finish. Agents and gateways live on. Idempotent. */
   stop(): Promise<void>;
+  /** Logs an error that reached nobody, before the process ends of it. */
+  logUnhandled(error: unknown): void;
 }
 
 const stopGraceMs = 2000;
@@ -62,12 +64,21 @@ const shutdownMs = 100;
 
 /** The composition root of the coordination server. */
 export function createCoordinator(options: CoordinatorOptions): Coordinator {
-  const { context, io } = options;
+  const { io } = options;
+  const log = { line: (text: string) => fileLog?.line(text) };
+  let fileLog: ReturnType<typeof createFileLog> | null = null;
+  const reported = new Set<string>();
+  const context: CliContext = {
+    ...options.context,
+    onClaimError(what, error) {
+      const line = `${what}: ${messageOf(error)}`;
+      if (!reported.has(line)) log.line(line);
+      reported.add(line);
+    },
+  };
   const { system, roots, registry, tools, tmuxFor } = context;
   const { clock, ids, files, processes } = system;
   let paths = coordinatorPaths(roots.runtimeRoot, options.host, options.port);
-  const log = { line: (text: string) => fileLog?.line(text) };
-  let fileLog: ReturnType<typeof createFileLog> | null = null;
   // A port that the system chooses has no memory.
   const remembers = options.port !== 0;
   const token = decideToken({
@@ -221,6 +232,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     stop() {
       stopping ??= stop();
       return stopping;
+    },
+    logUnhandled(error) {
+      const { message, stack } = describeFault(error);
+      fileLog?.line("unhandled error, the coordination server ends", { message, stack });
     },
   };
 }

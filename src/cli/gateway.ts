@@ -80,6 +80,8 @@ export interface Gateway {
   start(): Promise<{ baseUrl: string; host: string; port: number }>;
   /** Lets what is under way finish, then leaves the session as one without a gateway. The agent lives on. */
   stop(): Promise<void>;
+  /** Logs an error that reached nobody, before the process ends of it. */
+  logUnhandled(error: unknown): void;
 }
 
 /** How long the first look at the terminal may hold up the start; without it the agent counts as unavailable. */
@@ -349,6 +351,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (started && !(await started)) return;
       log.line("gateway stopping");
       await end(true);
+    },
+    logUnhandled(error) {
+      const { message, stack } = describeFault(error);
+      log.line("unhandled error, the gateway ends", { message, stack });
     },
   };
 }

@@ -1,3 +1,4 @@
+import { messageOf } from "./errors.ts";
 import { visible } from "./visible.ts";
 
 /**
@@ -40,4 +41,22 @@ export function outliveTerminal(wish: (signal: "SIGINT" | "SIGTERM") => void): v
       wished = true;
     });
   }
+}
+
+/**
+ * Ends the process with exit code 1 when an error reaches nobody: a rejected promise that no code awaits, or an exception
+ * outside of every call of ours. `report` writes it to the log first; standard error gets it in any case.
+ */
+export function endOnUnhandled(report: (error: unknown) => void): void {
+  const end = (error: unknown) => {
+    try {
+      report(error);
+    } catch {
+      // The log itself may be what failed.
+    }
+    process.stderr.write(visible(`unexpected fault, the process ends: ${messageOf(error)}\n`));
+    process.exit(1);
+  };
+  process.on("unhandledRejection", end);
+  process.on("uncaughtException", end);
 }

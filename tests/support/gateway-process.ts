@@ -1,6 +1,6 @@
 import { createGateway, type GatewayOptions } from "../../src/cli/gateway.ts";
 import { defaultTimings } from "../../src/protocol/terminal.ts";
-import { untilStopped } from "../../src/system/signals.ts";
+import { endOnUnhandled, untilStopped } from "../../src/system/signals.ts";
 
 /**
  * Serves a session on a free port until a signal ends this process; says `ready <base url>` when it does. A terminal is
@@ -18,6 +18,7 @@ export async function serveUntilTold(
     env: process.env,
     timings: { ...defaultTimings, stability_threshold_seconds: 0.15, completion_stability_seconds: 0.15 },
   });
+  endOnUnhandled(gateway.logUnhandled);
   const stopped = untilStopped(() => gateway.stop());
   const { baseUrl } = await gateway.start();
   process.stdout.write(`ready ${baseUrl}\n`);

@@ -8,7 +8,7 @@ import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { isFresh } from "../../services/sessions/record.ts";
 import { tmuxAttachLine } from "../../services/terminal/tmux-lines.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { untilStopped } from "../../system/signals.ts";
+import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
 import { type CliIo, command } from "../command.ts";
 import { createGateway } from "../gateway.ts";
@@ -39,6 +39,7 @@ async function serveBeside(facts: {
     registry: context.registry,
     onGone: gone.resolve,
   });
+  endOnUnhandled(gateway.logUnhandled);
   const stopped = untilStopped(() => gateway.stop(), gone.promise);
   const { baseUrl } = await gateway.start();
   const { manifest } = session;

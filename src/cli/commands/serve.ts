@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { parseExecutionVariables } from "../../services/sessions/execution.ts";
-import { untilStopped } from "../../system/signals.ts";
+import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
 import { openBaseContext, readProfiles } from "../cli-context.ts";
 import { command } from "../command.ts";
@@ -63,6 +63,7 @@ export default command({
         ? { echo: (line: string) => void io.writeOut(line).catch(() => {}) }
         : {}),
     });
+    endOnUnhandled(gateway.logUnhandled);
     const stopped = untilStopped(() => gateway.stop(), gone.promise);
     await gateway.start();
     return stopped;

@@ -13,6 +13,8 @@ export interface ClaimDeps extends GatewayLinkDeps {
   processes: Processes;
   registry: Registry;
   tmuxFor: (socket: string | undefined) => Tmux;
+  /** Variables or a registry record could not be set; the next look at the gateway sets them. */
+  onClaimError?: (what: string, error: unknown) => void;
 }
 
 interface Session {
@@ -23,8 +25,8 @@ interface Session {
 function announcementOf(deps: ClaimDeps, session: Session) {
   const { manifest } = session;
   const tmux = deps.tmuxFor(manifest.tmux.socket);
-  // Whoever asks wants to know of the gateway: what cannot be told to others now is told the next time.
-  return createAnnouncement({ ...session, tmux, registry: deps.registry, onError: () => {} });
+  const onError = deps.onClaimError ?? (() => {});
+  return createAnnouncement({ ...session, tmux, registry: deps.registry, onError });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { defaultCoordinatorPort } from "../../../services/fleet/coordinator-files.ts";
-import { untilStopped } from "../../../system/signals.ts";
+import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
 import { openCliContext, prepareSessionPlace } from "../../cli-context.ts";
 import { command } from "../../command.ts";
 import { createCoordinator } from "../../coordinator.ts";
@@ -32,6 +32,7 @@ export default command({
       ended.resolve(0);
     };
     const coordinator = createCoordinator({ context, io, ...listener, token, onShutdown: () => void stop() });
+    endOnUnhandled(coordinator.logUnhandled);
     const stopped = untilStopped(stop);
     const instance = await coordinator.start();
     const line =

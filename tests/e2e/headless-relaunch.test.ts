@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Manifest } from "../../src/protocol/files.ts";
-import { lifeOf } from "../../src/services/headless/chat-session.ts";
+import { instanceMarkOf } from "../../src/services/headless/chat-session.ts";
 import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
 import { until } from "../support/until.ts";
 
@@ -82,7 +82,7 @@ describe("a relaunch beside a turn that runs and a prompt that waits", () => {
 });
 
 const lifeIn = (agent: HeadlessAgentLab) =>
-  lifeOf(JSON.parse(readFileSync(join(agent.sessionRoot, "manifest.json"), "utf8")) as Manifest);
+  instanceMarkOf(JSON.parse(readFileSync(join(agent.sessionRoot, "manifest.json"), "utf8")) as Manifest);
 
 /** Begins a relaunch and kills `victim` with its first change on disk. Resolves with the end of the relaunch. */
 async function relaunchUnderFire(agent: HeadlessAgentLab, victim: "relaunch" | "gateway") {

@@ -1,9 +1,7 @@
 import { isEmpty, shownText } from "./composer.ts";
 import { cutText, widthOf, wrapText } from "./layout.ts";
 import { demoCommands, demoSignature as signature } from "./signature.ts";
-import { type DemoState, type Dialog, spinnerStep, type Turn } from "./state.ts";
-import { transcriptRows } from "./transcript.ts";
-
+import { type Cell, type DemoState, type Dialog, spinnerStep, streamedWords, type Turn } from "./state.ts";
 export interface Size {
   cols: number;
   rows: number;
@@ -106,4 +104,104 @@ function titleOf(state: DemoState): string {
 function spinnerFrame(turn: Turn, nowMs: number): string {
   const { spinnerFrames } = signature;
   return spinnerFrames[spinnerStep(turn, nowMs) % spinnerFrames.length] ?? spinnerFrames[0];
+}
+
+const VOCABULARY = [
+  "the change keeps every row in order and says why it waits",
+  "first the file is read then the plan is made and then it is done",
+  "nothing here needs a model so the same prompt gives the same words",
+  "each step is small enough to be looked at and none is left out",
+].flatMap((sentence) => sentence.split(" "));
+const WORDS_IN_LINE = 14;
+const MOST_USER_ROWS = 8;
+const STYLES = { plain: "", dim: "\x1b[2m", error: "\x1b[31m" } as const;
+
+/** The last rows of the transcript, at most `most` of them; cells are one blank row apart. */
+function transcriptRows(state: DemoState, cols: number, most: number): string[] {
+  const cells = [...state.cells];
+  if (state.phase.kind === "busy") {
+    const { turn } = state.phase;
+    const words = streamedWords(turn, state.nowMs);
+    if (words > 0 && turn.number !== null) cells.push({ kind: "answer", turn: turn.number, words });
+  }
+  const rows: string[] = [];
+  let below: Cell | null = null;
+  for (const cell of cells.reverse()) {
+    if (rows.length >= most) break;
+    const apart = below !== null && !(cell.kind === "note" && below.kind === "note");
+    rows.unshift(...cellRows(cell, cols, most), ...(apart ? [""] : []));
+    below = cell;
+  }
+  return rows.slice(-most);
+}
+
+function cellRows(cell: Cell, cols: number, most: number): string[] {
+  switch (cell.kind) {
+    case "banner":
+      return [
+        `\x1b[1m${signature.banner}\x1b[22m`,
+        `\x1b[2m${cutText(`scripted, without a model · session ${cell.session}`, cols)}\x1b[22m`,
+      ];
+    case "user":
+      return userRows(cell.text, cols);
+    case "answer":
+      return answerRows(cell.turn, cell.words, cols, most);
+    case "note":
+      return [`${STYLES[cell.tone]}${cutText(cell.text, cols)}\x1b[0m`];
+  }
+}
+
+function userRows(text: string, cols: number): string[] {
+  const lines = text.split("\n");
+  const few = lines
+    .slice(0, MOST_USER_ROWS)
+    .join("\n")
+    .slice(0, MOST_USER_ROWS * cols);
+  const rows = wrapText(few, cols - signature.userPrefix.length).slice(0, MOST_USER_ROWS);
+  if (few.length < text.length) rows.push("…");
+  return rows.map((row, index) => (index === 0 ? signature.userPrefix : "  ") + row);
+}
+
+/** Only the last lines are made: a long turn may stream more words than any screen shows. */
+function answerRows(turn: number, words: number, cols: number, most: number): string[] {
+  const lines = Math.ceil(words / WORDS_IN_LINE);
+  const rows: string[] = [];
+  for (let line = Math.max(0, lines - most); line < lines; line++) {
+    const count = Math.min(WORDS_IN_LINE, words - line * WORDS_IN_LINE);
+    const said = Array.from({ length: count }, (_, index) => {
+      return VOCABULARY[(turn * 7 + line * WORDS_IN_LINE + index) % VOCABULARY.length] ?? "";
+    });
+    const wrapped = wrapText(said.join(" "), cols - signature.answerPrefix.length);
+    rows.push(...wrapped.map((row, index) => (index === 0 ? signature.answerPrefix : "  ") + row));
+  }
+  return rows;
+}
+
+/** Takes the screen over: bracketed paste on, screen empty. */
+export const enterSequence = "\x1b[?2004h\x1b[H\x1b[2J";
+
+/** Gives the screen back below the last frame, which stays visible: bracketed paste off, cursor on, no title. */
+export function leaveSequence(last: Frame | null): string {
+  return `\x1b[${last?.rows.length ?? 1};1H\r\n\x1b[0m\x1b[?7h\x1b[?25h\x1b[?2004l\x1b]2;\x07`;
+}
+
+/**
+ * The bytes that turn the screen from `previous` into `frame`; empty when nothing changed. Only rows that
+ * differ are written. `previous` null: whatever stands there is erased.
+ */
+export function paint(previous: Frame | null, frame: Frame): string {
+  const before = previous?.rows ?? [];
+  const changed: string[] = [];
+  for (let row = 0; row < Math.max(before.length, frame.rows.length); row++) {
+    const text = frame.rows[row] ?? "";
+    if (previous && (before[row] ?? "") === text) continue;
+    changed.push(`\x1b[${row + 1};1H\x1b[2K${text}\x1b[0m`);
+  }
+  const { row, col } = frame.cursor;
+  const moved = previous?.cursor.row !== row || previous.cursor.col !== col;
+  const title = previous?.title === frame.title ? "" : `\x1b]2;${frame.title}\x07`;
+  if (changed.length === 0 && !moved) return title;
+  // Without auto-wrap a character whose width the terminal counts otherwise cannot push rows down.
+  const rows = `\x1b[?25l\x1b[?7l${previous ? "" : "\x1b[2J"}${changed.join("")}\x1b[?7h`;
+  return `${title}${rows}\x1b[${row + 1};${col + 1}H\x1b[?25h`;
 }

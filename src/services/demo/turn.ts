@@ -1,8 +1,9 @@
 import { openDialog } from "./dialog.ts";
-import { parseCommand, type TurnPlan } from "./directive.ts";
+import { DEFAULT_MS, menuPlan, parseCommand, parseDirective, type TurnPlan } from "./directive.ts";
 import { fingerprint, type TurnResult } from "./log.ts";
 import { parseMailRound } from "./mail-round.ts";
-import { planTurn } from "./plan.ts";
+import { isChosen } from "./occasion.ts";
+import type { DemoRule } from "./script.ts";
 import { demoCommands, demoSignature } from "./signature.ts";
 import { type Cell, type QueuedPrompt, streamedWords, type Turn } from "./state.ts";
 import { CRASH_CODE, type Work } from "./work.ts";
@@ -186,4 +187,30 @@ function planDisturbance(work: Work): void {
   }
   const person = work.chosen("person_draft");
   if (person) work.set({ personDueMs: nowMs + (person.after_ms ?? 0) });
+}
+
+/**
+ * The plan of a prompt. Its last line counts first, then a leading `MENU`, then the first rule that applies.
+ * `seen`: how often each rule matched before, by index. The returned `seen` includes this prompt.
+ */
+export function planTurn(
+  prompt: string,
+  rules: readonly DemoRule[],
+  seen: readonly number[],
+  seed: number,
+): { plan: TurnPlan; seen: number[] } {
+  const counts = rules.map((_, index) => seen[index] ?? 0);
+  const trimmed = prompt.trim();
+  const own = parseDirective(trimmed.slice(trimmed.lastIndexOf("\n") + 1));
+  if (own) return { plan: own, seen: counts };
+  const leading = /^MENU\b[^\S\n]*(.*)/.exec(trimmed);
+  if (leading) return { plan: menuPlan(leading[1] ?? ""), seen: counts };
+  for (const [index, rule] of rules.entries()) {
+    if (rule.contains !== undefined && !prompt.includes(rule.contains)) continue;
+    const ordinal = (counts[index] ?? 0) + 1;
+    counts[index] = ordinal;
+    const plan = isChosen(rule, seed, `rule ${index}`, ordinal) ? parseDirective(rule.directive) : null;
+    if (plan) return { plan, seen: counts };
+  }
+  return { plan: { durationMs: DEFAULT_MS, streams: true, ending: { kind: "success" } }, seen: counts };
 }

@@ -1,7 +1,7 @@
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { headlessInstanceId } from "../headless/presence.ts";
-import { stopTurns } from "../headless/stop-turns.ts";
+import { stopTurns } from "../headless/stop-turn.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import type { LaunchedSession } from "../sessions/launch.ts";

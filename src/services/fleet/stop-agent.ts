@@ -5,7 +5,7 @@ import type { Locks } from "../../system/locks.ts";
 import { tellStorageFault } from "../../system/storage-fault.ts";
 import { backendFacts } from "../agent/backends.ts";
 import { turnIndexOf } from "../headless/chat-session.ts";
-import { stopTurns } from "../headless/stop-turns.ts";
+import { stopTurns } from "../headless/stop-turn.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { forgetSession } from "../sessions/join.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";

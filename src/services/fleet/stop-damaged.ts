@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { backendFacts } from "../agent/backends.ts";
-import { stopTurns } from "../headless/stop-turns.ts";
+import { stopTurns } from "../headless/stop-turn.ts";
 import { endProcesses, endSession } from "../sessions/process-tree.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { refuseExposed } from "../sessions/trust.ts";

@@ -85,8 +85,8 @@ export function turnIndexOf(manifest: Manifest): number {
   return typeof index === "number" && Number.isInteger(index) ? index : 0;
 }
 
-/** The mark of this life of the agent, which a relaunch changes; null where a manifest bears none. */
-export function lifeOf(manifest: Manifest): string | null {
+/** What identifies this instance of the agent in its manifest; a relaunch changes it. Null when the manifest has none. */
+export function instanceMarkOf(manifest: Manifest): string | null {
   const { life } = headlessOf(manifest);
   return typeof life === "string" ? life : null;
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
-import { lifeOf } from "./chat-session.ts";
+import { instanceMarkOf } from "./chat-session.ts";
 
 /** Whether a headless agent is there: its tmux session with its own pane, and a manifest that can be read. */
 export interface HeadlessPresence extends Lifecycle {
@@ -102,7 +102,7 @@ export function createHeadlessPresence(deps: {
  * the manifest bears (ruling 5).
  */
 export function headlessInstanceId(pane: TmuxPane, manifest: Manifest): string {
-  const mark = lifeOf(manifest) ?? manifest.registry_generation_id;
+  const mark = instanceMarkOf(manifest) ?? manifest.registry_generation_id;
   return `tmux-${pane.sessionCreated}-${pane.sessionId}-${pane.paneId}-${mark}`;
 }
 

@@ -3,7 +3,7 @@ import type { Manifest } from "../../protocol/files.ts";
 import type { Execution } from "../../protocol/gateway.ts";
 import type { TurnModel, TurnRequest, TurnSession } from "../../protocol/turn-files.ts";
 import { DisplayDetail, DisplayStyle } from "../../protocol/turns.ts";
-import { lifeOf } from "./chat-session.ts";
+import { instanceMarkOf } from "./chat-session.ts";
 
 /**
  * Model and reasoning level of one turn: what the request says, each part alone, before what the launch said; null
@@ -40,7 +40,7 @@ export function toTurnRequest(facts: {
     tracked_agent_id: manifest.runtime.session_id,
     request_id: facts.requestId,
     requested_at_utc: facts.requestedAtUtc,
-    life: lifeOf(manifest),
+    life: instanceMarkOf(manifest),
     tool: manifest.tool,
     executable: plan.executable,
     args: [...plan.args],

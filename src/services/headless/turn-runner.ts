@@ -1,6 +1,7 @@
 import type { Manifest } from "../../protocol/files.ts";
 import type { Evidence } from "../../protocol/gateway.ts";
-import type { TurnRequest, TurnResult, TurnSession } from "../../protocol/turn-files.ts";
+import type { TurnProcess, TurnRequest, TurnResult, TurnSession } from "../../protocol/turn-files.ts";
+import type { TurnEvent } from "../../protocol/turns.ts";
 import { timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
@@ -8,11 +9,10 @@ import type { RunningTurn, Submission, TurnEnd } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { ManifestStore } from "../sessions/manifest.ts";
 import type { TmuxPane } from "../terminal/tmux-command.ts";
-import { lifeOf, turnIndexOf } from "./chat-session.ts";
+import { instanceMarkOf, turnIndexOf } from "./chat-session.ts";
 import { type FollowDeps, type FollowedTurn, followTurn } from "./follow-turn.ts";
 import { settleTurn } from "./settle-turn.ts";
 import type { TurnDirectories, TurnDirectory } from "./turn-directory.ts";
-import { evidenceOfEnded, turnProofs } from "./turn-evidence.ts";
 import type { TurnPane } from "./turn-pane.ts";
 import { createTurnReader } from "./turn-reader.ts";
 import { toTurnRequest } from "./turn-request.ts";
@@ -80,7 +80,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
   }
 
   const latest = (manifest: Manifest): Manifest =>
-    written && lifeOf(written) === lifeOf(manifest) ? written : manifest;
+    written && instanceMarkOf(written) === instanceMarkOf(manifest) ? written : manifest;
 
   /** `left`: by an earlier process, which has reported the events so far. */
   function follow(turn: TurnDirectory, request: TurnRequest, left: boolean): Current {
@@ -146,7 +146,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     const sessionId = result.status === "completed" ? result.session_id : null;
     try {
       written = await manifests.update(manifestPath, (now) => {
-        const pins = sessionId !== null && request.life === lifeOf(now);
+        const pins = sessionId !== null && request.life === instanceMarkOf(now);
         const turn_index = Math.max(request.turn_index, turnIndexOf(now));
         return {
           ...now,
@@ -243,4 +243,31 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
 
 function toEnd(result: TurnResult): TurnEnd {
   return { status: result.status, detail: result.error ?? result.history_summary };
+}
+
+/** What proves the steps of a turn, worded alike whether we saw them happen or read of them afterwards. */
+const turnProofs = {
+  submitted: (process: Pick<TurnProcess, "child_pid">) =>
+    `the tool was started as process ${process.child_pid}`,
+  turn_started: (first: Pick<TurnEvent, "kind">) => `the tool wrote its first event: ${first.kind}`,
+  turn_ended: (result: Pick<TurnResult, "status" | "completion_source">) =>
+    `${result.status}, decided by ${result.completion_source}`,
+};
+
+/** Pure. The steps that the files of an ended turn prove, in order, each at the time they give. */
+function evidenceOfEnded(turn: {
+  process: TurnProcess | null;
+  firstEvent: TurnEvent | null;
+  result: TurnResult;
+}): Evidence[] {
+  const { process, firstEvent: first, result } = turn;
+  const steps: Evidence[] = [];
+  if (process?.child_pid != null) {
+    steps.push({ step: "submitted", at_utc: process.launched_at_utc, proof: turnProofs.submitted(process) });
+  }
+  if (first) {
+    steps.push({ step: "turn_started", at_utc: first.timestamp_utc, proof: turnProofs.turn_started(first) });
+  }
+  steps.push({ step: "turn_ended", at_utc: result.completed_at_utc, proof: turnProofs.turn_ended(result) });
+  return steps;
 }

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { parseHeadlessPrompt } from "../../../src/services/demo/headless-directive.ts";
-import { type HeadlessSession, planHeadlessTurn } from "../../../src/services/demo/headless-turn.ts";
+import {
+  type HeadlessSession,
+  parseHeadlessPrompt,
+  planHeadlessTurn,
+} from "../../../src/services/demo/headless-turn.ts";
 
 const session: HeadlessSession = { session_id: "s1", turns: 1, remembered: [] };
 

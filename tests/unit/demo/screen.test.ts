@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { widthOf, wrapText } from "../../../src/services/demo/layout.ts";
-import { leaveSequence, paint } from "../../../src/services/demo/paint.ts";
+import { leaveSequence, paint } from "../../../src/services/demo/screen.ts";
 import { demoSignature } from "../../../src/services/demo/signature.ts";
 import { driveDemo } from "./demo-driver.ts";
 

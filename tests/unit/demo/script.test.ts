@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { parseCommand, parseDirective } from "../../../src/services/demo/directive.ts";
 import { isChosen, randomAt } from "../../../src/services/demo/occasion.ts";
-import { planTurn } from "../../../src/services/demo/plan.ts";
 import { parseDemoScript } from "../../../src/services/demo/script.ts";
+import { planTurn } from "../../../src/services/demo/turn.ts";
 
 const parse = (script: object) => parseDemoScript(JSON.stringify({ schema_version: 1, ...script }));
 

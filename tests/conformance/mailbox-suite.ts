@@ -243,7 +243,7 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
       expect((await lab.ben.peek(ref)).box).toBe("inbox");
     });
 
-    test("replies to whoever wrote, in the same thread, and counts as answered", async () => {
+    test("replies to its sender, in the same thread, and counts as answered", async () => {
       await using lab = await open();
       const [mail] = await correspondence(lab, ["Question"]);
       const reply = await lab.ben.reply(mail?.message_ref ?? "", { body: "Answer.", ...plain });
@@ -414,7 +414,7 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
       }
     });
 
-    test("rings when mail has come", async () => {
+    test("notifies when mail has come", async () => {
       await using lab = await open();
       let rings = 0;
       const end = lab.ben.onArrival(() => {

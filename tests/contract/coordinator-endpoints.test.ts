@@ -185,7 +185,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     expect([reply.status, reply.status === endpoint.status ? "" : text]).toEqual([endpoint.status, ""]);
   });
 
-  test.each(names)("%s refuses another method with 405 and tells which one it takes", async (name) => {
+  test.each(names)("%s refuses another method with 405 and says which one it takes", async (name) => {
     const { endpoint, reply } = await call(name, () => ({ method: "PATCH" }));
     expect([reply.status, reply.headers.get("allow")]).toEqual([
       405,
@@ -345,7 +345,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     expect((await http.request("/docs", { headers: { host: "evil.example" } })).status).toBe(421);
   });
 
-  test("the stream of all agents tells its events with their ids, and resumes after the one named last", async () => {
+  test("the stream of all agents reports its events with their ids, and resumes after the one named last", async () => {
     await using bundle = createCoordinatorBundle();
     await using http = open((request) => bundle.app.fetch(request));
     const headers = { "last-event-id": "a-7" };

@@ -77,7 +77,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
     return events;
   }
 
-  test("capabilities tell what there is and what acts on the agent", async () => {
+  test("capabilities report what there is and what acts on the agent", async () => {
     await using gateway = await setup();
     const reply = await gateway.app.fetch(new Request("http://127.0.0.1:1/v1/ag-ui/capabilities"));
     const { capabilities, svc } = (await reply.json()) as { capabilities: object; svc: object };
@@ -96,7 +96,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
     });
   });
 
-  test("a connection tells the state now and each time it changes, until it is detached", async () => {
+  test("a connection reports the state now and each time it changes, until it is detached", async () => {
     await using gateway = await setup();
     const stream = await gateway.stream(
       "connect",
@@ -233,7 +233,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
     });
   });
 
-  test("a run whose prompt waits tells why", async () => {
+  test("a run whose prompt waits says why", async () => {
     await using gateway = await setup();
     gateway.agent.setReadiness(notReady);
     const stream = await gateway.stream("runs", input());
@@ -276,7 +276,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
     });
   });
 
-  test("a headless run tells its turn and ends with it", async () => {
+  test("a headless run reports its turn and ends with it", async () => {
     await using gateway = await setup("headless");
     const events = await wholeRun(gateway, input(), async () => {
       const { turnId } = await gateway.given();

@@ -18,7 +18,7 @@ test("the app that answers first has the routes of the core, all of them", () =>
   expect(told(routes)).toEqual(told(Object.values(coreEndpoints)));
 });
 
-test("it takes no request that is meant for a route that comes later", () => {
+test("it takes no request that is for a route that comes later", () => {
   const all = Object.values({ ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints });
   const later = all.filter((one) => !Object.values<unknown>(coreEndpoints).includes(one));
   expect(later.length).toBeGreaterThan(20);

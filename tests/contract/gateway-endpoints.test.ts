@@ -190,7 +190,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     expect([reply.status, reply.status === endpoint.status ? "" : text]).toEqual([endpoint.status, ""]);
   });
 
-  test.each(names)("%s refuses another method with 405 and tells which one it takes", async (name) => {
+  test.each(names)("%s refuses another method with 405 and says which one it takes", async (name) => {
     const { endpoint, reply } = await call(name, () => ({ method: "PATCH" }));
     expect([reply.status, reply.headers.get("allow")]).toEqual([
       405,
@@ -228,7 +228,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     expect([terminal.limits, terminal.waited]).toEqual([[], []]);
   });
 
-  test("the history's limit is 100 unless told otherwise, and reaches the terminal as a number", async () => {
+  test("the history's limit is 100 unless set otherwise, and reaches the terminal as a number", async () => {
     await using bundle = createGatewayBundle();
     const terminal = giveTerminal(bundle.agent);
     await using http = open((request) => bundle.app.fetch(request));

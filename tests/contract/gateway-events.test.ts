@@ -50,7 +50,7 @@ describe.each(surfaces)("GET /v1/events $surface", ({ open }) => {
   const accept = (gateway: Awaited<ReturnType<typeof setup>>, prompt: string) =>
     gateway.queue.accept({ kind: "submit_prompt", payload: { prompt } });
 
-  test("tells what is to come, with position, kind and the whole event", async () => {
+  test("says what is to come, with position, kind and the whole event", async () => {
     await using gateway = await setup();
     await accept(gateway, "before");
     await settle();

@@ -380,7 +380,7 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
     expect((await at.list()).message_count).toBe(1);
   });
 
-  test("an attachment is told with its size, and a folder is none", async () => {
+  test("an attachment is reported with its size, and a folder is none", async () => {
     await using at = await setup();
     using scratch = createScratch();
     writeFileSync(scratch.path("notes.txt"), "12345");
@@ -400,7 +400,7 @@ describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {
     ...{ move: { message_refs: [unknown], destination_box: "x" }, archive: { message_refs: [unknown] } },
   };
 
-  test("what the schema cannot say is told like what it can, with the field", async () => {
+  test("what the schema cannot say is reported like what it can, with the field", async () => {
     await using at = await setup();
     const told = async (verb: string, body: object) => (await at.ask(verb, body)).body["detail"];
     expect(await told("send", { ...letter, notify_auth: { scheme: "jws" } })).toEqual([

@@ -25,7 +25,7 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
     };
   }
 
-  test("before it was ever enabled it tells the contract's defaults", async () => {
+  test("before it was ever enabled it reports the contract's defaults", async () => {
     await using gateway = setup();
     expect(await gateway.get()).toEqual({
       schema_version: 1,

@@ -100,7 +100,7 @@ describe.each(surfaces)("reminders $surface", ({ open }) => {
     } as never);
   });
 
-  test("GET lists all by ranking, then age, and tells which one is effective", async () => {
+  test("GET lists all by ranking, then age, and says which one is effective", async () => {
     await using gateway = await setup();
     expect((await gateway.ask("")).body).toEqual({
       schema_version: 1,
@@ -313,7 +313,7 @@ describe.each(surfaces)("reminders $surface", ({ open }) => {
     expect([status, body.detail[0]?.loc]).toEqual([422, ["body", "reminders"]]);
   });
 
-  test("all findings of all items are told at once", async () => {
+  test("all findings of all items are reported at once", async () => {
     await using gateway = await setup();
     const { body } = await gateway.create(timeless, { ...promptless, mode: "repeat" });
     expect(body.detail.map((one) => one.loc.slice(2))).toEqual([

@@ -179,7 +179,7 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
     expect(await status({ host: "127.0.0.1:5", origin: "http://127.0.0.1:5" })).toBe(200);
   });
 
-  test("with a token only /health and the description of the API are open, and no other answer tells why", async () => {
+  test("with a token only /health and the description of the API are open, and no other answer says why", async () => {
     await using gateway = await setup({ token: "right" });
     const status = async (path: string, authorization?: string) =>
       (await gateway.http.request(path, authorization ? { headers: { authorization } } : {})).status;
@@ -278,7 +278,7 @@ describe.each(surfaces)("POST /v1/control/prompt $surface", ({ open }) => {
     return { status: reply.status, body: (await reply.json()) as never, prompts: bundle.agent.prompts };
   }
 
-  test("success is told only after the agent took the prompt", async () => {
+  test("success is reported only after the agent took the prompt", async () => {
     const { status, body, prompts } = await ask(() => {});
     expect([status, prompts]).toEqual([200, ["hello"]]);
     expect(body).toEqual({

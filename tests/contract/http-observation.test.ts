@@ -8,7 +8,7 @@ import { json, surfaces } from "../support/http-surface.ts";
 
 const secret = "hunter2-7f3a";
 
-describe.each(surfaces)("what diagnostics tell of requests $surface", ({ open }) => {
+describe.each(surfaces)("diagnostics of requests $surface", ({ open }) => {
   function setup() {
     const recorded: Diagnostic[] = [];
     let counter = 0;
@@ -82,7 +82,7 @@ describe.each(surfaces)("what diagnostics tell of requests $surface", ({ open })
     expect(one.recorded.at(-1)?.fields["error_category"]).toBe("RangeError");
   });
 
-  test("a request that is not valid tells where and of what kind, never what was sent", async () => {
+  test("a request that is not valid reports where and of what kind, never what was sent", async () => {
     await using one = setup();
     await one.request(
       "/v1/requests",

@@ -124,7 +124,7 @@ describe.each(documents)("the OpenAPI document of the $id", ({ document, ...limi
     }
   });
 
-  test("tells the schema of the events of each stream, by name", () => {
+  test("reports the schema of the events of each stream, by name", () => {
     const streams = bodiesOf(document).filter(({ mediaType }) => mediaType === "text/event-stream");
     expect(streams.length).toBeGreaterThan(1);
     for (const { where, "x-item-schema": item, "x-event-kinds": kinds } of streams) {

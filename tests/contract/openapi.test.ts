@@ -192,7 +192,7 @@ describe("a schema is written", () => {
     });
   });
 
-  test("a closed set of words is an enum, a record tells the shape of its values", () => {
+  test("a closed set of words is an enum, a record reports the shape of its values", () => {
     const one = writer();
     one.write(Color);
     expect(one.components()["Color"]).toEqual({

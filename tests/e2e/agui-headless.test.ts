@@ -20,7 +20,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
   const at = stockClients.indexOf(client);
   const types = (events: readonly { type: string }[]) => events.map((event) => event.type);
 
-  test("a run is told piece by piece and ends with what became of its request", async () => {
+  test("a run is reported piece by piece and ends with what became of its request", async () => {
     await idle();
     const arrived: number[] = [];
     const run = await client.run(runs(), {
@@ -44,7 +44,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
     expect((await batch.call(`/v1/turns/said-${at}`)).body).toMatchObject({ status: "completed" });
   });
 
-  test("tool calls, their results, hidden reasoning and warnings are told", async () => {
+  test("tool calls, their results, hidden reasoning and warnings are reported", async () => {
     await idle();
     const prompt = "look\nTHINK the secret plan\nTOOL read\nTOOL write\nSTDERR careful\nUSAGE 3 4";
     const run = await client.run(runs(), { runId: `tools-${at}`, prompt });

@@ -6,8 +6,8 @@ import { until } from "../support/until.ts";
 const one = "agents single --agent-name worker";
 const queue = `${one} requests list`;
 
-describe("whoever is refused by a closed queue", () => {
-  test("is told in exact words how to open it for another instance of the agent", async () => {
+describe("a caller that is refused by a closed queue", () => {
+  test("gets the exact command to open it for another instance of the agent", async () => {
     await using at = await launched();
     await at.ready();
     expect(await at.type(`${one} relaunch`)).toMatchObject({ exitCode: 0 });
@@ -22,7 +22,7 @@ describe("whoever is refused by a closed queue", () => {
     expect(await at.type(`${one} prompt --wait`, "--prompt", "x\nFAST")).toMatchObject({ exitCode: 0 });
   }, 120_000);
 
-  test("is told to relaunch an agent whose session is gone although its gateway lives", async () => {
+  test("is advised to relaunch an agent whose session is gone although its gateway lives", async () => {
     await using at = await launched("--gateway-background");
     await at.tmux("new-session", "-d", "-s", "another", "sleep", "600");
     await at.tmux("kill-session", "-t", `=${at.session}`);

@@ -3,7 +3,7 @@ import { createCliLab } from "../support/cli-lab.ts";
 
 const one = "agents single --agent-name worker";
 
-test("an empty id is wrong usage, told before any agent is asked", async () => {
+test("an empty id is wrong usage, reported before any agent is asked", async () => {
   await using lab = createCliLab();
   for (const line of ["requests show", "gateway reminders get", "gateway reminders remove"]) {
     for (const id of ["", " "]) {

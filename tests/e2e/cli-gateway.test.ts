@@ -83,7 +83,7 @@ describe("a gateway in a window beside its agent", () => {
   }, 120_000);
 });
 
-describe("a gateway as a process of its own", () => {
+describe("a gateway as a separate process", () => {
   test("omits the handles, stays in this mode, and is detached", async () => {
     await using at = await launched("--gateway-background");
     expect(await windows(at)).toHaveLength(1);
@@ -248,7 +248,7 @@ describe("through the gateway on the command line", () => {
     }
   }, 120_000);
 
-  test("an interrupt that found nothing to stop tells of what will still come", async () => {
+  test("an interrupt that found nothing to stop reports what will still come", async () => {
     await using at = await launched();
     await at.ready();
     await at.type("agents single --agent-name worker gateway send-keys --sequence", "half a thought");

@@ -63,7 +63,7 @@ describe("an agent that runs already", () => {
     expect(environment).not.toMatch(/^SVC_(MANIFEST|AGENT|GATEWAY)/m);
   }, 120_000);
 
-  test("is told how it was started, and a headless one with what it goes on", async () => {
+  test("is shown how it was started, and a headless one with what it goes on", async () => {
     await using lab = createCliLab();
     await lab.startSession("work", ["/bin/sh"]);
     const words = [...joinAs, "--tool", "demo", "--no-gateway", "--json"];
@@ -129,7 +129,7 @@ describe("an agent that runs already", () => {
     });
   }, 120_000);
 
-  test("with its arguments told can be launched again in its pane", async () => {
+  test("with its arguments given can be launched again in its pane", async () => {
     await using lab = createCliLab();
     const log = join(lab.folder, "agent.log");
     await lab.startSession("work", demo(lab, "--log", log));
@@ -219,7 +219,7 @@ describe("nothing is adopted", () => {
     expect(existsSync(join(lab.folder, "home/.local/state/svc/runtime"))).toBe(false);
   });
 
-  test("in a session without a window 0, and the way there is told", async () => {
+  test("in a session without a window 0, and the way there is reported", async () => {
     await using lab = createCliLab();
     await lab.startSession("work", ["sleep", "60"]);
     await lab.tmux("move-window", "-s", "=work:0", "-t", "=work:3");

@@ -91,7 +91,7 @@ describe("what an agent left", () => {
 });
 
 describe("a launch", () => {
-  test("takes the place of an agent of its name when told so", async () => {
+  test("takes the place of an agent of its name when asked to", async () => {
     await using lab = createCliLab();
     const first = (await lab.mgr(...launch, "--no-gateway", "--json")).json();
     const refused = await lab.mgr(...launch, "--no-gateway");
@@ -150,7 +150,7 @@ describe("an agent whose manifest is damaged", () => {
     return { root, pids: [pid, agentPid] as number[] };
   }
 
-  test("is ended by its record, told why, and then removed", async () => {
+  test("is ended by its record, given the reason, and then removed", async () => {
     await using lab = createCliLab();
     const { root, pids } = await damaged(lab);
     const state = await lab.mgr(...worker("state"));

@@ -83,7 +83,7 @@ test("a mailbox root that is a file, or below one, is bad input, whatever names 
 }, 120_000);
 
 describe("mailboxes of a project", () => {
-  test("a root is made, used, and told of", async () => {
+  test("a root is made, used, and reported", async () => {
     await using story = await twoMailboxes();
     const { lab, root } = story;
     expect(readFileSync(join(lab.workdir, ".svc", ".gitignore"), "utf8")).toBe("*\n");

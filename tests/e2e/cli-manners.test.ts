@@ -137,7 +137,7 @@ describe("doctor", () => {
     expect(check("orphans")).toMatchObject({ verdict: "ok" });
   });
 
-  test("tells a tool of another version than the recorded ones, and one that does not start", async () => {
+  test("reports a tool of another version than the recorded ones, and one that does not start", async () => {
     await using lab = createCliLab();
     const bin = join(lab.folder, "bin");
     mkdirSync(bin);
@@ -160,7 +160,7 @@ describe("doctor", () => {
     expect(check("gemini")).toMatchObject({ verdict: "ok", remedy: null });
   });
 
-  test("tells a folder that cannot be made, and ports that collide", async () => {
+  test("reports a folder that cannot be made, and ports that collide", async () => {
     await using lab = createCliLab();
     const file = join(lab.folder, "file");
     writeFileSync(file, "");

@@ -25,7 +25,7 @@ test("a gateway whose tmux server died is ended when its name is launched again"
   ]);
 }, 120_000);
 
-test("of two launches of one name at once one wins, and the other is told where the agent is and how to end it", async () => {
+test("of two launches of one name at once one wins, and the other is shown where the agent is and how to end it", async () => {
   const launches = [1, 2].map(() =>
     lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "twice", "--no-gateway"),
   );

@@ -70,7 +70,7 @@ describe("an agent that runs", () => {
     expect(await at.tmux("show-options", "-p", "-t", pane, "remain-on-exit")).toBe("");
   }, 120_000);
 
-  test("that cannot start again is told so by its screen, and stays an agent of ours", async () => {
+  test("that cannot start again shows it on its screen, and stays an agent of ours", async () => {
     await using at = await launched();
     const path = join(at.sessionRoot, "manifest.json");
     const manifest = JSON.parse(readFileSync(path, "utf8")) as { launch_plan: { args: string[] } };

@@ -149,7 +149,7 @@ describe("the commands", () => {
     expect(empty.stdout).toBe("no reminders\n");
   }, 120_000);
 
-  test("tell what is wrong", async () => {
+  test("report what is wrong", async () => {
     const flags = ["--title", "t", "--sequence", "<[Home]>", "--start-after-seconds", "5"];
     const refused = await at.type("agents single --agent-name worker gateway reminders create", ...flags);
     expect([refused.exitCode, refused.stderr]).toEqual([
@@ -166,7 +166,7 @@ describe("the commands", () => {
   }, 120_000);
 });
 
-test("what a gateway takes with it is told by the next one", async () => {
+test("what a gateway takes with it is reported by the next one", async () => {
   await using agent = await launched();
   const make = ["gateway", "reminders", "create", "--title", "lost", "--prompt", "x"];
   const run = (...words: string[]) => agent.lab.mgr(...single, ...words);

@@ -17,7 +17,7 @@ const healthOf = async (at: CliAgent) => {
 };
 
 describe("svc-gateway serve", () => {
-  test("serves a session until it is told to stop, and reconciles when asked", async () => {
+  test("serves a session until it is asked to stop, and reconciles when asked", async () => {
     await using at = await launched("--no-gateway");
     const words = ["serve", "--session-root", at.sessionRoot, "--reconcile"];
     const child = Bun.spawn([...at.lab.command("svc-gateway"), ...words], {
@@ -40,7 +40,7 @@ describe("svc-gateway serve", () => {
     expect(await healthOf(at)).toMatchObject({ gateway_health: "not_attached" });
   }, 120_000);
 
-  test("refuses an open address without a token, and warns when told to go on", async () => {
+  test("refuses an open address without a token, and warns when asked to go on", async () => {
     await using at = await launched("--no-gateway");
     const words = ["serve", "--session-root", at.sessionRoot, "--host", "0.0.0.0"];
     const refused = await at.lab.run("svc-gateway", words);

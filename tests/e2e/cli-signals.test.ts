@@ -66,7 +66,7 @@ test("an agent's own reports reach its gateway, also those of the time when it h
   await spoolIsRead(at);
 });
 
-test("what the tool was given is no part of its launch arguments, and each relaunch makes it anew", async () => {
+test("what the tool was given is no part of its launch arguments, and each relaunch makes it again", async () => {
   await using at = await launched("--", "--signals");
   await until("the start to be reported", () => kinds(at).includes("session_started"));
   const { spool } = signalPaths(at.sessionRoot);

@@ -77,7 +77,7 @@ test("inside its pane the agent is itself, whatever SVC_TMUX_SOCKET says", async
   await tmux(elsewhere, "-N", "kill-session", "-t", "=mine");
 }, 120_000);
 
-test("an agent is launched again where it was, also when that place has to be made anew", async () => {
+test("an agent is launched again where it was, also when that place has to be made again", async () => {
   await launch(swept, "fred");
   await mgr(swept, ...one("fred", "stop"));
   rmSync(swept["TMUX_TMPDIR"] ?? "", { recursive: true });
@@ -134,7 +134,7 @@ test("an agent of a version that did not record its server has it recorded by a 
   expect((await mgr(elsewhere, ...one("emil", "stop"))).stdout).toBe('stopped "emil"\n');
 }, 120_000);
 
-test("whoever launches is told how to watch the agent from that very shell", async () => {
+test("a caller that launches is shown how to watch the agent from that very shell", async () => {
   const said = async (env: Record<string, string>, name: string) =>
     (await mgr(env, "agents", "launch", "--tool", "demo", "--agent-name", name)).stdout;
   expect(await said(elsewhere, "bert")).toMatch(/tmux attach -t '=SVC-bert-\d+'/);

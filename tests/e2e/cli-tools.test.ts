@@ -43,7 +43,7 @@ test("tools explain reads standard input, a title and a cursor", async () => {
   expect((await explain("⠂ work")).stdout).toContain("prompt ready     no");
 });
 
-test("tools show prints a file of profiles that can be used as it stands", async () => {
+test("tools show prints a file of profiles that can be used as it is", async () => {
   const shown = await lab.mgr("tools", "show", "--tool", "codex");
   const file = join(lab.folder, "shown.json");
   writeFileSync(file, shown.stdout.replace('"profile_version": "', '"profile_version": "mine-'));

@@ -14,8 +14,8 @@ const live = `${one} gateway reminders list`;
 const isClaimed = (at: Pick<CliAgent, "sessionRoot">) =>
   existsSync(join(at.sessionRoot, "gateway", "run", "current-instance.json"));
 
-describe("whoever asks for an agent that was stopped", () => {
-  test("is told to relaunch it, by every command and with and without a window", async () => {
+describe("a caller that asks for an agent that was stopped", () => {
+  test("is advised to relaunch it, by every command and with and without a window", async () => {
     await using at = await launched("--gateway-background");
     await at.type(`${one} stop`);
     const prompted = await at.type(`${one} prompt --json`, "--prompt", "x");
@@ -36,7 +36,7 @@ describe("whoever asks for an agent that was stopped", () => {
     expect(await at.type(live)).toMatchObject({ exitCode: 0 });
   }, 120_000);
 
-  test("is told so of a headless one too, and then to open its queue", async () => {
+  test("is shown so of a headless one too, and then to open its queue", async () => {
     await using at = await launchHeadless();
     await at.mgr("stop");
     const run = await at.mgr("prompt", "--prompt", "x");
@@ -47,7 +47,7 @@ describe("whoever asks for an agent that was stopped", () => {
     expect(await at.mgr("prompt", "--wait", "--prompt", "x")).toMatchObject({ exitCode: 0 });
   }, 120_000);
 
-  test("is told to join it again where nobody knows how it was started", async () => {
+  test("is advised to join it again where nobody knows how it was started", async () => {
     await using lab = createCliLab();
     const demo = [...lab.command("svc-gateway"), "demo-agent"];
     await lab.startSession("work", ["sh", "-c", `${demo.join(" ")}; exec sleep 600`]);
@@ -68,7 +68,7 @@ describe("whoever asks for an agent that was stopped", () => {
   }, 120_000);
 });
 
-test("whoever asks for an agent whose tmux session is gone is told to relaunch it", async () => {
+test("a caller that asks for an agent whose tmux session is gone is advised to relaunch it", async () => {
   await using at = await launched();
   const pid = at.gatewayPid();
   await at.tmux("kill-session", "-t", `=${at.session}`);
@@ -84,8 +84,8 @@ test("whoever asks for an agent whose tmux session is gone is told to relaunch i
   expect(await at.type(live)).toMatchObject({ exitCode: 0 });
 }, 120_000);
 
-describe("whoever finds no gateway that answers", () => {
-  test("is told to start one where it was killed", async () => {
+describe("a caller that finds no gateway that answers", () => {
+  test("is advised to start one where it was killed", async () => {
     await using at = await launched();
     const pid = at.gatewayPid();
     at.lab.kill(pid);
@@ -97,7 +97,7 @@ describe("whoever finds no gateway that answers", () => {
   }, 120_000);
 
   // tmux wakes what is stopped in its panes, so only one without a window stays frozen.
-  test("is told to end it first where it is frozen", async () => {
+  test("is advised to end it first where it is frozen", async () => {
     await using at = await launched("--gateway-background");
     const pid = at.gatewayPid();
     process.kill(pid, "SIGSTOP");

@@ -44,7 +44,7 @@ const completed: { id: string; typed: string; want: string }[] = [
 ];
 
 describe.each([...shells])("%s completes", (shell) => {
-  test("what is meant, evaluates nothing, and lists what may follow", async () => {
+  test("what is expected, evaluates nothing, and lists what may follow", async () => {
     await using at = await atPrompt(shell);
     const home = join(at.lab.folder, "home");
     mkdirSync(join(home, "places"));

@@ -26,7 +26,7 @@ const ready = (at: CoordServer, ref: string) =>
   until(`${ref} to be ready`, async () => (await phaseOf(at, ref)) === "ready");
 
 describe("one server over all agents", () => {
-  test("agents with and without a gateway, headless, stopped and abandoned are each told as they are", async () => {
+  test("agents with and without a gateway, headless, stopped and abandoned are each reported as they are", async () => {
     await using lab = createCliLab();
     await using at = await startCoordinator(lab);
     expect(await at.ask("/svc/agents")).toEqual({ status: 200, body: { agents: [] } });
@@ -183,7 +183,7 @@ describe("one server over all agents", () => {
     });
   }, 120_000);
 
-  test("the stream of all agents tells of agents and gateways that come, and resumes", async () => {
+  test("the stream of all agents reports agents and gateways that come, and resumes", async () => {
     await using lab = createCliLab();
     await using at = await startCoordinator(lab);
     const left = new AbortController();

@@ -104,7 +104,7 @@ test("svc-coord serves there and forwards to a gateway", async () => {
 }, 120_000);
 
 test.each(["svc-mgr", "svc-gateway", "svc-coord", "svc"] as const)(
-  "%s tells its version and its help there",
+  "%s reports its version and its help there",
   async (program) => {
     await using lab = createCliLab();
     const machine = bareMachine(lab);

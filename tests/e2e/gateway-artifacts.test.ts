@@ -69,7 +69,7 @@ const filesBelow = (folder: string) =>
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
 
 describe.each(["000", "022", "077"])("what a gateway leaves on disk under umask %s", (umask) => {
-  test("is all there, for its owner only, and tells nothing it must not", async () => {
+  test("is all there, for its owner only, and says nothing it must not", async () => {
     await using lab = createCliLab();
     const launched = await lab.mgr(
       ...["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--no-gateway", "--json"],

@@ -4,7 +4,7 @@ import { createCliLab } from "../support/cli-lab.ts";
 const lab = createCliLab();
 afterAll(() => lab[Symbol.asyncDispose]());
 
-test("a gateway that is told to stop while it starts leaves cleanly, at any moment of the start", async () => {
+test("a gateway that is asked to stop while it starts leaves cleanly, at any moment of the start", async () => {
   const launched = await lab.mgr(
     ...["agents", "launch", "--tool", "demo", "--agent-name", "brief", "--no-gateway", "--json"],
   );

@@ -61,7 +61,7 @@ describe("a relaunch beside a turn that runs and a prompt that waits", () => {
     expect(await heardWithLast(agent, "last")).toEqual([...slow, "FAST"]);
   }, 180_000);
 
-  test("fails the prompt with --reconcile, and tells that the queue is open", async () => {
+  test("fails the prompt with --reconcile, and reports that the queue is open", async () => {
     await using agent = await launchHeadless();
     for (let round = 1; round <= rounds; round += 1) {
       const { running, waiting } = await occupy(agent, round);

@@ -36,7 +36,7 @@ test.each([
   ["failed", "SLOW 5000\nERROR the model is away", async () => {}],
   ["interrupted", "SLOW 600000", interrupt],
 ] as const)(
-  "a turn that was %s while no gateway served is told as ended, when it ended",
+  "a turn that was %s while no gateway served is reported as ended, when it ended",
   async (status, prompt, act) => {
     const request = await leave(status, prompt);
     await act();
@@ -55,7 +55,7 @@ test.each([
   120_000,
 );
 
-test("a turn whose bridge was killed with its gateway is told as ended", async () => {
+test("a turn whose bridge was killed with its gateway is reported as ended", async () => {
   const request = await leave("bridgeless", "SLOW 600000");
   batch.lab.kill((await batch.running("bridgeless")).runner_pid);
   expect(await found(request)).toMatchObject({

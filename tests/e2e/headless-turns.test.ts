@@ -101,7 +101,7 @@ describe("one headless agent", () => {
     expect(lastRun()).toMatchObject({ resume: "exact", turn: 2 });
   });
 
-  test("tools and errors are told as events, and an error fails its request", async () => {
+  test("tools and errors are reported as events, and an error fails its request", async () => {
     const request = await batch.submit("tools", "look\nTOOL read\nSTDERR careful\nERROR the model is away");
     expect(await batch.ended("tools")).toMatchObject({ status: "failed", error: "the model is away" });
     expect(await batch.settled(request)).toMatchObject({
@@ -233,7 +233,7 @@ describe("one headless agent", () => {
     expect((await batch.mgr("turn", "wait", "behind")).exitCode).toBe(0);
   });
 
-  test("a wait for what has not begun is told as that", async () => {
+  test("a wait for what has not begun is reported as that", async () => {
     await batch.submit("long", "SLOW 600000");
     await batch.running("long");
     await batch.submit("dropped", "never begun");

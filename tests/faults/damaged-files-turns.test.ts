@@ -63,7 +63,7 @@ describe.each(everyDamage)("a file of a turn that is %s", (damage) => {
     told = await tellAll(damage);
   }, 120_000);
 
-  test.each(turnRows)("$file is told of", ({ file, told: want = "completed", read }) => {
+  test.each(turnRows)("$file is reported", ({ file, told: want = "completed", read }) => {
     expect(told.turns.get(file)).toEqual(want === 404 ? [404, 404] : [want, 200]);
     const exit = read?.[damage === "a folder" ? "folder" : "other"] ?? [0, "completed"];
     expect(told.exits.get(file)).toEqual(exit);

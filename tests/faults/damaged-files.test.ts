@@ -210,13 +210,13 @@ describe.each(groups)("files of sessions and mailboxes, group $nth", ({ rows }) 
       });
     }, 240_000);
 
-    test.each(rows)("$file is told of by a gateway that runs", (row) => {
+    test.each(rows)("$file is reported by a gateway that runs", (row) => {
       const found = seen.live.get(row) as Told;
       const want = expected(row, "live", damage);
       expect(found).toEqual(row.rewritten ? { ...want, doctor: found.doctor } : want);
     });
 
-    test.each(rows)("$file is told of without a gateway, and by what starts one", (row) => {
+    test.each(rows)("$file is reported without a gateway, and by what starts one", (row) => {
       expect(seen.offline.get(row)).toEqual(expected(row, "offline", damage));
       const attach = seen.attach.get(row);
       expect([attach?.exitCode ?? "none", attach?.stderr]).toEqual([

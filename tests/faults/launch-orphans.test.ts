@@ -6,7 +6,7 @@ import { faultEnvironment, type Moment } from "../support/fault-steps.ts";
 const entry = join(import.meta.dir, "../support/faulty-launch.ts");
 const svcMgr = join(import.meta.dir, "../../src/cli/svc-mgr.ts");
 
-test("an agent whose launch was cut short is told, found again when it is whole, else ended by hand", async () => {
+test("an agent whose launch was cut short is reported, found again when it is whole, else ended by hand", async () => {
   await using lab = await createFaultLab();
   const { processes, folder } = lab.tmux;
   const run = (command: string[], more: Record<string, string> = {}) =>

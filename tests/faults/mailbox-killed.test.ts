@@ -197,7 +197,7 @@ async function inLanes<T>(items: readonly T[], work: (item: T, index: number) =>
   await Promise.all(Array.from({ length: lanes }, lane));
 }
 
-describe("whoever is killed at a mailbox", () => {
+describe("a caller that is killed at a mailbox", () => {
   const row = {
     area: "mail",
     fault: "Whoever acts on a mailbox is killed before or after any step of the act",

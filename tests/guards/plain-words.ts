@@ -37,7 +37,7 @@ const bannedInProse: readonly BannedWord[] = [
   { name: "door", pattern: word("doors?"), why: "exclusive access, interface or listener" },
   {
     name: "room",
-    pattern: word("(?<!(?:make|makes|leave|leaves|leaving|no) )rooms?(?! (?:for|to)\\b)"),
+    pattern: word("(?<!(?:make|makes|leave|leaves|leaving|no|is) )rooms?(?! (?:for|to)\\b)"),
     why: "module",
   },
   { name: "floor", pattern: word("floors?"), why: "layer" },

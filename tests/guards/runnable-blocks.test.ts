@@ -51,7 +51,7 @@ describe("marks", () => {
     });
   });
 
-  test("output that stands elsewhere is seen", () => {
+  test("output that is elsewhere is seen", () => {
     const markdown = `${block("<!-- run: e2e -->\n")}\nProse.\n${shown}`;
     expect(findStrayOutput("a.md", markdown, shellBlocks("a.md", markdown))).toHaveLength(1);
   });

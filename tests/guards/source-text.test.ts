@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { moduleSpecifiers, splitSource } from "./source-text.ts";
 
-describe("code, comments and literals are told apart", () => {
+describe("code, comments and literals are distinguished", () => {
   const cases: { id: string; source: string; code: string }[] = [
     { id: "a line comment is blank", source: "a // Date.now()", code: "a              " },
     { id: "a block comment keeps its lines", source: "a /* x\ny */ b", code: "a     \n     b" },

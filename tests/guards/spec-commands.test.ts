@@ -39,7 +39,7 @@ describe("every command that the specification names exists with its flags", () 
   });
 });
 
-describe("every command helps whoever has never seen it", () => {
+describe("every command helps a newcomer", () => {
   test.each([...byWords].map(([id, chain]) => ({ id, chain })))("$id", async ({ chain }) => {
     for (const { meta, flags } of chain) {
       expect(meta.description).not.toBe("");

@@ -122,7 +122,7 @@ describe("a folder that the user named is kept", () => {
   );
 });
 
-test("a person attaches a file of their own, wherever it lies, but nothing of the kernel", async () => {
+test("a person attaches one of their files, wherever it lies, but nothing of the kernel", async () => {
   await using at = await agentWithMail();
   const { lab, outside } = at;
   const send = (path: string) =>

@@ -132,7 +132,7 @@ describe.each(surfaces)("what is nested or long $surface", ({ open }) => {
     }
   });
 
-  test("a finding names at most 200 characters of a key, and 20 findings are told", async () => {
+  test("a finding names at most 200 characters of a key, and 20 findings are reported", async () => {
     await using gateway = createGatewayBundle();
     await using http = open((request) => gateway.app.fetch(request));
     const keys = Array.from({ length: 64 }, (_, nth) => [`${nth}${"k".repeat(100_000)}`, 1]);

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => foreign?.[Symbol.asyncDispose]());
 
 test.each([0, 1, 2])(
-  "a schema-driven fuzzer of others finds nothing that a server and its document tell apart (%i)",
+  "a schema-driven fuzzer of others finds nothing that a server and its document distinguish (%i)",
   async (index) => {
     const target = foreign.targets[index];
     const { failure, output } = (await target?.run({ seed, seconds })) ?? {

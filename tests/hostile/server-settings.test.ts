@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createClock } from "../../src/system/clock.ts";
 import { listen } from "../../src/system/http-server.ts";
 
-test("a handler that fails beyond all our own answers tells callers nothing of why", async () => {
+test("a handler that fails beyond all our own answers shows callers nothing of why", async () => {
   const script = join(import.meta.dir, "..", "support", "failing-server.ts");
   const child = Bun.spawn([process.execPath, script], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const { status, told } = JSON.parse(await new Response(child.stdout).text());

@@ -157,7 +157,7 @@ describe("links in the place of what is ours", () => {
   );
 
   test.each(["manifest.json", "gateway/attach.json"])(
-    "of a session's %s: a command refuses the agent, the server tells nothing of what is behind it",
+    "of a session's %s: a command refuses the agent, the server says nothing of what is behind it",
     async (name) => {
       const place = join(sessionRoot, name);
       const stolen = join(lab.folder, "stolen.json");

@@ -45,7 +45,7 @@ describe.each(surfaces)("a page of an allowed origin $surface", ({ open }) => {
     expect(await stream.response.text()).toContain("RUN_FINISHED");
   });
 
-  test("reads errors too, and shows a token of its own", async () => {
+  test("reads errors too, and shows a token", async () => {
     await using gateway = await setup({ token: "right" });
     const page = gateway.page(friend);
     expect(await page("/v1/status")).toMatchObject({ blocked: null, status: 401 });

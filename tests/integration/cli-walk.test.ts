@@ -74,7 +74,7 @@ describe("a newcomer who types", () => {
     },
   );
 
-  test.each(commands)("$id is told what to do next when it fails", async ({ chain }) => {
+  test.each(commands)("$id is shown what to do next when it fails", async ({ chain }) => {
     const { code, out, err } = await run(lineOf(chain));
     if (code === 0 || out !== "") return expect(err).not.toContain("Error:");
     expect(err).toStartWith("Error: ");
@@ -82,7 +82,7 @@ describe("a newcomer who types", () => {
     expect(err).not.toMatch(/undefined|\[object|\bat .*\.ts:\d/);
   });
 
-  test.each(commands)("$id wrongly is told which command's help to read", async ({ chain }) => {
+  test.each(commands)("$id wrongly is shown which command's help to read", async ({ chain }) => {
     const words = wordsOf(chain).slice(1);
     const { code, out, err } = await run([...words, "--no-such-flag"]);
     expect([code, out]).toEqual([2, ""]);

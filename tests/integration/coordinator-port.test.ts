@@ -6,7 +6,7 @@ import { checkCoordinatorPort } from "../../src/cli/checks/machine.ts";
 import { openCliContext } from "../../src/cli/cli-context.ts";
 import { coordinatorPaths, publishCoordinator } from "../../src/services/fleet/coordinator-files.ts";
 
-test("doctor tells a coordination server on the port from one that died and a stranger in its place", async () => {
+test("doctor distinguishes a coordination server on the port from one that died and a stranger in its place", async () => {
   const home = mkdtempSync(join(tmpdir(), "svc-coord-port-"));
   const listener = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
   const port = listener.port ?? 0;

@@ -128,7 +128,7 @@ describe("a headless turn of the scripted agent", () => {
     ]);
   });
 
-  test("begins anew where there is no last conversation, and refuses one that does not exist", async () => {
+  test("begins again where there is no last conversation, and refuses one that does not exist", async () => {
     using lab = setup();
     expect((await lab.turn("hello", { mode: "tool_last_or_new" })).verdict.status).toBe("completed");
     const lost = await lab.turn("hello", { mode: "exact", id: "00000000-0000-4000-8000-000000000000" });

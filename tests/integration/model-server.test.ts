@@ -65,7 +65,7 @@ describe.each([...asks])("the scripted model over $protocol", (ask) => {
     );
   });
 
-  test.each([400, 401, 429, 500, 529])("fails with status %d when told so", async (status) => {
+  test.each([400, 401, 429, 500, 529])("fails with status %d when asked to", async (status) => {
     await using server = startModelServer({ pace: 0 });
     const response = await post(server.url + ask.path, ask.body([`please FAIL${status}`]));
     expect(response.status).toBe(status);

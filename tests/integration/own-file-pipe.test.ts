@@ -7,7 +7,7 @@ const module = join(import.meta.dir, "../../src/system/own-file.ts");
 
 // In a process of its own: whoever waits for a pipe hears nothing else any more.
 test.each(["readOwn(path)", "readPart(path, 0, 10).length"])(
-  "%s waits for nobody at the other end of a pipe that stands where a file of ours should",
+  "%s waits for nobody at the other end of a pipe that is where a file of ours should",
   (call) => {
     const folder = mkdtempSync(join(tmpdir(), "svc-pipe-"));
     try {

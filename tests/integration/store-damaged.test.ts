@@ -56,7 +56,7 @@ describe("a queue that is overwritten while it is open", () => {
 });
 
 test.each(["payload_json", "result_json", "evidence_json"])(
-  "a row whose %s is no JSON is told of as a damaged queue",
+  "a row whose %s is no JSON is reported as a damaged queue",
   async (column) => {
     const at = mkdtempSync(join(tmpdir(), "svc-store-"));
     try {

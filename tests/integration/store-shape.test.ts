@@ -87,7 +87,7 @@ describe.each(Object.keys(stores) as StoreName[])("%s", (name) => {
     expect(messageOf(cause ?? error)).toContain("not as svc makes it");
   });
 
-  test("is opened when a tool of the user keeps a table of its own in it", () => {
+  test("is opened when a tool of the user keeps another table in it", () => {
     using scratch = createScratch();
     const path = scratch.path("some.sqlite");
     (name === "queue for reading" ? stores.queue : stores[name])(path).close();
@@ -96,7 +96,7 @@ describe.each(Object.keys(stores) as StoreName[])("%s", (name) => {
   });
 });
 
-test("a table that goes away under an open store is told of as damage", () => {
+test("a table that goes away under an open store is reported as damage", () => {
   using scratch = createScratch();
   const path = scratch.path("mailbox.sqlite");
   const open = stores.mailbox(path);

@@ -32,7 +32,7 @@ describe("an overlay that another user put above the working directory", () => {
     expect((await inProject("doctor")).stdout).toContain("the overlay here");
   }, 120_000);
 
-  test("tells nobody where a coordination server is: no token goes to its address", async () => {
+  test("shows no user where a coordination server is: no token goes to its address", async () => {
     await using at = createSharedMachine();
     const listening = listener(at.other);
     const port = Number(await listening.line());

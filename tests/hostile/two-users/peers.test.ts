@@ -60,7 +60,7 @@ async function endGateway(victim: Victim): Promise<void> {
   await until("the gateway to be gone", () => !victim.lab.alive(victim.record.pid));
 }
 
-describe("whoever listens where a gateway did", () => {
+describe("a caller that listens where a gateway did", () => {
   test("gets neither the token nor a prompt after the gateway was killed", async () => {
     await using lab = createBuiltLab(dist);
     await using other = createSecondUser();

@@ -57,7 +57,7 @@ test("a session that was started with a token asks for one after every restart, 
   expect(await statusOf((await attached()).url)).toBe(200);
 }, 120_000);
 
-test("a coordination server on a port of its own does the same", async () => {
+test("a coordination server on a separate port does the same", async () => {
   await using lab = createBuiltLab(dist);
   const [port = 0] = await sparePorts(1);
   const serve = async (env: Record<string, string>, ...flags: string[]) => {

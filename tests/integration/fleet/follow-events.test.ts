@@ -91,7 +91,7 @@ function follow(link: FollowOptions["link"], more: Partial<FollowOptions> = {}) 
   };
 }
 
-test("a restarted gateway, elsewhere, is followed on from the last event that was told", async () => {
+test("a restarted gateway, elsewhere, is followed on from the last event that was reported", async () => {
   const source = createSource();
   let gateway = source.serve();
   let running = true;
@@ -115,7 +115,7 @@ test("a restarted gateway, elsewhere, is followed on from the last event that wa
   expect([source.asked[0], source.asked.at(-1)]).toEqual([null, "1"]);
 });
 
-test("the loss is told once, however often the gateway is not found", async () => {
+test("the loss is reported once, however often the gateway is not found", async () => {
   let asked = 0;
   const third = Promise.withResolvers<void>();
   const following = follow(async () => {

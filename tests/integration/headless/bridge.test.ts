@@ -162,7 +162,7 @@ describe("a turn whose runner is gone", () => {
     expect(await settleTurn(lab.settling, turn)).toEqual(result);
   });
 
-  test("between its final state and the exit code gets the exit code from whoever looks next", async () => {
+  test("between its final state and the exit code gets the exit code from the next look", async () => {
     using lab = setup();
     const turn = lab.turns.create(lab.request());
     await lab.bridge.run(turn.paths.folder);

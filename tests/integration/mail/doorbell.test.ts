@@ -5,7 +5,7 @@ import { createMailRootLab } from "../../support/mail-root.ts";
 import { everything } from "../../support/mail-story.ts";
 import { until } from "../../support/until.ts";
 
-test("a mailbox rings for what comes into its inbox, and not for what its owner archives", async () => {
+test("a mailbox notifies of what comes into its inbox, and not for what its owner archives", async () => {
   const changes: (string | null)[] = [];
   const real = createFolderWatch();
   const watch: FolderWatch = {
@@ -32,7 +32,7 @@ test("a mailbox rings for what comes into its inbox, and not for what its owner 
   expect(rings).toBe(rung);
 });
 
-test("a bell that cannot ring is reported once, the mail is delivered, and a bell that works again is quiet", async () => {
+test("a doorbell that cannot trigger is reported once, the mail is delivered, and a doorbell that works again is quiet", async () => {
   const faults: string[] = [];
   using lab = createMailRootLab({ onFault: (what) => void faults.push(what) });
   const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];

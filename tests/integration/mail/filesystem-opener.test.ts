@@ -71,7 +71,7 @@ describe("a binding to a mailbox on the file system", () => {
     expect(at.binding.supported().supported).toBe(true);
   });
 
-  test("tells a broken carrier as what it is", () => {
+  test("reports a broken carrier as what it is", () => {
     using at = setup();
     for (const name of ["index.sqlite-wal", "index.sqlite-shm"])
       rmSync(join(at.lab.path, name), { force: true });

@@ -90,7 +90,7 @@ describe("a JMAP server that fails", () => {
 });
 
 describe("a message that the server does not send", () => {
-  test("is taken back, and the caller is told why", async () => {
+  test("is taken back, and the caller is given the reason", async () => {
     await using lab = startScriptedJmap();
     const refused = { notCreated: { it: { type: "invalidRecipients", description: "who is that" } } };
     const sets = takingDrafts(lab, refused);
@@ -145,7 +145,7 @@ describe("a message that the server does not send", () => {
   });
 });
 
-test("a message whose fate nobody can tell is not handed to somebody else to send", async () => {
+test("a message whose fate is not known is not handed to somebody else to send", async () => {
   await using lab = startScriptedJmap();
   const sets = takingDrafts(lab, { created: { it: { id: "S1" } } });
   const submission = submissionOf(lab);
@@ -178,7 +178,7 @@ test("a server that is not there did nothing", async () => {
 });
 
 describe("the doorbell", () => {
-  test("rings by the server's stream, and once more whenever the stream begins anew", async () => {
+  test("notifies by the server's stream, and once more whenever the stream begins again", async () => {
     await using lab = startScriptedJmap();
     const streams: ReadableStreamDefaultController<Uint8Array>[] = [];
     const bytes = new TextEncoder();
@@ -214,7 +214,7 @@ describe("the doorbell", () => {
     expect(rings).toBe(3);
   });
 
-  test("rings by looking where nothing is pushed, for new mail only", async () => {
+  test("notifies by looking where nothing is pushed, for new mail only", async () => {
     await using lab = startScriptedJmap();
     let mail: string[] = [];
     let number = 1;

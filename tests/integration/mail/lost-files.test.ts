@@ -68,7 +68,7 @@ test("a message whose file is lost wakes nobody, and the poll says that it was l
   });
 });
 
-test("a repair tells of a message of which only the state of a mailbox is left", async () => {
+test("a repair reports a message of which only the state of a mailbox is left", async () => {
   using has = await setup();
   for (const ending of ["", "-wal", "-shm"])
     rmSync(join(has.lab.path, `index.sqlite${ending}`), { force: true });

@@ -51,7 +51,7 @@ const afterwards = {
 };
 
 describe("a mailbox.sqlite that is lost", () => {
-  test("under a live gateway is made anew from the boxes on disk, which is said", async () => {
+  test("under a live gateway is made again from the boxes on disk, which is said", async () => {
     using has = await setup();
     has.lose();
     expect(await has.boxes()).toEqual(afterwards);

@@ -242,7 +242,7 @@ describe("a repair of a mailbox", () => {
 });
 
 describe("a repair of messages", () => {
-  test("tells of a damaged file, keeps how it stands, and goes on with the others", async () => {
+  test("reports a damaged file, keeps its present state, and goes on with the others", async () => {
     using lab = createMailRootLab();
     await liveThroughADay(lab);
     const before = await viewOf(opener(lab));
@@ -262,7 +262,7 @@ describe("a repair of messages", () => {
     expect((await repair(lab)).findings).toEqual([]);
   });
 
-  test("tells of a file that is missing and of one that hides behind a link", async () => {
+  test("reports a file that is missing and of one that hides behind a link", async () => {
     using lab = createMailRootLab();
     await liveThroughADay(lab);
     const missing = canonicalOf(lab, "read");

@@ -102,7 +102,7 @@ describe("nobody is taken for an agent", () => {
     await expect(findSelf(selfDeps(lab, { ...id, ...pane }))).rejects.toMatchObject({ reason: "not_found" });
   });
 
-  test("without any of it, and is told what to do", async () => {
+  test("without any of it, and is shown what to do", async () => {
     await using lab = await createSessionLab();
     await expect(findSelf(selfDeps(lab, {}))).rejects.toThrow("agents single --agent-name");
     await expect(findSelf(selfDeps(lab, { SVC_AGENT_ID: "x" }))).rejects.toMatchObject({

@@ -44,7 +44,7 @@ describe("stopping an agent", () => {
     });
   });
 
-  test("the session ends only in the turn of whoever may end one", async () => {
+  test("the session ends only in the turn of a caller that may end one", async () => {
     await using lab = await createSessionLab();
     const session = await launchAgent(lab.deps, lab.request());
     const [pid = 0] = await treeOf(lab, session.manifest.tmux_session_name);

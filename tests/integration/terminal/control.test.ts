@@ -162,7 +162,7 @@ test("when the server dies all pending and later commands fail at once, and the 
   await heard;
 });
 
-test("a server that stands still is treated as lost, and found again when it goes on", async () => {
+test("a server that hangs is treated as lost, and found again when it goes on", async () => {
   await using t = await createTmux();
   await t.newSession("a", ["cat"]);
   // Ten seconds without an answer, told in a hundred milliseconds.
@@ -180,7 +180,7 @@ test("a server that stands still is treated as lost, and found again when it goe
   await control.stop();
 });
 
-test("the end of the session is told at once with tmux's notice", async () => {
+test("the end of the session is reported at once with tmux's notice", async () => {
   await using t = await createTmux();
   await t.newSession("a", ["cat"]);
   await t.newSession("ab", ["cat"]);

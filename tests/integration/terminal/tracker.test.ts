@@ -194,7 +194,7 @@ test("a look sees everything drawn before it was asked for", async () => {
   });
 });
 
-test("when the agent's process ends its state is tui_down, though its last screen still stands", async () => {
+test("when the agent's process ends its state is tui_down, though its last screen is still there", async () => {
   await using s = await setup();
   s.tui.draw({});
   await state(s.tracker, ready);

@@ -66,7 +66,7 @@ describe("a window of ours", () => {
     expect(await windows(tmux)).toBe("3 agent 1");
   });
 
-  test("of a program that cannot be told leaves nothing", async () => {
+  test("of a program that cannot be reported leaves nothing", async () => {
     await using tmux = await createTmux();
     await tmux.newSession("work", ["sleep", "60"]);
     const open = openWindow(deps(tmux), "work", "gateway", () => {

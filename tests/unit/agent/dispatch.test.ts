@@ -16,21 +16,21 @@ async function dispatchedAtOnce<T>(clock: { advance(ms: number): Promise<void> }
 }
 
 describe("typing a prompt", () => {
-  test("a composer of our own text gets one Enter", async () => {
+  test("a composer with our text gets one Enter", async () => {
     const { deps, clock, pressed, told } = createFakeComposer();
     const outcome = await finished(clock, dispatchText(deps, "do it"));
     expect(outcome).toMatchObject({ outcome: "submitted", asked: false });
     expect({ pressed, told }).toEqual({ pressed: ["Enter"], told: ["typed", "submitted"] });
   });
 
-  test("a person's first letter is never submitted with it, and stands again", async () => {
+  test("a person's first letter is never submitted with it, and is there again", async () => {
     const { deps, clock, pressed, draft } = createFakeComposer({ person: "p" });
     const outcome = await finished(clock, dispatchText(deps, "do it"));
     expect(outcome).toMatchObject({ outcome: "failed", typed: false, disturbed: true });
     expect({ pressed, draft: draft() }).toEqual({ pressed: ["C-u", "p"], draft: "p" });
   });
 
-  test("neither is one that stands before a command, which would be no command any more", async () => {
+  test("neither is one that is before a command, which would be no command any more", async () => {
     const { deps, clock, pressed, draft } = createFakeComposer({ person: "p" });
     const outcome = await finished(clock, dispatchText(deps, "/clear"));
     expect(outcome).toMatchObject({ outcome: "failed", typed: false, disturbed: true });
@@ -110,14 +110,14 @@ describe("a tool whose composer shows exactly the text", () => {
   });
 });
 
-test("what stood behind the text when Enter was pressed is told with the proof", async () => {
+test("what was behind the text when Enter was pressed is reported with the proof", async () => {
   const { deps, clock, proofs } = createFakeComposer({ after: " now" });
   await finished(clock, dispatchText(deps, "do it"));
   expect(proofs.at(-1)).toBe('the tool works after Enter 1; behind the text stood "now"');
 });
 
 describe("an Enter that the tool swallows", () => {
-  test("is pressed again while the same draft stands there", async () => {
+  test("is pressed again while the same draft is there", async () => {
     const { deps, clock, pressed, proofs } = createFakeComposer({ swallows: 1 });
     const outcome = await finished(clock, dispatchText(deps, "do it"));
     expect(outcome).toMatchObject({ outcome: "submitted" });
@@ -136,14 +136,14 @@ describe("an Enter that the tool swallows", () => {
     });
   });
 
-  test("is not pressed again on what a person typed behind the text meanwhile: their words stand again", async () => {
+  test("is not pressed again on what a person typed behind the text meanwhile: their words are again", async () => {
     const { deps, clock, pressed, draft } = createFakeComposer({ swallows: 1, afterEnter: " and" });
     const outcome = await finished(clock, dispatchText(deps, "do it"));
     expect(outcome).toMatchObject({ outcome: "failed", typed: false, disturbed: true });
     expect({ pressed, draft: draft() }).toEqual({ pressed: ["Enter", "C-u", "and"], draft: "and" });
   });
 
-  test("is not pressed again once other words stand there, and those are left alone", async () => {
+  test("is not pressed again once other words are there, and those are left alone", async () => {
     const { deps, clock, pressed, draft } = createFakeComposer({ swallows: 1, replacedBy: "what next" });
     const outcome = await finished(clock, dispatchText(deps, "do it"));
     expect(outcome).toEqual({
@@ -164,7 +164,7 @@ describe("an Enter that the tool swallows", () => {
     });
   });
 
-  test("of a tool that was at work before is not proved by that work once other words stand there", async () => {
+  test("of a tool that was at work before is not proved by that work once other words are there", async () => {
     const { deps, clock, told, draft } = createFakeComposer({
       busy: true,
       swallows: 1,
@@ -273,14 +273,14 @@ describe("a composer that does not show the text", () => {
 });
 
 describe("a tool that is killed", () => {
-  test("between the text and its Enter gets no Enter: a shell may stand there now", async () => {
+  test("between the text and its Enter gets no Enter: a shell may are there now", async () => {
     const { deps, clock, pressed } = createFakeComposer({ killed: "paste" });
     const outcome = await finished(clock, dispatchText(deps, "do it"));
     expect(outcome).toEqual({ outcome: "failed", typed: true, detail: "the tool ended before Enter" });
     expect(pressed).toEqual([]);
   });
 
-  test("and started anew after the text gets no Enter: the fresh composer proves nothing", async () => {
+  test("and started again after the text gets no Enter: the fresh composer proves nothing", async () => {
     const { deps, clock, pressed } = createFakeComposer({ relaunched: true });
     const outcome = await finished(clock, dispatchText(deps, "do it"));
     expect(outcome).toEqual({

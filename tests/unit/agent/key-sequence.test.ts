@@ -14,7 +14,7 @@ describe("ensure_enter leaves exactly one Enter at the end", () => {
   });
 });
 
-test("a sequence that cannot be pressed is told why", () => {
+test("a sequence that cannot be pressed is given the reason", () => {
   expect(keySequenceProblem("a<[Enter]>")).toBeNull();
   expect(keySequenceProblem("<[Home]>")).toContain("unknown key <[Home]>");
   expect(keySequenceProblem(" ")).toContain("blank");

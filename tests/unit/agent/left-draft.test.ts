@@ -77,7 +77,7 @@ describe("a person's words before ours", () => {
   });
 });
 
-describe("what stands behind our text", () => {
+describe("what is behind our text", () => {
   const cases = [
     { id: "nothing but our text", draft: "do it", text: "do it", want: null },
     { id: "a letter", draft: "do itp", text: "do it", want: "p" },

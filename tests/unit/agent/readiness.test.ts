@@ -75,7 +75,7 @@ describe("while the tool shows a usage limit", () => {
     expect(heard.map((state) => isAsWanted(state, "decision"))).toEqual([false, true, true, false]);
   });
 
-  test("nobody is told that it is ready", () => {
+  test("nobody is reported that it is ready", () => {
     expect([isAsWanted(ready, "ready"), isAsWanted(parked, "ready")]).toEqual([true, false]);
     expect(toPresence(parked, "one", true)).toMatchObject({ connected: true, eligibility: "not_ready" });
   });

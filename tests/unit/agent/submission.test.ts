@@ -241,7 +241,7 @@ const cases: [id: string, got: string, want: string][] = [
 describe("a submission", () => {
   test.each(cases)("%s", (_, got, want) => expect(got).toBe(want));
 
-  test("of a new text begins with its paste, of one that stands there with a look", () => {
+  test("of a new text begins with its paste, of one that is there with a look", () => {
     expect([beginPaste(), beginAtDraft()].map(({ state, effects }) => [state.at, effects[0]?.do])).toEqual([
       ["pasting", "paste"],
       ["looking", "look"],

@@ -21,7 +21,7 @@ function submitBeside(policy: SubmitPolicy) {
 }
 
 describe.each(["turn_boundary", "if_no_pending", "always"] as const)("under %s", (policy) => {
-  test("the words of a person that stand again are not submitted with the second attempt", async () => {
+  test("the words of a person that are again are not submitted with the second attempt", async () => {
     const { clock, outcome, pressed, draft } = submitBeside(policy);
     await clock.advance(60_000);
     expect(await outcome).toMatchObject({ outcome: "failed", disturbed: true });

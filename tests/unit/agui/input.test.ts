@@ -78,7 +78,7 @@ describe("the prompt of a run", () => {
   });
 });
 
-test("a run id that can name a turn does; every other gets one of its own, always the same", () => {
+test("a run id that can name a turn does; every other gets one, always the same", () => {
   const uuid = "6f1c2b0e-7a59-4d6e-9a35-0d6f0c1d2e3f";
   expect(toTurnId(uuid)).toBe(uuid);
   expect(toTurnId("../x")).toBe(toTurnId("../x"));

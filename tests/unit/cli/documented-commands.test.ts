@@ -46,7 +46,7 @@ describe("every command", () => {
     }
   });
 
-  test.each(everyCommand)("$id shows how in the words of its own program", ({ id, chain }) => {
+  test.each(everyCommand)("$id shows how in the words program", ({ id, chain }) => {
     const [program = ""] = id.split(" ");
     const examples = chain.at(-1)?.meta.examples ?? [];
     expect(examples.filter((line) => !`${line} `.includes(`${program} `))).toEqual([]);
@@ -73,7 +73,7 @@ describe("every command", () => {
   });
 });
 
-describe("every example can be typed as it stands", () => {
+describe("every example can be typed as it is", () => {
   const examples = [...new Set(commands.flatMap(({ chain }) => chain.at(-1)?.meta.examples ?? []))];
   test.each(examples.filter((line) => line.startsWith("svc-mgr ")))("%s", async (line) => {
     expect((await parseCommandLine(managerCommands, words(line).slice(1))).kind).toBe("run");

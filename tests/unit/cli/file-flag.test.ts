@@ -74,7 +74,7 @@ test("a pipe is read as a file is, and no further than the limit", async () => {
   expect(JSON.parse(read("yes"))).toEqual({ ok: false, why: "too_large" });
 });
 
-test("a file that this user may not read is told as that", async () => {
+test("a file that this user may not read is reported as that", async () => {
   using at = createScratch();
   writeFileSync(at.path("a"), "secret");
   chmodSync(at.path("a"), 0o000);

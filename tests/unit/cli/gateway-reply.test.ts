@@ -11,11 +11,11 @@ const failureOf = (sent: boolean) => {
   return null;
 };
 
-test("a prompt whose answer is missing is not called refused, and it is told where to look", () => {
+test("a prompt whose answer is missing is not called refused, and it is shown where to look", () => {
   const detail = `whether it was accepted is not known: it closed the connection. See: ${look}`;
   expect(failureOf(true)).toMatchObject({ exitCode: 3, message: detail, json: { error: "unknown", detail } });
 });
 
-test("one that did not arrive is told as that", () => {
+test("one that did not arrive is reported as that", () => {
   expect(failureOf(false)).toMatchObject({ exitCode: 3, json: { error: "unreachable" } });
 });

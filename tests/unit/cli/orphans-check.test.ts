@@ -55,7 +55,7 @@ test("an orphan whose place is taken keeps none behind it from being found again
   expect(remedy).toMatch(/end SVC-bare-5 with: .*kill-session -t '=SVC-bare-5'/);
 });
 
-test("orphans are told without being touched, and are gone once they are found again", async () => {
+test("orphans are reported without being touched, and are gone once they are found again", async () => {
   using at = withOrphans({ "SVC-zoe-4": agent("zoe") });
   expect(await at.check(false)).toMatchObject({
     verdict: "damaged",

@@ -55,7 +55,7 @@ async function run(...argv: string[]) {
   return { ...parsed, path: wordsOf(parsed.chain).join(" ") };
 }
 
-describe("flags of a group may stand anywhere after it", () => {
+describe("flags of a group may are anywhere after it", () => {
   test.each([
     { id: "where the group stands", argv: ["agents", "single", "--agent-name", "x", "state"] },
     { id: "after the command", argv: ["agents", "single", "state", "--agent-name", "x"] },
@@ -97,12 +97,12 @@ describe("values", () => {
     expect((await run("agents", "single", "send", "--to=--json")).own["to"]).toEqual(["--json"]);
   });
 
-  test("what stands after -- is handed on untouched", async () => {
+  test("what is after -- is handed on untouched", async () => {
     const parsed = await run("agents", "launch", "--tool", "x", "--", "--model", "y", "--", "-z");
     expect(parsed.rest).toEqual(["--model", "y", "--", "-z"]);
   });
 
-  test("a positional is a value of its own", async () => {
+  test("a positional is a value", async () => {
     expect((await run("agents", "single", "show", "42")).own).toEqual({ id: "42" });
   });
 });

@@ -10,7 +10,7 @@ import { tmuxAttachLine } from "../../../src/services/terminal/tmux-lines.ts";
 import { suggest } from "../../../src/system/similar-word.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 
-describe("what was probably meant", () => {
+describe("what was probably named", () => {
   const words = ["state", "stop", "prompt", "interrupt", "gateway"];
   test.each([
     { id: "two letters swapped", typed: "satte", want: "state" },
@@ -71,7 +71,7 @@ describe("the prompt's text", () => {
   });
 });
 
-describe("the tmux server that is meant", () => {
+describe("the tmux server that is selected", () => {
   test.each([
     { id: "the person's own by default", env: {}, want: undefined },
     { id: "the named one", env: { SVC_TMUX_SOCKET: "lab", TMUX: "/tmp/tmux-0/other,1,0" }, want: "lab" },
@@ -205,7 +205,7 @@ describe("how far a request must be", () => {
       record: request("completed", "submitted", "turn_started"),
       want: "was taken, and its turn has not ended",
     },
-  ])("a waiting that is over tells what a request in state $record.state lacks", ({ record, want }) => {
+  ])("a waiting that is over says what a request in state $record.state lacks", ({ record, want }) => {
     expect(stillWaitsFor(record)).toBe(want);
   });
 });

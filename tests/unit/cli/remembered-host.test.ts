@@ -11,7 +11,7 @@ const refusal = (wished: string | undefined, desired: string) => {
   return null;
 };
 
-test("an address that nobody asks for now is named as a remembered one, with the way back", () => {
+test("an address that nobody asks for now is named as a remembered one, with the flag that ends it", () => {
   expect(refusal(undefined, "0.0.0.0")).toContain("0.0.0.0 without a token");
   expect(refusal(undefined, "0.0.0.0")).toContain("is remembered: --host 127.0.0.1 takes it back");
   expect(refusal("0.0.0.0", "127.0.0.1")).not.toContain("remembered");

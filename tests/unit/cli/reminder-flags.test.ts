@@ -84,7 +84,7 @@ describe("a new reminder", () => {
     expect(planReminder({ given: { ...fresh, ...given }, current: null, others })).toEqual(want as never);
   });
 
-  test("of keys ends them with Enter unless told otherwise", () => {
+  test("of keys ends them with Enter unless set otherwise", () => {
     const given = { ...fresh, prompt: undefined, sequence: "/x" };
     const plan = (more: Partial<Given>) =>
       planReminder({ given: { ...given, ...more }, current: null, others }).send_keys;

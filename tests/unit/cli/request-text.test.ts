@@ -19,12 +19,12 @@ const rows = (result: RequestRecord["result_json"]) =>
 const told = ["request: gwreq-1", "kind: submit_prompt", "state: completed"];
 const proof = "accepted: 2026-01-01T00:00:00.000+00:00: committed";
 
-test("a result that repeats what the request says already is not told", () => {
+test("a result that repeats what the request says already is not reported", () => {
   const result = { request_kind: "submit_prompt", completed_at_utc: "2026-01-01T00:00:01.000+00:00" };
   expect(rows(result)).toEqual([...told, proof]);
 });
 
-test("what a result adds is told row by row", () => {
+test("what a result adds is reported row by row", () => {
   const result = { request_kind: "submit_prompt", outcome: "completed", turn_id: "turn-1", turn_index: 2 };
   expect(rows(result)).toEqual([...told, "outcome: completed", "turn id: turn-1", "turn index: 2", proof]);
 });

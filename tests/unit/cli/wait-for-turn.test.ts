@@ -6,7 +6,7 @@ import type { TurnStatusRecord } from "../../../src/protocol/turns.ts";
 
 const turn = { turn_id: "turn-1", status: "svc-mgr agents single --agent-name b turn status turn-1" };
 
-test("a turn that was accepted before the disk was full is not told as lost", async () => {
+test("a turn that was accepted before the disk was full is not reported as lost", async () => {
   const follow = followAccepted(turn, async () => writeFileSync("/dev/full", "x"));
   await expect(follow).rejects.toMatchObject({
     exitCode: 1,
@@ -17,7 +17,7 @@ test("a turn that was accepted before the disk was full is not told as lost", as
   });
 });
 
-test("whatever else goes wrong is told as it is", async () => {
+test("whatever else goes wrong is reported as it is", async () => {
   const error = new Error("something else");
   await expect(followAccepted(turn, () => Promise.reject(error))).rejects.toBe(error);
   expect(await followAccepted(turn, async () => 7)).toBe(7);

@@ -23,14 +23,14 @@ describe("the judgement of a hostile run", () => {
     expect(hostileProblems(logOf(given), ["one", "two"])).toHaveLength(want);
   });
 
-  test("a prompt that went out with a person's draft is told as merged", () => {
+  test("a prompt that went out with a person's draft is reported as merged", () => {
     const agent = driveDemo({ hostile: { person_draft: { on: [1], text: "hey" } } });
     agent.press("FAST\r").wait(110).paste("ours").press("\r");
     const problems = hostileProblems(agent.log("submitted"), ["FAST", "ours"]);
     expect(problems.join()).toContain("merged with a person's draft");
   });
 
-  test("a menu that keys answered is told", () => {
+  test("a menu that keys answered is reported", () => {
     const agent = driveDemo({ hostile: { menu_after_paste: { on: [1] } } });
     agent.paste("ours").press("\r");
     expect(hostileProblems(agent.log("menu_answered"), [])).toHaveLength(1);

@@ -23,7 +23,7 @@ const wakeUp = (subject = "A subject") =>
 const round = { baseUrl: "http://127.0.0.1:4000", refs: ["filesystem:one", "filesystem:two"] };
 
 describe("the scripted agent's mail rounds", () => {
-  test("a wake-up prompt tells the gateway and the messages, in order", () => {
+  test("a wake-up prompt reports the gateway and the messages, in order", () => {
     expect(parseMailRound(wakeUp())).toEqual(round);
   });
 

@@ -100,7 +100,7 @@ describe("painting", () => {
     expect(bytes).toEndWith("\x1b[5;4H\x1b[?25h");
   });
 
-  test("the first frame erases what stood there and sets the title", () => {
+  test("the first frame erases what was there and sets the title", () => {
     expect(paint(null, first)).toStartWith("\x1b]2;demo: ready\x07\x1b[?25l\x1b[?7l\x1b[2J");
   });
 

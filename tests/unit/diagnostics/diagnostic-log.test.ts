@@ -100,7 +100,7 @@ const told = (level: Diagnostic["level"], event: string, dedupKey?: string): Dia
 });
 
 describe("the diagnostic log", () => {
-  test("tells the first of a run of failures and, when the run is over, how many followed and when", async () => {
+  test("reports the first of a run of failures and, when the run is over, how many followed and when", async () => {
     using one = setup();
     for (let round = 0; round < 4; round++) {
       one.log.record(told("warning", "gateway.a", "key a"));
@@ -199,7 +199,7 @@ describe("the diagnostic log", () => {
     ]);
   });
 
-  test("a failure that came once has no summary, and closing twice tells nothing twice", () => {
+  test("a failure that came once has no summary, and closing twice says nothing twice", () => {
     using one = setup();
     for (const key of ["a", "b", "b"]) one.log.record(told("warning", key));
     one.log.close();
@@ -226,7 +226,7 @@ describe("the diagnostic log", () => {
   });
 
   const base = { schema_version: 1, desired_execution_mode: "detached_process" } as const;
-  test("is off unless asked for, and has the contract's limits unless told others", () => {
+  test("is off unless asked for, and has the contract's limits unless given others", () => {
     expect(diagnosticSettings(base)).toBeNull();
     expect(diagnosticSettings({ ...base, desired_diagnostic_logging: { max_bytes: 5 } })).toBeNull();
     expect(diagnosticSettings({ ...base, desired_diagnostic_logging: { enabled: true } })).toEqual({
@@ -242,7 +242,7 @@ describe("the diagnostic log", () => {
   });
 });
 
-test("a failure in the line log is a warning among the diagnostics, told by its text and ids", () => {
+test("a failure in the line log is a warning among the diagnostics, reported by its text and ids", () => {
   const lines: unknown[] = [];
   const recorded: Diagnostic[] = [];
   const log = withWarnings(

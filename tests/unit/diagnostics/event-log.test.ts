@@ -157,7 +157,7 @@ describe("events.jsonl", () => {
     expect(readFileSync(scratch.path("events.jsonl"), "utf8")).toContain("rubbish");
   });
 
-  test("a write that fails is reported; its events are told, and written once with the next one", () => {
+  test("a write that fails is reported; its events are reported, and written once with the next one", () => {
     using scratch = createScratch();
     const log = openLog(scratch);
     write(log, 1);
@@ -194,7 +194,7 @@ describe("events.jsonl", () => {
     expect(seqs(log, 0, 2000)).toEqual(range(6, 1006));
   });
 
-  test("a file that a person takes away is begun anew, with positions that go on", () => {
+  test("a file that a person takes away is begun again, with positions that go on", () => {
     using scratch = createScratch();
     const log = openLog(scratch);
     write(log, 8);

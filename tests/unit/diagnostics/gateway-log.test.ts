@@ -50,7 +50,7 @@ test("a line has its time, its text and its fields, on one line whatever they ho
   expect(one.echoed).toEqual([one.text().trimEnd()]);
 });
 
-test("a line that repeats is held back for 30 s and then told once with how often", async () => {
+test("a line that repeats is held back for 30 s and then reported once with how often", async () => {
   using one = setup();
   for (let second = 0; second < 10; second++) {
     one.log.line("reminder deferred", { reminder_id: "a" });
@@ -73,7 +73,7 @@ test("a line that comes again after 30 s was never held back", async () => {
   expect([one.lines(), one.clock.pending()]).toEqual([["poll", "poll", "poll"], 0]);
 });
 
-test("closing tells what was held back and leaves no timer", () => {
+test("closing says what was held back and leaves no timer", () => {
   using one = setup();
   for (let round = 0; round < 3; round++) one.log.line("poll");
   one.log.close();

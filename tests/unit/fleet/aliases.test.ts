@@ -52,7 +52,7 @@ describe("what an agent is called by", () => {
   });
 });
 
-describe("which agent is meant", () => {
+describe("which agent is selected", () => {
   const running = agent({ tracked_agent_id: "a", agent_id: "a" });
   const other = agent({ tracked_agent_id: "b", agent_id: "b" });
   const stopped = agent({ tracked_agent_id: "c", agent_id: "c", lifecycle_state: "stopped" });
@@ -114,7 +114,7 @@ describe("which agent is meant", () => {
     },
   );
 
-  test("an agent whose name is its own id is meant by it", () => {
+  test("an agent whose name is its own id is selected by it", () => {
     expect(refusal([bob({ agent_id: "bob", agent_name: "bob" })], "bob")).toBe("bob");
   });
 

@@ -38,7 +38,7 @@ function setup() {
 }
 
 describe("the directory over the registry", () => {
-  test("tells agents sorted by id, and nothing where there is no registry", async () => {
+  test("reports agents sorted by id, and nothing where there is no registry", async () => {
     using at = setup();
     expect(at.names()).toEqual([]);
     await at.add("zoe", "id-1");
@@ -87,7 +87,7 @@ describe("the directory over the registry", () => {
     expect(() => at.directory.resolve(" ")).toThrow('no agent is known as ""');
   });
 
-  test("an agent whose manifest is lost is told from its record and cannot be worked with", async () => {
+  test("an agent whose manifest is lost is reported from its record and cannot be worked with", async () => {
     using at = setup();
     const { manifestPath } = await at.add("one");
     rmSync(manifestPath);
@@ -109,7 +109,7 @@ describe("the directory over the registry", () => {
     expect(at.fixture.system.files.read(join(live, "broken/record.json"))).toBe("{");
   });
 
-  test("of two generations of one agent the published one is told", async () => {
+  test("of two generations of one agent the published one is reported", async () => {
     using at = setup();
     const { record } = await at.add("one");
     await at.registry.publish(toStopped(record, "operator_stop", 1_000_000_000_001));

@@ -64,7 +64,7 @@ function setup() {
 const submit = (text: string) => ({ kind: "submit_prompt" as const, payload: { prompt: text } });
 
 describe("what happens at all agents", () => {
-  test("is told with whose it is, under positions that grow", async () => {
+  test("is reported with whose it is, under positions that grow", async () => {
     await using at = setup();
     const reader = at.read();
     expect(await reader.next()).toMatchObject({ id: "abcd-1", event: { kind: "gateway_connected" } });
@@ -81,7 +81,7 @@ describe("what happens at all agents", () => {
     });
   });
 
-  test("is told again after a position that is kept, to any number of readers", async () => {
+  test("is reported again after a position that is kept, to any number of readers", async () => {
     await using at = setup();
     const first = at.read();
     await first.next();
@@ -106,7 +106,7 @@ describe("what happens at all agents", () => {
     },
   );
 
-  test("goes on where it was when a gateway comes back: nothing is lost and nothing told twice", async () => {
+  test("goes on where it was when a gateway comes back: nothing is lost and nothing reported twice", async () => {
     await using at = setup();
     const reader = at.read();
     await reader.next();
@@ -128,7 +128,7 @@ describe("what happens at all agents", () => {
     });
   });
 
-  test("an agent launched again begins a new log: it is told from its beginning", async () => {
+  test("an agent launched again begins a new log: it is reported from its beginning", async () => {
     await using at = setup();
     const reader = at.read();
     await reader.next();
@@ -156,7 +156,7 @@ describe("what happens at all agents", () => {
     expect(rest).toMatchObject([{ kind: "gateway_connected" }, { kind: "accepted", gateway_seq: 1 }]);
   });
 
-  test("agents that come, change and go are told", async () => {
+  test("agents that come, change and go are reported", async () => {
     await using at = setup();
     const reader = at.read();
     await reader.next();
@@ -174,7 +174,7 @@ describe("what happens at all agents", () => {
     expect(await gone).toMatchObject({ event: { kind: "agent_gone", gone_agent_id: "id-new" } });
   });
 
-  test("160 gateways are followed, and of each further one it is told once that it is not", async () => {
+  test("160 gateways are followed, and of each further one it is reported once that it is not", async () => {
     const clock = createFakeClock();
     const agents = Array.from({ length: 162 }, (_, index) => sampleKnown(`agent-${index}`));
     const events = createFleetEvents({

@@ -124,7 +124,7 @@ const running = {
 };
 
 describe("a turn of a headless agent", () => {
-  test("is begun by its gateway and told with its number", async () => {
+  test("is begun by its gateway and reported with its number", async () => {
     await using at = setup({ link: "live" });
     const answer = await at.turns.submit("batch", { prompt: "hello" });
     expect(answer).toMatchObject({

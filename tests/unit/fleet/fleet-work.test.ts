@@ -150,7 +150,7 @@ describe("a request for a terminal agent", () => {
     });
   });
 
-  test("an interrupt without a gateway tells what it came to", async () => {
+  test("an interrupt without a gateway says what it came to", async () => {
     await using at = setup({ link: noLink });
     const outcome = async () => {
       const answer = await at.work.submit("worker", interrupt);
@@ -166,7 +166,7 @@ describe("a request for a terminal agent", () => {
 });
 
 describe("a request for a headless agent", () => {
-  test("is a turn, told with its id and number", async () => {
+  test("is a turn, reported with its id and number", async () => {
     await using at = setup();
     const execution = { model: { name: "x" } };
     expect(await at.work.submit("batch", prompt("hello", { execution }))).toMatchObject({

@@ -74,7 +74,7 @@ describe("terminals that we watch ourselves", () => {
     expect(stopped).toEqual(["/a"]);
   });
 
-  test("a relaunched agent is watched anew", async () => {
+  test("a relaunched agent is watched again", async () => {
     const { opened, terminals, session } = setup();
     await terminals.state(session("/a", "one"));
     await terminals.state(session("/a", "two"));

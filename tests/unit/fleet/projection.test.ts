@@ -175,7 +175,7 @@ describe("an agent that looks idle and is not ready", () => {
   );
 });
 
-test("a running turn of a terminal is named by its agent, and faults of reading are told", () => {
+test("a running turn of a terminal is named by its agent, and faults of reading are reported", () => {
   const state = toAgentState({ ...alone, terminal: terminal("available", "active") });
   expect(state.turn).toEqual({ phase: "active", active_turn_id: "tui-anchor:id-worker" });
   expect(state.diagnostics).toEqual([

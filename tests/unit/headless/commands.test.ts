@@ -153,7 +153,7 @@ describe("the command of a turn", () => {
     },
   );
 
-  test("a tool without a print mode of its own has no provider", () => {
+  test("a tool without a print mode has no provider", () => {
     expect(headlessProvider("vi")).toBeNull();
   });
 });

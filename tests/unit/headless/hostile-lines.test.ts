@@ -118,7 +118,7 @@ describe("records that no recording shows", () => {
     expect(events[2]?.data).toMatchObject({ action_id: "t", status: "error", result_summary: "no" });
   });
 
-  test("codex tells of a file change only when it is done: its request comes with the result", () => {
+  test("codex reports a file change only when it is done: its request comes with the result", () => {
     const { events } = readLines("codex", [
       '{"type":"item.completed","item":{"id":"i","type":"file_change","status":"completed","changes":[{"path":"a"}]}}',
     ]);
@@ -174,7 +174,7 @@ describe("lines beside the stream", () => {
     });
   });
 
-  test("a line too long to read is told by its size and first part", () => {
+  test("a line too long to read is reported by its size and first part", () => {
     const event = toOversizeEvent(
       context,
       { text: '{"type":"x', bytes: 50_000_000, stream: "stdout" },

@@ -39,7 +39,7 @@ test("invalid UTF-8 is replaced, and the next line is whole", () => {
   expect(texts(split([broken]))).toEqual(["a\ufffd\ufffd(", "ü"]);
 });
 
-test("a line at the bound is whole; one byte more is told with its size and first part", () => {
+test("a line at the bound is whole; one byte more is reported with its size and first part", () => {
   const atBound = "x".repeat(40);
   expect(split([bytes(`${atBound}\r\n`)])).toEqual([{ text: atBound, bytes: 40, truncated: false }]);
   expect(split([bytes(`0123456789${atBound}\nnext\n`)])).toEqual([
@@ -57,7 +57,7 @@ test("an object beyond the bound is whole but for the ends of its long strings",
   expect(next?.text).toBe("next");
 });
 
-test("an object that is long without long strings, and a long line that is none, are told with their first part", () => {
+test("an object that is long without long strings, and a long line that is none, are reported with their first part", () => {
   const limits: SplitBounds = { ...bounds, maxStringBytes: 10 };
   const many = JSON.stringify({ list: Array.from({ length: 40 }, () => 1) });
   expect(split([bytes(`${many}\n`)], limits)).toEqual([

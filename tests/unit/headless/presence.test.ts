@@ -8,7 +8,7 @@ const manifestOf = (life: string) =>
   ({ tmux_session_name: "s", tmux: { primary_pane_id: "%0" }, headless: { life } }) as unknown as Manifest;
 const pane = { sessionCreated: 1, sessionId: "$0", paneId: "%0", windowIndex: 0, dead: false };
 
-test("a look that began before a newer one was told does not bring the former instance back", async () => {
+test("a look that began before a newer one was reported does not bring the former instance back", async () => {
   const answers: ((panes: TmuxPane[]) => void)[] = [];
   const panes = () => new Promise<TmuxPane[]>((resolve) => void answers.push(resolve));
   let manifest = manifestOf("former");

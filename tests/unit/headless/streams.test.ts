@@ -313,7 +313,7 @@ describe("the actions of the recordings", () => {
     expect(result?.data?.["result_summary"]).toBe("(Bash completed with no output)");
   });
 
-  test("a command's exit code is told where the tool tells it", () => {
+  test("a command's exit code is shown where the tool reports it", () => {
     expect(actions("codex/0.169.0/tool")[1]?.data?.["exit_code"]).toBe(0);
     expect(actions("opencode/1.18.33/tool-ok")[1]?.data?.["exit_code"]).toBe(0);
   });

@@ -76,7 +76,7 @@ function setup(append: (kind: string) => void = () => {}) {
 const ended = (proof: string) => ({ step: "turn_ended", at_utc: at(9), proof }) as const;
 const submitted = { step: "submitted", at_utc: at(1), proof: "the tool was started as process 42" } as const;
 
-test("a turn that ended unseen tells each of its steps once, in order, with its own time", async () => {
+test("a turn that ended unseen reports each of its steps once, in order, with its own time", async () => {
   using lab = setup();
   lab.saveProcess(42);
   lab.saveEvents(["session", "assistant", "completion"]);
@@ -108,7 +108,7 @@ test.each([
   expect(lab.resume().told).toEqual([ended("interrupted, decided by not_started")]);
 });
 
-test("a turn without a final state that nobody follows is none, and tells nothing", () => {
+test("a turn without a final state that nobody follows is none, and says nothing", () => {
   using lab = setup();
   lab.saveProcess(42);
   expect(lab.resume()).toEqual({ turn: null, told: [] });

@@ -69,7 +69,7 @@ test("it is asked for without a caller too, and answers all then", async () => {
   expect(await ask("GET", "/health")).toBe("whole");
 });
 
-test("whoever waits for an app that cannot be had is refused, and not told why", async () => {
+test("a caller that waits for an app that cannot be had is refused, and not given the reason", async () => {
   const { whole, serve, complete } = setUp();
   const reply = serve(new Request("http://127.0.0.1:1/v1/mail/status"));
   whole.reject(new Error("secret"));

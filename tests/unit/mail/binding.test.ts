@@ -127,7 +127,7 @@ describe("the mailbox of a manifest", () => {
     expect(() => at.binding.bound()).toThrow(expect.objectContaining({ reason: "unsupported" }));
   });
 
-  test("is out of reach only where nobody can tell", () => {
+  test("is out of reach only where it is not known", () => {
     const at = setup();
     const caught = (obstacle: () => string | null) => {
       at.facts.obstacle = obstacle;
@@ -146,7 +146,7 @@ describe("the mailbox of a manifest", () => {
     expect(isOutOfReach(new Error("x"))).toBe(false);
   });
 
-  test("rings whoever listens, also after it was bound anew", async () => {
+  test("notifies a caller that listens, also after it was bound again", async () => {
     const at = setup();
     let rung = 0;
     const end = at.binding.onArrival(() => {
@@ -178,7 +178,7 @@ describe("the mailbox of a manifest", () => {
     expect(rung).toBe(3);
   });
 
-  test("is bound anew and rings when the manifest names another, unasked", () => {
+  test("is bound again and notifies when the manifest names another, unasked", () => {
     const at = setup();
     let rung = 0;
     at.changed();

@@ -5,7 +5,7 @@ import { observeMail } from "../../../src/services/mail/facade-diagnostics.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 import { createFakeMail } from "../../support/fake-mailbox.ts";
 
-test("what begins, ends and fails is told with counts and references, never with a word of a message", async () => {
+test("what begins, ends and fails is reported with counts and references, never with a word of a message", async () => {
   const mail = createFakeMail();
   const mailbox = mail.open("worker@svc.localhost");
   mail.open("other@svc.localhost");

@@ -47,11 +47,11 @@ describe("asking the agent for mail", () => {
       outcome: { outcome: "failed", typed: true, detail: "x" } as SubmitOutcome,
       want: "tui_error",
     },
-  ])("$id is told as $want", ({ outcome, want }) => {
+  ])("$id is reported as $want", ({ outcome, want }) => {
     expect(toAskedStatus(outcome)?.status as string | undefined).toBe(want);
   });
 
-  test("tells where one sees whether it was done", () => {
+  test("reports where one sees whether it was done", () => {
     expect(verificationPaths("send", "svc-mgr agents self", [])).toEqual([
       "svc-mgr agents self mail list --box sent",
     ]);

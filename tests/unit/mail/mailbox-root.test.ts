@@ -33,7 +33,7 @@ const cases = [
   },
 ] as const;
 
-describe("which mailbox root is meant", () => {
+describe("which mailbox root is used", () => {
   test.each(cases)("$id", ({ given, want }) => {
     using scratch = createScratch();
     const workdir = scratch.path("deep");

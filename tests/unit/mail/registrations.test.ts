@@ -140,7 +140,7 @@ describe("a registration", () => {
     expect(again).toThrow("has no active registration");
   });
 
-  test("takes over a folder that nobody registered only when told to", () => {
+  test("takes over a folder that nobody registered only when asked to", () => {
     using lab = createMailRootLab();
     const folder = join(lab.path, "mailboxes", ben.address);
     mkdirSync(join(folder, "inbox"), { recursive: true });

@@ -258,7 +258,7 @@ describe("what a list shows", () => {
     expect(previewOf("a \n b")).toBe("a b");
   });
 
-  test("an attachment has the type that its name tells", () => {
+  test("an attachment has the type that its name reports", () => {
     expect(mediaTypeOf("report.MD")).toBe("text/markdown");
     expect(mediaTypeOf("archive")).toBe("application/octet-stream");
     expect(mediaTypeOf(".json")).toBe("application/json");

@@ -182,7 +182,7 @@ describe("mail on disk", () => {
     expect(readdirSync(join(folder, "archive"))).toEqual([]);
   });
 
-  test("is found anew by a mailbox that has lost its state, mail to oneself once", async () => {
+  test("is found again by a mailbox that has lost its state, mail to oneself once", async () => {
     using lab = createMailRootLab();
     const ada = lab.mailbox("ada");
     await ada.send(letter("ada", { subject: "Self" }));
@@ -201,7 +201,7 @@ describe("mail on disk", () => {
     ]);
   });
 
-  test("does not come back unread when the index begins anew", async () => {
+  test("does not come back unread when the index begins again", async () => {
     using lab = createMailRootLab();
     const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
     await ada.send(letter("ben", { subject: "One" }));
@@ -317,7 +317,7 @@ describe("another process", () => {
     mailbox.close();
   });
 
-  test("may take a mailbox away and make another; whoever has it open sees that", async () => {
+  test("may take a mailbox away and make another; its open handles notice", async () => {
     using lab = createMailRootLab();
     const [ada, ben] = [lab.mailbox("ada"), lab.mailbox("ben")];
     await ada.send(letter("ben", { subject: "Old" }));
@@ -331,7 +331,7 @@ describe("another process", () => {
     expect((await list(ben)).map((mail) => mail.subject)).toEqual(["New"]);
   });
 
-  test("rings, and the mail is there by then or soon after", async () => {
+  test("notifies, and the mail is there by then or soon after", async () => {
     using lab = createMailRootLab();
     const ben = lab.mailbox("ben");
     lab.mailbox("ada");
@@ -409,7 +409,7 @@ describe("a root", () => {
     }
   });
 
-  test("puts aside what a delivery that died has staged, once it is surely dead", async () => {
+  test("puts aside what a delivery that died has staged, once it is certainly dead", async () => {
     using lab = createMailRootLab();
     const clock = createFakeClock(Date.now());
     const deps = mailRootDeps({ system: { clock } });

@@ -74,7 +74,7 @@ describe("the notifier's settings", () => {
     expect(() => mergeConfig(defaultNotifierConfig, { quiet_hours })).toThrow("start and end are both 22:00");
   });
 
-  test("the status tells how many tokens there are and no token", () => {
+  test("the status reports how many tokens there are and no token", () => {
     const config = { ...defaultNotifierConfig, notify_block_shared_tokens: ["one", "two"] };
     const status = toNotifierStatus({ config, memory: null, supportError: "no mailbox" });
     expect(status.notify_block_shared_tokens).toEqual([maskedToken, maskedToken]);

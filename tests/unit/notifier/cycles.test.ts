@@ -20,7 +20,7 @@ describe("the notifier's polls", () => {
     expect(outcomes(lab)).toEqual([]);
   });
 
-  test("mail wakes an idle agent at once, and the interval sweeps", async () => {
+  test("mail wakes an idle agent at once, and the interval polls", async () => {
     await using lab = createNotifierLab();
     await lab.clock.advance(0);
     await lab.arrive();
@@ -43,7 +43,7 @@ describe("the notifier's polls", () => {
     expect(outcomes(lab).at(-1)).toBe("doorbell enqueued");
   });
 
-  test("a sweep that finds the agent busy waits for the next sweep", async () => {
+  test("a scheduled poll that finds the agent busy waits for the next scheduled poll", async () => {
     await using lab = createNotifierLab();
     await lab.arrive();
     await lab.clock.advance(0);
@@ -71,7 +71,7 @@ describe("the notifier's polls", () => {
     expect(lab.notifier.status().last_error).toBeNull();
   });
 
-  test("a queue that cannot store the prompt is a row too, and the next sweep tries again", async () => {
+  test("a queue that cannot store the prompt is a row too, and the next scheduled poll tries again", async () => {
     await using lab = createNotifierLab();
     await lab.clock.advance(0);
     lab.world.refuse = new Error("disk full");
@@ -84,23 +84,26 @@ describe("the notifier's polls", () => {
   test.each([
     { id: "an agent at work", busy: true },
     { id: "a queue that cannot store the prompt", busy: false },
-  ])("mail that met $id and a poll that could not be recorded is not left to the next sweep", async (met) => {
-    await using lab = createNotifierLab({ interval_seconds: 3600 });
-    await lab.clock.advance(0);
-    const full = new Error("disk full");
-    lab.world.unrecorded = full;
-    if (met.busy) lab.world.readiness = notReady;
-    else lab.world.refuse = full;
-    await lab.arrive();
-    await lab.clock.advance(5000);
-    lab.world.refuse = null;
-    lab.world.readiness = ready;
-    lab.world.unrecorded = null;
-    await lab.clock.advance(1000);
-    expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell enqueued"]);
-    await lab.clock.advance(600_000);
-    expect(lab.prompts).toHaveLength(1);
-  });
+  ])(
+    "mail that met $id and a poll that could not be recorded is not left to the next scheduled poll",
+    async (met) => {
+      await using lab = createNotifierLab({ interval_seconds: 3600 });
+      await lab.clock.advance(0);
+      const full = new Error("disk full");
+      lab.world.unrecorded = full;
+      if (met.busy) lab.world.readiness = notReady;
+      else lab.world.refuse = full;
+      await lab.arrive();
+      await lab.clock.advance(5000);
+      lab.world.refuse = null;
+      lab.world.readiness = ready;
+      lab.world.unrecorded = null;
+      await lab.clock.advance(1000);
+      expect(outcomes(lab)).toEqual(["doorbell empty", "doorbell enqueued"]);
+      await lab.clock.advance(600_000);
+      expect(lab.prompts).toHaveLength(1);
+    },
+  );
 
   test("while polls cannot be recorded one is made a second, and a wake-up that was given is not given again", async () => {
     await using lab = createNotifierLab({ interval_seconds: 3600 });
@@ -123,7 +126,7 @@ describe("the notifier's polls", () => {
     { id: "a doorbell", advance: 0 },
     { id: "a sweep", advance: 60_000 },
   ])(
-    "a poll of $id that compacted the chat and could not be recorded waits for a sweep",
+    "a poll of $id that compacted the chat and could not be recorded waits for a scheduled poll",
     async ({ advance }) => {
       await using lab = createNotifierLab({
         interval_seconds: 60,
@@ -234,7 +237,7 @@ describe("the notifier's polls", () => {
     });
   });
 
-  test("on_change tells the same mail once, then again after five minutes", async () => {
+  test("on_change reports the same mail once, then again after five minutes", async () => {
     await using lab = createNotifierLab({ interval_seconds: 60, wake_policy: "on_change" });
     await lab.clock.advance(0);
     await lab.arrive();
@@ -271,7 +274,7 @@ describe("the notifier's polls", () => {
     expect(outcomes(lab).slice(5)).toEqual(["doorbell wake_held", "doorbell enqueued"]);
   });
 
-  test("mail that a gap holds back wakes when the gap is over, not at the next sweep", async () => {
+  test("mail that a gap holds back wakes when the gap is over, not at the next scheduled poll", async () => {
     await using lab = createNotifierLab({ interval_seconds: 3600, min_gap_seconds: 30 });
     await lab.clock.advance(0);
     await lab.arrive();
@@ -343,7 +346,7 @@ const table: readonly [NotifierOutcome, (lab: NotifierLab, mailCount: number) =>
 ];
 const compacts = (notifier: Notifier) => notifier.status().pre_notification_context_action === "compact";
 
-test("500 sweeps at random states decide as the table says", async () => {
+test("500 scheduled polls at random states decide as the table says", async () => {
   const random = randomFrom(20_261_121);
   const chance = (probability: number) => random() < probability;
   await using lab = createNotifierLab({ interval_seconds: 10 });

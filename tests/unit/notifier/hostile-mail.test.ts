@@ -77,7 +77,7 @@ test("no sender, subject, reference or time makes a line or a field of the wake-
   );
 });
 
-test("a notice stays behind its marks, whoever sends it and whatever it says", () => {
+test("a notice stays behind its marks, whatever its sender and text", () => {
   fc.assert(
     fc.property(hostile, hostile, (address, text) => {
       const sender = { address, display_name: null, principal_id: null };

@@ -63,7 +63,7 @@ describe("notices of senders", () => {
     ]);
   });
 
-  test("the count stands with the prepended notices when only those are used", () => {
+  test("the count covers the prepended notices when only those are used", () => {
     const early = (text: string) => withNotice(text, { notify_block: { text, placement: "prepend" } });
     const { prepend, append } = renderNotices([early("a"), early("b".repeat(300))], {
       ...config,

@@ -34,13 +34,13 @@ describe("the wake-up prompt", () => {
     ]);
   });
 
-  test("each message is told by references, sender, subject and time", () => {
+  test("each message is reported by references, sender, subject and time", () => {
     expect(parts()[0]).toContain(
       '1. message_ref: filesystem:m1 | thread_ref: filesystem:t1 | from: "sender@svc.localhost" | subject: "A subject" | created: 2026-01-01T00:00:00.000+00:00',
     );
   });
 
-  test("a message without a thread tells none", () => {
+  test("a message without a thread reports none", () => {
     expect(parts({ eligible: [mailSample({ thread_ref: null })] })[0]).not.toContain("thread_ref");
   });
 
@@ -83,17 +83,17 @@ describe("the wake-up prompt", () => {
       installed: false,
       line: "The mail-round skill is not installed here; work through the API below.",
     },
-  ])("$tool with the skill installed $installed is told: $line", ({ tool, installed, line }) => {
+  ])("$tool with the skill installed $installed is reported: $line", ({ tool, installed, line }) => {
     expect(parts({ tool, skillInstalled: installed })[1]).toBe(line);
   });
 
-  test("the gateway's address and the resolving command stand together", () => {
+  test("the gateway's address and the resolving command are together", () => {
     expect(parts()).toContain(
       "Gateway: http://127.0.0.1:4000\nLive mailbox: svc-mgr agents self mail resolve-live",
     );
   });
 
-  test("the guidance is told word for word, with whatever it holds", () => {
+  test("the guidance is reported word for word, with whatever it holds", () => {
     expect(parts({ appendixText: "$& {base_url} $1" })).toContain(
       "Guidance for this round:\n$& {base_url} $1",
     );
@@ -108,7 +108,7 @@ describe("the wake-up prompt", () => {
     expect(prompt).not.toContain(secret);
   });
 
-  test("it tells to end the turn and not to wait", () => {
+  test("it asks to end the turn and not to wait", () => {
     expect(parts().at(-1)).toContain("end your turn. Do not wait, sleep or poll");
   });
 });

@@ -28,7 +28,7 @@ describe("waking is held back", () => {
     expect(whyHeld({ ...facts, config, lastNotificationMs: facts.nowMs + 86_400_000 })).toBeNull();
   });
 
-  test("until a gap or the quiet hours end; what is nothing new waits for a sweep", () => {
+  test("until a gap or the quiet hours end; what is nothing new waits for a scheduled poll", () => {
     const until = (nowMs: number, change: Partial<Parameters<typeof holdOf>[0]["config"]>) =>
       holdOf({ ...facts, nowMs, config: { ...facts.config, ...change } })?.forMs;
     expect(until(at("12:00"), { min_gap_seconds: 90 })).toBe(30_000);
@@ -71,7 +71,7 @@ describe("waking is held back", () => {
     expect(whyHeld({ ...facts, config, digest: "new" })).toBeNull();
   });
 
-  test("on_change tells the same mail again after a growing pause", () => {
+  test("on_change reports the same mail again after a growing pause", () => {
     const config = { ...facts.config, wake_policy: "on_change" } as const;
     const heldAfter = (seconds: number, repeats: number) =>
       whyHeld({ ...facts, config, repeats, lastNotificationMs: facts.nowMs - seconds * 1000 }) !== null;

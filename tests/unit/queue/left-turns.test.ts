@@ -31,7 +31,7 @@ test("a gateway that stops leaves the turn and its request running", async () =>
   expect(later.queue.record(requestId)).toMatchObject({ state: "running" });
 });
 
-test("the next gateway follows it to its end, with each rung told once", async () => {
+test("the next gateway follows it to its end, with each step reported once", async () => {
   using scratch = createScratch();
   const requestId = await leaveOne(scratch.path("queue.sqlite"));
   const { gateway, turns } = open(scratch.path("queue.sqlite"));

@@ -90,7 +90,7 @@ test.each<{ id: string; events: GatewayEvent[]; want: object }>([
   expect(begun).toEqual([expect.objectContaining({ requestId: "a", ...want })]);
 });
 
-test("a request that runs anew after it was completed is completed", () => {
+test("a request that runs again after it was completed is completed", () => {
   const events = history(accepted("a"), executing("a"), completed("a"));
   expect(plan(events, { a: "running" }).begun).toEqual([
     expect.objectContaining({
@@ -102,7 +102,7 @@ test("a request that runs anew after it was completed is completed", () => {
   ]);
 });
 
-test("events that are of no request, or not of our making, tell nothing", () => {
+test("events that are of no request, or not of our making, say nothing", () => {
   const events = history(
     { kind: "instance_changed" },
     { kind: "accepted", request_id: 7, ...kinds },

@@ -18,7 +18,7 @@ describe("request ids", () => {
     ]);
   });
 
-  test("start anew in another second", async () => {
+  test("start again in another second", async () => {
     const { clock, next } = setup("00000010", "00000100");
     next();
     await clock.advance(1000);

@@ -37,7 +37,7 @@ test("with no reminder there is no file", () => {
   expect(at.scratch.files.exists(at.path)).toBe(false);
 });
 
-test("a clean stop is told apart from a death", () => {
+test("a clean stop is distinguished from a death", () => {
   using at = setup();
   const ledger = at.open();
   ledger.keep({ lost_at_utc: null, reminders: [entry] });

@@ -190,7 +190,7 @@ describe("only the effective reminder is delivered", () => {
 });
 
 describe("a reminder that is due waits", () => {
-  test("for a turn boundary, says why and since when, and tells each reason once", async () => {
+  test("for a turn boundary, says why and since when, and reports each reason once", async () => {
     await using bundle = createGatewayBundle();
     const id = make(bundle);
     bundle.agent.setReadiness(notReady);
@@ -284,7 +284,7 @@ describe("when the gateway stops", () => {
     };
   }
 
-  test("an event tells each reminder that is lost, and the next status how many", async () => {
+  test("an event reports each reminder that is lost, and the next status how many", async () => {
     const ledger = createNotes();
     const bundle = createGatewayBundle({ ledger });
     bundle.reminders.create([define(), repeat({ ranking: 1, start_after_seconds: 5, paused: true })]);
@@ -301,7 +301,7 @@ describe("when the gateway stops", () => {
     expect(later.board.status().reminders_lost).toBeUndefined();
   });
 
-  test("by a crash, the next one tells what was lost", async () => {
+  test("by a crash, the next one says what was lost", async () => {
     const ledger = createNotes();
     // This one is never stopped.
     const bundle = createGatewayBundle({ ledger });
@@ -342,14 +342,14 @@ describe("when the gateway stops", () => {
   });
 });
 
-test.each(["🔔", "x"])("events tell of a title its first 120 characters: %s", async (char) => {
+test.each(["🔔", "x"])("events have the first 120 characters of a title: %s", async (char) => {
   await using bundle = createGatewayBundle();
   make(bundle, { title: `${char.repeat(200)}secret` });
   expect(told(bundle, "reminder_registered")).toMatchObject([{ title: char.repeat(120) }]);
   expect(JSON.stringify([bundle.events, bundle.logged])).not.toContain("secret");
 });
 
-test("of a prompt and of typed text events and log tell no more than the length", async () => {
+test("of a prompt and of typed text events and log have no more than the length", async () => {
   await using bundle = createGatewayBundle();
   make(bundle, { prompt: "secret" });
   make(bundle, { ranking: 1, prompt: null, send_keys: { sequence: "secret<[Tab]>" } });

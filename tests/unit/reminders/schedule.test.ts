@@ -47,7 +47,7 @@ describe("the next due time of a repeating reminder", () => {
     }
   });
 
-  test("can always be told by a timestamp", () => {
+  test("can always be reported by a timestamp", () => {
     const next = nextDue({ dueMs: 253_402_300_000_000, intervalSeconds: 1e6, endedMs: 0 });
     expect(new Date(next).toISOString()).toBe("9999-12-31T23:59:59.999Z");
   });

@@ -106,7 +106,7 @@ describe("between the decision and the first byte", () => {
     expect(told(bundle, "reminder_deleted")).toMatchObject([{ executing: false }]);
   });
 
-  test("an agent may tell of the prevention or fail for it", async () => {
+  test("an agent may report the prevention or fail for it", async () => {
     await using bundle = createGatewayBundle();
     const id = make(bundle, { ranking: 1 });
     bundle.agent.submit = async ({ begin }) => {

@@ -40,7 +40,7 @@ test("a figure has one meaning", () => {
   expect(new Set(names).size).toBe(names.length);
 });
 
-test("durations tell their distribution with the median", () => {
+test("durations report their distribution with the median", () => {
   const [median, slowest] = durationRows("x", [3, 1, 2], [1]);
   expect(median).toMatchObject({ metric: "x_p50_ms", value: 2, limit: 1, ratio: 2 });
   expect(median?.quantiles?.ours).toEqual([1, 1, 1, 1, 2, 3, 3, 3, 3]);

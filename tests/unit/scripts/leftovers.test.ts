@@ -12,7 +12,7 @@ test("what stops within the grace is nobody's leftover", async () => {
 
 // Where /proc does not tell, nothing is found and nothing is promised.
 const known = process.platform === "linux" ? 2 : 0;
-test("a process that stays is told and ended, by variable or by argument", async () => {
+test("a process that stays is reported and ended, by variable or by argument", async () => {
   const own = mark();
   const byVariable = Bun.spawn(["sleep", "60"], {
     env: { PATH: process.env["PATH"] ?? "", [own.name]: own.value },

@@ -33,7 +33,7 @@ describe("the picture of a recording", () => {
     expect(textOf("a&lt;b")).toBe("p1-2 b");
   });
 
-  test("a row that stays is drawn once, and stands all the time", () => {
+  test("a row that stays is drawn once, and stays for the whole time", () => {
     expect(picture.match(/>\$ ls</g)).toHaveLength(1);
     expect(textOf("\\$ ls")).toBe("p0-3");
     expect(picture).toContain(".p0-3{visibility:visible}");

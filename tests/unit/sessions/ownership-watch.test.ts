@@ -71,7 +71,7 @@ test("a change beside it is nothing, one of it is looked at, and what cannot be 
   expect(at.told()).toBe(1);
 });
 
-test("after a stop nothing is told", async () => {
+test("after a stop nothing is reported", async () => {
   let text: string | null = "pid 1";
   const at = fixture(() => text);
   at.place.start();

@@ -100,7 +100,7 @@ describe("publishing", () => {
   });
 });
 
-describe("a change touches only the generation it was meant for", () => {
+describe("a change touches only the generation it was for", () => {
   test("marking stopped", async () => {
     using at = createRegistryFixture();
     await at.registry.publish(second);
@@ -214,7 +214,7 @@ describe("cleaning up records", () => {
   });
 });
 
-test("a record that is a folder is passed over, told, and cleaned up", async () => {
+test("a record that is a folder is passed over, reported, and cleaned up", async () => {
   using at = createRegistryFixture();
   at.living.add("SVC-worker-1");
   await at.registry.publish(first);
@@ -233,7 +233,7 @@ test("a record that is a folder is passed over, told, and cleaned up", async () 
   expect(at.registry.list()).toEqual({ records: [first], ignored: [] });
 });
 
-test("a record that cannot be read now is passed over, told, and never cleaned up", async () => {
+test("a record that cannot be read now is passed over, reported, and never cleaned up", async () => {
   using at = createRegistryFixture();
   await at.registry.publish(first);
   const { files } = at.system;

@@ -184,7 +184,7 @@ test("why there are no reports is known of each session", () => {
   expect(signalsAbsence(joined)).toContain("joined");
 });
 
-test("each launch writes its files anew, for this user alone", () => {
+test("each launch writes its files again, for this user alone", () => {
   using scratch = createScratch();
   const { root, claudeSettings: path } = signalPaths(scratch.folder);
   const { handover } = planHandover(factsOf({ sessionRoot: scratch.folder }));

@@ -64,7 +64,7 @@ describe("installing skills", () => {
     expect(lab.install()).toEqual(skills.map(() => "unchanged"));
   });
 
-  test("a newer version replaces what an older one wrote, and what stands beside it stays", () => {
+  test("a newer version replaces what an older one wrote, and what is beside it stays", () => {
     using lab = setup();
     lab.install();
     const beside = join(lab.home, "skills", name, "notes.md");
@@ -156,7 +156,7 @@ describe("a home that this user may not read", () => {
   test.each([
     { id: "its skills", hides: /SKILL\.md$/ },
     { id: "the record of what is ours", hides: /svc-skill-config\.json$/ },
-  ])("is told, with what to do, and nothing there is called foreign: $id", ({ hides }) => {
+  ])("is reported, with what to do, and nothing there is called foreign: $id", ({ hides }) => {
     using lab = setup();
     lab.install();
     const files: Files = {
@@ -198,7 +198,7 @@ describe("uninstalling skills", () => {
     expect(readdirSync(join(lab.home, "skills"))).toEqual([]);
   });
 
-  test("what a person edited, made or laid beside stays, and is told of each time", () => {
+  test("what a person edited, made or laid beside stays, and is reported each time", () => {
     using lab = setup();
     const [one, two, three] = skills.map((skill) => skill.name);
     mkdirSync(join(lab.at(one ?? ""), ".."), { recursive: true });

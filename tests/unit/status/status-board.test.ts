@@ -47,7 +47,7 @@ function openBoard() {
   return { agent, board, rows, told, statuses, disk, lines };
 }
 
-test("another instance is in force and told at once, also while the disk is too full to know of it", () => {
+test("another instance is in force and reported at once, also while the disk is too full to know of it", () => {
   const { agent, board, rows, told, statuses, disk, lines } = openBoard();
   agent.setPresence({ instanceId: "one" });
   board.refresh();
@@ -71,7 +71,7 @@ test("another instance is in force and told at once, also while the disk is too 
   expect(board.admission()).toBe("open");
 });
 
-test("what cannot be stored is told before it is asked for, and so is how a closed queue is opened", () => {
+test("what cannot be stored is reported before it is asked for, and so is how a closed queue is opened", () => {
   const { agent, board, disk, statuses } = openBoard();
   agent.setPresence({ instanceId: "one" });
   board.refresh();

@@ -66,7 +66,7 @@ describe("a path below a root", () => {
     expect(containedPath(at.path("link"), "inner", "folder") as string).toBe(at.path("link/inner"));
   });
 
-  test("tells the value on one line and cut", () => {
+  test("reports the value on one line and cut", () => {
     using at = setup();
     expect(() => containedPath(at.folder, "../\u202e\x1b[2J")).toThrow('"../?\\u001b[2J"');
     expect(() => containedPath(at.folder, `../${"x".repeat(10_000)}`)).toThrow(/^.{0,200}$/);

@@ -19,7 +19,7 @@ describe("a file that is written", () => {
     expect(statSync(at.path("x")).mode & 0o777).toBe(0o600);
   });
 
-  test("was begun by a process that is no more: what it left is swept away, what lives is not", () => {
+  test("was begun by a process that is no more: what it left is removed, what lives is not", () => {
     using at = createScratch();
     const names = [
       `.${nobody}-0123456789ab.tmp`,

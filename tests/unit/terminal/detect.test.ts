@@ -135,7 +135,7 @@ describe("the end of a turn", () => {
 });
 
 describe("a question for a person", () => {
-  test("is told with its options and the chosen one", () => {
+  test("is reported with its options and the chosen one", () => {
     const signals = detect(demoDialog("May I delete it?", ["Yes", "No"], 2), compiled("demo"));
     expect(signals.awaitingDecision).toEqual({
       kind: "selection_menu",
@@ -148,7 +148,7 @@ describe("a question for a person", () => {
     expect(signals.parsedSurface).toMatchObject({ business_state: "awaiting_operator", input_mode: "modal" });
   });
 
-  test("trust is a kind of its own", () => {
+  test("trust is a separate kind", () => {
     const signals = detect(demoDialog("Do you trust this folder?", ["Yes", "No"], 1), compiled("demo"));
     expect(signals).toMatchObject({ awaitingRule: "trust", awaitingDecision: { kind: "trust_prompt" } });
   });

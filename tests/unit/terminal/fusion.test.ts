@@ -189,7 +189,7 @@ describe("a turn that the tool reports", () => {
     ]);
   });
 
-  test("is known by its text where its begin is not reported and its end has an id of its own", () => {
+  test("is known by its text where its begin is not reported and its end has another id", () => {
     play([
       ...submitted,
       { at: 200, screen: working(0) },
@@ -217,7 +217,7 @@ describe("a turn that the tool reports", () => {
     ]);
   });
 
-  test("leaves a status row behind: over once that has stood still for a second", () => {
+  test("leaves a status row behind: over once that has not changed for a second", () => {
     play([
       ...submitted,
       taken,

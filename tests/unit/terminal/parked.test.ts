@@ -43,7 +43,7 @@ function seen(...screens: [minute: number, screen: Observation][]): TrackState {
 }
 
 describe("a usage limit on the screen", () => {
-  test("is told with its notice and the moment it ends, and makes a transition", () => {
+  test("is reported with its notice and the moment it ends, and makes a transition", () => {
     const state = seen([0, working], [1, limit("3pm")]);
     expect(observedFields(state)).toMatchObject({
       parked: { notice: "✗ usage limit reached · resets 3pm", until: utc(15) },
@@ -123,7 +123,7 @@ describe("a usage limit on the screen", () => {
     expect(untilOf(seen([0, working], [1, limit("1pm")]))).toBe(utc(13, 0, 22));
   });
 
-  test("is not told of a tool that has left, and is known again when it is seen again", () => {
+  test("is not reported of a tool that has left, and is known again when it is seen again", () => {
     const state = seen([0, working], [1, limit("3pm")]);
     const gone = reduce(state, { kind: "tmux_missing", at: at(minutes(2)) }, defaultTimings);
     expect(untilOf(gone)).toBeUndefined();
@@ -132,7 +132,7 @@ describe("a usage limit on the screen", () => {
     expect(untilOf(look(state, minutes(2), shell))).toBeUndefined();
   });
 
-  test("is told with the event of its transition", () => {
+  test("is reported with the event of its transition", () => {
     const [before, after] = [seen([0, working]), seen([0, working], [1, limit("3pm")])].map((track) =>
       toTerminalState(track, giveTerminal(createFakeAgent()).state.tracked_session),
     );
@@ -142,7 +142,7 @@ describe("a usage limit on the screen", () => {
     ]);
   });
 
-  test("is not told while a turn runs or before the tool was seen", () => {
+  test("is not reported while a turn runs or before the tool was seen", () => {
     expect(untilOf(seen([0, working], [1, limit("3pm")], [2, working]))).toBeUndefined();
     expect(untilOf(initialTrack(at(0)))).toBeUndefined();
   });

@@ -32,7 +32,7 @@ const screenPiece = fc.oneof(
 );
 const anyScreen = fc.array(screenPiece, { maxLength: 40 }).map((pieces) => `${pieces.join("\n")}\n`);
 
-describe("whatever stands on the screen", () => {
+describe("whatever is on the screen", () => {
   test("detecting and explaining never throw, and a verdict always comes with its reasons", () => {
     fc.assert(
       fc.property(anyScreen, fc.constantFrom(...tools), fc.option(fc.nat(40)), (raw, tool, cursorRow) => {
@@ -106,7 +106,7 @@ describe("whatever happens in whatever order", () => {
     ),
   });
 
-  test("a busy fact and a ready posture never stand together, and a published ready turn has no awaited end", () => {
+  test("a busy fact and a ready posture never occur together, and a published ready turn has no awaited end", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         let now = 0;

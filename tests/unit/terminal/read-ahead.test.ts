@@ -17,7 +17,7 @@ function begun({ fails = false } = {}) {
 }
 
 describe("a read ahead", () => {
-  test("counts once for whoever looks next", async () => {
+  test("counts once for the next look", async () => {
     const { readAhead, answers } = begun();
     const taken = readAhead.take();
     answers[0]?.();

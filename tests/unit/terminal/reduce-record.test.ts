@@ -130,7 +130,7 @@ describe("the record", () => {
     ]);
   });
 
-  test("a clock that goes back counts as standing still", () => {
+  test("a clock that goes back counts as no time passed", () => {
     play([
       { at: 1000, screen: working(0) },
       { at: 0, screen: done, expect: { phase: "ready", result: "none" } },

@@ -141,7 +141,7 @@ describe("a noted prompt", () => {
     ]);
   });
 
-  test("an older banner that still stands does not close the new turn", () => {
+  test("an older banner that is still there does not close the new turn", () => {
     play([
       { at: 0, screen: interrupted, expect: { result: "interrupted" } },
       { at: 100, note: {}, expect: { phase: "active", result: "none" } },
@@ -245,7 +245,7 @@ describe("a prompt that a caller reported", () => {
     { id: "a changed transcript", screen: demoScreen({ transcript: asked }) },
     { id: "a queued message", screen: demoScreen({ queued: ["later"] }) },
     { id: "a dialog", screen: demoDialog("May I?", ["Yes", "No"], 1) },
-  ])("$id on the screen begins the wait anew", ({ screen }) => {
+  ])("$id on the screen begins the wait again", ({ screen }) => {
     play([
       { at: 0, screen: idle },
       { at: 100, note },
@@ -272,7 +272,7 @@ describe("a turn that is closed by a row", () => {
   const asked = demoScreen({ transcript: ["> hi"] });
   const answered = demoScreen({ transcript: ["> hi", "* ok", "— done in 0s —"] });
 
-  test("the prompt's own cell is not its end, however long it stands alone", () => {
+  test("the prompt's own cell is not its end, however long it is alone", () => {
     play([
       { at: 0, screen: idle },
       { at: 100, note: {}, expect: { phase: "active" } },

@@ -99,7 +99,7 @@ describe("an agent of an unproved version", () => {
     expect(second_witness).toMatchObject({ by: null });
   });
 
-  test("is looked at again when its screen has stood still, and is ready then", () => {
+  test("is looked at again when its screen has not changed, and is ready then", () => {
     expect(nextDeadlineMs(seen, defaultTimings)).toBe(5000);
     const later = play([{ at: 5000, event: "tick" }], seen);
     expect([by(later), readiness(later, "turn_boundary").ready]).toEqual(["still_screen", true]);
@@ -135,7 +135,7 @@ describe("an agent of an unproved version", () => {
     expect([again.turn.phase, by(again)]).toEqual(["ready", null]);
   });
 
-  test("that never stands still is ready after a minute", () => {
+  test("that never rests is ready after a minute", () => {
     let state = seen;
     for (let at = 2000; at < 61_000; at += 2000) {
       state = play([{ at, screen: { ...idle, pane: { ...idle.pane, title: `${at}` } } }], state);

@@ -44,7 +44,7 @@ test("one after another, and the one who waits comes before the one who gives ba
   expect([...held]).toEqual([]);
 });
 
-test("what is brief does not stand in line, and waits for whoever holds it", async () => {
+test("what is brief does not queue, and waits for its holder", async () => {
   const { held, locks } = machine();
   const clock = createFakeClock();
   const mutex = createTmuxMutex({ locks, clock }, "/run/tmux");

@@ -108,7 +108,7 @@ describe("a session", () => {
 });
 
 describe("a message", () => {
-  test("is told in the words of every transport", () => {
+  test("is reported in the words of every transport", () => {
     expect(toMail(recorded.email, viewStateOf(recorded.email, known), { body: true })).toEqual({
       message_ref: "jmap:Md3db39d21b906bcf25c2d18f",
       thread_ref: "jmap-thread:Tbf6db9a4e3d3c8e2",
@@ -280,7 +280,7 @@ describe("a page", () => {
     });
   });
 
-  test("goes on behind what was told of the same second", () => {
+  test("goes on behind what was reported of the same second", () => {
     const first = positionAfter([at("a", "2026-11-21T09:00:01Z"), at("b", "2026-11-21T09:00:00Z")], null);
     expect(first).toEqual({ createdAtUtc: "2026-11-21T09:00:00Z", messageId: "b" });
     const second = positionAfter([at("c", "2026-11-21T09:00:00Z")], first);
@@ -323,7 +323,7 @@ describe("a failure", () => {
     expect(firstRefusal({ notDestroyed: { a: { type: "notFound" } } })).toEqual({ type: "notFound" });
   });
 
-  test("of the server tells whether it may have acted, and nothing of its text", () => {
+  test("of the server says whether it may have acted, and nothing of its text", () => {
     const text = '{"type":"urn:ietf:params:jmap:error:notJSON","detail":"secret"}';
     expect(toHttpFailure(400, text)).toMatchObject({
       message: "the JMAP server failed with status 400 (urn:ietf:params:jmap:error:notJSON)",

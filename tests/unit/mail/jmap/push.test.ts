@@ -4,7 +4,7 @@ import { watchArrivals } from "../../../../src/services/mail/jmap/push.ts";
 import { ServiceError } from "../../../../src/system/errors.ts";
 import { createFakeClock } from "../../../support/fake-clock.ts";
 
-test("a server that fails is reported once for each distinct failure, and its return rings", async () => {
+test("a server that fails is reported once for each distinct failure, and its return notifies", async () => {
   const clock = createFakeClock();
   const faults: string[] = [];
   let rings = 0;

@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { isatty } from "node:tty";
-import { onReaderGone } from "../system/pipe-reader.ts";
 import { readStandardInput } from "../system/read-input.ts";
+import { onReaderGone } from "../system/signals.ts";
 import { visible } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";
 

@@ -5,6 +5,7 @@ import {
   findNotesToSelf,
   findSilencedTests,
   findSleepingTests,
+  findTinyModules,
   lineHint,
   lineLimit,
 } from "./conventions.ts";
@@ -12,6 +13,13 @@ import { plantedTree, readTree } from "./tree.ts";
 
 const everything = readTree("src", "tests", "scripts");
 const tests = readTree("tests");
+const sources = readTree("src");
+
+const tinyModules = {
+  "src/cli/gateway-commands.ts": "a tree of commands: data",
+  "src/db/gateway/migrations.ts": "a list of migrations: data",
+  "src/system/yaml.ts": "the runtime's parser; Deno has another",
+};
 
 describe("the conventions", () => {
   test("names say what a file holds", () =>
@@ -22,8 +30,9 @@ describe("the conventions", () => {
       console.log(`over ${lineHint} lines, has a second subject moved in?\n${hints.join("\n")}`);
     expect(findLongFiles(everything, lineLimit)).toEqual([]);
   });
-  test("no source file is longer than 400 lines", () =>
-    expect(findLongFiles(readTree("src"), 400)).toEqual([]));
+  test("no source file is longer than 400 lines", () => expect(findLongFiles(sources, 400)).toEqual([]));
+  test("no module of less than 30 lines has one importer", () =>
+    expect(findTinyModules(sources, 30, tinyModules)).toEqual([]));
   test("no notes to self in comments", () => expect(findNotesToSelf(everything)).toEqual([]));
   test("every test runs", () => expect(findSilencedTests(tests)).toEqual([]));
   test("no test sleeps", () => expect(findSleepingTests(tests)).toEqual([]));
@@ -43,6 +52,17 @@ describe("a planted violation is seen", () => {
   test("a file of 501 lines", () => {
     const tree = plantedTree({ "src/a.ts": "x;\n".repeat(501), "src/b.ts": "x;\n".repeat(500) });
     expect(findLongFiles(tree, lineLimit)).toEqual(["src/a.ts: 501 lines"]);
+  });
+  test("a tiny module with one importer", () => {
+    const tree = plantedTree({
+      "src/db/a.ts": 'import "./b.ts";\nimport "./c.ts";\nimport "./d.ts";',
+      "src/db/b.ts": "x;\n".repeat(29),
+      "src/db/c.ts": "x;\n".repeat(30),
+      "src/db/d.ts": "x;\n",
+      "src/db/e.ts": 'import type { D } from "./d.ts";',
+    });
+    expect(findTinyModules(tree, 30)).toEqual(["src/db/b.ts: 29 lines that only src/db/a.ts imports"]);
+    expect(findTinyModules(tree, 30, { "src/db/b.ts": "data" })).toEqual([]);
   });
   test("a note to self", () => {
     const note = ["TO", "DO: later"].join("");

@@ -28,6 +28,26 @@ export function findLongFiles(files: SourceFile[], limit: number): Violation[] {
     .map(({ path, lines }) => `${path}: ${lines} lines`);
 }
 
+/** Modules of fewer than `limit` lines that one other module imports: they belong into it. */
+export function findTinyModules(
+  files: SourceFile[],
+  limit: number,
+  allowed: Readonly<Record<string, string>> = {},
+): Violation[] {
+  const importers = new Map<string, Set<string>>();
+  for (const { path, imports } of files) {
+    for (const { resolved } of imports) {
+      if (resolved !== null) importers.set(resolved, (importers.get(resolved) ?? new Set()).add(path));
+    }
+  }
+  return files.flatMap(({ path, source }) => {
+    const [importer, ...more] = importers.get(path) ?? [];
+    const lines = source.trimEnd().split("\n").length;
+    if (importer === undefined || more.length > 0 || lines >= limit || path in allowed) return [];
+    return [`${path}: ${lines} lines that only ${importer} imports`];
+  });
+}
+
 /** Notes to self belong into an issue, not into source. */
 export function findNotesToSelf(files: SourceFile[]): Violation[] {
   return files.flatMap((file) =>

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 
-const module = join(import.meta.dir, "../../src/system/pipe-reader.ts");
+const module = join(import.meta.dir, "../../src/system/signals.ts");
 
 /** What a process says on stderr whose stdout is read by `reader`, which then says so. */
 async function told(reader: string): Promise<string> {

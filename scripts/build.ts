@@ -26,7 +26,17 @@ function sourceFiles(): string[] {
   const source = readdirSync(join(repositoryRoot, "src"), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(repositoryRoot.length + 1));
-  return [...source.sort(), "package.json", "bun.lock", "scripts/build.ts", "scripts/executables.ts"];
+  const screens = readdirSync(join(repositoryRoot, "tests/screens"), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(repositoryRoot.length + 1));
+  return [
+    ...source.sort(),
+    ...screens.sort(),
+    "package.json",
+    "bun.lock",
+    "scripts/build.ts",
+    "scripts/executables.ts",
+  ];
 }
 
 function fingerprintOf(files: string[], circumstances: string): string {

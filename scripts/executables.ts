@@ -4,6 +4,7 @@ import { checkoutCommit } from "../src/cli/version.ts";
 import { createProcesses } from "../src/system/processes.ts";
 import { quietSteps } from "../src/system/steps.ts";
 import { repositoryRoot } from "./bootstrap.ts";
+import { packRecordings } from "./pack-recordings.ts";
 import { runStep } from "./steps.ts";
 
 /** One file of 110 MB is all programs; it goes by the name it is called. */
@@ -29,6 +30,7 @@ export async function commitToBake(): Promise<string> {
 export function bundleFlags(commit: string): string[] {
   return [
     ...["--define", `SVC_COMMIT=${JSON.stringify(commit)}`],
+    ...["--define", `SVC_RECORDINGS=${JSON.stringify(packRecordings())}`],
     // Elysia asks for a collection whenever it has composed an app: 3 to 5 ms of a gateway's start, while callers wait.
     // Nothing of ours calls this name, so the call becomes one that does nothing.
     ...["--define", "Bun.gc=Boolean"],

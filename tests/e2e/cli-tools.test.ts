@@ -96,18 +96,18 @@ test("a profile file changes how a tool is read, without a rebuild", async () =>
 });
 
 test("tools check reads every recording by a file of profiles and names what differs", async () => {
-  const recordings = join(import.meta.dir, "../screens");
   const gemini = builtInProfiles.find((profile) => profile.tool === "gemini");
   const file = join(lab.folder, "checked.json");
   const check = (busy: object[]) => {
     writeFileSync(file, JSON.stringify({ schema_version: 1, profiles: [{ ...gemini, busy }] }));
-    return lab.mgr("tools", "check", file, "--recordings", recordings, "--json");
+    return lab.mgr("tools", "check", file, "--json");
   };
   const right = await check([...(gemini?.busy ?? [])]);
   expect([right.exitCode, right.json()["wrong"]]).toEqual([0, 0]);
   const wrong = await check([]);
   expect(wrong.exitCode).toBe(1);
   expect(wrong.json()["differences"]).toContainEqual({
+    source: "svc",
     recording: "gemini/0.61.0/busy",
     field: "ready_posture",
     recorded: '"no"',

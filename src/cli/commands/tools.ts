@@ -16,6 +16,7 @@ import { renderTable } from "../format.ts";
 import { renderExplanation } from "../terminal-text.ts";
 import { trustingSystem } from "../trusting-system.ts";
 import check from "./tools-check.ts";
+import record from "./tools-record.ts";
 
 /** The profile of a tool that was named on the command line. Throws `invalid_request` that lists those there are. */
 function chooseProfile(tool: string, overrides: ProfileSet): CompiledProfile {
@@ -119,4 +120,4 @@ const explain = command({
   },
 });
 
-export const toolCommands = { list, show, check, explain };
+export const toolCommands = { list, show, check, record, explain };

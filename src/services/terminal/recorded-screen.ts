@@ -29,6 +29,88 @@ export interface RecordedFacts {
   process: "up" | "gone";
 }
 
+/** The whole of `meta.json`, in the order in which it is written. */
+export interface RecordedMeta extends RecordedFacts {
+  /** What the agent did, in one word. */
+  category: string;
+  recorded_as: string;
+  labels: ScreenLabels;
+}
+
+/** A folder TOOL/VERSION/STATE of recordings. `meta`: the text of its `meta.json`. */
+export interface StoredRecording {
+  tool: string;
+  version: string;
+  state: string;
+  screen: string;
+  meta: string;
+}
+
+/** What `meta.json` says; null when it describes no recording. Pure. */
+export function parseMeta(text: string): (RecordedFacts & { labels: Record<string, unknown> }) | null {
+  try {
+    const meta = JSON.parse(text) as RecordedFacts & { labels?: Record<string, unknown> | null };
+    if (typeof meta.rows !== "number" || typeof meta.labels !== "object" || meta.labels === null) return null;
+    return { ...meta, labels: meta.labels };
+  } catch {
+    return null;
+  }
+}
+
+/** The word for what labels say. Pure. */
+export function categoryOf(labels: ScreenLabels): string {
+  if (labels.phase === "unknown" && labels.business_state === null) return "gone";
+  if (labels.decision) return "decision";
+  if (labels.accepting_input !== "yes") return "unreadable";
+  if (labels.business_state !== "idle" && labels.business_state !== "working") return "shell";
+  if (labels.pending_input === "yes") return "pending";
+  if (labels.editing_input === "yes") return "draft";
+  if (labels.phase === "active") return "busy";
+  if (labels.last_turn === "none") return "ready";
+  return labels.last_turn === "interrupted" ? "interrupted" : "error";
+}
+
+const atWork = { ready_posture: "no", phase: "active", business_state: "working" } as const;
+
+/** What a person means who calls a state so: the fields that the word decides. */
+const meanings: Readonly<Record<string, Partial<ScreenLabels>>> = {
+  ready: {
+    ...{ accepting_input: "yes", editing_input: "no", ready_posture: "yes", pending_input: "no" },
+    ...{ phase: "ready", business_state: "idle", draft: "", decision: null },
+  },
+  busy: { ...atWork, decision: null },
+  pending: { ...atWork, pending_input: "yes", decision: null },
+  draft: { editing_input: "yes", ready_posture: "no" },
+  decision: { accepting_input: "no", business_state: "awaiting_operator" },
+};
+
+/**
+ * The labels of a screen that a person names `state`: as they were read, but for what the first word of the name
+ * (`busy` of `busy-tool`) says otherwise. Pure.
+ */
+export function labelsNamed(state: string, read: ScreenLabels): ScreenLabels {
+  const [word = ""] = state.split("-");
+  return { ...read, ...(Object.hasOwn(meanings, word) ? meanings[word] : {}) };
+}
+
+/** A field of a screen that is read otherwise than it is labelled; both values as JSON. */
+export interface LabelDifference {
+  field: string;
+  recorded: string;
+  read: string;
+}
+
+export function differingLabels(
+  recorded: Readonly<Record<string, unknown>>,
+  read: ScreenLabels,
+): LabelDifference[] {
+  return Object.entries(read).flatMap(([field, value]) =>
+    Bun.deepEquals(recorded[field], value)
+      ? []
+      : [{ field, recorded: JSON.stringify(recorded[field] ?? null), read: JSON.stringify(value) }],
+  );
+}
+
 /** The recording as a gateway would have seen it. Pure. */
 export function observeRecording(
   raw: string,

@@ -2,7 +2,7 @@ import type { Clock } from "../../system/clock.ts";
 import type { Processes, ProcessFacts } from "../../system/processes.ts";
 import type { Observation, PaneFacts, Row } from "./observation.ts";
 import { parseScreen } from "./screen.ts";
-import { agentPane, PANE_FORMAT, parsePane, type TmuxPane } from "./tmux-command.ts";
+import { agentPane, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection } from "./tmux-control.ts";
 import { exactWindow, quoteArgument, TmuxError } from "./tmux-protocol.ts";
 
@@ -80,6 +80,30 @@ export function createPaneReader(deps: {
         processes: await processesOf(pane.facts.panePid, fresh),
       };
     },
+  };
+}
+
+/** One moment of a pane without a connection, as `read` gives it with one. Null when the pane is no more. */
+export async function readPaneOnce(
+  { tmux, processes, clock }: { tmux: Pick<Tmux, "run">; processes: Processes; clock: Clock },
+  paneId: string,
+): Promise<Observation | null> {
+  const show = (format: string) => ["display-message", "-p", "-t", paneId, format, ";"];
+  const capture = ["capture-pane", "-p", "-e", "-t", paneId];
+  const commands = [...show(FACTS), ...show("#{window_name}"), ...show("#{pane_title}"), ...capture];
+  const answer = await tmux.run(commands).catch(nullWhenGone);
+  if (answer === null) return null;
+  const [facts = "", windowName = "", title = "", ...lines] = answer.split("\n");
+  const pane = parseFacts(facts, windowName, title);
+  if (pane?.facts.paneId !== paneId) return null;
+  const raw = lines.join("\n");
+  return {
+    atMs: clock.nowMs(),
+    raw,
+    rows: parseScreen(raw),
+    cursor: pane.cursor,
+    pane: pane.facts,
+    processes: await processes.tree(pane.facts.panePid).catch(() => null),
   };
 }
 

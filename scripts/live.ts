@@ -12,17 +12,21 @@ import {
 } from "../tests/live/lab/cli-cache.ts";
 import { bootstrap } from "./bootstrap.ts";
 import { endLeftovers } from "./leftovers.ts";
+import { openReport } from "./live/write-report.ts";
 import { runStep } from "./steps.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
 
-// Runs the real agent CLIs against a scripted model on loopback: `bun run live [--newest] [all | TOOL[@VERSION]]...`.
+// Runs the real agent CLIs against a scripted model on loopback: `bun run live [--newest | --report] [all | TOOL[@VERSION]]...`.
 // `--newest` runs the newest version that the npm registry has of each tool, `TOOL@named` each version of the tool that
-// must pass. The last line counts what really ran.
+// must pass. The last line counts what really ran. `--newest` and `--report` write .live/TOOL-VERSION: report.md and
+// report.json (each step, the screen of one that failed, what changed beside the last proved version) and recordings.
 
 /** What runs when no tool is named. */
 const everyday: readonly LabTool[] = ["claude", "codex"];
 
-const words = process.argv.slice(2).filter((word) => word !== "--newest");
+const newest = process.argv.includes("--newest");
+const reports = newest || process.argv.includes("--report");
+const words = process.argv.slice(2).filter((word) => word !== "--newest" && word !== "--report");
 const named = words.map((word) => word.split("@", 2) as [string, string?]);
 const asked: readonly string[] = named.flatMap(([name]) => (name === "all" ? labTools : [name]));
 const unknown = asked.filter((name) => !labTools.some((tool) => tool === name));
@@ -51,7 +55,6 @@ process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
 
 /** Tools without a version run at the newest, that of `SVC_LAB_VERSIONS`, or the pinned one. */
 async function chosenRuns(): Promise<{ tool: LabTool; version: string }[]> {
-  const newest = process.argv.includes("--newest");
   const chosen = await Promise.all(
     tools.map(async (tool) => {
       const versions = named.flatMap(([name, version]) => {
@@ -87,6 +90,7 @@ async function runLab(tool: LabTool, version: string): Promise<void> {
     fail(1, `${tool}: ${error instanceof Error ? error.message : error}`);
     return;
   }
+  const written = reports ? openReport(tool, version) : null;
   const file = `tests/live/${tool}.test.ts`;
   const report = join(playground, `${tool}.xml`);
   const run = await runStep({
@@ -108,11 +112,13 @@ async function runLab(tool: LabTool, version: string): Promise<void> {
       SVC_LAB_VERSIONS: versions,
       ...(recordings === undefined ? {} : { SVC_LAB_RECORDINGS: resolve(recordings) }),
       [mark.name]: mark.value,
+      ...written?.env,
     },
     live: true,
     timeoutMs: 20 * 60_000,
   });
-  const counts = readReport(readOrEmpty(report), [file]);
+  const junit = readOrEmpty(report);
+  const counts = readReport(junit, [file]);
   total.passed += counts.passed;
   fail(counts.failed);
   if (counts.skipped > 0) fail(counts.skipped, `${tool}: ${counts.skipped} tests were skipped`);
@@ -122,6 +128,7 @@ async function runLab(tool: LabTool, version: string): Promise<void> {
   }
   for (const one of await endLeftovers(mark))
     fail(1, `${tool}: left behind: process ${one.pid} ${one.command}`);
+  if (written) console.log(`report: ${written.write(junit)}`);
   console.log(`${tool} ${version}: ${counts.passed} tests went well, ${run.seconds.toFixed(1)} s\n`);
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
@@ -21,3 +21,24 @@ test("a copy of the executable named svc-mgr launches an agent and its gateway a
   expect(JSON.parse(stop.stdout)).toMatchObject({ success: true, gateway: "stopped" });
   expect(await lab.sessions()).toEqual([]);
 }, 120_000);
+
+test("a copy checks a file of profiles on the recorded screens, without a checkout", async () => {
+  await using lab = createCliLab();
+  const processes = createProcesses({ steps: quietSteps });
+  const copy = join(lab.folder, "svc-mgr");
+  copyFileSync(built, copy);
+  const mgr = (...words: string[]) =>
+    processes.run([copy, "tools", ...words, "--json"], { env: lab.env, cwd: lab.workdir, timeoutMs: 60_000 });
+  const file = join(lab.folder, "profiles.json");
+  writeFileSync(file, (await mgr("show", "--tool", "claude")).stdout);
+  const screens = join(import.meta.dir, "../screens/claude");
+  const recordings = readdirSync(screens).flatMap((version) =>
+    readdirSync(join(screens, version), { withFileTypes: true }).filter((entry) => entry.isDirectory()),
+  ).length;
+  const check = await mgr("check", file);
+  expect([check.stderr, check.exitCode]).toEqual(["", 0]);
+  expect(JSON.parse(check.stdout)).toEqual({
+    ...{ recordings, wrong: 0, differences: [] },
+    sources: [{ source: "svc", recordings }],
+  });
+}, 60_000);

@@ -94,6 +94,9 @@ describe("on a machine with Node and without Bun", () => {
       const agent = ["agents", "single", "--agent-name", "first"];
       const mgr = async (...words: string[]) =>
         told(await machine.ok(place, join(place, "node_modules/.bin/svc-mgr"), ...words, "--json"));
+      const profiles = join(place, "profiles.json");
+      writeFileSync(profiles, JSON.stringify(await mgr("tools", "show", "--tool", "gemini")));
+      expect(await mgr("tools", "check", profiles)).toMatchObject({ wrong: 0, sources: [{ source: "svc" }] });
       const launch = await mgr("agents", "launch", "--tool", "demo", "--agent-name", "first", "--mailbox");
       expect(launch).toMatchObject({ tool: "demo", gateway_port: expect.any(Number) });
       try {

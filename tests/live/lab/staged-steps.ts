@@ -1,4 +1,5 @@
 import { afterAll, describe, test } from "bun:test";
+import { appendFileSync } from "node:fs";
 
 /** What steps play on: agents, gateways and a model that live together. */
 export interface Stage {
@@ -47,7 +48,7 @@ export function describeSteps<S extends Stage, Settings>(play: {
     });
     test.each([...play.steps])(
       "$id",
-      async ({ run, own, last }) => {
+      async ({ id, run, own, last }) => {
         if (own) await endCurrent();
         const stage = current ?? (await play.open(own ?? play.shared));
         current = null;
@@ -56,6 +57,7 @@ export function describeSteps<S extends Stage, Settings>(play: {
         } catch (error) {
           failures += 1;
           const account = await stage.account();
+          noteFailure({ group: play.name, step: id, error: errorText(error), account });
           await stage.end().catch((endError) => console.error(`at the end: ${endError}`));
           if (error instanceof Error) error.message = `${error.message}\n\n${account}`;
           throw error;
@@ -66,4 +68,12 @@ export function describeSteps<S extends Stage, Settings>(play: {
       stepTimeoutMs,
     );
   });
+}
+
+const errorText = (error: unknown) => Bun.stripANSI(error instanceof Error ? error.message : String(error));
+
+/** A line for the report of `bun run live --report`, in the file that `SVC_LAB_ACCOUNTS` names. */
+function noteFailure(failure: { group: string; step: string; error: string; account: string }): void {
+  const path = process.env["SVC_LAB_ACCOUNTS"];
+  if (path) appendFileSync(path, `${JSON.stringify(failure)}\n`);
 }

@@ -20,7 +20,7 @@ const secrets: readonly RegExp[] = [
   /(?<![\w/+=-])(?=[\w/+=-]*\d[\w/+=-]*\d[\w/+=-]*\d)(?=[\w/+=-]*\p{L}[\w/+=-]*\p{L})[\w+=-][\w/+=-]{31,}/gu,
 ];
 
-const homes = /(?:\/home\/|\/Users\/)([^\s/"'`:;,)\]│]+)/gu;
+const homes = /\/(?:home|Users)\/([^\s/"'`:;,)\]│]+)/gu;
 
 /**
  * Overwrites letters and digits with `x` where the screen shows what looks like a secret, an address of a person, or

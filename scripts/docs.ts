@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { renderJson } from "../src/protocol/json.ts";
+import { TeamFile } from "../src/protocol/team-file.ts";
 import { coordinatorOpenApi, gatewayOpenApi } from "../src/routes/openapi/documents.ts";
 import { repositoryRoot } from "./bootstrap.ts";
 import { renderCommandsPage } from "./commands-page.ts";
@@ -20,6 +21,10 @@ const write = (name: string, text: string) => writeFileSync(join(folder, name), 
 
 write("openapi.gateway.json", renderJson(gatewayOpenApi()));
 write("openapi.coordinator.json", renderJson(coordinatorOpenApi()));
+write(
+  "svc.schema.json",
+  renderJson({ $schema: "https://json-schema.org/draft/2020-12/schema", ...TeamFile }),
+);
 write("reference.md", await renderReference());
 write("commands.md", await renderCommandsPage());
 write("faults.md", await renderFaultTable());

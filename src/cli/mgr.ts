@@ -69,6 +69,17 @@ const tools = group({
   subCommands: () => import("./commands/tools.ts").then((module) => module.toolCommands),
 });
 
+const team = group({
+  name: "team",
+  description: "the agents and people of a project, as its svc.yaml says",
+  examples: ["svc-mgr team up", "svc-mgr team status"],
+  subCommands: lazyLeaves(["up", "down", "status"], () =>
+    import("./commands/team.ts").then((module) =>
+      module.teamCommands({ program: "svc-mgr team", commands: async () => managerCommands }),
+    ),
+  ),
+});
+
 /** All commands of `svc-mgr`. */
 export const managerCommands = group({
   name: "svc-mgr",
@@ -86,6 +97,7 @@ export const managerCommands = group({
     mailbox,
     overlay: () => import("./commands/overlay.ts").then((module) => module.default),
     "system-skills": systemSkills,
+    team,
     tools,
     doctor: () => import("./commands/doctor.ts").then((module) => module.default),
     completion: () =>

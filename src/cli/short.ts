@@ -7,6 +7,7 @@ import {
   type Flags,
   group,
   type Invocation,
+  lazyLeaves,
 } from "./command.ts";
 import { CommandFailure, exitCodes, runProgram } from "./dispatch.ts";
 import { createProcessIo } from "./process-io.ts";
@@ -297,6 +298,14 @@ export const shortCommands = group({
       words: ["gateway", "reconcile"],
     }),
     mail,
+    ...lazyLeaves(["up", "down", "status"], () =>
+      import("./commands/team.ts").then((module) =>
+        module.teamCommands({
+          program: "svc",
+          commands: () => import("./mgr.ts").then((mgr) => mgr.managerCommands),
+        }),
+      ),
+    ),
     watch: shorthand({
       name: "watch",
       description: "show all agents as they change, until interrupted",

@@ -1,0 +1,384 @@
+import { basename, dirname, join, resolve } from "node:path";
+import type { TeamAgent, TeamFile, TeamLaunch } from "../../protocol/team-file.ts";
+import { stateRootOf } from "../../services/sessions/roots.ts";
+import { refuseExposed } from "../../services/sessions/trust.ts";
+import {
+  planDown,
+  planTeam,
+  type RunningAgent,
+  type TeamFacts,
+  type TeamStep,
+} from "../../services/team/plan.ts";
+import { readEnvFile, readTeamFile } from "../../services/team/team-file.ts";
+import { createTeamStore, teamFolder } from "../../services/team/team-store.ts";
+import { createWorktrees } from "../../services/team/worktrees.ts";
+import { sha256 } from "../../system/digest.ts";
+import { type CliContext, openCliContext } from "../cli-context.ts";
+import { type CliIo, type Command, command, type Flags, type Invocation, UsageError } from "../command.ts";
+import { confirmed } from "../confirm.ts";
+import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
+import { readFileFlag } from "../flag-values.ts";
+import { narrate } from "../narrate.ts";
+import { rootFlags } from "../shared-flags.ts";
+import { programVersion } from "../version.ts";
+
+const fileFlag = {
+  file: {
+    type: "string",
+    alias: "f",
+    valueHint: "FILE",
+    description: "the team's file; default: svc.yaml here or in a folder above",
+  },
+} as const satisfies Flags;
+
+const up = ({ program, commands }: TeamProgram) =>
+  command({
+    name: "up",
+    description: "make the agents and mailboxes be as svc.yaml says: shows a plan, changes only what differs",
+    examples: [`${program} up`, `${program} up --plan`, `${program} up --yes --json`],
+    args: {
+      ...fileFlag,
+      plan: { type: "boolean", description: "show what would be done and change nothing" },
+      restart: { type: "boolean", description: "end the turn of an agent that differs and start it again" },
+      prune: { type: "boolean", description: "stop agents of an earlier `up` that the file has no more" },
+      yes: { type: "boolean", alias: "y", description: "do not ask at the terminal" },
+    },
+    async run(invocation) {
+      const { args, io } = invocation;
+      const team = await openTeam(invocation, args.file, commands);
+      const steps = planTeam({ ...(await team.facts()), restart: args.restart, prune: args.prune });
+      const text = renderPlan(steps);
+      const changes = steps.filter(({ step }) => step !== "keep" && step !== "leave");
+      if (args.plan) return { json: { file: team.path, plan: steps }, text };
+      if (changes.length > 0 && !args.yes) {
+        await io.writeError(`${text}\n`);
+        await confirmed(io, "Do this?", false);
+      }
+      const failures: { step: TeamStep; detail: string }[] = [];
+      for (const step of changes) {
+        const problem = await team.perform(step);
+        if (problem !== null) failures.push({ step, detail: problem });
+      }
+      failures.push(...(await team.setNotifiers()));
+      const failed = failures.map(({ step, detail }) => `failed: ${describe(step)}: ${detail}`);
+      return {
+        json: { file: team.path, plan: steps, failures },
+        text: [text, ...failed].join("\n"),
+        exitCode: failures.length > 0 ? exitCodes.refused : exitCodes.done,
+      };
+    },
+  });
+
+const down = ({ program, commands }: TeamProgram) =>
+  command({
+    name: "down",
+    description: "stop the agents that `up` launched; mail, prompts and worktrees stay",
+    examples: [`${program} down`, `${program} down --worktrees --yes`],
+    args: {
+      ...fileFlag,
+      worktrees: {
+        type: "boolean",
+        description: "remove their git worktrees too, but for those with work that is not committed",
+      },
+      yes: { type: "boolean", alias: "y", description: "do not ask at the terminal" },
+    },
+    async run(invocation) {
+      const { args, io } = invocation;
+      const team = await openTeam(invocation, args.file, commands);
+      const facts = await team.facts();
+      const steps = planDown(facts);
+      const failures: { step: TeamStep; detail: string }[] = [];
+      if (steps.length > 0 && !args.yes) {
+        await io.writeError(`${renderPlan(steps)}\n`);
+        await confirmed(io, "Do this?", false);
+      }
+      for (const step of steps) {
+        const problem = await team.perform(step);
+        if (problem !== null) failures.push({ step, detail: problem });
+      }
+      const worktrees = args.worktrees ? await team.removeWorktrees(failures.length > 0 ? failures : []) : [];
+      const lines = [
+        steps.length === 0 ? "nothing runs that `up` launched" : renderPlan(steps),
+        ...failures.map(({ step, detail }) => `failed: ${describe(step)}: ${detail}`),
+        ...worktrees.map(({ agent, kept }) =>
+          kept === null ? `removed the worktree of ${agent}` : `kept the worktree of ${agent}: ${kept}`,
+        ),
+      ];
+      return {
+        json: { file: team.path, plan: steps, failures, worktrees },
+        text: lines.join("\n"),
+        exitCode: failures.length > 0 ? exitCodes.refused : exitCodes.done,
+      };
+    },
+  });
+
+const status = ({ program, commands }: TeamProgram) =>
+  command({
+    name: "status",
+    description: "how the machine differs from svc.yaml; exits 1 when it does",
+    examples: [`${program} status`, `${program} status --json`],
+    args: fileFlag,
+    async run(invocation) {
+      const team = await openTeam(invocation, invocation.args.file, commands);
+      const steps = planTeam({ ...(await team.facts()), restart: false, prune: false });
+      return {
+        json: { file: team.path, plan: steps },
+        text: renderPlan(steps),
+        exitCode: steps.every(({ step }) => step === "keep") ? exitCodes.done : exitCodes.refused,
+      };
+    },
+  });
+
+interface TeamProgram {
+  /** The words in front, for the examples. */
+  program: string;
+  /** All commands of `svc-mgr`, which make the changes. */
+  commands: () => Promise<Command>;
+}
+
+export const teamCommands = (of: TeamProgram) => ({ up: up(of), down: down(of), status: status(of) });
+
+function renderPlan(steps: readonly TeamStep[]): string {
+  return steps.length === 0 ? "the file names nobody" : steps.map(describe).join("\n");
+}
+
+function describe(step: TeamStep): string {
+  switch (step.step) {
+    case "register":
+      return `+ ${step.person}: register the mailbox ${step.address}`;
+    case "worktree":
+      return `+ ${step.agent}: make its git worktree on branch svc/${step.agent}`;
+    case "launch":
+      return `+ ${step.agent}: launch`;
+    case "replace":
+      return `~ ${step.agent}: end and launch again; it differs in ${step.differs.join(", ")}`;
+    case "stop":
+      return `- ${step.agent}: stop`;
+    case "keep":
+      return `= ${step.agent}: as the file says`;
+    case "leave":
+      return `! ${step.agent}: left alone; ${step.why}`;
+  }
+}
+
+/** One team on this machine: its file, what `up` launched before, and the commands that change something. */
+async function openTeam(
+  invocation: Invocation<never> | Invocation,
+  given: string | undefined,
+  commands: TeamProgram["commands"],
+) {
+  const { io, inherited } = invocation;
+  const context = openCliContext(io, inherited);
+  const path = findFile(context, io, given);
+  const folder = dirname(path);
+  const team = await readTeam(context, io, path);
+  const at: CliIo = { ...io, cwd: folder };
+  const state = teamFolder(join(stateRootOf(io.env, io.home), "teams"), path);
+  const store = createTeamStore(context.files, state, path);
+  const worktrees = createWorktrees(context, { repository: folder, root: join(state, "worktrees") });
+  const launches: Record<string, TeamLaunch> = {};
+  const words: Record<string, string[]> = {};
+  for (const [name, agent] of Object.entries(team.agents)) {
+    const env = await readEnvironment(context, folder, name, agent);
+    const role =
+      agent.role_file === undefined ? null : await readRole(context, folder, name, agent.role_file);
+    const workdir = agent.worktree ? worktrees.pathOf(name) : resolve(folder, agent.workdir ?? ".");
+    launches[name] = {
+      ...{ tool: agent.tool, workdir, worktree: agent.worktree === true, args: agent.args ?? [] },
+      ...{ headless: agent.headless === true, unattended: agent.unattended === true },
+      ...{ mailbox: agent.mailbox === true, model: agent.model ?? null },
+      role_sha256: role === null ? null : sha256(role),
+      env_sha256: sha256(JSON.stringify(Object.entries(env).sort())),
+    };
+    words[name] = launchWords(name, agent, { workdir, env });
+  }
+
+  const roots = Object.keys(rootFlags).flatMap((flag) =>
+    typeof inherited[flag] === "string" ? [`--${flag}=${resolve(io.cwd, inherited[flag])}`] : [],
+  );
+
+  /** One command of `svc-mgr`, its document or why it failed. */
+  async function run(argv: readonly string[], rest: readonly string[] = []) {
+    let [out, err] = ["", ""];
+    const quiet: CliIo = {
+      ...at,
+      ...{ stdoutIsTty: false, stderrIsTty: false },
+      async writeOut(text) {
+        out += String(text);
+      },
+      async writeError(text) {
+        err += text;
+      },
+      writeScreen: async () => {},
+    };
+    const all = [...roots, ...argv, "--json", ...(rest.length > 0 ? ["--", ...rest] : [])];
+    const exitCode = await runProgram(await commands(), programVersion, all, quiet);
+    const document = parseDocument(exitCode === exitCodes.done ? out : err || out);
+    return {
+      ok: exitCode === exitCodes.done,
+      unreachable: exitCode === exitCodes.unreachable,
+      document,
+      problem: String(document["detail"] ?? err),
+    };
+  }
+
+  const facts = async (): Promise<Omit<TeamFacts, "restart" | "prune">> => {
+    const [listed, accounts] = [
+      await run(["agents", "list", "--state", "all"]),
+      team.people ? await run(["mailbox", "accounts", "list"]) : null,
+    ];
+    if (!listed.ok) throw new CommandFailure(exitCodes.refused, listed.problem);
+    const registered = (accounts?.document["accounts"] ?? []) as { address: string; status: string }[];
+    return {
+      ...{ team, launches, state: store.read() },
+      running: listed.document["agents"] as RunningAgent[],
+      worktrees: new Set(Object.keys(team.agents).filter((name) => worktrees.exists(name))),
+      addresses: new Set(registered.filter((one) => one.status === "active").map(({ address }) => address)),
+    };
+  };
+
+  /** Null when it was done, else why not. */
+  async function perform(step: TeamStep): Promise<string | null> {
+    switch (step.step) {
+      case "register": {
+        await narrate(io, `registering ${step.address}`);
+        const principal = `SVC-${step.person}`;
+        await run(["mailbox", "init"]);
+        const made = await run([
+          "mailbox",
+          "register",
+          `--address=${step.address}`,
+          `--principal-id=${principal}`,
+        ]);
+        return made.ok ? null : made.problem;
+      }
+      case "worktree":
+        await narrate(io, `making the worktree of ${step.agent}`);
+        return worktrees.make(step.agent);
+      case "launch":
+      case "replace": {
+        const { agent: name } = step;
+        const launch = launches[name];
+        if (!launch) return "it is not in the file";
+        if (launch.worktree && !worktrees.exists(name)) return "its worktree is not there";
+        await narrate(io, `launching ${name}`);
+        const force = step.step === "replace" ? ["--force=keep-stale"] : [];
+        const made = await run([...(words[name] ?? []), ...force], launch.args);
+        const agentId = made.document["agent_id"];
+        if (typeof agentId !== "string") return made.problem;
+        store.set(name, { agent_id: agentId, launch });
+        return made.ok ? null : made.problem;
+      }
+      case "stop": {
+        await narrate(io, `stopping ${step.agent}`);
+        const stopped = await run(["agents", "single", `--agent-id=${step.agentId}`, "stop"]);
+        return stopped.ok ? null : stopped.problem;
+      }
+      case "keep":
+      case "leave":
+        return null;
+    }
+  }
+
+  /** Settings are sent as they stand in the file: what it does not name stays as it is. */
+  async function setNotifiers() {
+    const failures: { step: TeamStep; detail: string }[] = [];
+    for (const [name, { notifier }] of Object.entries(team.agents)) {
+      const known = store.read()[name];
+      if (!notifier || !known) continue;
+      const command = ["agents", "single", `--agent-id=${known.agent_id}`, "gateway", "mail-notifier"];
+      const flags = Object.entries(notifier).flatMap(([key, value]) =>
+        key === "enabled" ? [] : [`--${key.replaceAll("_", "-")}=${value}`],
+      );
+      const words = notifier.enabled === false ? ["disable"] : ["enable", ...flags];
+      let set = await run([...command, ...words]);
+      // A gateway that has just started on a busy machine may take longer than a caller waits.
+      for (let again = 0; set.unreachable && again < 3; again++) set = await run([...command, ...words]);
+      if (!set.ok)
+        failures.push({ step: { step: "keep", agent: name }, detail: `mail-notifier: ${set.problem}` });
+    }
+    return failures;
+  }
+
+  /** Of agents that do not run any more. `kept`: why a worktree stays. */
+  async function removeWorktrees(failures: readonly { step: TeamStep }[]) {
+    const running = new Set(failures.flatMap(({ step }) => ("agent" in step ? [step.agent] : [])));
+    const names = Object.entries(store.read()).filter(([, { launch }]) => launch.worktree);
+    const removed: { agent: string; kept: string | null }[] = [];
+    for (const [name] of names) {
+      if (!worktrees.exists(name)) continue;
+      removed.push({
+        agent: name,
+        kept: running.has(name) ? "the agent runs" : await worktrees.remove(name),
+      });
+    }
+    return removed;
+  }
+
+  return { path, facts, perform, setNotifiers, removeWorktrees };
+}
+
+function launchWords(
+  name: string,
+  agent: TeamAgent,
+  { workdir, env }: { workdir: string; env: Readonly<Record<string, string>> },
+): string[] {
+  return [
+    ...["agents", "launch", `--agent-name=${name}`, `--tool=${agent.tool}`, `--workdir=${workdir}`],
+    ...Object.entries(env).map(([variable, value]) => `--env=${variable}=${value}`),
+    ...(agent.role_file === undefined ? [] : [`--role-file=${agent.role_file}`]),
+    ...(agent.headless ? ["--headless"] : []),
+    ...(agent.model === undefined ? [] : [`--model=${agent.model}`]),
+    ...(agent.unattended ? ["--unattended"] : []),
+    ...(agent.mailbox ? ["--mailbox"] : []),
+  ];
+}
+
+function findFile({ files }: CliContext, io: CliIo, given: string | undefined): string {
+  if (given !== undefined) return resolve(io.cwd, given);
+  for (let folder = io.cwd; ; folder = dirname(folder)) {
+    const path = join(folder, "svc.yaml");
+    if (files.exists(path)) return path;
+    if (folder === dirname(folder)) break;
+  }
+  throw new UsageError("there is no svc.yaml here or in a folder above; name one with --file FILE");
+}
+
+/** It names programs and their arguments: the file must be for this user alone to change. */
+async function readTeam(context: CliContext, io: CliIo, path: string): Promise<TeamFile> {
+  refuseExposed(context.files, path, path);
+  const text = await readFileFlag("file", path, { files: context.files, cwd: io.cwd });
+  const reading = readTeamFile(text);
+  if (reading.ok) return reading.team;
+  const lines = reading.findings.map(({ line, message }) => `${basename(path)}:${line}: ${message}`);
+  throw new CommandFailure(exitCodes.usage, lines.join("\n"), {
+    error: "invalid_team_file",
+    detail: lines[0],
+    findings: reading.findings,
+  });
+}
+
+async function readEnvironment(
+  { files }: CliContext,
+  folder: string,
+  name: string,
+  { env = {}, env_file: path }: TeamAgent,
+): Promise<Record<string, string>> {
+  if (path === undefined) return env;
+  const text = await readFileFlag(`agents.${name}.env_file`, path, { files, cwd: folder });
+  const read = readEnvFile(text);
+  if ("env" in read) return { ...read.env, ...env };
+  throw new UsageError(`agents.${name}.env_file: ${path}:${read.badLine}: not NAME=VALUE`);
+}
+
+function readRole({ files }: CliContext, folder: string, name: string, path: string): Promise<string> {
+  return readFileFlag(`agents.${name}.role_file`, path, { files, cwd: folder });
+}
+
+function parseDocument(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}

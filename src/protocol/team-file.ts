@@ -1,0 +1,87 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { patterns } from "./enforced.ts";
+import { NotifierMode, WakePolicy } from "./notifier.ts";
+import { NonBlank, Nullable, SchemaVersion1, Strict, StringEnum } from "./wire.ts";
+
+/** The file `svc.yaml`: the agents of a project and the people who have mail there. Paths count from its folder. */
+
+const TeamNotifier = Strict(
+  {
+    enabled: Type.Optional(Type.Boolean({ description: "default: true" })),
+    mode: Type.Optional({ ...NotifierMode, description: "what counts: all of the inbox, or what is unread" }),
+    interval_seconds: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 86_400, description: "look at the mailbox at least this often" }),
+    ),
+    wake_policy: Type.Optional({ ...WakePolicy, description: "default: on_change" }),
+    max_wakes_per_hour: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 3600, description: "default: 12; 0 is no limit" }),
+    ),
+    appendix_text: Type.Optional(Type.String({ description: "guidance in every wake-up" })),
+  },
+  { description: "wakes the agent when mail arrives; needs `mailbox: true`" },
+);
+
+export const TeamAgent = Strict({
+  tool: StringEnum(["claude", "codex", "gemini", "opencode", "kimi", "demo"]),
+  workdir: Type.Optional(NonBlank("where it works; default: the folder of the file")),
+  worktree: Type.Optional(
+    Type.Boolean({ description: "a separate git worktree on branch svc/NAME; not with `workdir`" }),
+  ),
+  role_file: Type.Optional(NonBlank("a text that says what its part is")),
+  model: Type.Optional(NonBlank("model of its turns; needs `headless: true`")),
+  args: Type.Optional(Type.Array(Type.String(), { maxItems: 64, description: "arguments of the tool" })),
+  env: Type.Optional(Type.Record(Type.String(), Type.String(), { description: "variables of the agent" })),
+  env_file: Type.Optional(NonBlank("file of further variables, NAME=VALUE on each line")),
+  headless: Type.Optional(Type.Boolean({ description: "each turn is a separate process" })),
+  unattended: Type.Optional(Type.Boolean({ description: "skip the tool's permissions and sandboxes" })),
+  mailbox: Type.Optional(Type.Boolean({ description: "give it NAME@svc.localhost" })),
+  notifier: Type.Optional(TeamNotifier),
+});
+export type TeamAgent = Static<typeof TeamAgent>;
+
+export const TeamPerson = Strict({
+  address: Type.Optional(
+    Type.String({ pattern: patterns.address, maxLength: 200, description: "default: NAME@svc.localhost" }),
+  ),
+});
+
+export const TeamFile = Strict(
+  {
+    version: Type.Literal(1),
+    agents: Type.Record(Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" }), TeamAgent, {
+      additionalProperties: false,
+      description: "by name",
+    }),
+    people: Type.Optional(
+      Type.Record(Type.String({ pattern: "^[a-z0-9][a-z0-9._-]{0,63}$" }), TeamPerson, {
+        additionalProperties: false,
+        description: "who has a mailbox without being an agent, by name",
+      }),
+    ),
+  },
+  { title: "svc.yaml", description: "the agents of a project, for `svc up`" },
+);
+export type TeamFile = Static<typeof TeamFile>;
+
+/** How one agent of the file is launched, without secrets: variables are a digest. */
+export const TeamLaunch = Strict({
+  tool: Type.String(),
+  workdir: Type.String(),
+  worktree: Type.Boolean(),
+  args: Type.Array(Type.String()),
+  headless: Type.Boolean(),
+  unattended: Type.Boolean(),
+  mailbox: Type.Boolean(),
+  model: Nullable(Type.String()),
+  role_sha256: Nullable(Type.String()),
+  env_sha256: Type.String(),
+});
+export type TeamLaunch = Static<typeof TeamLaunch>;
+
+/** What `up` launched, kept in the user's state folder. `agents`: by name. */
+export const TeamRecord = Strict({
+  schema_version: SchemaVersion1,
+  team_file: Type.String(),
+  agents: Type.Record(Type.String(), Strict({ agent_id: Type.String(), launch: TeamLaunch })),
+});
+export type TeamRecord = Static<typeof TeamRecord>;

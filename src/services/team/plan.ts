@@ -1,0 +1,123 @@
+import type { TeamFile, TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
+
+type TeamState = TeamRecord["agents"];
+
+export interface RunningAgent {
+  agent_name: string;
+  agent_id: string;
+  lifecycle_state: string;
+  session_gone: boolean;
+  turn_phase: string;
+  queue_depth: number | null;
+}
+
+export interface TeamFacts {
+  team: TeamFile;
+  launches: Record<string, TeamLaunch>;
+  state: TeamState;
+  running: readonly RunningAgent[];
+  /** Worktrees that are there, by agent. */
+  worktrees: ReadonlySet<string>;
+  /** Addresses that have a mailbox. */
+  addresses: ReadonlySet<string>;
+  /** Ends and starts again an agent that works and differs. */
+  restart: boolean;
+  /** Stops agents that `up` launched and the file has no more. */
+  prune: boolean;
+}
+
+export type TeamStep =
+  | { step: "register"; person: string; address: string }
+  | { step: "worktree"; agent: string }
+  | { step: "launch"; agent: string }
+  | { step: "replace"; agent: string; differs: string[] }
+  | { step: "stop"; agent: string; agentId: string }
+  | { step: "keep"; agent: string }
+  | { step: "leave"; agent: string; why: string };
+
+/**
+ * What makes the machine as the file says, in the order in which it is done: people, then each agent of the file, then
+ * agents that left it. An agent that is as the file says is kept; one that differs is replaced unless it works; one of
+ * the same name that `up` did not launch is never touched. Pure.
+ */
+export function planTeam(facts: TeamFacts): TeamStep[] {
+  const people = Object.entries(facts.team.people ?? {}).flatMap(([person, { address }]): TeamStep[] => {
+    const wanted = address ?? `${person}@svc.localhost`;
+    return facts.addresses.has(wanted) ? [] : [{ step: "register", person, address: wanted }];
+  });
+  const agents = Object.keys(facts.team.agents).flatMap((name) => planAgent(facts, name));
+  const left = Object.keys(facts.state)
+    .filter((name) => !Object.hasOwn(facts.team.agents, name))
+    .flatMap((name) => planLeft(facts, name));
+  return [...people, ...agents, ...left];
+}
+
+function planAgent(facts: TeamFacts, name: string): TeamStep[] {
+  const { launches, state } = facts;
+  const wanted = launches[name];
+  if (!wanted) return [];
+  const worktree: TeamStep[] =
+    wanted.worktree && !facts.worktrees.has(name) ? [{ step: "worktree", agent: name }] : [];
+  const running = runs(facts, name);
+  const known = state[name];
+  if (!running) return [...worktree, { step: "launch", agent: name }];
+  if (known?.agent_id !== running.agent_id) {
+    const why = `an agent of this name runs that \`up\` did not launch (${running.agent_id})`;
+    return [{ step: "leave", agent: name, why }];
+  }
+  const differs = differences(known.launch, wanted);
+  if (differs.length === 0) return [{ step: "keep", agent: name }];
+  if (isBusy(running) && !facts.restart) {
+    const why = `it works, and differs in ${differs.join(", ")}; --restart ends its turn and starts it again`;
+    return [{ step: "leave", agent: name, why }];
+  }
+  return [...worktree, { step: "replace", agent: name, differs }];
+}
+
+function planLeft(facts: TeamFacts, name: string): TeamStep[] {
+  const running = runs(facts, name);
+  const known = facts.state[name];
+  if (!running || known?.agent_id !== running.agent_id) return [];
+  if (facts.prune) return [{ step: "stop", agent: name, agentId: running.agent_id }];
+  return [{ step: "leave", agent: name, why: "the file does not have it any more; --prune stops it" }];
+}
+
+/** The agents to stop: those that `up` launched and that still run. Pure. */
+export function planDown({ state, running }: Pick<TeamFacts, "state" | "running">): TeamStep[] {
+  return Object.keys(state).flatMap((name): TeamStep[] => {
+    const found = running.find(({ agent_name }) => agent_name === name);
+    const isOurs = found?.lifecycle_state === "active" && found.agent_id === state[name]?.agent_id;
+    return isOurs ? [{ step: "stop", agent: name, agentId: found.agent_id }] : [];
+  });
+}
+
+function runs({ running }: TeamFacts, name: string): RunningAgent | undefined {
+  return running.find(
+    (one) => one.agent_name === name && one.lifecycle_state === "active" && !one.session_gone,
+  );
+}
+
+/** An agent of which nobody knows whether it works counts as one that does. */
+function isBusy({ turn_phase, queue_depth }: RunningAgent): boolean {
+  return turn_phase !== "ready" || queue_depth !== 0;
+}
+
+const fieldNames: Readonly<Record<keyof TeamLaunch, string>> = {
+  tool: "tool",
+  workdir: "workdir",
+  worktree: "worktree",
+  args: "args",
+  headless: "headless",
+  unattended: "unattended",
+  mailbox: "mailbox",
+  model: "model",
+  role_sha256: "role_file",
+  env_sha256: "env",
+};
+
+function differences(before: TeamLaunch, wanted: TeamLaunch): string[] {
+  const keys = Object.keys(fieldNames) as (keyof TeamLaunch)[];
+  return keys
+    .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(wanted[key]))
+    .map((key) => fieldNames[key]);
+}

@@ -1,0 +1,50 @@
+import { basename, dirname } from "node:path";
+import { Value } from "@sinclair/typebox/value";
+import { renderJson } from "../../protocol/json.ts";
+import { TeamRecord } from "../../protocol/team-file.ts";
+import { sha256 } from "../../system/digest.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+
+/** What `up` launched for a team file, kept in the user's state folder: the file may be anybody's. */
+export interface TeamStore {
+  read(): TeamRecord["agents"];
+  set(agent: string, entry: TeamRecord["agents"][string]): void;
+}
+
+/** The folder of one team below `folder`, which is of all teams. Pure. */
+export function teamFolder(folder: string, teamFile: string): string {
+  const name = basename(dirname(teamFile))
+    .replace(/[^\w-]/g, "_")
+    .slice(0, 40);
+  return `${folder}/${name}-${sha256(teamFile).slice(0, 16)}`;
+}
+
+/** `folder`: of this team. Throws `precondition_failed` when the record is there and cannot be read. */
+export function createTeamStore(files: Files, folder: string, teamFile: string): TeamStore {
+  const path = `${folder}/agents.json`;
+
+  function read(): TeamRecord["agents"] {
+    if (!files.exists(path)) return {};
+    try {
+      const stored: unknown = JSON.parse(files.readOwn(path) ?? "");
+      if (Value.Check(TeamRecord, stored)) return stored.agents;
+    } catch {
+      // Reported below.
+    }
+    throw new ServiceError(
+      "precondition_failed",
+      `the record of this team is damaged: ${path}. Without it nothing is known to be launched by \`up\`; remove it to begin again`,
+    );
+  }
+
+  return {
+    read,
+    set(agent, entry) {
+      files.ensureDirectory("file:team-folder", folder);
+      const agents = { ...read(), [agent]: entry };
+      const record: TeamRecord = { schema_version: 1, team_file: teamFile, agents };
+      files.write("file:team", path, renderJson(record));
+    },
+  };
+}

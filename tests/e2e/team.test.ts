@@ -1,0 +1,119 @@
+import { expect, test } from "bun:test";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createCliLab } from "../support/cli-lab.ts";
+
+test("a team goes up as its file says, changes where the file changes, and goes down", async () => {
+  await using lab = createCliLab();
+  const file = (text: string) => writeFileSync(join(lab.workdir, "svc.yaml"), text);
+  const svc = async (...words: string[]) => lab.run("svc", words, { cwd: lab.workdir });
+  const sh = async (line: string) => {
+    const ran = await lab.shell(`cd ${lab.workdir} && ${line}`);
+    expect([line, ran.exitCode]).toEqual([line, 0]);
+    return ran.stdout;
+  };
+  await sh("git init -q -b main . && git config user.name t && git config user.email t@t.test");
+  await sh("echo one > a.txt && git add a.txt && git commit -qm one");
+  // A hook of the repository does not run because of us.
+  await sh(
+    "printf '#!/bin/sh\\ntouch hook-ran\\n' > .git/hooks/post-checkout && chmod +x .git/hooks/post-checkout",
+  );
+
+  file("version: 1\nagents:\n  builder: { tool: demoo }\n");
+  const wrong = await lab.run("svc", ["up"], { cwd: lab.workdir });
+  expect(wrong.exitCode).toBe(2);
+  expect(wrong.stderr).toContain("svc.yaml:3: agents.builder.tool: expected one of claude,");
+
+  writeFileSync(join(lab.workdir, "secrets.env"), "TOKEN=first\n");
+  const team = (change: { log: string; second?: string }) =>
+    file(
+      [
+        "version: 1",
+        "agents:",
+        `  builder: { tool: demo, env_file: secrets.env, args: [--log, ${join(lab.folder, change.log)}] }`,
+        change.second ??
+          "  writer: { tool: demo, worktree: true, mailbox: true, notifier: { interval_seconds: 30 } }",
+        "people:",
+        "  ann: {}",
+        "",
+      ].join("\n"),
+    );
+  team({ log: "a.log" });
+  const unasked = await svc("up");
+  expect([unasked.exitCode, unasked.stderr]).toEqual([
+    1,
+    expect.stringContaining("Do this? Say so with --yes."),
+  ]);
+  const status = await lab.run("svc", ["status"], { cwd: lab.workdir });
+  expect([status.exitCode, status.stdout]).toEqual([
+    1,
+    "+ ann: register the mailbox ann@svc.localhost\n+ builder: launch\n+ writer: make its git worktree on branch svc/writer\n+ writer: launch\n",
+  ]);
+  const up = await svc("up", "--yes", "--json");
+  expect(up.json()).toMatchObject({ failures: [] });
+  expect([up.stderr, up.exitCode]).toEqual(["", 0]);
+  const asIs = "= builder: as the file says\n= writer: as the file says\n";
+  expect([(await svc("status")).stdout, (await svc("up")).stdout]).toEqual([asIs, asIs]);
+  expect(existsSync(join(lab.workdir, "hook-ran"))).toBe(false);
+  expect((await sh("git branch --list 'svc/*'")).trim()).toBe("+ svc/writer");
+
+  const writer = async () =>
+    (
+      await lab.mgr(
+        "agents",
+        "single",
+        "--agent-name",
+        "writer",
+        "gateway",
+        "mail-notifier",
+        "status",
+        "--json",
+      )
+    ).json();
+  expect(await writer()).toMatchObject({ enabled: true, interval_seconds: 30, wake_policy: "on_change" });
+  const accounts = await lab.run("svc-mgr", ["mailbox", "accounts", "list"], { cwd: lab.workdir });
+  expect(accounts.stdout).toContain("ann@svc.localhost");
+
+  // Another value of a variable is another launch, and is nowhere in what we keep.
+  writeFileSync(join(lab.workdir, "secrets.env"), "TOKEN=second\n");
+  const planned = await svc("up", "--plan");
+  expect(planned.stdout).toBe(
+    "~ builder: end and launch again; it differs in env\n= writer: as the file says\n",
+  );
+  expect((await svc("up", "--yes")).exitCode).toBe(0);
+  const kept = await sh(`cat ${lab.env["HOME"]}/.local/state/svc/teams/*/agents.json`);
+  expect(kept).toContain('"builder"');
+  expect(kept).not.toContain("second");
+
+  // An agent that is not ours by this file stays.
+  await lab.run("svc", ["new", "stranger", "demo"], { cwd: lab.workdir });
+  team({ log: "a.log", second: "  stranger: { tool: demo }" });
+  const left = await svc("up", "--yes");
+  expect(left.stdout).toMatch(
+    /^= builder: .*\n! stranger: left alone; .*did not launch.*\n! writer: left alone; .*--prune/,
+  );
+  const pruned = await svc("up", "--yes", "--prune");
+  expect(pruned.stdout).toContain("- writer: stop\n".trim());
+
+  const worktree = (await sh("git worktree list --porcelain")).match(/^worktree (.*\/writer)$/m)?.[1] ?? "";
+  writeFileSync(join(worktree, "draft.txt"), "not committed");
+  const down = await lab.run("svc", ["down", "--yes", "--worktrees"], { cwd: lab.workdir });
+  expect(down.stdout).toContain("- builder: stop");
+  expect(down.stdout).toMatch(/kept the worktree of writer: .*(?:modified|untracked)/);
+  expect(readFileSync(join(worktree, "draft.txt"), "utf8")).toBe("not committed");
+  await sh(`rm ${join(worktree, "draft.txt")}`);
+  expect((await svc("down", "--worktrees")).stdout).toContain("removed the worktree of writer");
+  expect(existsSync(worktree)).toBe(false);
+  expect((await lab.mgr("team", "down", "--file", join(lab.workdir, "svc.yaml"))).stdout).toContain(
+    "nothing runs",
+  );
+  expect((await lab.mgr("team", "up", "--file", join(lab.folder, "none.yaml"))).stderr).toContain(
+    "there is no file",
+  );
+  const nowhere = await lab.run("svc-mgr", ["team", "status"], { cwd: lab.folder });
+  expect([nowhere.exitCode, nowhere.stderr]).toEqual([
+    2,
+    expect.stringContaining("there is no svc.yaml here"),
+  ]);
+  await lab.run("svc", ["stop", "stranger"]);
+}, 240_000);

@@ -1,0 +1,135 @@
+import { describe, expect, test } from "bun:test";
+import type { TeamLaunch } from "../../../src/protocol/team-file.ts";
+import { planDown, planTeam, type RunningAgent, type TeamFacts } from "../../../src/services/team/plan.ts";
+
+const launch: TeamLaunch = {
+  tool: "demo",
+  workdir: "/work",
+  worktree: false,
+  args: [],
+  headless: false,
+  unattended: false,
+  mailbox: false,
+  model: null,
+  role_sha256: null,
+  env_sha256: "none",
+};
+const idle: RunningAgent = {
+  agent_name: "a",
+  agent_id: "id-a",
+  lifecycle_state: "active",
+  session_gone: false,
+  turn_phase: "ready",
+  queue_depth: 0,
+};
+const facts: TeamFacts = {
+  team: { version: 1, agents: { a: { tool: "demo" } } },
+  launches: { a: launch },
+  state: { a: { agent_id: "id-a", launch } },
+  running: [idle],
+  worktrees: new Set(),
+  addresses: new Set(),
+  restart: false,
+  prune: false,
+};
+const changed = { a: { ...launch, args: ["-x"], env_sha256: "other" } };
+const inWorktree = { a: { ...launch, worktree: true } };
+
+describe("the plan for an agent that", () => {
+  test.each<{ id: string; change: Partial<TeamFacts>; want: object[] }>([
+    { id: "is as the file says", change: {}, want: [{ step: "keep" }] },
+    { id: "does not run", change: { running: [] }, want: [{ step: "launch" }] },
+    { id: "never ran", change: { running: [], state: {} }, want: [{ step: "launch" }] },
+    {
+      id: "was stopped",
+      change: { running: [{ ...idle, lifecycle_state: "stopped" }] },
+      want: [{ step: "launch" }],
+    },
+    {
+      id: "lost its session",
+      change: { running: [{ ...idle, session_gone: true }] },
+      want: [{ step: "launch" }],
+    },
+    {
+      id: "differs and is idle",
+      change: { launches: changed },
+      want: [{ step: "replace", differs: ["args", "env"] }],
+    },
+    {
+      id: "differs and works",
+      change: { launches: changed, running: [{ ...idle, turn_phase: "active" }] },
+      want: [{ step: "leave", why: expect.stringContaining("--restart") }],
+    },
+    {
+      id: "differs and has a queue",
+      change: { launches: changed, running: [{ ...idle, queue_depth: 1 }] },
+      want: [{ step: "leave" }],
+    },
+    {
+      id: "differs, and nobody knows whether it works",
+      change: { launches: changed, running: [{ ...idle, turn_phase: "unknown", queue_depth: null }] },
+      want: [{ step: "leave" }],
+    },
+    {
+      id: "differs, works, and is to be restarted",
+      change: { launches: changed, restart: true, running: [{ ...idle, turn_phase: "active" }] },
+      want: [{ step: "replace" }],
+    },
+    {
+      id: "somebody else launched",
+      change: { running: [{ ...idle, agent_id: "id-other" }], launches: changed, restart: true },
+      want: [{ step: "leave", why: expect.stringContaining("did not launch (id-other)") }],
+    },
+    {
+      id: "wants a worktree that is not there",
+      change: { launches: inWorktree, running: [] },
+      want: [{ step: "worktree" }, { step: "launch" }],
+    },
+    {
+      id: "wants a worktree that is there",
+      change: { launches: inWorktree, running: [], worktrees: new Set(["a"]) },
+      want: [{ step: "launch" }],
+    },
+    {
+      id: "left the file",
+      change: { team: { version: 1, agents: {} }, launches: {} },
+      want: [{ step: "leave", why: expect.stringContaining("--prune") }],
+    },
+    {
+      id: "left the file, with --prune",
+      change: { team: { version: 1, agents: {} }, launches: {}, prune: true },
+      want: [{ step: "stop", agentId: "id-a" }],
+    },
+    {
+      id: "left the file, and another of its name runs",
+      change: {
+        team: { version: 1, agents: {} },
+        launches: {},
+        prune: true,
+        running: [{ ...idle, agent_id: "id-other" }],
+      },
+      want: [],
+    },
+  ])("$id", ({ change, want }) => {
+    expect(planTeam({ ...facts, ...change })).toMatchObject(want);
+    expect(planTeam({ ...facts, ...change })).toHaveLength(want.length);
+  });
+});
+
+test("people without a mailbox are registered, before the agents", () => {
+  const team = { ...facts.team, people: { ann: {}, bob: { address: "bob@example.test" } } };
+  const addresses = new Set(["ann@svc.localhost"]);
+  expect(planTeam({ ...facts, team, addresses })).toEqual([
+    { step: "register", person: "bob", address: "bob@example.test" },
+    { step: "keep", agent: "a" },
+  ]);
+});
+
+test("down stops what up launched and nothing else", () => {
+  const other = { ...idle, agent_name: "b", agent_id: "id-b" };
+  expect(planDown({ state: facts.state, running: [idle, other] })).toEqual([
+    { step: "stop", agent: "a", agentId: "id-a" },
+  ]);
+  expect(planDown({ state: facts.state, running: [{ ...idle, agent_id: "id-new" }] })).toEqual([]);
+  expect(planDown({ state: facts.state, running: [{ ...idle, lifecycle_state: "stopped" }] })).toEqual([]);
+});

@@ -59,7 +59,7 @@ describe("a gateway that died between typing and Enter", () => {
         evidence: expect.arrayContaining([
           expect.objectContaining({
             step: "settled",
-            proof: "its text stood unsent in the composer and was cleared",
+            proof: "its text was unsent in the composer and was cleared",
           }),
         ]),
       });
@@ -99,7 +99,7 @@ describe("a gateway that died between typing and Enter", () => {
       });
       expect(await recordOf(client, sent[0])).toMatchObject({
         state: "failed",
-        error_detail: expect.stringContaining("another draft stands in the composer and was left alone"),
+        error_detail: expect.stringContaining("the composer holds another draft, which was left alone"),
       });
       expect(await agent.screen()).toContain("and mine");
       expect(submitted(agent)).toEqual([]);

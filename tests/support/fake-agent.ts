@@ -56,7 +56,7 @@ export function createFakeAgent(): FakeAgent {
     },
     async withdraw(prompt) {
       fake.withdrawn.push(prompt);
-      return "no text of it stands in the composer";
+      return "the composer holds no text of it";
     },
     async interrupt({ begin }) {
       begin();

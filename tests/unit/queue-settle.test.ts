@@ -43,12 +43,12 @@ describe("the request that a dead gateway held in the slot", () => {
     expect(agent.withdrawn).toEqual(["in the slot"]);
     expect(next.queue.running()).toBe(true);
     expect(agent.prompts).toEqual([]);
-    seen.resolve("its text stood unsent in the composer and was cleared");
+    seen.resolve("its text was unsent in the composer and was cleared");
     await settle();
     expect(agent.prompts).toEqual(["next"]);
     expect(next.queue.record(died.requestId)).toMatchObject({
       state: "failed",
-      error_detail: expect.stringContaining("stood unsent in the composer and was cleared"),
+      error_detail: expect.stringContaining("was unsent in the composer and was cleared"),
       result_json: { outcome: "unknown", seen: ["accepted", "settled"] },
       evidence: [{ step: "accepted" }, { step: "settled", proof: expect.stringContaining("was cleared") }],
     });

@@ -21,7 +21,7 @@ export interface Agent {
   readonly tool: string;
   /** Its screen can be read; otherwise only the presence of its process is known. */
   readonly tracked: boolean;
-  /** Set where each turn is a process of its own, which an interrupt may pre-empt; absent for a terminal. */
+  /** Set where each turn is a separate process, which an interrupt may pre-empt; absent for a terminal. */
   readonly turns?: AgentTurns;
   /** What is known at this moment, without I/O. */
   presence(): Presence;
@@ -36,8 +36,8 @@ export interface Agent {
    */
   submit(submission: Submission): Promise<SubmitOutcome>;
   /**
-   * Takes back a prompt that an earlier process began to give and could not finish: when exactly its text stands
-   * unsent in the composer, it is cleared; anything else is left alone. Resolves with what was seen and done, as a
+   * Takes back a prompt that an earlier process began to give and could not finish: when the composer holds exactly
+   * its text, it is cleared; anything else is left alone. Resolves with what was seen and done, as a
    * clause for people. Never rejects.
    */
   withdraw(prompt: string): Promise<string>;
@@ -72,7 +72,7 @@ export interface Agent {
   terminalHistory(limit: number): TerminalHistory | null;
   /** Takes note that a person or another program gave the agent a prompt (contract 4.3). */
   notePrompt(prompt: string): TerminalState | null;
-  /** Told after anything that may change `presence` or `readiness`. Returns the function that ends it. */
+  /** Called after anything that may change `presence` or `readiness`. Returns the function that ends it. */
   onChange(listener: () => void): () => void;
 }
 
@@ -122,7 +122,7 @@ export interface Submission {
   chatSession?: ChatSession;
   execution?: Execution;
   begin: () => void;
-  /** Told of each rung of the ladder as it is proved, also after `submit` resolved (turn started, turn ended). */
+  /** Called for each step as it is proved, also after `submit` resolved (turn started, turn ended). */
   onEvidence: (evidence: Evidence) => void;
 }
 

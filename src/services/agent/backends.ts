@@ -4,7 +4,7 @@ export interface BackendFacts {
   refusal: string | null;
   /** Direct prompts reach it (contract 4.2 rule 9). */
   directPrompt: boolean;
-  /** Each turn is a process of its own; there is no terminal to read or type into. */
+  /** Each turn is a separate process; there is no terminal to read or type into. */
   headless: boolean;
   /** Raw keys arrive exactly as they were sent (contract 4.3). */
   exactKeys: boolean;

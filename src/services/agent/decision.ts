@@ -46,7 +46,7 @@ function sameText(one: string, other: string): boolean {
 
 /**
  * Moves the dialog's mark to the option and confirms, looking after each key: the confirming key is pressed only
- * while the mark stands on what was asked for. Resolves once the question has gone or is another.
+ * while the mark is on the wanted option. Resolves once the question has gone or is another.
  */
 export async function answerDecision(
   deps: { view: TerminalView; clock: Clock; profile: CompiledProfile; pane: PaneWriter },

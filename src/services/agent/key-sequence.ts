@@ -18,7 +18,7 @@ export function withOneEnter(sequence: string): string {
 const previewLength = 120;
 
 /**
- * A key sequence as events and logs may tell it: its keys by name, of its text the length alone, because what is typed
+ * A key sequence as events and logs may show it: its keys by name, of its text the length alone, because what is typed
  * may be a password. Never throws. Source: ruling 12.
  */
 export function previewKeys(sequence: string, escapeSpecialKeys = false): string {

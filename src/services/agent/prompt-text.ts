@@ -5,7 +5,7 @@ import { isOlder } from "../terminal/tool-version.ts";
 
 /**
  * The text that is really typed for a prompt: without control characters and trailing newlines, with a leading
- * blank where the tool would read the first character as a command of its own, and a trailing blank where the
+ * blank where the tool would read the first character as one of its commands, and a trailing blank where the
  * last word would open a popup that takes Enter. Slash commands the person asked for stay commands. Null when
  * nothing is left to type. Source: spec/terminal.md 6.3-6.5.
  */
@@ -102,7 +102,7 @@ export function isDraftOf(draft: string, text: string): boolean {
 
 /**
  * What a person has typed, as one line, when it begins a draft that holds the whole of `text`: both wrote at the
- * same moment. Null when nothing stands before `text`; words only behind it may be a hint of the tool's own, and a
+ * same moment. Null when nothing is before `text`; words only behind it may be a hint of the tool's own, and a
  * `text` that is not to be seen whole proves nothing. Pure.
  */
 export function personsWords(draft: string, text: string): string | null {
@@ -127,7 +127,7 @@ export function holdsText(draft: string, text: string): boolean {
   return findText(draft, text) !== null;
 }
 
-/** A line shorter than this stands as itself in every tool we know; opencode has the lowest limit. */
+/** Every tool we know shows a line shorter than this as it is; opencode has the lowest limit. */
 const longLine = 150;
 
 function findText(draft: string, text: string): { before: string; behind: string } | null {

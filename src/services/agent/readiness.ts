@@ -89,7 +89,7 @@ export function isAsWanted(state: TerminalState, wanted: WaitFor): boolean {
 }
 
 /**
- * A question that only the title tells may stand before its rows are painted; without options it is one once the
+ * The title may show a question before its rows are painted; without options it is one once the
  * screen rests.
  */
 function isWhole({ awaiting_decision: asked, stability }: TerminalState): boolean {

@@ -1,6 +1,6 @@
 import type { TerminalState } from "../../protocol/terminal.ts";
 
-/** Whether a tool may take the text for a command of its own rather than for the model. */
+/** Whether a tool may take the text for one of its commands rather than for the model. */
 export function isCommand(text: string): boolean {
   return /^\/\S/.test(text);
 }

@@ -26,7 +26,7 @@ import type { DispatchOutcome } from "./terminal-view.ts";
  *   proving ──no proof, presses left───────────────────────────────────────┘
  *      │  └──no proof, no press left──> last_look <── nothing to press ── looking
  *      │                                  │   │
- *      │                       other words│   │the text stands there, or words beside it
+ *      │                       other words│   │the text is there, or words beside it
  *      │                                  v   v
  *      │                      awaiting_work   clearing ──words to put back──> restoring
  *      v                              v           v                             v
@@ -35,7 +35,7 @@ import type { DispatchOutcome } from "./terminal-view.ts";
  *
  * A tool whose screen has not changed since the paste has not read it: `pasting` goes to `unread`, and a change to `settling`.
  * `looking` and `last_look` also end in `done` or `clearing` by themselves: the tool was taken over by a new instance or
- * has ended, it reported the text, a question came up, the composer is in a mode of its own, or a person types.
+ * has ended, it reported the text, a question came up, the composer is in another mode, or a person types.
  * The text is never pasted twice, and no Enter follows a question, an ended tool or a person's words. Source:
  * spec/terminal.md 6.
  */
@@ -48,7 +48,7 @@ export type SubmissionState =
   | { at: "repainting"; echo: boolean; shown: Shown }
   | { at: "proving"; press: number; echo: boolean; shown: Shown }
   | { at: "last_look"; echo: boolean; shown: Shown }
-  /** Other words stand where the text stood: only the tool's work proves that it took the text. */
+  /** Other words replaced the text: only the tool's work proves that it took the text. */
   | { at: "awaiting_work"; echo: boolean; shown: Shown }
   | { at: "clearing"; why: ClearReason }
   | { at: "restoring" }
@@ -78,7 +78,7 @@ export interface SubmissionFacts {
   before: TerminalState;
   /** The instance of the tool that gets the text; null while it cannot be read. */
   instanceId: string | null;
-  /** The text stands behind somebody else's draft; the caller judged that both may be submitted. */
+  /** The text is behind somebody else's draft; the caller judged that both may be submitted. */
   joined: boolean;
   /** The tool's version is one that its profile was proved on, or is not known. */
   proved: boolean;
@@ -138,7 +138,7 @@ export const lastProofMs = 3000;
 const repaintMs = 1000;
 /** Characters of the words behind a prompt that its proof quotes. */
 const maxQuoted = 40;
-const replaced = "other words stand in the composer where the text stood; whether it was taken is not known";
+const replaced = "other words replaced the text in the composer; whether it was taken is not known";
 const notSeen = "whether the tool took the text is not known: neither is visible";
 const unreadText = "the tool did not react to the text for 60 s; Enter was not pressed";
 const questionFirst = "a question came up before Enter";
@@ -304,24 +304,24 @@ function clear(why: ClearReason): SubmissionStep {
 
 const person = "a person was typing at the same moment";
 const takenOut = "the text was taken out of the composer";
-const otherInstance = "the tool was started anew meanwhile";
+const otherInstance = "the tool was restarted meanwhile";
 
 function afterClearing(why: ClearReason, empty: boolean): SubmissionStep {
   switch (why.cause) {
     case "person":
       return empty
         ? { state: { at: "restoring" }, effects: [{ do: "restore", words: why.words }] }
-        : failed(true, `${person}; the text still stands in the composer`);
+        : failed(true, `${person}; the text is still in the composer`);
     case "withdrawn": {
       const rest = empty
         ? "the text was cleared and Enter was not pressed"
-        : "the text still stands there, without Enter";
+        : "the text is still there, without Enter";
       return failed(!empty, `${why.detail}; ${rest}`);
     }
     case "unread":
       return failed(true, unreadText);
     case "untaken": {
-      const rest = empty ? "the text was cleared from the composer" : "the text still stands in the composer";
+      const rest = empty ? "the text was cleared from the composer" : "the text is still in the composer";
       return failed(!empty, `Enter was not taken; ${rest}`);
     }
   }
@@ -337,7 +337,7 @@ function failed(typed: boolean, detail: string): SubmissionStep {
 
 function submitted(shown: Shown, seen: Observed, facts: SubmissionFacts, proof: string): SubmissionStep {
   const { behind } = shown;
-  const more = behind === null ? "" : `; behind the text stood ${JSON.stringify(behind.slice(0, maxQuoted))}`;
+  const more = behind === null ? "" : `; behind the text was ${JSON.stringify(behind.slice(0, maxQuoted))}`;
   const other = seen.report === "other" ? "; the tool reported that it took another text" : "";
   const { state, report, sawActivity } = seen;
   const note = { baseline: projectionOf(facts.before), sawActivity, command: isCommand(facts.text) };

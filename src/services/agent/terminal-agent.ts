@@ -164,12 +164,12 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     if (!profile) return "this tool's screen cannot be read";
     const draft = view.draft();
     if (draft === null) return "the composer is not to be seen";
-    if (!hasDraft(state) || draft === "") return "no text of it stands in the composer";
+    if (!hasDraft(state) || draft === "") return "the composer holds no text of it";
     if (!isDraftOf(draft, prepareText(prompt, profile) ?? "")) {
-      return "another draft stands in the composer and was left alone";
+      return "the composer holds another draft, which was left alone";
     }
     const cleared = await clearDraft({ view, clock, profile, pane });
-    return `its text stood unsent in the composer and ${cleared ? "was" : "could not be"} cleared`;
+    return `its text was unsent in the composer and ${cleared ? "was" : "could not be"} cleared`;
   }
 
   async function interruptIn(pane: PaneWriter): Promise<InterruptOutcome> {

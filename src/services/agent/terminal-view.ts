@@ -10,7 +10,7 @@ export interface TerminalView {
   look(): Promise<TerminalState>;
   /** Begins a look that the next `look` takes if nothing has been written since; it is good for some milliseconds. */
   readAhead(): void;
-  /** Told after each new state; `material`: more than the text of the screen differs. */
+  /** Called after each new state; `material`: more than the text of the screen differs. */
   subscribe(listener: (state: TerminalState, change: { material: boolean }) => void): () => void;
   /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */
   draft(): string | null;
@@ -47,7 +47,7 @@ export interface PromptNote {
 export type DispatchOutcome =
   /** `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered. */
   | { outcome: "submitted"; note: PromptNote; asked: boolean }
-  /** `disturbed`: only because a person typed at that moment; their words stand again, the text is gone. */
+  /** `disturbed`: only because a person typed at that moment; their words are back, the text is gone. */
   | { outcome: "failed"; typed: boolean; detail: string; disturbed?: true };
 
 /**

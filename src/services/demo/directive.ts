@@ -55,7 +55,7 @@ function failure(text: string): TurnPlan {
   return { durationMs: DEFAULT_MS, streams: true, ending: { kind: "error", text } };
 }
 
-/** A turn that ends by asking `question`, or a question of its own when that is empty. */
+/** A turn that ends by asking `question`, or its default question when that is empty. */
 export function menuPlan(question: string): TurnPlan {
   const ending = { kind: "menu", question: question || DEFAULT_QUESTION } as const;
   return { durationMs: DEFAULT_MS, streams: true, ending };

@@ -154,7 +154,7 @@ export interface HeadlessWishes {
   bigBytes: number | null;
   invalidText: boolean;
   usage: { input_tokens: number; output_tokens: number } | null;
-  /** A process of its own that it starts and leaves; a stubborn one ignores SIGINT and SIGTERM. */
+  /** A separate process that it starts and leaves; a stubborn one ignores SIGINT and SIGTERM. */
   child: "ordinary" | "stubborn" | null;
   ending: HeadlessEnding;
 }
@@ -179,7 +179,7 @@ interface Words {
 type Directive = (words: Words, soFar: HeadlessWishes) => Partial<HeadlessWishes> | null;
 
 const fail: Directive = ({ rest }) => ({
-  ending: { kind: "error", text: rest || "the scripted turn was told to fail" },
+  ending: { kind: "error", text: rest || "the scripted turn had to fail" },
 });
 
 const directives: Readonly<Record<string, Directive>> = {

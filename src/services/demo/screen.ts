@@ -7,7 +7,7 @@ export interface Size {
   rows: number;
 }
 
-/** The whole screen as it should stand: styled rows from the top, cursor from 0, and the pane's title. */
+/** The whole wanted screen: styled rows from the top, cursor from 0, and the pane's title. */
 export interface Frame {
   rows: readonly string[];
   cursor: { row: number; col: number };
@@ -187,7 +187,7 @@ export function leaveSequence(last: Frame | null): string {
 
 /**
  * The bytes that turn the screen from `previous` into `frame`; empty when nothing changed. Only rows that
- * differ are written. `previous` null: whatever stands there is erased.
+ * differ are written. `previous` null: the present screen is erased.
  */
 export function paint(previous: Frame | null, frame: Frame): string {
   const before = previous?.rows ?? [];

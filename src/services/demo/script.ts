@@ -20,7 +20,7 @@ const behaviour = <P extends TProperties>(description: string, parameters: P) =>
 
 const hostileProperties = {
   late_repaint: behaviour("Occasion: each paste and each accepted Enter. The screen is painted later.", {
-    delay_ms: Type.Optional(milliseconds("How long the screen stands still; default 250")),
+    delay_ms: Type.Optional(milliseconds("How long the screen does not change; default 250")),
   }),
   swallow_enter: behaviour("Occasion: each Enter with a draft. The Enter has no effect.", {
     in_a_row: Type.Optional(

@@ -26,7 +26,7 @@ export interface DemoState {
   readonly menuDueMs: number | null;
   /** When a person begins to type, or null. */
   readonly personDueMs: number | null;
-  /** The screen stands still until then, or null. */
+  /** The screen does not change until then, or null. */
   readonly frozenUntilMs: number | null;
   readonly enterDeadUntilMs: number;
   /** Until when a second ctrl-c exits, or null. */
@@ -110,9 +110,9 @@ export type Cell =
 /** What the hands must do, in this order. After `exit` nothing more comes. */
 export type DemoEffect =
   | { kind: "log"; record: DemoLogRecord }
-  /** Work this round; tell what was done by `mail_acted` and the end by `mail_round_ended`. */
+  /** Work this round; report what was done with `mail_acted` and the end with `mail_round_ended`. */
   | { kind: "mail_round"; turn: number; round: MailRound }
-  /** Run the script's program for this turn; tell its end by `program_ended`. */
+  /** Run the script's program for this turn; report its end with `program_ended`. */
   | { kind: "program"; turn: number; command: readonly string[]; prompt: string }
   /** End the program of this turn: the turn was interrupted. */
   | { kind: "program_stop"; turn: number }
@@ -171,7 +171,7 @@ export function streamedWords(turn: Turn, nowMs: number): number {
   return turn.streams ? 8 * spinnerStep(turn, nowMs) : 0;
 }
 
-/** Something that happens at a time of its own. */
+/** Something that happens at a fixed time. */
 export interface Deadline {
   atMs: number;
   what:

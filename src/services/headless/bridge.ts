@@ -20,7 +20,7 @@ export interface BridgeDeps {
   providerOf: (tool: string) => HeadlessProvider | null;
   /** The environment that the tool gets. */
   env: Record<string, string>;
-  /** Shows text to whoever looks at the pane; may go nowhere. */
+  /** Shows text in the pane; may go nowhere. */
   show: (text: string) => void;
 }
 

@@ -23,7 +23,7 @@ export function renderEvent(event: CanonicalEvent, { style, detail }: Display): 
   return `${colours[parts.colour]}${fancyMarks[event.kind] ?? ""}${text}${colours.none}\n`;
 }
 
-/** More of a prompt is of no use to whoever looks at a pane. */
+/** How much of a prompt the pane shows. */
 const shownPrompt = 16_384;
 
 /** The line that opens a turn in the pane, with the beginning of its prompt. */

@@ -47,7 +47,7 @@ export function followTurn(
   const splitter = createLineSplitter();
   const oldBytes = files.stat(turn.paths.events)?.size ?? 0;
   let offset = 0;
-  let told = false;
+  let reportedStart = false;
   let ended = false;
   /** The last look failed: what it wrote in the folder must not make it look again at once. */
   let troubled = false;
@@ -67,9 +67,9 @@ export function followTurn(
   }
 
   function tellStarted(): void {
-    const process = told ? null : turn.process();
+    const process = reportedStart ? null : turn.process();
     if (process?.child_pid == null) return;
-    told = true;
+    reportedStart = true;
     news.onStarted(process);
   }
 

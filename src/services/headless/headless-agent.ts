@@ -35,7 +35,7 @@ export interface HeadlessAgentDeps extends StopDeps {
   log: Log;
 }
 
-/** An agent whose every turn is a process of its own, run by a bridge that outlives us. */
+/** An agent whose every turn is a separate process, run by a bridge that outlives us. */
 export interface HeadlessAgent extends Agent, Lifecycle {
   /** Looks for the agent, and takes over the turns that an earlier process began. */
   firstLook(): Promise<void>;
@@ -91,7 +91,7 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
     if (!answer.ready) return { outcome: "refused", refusal: answer };
     const state = presence.state();
     if (!state.connected) return { outcome: "refused", refusal: refuse("unavailable", state.detail) };
-    // Whoever submits has asked whether the instance of before may be given work.
+    // The caller checked admission for the instance of that moment.
     if (before.connected && before.instanceId !== state.instanceId) {
       return { outcome: "refused", refusal: refuse("not_ready", "the agent has just become a new instance") };
     }

@@ -1,6 +1,6 @@
 /** One line without its end; `truncated` when it was longer than the bound and only its first part is here. */
 export interface SplitLine {
-  /** The line, or its first part: invalid UTF-8 stands as U+FFFD. */
+  /** The line, or its first part: invalid UTF-8 becomes U+FFFD. */
   text: string;
   /** Bytes of the whole line without its end. */
   bytes: number;
@@ -144,7 +144,7 @@ function createStringCutter(maxStringBytes: number): StringCutter {
   let inString = false;
   let stringBytes = 0;
   let cutting = false;
-  /** Bytes that still belong to an escape; -1: the byte after the backslash tells. */
+  /** Bytes that still belong to an escape; -1: the byte after the backslash decides. */
   let escapeLeft = 0;
 
   function keepsInString(byte: number): boolean {

@@ -33,7 +33,7 @@ export function createHeadlessPresence(deps: {
   let state: PresenceState = { connected: false, detail: "the agent was not looked for yet", manifest: null };
   /** Looks so far, and the one that `state` is of. */
   let begun = 0;
-  let told = 0;
+  let newest = 0;
 
   async function observe(): Promise<PresenceState> {
     let manifest: Manifest | null = null;
@@ -65,8 +65,8 @@ export function createHeadlessPresence(deps: {
     const own = begun;
     const seen = await observe();
     // One that began later has read the newer manifest: an instance that was left does not come back.
-    if (own < told) return state;
-    told = own;
+    if (own < newest) return state;
+    newest = own;
     const before = state;
     state = seen;
     if (before.connected !== state.connected || instanceOf(before) !== instanceOf(state)) {

@@ -33,7 +33,7 @@ export function isTurnAlive(processes: Processes, turn: TurnDirectory): boolean 
 /**
  * Gives a turn whose runner is gone its final state, with what its output still proves, and ends what the runner
  * left of the tool. Does nothing while a runner holds the turn. A turn that has its final state gets the exit code
- * that is missing if whoever wrote the state ended before it could. `unbegun`: also a turn that no runner has claimed,
+ * that is missing if the writer of the state ended before it could. `unbegun`: also a turn that no runner has claimed,
  * which none can run afterwards. Resolves with the final state, or null when the turn is not ours to settle.
  */
 export async function settleTurn(

@@ -112,7 +112,7 @@ export function createStreamParser(
     complete(type, outcome, details = {}) {
       summary.terminal = outcome.status;
       summary.usage = outcome.usage;
-      // Without a reason of its own, what the tool reported before it ended may be one.
+      // Without a reason in it, what the tool reported before it ended may be one.
       if (outcome.status === "error") {
         if (outcome.errorText !== null) summary.errorText = toSummary(outcome.errorText, 2000);
       } else if (outcome.resultText !== null) summary.resultText = outcome.resultText;
@@ -167,8 +167,8 @@ export function createStreamParser(
       }),
     summary() {
       const { resultText, errorText, terminal } = summary;
-      const told = terminal === "error" ? (errorText ?? resultText) : (resultText ?? errorText);
-      return { ...summary, historySummary: told === null ? null : toSummary(told) };
+      const said = terminal === "error" ? (errorText ?? resultText) : (resultText ?? errorText);
+      return { ...summary, historySummary: said === null ? null : toSummary(said) };
     },
   };
 }

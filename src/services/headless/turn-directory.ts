@@ -34,11 +34,11 @@ export interface TurnDirectory {
   result(): TurnResult | null;
   /** Durable for the claim to run the turn; a tool that was started does not outlive what would lose its id. */
   saveProcess(process: TurnProcess): void;
-  /** The first request stands; later ones change nothing. */
+  /** The first request counts; later ones change nothing. */
   saveInterrupt(interrupt: TurnInterrupt): void;
   /** The final state, then the exit code as the last file of all. Only under the turn's lock, only once. */
   saveResult(result: TurnResult): void;
-  /** Writes the exit code that `result` tells, if whoever wrote `result` ended before; else nothing. Safe anywhere. */
+  /** Writes the exit code that `result` implies, if its writer ended before; else nothing. Safe anywhere. */
   completeRecord(result: TurnResult): void;
 }
 

@@ -6,7 +6,7 @@ import { createLineSplitter } from "./line-splitter.ts";
 import { partsOf } from "./settle-turn.ts";
 import { type TurnDirectories, toTurnStatus } from "./turn-directory.ts";
 
-/** The turns of a session as their directories tell them, with or without a gateway. Nothing is changed. */
+/** The turns of a session as their directories show them, with or without a gateway. Nothing is changed. */
 export type TurnReader = Pick<AgentTurns, "exists" | "list" | "read" | "events" | "artifact">;
 
 const lineEnd = 1;

@@ -7,7 +7,7 @@ export interface VerdictFacts {
   exitCode: number | null;
   signal: string | null;
   interruptRequested: boolean;
-  /** False: the process is gone and nothing tells how it ended. */
+  /** False: the process is gone and nothing shows how it ended. */
   exited: boolean;
   /** The last line of standard error: some tools say only there why they did not begin. */
   lastStderr?: string | null;
@@ -25,7 +25,7 @@ export interface Verdict {
  * How a turn ended, once its process is gone: the tool's terminal event first, then the exit code, then our own
  * record that we interrupted. An error after our interrupt, and an end without a terminal event after it, is
  * `interrupted`; a success stays `completed`. An exit code of 0 is a success only for tools that have no
- * terminal event of their own. Source: spec/coordination.md "Finalize"; reference/real-clis.md 7.
+ * terminal event. Source: spec/coordination.md "Finalize"; reference/real-clis.md 7.
  */
 export function decideVerdict(facts: VerdictFacts): Verdict {
   const { summary, interruptRequested } = facts;
@@ -62,6 +62,6 @@ const wordless = "the tool ended without a terminal event";
 function describeEnd({ exited, exitCode, signal, lastStderr }: VerdictFacts, what: string): string {
   if (!exited) return "the process is gone and left no exit code";
   const how = signal === null ? `exit code ${exitCode ?? "unknown"}` : `signal ${signal}`;
-  const told = toSummary(lastStderr ?? "");
-  return `${what} (${how})${told === "" ? "" : `: ${told}`}`;
+  const said = toSummary(lastStderr ?? "");
+  return `${what} (${how})${said === "" ? "" : `: ${said}`}`;
 }

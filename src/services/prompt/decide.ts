@@ -19,7 +19,7 @@ export interface PromptFacts {
   presenceDetail: string;
   running: boolean;
   queueDepth: number;
-  /** Set for an agent whose turns are processes of their own. */
+  /** Set for an agent whose turns are separate processes. */
   headless: HeadlessFacts | null;
 }
 

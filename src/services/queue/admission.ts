@@ -5,7 +5,7 @@ export interface AdmissionFacts {
   reconciliationRequired: boolean;
   connected: boolean;
   presenceDetail: string;
-  /** Set for an agent whose turns are processes of their own. */
+  /** Set for an agent whose turns are separate processes. */
   headless: {
     /** A request or a turn of this id is there. */
     turnTaken: (turnId: string) => boolean;
@@ -15,7 +15,7 @@ export interface AdmissionFacts {
 }
 
 /**
- * Whether a request may enter the queue: null, or why not. The order is the contract's: what can never be meant,
+ * Whether a request may enter the queue: null, or why not. The order is the contract's: what can never be valid,
  * reconciliation, availability, then what this backend cannot do. Source: contract 4.3, 7; spec/gateway.md 2.2.
  */
 export function refuseRequest(request: GatewayRequest, facts: AdmissionFacts): ServiceError | null {
@@ -63,7 +63,7 @@ function refuseTurn(
 const idForm = new RegExp(patterns.chatSessionId);
 
 /**
- * Why a chat session cannot be meant, or null: an id belongs to `exact`, and nothing that reads as a flag is one. Holds for
+ * Why a chat session is invalid, or null: an id belongs to `exact`, and nothing that reads as a flag is one. Holds for
  * terminal and headless agents alike, wherever a chat session is accepted (ruling 30).
  */
 export function chatSessionProblem(wanted: ChatSession | undefined): string | null {

@@ -22,7 +22,7 @@ export interface Coalesced {
 /**
  * Collapses the leading run of control intents in one epoch. `rows`: oldest first, state `accepted`. Keeps the
  * first interrupt and the last context action of the highest rank (`/new` over `/clear` over `/compact`); the
- * interrupt comes first. Ordinary prompts, internal kinds, another epoch, and rows with options of their own end
+ * interrupt comes first. Ordinary prompts, internal kinds, another epoch, and rows with other options end
  * the run. Null when the head is no control intent or there is nothing to collapse. Source: contract 3.1.
  */
 export function coalesce(rows: readonly StoredRequest[]): Coalesced | null {
@@ -92,7 +92,7 @@ function describe(action: Action): string {
 
 export interface Superseding {
   transitions: Transition[];
-  /** Fields of the event that tells of the requests which `transitions` coalesce; null when there are none. */
+  /** Fields of the event for the requests which `transitions` coalesce; null when there are none. */
   coalesced: Record<string, unknown> | null;
 }
 
@@ -171,7 +171,7 @@ function supersededBy(request: StoredRequest, collapsed: Coalesced | null, at: s
 }
 
 /**
- * Interrupts beside a turn that is a process of its own: each goes from `accepted` to its end in one update and
+ * Interrupts beside a turn that is a separate process: each goes from `accepted` to its end in one update and
  * never takes the slot (ruling 8).
  */
 export interface Preemption {

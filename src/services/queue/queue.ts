@@ -42,7 +42,7 @@ import {
 import { decideNext, type ExecutionSlot } from "./slot.ts";
 /**
  * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
- * until `stop`, which lets the request in the slot finish; only a turn that is a process of its own is left running,
+ * until `stop`, which lets the request in the slot finish; only a turn that is a separate process is left running,
  * for the next start to find. Source: contract 2.2, 3.1, 4.3.
  */
 export interface Queue extends Lifecycle {
@@ -136,8 +136,8 @@ export function createQueue(deps: QueueDeps): Queue {
 
   /**
    * The request that a dead process held in the slot: what became of it cannot be known, so it is never repeated.
-   * Its text may still stand unsent in the composer, where it would keep the agent from ever being ready. A turn that
-   * is a process of its own is found again and followed to its end.
+   * Its text may still be unsent in the composer, where it would keep the agent from ever being ready. A turn that
+   * is a separate process is found again and followed to its end.
    */
   async function settle(left: StoredRequest, signal: AbortSignal): Promise<void> {
     const seen = new Set(left.evidence.map((one) => one.step));

@@ -69,7 +69,7 @@ export function unknownOutcome(evidence: readonly Evidence[]): Record<string, un
 }
 
 /**
- * The public record of a stored request. The prompt itself is left out: only its length is told. While a request
+ * The public record of a stored request. The prompt itself is left out: only its length is public. While a request
  * is accepted it says why it waits: the oldest one for `waiting`, the others behind it.
  */
 export function toRecord(

@@ -11,7 +11,7 @@ export interface SlotUse {
   reminder: "attempt" | "execution" | null;
   /** What the notifier does to the agent's conversation before a wake-up, as a clause for people. */
   contextMaintenance: string | null;
-  /** A turn that is a process of its own runs, whoever began it. */
+  /** A turn that is a separate process runs, for a request or for a direct prompt. */
   turn: boolean;
 }
 

@@ -129,7 +129,7 @@ export function observationOf(recording: {
 }
 
 /**
- * Reads one `capture-pane -p -e` recording as if the tool showed nothing else before and the screen had stood long
+ * Reads one `capture-pane -p -e` recording as if the tool showed nothing else before and the screen had been still long
  * enough to be stable. For `tools explain`.
  */
 export function explainRecording(
@@ -144,7 +144,7 @@ export function explainRecording(
   timings: TrackingTimings,
 ): TerminalExplanation {
   const observation = observationOf(recording);
-  // A recording is one moment: how long its screen stood still is not known.
+  // A recording is one moment: how long its screen was still is not known.
   const signals = { ...detect(observation, recording.tool), versionProved: null };
   const start: Moment = { wallMs: recording.nowMs, monotonicMs: 0 };
   const held: Moment = { wallMs: recording.nowMs, monotonicMs: timings.stability_threshold_seconds * 1000 };

@@ -12,7 +12,7 @@ export interface FusionFacts {
   signals: Signals | null;
   /** How long the screen with its title has not changed. */
   screenHeldMs: number;
-  /** How long a screen that says busy must stand still to be a left-over of the turn. */
+  /** How long a screen that says busy must be still to be a left-over of the turn. */
   leftoverMs: number;
 }
 

@@ -7,7 +7,7 @@ type Judged = Pick<
 
 /**
  * The facts of the prompt-ready predicate that do not hold, each as `name=value`, in the order of the predicate;
- * empty when a prompt may be given. `pending_input` is a check of its own. Source: spec/terminal.md 3; a usage
+ * empty when a prompt may be given. `pending_input` is a separate check. Source: spec/terminal.md 3; a usage
  * limit is ours (issue 4), and so is the second witness, which is asked for when all others hold.
  */
 export function failingFacts(state: Judged): string[] {
@@ -45,12 +45,12 @@ export function describeParked({ notice, until }: Parked): string {
   return `usage_limit=${until === null ? "no time shown" : `until ${until}`} (${notice})`;
 }
 
-/** A screen that stood still for so long will not move by itself. */
+/** A screen that was still for so long will not move by itself. */
 const stuckAfterSeconds = 300;
 
 /**
  * What holds an agent that looks idle, is not ready and has not changed for minutes; null for any other. A question, a
- * usage limit and a tool that cannot be read have reports of their own. Pure.
+ * usage limit and a tool that cannot be read have separate reports. Pure.
  */
 export function stuckOn(state: TerminalState): { facts: string[]; since: string } | null {
   const { stability, awaiting_decision, parked, active_reasons, diagnostics } = state;

@@ -54,7 +54,7 @@ export type TrackEvent =
   /** Time passed and nothing was read: timers may fire. */
   | { kind: "tick"; at: Moment };
 
-/** What was known when a prompt was submitted, so that its turn's end can be told from its beginning. */
+/** What was known when a prompt was submitted, so that its turn's end can be distinguished from its beginning. */
 export interface Anchor {
   baseline: string | null;
   sawActivity: boolean;
@@ -86,12 +86,12 @@ export interface TurnState {
   toolReady: boolean;
 }
 
-/** The newest usage limit that was seen. It outlives its time and its notice, so that neither is told twice. */
+/** The newest usage limit that was seen. It outlives its time and its notice, so that neither is reported twice. */
 export interface ParkedState {
   notice: string;
   /** Wall clock; null when the tool shows no time. */
   untilMs: number | null;
-  /** The notice stands on the screen. */
+  /** The notice is on the screen. */
   shown: boolean;
   /** A turn ran since the notice was last judged. */
   ranSince: boolean;

@@ -3,8 +3,8 @@ import { toTimestamp } from "../../system/clock.ts";
 import type { TrackState } from "./reduce-state.ts";
 import { parkedAt } from "./usage-limit.ts";
 
-/** The facts whose change is a transition, in the order they are told. Text alone is none. */
-function told(state: TrackState): Record<string, string> {
+/** The facts whose change is a transition, in the order of the report. Text alone is none. */
+function reportedFacts(state: TrackState): Record<string, string> {
   const parked = parkedAt(state, state.at);
   const { diagnostics, surface, turn, parsedSurface, signals } = state;
   return {
@@ -32,8 +32,8 @@ function told(state: TrackState): Record<string, string> {
 
 /** Null when nothing that counts has changed. Source: spec/terminal.md 1. */
 export function transitionBetween(before: TrackState, after: TrackState): Transition | null {
-  const old = told(before);
-  const changed = Object.entries(told(after)).filter(([field, value]) => old[field] !== value);
+  const old = reportedFacts(before);
+  const changed = Object.entries(reportedFacts(after)).filter(([field, value]) => old[field] !== value);
   if (changed.length === 0) return null;
   return {
     recorded_at_utc: toTimestamp(after.at.wallMs),

@@ -30,7 +30,7 @@ export const neverTypedMs = 2000;
 
 /**
  * The turn after one more look. Rules in this order, the first that holds decides:
- * no usable surface; a standing recovery; recovery of an unmoving screen; recovery of a left-over status row;
+ * no usable surface; a recovery that holds; recovery of an unmoving screen; recovery of a left-over status row;
  * a draft typed while idle; interrupted; failed; an end that the tool reported; working; a question in the middle of a
  * turn; a reported prompt that was never typed; a submitted prompt whose turn cannot be said to have ended; success;
  * plain ready or unknown.
@@ -281,7 +281,7 @@ const longestGapMs = 2000;
 const growthCharacters = 48;
 const growthLines = 2;
 
-/** Keeps the transcript sizes of the last three seconds; a gap in the samples starts anew. */
+/** Keeps the transcript sizes of the last three seconds; a gap in the samples starts again. */
 export function sampleGrowth(growth: Growth, signals: Signals, nowMs: number): Growth {
   if (!signals.growthCounts || !signals.promptVisible) return { ...growth, samples: [] };
   const last = growth.samples.at(-1);

@@ -33,7 +33,7 @@ const excerptLength = 4000;
 
 /**
  * The tracked state after one event. Pure; `event.at` is the only time there is. A clock that went back counts as
- * standing still. Source: spec/terminal.md 2.
+ * being still. Source: spec/terminal.md 2.
  */
 export function reduce(before: TrackState, event: TrackEvent, timings: TrackingTimings): TrackState {
   const at = notBefore(event.at, before.at);
@@ -200,7 +200,7 @@ function note(state: TrackState, event: Extract<TrackEvent, { kind: "prompt_note
     ...state,
     screen: { ...state.screen, sinceMs: now },
     verdicts: { ...state.verdicts, sinceMs: now },
-    reports: promptSubmitted(state.reports, toldPrompt(event)),
+    reports: promptSubmitted(state.reports, notedPrompt(event)),
     turn: {
       ...state.turn,
       phase: usable ? "active" : "unknown",
@@ -226,7 +226,7 @@ function note(state: TrackState, event: Extract<TrackEvent, { kind: "prompt_note
 }
 
 /** Of a prompt that we typed is known already what there is to know. */
-function toldPrompt({ reported, key, command, at }: Extract<TrackEvent, { kind: "prompt_noted" }>) {
+function notedPrompt({ reported, key, command, at }: Extract<TrackEvent, { kind: "prompt_noted" }>) {
   return reported && key ? { key, command, wallMs: at.wallMs } : null;
 }
 
@@ -289,7 +289,7 @@ function judge(state: TrackState, timings: TrackingTimings): TrackState {
 const withHint = (surface: Surface, hint: boolean): Surface =>
   hint ? { ...surface, ready_posture: "no" } : surface;
 
-/** The surface as it is told: a recovery overrules the facts it recovered from. */
+/** The surface as it is published: a recovery overrules the facts it recovered from. */
 function publish(
   state: TrackState,
   activeReasons: readonly string[] = state.activeReasons,

@@ -57,7 +57,9 @@ function parseRow(line: string, pen: { style: Style; drawing: boolean }): Row {
     else if (part.startsWith("\x1b")) {
       if (final === "m") pen.style = applySgr(pen.style, parameters ?? "");
     } else {
-      const text = pen.drawing ? [...part].map((letter) => lineDrawing[letter] ?? letter).join("") : part;
+      const text = pen.drawing
+        ? [...part].map((character) => lineDrawing[character] ?? character).join("")
+        : part;
       spans.push({ text: text.replaceAll("\u00a0", " "), ...pen.style });
     }
   }

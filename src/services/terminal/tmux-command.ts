@@ -325,7 +325,7 @@ function refused(output: Output): TmuxError {
 
 /**
  * Ends the control clients on a tmux server that is leaving and does not get away: tmux 3.3a waits for ever for one whose
- * gateway was killed with output unread, and meanwhile refuses whoever comes. No session of such a server is left,
+ * gateway was killed with output unread, and meanwhile refuses new clients. No session of such a server is left,
  * so a client of a living gateway loses nothing. `command` is how we call tmux: program, then what names the server.
  */
 async function endClientsOfLeavingServer(
@@ -343,7 +343,7 @@ async function endClientsOfLeavingServer(
 
 /**
  * Ends the control clients that dead gateways of `session` left: tmux 3.3a may keep one for ever whose output
- * nobody reads any more, and the agent would in time hang on it. Only for whoever holds the session's gateway lock
+ * nobody reads any more, and the agent would in time hang on it. Only for the holder of the session's gateway lock
  * and has not attached yet: then every client that attached in our way is such a one. Returns their pids.
  */
 export async function endStrayClients(
@@ -377,7 +377,7 @@ export async function endStrayClients(
   }
 }
 
-/** Each is a process of its own, which takes some milliseconds. */
+/** Each is a separate process, which takes some milliseconds. */
 const MOST_LOOKS = 20;
 
 async function controlClients(tmux: Tmux, session: string): Promise<number[]> {

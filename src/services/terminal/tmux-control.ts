@@ -54,7 +54,7 @@ export interface ControlOptions {
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 2000;
-/** A server that takes longer than this to greet stands still: others need not wait for it. */
+/** A server that takes longer than this to greet does not answer: others need not wait for it. */
 const LONGEST_GREETING_MS = 1000;
 
 export function createControlConnection(options: ControlOptions): ControlConnection {
@@ -227,7 +227,7 @@ const LEAVE_MS = 1000;
 const DRAIN_MS = 100;
 /**
  * `no-output` until somebody listens. No `pause-after`: seen on tmux 3.3a, neither with it nor without does tmux
- * go on reading a pane while its only attached client stands still, so it would only add a second output form.
+ * go on reading a pane while its only attached client reads nothing, so it would only add a second output form.
  */
 const ATTACH_FLAGS = "ignore-size,no-output";
 
@@ -335,7 +335,7 @@ function openControlClient(options: ControlClientOptions): ControlClient {
 
   async function live(): Promise<string> {
     const drained = new AbortController();
-    // The pipe is also the server's: one that stands still keeps it open when the client is long gone.
+    // The pipe is also the server's: one that hangs keeps it open when the client is long gone.
     const gone = child.exited.then(() => sleep(clock, DRAIN_MS, drained.signal));
     const broken = (error: unknown) => {
       reason ||= String(error);

@@ -26,7 +26,7 @@ export interface LaunchRequest extends PaneProgram {
   session: string;
   /** Variables of the session itself, which every later pane sees: `SVC_*` only. */
   sessionEnv: Record<string, string>;
-  /** Kept with the session from its first moment, as `sessionMarks` tells it. */
+  /** Kept with the session from its first moment, as `sessionMarks` reads it. */
   mark?: string;
   /** Columns and rows; default 120 x 36, at least 110 x 36. */
   size?: { width: number; height: number };
@@ -181,7 +181,7 @@ export function checkSessionName(session: string): void {
   );
 }
 
-/** The error for whoever wants a new session of a name that is taken. Pure. */
+/** The error for a caller that wants a new session of a name that is taken. Pure. */
 export function sessionExists({ socket }: Pick<Tmux, "socket">, session: string): ServiceError {
   const watch = tmuxAttachLine({ session_name: session, socket });
   return new ServiceError(

@@ -5,7 +5,7 @@ import type { Locks } from "../../system/locks.ts";
  * Mutual exclusion of all who may crash one tmux server: versions 3.3a to 3.5a at least end with a segmentation fault
  * when a session begins or ends, another window becomes current, a pane's copy mode begins or ends or a client leaves in
  * the moment in which a control client introduces itself (tmux/tmux#4980); from 3.4 also when a paste buffer comes or
- * goes. Each of these, and the attach, is done by whoever holds the mutex. What a person does by hand is not covered.
+ * goes. Each of these, and the attach, is done by the holder of the mutex. What a person does by hand is not covered.
  */
 export interface TmuxMutex {
   /**
@@ -46,7 +46,7 @@ export function createTmuxMutex(
       const deadlineMs = clock.monotonicMs() + waitMs;
       try {
         if (!mayLock()) return () => {};
-        // Whoever gives the mutex back and wants it again stands behind the one who waits.
+        // FIFO: a holder that releases the mutex and wants it again waits behind the others.
         const next = brief ? null : await lock("svc-next", BEHIND_RETRY_MS, deadlineMs, signal);
         try {
           const mine = await lock("svc-lock", NEXT_RETRY_MS, deadlineMs, signal);

@@ -12,7 +12,7 @@ export interface PaneReader {
   find(session: string, recordedPaneId: string | null): Promise<TmuxPane | null>;
   /**
    * One moment of the pane: facts and screen in one pipelined batch, then its processes. Null when the pane is no
-   * more. `fresh`: the process tree is read anew; otherwise one that is younger than a second and whose processes
+   * more. `fresh`: the process tree is read again; otherwise one that is younger than a second and whose processes
    * all live will do. The same screen as before gives the same `rows` object, the same processes the same `processes`.
    */
   read(pane: TmuxPane, fresh: boolean): Promise<Observation | null>;

@@ -66,7 +66,7 @@ export type ControlItem =
 
 /**
  * Splits the byte stream of a control-mode client into items, in order. Lines may straddle chunks, and inside
- * a reply a line that looks like a notification is data: only the end mark with the numbers of its own begin
+ * a reply a line that looks like a notification is data: only the end mark with the numbers of its begin
  * mark closes the reply. Never throws.
  */
 export function createControlReader(): { push(chunk: Uint8Array): ControlItem[] } {

@@ -19,7 +19,7 @@ export interface WindowProgram {
   errorPath: string;
 }
 
-/** All that tells one window of a session from every other. */
+/** All that distinguishes one window of a session from every other. */
 export interface WindowHandles {
   windowId: string;
   windowIndex: string;
@@ -35,7 +35,7 @@ export interface WindowDeps {
   folder: string;
 }
 
-/** Long enough to be told what to run, short enough not to stay when whoever opened it has died. */
+/** Long enough to get its command, short enough not to stay when its opener has died. */
 const placeholder = ["/bin/sh", "-c", `${standardPath} exec sleep 60`];
 
 /**

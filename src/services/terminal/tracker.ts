@@ -28,7 +28,7 @@ import { instanceId, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection, ControlEvent } from "./tmux-control.ts";
 import { createPaneReader, createReadAhead } from "./tmux-pane-reader.ts";
 import { isProvedVersion } from "./tool-version.ts";
-/** What a listener is told with each new state. */
+/** What a listener gets with each new state. */
 export interface StateChange {
   before: TerminalState;
   /** A transition was recorded, or the state became stable or ceased to be, or the agent is another instance. */
@@ -54,7 +54,7 @@ export interface Tracker extends Lifecycle {
   observe(): Promise<Observation | null>;
   /** Resolves when something is known of the terminal for the first time, or after `timeoutMs`. */
   firstLook(timeoutMs: number): Promise<void>;
-  /** Told after each sample and note, also when nothing changed. */
+  /** Called after each sample and note, also when nothing changed. */
   subscribe(listener: (state: TerminalState, change: StateChange) => void): () => void;
   /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */
   draft(): string | null;
@@ -137,7 +137,7 @@ export function createTracker(options: TrackerOptions): Tracker {
 
   const record = (of: TrackState, at?: Moment) => toTerminalState(of, session, at);
 
-  /** The one place where a state is replaced and told. */
+  /** The one place where a state is replaced and published. */
   function apply(event: TrackEvent, moved: boolean): void {
     const before = track;
     track = reduce(track, event, timings);
@@ -160,7 +160,7 @@ export function createTracker(options: TrackerOptions): Tracker {
     }
   }
 
-  /** Each trouble is told once, until it is another or over. */
+  /** Each trouble is reported once, until it is another or over. */
   function complain(what: string, error: unknown): void {
     const message = messageOf(error);
     if (complaints.get(what) !== message) log.line(what, { error: message });

@@ -42,7 +42,7 @@ export function nextParked(
 }
 
 /**
- * What is told of it at `at`: null once its time has come, its notice has gone, a turn runs or the tool is not
+ * What is reported of it at `at`: null once its time has come, its notice has gone, a turn runs or the tool is not
  * there. Pure.
  */
 export function parkedAt({ parked, turn, signals }: TrackState, at: Moment): Parked | null {
@@ -63,7 +63,7 @@ export interface ResetFacts {
 }
 
 const dayMs = 86_400_000;
-/** The year 10000, which no timestamp can tell. */
+/** The year 10000, which no timestamp can express. */
 const endOfTimeMs = 253_402_300_800_000;
 const unitMs: Readonly<Record<string, number>> = { d: dayMs, h: 3_600_000, m: 60_000, s: 1000 };
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -80,7 +80,7 @@ const namedZone = /^\s*\(?\s*([A-Za-z_]+(?:\/[A-Za-z0-9_+-]+)+|UTC|GMT)(?:([+-])
 
 /**
  * The moment that a tool's words for the end of a usage limit name, milliseconds since the epoch; null when they
- * name none that a timestamp can tell. Understood: spans (`2h 13m`, `5 days 22 hours 11 minutes`), clock times
+ * name none that a timestamp can express. Understood: spans (`2h 13m`, `5 days 22 hours 11 minutes`), clock times
  * (`3pm`, `14:30`), dates with or without year and clock (`May 5 at 9pm`, `Aug 8th, 2026 12:30 PM`,
  * `16:21 on 19 May`), RFC 3339; behind a clock a zone (`(Europe/Berlin)`, `UTC`, `GMT+2`). Pure but for the host's
  * zone where `zone` is null.

@@ -113,7 +113,7 @@ describe("a tool whose composer shows exactly the text", () => {
 test("what was behind the text when Enter was pressed is reported with the proof", async () => {
   const { deps, clock, proofs } = createFakeComposer({ after: " now" });
   await finished(clock, dispatchText(deps, "do it"));
-  expect(proofs.at(-1)).toBe('the tool works after Enter 1; behind the text stood "now"');
+  expect(proofs.at(-1)).toBe('the tool works after Enter 1; behind the text was "now"');
 });
 
 describe("an Enter that the tool swallows", () => {
@@ -149,7 +149,7 @@ describe("an Enter that the tool swallows", () => {
     expect(outcome).toEqual({
       outcome: "failed",
       typed: true,
-      detail: "other words stand in the composer where the text stood; whether it was taken is not known",
+      detail: "other words replaced the text in the composer; whether it was taken is not known",
     });
     expect({ pressed, draft: draft() }).toEqual({ pressed: ["Enter"], draft: "what next" });
   });
@@ -286,7 +286,7 @@ describe("a tool that is killed", () => {
     expect(outcome).toEqual({
       outcome: "failed",
       typed: true,
-      detail: "the tool was started anew meanwhile",
+      detail: "the tool was restarted meanwhile",
     });
     expect(pressed).toEqual([]);
   });

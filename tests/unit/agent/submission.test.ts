@@ -117,7 +117,7 @@ const cases: [id: string, got: string, want: string][] = [
   [
     "another instance runs",
     next(looking(), looked(seen(withDraft, "do it", { instanceId: "two" }))),
-    "failed, typed: the tool was started anew meanwhile",
+    "failed, typed: the tool was restarted meanwhile",
   ],
   [
     "the tool reports the text already",
@@ -203,7 +203,7 @@ const cases: [id: string, got: string, want: string][] = [
   [
     "it never works",
     next(awaitingWork, none(seen(withDraft, "what"))),
-    "failed, typed: other words stand in the composer where the text stood; whether it was taken is not known",
+    "failed, typed: other words replaced the text in the composer; whether it was taken is not known",
   ],
 
   [
@@ -214,7 +214,7 @@ const cases: [id: string, got: string, want: string][] = [
   [
     "the composer does not clear of a person's words",
     next({ at: "clearing", why: { cause: "person", words: "no" } }, { event: "cleared", empty: false }),
-    "failed, typed: a person was typing at the same moment; the text still stands in the composer",
+    "failed, typed: a person was typing at the same moment; the text is still in the composer",
   ],
   [
     "the words are back",
@@ -234,7 +234,7 @@ const cases: [id: string, got: string, want: string][] = [
   [
     "an untaken text stays",
     next({ at: "clearing", why: { cause: "untaken" } }, { event: "cleared", empty: false }),
-    "failed, typed: Enter was not taken; the text still stands in the composer",
+    "failed, typed: Enter was not taken; the text is still in the composer",
   ],
 ];
 

@@ -64,7 +64,7 @@ function configFlags({ model, args, rolePrompt }: ProviderTurn): string[] {
 const actionItems = ["command_execution", "mcp_tool_call", "collab_tool_call", "web_search", "file_change"];
 
 function createReader(): StreamReader {
-  // Some actions are told of only when they are done; their request then comes with the result.
+  // Some actions are reported only when they are done; their request then comes with the result.
   const requested = new Set<string>();
 
   function readItem(type: string, item: Fields, turn: TurnWriter): boolean {

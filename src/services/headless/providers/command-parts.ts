@@ -1,6 +1,6 @@
 import type { ProviderTurn } from "../provider.ts";
 
-/** The flags that choose a conversation: `exact` stands before its id, `last` alone, none begins anew. */
+/** The flags that choose a conversation: `exact` precedes its id, `last` is alone, none begins a new one. */
 export function sessionFlags(
   { session }: ProviderTurn,
   flags: { exact: string; last: readonly string[] },
@@ -15,7 +15,7 @@ export function sessionFlags(
   }
 }
 
-/** For tools without a flag for the role: it stands before the first prompt of a conversation. */
+/** For tools without a flag for the role: it precedes the first prompt of a conversation. */
 export function promptWithRole({ session, rolePrompt, prompt }: ProviderTurn): string {
   return rolePrompt === null || session.mode !== "new" ? prompt : `${rolePrompt}\n\n${prompt}`;
 }

@@ -28,7 +28,7 @@ export const gemini: HeadlessProvider = {
     createStreamParser({ provider: "gemini", turnIndex, writesTerminal: true }, createReader()),
 };
 
-/** An answer comes in pieces; it is told whole where it ends, or when this much has gathered. */
+/** An answer comes in pieces; it is reported whole where it ends, or when this much has gathered. */
 const maxAnswerLength = 1_048_576;
 
 function createReader(): StreamReader {

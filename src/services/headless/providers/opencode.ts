@@ -30,7 +30,7 @@ export const opencode: HeadlessProvider = {
     createStreamParser({ provider: "opencode", turnIndex, writesTerminal: false }, createReader()),
 };
 
-/** A turn is a row of steps; its end is the step that stops of its own accord, and no event of its own. */
+/** A turn is a row of steps; the step that stops by itself ends it, and no separate event does. */
 function createReader(): StreamReader {
   let introduced = false;
   let total: TurnUsage | null = null;
@@ -83,7 +83,7 @@ function createReader(): StreamReader {
   };
 }
 
-/** A tool is told of when it is done: its request and its result come together. */
+/** A tool is reported when it is done: its request and its result come together. */
 function readTool(part: Fields, turn: TurnWriter): boolean {
   const state = fieldsOf(part["state"]);
   const status = textOf(state["status"]) ?? "unknown";

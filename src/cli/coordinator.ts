@@ -122,7 +122,10 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       return link.client;
     },
   });
-  const events = createFleetEvents({ directory, links, clock, ids });
+  const events = createFleetEvents({
+    ...{ directory, links, clock, ids },
+    onError: (error) => log.line(`fleet events fault: ${messageOf(error)}`),
+  });
   const current = () => {
     if (!instance) throw new ServiceError("unavailable", "the server is still starting");
     return instance;

@@ -54,7 +54,11 @@ export default command({
     async function followHints(): Promise<void> {
       while (!stopped.aborted) {
         const hints = await openFleetHints(
-          { ...context, runtimeRoot: context.roots.runtimeRoot, directory, links },
+          {
+            ...context,
+            ...{ runtimeRoot: context.roots.runtimeRoot, directory, links },
+            onError: (error) => void warn(io, messageOf(error)),
+          },
           stopped,
         );
         view.fedBy(hints.via);

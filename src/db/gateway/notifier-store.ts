@@ -66,7 +66,10 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
         row;
       return {
         // Written before a field was added.
-        config: { ...addedFields, ...parseColumn(StoredConfig, row.configJson) },
+        config: {
+          ...addedFields,
+          ...parseColumn(StoredConfig, row.configJson, "config_json of the notifier"),
+        },
         memory: { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats },
       };
     },
@@ -155,7 +158,11 @@ function toRow(row: typeof notifierAudit.$inferSelect): NotifierAuditRow {
     detail: row.detail,
     unread_count: row.unreadCount,
     unread_digest: row.unreadDigest,
-    unread_summary: parseColumn(Entries, row.unreadSummaryJson) as NotifierAuditRow["unread_summary"],
+    unread_summary: parseColumn(
+      Entries,
+      row.unreadSummaryJson,
+      `unread_summary_json of row ${row.auditId}`,
+    ) as NotifierAuditRow["unread_summary"],
     request_admission: row.requestAdmission,
     active_execution: row.activeExecution,
     queue_depth: row.queueDepth,
@@ -169,6 +176,7 @@ function toRow(row: typeof notifierAudit.$inferSelect): NotifierAuditRow {
     rendered_block_entries: parseColumn(
       Entries,
       row.renderedBlockEntriesJson,
+      `rendered_block_entries_json of row ${row.auditId}`,
     ) as NotifierAuditRow["rendered_block_entries"],
     prompt_chars: row.promptChars,
   };

@@ -253,20 +253,23 @@ const Fields = Type.Record(Type.String(), Type.Unknown());
 const EvidenceList = Type.Array(Type.Object(Evidence.properties));
 
 function toStored(row: typeof requests.$inferSelect): StoredRequest {
+  const of = (column: string) => `${column} of ${row.requestId}`;
   return {
     seq: row.seq,
     requestId: row.requestId,
     kind: row.requestKind,
     lane: row.lane,
-    payload: parseColumn(Fields, row.payloadJson),
+    payload: parseColumn(Fields, row.payloadJson, of("payload_json")),
     state: row.state,
     acceptedAtUtc: row.acceptedAtUtc,
     startedAtUtc: row.startedAtUtc,
     finishedAtUtc: row.finishedAtUtc,
     epoch: row.epoch,
     errorDetail: row.errorDetail,
-    result: row.resultJson === null ? null : parseColumn(Fields, row.resultJson),
+    result: row.resultJson === null ? null : parseColumn(Fields, row.resultJson, of("result_json")),
     evidence:
-      row.evidenceJson === "[]" ? [accepted(row.acceptedAtUtc)] : parseColumn(EvidenceList, row.evidenceJson),
+      row.evidenceJson === "[]"
+        ? [accepted(row.acceptedAtUtc)]
+        : parseColumn(EvidenceList, row.evidenceJson, of("evidence_json")),
   };
 }

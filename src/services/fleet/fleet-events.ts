@@ -1,6 +1,7 @@
 import type { FleetEvent, FleetEventKind } from "../../protocol/coordinator.ts";
 import type { EventKind } from "../../protocol/events.ts";
 import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
@@ -39,6 +40,8 @@ export function createFleetEvents(deps: {
   links: Links;
   clock: Clock;
   ids: Ids;
+  /** Gets a fault of the loop or of one follower once, until it is over. Both go on. */
+  onError: (error: unknown) => void;
 }): FollowedFleet {
   const { directory, links, clock } = deps;
   const origin = deps.ids.hex(4);
@@ -49,6 +52,8 @@ export function createFleetEvents(deps: {
   /** Agents of which it was told that their gateway's events do not come. */
   const unfollowed = new Set<string>();
   const seen = new Map<string, { lifecycle: string; generation: string }>();
+  /** The last fault of each follower that is reported. */
+  const reported = new Map<string, string>();
   const kept: FleetEvent[] = [];
   const readers = new Set<() => void>();
   let lastSeq = 0;
@@ -73,6 +78,12 @@ export function createFleetEvents(deps: {
     for (const wake of [...readers]) wake();
   }
 
+  function report(id: string, error: unknown): void {
+    const message = messageOf(error);
+    if (reported.get(id) !== message) deps.onError(error);
+    reported.set(id, message);
+  }
+
   function begin(agent: KnownAgent): void {
     const { agent_id: id, generation_id: generation } = agent.record;
     const found = openedAgent(agent);
@@ -90,6 +101,7 @@ export function createFleetEvents(deps: {
       },
       onConnected() {
         connected = true;
+        reported.delete(id);
         tell(agent, "gateway_connected");
       },
       onLost(why) {
@@ -101,7 +113,11 @@ export function createFleetEvents(deps: {
         positions.set(found.sessionRoot, event.seq);
         tell(agent, event.kind as EventKind, { ...event, gateway_seq: event.seq });
       },
-    }).catch(() => {});
+    }).catch((error: unknown) => {
+      report(id, error);
+      // The next turn of the loop begins again.
+      if (followers.get(id)?.abort === abort) followers.delete(id);
+    });
     followers.set(id, { generation, abort, ended });
   }
 
@@ -160,13 +176,14 @@ export function createFleetEvents(deps: {
         end(id);
         seen.delete(id);
         unfollowed.delete(id);
+        reported.delete(id);
         tell(null, "agent_gone", { gone_agent_id: id });
       }
       forget(agents);
       first = false;
       return pollIntervalMs;
     },
-    onError: () => {},
+    onError: deps.onError,
   });
 
   async function rest(): Promise<void> {

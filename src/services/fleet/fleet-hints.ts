@@ -32,6 +32,8 @@ export interface FleetHintsDeps {
   runtimeRoot: string;
   directory: Directory;
   links: Links;
+  /** As of `createFleetEvents`. */
+  onError: (error: unknown) => void;
 }
 
 const connectMs = 2000;

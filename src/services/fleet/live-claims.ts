@@ -30,9 +30,9 @@ function announcementOf(deps: ClaimDeps, session: Session) {
 }
 
 /**
- * Makes what is said of a session's gateway agree with what was found of it (contract 5.4): a healthy one is
- * announced again where it no longer is; what a dead one left (live variables, registry locator, run files, a
- * `healthy` state.json) is cleared, its epoch kept. One that lives and only does not answer is left alone.
+ * Makes the records of a session's gateway agree with what was found of it (contract 5.4): a healthy gateway is
+ * announced again where it is not; what a dead one left (live variables, registry locator, run files, a `healthy`
+ * state.json) is cleared, its epoch kept. A gateway that lives and does not answer is left alone.
  */
 export async function settleClaims(deps: ClaimDeps, session: Session, link: GatewayLink): Promise<void> {
   const announcement = announcementOf(deps, session);
@@ -50,8 +50,8 @@ export async function settleClaims(deps: ClaimDeps, session: Session, link: Gate
 }
 
 /**
- * The same of a gateway that is known to have ended: `pid`, or null when there was none. Another one that began
- * meanwhile is not touched.
+ * The same for a gateway that is known to have ended: `pid`, or null when there was none. A gateway that began in the
+ * meantime is left alone.
  */
 export async function clearClaims(deps: ClaimDeps, session: Session, pid: number | null): Promise<void> {
   const { files } = deps;
@@ -62,7 +62,7 @@ export async function clearClaims(deps: ClaimDeps, session: Session, pid: number
   try {
     retireLiveFiles(files, session, instance.managed_agent_instance_epoch);
   } catch (error) {
-    // A disk that takes nothing: the record names a process that is no more, and whoever reads it asks for that.
+    // A disk that cannot be written: readers of the record check its process, which has ended.
     if (!storageFaultOf(error)) throw error;
   }
 }

@@ -3,6 +3,7 @@ import type { KnownAgent } from "../../../src/services/fleet/directory.ts";
 import type { FleetStreamItem } from "../../../src/services/fleet/fleet-events.ts";
 import { createFleetEvents } from "../../../src/services/fleet/fleet-events.ts";
 import { createGatewayClient } from "../../../src/services/fleet/gateway-client.ts";
+import { messageOf } from "../../../src/system/errors.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createFakeDirectory, liveLink, noLink, sampleKnown } from "../../support/fleet-fakes.ts";
 import { createGatewayBundle, type GatewayBundle } from "../../support/gateway-bundle.ts";
@@ -29,6 +30,7 @@ function setup() {
     },
     clock: gateway.clock,
     ids: { hex: () => "abcd", uuid: () => "u" },
+    onError: unexpected,
   });
   const left = new AbortController();
   return {
@@ -59,6 +61,11 @@ function setup() {
       await gateway[Symbol.asyncDispose]();
     },
   };
+}
+
+/** A fault that no test expects ends the run. */
+function unexpected(error: unknown): never {
+  throw error;
 }
 
 const submit = (text: string) => ({ kind: "submit_prompt" as const, payload: { prompt: text } });
@@ -182,6 +189,7 @@ describe("what happens at all agents", () => {
       links: { to: async () => noLink, claims: () => true, doubt: () => {} },
       clock,
       ids: { hex: () => "abcd", uuid: () => "u" },
+      onError: unexpected,
     });
     const items = events.follow({ after: null, signal: new AbortController().signal });
     const told = async () => {
@@ -228,4 +236,54 @@ describe("what happens at all agents", () => {
     await at.events.stop();
     expect((await last).done).toBe(true);
   });
+});
+
+test("a fault of a follower or of the loop is reported once, and the loop goes on", async () => {
+  const clock = createFakeClock();
+  const agents = [sampleKnown("worker")];
+  const faults: string[] = [];
+  let asked = 0;
+  let linkFault: string | null = "links are broken";
+  let directoryFault: string | null = null;
+  const directory = createFakeDirectory(agents);
+  const events = createFleetEvents({
+    directory: {
+      ...directory,
+      agents() {
+        if (directoryFault !== null) throw new Error(directoryFault);
+        return directory.agents();
+      },
+    },
+    links: {
+      async to() {
+        asked += 1;
+        if (linkFault !== null) throw new Error(linkFault);
+        return noLink;
+      },
+      claims: () => true,
+      doubt: () => {},
+    },
+    clock,
+    ids: { hex: () => "abcd", uuid: () => "u" },
+    onError: (error) => void faults.push(messageOf(error)),
+  });
+  const left = new AbortController();
+  const items = events.follow({ after: null, signal: left.signal });
+  const next = items.next();
+  await clock.advance(5000);
+  expect(asked).toBeGreaterThan(3);
+  expect(faults).toEqual(["links are broken"]);
+  linkFault = null;
+  directoryFault = "the registry is broken";
+  await clock.advance(5000);
+  expect(faults).toEqual(["links are broken", "the registry is broken"]);
+  directoryFault = null;
+  await clock.advance(2000);
+  expect(events.following()).toBe(1);
+  agents.push(sampleKnown("new"));
+  await clock.advance(1000);
+  const { value } = await next;
+  expect(value).toMatchObject({ event: { kind: "agent_seen", agent_name: "new" } });
+  left.abort();
+  await events.stop();
 });

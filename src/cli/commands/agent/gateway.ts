@@ -5,7 +5,7 @@ import { linkedStatus, linkGateway } from "../../../services/fleet/gateway-link.
 import { settleClaims } from "../../../services/fleet/live-claims.ts";
 import { stopGateway } from "../../../services/fleet/stop-gateway.ts";
 import { gatewayIdentity, readOfflineStatus } from "../../../services/sessions/gateway-folder.ts";
-import { ServiceError } from "../../../system/errors.ts";
+import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { interruptThrough, renderRequest } from "../../agent-requests.ts";
 import { command, UsageError } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
@@ -122,7 +122,9 @@ const status = command({
     const { context, agent } = await openTarget(invocation);
     const { attachIdentity } = gatewayIdentity(agent.manifest);
     const link = await linkGateway(context, { sessionRoot: agent.sessionRoot, attachIdentity });
-    await settleClaims(context, agent, link);
+    const onClaimError = (what: string, error: unknown) =>
+      void warn(invocation.io, `${what}: ${messageOf(error)}`);
+    await settleClaims({ ...context, onClaimError }, agent, link);
     const status = linkedStatus(context, agent, link);
     const note = link.state === "healthy" ? link.client.baseUrl : link.why;
     return { json: status, text: `${note}\n${renderStatus(status)}` };

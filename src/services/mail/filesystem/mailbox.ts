@@ -14,7 +14,7 @@ import { toServiceError } from "./carrier-fault.ts";
 import type { Delivery } from "./delivery.ts";
 import { watchDoorbell } from "./doorbell.ts";
 import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
-import { bodyOf, idOf, type StoredMessage, toMail } from "./message-file.ts";
+import { bodyOf, idOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { mailboxFolder, messageFile, readMessageFile } from "./root-paths.ts";
@@ -71,8 +71,20 @@ export function createFilesystemMailbox(
     return body;
   }
 
+  /** The file decides for a row that is damaged: no other message becomes unreadable with it. */
+  function envelopeOf(row: ListedRow): MailEnvelope {
+    try {
+      return parseColumn(MailEnvelope, row.envelopeJson, `envelope_json of ${row.messageId}`);
+    } catch (damage) {
+      const text = readMessageFile(files, root, row);
+      const parsed = text === null ? null : parseMessageFile(text);
+      if (parsed?.ok) return parsed.message.envelope;
+      throw damage;
+    }
+  }
+
   function toShown(row: ListedRow, body: string | null): Mail {
-    const envelope = parseColumn(MailEnvelope, row.envelopeJson);
+    const envelope = envelopeOf(row);
     const state = { box: row.boxName, read: row.isRead, answered: row.isAnswered };
     return toMail({ envelope, state, preview: row.bodyPreview, body, locate });
   }
@@ -166,7 +178,7 @@ export function createFilesystemMailbox(
 
   /** To where the message was delivered: what the owner sent does not come back as mail to him. */
   function homeOf(row: StateRow): string {
-    const { from, to, cc } = parseColumn(MailEnvelope, row.envelopeJson);
+    const { from, to, cc } = envelopeOf(row);
     const received = [...to, ...cc].some((one) => one.address === address);
     return from.address === address && !received ? sent : inbox;
   }
@@ -256,7 +268,7 @@ export function createFilesystemMailbox(
     reply: (ref, draft) =>
       seeing((now) => {
         const parent = holding(now, ref);
-        const { to, subject, ...thread } = planReply(parseColumn(MailEnvelope, parent.envelopeJson));
+        const { to, subject, ...thread } = planReply(envelopeOf(parent));
         const message = delivery.deliver({
           ...draft,
           from: now.row,

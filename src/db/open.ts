@@ -62,7 +62,7 @@ export function openStore<S extends Record<string, unknown>>(options: {
   steps: Steps;
   /** Looks for damage in the whole of a file up to this size before it is used: 16 MiB take some 20 ms. Default 0. */
   checkedBytes?: number;
-  /** Called before each write once another file than the one that was opened stands at `path`, or none. */
+  /** Called before each write once another file than the one that was opened is at `path`, or none. */
   onLost?: (client: Database) => never;
   /** Changes as many pages as the smallest write does, and leaves everything as it was. */
   probe?: (client: Database) => void;
@@ -253,7 +253,7 @@ function sizeOf(client: Database): number {
   return count * size;
 }
 
-/** Of a file that is open: by a connection of its own, since the other one remembers what it read. Null without any. */
+/** Of a file that is open: by a separate connection, since the other one remembers what it read. Null without any. */
 function damageOf(path: string): unknown {
   try {
     if ((fileShape(path)?.size ?? 0) < smallestBytes) return damaged("it was cut off");

@@ -8,7 +8,7 @@ const restart = "restart the gateway (`gateway detach`, then `gateway attach`)";
 
 /**
  * What a gateway does about its database when the file was removed or replaced under it: where nothing stands in its
- * place, all that it holds is written there anew, once; from then on every write is refused. Nothing that was
+ * place, all that it holds is written there again, once; from then on every write is refused. Nothing that was
  * accepted is lost, and nothing is accepted into a file without a name.
  */
 export function refuseLostFile(path: string): (client: Database) => never {

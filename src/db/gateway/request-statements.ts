@@ -44,7 +44,7 @@ type Queue = { db: BunSQLiteDatabase<typeof schema>; client: Pick<Database, "pre
 /**
  * The queue's frequent statements, each prepared when it is first asked for: a cold process takes about half a
  * millisecond for one, and its start needs few of them. The words of a state and of a lane stand in the text: a bound one
- * would not find the partial indexes, and SQLite prepares a statement anew, 0.25 ms, whenever another value is bound that
+ * would not find the partial indexes, and SQLite prepares a statement again, 0.25 ms, whenever another value is bound that
  * might decide whether one of them is of use.
  */
 export function requestStatements({ db, client }: Queue) {
@@ -185,7 +185,7 @@ function amongAccepted(bounds: SQL): SQL {
   return sql`seq IN (${sql.join(lanes, sql` UNION ALL `)})`;
 }
 
-/** A query of scalars as the driver takes it: the library maps its values anew for each call, half of an insert. */
+/** A query of scalars as the driver takes it: the library maps its values again for each call, half of an insert. */
 function direct(client: Queue["client"], query: { toSQL(): Query }) {
   const { sql: text, params } = query.toSQL();
   const statement = client.prepare(text);

@@ -33,7 +33,7 @@ export const requests = sqliteTable(
     resultJson: text("result_json"),
     /** How far the request got: a JSON array of `Evidence`, oldest first; empty: accepted and no further. */
     evidenceJson: text("evidence_json").notNull().default("[]"),
-    /** The headless turn or the run that the payload names; it stands beside it to be found by. */
+    /** The headless turn or the run that the payload names; it is beside it to be found by. */
     turnId: text("turn_id"),
   },
   (table) => [
@@ -103,7 +103,7 @@ export const notifierAudit = sqliteTable("gateway_notifier_audit", {
   promptChars: integer("prompt_chars").notNull().default(0),
 });
 
-/** One of the column's words. Compared one by one: for `IN` SQLite builds a table anew for every row written. */
+/** One of the column's words. Compared one by one: for `IN` SQLite builds a table again for every row written. */
 function oneOf(column: SQLiteColumn): SQL {
   const comparisons = (column.enumValues ?? []).map((word) => sql`${column} = ${sql.raw(`'${word}'`)}`);
   return sql.join(comparisons, sql` OR `);

@@ -47,7 +47,7 @@ export interface RegistrationChange {
  * file in its place; what it changes is on disk when it returns. Errors of SQLite are thrown as they are.
  */
 export interface Catalog {
-  /** For statements of maintenance. The present file: ask anew for each use. */
+  /** For statements of maintenance. The present file: ask again for each use. */
   readonly store: CatalogStore;
   generation(): string;
   active(address: string): RegistrationRow | null;

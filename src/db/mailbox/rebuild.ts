@@ -33,7 +33,7 @@ export interface CatalogRebuild {
   /** Who the newest message from or to this address says its owner is. */
   ownerBySender(address: string): string | null;
   renewGeneration(generation: string): void;
-  /** Runs `work` while nobody else writes, so that no delivery stands between a look and a deed. */
+  /** Runs `work` while nobody else writes, so that no delivery is between a look and a deed. */
   whileQuiet(work: () => void): void;
   counts(): { messages: number; projections: number; registrations: number };
 }

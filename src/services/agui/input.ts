@@ -64,7 +64,7 @@ function partsProblem({ content }: AguiMessage): string | null {
 const isTextPart = (part: unknown): part is { text: string } =>
   isObject(part) && part["type"] === "text" && typeof part["text"] === "string";
 
-/** The text of a message: its parts of type text on lines of their own. */
+/** The text of a message: its parts of type text on separate lines. */
 function textOf({ content }: AguiMessage): string {
   if (typeof content === "string") return content;
   return Array.isArray(content)

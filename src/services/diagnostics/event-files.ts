@@ -183,7 +183,7 @@ function* eventsWith(files: Files, path: string, text: string): Generator<Gatewa
     const start = Math.max(0, end - span);
     const part = files.readPart(path, start, end);
     const bytes = Buffer.from(part.buffer, part.byteOffset, part.byteLength);
-    // What stands before the first end of a line is the rest of one that begins before.
+    // What is before the first end of a line is the rest of one that begins before.
     const begin = start === 0 ? 0 : bytes.indexOf(newline) + 1;
     if (start > 0 && (begin === 0 || begin === bytes.length)) continue;
     const whole = bytes.subarray(begin);

@@ -11,7 +11,7 @@ import { type EventFileLimits, openEventFiles } from "./event-files.ts";
 export interface EventLog {
   /** `fields` must not hold a whole prompt, a mail body or a token. */
   append(kind: EventKind, fields?: Record<string, unknown>): void;
-  /** Told in order, each once it is written, so that nobody knows a position that a crash could give again. */
+  /** Published in order, each once it is written, so that nobody knows a position that a crash could give again. */
   subscribe(listener: (event: GatewayEvent) => void): () => void;
 }
 

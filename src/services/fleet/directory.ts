@@ -21,7 +21,7 @@ export interface KnownAgent {
 }
 
 /**
- * Who the agents are. A seam: today the shared registry of this machine, with every generation's record as it stands
+ * Who the agents are. A seam: today the shared registry of this machine, with every generation's record as it is
  * on disk; nothing is ever written there.
  */
 export interface Directory {

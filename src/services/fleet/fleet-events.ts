@@ -9,7 +9,7 @@ import { followEvents } from "./follow-events.ts";
 import type { Links } from "./links.ts";
 
 export interface FollowedFleet extends FleetEvents {
-  /** How many gateways are followed now, each over a connection of its own. */
+  /** How many gateways are followed now, each over a separate connection. */
   following(): number;
   stop(): Promise<void>;
 }
@@ -275,7 +275,7 @@ export type FleetStreamItem = { item: "event"; id: string; event: FleetEvent } |
 export interface FleetEvents {
   /**
    * Everything after the event with the id `after` (null: only what is to come), and a heartbeat in each silent span of
-   * 15 s, until `signal` aborts. A position that is not kept any more is told by one `stream_gap`. Reading slowly costs
+   * 15 s, until `signal` aborts. A position that is not kept any more is reported by one `stream_gap`. Reading slowly costs
    * nothing but, in the end, a gap.
    */
   follow(options: { after: string | null; signal: AbortSignal }): AsyncGenerator<FleetStreamItem>;

@@ -83,7 +83,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
     };
   }
 
-  /** Turns whose runner is gone get their final state before anybody is told of them. */
+  /** Turns whose runner is gone get their final state before they are published. */
   async function openTurn(ref: string, turnId: string) {
     const { turns, reader } = open(ref);
     const turn = turns.find(turnId);

@@ -26,7 +26,7 @@ const lookForNewMs = 1000;
 /**
  * Keeps one snapshot of each agent whose record says that it runs. Looks at an agent soon after a hint, at new ones
  * within a second and at all of them every 5 s, so that a hint that never came costs no more than that.
- * `onChange` is told only of what differs; the first time of all, also when there is none.
+ * `onChange` is reported only of what differs; the first time of all, also when there is none.
  */
 export function createFleetWatch(deps: {
   directory: Directory;

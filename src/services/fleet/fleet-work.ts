@@ -149,7 +149,7 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
     };
   }
 
-  /** How an interrupt ended; one that is not over in time is told as accepted. */
+  /** How an interrupt ended; one that is not over in time is reported as accepted. */
   async function outcomeOf(client: GatewayClient, requestId: string): Promise<Outcome> {
     const deadlineMs = clock.monotonicMs() + interruptMs;
     let followed = requestId;

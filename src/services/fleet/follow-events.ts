@@ -16,7 +16,7 @@ export interface FollowOptions {
   /** Position after which events are delivered; null for those from the first connection on. */
   afterSeq: number | null;
   signal: AbortSignal;
-  /** Called in order, once for each event; the next event waits for its promise. */
+  /** Published in order, once for each event; the next event waits for its promise. */
   onEvent: (event: GatewayEvent) => void | Promise<void>;
   /**
    * Called after each connection, before its events: the time to read the state that they change. `client` reaches

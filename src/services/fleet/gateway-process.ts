@@ -5,7 +5,7 @@ import { findWindow, type WindowHandles } from "../terminal/tmux-window.ts";
 import { claimOf } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 
-/** The window that a gateway's record names; null for one that runs as a process of its own. Pure. */
+/** The window that a gateway's record names; null for one that runs as a separate process. Pure. */
 export function windowOf(instance: CurrentInstance): WindowHandles | null {
   const { tmux_window_id: windowId, tmux_window_index: windowIndex, tmux_pane_id: paneId } = instance;
   if (windowId === undefined || windowIndex === undefined || paneId === undefined) return null;

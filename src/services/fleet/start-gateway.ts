@@ -33,7 +33,7 @@ export interface StartedGateway {
 const windowName = "gateway";
 
 /**
- * Starts `command` as the gateway of a session: as a process of its own, or in a window of the agent's tmux session,
+ * Starts `command` as the gateway of a session: as a separate process, or in a window of the agent's tmux session,
  * with what it writes to its error stream in gateway.log. Throws when it cannot be started at all.
  */
 export async function startGateway(

@@ -9,7 +9,7 @@ export interface MailboxOpener {
   open(binding: MailboxBinding): Mailbox;
   /**
    * Why the binding cannot be acted on now (its registration is not active, ...), or null. Asked at every call.
-   * Throws when nobody can tell, since what keeps the mailbox cannot be reached from here; `transport_failed` when
+   * Throws when it is not known, since what keeps the mailbox cannot be reached from here; `transport_failed` when
    * it is there and failed.
    */
   obstacle(binding: MailboxBinding): string | null;
@@ -41,7 +41,7 @@ export interface MailBinding {
   /** Whether `bound` would resolve, and if not why. Never throws. */
   supported(): { supported: boolean; error: string | null };
   /**
-   * Told after mail may have come to the bound mailbox, also because another one was bound; a hint. Returns the
+   * Called after mail may have come to the bound mailbox, also because another one was bound; a hint. Returns the
    * function that ends it.
    */
   onArrival(listener: () => void): () => void;
@@ -58,7 +58,7 @@ export function createMailBinding(deps: {
   openers: MailboxOpeners;
   clock: Clock;
   /**
-   * Tells when `readBinding` may answer otherwise, so that whoever listens for mail hears of another mailbox at once;
+   * Says when `readBinding` may answer otherwise, so that whoever listens for mail hears of another mailbox at once;
    * without it they do at the next call. Returns the function that ends it.
    */
   watchBinding?: (listener: () => void) => () => void;
@@ -179,7 +179,7 @@ export function isOutOfReach(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.data?.["out_of_reach"] === true;
 }
 
-/** The carrier itself failed, whatever the binding says: that is told as it is (502). */
+/** The carrier itself failed, whatever the binding says: that is reported as it is (502). */
 function isTransportFault(error: unknown): boolean {
   return error instanceof ServiceError && error.reason === "transport_failed";
 }

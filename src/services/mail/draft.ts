@@ -42,7 +42,7 @@ export function planRecipients(
   if (Math.max(draft.to.length, draft.cc.length) > maxRecipients) {
     throw new ServiceError("invalid_request", `to and cc hold at most ${maxRecipients} recipients each`);
   }
-  // A refusal names the place and not what stands there (ruling 9).
+  // A refusal names the place and not what is there (ruling 9).
   const parsed = (field: "to" | "cc") =>
     new Set(draft[field].map((text, nth) => inPlace(`${field}.${nth}`, () => parse(text))));
   const to = parsed("to");

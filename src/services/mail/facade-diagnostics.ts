@@ -56,7 +56,7 @@ const counted = ["to", "cc", "attachments", "message_refs"];
 const shown = ["message_ref", "message_refs", "box", "destination_box", "limit", "reply_policy"];
 const noticed = ["notify_block", "notify_auth", "query", "cursor"];
 
-/** What of a request may be told. Pure. */
+/** What of a request may be reported. Pure. */
 function facts(request: unknown): Record<string, unknown> {
   const told: Record<string, unknown> = {};
   for (const [name, value] of Object.entries((request ?? {}) as Record<string, unknown>)) {

@@ -68,7 +68,7 @@ interface Fences {
 const noticeInfo = "svc-notify";
 
 /**
- * The text of the first non-empty `svc-notify` fence of a body, trimmed, or null. Its opener stands at the left
+ * The text of the first non-empty `svc-notify` fence of a body, trimmed, or null. Its opener is at the left
  * margin; fences inside other fences, and those that nothing closes, are none. Pure, never throws, linear in the
  * length of the body. Source: contract 4.1 mail rule 5; spec/mailbox-agui.md A4.
  */

@@ -91,7 +91,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   /** The last turn found nothing to do for as long as the configuration is not changed. */
   let off = false;
   let endArrivals = () => {};
-  /** The last poll's outcome as it was logged: what repeats is told once. */
+  /** The last poll's outcome as it was logged: what repeats is reported once. */
   let told = "";
 
   const read = () => store.read() ?? { config: defaultNotifierConfig, memory: noMemory };

@@ -10,7 +10,7 @@ export interface AnnouncementDeps {
   registry: Pick<Registry, "setGateway" | "read">;
   manifest: Manifest;
   sessionRoot: string;
-  /** A session or record that cannot be told costs only its readers: each failure is told here. */
+  /** A session or record that cannot be published costs only its readers: each failure is reported here. */
   onError: (what: string, error: unknown) => void;
 }
 

@@ -16,7 +16,7 @@ export function toExecutionVariables(execution: GatewayExecution): Record<string
 }
 
 /**
- * The reverse; nothing set means a process of its own. Throws `invalid_request` for an unknown mode, and for a
+ * The reverse; nothing set means a separate process. Throws `invalid_request` for an unknown mode, and for a
  * window without all three handles or at index 0. Pure.
  */
 export function parseExecutionVariables(env: Environment): GatewayExecution {

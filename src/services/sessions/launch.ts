@@ -54,7 +54,7 @@ export interface LaunchRequest {
   unattended?: boolean | undefined;
   /** The tool is not asked to report what it does. */
   noSignals?: boolean | undefined;
-  /** No terminal program: each turn is a process of its own, started by the gateway. */
+  /** No terminal program: each turn is a separate process, started by the gateway. */
   headless?: HeadlessWish | undefined;
   /** Gives the launch up; what was begun is undone. */
   signal?: AbortSignal | undefined;
@@ -205,7 +205,7 @@ interface CheckedLaunch {
 }
 
 /**
- * What a launch can be refused for whoever has its name, with nothing changed: for a caller that ends whoever has it
+ * What a launch can be refused for the one that has its name, with nothing changed: for a caller that ends whoever has it
  * first. Throws as `launchAgent`.
  */
 export async function checkLaunch(
@@ -290,7 +290,7 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
 
 /**
  * The program of a launch with what it gets to report with. That is no part of the manifest's `args`: each start makes it
- * anew.
+ * again.
  */
 export function withHandover(
   program: { command: readonly [string, ...string[]]; environment: Record<string, string> },

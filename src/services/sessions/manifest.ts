@@ -179,7 +179,7 @@ export function toRelaunched(
 }
 
 /**
- * The manifest of a headless agent whose next conversation is chosen anew: what earlier turns pinned is forgotten, also
+ * The manifest of a headless agent whose next conversation is chosen again: what earlier turns pinned is forgotten, also
  * by a gateway that sees their end later. Pure.
  */
 export function toRestarted(manifest: Manifest, facts: { resume: Resume; life: string }): Manifest {
@@ -241,7 +241,7 @@ export function readManifest(files: Files, path: string): Manifest {
 export interface ManifestStore {
   read(path: string): Manifest;
   write(path: string, manifest: Manifest): Promise<void>;
-  /** Applies `change` to what stands on disk now and returns what was written. Unknown keys are kept. */
+  /** Applies `change` to what is on disk now and returns what was written. Unknown keys are kept. */
   update(path: string, change: (manifest: Manifest) => Manifest): Promise<Manifest>;
 }
 

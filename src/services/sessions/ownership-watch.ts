@@ -6,7 +6,7 @@ import type { FolderWatch } from "../../system/watch.ts";
 import type { sessionPaths } from "./roots.ts";
 
 /**
- * Whether a gateway still stands where others look for it. Nobody can reach or end one whose session folder was
+ * Whether a gateway is still there where others look for it. Nobody can reach or end one whose session folder was
  * removed, or whose current-instance record is gone or another's: it must notice that itself.
  */
 export interface OwnershipWatch {

@@ -111,7 +111,7 @@ export function isFresh(record: RegistryRecord, nowMs: number): boolean {
 export type Verdict = { keep: true } | { keep: false; why: string };
 
 /**
- * Whether a record still stands for something: stopped and retired ones are kept for relaunch and history; a
+ * Whether a record is still there for something: stopped and retired ones are kept for relaunch and history; a
  * running one whose lease ended more than 5 minutes ago or whose tmux session is gone is not. Pure.
  */
 export function judgeRecord(

@@ -159,7 +159,7 @@ async function relaunchInPlace(
   const record = { ...fresh, ...(agent.record?.gateway ? { gateway: agent.record.gateway } : {}) };
   await registry.publish({ ...record, lifecycle: { ...record.lifecycle, state: "relaunching" } });
   try {
-    // Some outlive their terminal; and a program that is told so first saves its work.
+    // Some outlive their terminal; and a program that gets the signal first saves its work.
     const [, ...below] = await knownTree(deps.processes, pane.panePid);
     await endProcesses(deps, below, graceMs);
     // A stop that was cut short left it so. What a person set in a session of theirs is theirs.

@@ -19,7 +19,7 @@ const usable = /^[\x21-\x7e]{8,}$/;
 /**
  * The token that a server asks its callers for; null lets everyone in who reaches the address. One that asked for a
  * token once asks for one after every restart, until somebody says `--no-token`. Where callers of other users cannot be
- * told apart there is always one. Source: security.md rule 5.
+ * distinguished there is always one. Source: security.md rule 5.
  */
 export function decideToken(facts: TokenFacts): string | null {
   if (facts.given !== null) return facts.given;

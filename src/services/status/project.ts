@@ -11,7 +11,7 @@ import {
 } from "../../protocol/gateway.ts";
 import type { Presence } from "../agent/agent.ts";
 
-/** Where a gateway runs: as a process of its own, or in a window beside the agent. */
+/** Where a gateway runs: as a separate process, or in a window beside the agent. */
 export interface GatewayExecution {
   executionMode: ExecutionMode;
   /** Exactly with `tmux_auxiliary_window`, and only of a live gateway. */

@@ -8,7 +8,7 @@ const idLength = 12;
 const maxRemembered = 32;
 
 /**
- * The question after one more look. What a tool asks has an id made of its text, so that a gateway that starts anew
+ * The question after one more look. What a tool asks has an id made of its text, so that a gateway that starts again
  * finds the same one; a text that was answered and is asked again gets another. A screen that cannot be read says
  * nothing of it.
  */
@@ -24,7 +24,7 @@ export function nextAsked(held: AskedState, signals: Signals | null, at: Moment)
   return { keys, current: { key, id, sinceMs: at.wallMs } };
 }
 
-/** The command of a permission stands above its question: rows of the screen's end that belong to the question. */
+/** The command of a permission is above its question: rows of the screen's end that belong to the question. */
 const maxRows = 20;
 
 /** What a person decides on: everything but the mark of the chosen option and what moves by itself. Pure. */

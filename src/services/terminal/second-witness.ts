@@ -16,7 +16,7 @@ export interface WitnessFacts {
   readingsHeldMs: number;
 }
 
-/** A screen that stands still for so long does not wait for its next row of work. */
+/** A screen that does not change for so long does not wait for its next row of work. */
 export const stillScreenMs = 5000;
 /** Rows that no rule reads may move for ever, such as a clock. */
 export const stillReadingsMs = 60_000;
@@ -26,7 +26,7 @@ export const stillReadingsMs = 60_000;
  * that holds decides:
  * 1. a proved version, or a screen that does not read as ready: none;
  * 2. the tool's own report that it is at rest;
- * 3. a screen that stands still for `stillScreenMs`, with the cursor at the start of a whole composer;
+ * 3. a screen that does not change for `stillScreenMs`, with the cursor at the start of a whole composer;
  * 4. readings that stand still for `stillReadingsMs`, so that no agent waits for ever.
  * Pure.
  */

@@ -7,7 +7,7 @@ import { check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } fro
  * to the root, except where a mailbox lies outside of it. Source: spec/mailbox-agui.md A1, A5, A7.
  */
 
-/** One row. `generation` is new whenever the numbers of `projections` may have begun anew. */
+/** One row. `generation` is new whenever the numbers of `projections` may have begun again. */
 export const catalog = sqliteTable(
   "catalog",
   { singleton: integer().primaryKey(), generation: text().notNull() },

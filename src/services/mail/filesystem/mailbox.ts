@@ -123,7 +123,7 @@ export function createFilesystemMailbox(
     }
   }
 
-  /** What has just been delivered, as it stands in a mailbox that has not looked yet. */
+  /** What has just been delivered, as it is in a mailbox that has not looked yet. */
   function toDelivered({ envelope, body }: StoredMessage, box: string): Mail {
     const state = { box, read: box !== inbox, answered: false };
     return toMail({ envelope, state, preview: previewOf(body), body, locate });

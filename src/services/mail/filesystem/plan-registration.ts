@@ -29,7 +29,7 @@ export interface RegisterResult {
   stashed_mailbox_path?: string;
 }
 
-/** What stands under the name of a mailbox on disk. */
+/** What is under the name of a mailbox on disk. */
 export type Entry =
   | { kind: "absent" }
   | { kind: "folder" }

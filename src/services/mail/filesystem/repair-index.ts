@@ -137,7 +137,7 @@ interface CanonicalFile {
   path: string;
 }
 
-/** Oldest first. What else lies among them is told. */
+/** Oldest first. What else lies among them is reported. */
 function canonicalFiles(run: RepairRun): CanonicalFile[] {
   const { files } = run.deps;
   return files.list(run.paths.messages).flatMap((day) => {

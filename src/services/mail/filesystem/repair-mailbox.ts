@@ -13,7 +13,7 @@ import { placeLinks, type Seeding, searchableChars, seedMailbox } from "./seedin
 
 const page = 200;
 
-/** How much of the view state of one mailbox was there and how much had to begin anew. */
+/** How much of the view state of one mailbox was there and how much had to begin again. */
 export interface RepairedState {
   restored: number;
   defaulted: number;
@@ -22,7 +22,7 @@ export interface RepairedState {
 /**
  * Makes the state of a mailbox whole: every message of the catalog has a row, a link in its box and words to be found
  * by. Rows that can be read stay as they are; what was lost begins in the box where its link lies. A state that
- * cannot be used is made anew beside the old one, which is kept, and then takes its place.
+ * cannot be used is created again beside the old one, which is kept, and then takes its place.
  */
 export async function repairMailbox(
   run: RepairRun,
@@ -198,7 +198,7 @@ function putInPlace(run: RepairRun, { registration, state, folder }: SurveyedMai
   const at = (ending: string) => files.contained(folder, [stateFileName + ending]);
   const [made, place] = [at(suffix), at("")];
   if (state.kind === "absent" && files.exists(place)) {
-    // Its owner has looked meanwhile and begun anew: that one is in use.
+    // Its owner has looked meanwhile and begun again: that one is in use.
     files.removeFile("mail.state-dropped", made);
     return;
   }

@@ -25,7 +25,7 @@ export type { RepairOptions } from "./repair-run.ts";
 /**
  * Puts a root in order again from what is on disk: the index from the messages, the mailboxes from the index and from
  * themselves. Nothing that can be read is lost: not a message, not a flag, not the box it lies in. What cannot be
- * read is told and kept. Mail goes on meanwhile, and a repair that is ended early leaves a root that is right as far
+ * read is reported and kept. Mail goes on meanwhile, and a repair that is ended early leaves a root that is right as far
  * as it goes. Throws `precondition_failed` where there is no root of this version. Source: spec/mailbox-agui.md A8,
  * E 1, 2.
  */

@@ -230,7 +230,7 @@ function unsupported(root: string, version: string): ServiceError {
   );
 }
 
-/** What a new root says to whoever looks into its `rules` folder. By path. */
+/** What a new root says to the one that looks into its `rules` folder. By path. */
 const rules: Readonly<Record<string, string>> = {
   "README.md": `# Rules of this mailbox root
 

@@ -16,7 +16,7 @@ export interface Answers {
 
 /**
  * One login at one server. Everything throws ServiceError `transport_failed` with a cause that names neither the
- * password nor a message's content; its data says `reached: false` when the server surely did nothing.
+ * password nor a message's content; its data says `reached: false` when the server certainly did nothing.
  */
 export interface JmapClient {
   /** Kept until the server says that it has changed, or until something failed. */

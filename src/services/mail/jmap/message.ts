@@ -29,7 +29,7 @@ export function viewStateOf(email: JmapEmail, boxes: Boxes, preferredBox?: strin
   };
 }
 
-/** `body`: whether the text is told too. */
+/** `body`: whether the text is reported too. */
 export function toMail(email: JmapEmail, state: ViewState, { body }: { body: boolean }): Mail {
   const { box, read, answered } = state;
   const receivedMs = parseTimestamp(email.receivedAt);

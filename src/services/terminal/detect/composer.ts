@@ -64,7 +64,7 @@ function framedAreas(rows: readonly Row[], profile: CompiledProfile): Area[] {
     const bottom = rows.findIndex((candidate, at) => at > top + 1 && lower?.test(candidate.text));
     if (bottom < 0) continue;
     const standsUnder = above === null ? top : lastIndexWhere(rows, top - reachAbove, top, above);
-    // The row above the mark must be visible too: the status row stands there.
+    // The row above the mark must be visible too: the status row is there.
     if (standsUnder < 1) continue;
     areas.push({ top, bottom, firstInput: top + 1, lastInput: bottom - 1, scrolled });
   }
@@ -187,7 +187,7 @@ function readComposer(
   };
 }
 
-/** How much of a row is glyph, bar or indent: on the first row the glyph, on the others what stands under it. */
+/** How much of a row is glyph, bar or indent: on the first row the glyph, on the others what is under it. */
 function leadLength(text: string, glyph: string | null, profile: CompiledProfile): number {
   if (glyph !== null) return glyph.length;
   if (profile.data.composer.strategy === "block") return profile.composer.glyph.exec(text)?.[0].length ?? 0;

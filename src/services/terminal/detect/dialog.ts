@@ -22,7 +22,7 @@ const maximumRowsBelowOptions = 12;
 
 /**
  * The dialog that ends the screen: its last row with text is the rule's `end`, its options can be read, and its
- * question, if the rule names one, stands above or inside them. The profile's order decides. A dialog that no rule
+ * question, if the rule names one, is above or inside them. The profile's order decides. A dialog that no rule
  * reads in full is given with what is missing. Null when the screen does not end with a dialog.
  */
 export function findDialog(rows: readonly Row[], profile: CompiledProfile): FoundDialog | null {
@@ -185,7 +185,7 @@ function numberedRows(rows: readonly Row[], last: number, pattern: Pattern): Opt
   return null;
 }
 
-/** One row of labels; the chosen one has a background of its own. */
+/** One row of labels; the chosen one has a separate background. */
 function inlineRow(rows: readonly Row[], last: number, pattern: Pattern): Options | null {
   for (let at = last; at >= Math.max(0, last - 3); at--) {
     const row = rows[at];

@@ -201,7 +201,7 @@ function onlyContinues(
   return title !== "idle" || regions.transcript.some((at) => markedContinuation.test(text(at)));
 }
 
-/** Status and queue rows stand between the transcript and the composer, with whatever follows them. */
+/** Status and queue rows are between the transcript and the composer, with whatever follows them. */
 function withoutRows(regions: Regions, hits: readonly MarkerHit[]): Regions {
   const inTranscript = hits.map((hit) => hit.row).filter((row) => regions.transcript.includes(row));
   if (inTranscript.length === 0) return regions;

@@ -3,7 +3,7 @@ import type { Row } from "../observation.ts";
 import type { CompiledMarker, CompiledProfile } from "../profile.ts";
 import { commonBackground, firstVisible, isBlank, isRed, isReddish } from "../screen.ts";
 
-/** What stands above and below the composer, cut into the parts that rules are bound to. Row numbers from 0. */
+/** What is above and below the composer, cut into the parts that rules are bound to. Row numbers from 0. */
 export interface Regions {
   /** Rows with text above the composer, without its chrome; newest last. */
   transcript: number[];

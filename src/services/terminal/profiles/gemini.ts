@@ -39,7 +39,7 @@ export const geminiProfile: ToolProfile = {
     glyph: "^ [>*] ?",
     shell_glyph: "^ ! ?",
     placeholders: [{ text: "^Type your (?:message or @path/to/file|shell command)$", style: "muted" }],
-    // The transcript's user cells have the same edges; only the live composer stands under this rule.
+    // The transcript's user cells have the same edges; only the live composer is under this rule.
     above: "^─{20,}",
     chrome_above: [
       "^─{20,}",

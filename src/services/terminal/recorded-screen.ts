@@ -61,11 +61,11 @@ export function parseMeta(text: string): (RecordedFacts & { labels: Record<strin
 export function categoryOf(labels: ScreenLabels): string {
   if (labels.phase === "unknown" && labels.business_state === null) return "gone";
   if (labels.decision) return "decision";
-  if (labels.accepting_input !== "yes") return "unreadable";
-  if (labels.business_state !== "idle" && labels.business_state !== "working") return "shell";
+  if (labels.accepting_input === "no") return "shell";
+  if (labels.accepting_input === "unknown") return "unreadable";
   if (labels.pending_input === "yes") return "pending";
-  if (labels.editing_input === "yes") return "draft";
   if (labels.phase === "active") return "busy";
+  if (labels.editing_input === "yes") return "draft";
   if (labels.last_turn === "none") return "ready";
   return labels.last_turn === "interrupted" ? "interrupted" : "error";
 }

@@ -96,7 +96,7 @@ export function versionWarnings({ tool, version, proved, unattended, args }: Lau
     ...(isAmong(version, proved)
       ? []
       : [
-          `${tool.tool} ${version}: its screens were not proved with this version (proved: ${proved.join(", ")}); a prompt is submitted only when the composer shows it`,
+          `${tool.tool} ${version}: its screens were not proved with this version (proved: ${proved.join(", ")}); a queued prompt waits for a second witness that it is ready, and is submitted only when the composer shows it`,
         ]),
     ...(asksNothing
       ? [

@@ -186,7 +186,7 @@ function unprovedVersion(terminal: TerminalState | null): AgentDiagnostic[] {
     tool_version_proved: proved,
   } = terminal?.tracked_session ?? {};
   if (proved !== false) return [];
-  const message = `${tool} ${version}: its screens were not proved with this version; a prompt is submitted only when the composer shows it`;
+  const message = `${tool} ${version}: its screens were not proved with this version; a queued prompt waits for a second witness that it is ready, and is submitted only when the composer shows it`;
   return [{ kind: "unproved_tool_version", message, details: {} }];
 }
 

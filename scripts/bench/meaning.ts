@@ -169,6 +169,22 @@ export const meanings: readonly Meaning[] = [
     aim: { of: "value", atMost: 2 },
   },
   {
+    bench: "commands",
+    metric: "ask_one_p50_ms",
+    title: "a command of one agent",
+    what: "`svc ok NAME` from its start to its end",
+    limit: "a compiled program that prints a line",
+    aim: { of: "value", atMost: 60 },
+  },
+  {
+    bench: "commands",
+    metric: "svc_p50_ms",
+    title: "svc with 40 agents",
+    what: "`svc` with 40 live agents, from its start to its end",
+    limit: "a compiled program that prints a line",
+    aim: { of: "value", atMost: 150 },
+  },
+  {
     bench: "startup",
     metric: "healthy_ms",
     title: "start to healthy",

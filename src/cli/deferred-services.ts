@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { notifierStoreOn } from "../db/gateway/notifier-store.ts";
-import type { GatewayDatabase } from "../db/gateway/request-store.ts";
+import { type GatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import type { Manifest } from "../protocol/files.ts";
 import { createGatewayApp } from "../routes/gateway/app.ts";
 import type { GatewayAppOptions } from "../routes/gateway/core.ts";
@@ -23,7 +23,9 @@ import { readManifest } from "../services/sessions/manifest.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import type { StatusBoard } from "../services/status/status-board.ts";
 import type { CompiledProfile } from "../services/terminal/profile.ts";
+import { createTranscript, toAskedRequest } from "../services/transcript/transcript.ts";
 import type { System } from "../system/system.ts";
+import type { GatewayAgent } from "./gateway-agent.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
 
 /** What a gateway has when it begins to answer. */
@@ -36,6 +38,7 @@ export interface GatewayCore {
   records: GatewayRecords;
   database: GatewayDatabase;
   agent: Agent;
+  turnSources: GatewayAgent["turnSources"];
   queue: Queue;
   board: StatusBoard;
   reminders: Reminders;
@@ -92,6 +95,11 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     served: core.mailServed,
     attachmentRoots: () => attachmentRoots(files, { manifest, sessionRoot }),
   });
+  const requests = requestStoreOn(core.database);
+  const transcript = createTranscript({
+    sources: core.turnSources,
+    request: (requestId) => toAskedRequest(requests.get(requestId)),
+  });
   const notifier = createNotifier({
     store: notifierStoreOn(core.database),
     ...{ agent, queue, board, clock, log },
@@ -108,7 +116,7 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
         ...core.app.services,
         mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
         headless: createHeadlessControl({ agent, status: board.status }),
-        ...{ notifier, reminders, stream, agui },
+        ...{ notifier, reminders, stream, agui, transcript },
       },
     }),
     notifier,

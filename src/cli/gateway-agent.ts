@@ -21,7 +21,15 @@ import type { CompiledProfile } from "../services/terminal/profile.ts";
 import { newTransitions } from "../services/terminal/reduce-transition.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
 import { createExclusivePane } from "../services/terminal/tmux-exclusive-pane.ts";
-import { createTracker } from "../services/terminal/tracker.ts";
+import { captureWithScrollback } from "../services/terminal/tmux-screen.ts";
+import { createTracker, type Tracker } from "../services/terminal/tracker.ts";
+import { maxCapturedRows } from "../services/transcript/screen-turn.ts";
+import {
+  createSessionTranscript,
+  headlessSources,
+  type SessionTranscript,
+} from "../services/transcript/session-transcript.ts";
+import type { TurnSource } from "../services/transcript/turn-source.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { System } from "../system/system.ts";
 import { openRecordedTmux } from "./tmux-socket.ts";
@@ -43,6 +51,8 @@ export interface GatewayAgentOptions {
 /** The agent of a gateway with everything that watches it. */
 export interface GatewayAgent {
   agent: Agent;
+  /** Where the text of its turns is read, the oldest first. */
+  turnSources(): readonly TurnSource[];
   start(): void;
   /** Resolves when something is known of the agent, or after `timeoutMs`. */
   firstLook(timeoutMs: number): Promise<void>;
@@ -83,9 +93,17 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     onError: (error) => log.line("watching the manifest failed", { error: messageOf(error) }),
   });
   const { tmux, mutex, control } = connect(options);
+  const reports = reportsOf(options);
   const tracker = createTracker({
     ...options,
-    ...{ control, tmux, clock, processes: system.processes, reports: reportsOf(options) },
+    ...{ control, tmux, clock, processes: system.processes, reports },
+  });
+  const transcript = createSessionTranscript({
+    ...{ files: system.files, clock, log, manifest, sessionRoot, profile, env: options.env },
+    async capture() {
+      const paneId = tracker.paneId();
+      return paneId === null ? null : captureWithScrollback(control, paneId, maxCapturedRows);
+    },
   });
   tracker.subscribe((state, { before, material }) => {
     if (!material) return;
@@ -97,25 +115,47 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
         backend: manifest.backend,
         tool: manifest.tool,
         profile,
-        view: tracker,
+        view: {
+          ...tracker,
+          promptTyped(text, command) {
+            if (!command) transcript.recorder.promptTyped(text);
+            tracker.promptTyped(text, command);
+          },
+        },
         exclusivePane: createExclusivePane({ control, mutex, ids, steps, paneId: tracker.paneId }),
         clock,
         log,
       }),
       manifestWatch,
     ),
+    turnSources: transcript.sources,
     start() {
       control.start();
       tracker.start();
       manifestWatch.start();
+      // After the tracker, which knows by then whose report it is.
+      reports.subscribe((report) => transcript.reported(report, tracker.conversation()));
+      followTurns(tracker, transcript);
     },
     firstLook: (timeoutMs) => tracker.firstLook(timeoutMs),
     async stop() {
+      await transcript.recorder.stop();
       await manifestWatch.stop();
       await tracker.stop();
       await control.stop();
     },
   };
+}
+
+/** A turn runs from the first state that says so to the first that calls the agent ready. */
+function followTurns(tracker: Tracker, { recorder }: SessionTranscript): void {
+  let runs = false;
+  tracker.subscribe(({ turn: { phase } }) => {
+    if (phase === "unknown" || runs === (phase === "active")) return;
+    runs = !runs;
+    if (runs) recorder.turnBegan();
+    else recorder.turnEnded();
+  });
 }
 
 function headless(options: GatewayAgentOptions): GatewayAgent {
@@ -151,6 +191,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   let ends: (() => void)[] = [];
   return {
     agent,
+    turnSources: headlessSources(files, sessionRoot),
     start() {
       ends = [control.onEvent(presence.wake), watch.watchFolder(sessionRoot, presence.wake)];
       control.start();

@@ -6,6 +6,7 @@ import { eventKinds, eventNames, eventStream, GatewayEvent, maxFollowers } from 
 import { mailEndpoints } from "./mail-endpoints.ts";
 import { notifierEndpoints } from "./notifier-endpoints.ts";
 import { reminderEndpoints } from "./reminder-endpoints.ts";
+import { transcriptEndpoints } from "./transcript-endpoints.ts";
 import { turnArtifactEndpoints, turnEndpoints } from "./turn-endpoints.ts";
 import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
 
@@ -13,6 +14,7 @@ import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
 export const gatewayEndpoints = {
   ...coreEndpoints,
   ...turnEndpoints,
+  ...transcriptEndpoints,
   ...notifierEndpoints,
   ...reminderEndpoints,
   ...mailEndpoints,

@@ -26,6 +26,8 @@ const usualTimeoutMs = 5_000;
 const promptTimeoutMs = 25_000;
 /** A delivery with large attachments takes its time. */
 const mailTimeoutMs = 60_000;
+/** A long conversation is read for the first time, or searched. */
+const transcriptTimeoutMs = 30_000;
 /** The gateway decides when a wait is over; an hour is the longest it takes. */
 const waitTimeoutMs = 3_605_000;
 
@@ -63,6 +65,8 @@ export const forwardedEndpoints = {
   agentExplain: forward("/gateway/tui/explain", gateway.explain),
   agentWait: forward("/gateway/tui/wait", gateway.wait, waitTimeoutMs),
   agentDecide: forward("/gateway/tui/decide", gateway.decide, promptTimeoutMs),
+  agentTranscript: forward("/gateway/transcript", gateway.transcript, transcriptTimeoutMs),
+  agentTranscriptTurn: forward("/gateway/transcript/:turn_id", gateway.transcriptTurn, transcriptTimeoutMs),
   agentSubmitGatewayRequest: forward("/gateway/requests", gateway.submitRequest),
   agentListGatewayRequests: forward("/gateway/requests", gateway.listRequests),
   agentReadGatewayRequest: forward("/gateway/requests/:request_id", gateway.readRequest),

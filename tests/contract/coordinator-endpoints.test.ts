@@ -89,6 +89,8 @@ const calls: Record<Name, Call> = {
   agentExplain: {},
   agentWait: { url: `${worker}/gateway/tui/wait?for=ready&timeout_seconds=0.5` },
   agentDecide: { body: { option: 1 } },
+  agentTranscript: { url: `${worker}/gateway/transcript?limit=5` },
+  agentTranscriptTurn: { url: `${worker}/gateway/transcript/turn-one` },
   agentSubmitGatewayRequest: {
     body: { kind: "submit_prompt", payload: { prompt: "hello", delivery: "immediate" } },
   },

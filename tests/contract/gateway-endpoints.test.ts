@@ -59,6 +59,8 @@ const calls: Record<Name, Call> = {
   listTurns: { url: async () => "/v1/turns?limit=5" },
   readTurn: { url: async () => "/v1/turns/turn-1" },
   turnEvents: { url: async () => "/v1/turns/turn-1/events?after=0" },
+  transcript: { url: async () => "/v1/transcript?limit=5&q=Hello%20world&max_bytes=100" },
+  transcriptTurn: { url: async () => "/v1/transcript/turn-one?offset=2&max_bytes=4" },
   mailStatus: {},
   mailList: { body: { box: "inbox", include_body: true } },
   mailPeek: { url: withMail("peek"), body: { message_ref: firstMail } },

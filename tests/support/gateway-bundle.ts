@@ -22,11 +22,14 @@ import type { Ledger } from "../../src/services/reminders/ledger.ts";
 import { createReminders, type Reminders } from "../../src/services/reminders/reminders.ts";
 import { createStatusBoard, type StatusBoard } from "../../src/services/status/status-board.ts";
 import { createStorageWatch } from "../../src/services/status/storage-watch.ts";
+import { createTranscript, toAskedRequest } from "../../src/services/transcript/transcript.ts";
+import type { TurnSource } from "../../src/services/transcript/turn-source.ts";
 import { toTimestamp } from "../../src/system/clock.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
 import { createFakeAgent, type FakeAgent } from "./fake-agent.ts";
 import { createFakeClock, type FakeClock } from "./fake-clock.ts";
 import { createFakeMail, type FakeMail } from "./fake-mailbox.ts";
+import { fakeTurn, fakeTurns } from "./fake-transcript.ts";
 
 export interface GatewayBundle extends AsyncDisposable {
   clock: FakeClock;
@@ -58,6 +61,8 @@ export function createGatewayBundle(
     allowedOrigins?: readonly string[];
     observation?: HttpObservation;
     ledger?: Ledger;
+    /** Instead of one turn, `turn-one`. */
+    turnSource?: TurnSource;
     /** Instead of the mailboxes in memory. */
     mail?: FakeMail;
     /** Instead of the agent's mailbox in it; may throw what a binding throws. */
@@ -158,6 +163,10 @@ export function createGatewayBundle(
     skillInstalled: () => false,
     onChange: () => slot.changed("notifier"),
   });
+  const transcript = createTranscript({
+    sources: () => [options.turnSource ?? fakeTurns([fakeTurn("turn-one")])],
+    request: (requestId) => toAskedRequest(store.get(requestId)),
+  });
   const agui = createAgui({ agent, board, queue, events: eventLog, clock, ids });
   const app = createGatewayApp({
     services: {
@@ -175,6 +184,7 @@ export function createGatewayBundle(
       reminders,
       agent,
       stream,
+      transcript,
     },
     gate: {
       allowsHost: hostRule("127.0.0.1"),

@@ -1,6 +1,7 @@
 import { mailEndpoints } from "../../protocol/mail-endpoints.ts";
 import { notifierEndpoints } from "../../protocol/notifier-endpoints.ts";
 import { reminderEndpoints } from "../../protocol/reminder-endpoints.ts";
+import { transcriptEndpoints } from "../../protocol/transcript-endpoints.ts";
 import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turn-endpoints.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type Handlers, mount } from "../http/mount.ts";
@@ -35,6 +36,13 @@ export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
         endpoints: turnArtifactEndpoints,
         handlers: artifactHandlers(services),
         unchecked: "all",
+      }),
+    )
+    .use(
+      mount({
+        name: "gateway-transcript",
+        endpoints: transcriptEndpoints,
+        handlers: transcriptHandlers(services),
       }),
     )
     .use(eventRoutes(services))
@@ -92,6 +100,14 @@ const turnHandlers = ({ headless }: Pick<GatewayServices, "headless">): Handlers
     const events = foundTurn(headless.turns().events(turn_id, query.after));
     return turnEventsAnswer({ tracked_agent_id, turn_id }, events, query, request.method);
   },
+});
+
+/** What the agent was asked and what it answered (additional; issue 17). */
+const transcriptHandlers = ({
+  transcript,
+}: Pick<GatewayServices, "transcript">): Handlers<typeof transcriptEndpoints> => ({
+  transcript: ({ query }) => transcript.page(query),
+  transcriptTurn: ({ params, query }) => transcript.turn(params.turn_id, query),
 });
 
 function artifactHandlers({

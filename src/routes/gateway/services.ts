@@ -9,6 +9,7 @@ import type { PromptControl } from "../../services/prompt/prompt-control.ts";
 import type { Queue } from "../../services/queue/queue.ts";
 import type { Reminders } from "../../services/reminders/reminders.ts";
 import type { StatusBoard } from "../../services/status/status-board.ts";
+import type { Transcript } from "../../services/transcript/transcript.ts";
 
 /** What the routes call that a gateway answers from its first moment on. */
 export interface CoreServices {
@@ -32,6 +33,7 @@ export interface CoreServices {
 /** What all the gateway's routes call. */
 export interface GatewayServices extends CoreServices {
   headless: HeadlessControl;
+  transcript: Transcript;
   mail: MailFacade;
   notifier: Pick<Notifier, "status" | "update" | "disable" | "audit">;
   reminders: Pick<Reminders, "create" | "list" | "get" | "update" | "remove">;

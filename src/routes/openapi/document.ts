@@ -9,6 +9,7 @@ import * as notifierSchemas from "../../protocol/notifier.ts";
 import { admitNulls } from "../../protocol/null-absence.ts";
 import * as reminderSchemas from "../../protocol/reminders.ts";
 import * as terminalSchemas from "../../protocol/terminal.ts";
+import * as transcriptSchemas from "../../protocol/transcript.ts";
 import * as turnSchemas from "../../protocol/turns.ts";
 import * as wireSchemas from "../../protocol/wire.ts";
 import { createSchemaWriter, type JsonSchema, nameIn, type SchemaWriter } from "./json-schema.ts";
@@ -78,6 +79,7 @@ const sharedModules = [
   eventSchemas,
   gatewaySchemas,
   terminalSchemas,
+  transcriptSchemas,
   turnSchemas,
   mailSchemas,
   reminderSchemas,

@@ -1,4 +1,5 @@
 import type { Tmux } from "./tmux-command.ts";
+import type { ControlConnection } from "./tmux-control.ts";
 
 /** The last `rows` rows of a pane that are not blank, plain text; for people, never for a detector. */
 export async function paneTail(tmux: Tmux, paneId: string, rows: number): Promise<string> {
@@ -18,4 +19,20 @@ export async function sessionOfPane(tmux: Tmux, paneId: string): Promise<string>
 /** The folder in which a pane's program works now, absolute. Throws TmuxError when there is no such pane. */
 export async function folderOfPane(tmux: Tmux, paneId: string): Promise<string> {
   return (await tmux.run(["display-message", "-p", "-t", paneId, "#{pane_current_path}"])).replace(/\n$/, "");
+}
+
+/**
+ * The screen of a pane with colours, and up to `scrolledRows` rows that were scrolled out of its sight before it.
+ * `height`: rows of the screen itself. Throws TmuxError.
+ */
+export async function captureWithScrollback(
+  control: Pick<ControlConnection, "command">,
+  paneId: string,
+  scrolledRows: number,
+): Promise<{ text: string; height: number }> {
+  const [[height = "0"], lines] = await Promise.all([
+    control.command(`display-message -p -t ${paneId} "#{pane_height}"`),
+    control.command(`capture-pane -p -e -S -${scrolledRows} -t ${paneId}`),
+  ]);
+  return { text: `${lines.join("\n")}\n`, height: Number(height) };
 }

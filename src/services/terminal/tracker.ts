@@ -77,6 +77,8 @@ export interface Tracker extends Lifecycle {
   paneId(): string | null;
   /** Identity of this life of the agent (see `instanceId`); null while it cannot be read. */
   instanceId(): string | null;
+  /** The tool's id of the conversation in the pane, as far as it reported one. */
+  conversation(): string | null;
 }
 
 export type NotedPrompt = Omit<Extract<TrackEvent, { kind: "prompt_noted" }>, "kind" | "at" | "key"> & {
@@ -368,6 +370,7 @@ export function createTracker(options: TrackerOptions): Tracker {
     dialogRule: () => track.signals?.awaitingRule ?? null,
     paneId: () => pane?.paneId ?? null,
     instanceId: identify,
+    conversation: () => track.reports.sessionId,
   };
 }
 

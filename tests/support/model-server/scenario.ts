@@ -1,3 +1,5 @@
+import { type AnswerName, modelAnswers } from "./answers.ts";
+
 /**
  * What the scripted model says. The last line of the newest user text directs it by words in capitals:
  *
@@ -5,6 +7,7 @@
  * |---|---|
  * | (none) | 0.4 s of silence, then about 50 words over 2 s |
  * | FAST | `ok` at once |
+ * | SAYMARKDOWN, SAYWIDE, SAYHUGE | that text of `modelAnswers`; with RUNTOOL after the command's result |
  * | SLOWTURN | words over 12 s |
  * | MEDIUMTURN | 100 words over 5 s |
  * | LONGTURN | 640 words over 9 s |
@@ -36,13 +39,15 @@ export type Reply = Speech | { kind: "failure"; status: number };
 
 /** The reply to a turn. `toolAnswered`: the newest item is a tool's result, which ends the turn in words. */
 export function planReply(newestUserText: string, toolAnswered: boolean): Reply {
-  if (toolAnswered) return speak({ count: 12, overMs: 400 });
   const directive = lastLine(newestUserText);
   const says = (word: string) => new RegExp(`(^|[^A-Z0-9])${word}($|[^A-Z0-9])`).test(directive);
+  const answer = (Object.keys(modelAnswers) as AnswerName[]).find(says);
+  if (toolAnswered) return answer ? sayAtOnce(modelAnswers[answer]) : speak({ count: 12, overMs: 400 });
   const failure = /(?:^|[^A-Z0-9])FAIL(\d{3})(?:$|[^A-Z0-9])/.exec(directive)?.[1];
   if (failure !== undefined) return { kind: "failure", status: Number(failure) };
   const command = says("RUNTOOL") ? shellCommand(says("SLEEPTOOL"), says("ESCALATE")) : null;
-  if (says("FAST")) return { ...sayAtOnce("ok"), command };
+  if (answer && !command) return sayAtOnce(modelAnswers[answer]);
+  if (answer || says("FAST")) return { ...sayAtOnce("ok"), command };
   if (says("SLOWTURN")) return { ...speak({ count: 60, overMs: 12_000 }), command };
   if (says("MEDIUMTURN")) return { ...speak({ count: 100, overMs: 5000 }), command };
   if (says("LONGTURN")) return { ...speak({ count: 640, overMs: 9000 }), command };

@@ -47,6 +47,26 @@ const request = {
   ],
 };
 
+const transcriptTurn = {
+  turn_id: "c0ffee1234-7ps",
+  source: "tool",
+  evidence: "the record of claude, eebe79b4-a5f2-477e-b9b2-2eef30dbdf42.jsonl from byte 10000",
+  conversation_id: "eebe79b4-a5f2-477e-b9b2-2eef30dbdf42",
+  status: "completed",
+  prompt: "run the tests and say what fails",
+  prompt_truncated: false,
+  answer: "**Nothing fails.** All 214 tests are green.",
+  answer_bytes: 44,
+  truncated: false,
+  answer_next: null,
+  remarks: ["I run them."],
+  tool_calls: [{ name: "Bash", input: '{"command":"bun test"}', output: "214 pass, 0 fail", status: "ok" }],
+  tool_calls_omitted: 0,
+  error: null,
+  started_at_utc: at("04:47:01"),
+  ended_at_utc: at("04:49:30"),
+};
+
 export const turnRecord = {
   tracked_agent_id: "claude_headless-20261121-044700Z-1a2b3c4d",
   turn_id: "turn-0a1b2c3d4e5f",
@@ -250,6 +270,17 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
   RequestRecord: [request],
   SendKeysRequest: [{ schema_version: 1, sequence: "yes<[Enter]>" }],
   SendKeysResult: [{ status: "ok", action: "control_input", detail: "4 keys were pressed" }],
+  TranscriptPage: [
+    { schema_version: 1, turns: [transcriptTurn], next: null, gaps: [], damaged_lines: 0 },
+    {
+      schema_version: 1,
+      turns: [],
+      next: null,
+      gaps: ["the record of claude is not there any more: eebe79b4-a5f2-477e-b9b2-2eef30dbdf42.jsonl"],
+      damaged_lines: 0,
+    },
+  ],
+  TranscriptTurn: [transcriptTurn],
   TurnEvents: [
     {
       tracked_agent_id: turnRecord.tracked_agent_id,

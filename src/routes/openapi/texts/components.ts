@@ -147,6 +147,8 @@ export const componentTexts: Readonly<Record<string, string>> = {
   TerminalHistory: "samples of the terminal, newest last",
   TerminalHistoryEntry: "one sample of the terminal",
   TrackedSession: "the session whose terminal is followed",
+  TranscriptPage: "turns of an agent with their texts, newest first",
+  TranscriptToolCall: "one action of a turn and what it gave",
   Transition: "one change of the terminal state",
   TransportState: "whether tmux has the agent's session",
   Tri: "unknown: the screen does not say",

@@ -1,0 +1,85 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { TurnId } from "./turns.ts";
+import { Nullable, SchemaVersion1, Strict, StringEnum, shortList, Timestamp } from "./wire.ts";
+
+/** What an agent was asked and what it answered, turn by turn. Source: issue 17. */
+
+export const TranscriptSource = StringEnum(["tool", "screen", "headless"], {
+  description:
+    "tool: the tool's own record of the conversation; screen: what its terminal showed at the turn's end, with the line breaks of the terminal; headless: the events of the turn's process",
+});
+export type TranscriptSource = Static<typeof TranscriptSource>;
+
+export const TranscriptStatus = StringEnum(["running", "completed", "failed", "interrupted", "unknown"], {
+  description: "unknown: the source does not say how the turn ended",
+});
+export type TranscriptStatus = Static<typeof TranscriptStatus>;
+
+/** Tool calls that a turn shows at most. */
+export const maxTurnToolCalls = 200;
+
+export const TranscriptToolCall = Strict({
+  name: Type.String({ description: "the tool's own name of the action, such as Bash" }),
+  input: Type.String({ description: "what it was called with, as JSON or text, at most 2000 characters" }),
+  output: Nullable(Type.String({ description: "what it gave, at most 2000 characters; null until then" })),
+  status: StringEnum(["running", "ok", "failed", "unknown"]),
+});
+export type TranscriptToolCall = Static<typeof TranscriptToolCall>;
+
+export const TranscriptTurn = Strict(
+  {
+    turn_id: Type.String({
+      pattern: TurnId.pattern ?? "",
+      description: "names the turn as long as its source exists; the id of a headless turn",
+    }),
+    source: TranscriptSource,
+    evidence: Type.String({ description: "where the text was read, and what assigned it to a request" }),
+    conversation_id: Nullable(Type.String({ description: "the tool's own id of the conversation" })),
+    status: TranscriptStatus,
+    prompt: Nullable(Type.String({ description: "as the tool took it; null where the source lacks it" })),
+    prompt_truncated: Type.Boolean(),
+    answer: Nullable(
+      Type.String({
+        description:
+          "Markdown as the model wrote it: the text after the last tool call, or else the last text; null while there is none",
+      }),
+    ),
+    answer_bytes: Type.Integer({ minimum: 0, description: "size of the whole answer in UTF-8" }),
+    truncated: Type.Boolean({ description: "`answer` is a part of the answer" }),
+    answer_next: Nullable(
+      Type.Integer({
+        minimum: 1,
+        description: "byte at which the part that follows begins: `offset` of the operation for one turn",
+      }),
+    ),
+    remarks: Type.Array(Type.String(), {
+      ...shortList,
+      description: "texts before the answer, oldest first, each at most 2000 characters",
+    }),
+    tool_calls: Type.Array(TranscriptToolCall, { maxItems: maxTurnToolCalls, description: "oldest first" }),
+    tool_calls_omitted: Type.Integer({ minimum: 0, description: "older ones that are left out" }),
+    error: Nullable(Type.String({ description: "why the turn failed, as the source says it" })),
+    started_at_utc: Nullable(Timestamp),
+    ended_at_utc: Nullable(Timestamp),
+    match: Type.Optional(Type.String({ description: "of a search: the line that has the first word" })),
+  },
+  { description: "one turn of an agent: prompt, answer and what it did between" },
+);
+export type TranscriptTurn = Static<typeof TranscriptTurn>;
+
+/** Turns on one page at most. */
+export const maxTranscriptPage = 100;
+
+export const TranscriptPage = Strict({
+  schema_version: SchemaVersion1,
+  turns: Type.Array(TranscriptTurn, { maxItems: maxTranscriptPage, description: "newest first" }),
+  next: Nullable(
+    Type.String({ description: "`before` of the page that follows; null where nothing follows" }),
+  ),
+  gaps: Type.Array(Type.String(), {
+    ...shortList,
+    description: "what could not be read, one sentence each; empty when nothing is missing",
+  }),
+  damaged_lines: Type.Integer({ minimum: 0, description: "lines of the tool's record that were skipped" }),
+});
+export type TranscriptPage = Static<typeof TranscriptPage>;

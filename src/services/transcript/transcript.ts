@@ -1,0 +1,210 @@
+import type { Evidence } from "../../protocol/gateway.ts";
+import type { TranscriptPage, TranscriptTurn } from "../../protocol/transcript.ts";
+import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { isSamePrompt, keyOfText } from "../terminal/prompt-key.ts";
+import type { ReadTurn, TurnHead, TurnSource } from "./turn-source.ts";
+import { cutText, matchOf, searchWords } from "./turn-text.ts";
+
+/** A request of the queue as far as its turn is found by it. */
+export interface AskedRequest {
+  prompt: string;
+  turnId: string | null;
+  evidence: readonly Evidence[];
+}
+
+export interface TranscriptQuery {
+  limit: number;
+  before?: string;
+  request_id?: string;
+  q?: string;
+  max_bytes: number;
+}
+
+/**
+ * What the agent was asked and what it answered, from whatever source has it. Throws ServiceError `not_found` for a turn
+ * or a request that there is not.
+ */
+export interface Transcript {
+  page(query: TranscriptQuery): Promise<TranscriptPage>;
+  turn(turnId: string, part: { offset: number; max_bytes: number }): Promise<TranscriptTurn>;
+}
+
+/** A page ends when its texts are this large, and a search when it has read so much. */
+const maxPageBytes = 4 * 1024 * 1024;
+const maxSearchedBytes = 64 * 1024 * 1024;
+const maxPromptBytes = 65_536;
+/** A tool's own time of a prompt, against the moment at which we pressed its keys. */
+const beforeTypedMs = 2000;
+const afterEndMs = 5000;
+
+interface Found {
+  head: TurnHead;
+  source: TurnSource;
+  /** No turn follows it. */
+  last: boolean;
+}
+
+export function createTranscript(deps: {
+  /** As they are known now, the oldest first. */
+  sources: () => readonly TurnSource[];
+  request: (requestId: string) => AskedRequest | null;
+}): Transcript {
+  /** All turns, oldest first: those of one source stay in its order. */
+  async function allTurns(): Promise<{ turns: Found[]; sources: readonly TurnSource[] }> {
+    const sources = deps.sources();
+    const turns: Found[] = [];
+    for (const source of sources) {
+      const heads = await source.heads();
+      turns.push(...heads.map((head) => ({ head, source, last: false })));
+    }
+    const sorted = sortByTime(turns);
+    const last = sorted.at(-1);
+    if (last) last.last = true;
+    return { turns: sorted, sources };
+  }
+
+  function describeGaps(sources: readonly TurnSource[]): Pick<TranscriptPage, "gaps" | "damaged_lines"> {
+    return {
+      gaps: sources.flatMap((source) => source.gap() ?? []),
+      damaged_lines: sources.reduce((sum, source) => sum + source.damagedLines(), 0),
+    };
+  }
+
+  async function pageOf(turns: readonly Found[], query: TranscriptQuery, evidence: string) {
+    const words = query.q === undefined ? null : searchWords(query.q);
+    const shown: TranscriptTurn[] = [];
+    let bytes = 0;
+    let searched = 0;
+    let lastId: string | null = null;
+    for (const [index, { head, source, last }] of turns.entries()) {
+      const full = shown.length >= query.limit || bytes >= maxPageBytes || searched >= maxSearchedBytes;
+      if (full) return { shown, next: lastId };
+      const turn = await source.read(head.turnId, { last });
+      lastId = head.turnId;
+      if (!turn) continue;
+      searched += (turn.prompt?.length ?? 0) + (turn.answer?.length ?? 0);
+      const match = words ? matchOf(words, [turn.prompt ?? "", turn.answer ?? ""]) : null;
+      if (words && match === null) continue;
+      const record = toRecord(turn, { offset: 0, max_bytes: query.max_bytes }, evidence);
+      shown.push(match === null ? record : { ...record, match });
+      bytes += sizeOf(record);
+      if (index === turns.length - 1) break;
+    }
+    return { shown, next: null };
+  }
+
+  function turnsBefore(turns: readonly Found[], before: string | undefined): Found[] {
+    if (before === undefined) return turns.toReversed();
+    const index = turns.findIndex(({ head }) => head.turnId === before);
+    if (index < 0) throw new ServiceError("not_found", `no turn ${before}: begin again without \`before\``);
+    return turns.slice(0, index).toReversed();
+  }
+
+  return {
+    async page(query) {
+      const asked = query.request_id === undefined ? null : deps.request(query.request_id);
+      if (query.request_id !== undefined && asked === null) {
+        throw new ServiceError("not_found", `no request ${query.request_id}`);
+      }
+      const { turns, sources } = await allTurns();
+      const chosen = asked ? chooseTurn(turns, asked) : null;
+      const wanted = asked ? (chosen ? [chosen.found] : []) : turnsBefore(turns, query.before);
+      const { shown, next } = await pageOf(wanted, query, chosen?.evidence ?? "");
+      return { schema_version: 1, turns: shown, next, ...describeGaps(sources) };
+    },
+    async turn(turnId, part) {
+      const { turns, sources } = await allTurns();
+      const found = turns.find(({ head }) => head.turnId === turnId);
+      const turn = found && (await found.source.read(turnId, { last: found.last }));
+      if (turn) return toRecord(turn, part, "");
+      const [gap] = describeGaps(sources).gaps;
+      throw new ServiceError("not_found", `no turn ${turnId}${gap === undefined ? "" : `; ${gap}`}`);
+    },
+  };
+}
+
+function sizeOf({ answer, prompt }: TranscriptTurn): number {
+  return Buffer.byteLength(answer ?? "") + Buffer.byteLength(prompt ?? "");
+}
+
+/** By the time of the turn; one without a time stays behind the one before it. Stable. */
+function sortByTime(turns: Found[]): Found[] {
+  let latest = Number.NEGATIVE_INFINITY;
+  let source: TurnSource | null = null;
+  const timed = turns.map((turn) => {
+    if (turn.source !== source) latest = Number.NEGATIVE_INFINITY;
+    source = turn.source;
+    latest = Math.max(latest, turn.head.startedMs ?? latest);
+    return { turn, atMs: latest };
+  });
+  return timed.sort((left, right) => left.atMs - right.atMs || 0).map(({ turn }) => turn);
+}
+
+/**
+ * The turn of a request: the headless turn that it names, else the first turn of its text since it was typed, else the
+ * only one that began while it ran. Pure.
+ */
+function chooseTurn(turns: readonly Found[], asked: AskedRequest): { found: Found; evidence: string } | null {
+  const named = turns.find(({ head }) => head.turnId === asked.turnId);
+  if (named) return { found: named, evidence: "" };
+  const at = (step: Evidence["step"]) => {
+    const found = asked.evidence.find((one) => one.step === step);
+    return found ? parseTimestamp(found.at_utc) : null;
+  };
+  const typedMs = at("typed") ?? at("submitted");
+  if (typedMs === null) return null;
+  const endMs = (at("turn_ended") ?? Number.POSITIVE_INFINITY) + afterEndMs;
+  const within = turns.filter(({ head: { startedMs } }) => {
+    return startedMs !== null && startedMs >= typedMs - beforeTypedMs && startedMs <= endMs;
+  });
+  const key = keyOfText(asked.prompt);
+  const same = within.find(({ head }) => isSamePrompt(head.promptKey, key));
+  if (same) return { found: same, evidence: "; found by the text of the prompt" };
+  const [only] = within;
+  return only && within.length === 1 ? { found: only, evidence: "; found by the time of the prompt" } : null;
+}
+
+/** A stored request as far as its turn is found by it; null where there is none. Pure. */
+export function toAskedRequest(
+  stored: {
+    payload: Readonly<Record<string, unknown>>;
+    result: unknown;
+    evidence: readonly Evidence[];
+  } | null,
+): AskedRequest | null {
+  if (stored === null) return null;
+  const { prompt, turn_id: asked } = stored.payload;
+  const begun = (stored.result as { turn_id?: unknown } | null)?.turn_id;
+  const turnId = typeof begun === "string" ? begun : typeof asked === "string" ? asked : null;
+  return { prompt: typeof prompt === "string" ? prompt : "", turnId, evidence: stored.evidence };
+}
+
+function toRecord(
+  turn: ReadTurn,
+  part: { offset: number; max_bytes: number },
+  evidence: string,
+): TranscriptTurn {
+  const prompt = turn.prompt === null || turn.prompt === "" ? null : cutText(turn.prompt, 0, maxPromptBytes);
+  const answer = turn.answer === null ? null : cutText(turn.answer, part.offset, part.max_bytes);
+  const time = (atMs: number | null) => (atMs === null ? null : toTimestamp(atMs));
+  return {
+    turn_id: turn.turnId,
+    source: turn.source,
+    evidence: `${turn.evidence}${evidence}${turn.cut ? "; not all of it could be read" : ""}`,
+    conversation_id: turn.conversationId,
+    status: turn.status,
+    prompt: prompt?.text ?? null,
+    prompt_truncated: prompt !== null && prompt.next !== null,
+    answer: answer?.text ?? null,
+    answer_bytes: answer?.bytes ?? 0,
+    truncated: turn.cut || (answer !== null && (answer.next !== null || part.offset > 0)),
+    answer_next: answer?.next ?? null,
+    remarks: turn.remarks,
+    tool_calls: turn.toolCalls,
+    tool_calls_omitted: turn.toolCallsOmitted,
+    error: turn.error,
+    started_at_utc: time(turn.startedMs),
+    ended_at_utc: time(turn.endedMs),
+  };
+}

@@ -1,0 +1,38 @@
+import { keyOfText } from "../../src/services/terminal/prompt-key.ts";
+import type { ReadTurn, TurnSource } from "../../src/services/transcript/turn-source.ts";
+
+/** A turn with what a test says of it. */
+export function fakeTurn(turnId: string, facts: Partial<ReadTurn> = {}): ReadTurn {
+  return {
+    turnId,
+    source: "tool",
+    evidence: "the record of fake",
+    conversationId: "conversation-1",
+    cut: false,
+    prompt: "hello",
+    answer: "Hello, world",
+    remarks: [],
+    toolCalls: [{ name: "Bash", input: '{"command":"true"}', output: "", status: "ok" }],
+    toolCallsOmitted: 0,
+    status: "completed",
+    error: null,
+    startedMs: 1_000,
+    endedMs: 2_000,
+    ...facts,
+  };
+}
+
+/** A source that has exactly these turns, oldest first. */
+export function fakeTurns(turns: readonly ReadTurn[], gap: string | null = null): TurnSource {
+  return {
+    gap: () => gap,
+    damagedLines: () => 0,
+    heads: async () =>
+      turns.map(({ turnId, startedMs, prompt }) => ({
+        turnId,
+        startedMs,
+        promptKey: prompt === null ? null : keyOfText(prompt),
+      })),
+    read: async (turnId) => turns.find((turn) => turn.turnId === turnId) ?? null,
+  };
+}

@@ -65,7 +65,7 @@ function promptAt(transcript: readonly Row[], cell: number, profile: CompiledPro
 function answerIn(texts: readonly string[], belowPrompt: boolean): string | null {
   const marked = texts.flatMap((text, at) => (mark.test(text) ? [at] : []));
   // Without a mark the answer begins after the blank row under the prompt.
-  const from = belowPrompt ? texts.findIndex((text) => text === "") : 0;
+  const from = belowPrompt ? texts.indexOf("") : 0;
   const starts = marked.length > 0 ? marked : [Math.max(0, from)];
   const blocks = starts.map((start, index) => texts.slice(start, starts[index + 1] ?? texts.length));
   const lastAction = blocks.findLastIndex(isAction);

@@ -3,7 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { renderJson } from "../../protocol/json.ts";
 import { toTimestamp } from "../../system/clock.ts";
-import { PathRefused } from "../../system/contained-path.ts";
+import { childPath, PathRefused } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
 import type { Environment } from "../sessions/roots.ts";
 import { stateRootOf } from "../sessions/roots.ts";
@@ -91,7 +91,7 @@ export function createConversations(deps: {
   sessionRoot: string;
   record: RecordRootFacts;
   nowMs: () => number;
-  /** Told once of each kind of problem, without a path of the machine. */
+  /** Called for each kind of problem; the text has no path of the machine. */
   onProblem: (what: string) => void;
 }): Conversations {
   const { files, record } = deps;
@@ -173,7 +173,7 @@ function findByName(files: Files, root: string, { tool, id, noted_at_ms }: Conve
     for (const offsetMs of [0, -dayMs, dayMs]) {
       const day = dayFolders(atMs + offsetMs);
       if (day === null) continue;
-      const name = files.list(join(root, ...day)).find((one) => one.endsWith(`-${id}.jsonl`));
+      const name = files.list(childPath(root, ...day)).find((one) => one.endsWith(`-${id}.jsonl`));
       if (name !== undefined) return [...day, name];
     }
   }

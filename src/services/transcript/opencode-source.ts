@@ -8,7 +8,7 @@ import type { TurnHead, TurnSource } from "./turn-source.ts";
 
 const maxHeads = 5000;
 
-/** The turns of one conversation in opencode's store. `path`: checked anew at each look; throws `PathRefused`. */
+/** The turns of one conversation in opencode's store. `path`: checked at each look; throws `PathRefused`. */
 export function createOpencodeSource(
   files: Files,
   { path, conversationId }: { path: () => string; conversationId: string },

@@ -27,7 +27,7 @@ export interface RecordFileFacts {
   source: TranscriptSource;
   conversationId: string | null;
   reader: LineReader;
-  /** The path, checked anew at each look. Throws `PathRefused`. */
+  /** The path, checked at each look. Throws `PathRefused`. */
   path: () => string;
 }
 

@@ -36,7 +36,7 @@ const timeOf = (record: Fields): number | null => parseTimestamp(textOf(record["
 
 /**
  * Claude Code, measured with 2.1.150, 2.1.197 and 2.1.330: one line for each block of a message. Lines of its helpers,
- * of its own commands and of its compaction are no turns.
+ * of its commands and of its compaction are no turns.
  */
 function readClaude(record: Fields): TurnItem[] {
   if (record["isSidechain"] === true || record["isMeta"] === true) return [];

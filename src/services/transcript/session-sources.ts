@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { childPath, isOneName } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
 import { isSamePrompt, type PromptKey } from "../terminal/prompt-key.ts";
 import { type Conversation, type Conversations, dayFolders, transcriptPaths } from "./conversations.ts";
@@ -12,7 +12,7 @@ import type { TurnSource } from "./turn-source.ts";
 export interface SessionSources {
   /** Records of the tool alone, oldest first. */
   ofTool(): TurnSource[];
-  /** Those, and the turns that only the screen told. */
+  /** Those, and the turns that were read from the screen. */
   all(): TurnSource[];
   /**
    * Looks among the newest records of the tool for one with this prompt since `sinceMs`, and notes its conversation: for a
@@ -82,9 +82,8 @@ export function createSessionSources(deps: {
         nowMs: deps.nowMs(),
       });
       const newest = folders
-        .flatMap((names) => files.list(join(recordRoot, ...names)).map((name) => [...names, name]))
-        .filter((names) => names.at(-1)?.endsWith(".jsonl"))
-        .map((names) => ({ names, facts: files.stat(join(recordRoot, ...names)) }))
+        .flatMap((names) => files.list(childPath(recordRoot, ...names)).filter((name) => isOneName(name) && name.endsWith(".jsonl")).map((name) => [...names, name]))
+        .map((names) => ({ names, facts: files.stat(childPath(recordRoot, ...names)) }))
         .filter(({ facts }) => (facts?.modifiedMs ?? 0) >= sinceMs)
         .sort((left, right) => (right.facts?.modifiedMs ?? 0) - (left.facts?.modifiedMs ?? 0))
         .slice(0, maxCandidates);
@@ -94,7 +93,7 @@ export function createSessionSources(deps: {
         const heads = await createRecordFile(files, facts).heads();
         const own = heads.findLast((head) => isSamePrompt(head.promptKey, prompt));
         if (own?.startedMs == null || own.startedMs < sinceMs) continue;
-        conversations.note(toConversationId(names.at(-1) ?? ""), join(recordRoot, ...names));
+        conversations.note(toConversationId(names.at(-1) ?? ""), childPath(recordRoot, ...names));
         return true;
       }
       return false;
@@ -109,7 +108,7 @@ function candidateFolders(
 ): string[][] {
   switch (tool) {
     case "claude":
-      return [[workdir.replace(/[^A-Za-z0-9]/g, "-")]];
+      return [[workdir.replace(/[^A-Za-z0-9]/g, "-").slice(0, 255)]];
     case "codex":
       return [-1, 0, 1].flatMap((days) => {
         const day = dayFolders(nowMs + days * 86_400_000);
@@ -118,14 +117,15 @@ function candidateFolders(
     case "gemini":
       return files
         .list(recordRoot)
-        .filter((name) => files.readOwn(join(recordRoot, name, ".project_root"))?.trim() === workdir)
+        .filter(isOneName)
+        .filter((name) => files.readOwn(childPath(recordRoot, name, ".project_root"))?.trim() === workdir)
         .map((name) => [name, "chats"]);
     default:
       return [];
   }
 }
 
-/** The conversation that a record's name tells: the last part of it that looks like an id. */
+/** The conversation in a record's name: the last part of it that looks like an id. */
 function toConversationId(name: string): string {
   const stem = name.replace(/\.jsonl$/, "");
   return /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.exec(stem)?.[0] ?? stem;

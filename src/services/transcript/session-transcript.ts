@@ -35,10 +35,10 @@ export function createSessionTranscript(deps: {
 }): SessionTranscript {
   const { files, clock, log, manifest, sessionRoot } = deps;
   const { tool } = manifest;
-  const told = new Set<string>();
+  const logged = new Set<string>();
   const onProblem = (what: string) => {
-    if (!told.has(what)) log.line(what);
-    told.add(what);
+    if (!logged.has(what)) log.line(what);
+    logged.add(what);
   };
   const nowMs = clock.nowMs;
   const { home_path: home } = manifest.launch_plan.home_selector;

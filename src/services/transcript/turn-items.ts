@@ -4,13 +4,13 @@ import type { TranscriptStatus, TranscriptToolCall } from "../../protocol/transc
 export type TurnItem =
   /** A person or program asked: a turn begins. */
   | { kind: "prompt"; text: string; atMs: number | null }
-  /** `key`: a later text of the same key takes this one's place; null for a text that stands alone. */
+  /** `key`: a later text of the same key takes this one's place; null for a text that nothing replaces. */
   | { kind: "text"; text: string; key: string | null; atMs: number | null }
   | { kind: "tool_call"; id: string | null; name: string; input: unknown; atMs: number | null }
   | { kind: "tool_result"; id: string | null; ok: boolean | null; output: string; atMs: number | null }
   | { kind: "end"; status: Exclude<TranscriptStatus, "running">; error: string | null; atMs: number | null };
 
-/** A turn as its items tell it, uncut but for its tool calls. */
+/** A turn as its items describe it, uncut but for its tool calls. */
 export interface WholeTurn {
   prompt: string | null;
   answer: string | null;
@@ -87,7 +87,7 @@ export function createTurnFold(): TurnFold {
         case "tool_result":
           return finishCall(item);
         case "end":
-          // The first that failed or was interrupted stands.
+          // The first that failed or was interrupted remains.
           end = end === null || end.status === "completed" || end.status === "unknown" ? item : end;
           return;
       }

@@ -193,7 +193,7 @@ describe("conversations", () => {
     expect(() => conversations.list().map((one) => conversations.pathOf(one))).toThrow("no record has this");
   });
 
-  test("a damaged list is told and begins anew", () => {
+  test("a damaged list is reported and begins empty", () => {
     using scratch = createScratch();
     write(transcriptPaths(scratch.path("session")).conversations, '{"schema_version":1,"conv');
     const problems: string[] = [];

@@ -82,7 +82,12 @@ export function createSessionSources(deps: {
         nowMs: deps.nowMs(),
       });
       const newest = folders
-        .flatMap((names) => files.list(childPath(recordRoot, ...names)).filter((name) => isOneName(name) && name.endsWith(".jsonl")).map((name) => [...names, name]))
+        .flatMap((names) =>
+          files
+            .list(childPath(recordRoot, ...names))
+            .filter((name) => isOneName(name) && name.endsWith(".jsonl"))
+            .map((name) => [...names, name]),
+        )
         .map((names) => ({ names, facts: files.stat(childPath(recordRoot, ...names)) }))
         .filter(({ facts }) => (facts?.modifiedMs ?? 0) >= sinceMs)
         .sort((left, right) => (right.facts?.modifiedMs ?? 0) - (left.facts?.modifiedMs ?? 0))

@@ -72,7 +72,7 @@ export function load(path: string, sql: string): void {
   db.close();
 }
 
-/** A database as SQL that makes it anew: tables with their rows, then what rests on them. */
+/** A database as SQL that rebuilds it: tables with their rows, then what rests on them. */
 export function dump(path: string): string {
   using db = new Database(path, { readonly: true });
   const all = db

@@ -44,7 +44,7 @@ export function whenDamaged(error: unknown, path: string): unknown {
   if (fault !== "damaged") return error;
   return new ServiceError(
     "precondition_failed",
-    `${name} is damaged: put a copy of it in its place, or move it and the files ${name}-* away; then the gateway begins an empty queue and tells, from its history, which requests were lost`,
+    `${name} is damaged: put a copy of it in its place, or move it and the files ${name}-* away; then the gateway begins an empty queue and reports, from its history, which requests were lost`,
     { cause: error },
   );
 }

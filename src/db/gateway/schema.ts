@@ -71,7 +71,7 @@ export const mailNotifier = sqliteTable(
     lastPollAtUtc: text("last_poll_at_utc"),
     lastNotificationAtUtc: text("last_notification_at_utc"),
     lastError: text("last_error"),
-    /** What the last wake-up told of: the digest of its references, and how often it was told again since. */
+    /** What the last wake-up named: the digest of its references, and how often it was repeated since. */
     lastNotifiedDigest: text("last_notified_digest"),
     lastNotifiedRepeats: integer("last_notified_repeats").notNull().default(0),
     updatedAtUtc: text("updated_at_utc").notNull(),

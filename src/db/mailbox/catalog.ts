@@ -38,7 +38,7 @@ export interface RegistrationChange {
   remove: readonly string[];
   /** Registrations that lose all of their mail. */
   forget: readonly string[];
-  /** What is to be done on disk once this stands. */
+  /** What is to be done on disk once this is committed. */
   artifacts: readonly PendingArtifact[];
 }
 

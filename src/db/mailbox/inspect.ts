@@ -77,7 +77,7 @@ function* readableRows(path: string, table: string): Generator<Record<string, un
 /**
  * A copy of a database as it is at this moment, in one new file (0600) that is on disk at the end. Throws when it
  * cannot be read or made. What is to be moved to another name has to be such a copy: a connection that still lingers
- * on the original would share its log, under the old name, with whoever in this process opens the new one.
+ * on the original would share its log, under the old name, with the handle of this process on the new one.
  */
 export function snapshotDatabase(path: string, into: string): void {
   refuseLinkedDatabase(path);

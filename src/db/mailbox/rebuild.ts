@@ -16,7 +16,7 @@ export interface Evidence {
  * far as it goes, so a repair may end anywhere. What was seen on disk is kept in temporary tables: bounded memory.
  */
 export interface CatalogRebuild {
-  /** Notes that a mailbox holds a message, as its state or its links say; the first note stands. */
+  /** Notes that a mailbox holds a message, as its state or its links say; the first note wins. */
   noteEvidence(rows: readonly Evidence[]): void;
   evidenceOf(messageId: string): Evidence[];
   knows(messageId: string): boolean;

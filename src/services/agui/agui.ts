@@ -34,7 +34,7 @@ export interface Agui {
   /** False when there is no such connection. */
   detach(connectionId: string): boolean;
   /**
-   * Queues the run's task and resolves, once it is on disk, with the stream that tells of it. Throws ServiceError:
+   * Queues the run's task and resolves, once it is on disk, with the stream of its events. Throws ServiceError:
    * `invalid_request`, `conflict` while anything waits or runs or for a run id that was seen before, `unavailable`.
    * When `left` aborts the stream ends; the task goes on.
    */

@@ -18,7 +18,7 @@ export interface Connections {
   detach(connectionId: string): boolean;
 }
 
-/** Each is told every change of the state. */
+/** Each gets every change of the state. */
 const maxConnections = 64;
 
 export function createConnections(deps: { clock: Clock; ids: Ids }): Connections {

@@ -38,7 +38,7 @@ export interface RunTeller {
 /** Few enough that even the largest events of a turn do not fill the memory. */
 const pageSize = 32;
 
-/** Tells one run as AG-UI events, from what is known at each look. Source: spec/mailbox-agui.md C. */
+/** Shows one run as AG-UI events, from what is known at each look. Source: spec/mailbox-agui.md C. */
 export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
   const { threadId, runId, parentRunId } = run.input;
   const ids = { threadId, runId };

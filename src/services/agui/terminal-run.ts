@@ -3,7 +3,7 @@ import type { RequestRecord } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 
 /**
- * What a GUI is told of a terminal agent while its run goes on. `terminal`: null when its screen cannot be read. Pure.
+ * What a GUI gets of a terminal agent while its run goes on. `terminal`: null when its screen cannot be read. Pure.
  */
 export function toTuiStatus(facts: { record: RequestRecord; terminal: TerminalState | null }): AguiObject {
   const { record, terminal } = facts;
@@ -62,7 +62,7 @@ export function toDialogMessage(runId: string, before: string, after: string): A
 }
 
 /**
- * The lines of a transcript behind those that stood there before, also when it has scrolled meanwhile: the longest end
+ * The lines of a transcript behind those that were there before, also when it has scrolled meanwhile: the longest end
  * of `before` that `after` begins with is passed over. All of it where they have nothing in common.
  */
 function addedLines(before: string, after: string): string {

@@ -11,8 +11,8 @@ export interface TurnTranslator {
 }
 
 /**
- * Ids are made of the run's and of the event's place in the turn. An answer that comes in pieces is one message, told
- * as it grows; the whole that follows adds what was missing and closes it. Reasoning is told without its text. Pure
+ * Ids are made of the run's and of the event's place in the turn. An answer that comes in pieces is one message, sent
+ * as it grows; the whole that follows adds what was missing and closes it. Reasoning is sent without its text. Pure
  * but for the message that is open. Source: spec/mailbox-agui.md C.
  */
 export function createTurnTranslator(runId: string): TurnTranslator {

@@ -61,7 +61,7 @@ export function createDiagnosticLog(deps: {
   };
 }
 
-/** A log whose lines of failure (those with an `error`) are diagnostics too, told by their text and ids only. */
+/** A log whose lines of failure (those with an `error`) are diagnostics too, with their text and ids only. */
 export function withWarnings(log: Log, diagnostics: DiagnosticLog): Log {
   return {
     line(text, fields) {
@@ -97,7 +97,7 @@ const maxOpenRuns = 32;
 
 /**
  * What a diagnostic does to the runs before it: the runs that go on, least recently seen first, and what is written
- * now, in order. One failing call makes several diagnostics of different keys, so runs stand side by side: a key that
+ * now, in order. One failing call makes several diagnostics of different keys, so runs are side by side: a key that
  * is among them extends its own run and ends no other. A key that is not ends every run that held something back. An
  * info line neither begins nor ends a run, but for those whose time is over. Pure. Source: contract 2.8.
  */

@@ -29,7 +29,7 @@ export interface EventFileLimits {
 
 /**
  * Opens the files and heals what a crash left: a last line that is torn is cut away, one that only lacks its end
- * gets it. Positions are stable: they go on where the newest event on disk stands, whatever file it is in.
+ * gets it. Positions are stable: they go on where the newest event on disk is, whatever file it is in.
  */
 export function openEventFiles(options: { files: Files; path: string; limits: EventFileLimits }): EventFiles {
   const { files, path, limits } = options;
@@ -203,7 +203,7 @@ function* eventsAfter(files: Files, path: string, afterSeq: number): Generator<G
   }
 }
 
-/** The beginning of a line before which nothing greater than `afterSeq` stands: `seq` grows along the file. */
+/** The beginning of a line before which nothing is greater than `afterSeq`: `seq` grows along the file. */
 function offsetBefore(files: Files, path: string, afterSeq: number): number {
   let known = 0;
   let low = 0;

@@ -4,14 +4,14 @@ import type { Files } from "../../system/files.ts";
 import { type EventFileLimits, openEventFiles } from "./event-files.ts";
 
 /**
- * The append-only history of a gateway. Written after the fact stands (a commit, a key sent), so a crash may lose
+ * The append-only history of a gateway. Written after the fact (a commit, a key sent), so a crash may lose
  * the line and never the fact. What could not be written is reported, kept, and written with the next event: of 1000
  * such events none is lost.
  */
 export interface EventLog {
   /** `fields` must not hold a whole prompt, a mail body or a token. */
   append(kind: EventKind, fields?: Record<string, unknown>): void;
-  /** Published in order, each once it is written, so that nobody knows a position that a crash could give again. */
+  /** Published in order, each once it is written, so a crash never gives a known position again. */
   subscribe(listener: (event: GatewayEvent) => void): () => void;
 }
 

@@ -112,7 +112,7 @@ async function ask(
   };
 }
 
-/** Whether the program of an agent is there; null when only its processes tell. Pure. */
+/** Whether the program of an agent is there; null when only its processes show it. Pure. */
 export function toPresence(facts: {
   alive: AgentLiveness;
   terminal: TerminalState | null;

@@ -9,7 +9,7 @@ import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import { type ListenerClaim, recordedProcessLives } from "./listener-proof.ts";
 
-/** Where `svc-coord serve` listens unless it is told another port (ruling 1). */
+/** Where `svc-coord serve` listens unless it gets another port (ruling 1). */
 export const defaultCoordinatorPort = 9891;
 
 /** Paths of a coordination server's own folder, `<runtime-root>/coordinators/<host>-<port>`. */

@@ -65,7 +65,7 @@ type Look = AgentReading & { agent: Opened };
 
 const probeTimeoutMs = 2000;
 
-/** Reads through the live gateway of an agent; of one without, what tmux and the files of its session tell. */
+/** Reads through the live gateway of an agent; of one without, what tmux and the files of its session say. */
 export function createFleetView(deps: FleetViewDeps): FleetView {
   const { directory, links, liveness, files } = deps;
   const runningTurn = createRunningTurn(deps);

@@ -42,7 +42,7 @@ type Outcome = Pick<AgentSubmission, "detail"> & Partial<AgentSubmission>;
 /** An interrupt overtakes what waits (ruling 8): it is done soon or something is wrong. */
 const interruptMs = 15_000;
 const pollIntervalMs = 25;
-/** How long a terminal may take to stand still. */
+/** How long a terminal may take to stop changing. */
 const settleMs = 3000;
 
 export function createFleetWork(deps: FleetWorkDeps): FleetWork {

@@ -98,7 +98,7 @@ export function toAgentState(facts: AgentFacts): AgentState {
   };
 }
 
-/** The turns that a terminal shows; they have no ids of their own. */
+/** The turns that a terminal shows; they have no ids. */
 function toTrackedTurns(
   manifest: Manifest,
   terminal: TerminalState | null,

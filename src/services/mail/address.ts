@@ -61,7 +61,7 @@ export function shown(text: string): string {
 }
 
 /**
- * The address that was probably meant: the nearest in spelling, else the only one with the same name before the `@`,
+ * The address that is probably intended: the nearest in spelling, else the only one with the same name before the `@`,
  * or null when none is near. `typed` may lack the `@` and what follows. Pure.
  */
 export function nearestAddress(typed: string, addresses: readonly string[]): string | null {

@@ -53,7 +53,7 @@ export const whyNotAttached: Record<WhyNotRead, string> = {
     "does not lie below the agent's working directory. Copy it there, or name its folder: svc-mgr agents single --agent-name NAME gateway attach --attachment-root FOLDER",
 };
 
-/** By the ending of the name; what no ending tells is application/octet-stream. */
+/** By the ending of the name; what no ending determines is application/octet-stream. */
 export function mediaTypeOf(fileName: string): string {
   const ending = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase();
   return (ending === undefined ? undefined : mediaTypes[ending]) ?? "application/octet-stream";

@@ -58,7 +58,7 @@ export function createMailBinding(deps: {
   openers: MailboxOpeners;
   clock: Clock;
   /**
-   * Says when `readBinding` may answer otherwise, so that whoever listens for mail hears of another mailbox at once;
+   * Says when `readBinding` may answer otherwise, so that a listener for mail hears of another mailbox at once;
    * without it they do at the next call. Returns the function that ends it.
    */
   watchBinding?: (listener: () => void) => () => void;

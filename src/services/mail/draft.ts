@@ -59,7 +59,7 @@ function inPlace<T>(place: string, read: () => T): T {
   }
 }
 
-/** A refusal of one field of a request, told like those of its schema (ruling 9). `loc`: from the body down. */
+/** A refusal of one field of a request, reported like those of its schema (ruling 9). `loc`: from the body down. */
 export function invalidField(loc: readonly (string | number)[], msg: string): ServiceError {
   const where = loc.length === 0 ? "" : `${loc.join(".")}: `;
   return new ServiceError("invalid_request", `${where}${msg}`, {

@@ -5,7 +5,7 @@ import { judgeOverlay, type Overlays, type ProjectOverlay, prepareOverlay } from
 import { type Environment, overlayName, planRoots } from "../sessions/roots.ts";
 import { refuseExposed } from "../sessions/trust.ts";
 
-/** Which mailbox root is meant, and why; `mailboxRoot` is absolute and need not exist. */
+/** Which mailbox root is used, and why; `mailboxRoot` is absolute and need not exist. */
 export interface MailboxRootChoice {
   mailboxRoot: string;
   source: "flag" | "environment" | "overlay" | "new_overlay";

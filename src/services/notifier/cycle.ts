@@ -196,7 +196,7 @@ function degradedContext(agent: CycleDeps["agent"]): { tool: string; errorType: 
 
 /** A poll looks at the newest so many; an inbox with more is reported as such. */
 const maxListed = 1000;
-/** An audit row tells of the oldest so many; its count tells of all. */
+/** An audit row names the oldest so many; its count is of all. */
 const maxSummed = 50;
 
 /**

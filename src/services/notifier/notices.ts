@@ -13,7 +13,7 @@ export interface Notices {
 
 /**
  * Renders the notices of `messages` (oldest first) under the trust posture and the caps. The total cap counts the
- * framed text; once it was hit nothing more is rendered. A token is compared, never told. Source: contract 2.6, 8;
+ * framed text; once it was hit nothing more is rendered. A token is compared, never shown. Source: contract 2.6, 8;
  * spec/gateway.md 2.6 "Notices".
  */
 export function renderNotices(messages: readonly Mail[], config: NotifierConfig): Notices {

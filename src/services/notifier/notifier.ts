@@ -81,11 +81,11 @@ const noMemory: NotifierMemory = {
 export function createNotifier(deps: NotifierDeps): Notifier {
   const { store, agent, board, mail, context, clock, log } = deps;
   let wakeTrigger: WakeTrigger = "pending";
-  /** When the next sweep is due, on the monotonic clock. */
+  /** When the next scheduled poll is due, on the monotonic clock. */
   let scheduledPollAtMs = 0;
   /** When a held wake-up may be given, on the monotonic clock. */
   let heldUntilMs = 0;
-  /** Until then, on the monotonic clock, a ring changes nothing, save that a busy agent is free again. */
+  /** Until then, on the monotonic clock, a trigger changes nothing, save that a busy agent is free again. */
   let backoff: { untilMs: number; why: "busy" | "held" } | null = null;
   let busyWith: string | null = null;
   /** The last turn found nothing to do for as long as the configuration is not changed. */
@@ -158,7 +158,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     return heldForMs === null ? null : { untilMs: nowMs + Math.min(backoffMs, heldForMs), why: "held" };
   }
 
-  /** What a poll leaves of the wakeTrigger; one that rang meanwhile is for the next. */
+  /** What a poll leaves of the wakeTrigger; one that came meanwhile is for the next. */
   function settleTrigger(
     answersTrigger: boolean,
     { row, heldForMs }: Awaited<ReturnType<typeof runCycle>>,
@@ -193,7 +193,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     if (!config.enabled || baseUrl === null) return null;
     const trigger = due();
     if (trigger === null) return Math.max(1, nextAtMs() - clock.monotonicMs());
-    // What rings from here on is for the next poll.
+    // A trigger from here on is for the next poll.
     const answersTrigger = trigger === "doorbell" || wakeTrigger === "pending";
     if (answersTrigger) wakeTrigger = "silent";
     let acted = false;

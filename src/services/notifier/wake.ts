@@ -1,6 +1,6 @@
 import type { NotifierConfig, QuietHours } from "../../protocol/notifier.ts";
 
-/** After the first wake-up for the same mail, `on_change` tells again after this long, doubled each time. */
+/** After the first wake-up for the same mail, `on_change` repeats after this long, doubled each time. */
 const firstRepeatMs = 300_000;
 const longestRepeatMs = 3_600_000;
 const hourMs = 3_600_000;
@@ -8,14 +8,14 @@ const hourMs = 3_600_000;
 /** What keeps an agent from being woken that could be. */
 export interface Hold {
   why: string;
-  /** After so many milliseconds this alone holds no longer; null where only other mail or a sweep ends it. */
+  /** After so many milliseconds this alone holds no longer; null where only other mail or a scheduled poll ends it. */
   forMs: number | null;
 }
 
 /**
  * Null when the agent may be woken. `lastNotificationMs`: when it was last woken, epoch milliseconds; a time yet to
  * come, as after the clock was set back, counts as none. `digest`: of the eligible mail; `lastDigest`, `repeats`:
- * what the last wake-up told of, and how often it was told again. Opt-in; with the defaults never holds. Pure.
+ * what the last wake-up named, and how often it was repeated. Opt-in; with the defaults never holds. Pure.
  * Source: ruling 17.
  */
 export function holdOf(facts: {
@@ -44,7 +44,7 @@ export function holdOf(facts: {
   }
   if (config.wake_policy === "on_change" && facts.digest === facts.lastDigest) {
     const pauseMs = repeatAfterMs(facts.repeats);
-    const why = `wake_policy=on_change, nothing new; told again after ${pauseMs / 1000} s`;
+    const why = `wake_policy=on_change, nothing new; repeated after ${pauseMs / 1000} s`;
     if (sinceMs < pauseMs) return { why, forMs: null };
   }
   return null;
@@ -59,7 +59,7 @@ function capOf({ config, nowMs, wakesMs }: Parameters<typeof holdOf>[0]): Hold |
   return { why: `max_wakes_per_hour=${max} is reached`, forMs: oldest + hourMs - nowMs };
 }
 
-/** How long the same mail stays untold after it was told `repeats` + 1 times. */
+/** How long the same mail is not repeated after `repeats` + 1 wake-ups. */
 export function repeatAfterMs(repeats: number): number {
   return Math.min(longestRepeatMs, firstRepeatMs * 2 ** Math.min(repeats, 10));
 }

@@ -9,8 +9,8 @@ import type { Reminder } from "./reminder.ts";
 type Fields = Record<string, unknown>;
 
 /**
- * Tells the events and the log of what became of reminders (spec/gateway.md 6). Titles are cut to 120 characters in
- * events; of prompts and keys nothing is told but their length (ruling 12).
+ * Writes the results of reminders to the events and the log (spec/gateway.md 6). Titles are cut to 120 characters in
+ * events; of prompts and keys only the length is written (ruling 12).
  */
 export interface ReminderHistory {
   registered(reminder: Reminder): void;

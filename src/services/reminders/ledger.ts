@@ -5,7 +5,7 @@ import type { Files } from "../../system/files.ts";
 
 /**
  * What a process would take with it. Reminders themselves are memory only (contract 8); this keeps just enough for
- * the next process to tell which were lost, also when this one has no time to say so.
+ * the next process to report which were lost, also when this one has no time to say so.
  */
 export interface Ledger {
   /** What the former process left; the next call finds nothing. Null when nothing was lost or it cannot be read. */
@@ -14,7 +14,7 @@ export interface Ledger {
   keep(ledger: Pick<ReminderLedger, "lost_at_utc" | "reminders">): void;
 }
 
-/** Keeps it at `path`, unsynced: after a loss of power only the telling is lost. A failed write is reported. */
+/** Keeps it at `path`, unsynced: after a loss of power only the report is lost. A failed write is reported. */
 export function createLedger(deps: {
   files: Files;
   path: string;

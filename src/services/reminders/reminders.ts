@@ -292,7 +292,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
       state = "started";
       const former = ledger.takeOver();
       if (former) {
-        // A process that stopped in good order has told of them itself.
+        // A process that stopped in good order has reported them itself.
         if (former.lost_at_utc === null) history.lost(former.reminders);
         lost = { count: former.reminders.length, at_utc: former.lost_at_utc ?? now() };
         deps.onChange();

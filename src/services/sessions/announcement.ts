@@ -115,7 +115,7 @@ function isPublished(environment: Environment, variables: LiveVariables): boolea
 }
 
 /**
- * The listener that whoever calls us wishes for by SVC_AGENT_GATEWAY_HOST and _PORT, unchecked. Nothing when these
+ * The listener that our caller asks for by SVC_AGENT_GATEWAY_HOST and _PORT, unchecked. Nothing when these
  * are live bindings, which a pane of some agent's session inherits: that port is another gateway's (spec/gateway.md,
  * pitfall 13). Pure.
  */

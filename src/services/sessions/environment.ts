@@ -59,8 +59,8 @@ function exempt(list: string): string {
 }
 
 /**
- * The variables that a launch set for a headless agent's tool, or a join was told, with their values: each turn, and the
- * agent again, is started later, by somebody who was not told them. A file of the session's own private folder, 0600; the
+ * The variables that a launch set for a headless agent's tool, or a join was given, with their values: each turn, and the
+ * agent again, is started later, by a process that does not have them. A file of the session's own private folder, 0600; the
  * manifest has the names only.
  */
 const fileName = "launch-environment.json";
@@ -90,7 +90,7 @@ export function readLaunchEnvironment(files: Files, sessionRoot: string): Record
 
 /**
  * What a gateway's process is started with, so that it costs little beside an idle agent. The runtime reads them before
- * any code of ours runs: whoever starts the process must set them. They are none of the agent's business.
+ * any code of ours runs: the process that starts it must set them. They are none of the agent's business.
  */
 export const runtimeSettings = {
   // Else Bun's collector wakes an idle process every second; memory that grows is still collected.

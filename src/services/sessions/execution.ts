@@ -2,7 +2,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { GatewayExecution } from "../status/project.ts";
 import type { Environment } from "./roots.ts";
 
-/** How an attacher tells a gateway, in its environment, where it runs. Pure. Source: spec/gateway.md "Process". */
+/** How the environment of a gateway says where it runs. Pure. Source: spec/gateway.md "Process". */
 export function toExecutionVariables(execution: GatewayExecution): Record<string, string> {
   const { executionMode, auxiliaryWindow: window } = execution;
   return {

@@ -82,7 +82,7 @@ function refuseNameThatIsAnId(named: RegistryRecord, records: readonly RegistryR
   );
 }
 
-/** One record, or the ids of those that could be meant (none: unknown name). Pure. */
+/** One record, or the ids of all candidates (none: unknown name). Pure. */
 export function chooseByName(
   records: readonly RegistryRecord[],
   name: string,

@@ -108,7 +108,7 @@ export function seedGatewayFolder(files: Files, folder: GatewayFolder): void {
 }
 
 /**
- * The status of a session that no gateway serves, from queue.sqlite and, where that does not tell, from the last status
+ * The status of a session that no gateway serves, from queue.sqlite and, where that does not say, from the last status
  * (ruling 34). `epoch`: of the gateway that ended just now.
  */
 export function readOfflineStatus(files: Files, folder: GatewayFolder, epoch: number | null): GatewayStatus {

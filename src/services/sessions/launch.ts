@@ -101,7 +101,7 @@ export interface LaunchDeps {
 const endGraceMs = 2000;
 
 /**
- * Starts an agent in a tmux session of its own and makes it findable: program seen in the pane, manifest,
+ * Starts an agent in a new tmux session and makes it findable: program seen in the pane, manifest,
  * gateway folder, registry record, in this order. All or nothing: on any failure the program, the session and
  * the files are gone again. Throws ServiceError: `invalid_request` for a bad name, id or folder,
  * `precondition_failed` when tmux or the tool is missing, `conflict` when the agent already runs,
@@ -205,7 +205,7 @@ interface CheckedLaunch {
 }
 
 /**
- * What a launch can be refused for the one that has its name, with nothing changed: for a caller that ends whoever has it
+ * What a launch can be refused for the one that has its name, with nothing changed: for a caller that ends the present owner
  * first. Throws as `launchAgent`.
  */
 export async function checkLaunch(

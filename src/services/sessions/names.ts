@@ -11,7 +11,7 @@ export function headlessBackend(tool: string): string {
 }
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
-/** `svc` and a separator is the prefix of our own things: `SVC-operator`, `SVC-<name>-<ms>`. */
+/** `svc` and a separator is our prefix: `SVC-operator`, `SVC-<name>-<ms>`. */
 const reservedPattern = /^svc[-_]/i;
 const longestName = 64;
 

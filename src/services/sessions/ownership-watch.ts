@@ -24,7 +24,7 @@ export interface OwnershipWatch {
   stop(): void;
 }
 
-/** A change in the folder makes it look at once; this is for changes that were not told. */
+/** A change in the folder makes it look at once; this is for changes that were not reported. */
 const pollIntervalMs = 30_000;
 
 /** `onGone` is called once. One look reads one small file, and those that are kept. `onError`: of a file that cannot be written again. */

@@ -22,7 +22,7 @@ export type GatewayLocator = NonNullable<RegistryRecord["gateway"]>;
 /**
  * The shared registry: one folder per agent id under `<root>/live_agents/`, through which anything finds an
  * agent. It locates and is never proof of life: tmux is. Changes of one record exclude each other, also
- * between processes, and touch only the generation they were meant for.
+ * between processes, and touch only their generation.
  */
 export interface Registry {
   /**

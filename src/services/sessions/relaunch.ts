@@ -79,7 +79,7 @@ export async function planRelaunch(
   if (!deps.files.stat(plan.working_directory)?.directory) throw fail(`${plan.working_directory} is gone`);
 
   const { env_var: homeVariable, home_path: home } = plan.home_selector;
-  // What a join was told, else what whoever relaunches has.
+  // What a join was given, else what the relaunching process has.
   const given = { ...deps.personEnvironment, ...readLaunchEnvironment(deps.files, agent.sessionRoot) };
   const names = plan.env_var_names.filter((one) => one !== homeVariable);
   const published = { SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: manifest.agent_id };

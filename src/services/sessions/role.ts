@@ -2,7 +2,7 @@ import type { Manifest } from "../../protocol/files.ts";
 import { sha256 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 
-/** What an agent is told of its part before anything else. */
+/** The role that an agent is given before anything else. */
 export interface Role {
   name: string;
   text: string;

@@ -1,5 +1,5 @@
 export interface TokenFacts {
-  /** What whoever starts the server gives it. */
+  /** What the process that starts the server gives it. */
   given: string | null;
   /** `--no-token`. */
   declined: boolean;

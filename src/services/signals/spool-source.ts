@@ -106,12 +106,12 @@ export function createSpoolSource(deps: {
 
   function findSpool(path: string) {
     if (files.isLink(path)) {
-      logOnce("the reports of the tool are refused: a symbolic link stands where their file belongs");
+      logOnce("the reports of the tool are refused: a symbolic link is where their file belongs");
       return null;
     }
     const found = files.stat(path);
     if (found?.directory) {
-      logOnce("the reports of the tool cannot be read: a folder stands where their file belongs");
+      logOnce("the reports of the tool cannot be read: a folder is where their file belongs");
       return null;
     }
     return found;

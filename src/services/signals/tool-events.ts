@@ -81,7 +81,7 @@ function subjectOf(input: unknown): string | null {
 
 /**
  * Codex notifies at the end of a turn only, neither of an interrupted nor of a failed one. `input-messages` are all of the
- * thread, the turn's own last. Beside the first turn it runs one of its own in another thread, which asks the model for a
+ * thread, the turn's own last. Beside the first turn it runs a separate one in another thread, which asks the model for a
  * title, and notifies of that too.
  */
 function codexNotification(payload: Payload): ReportedEvent | null {

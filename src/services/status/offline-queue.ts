@@ -7,7 +7,7 @@ import { toRecord } from "../queue/request.ts";
 import type { OfflineQueue } from "./project.ts";
 
 /**
- * What queue.sqlite tells while no gateway serves it (ruling 34). `served`: a gateway has run here, so that a file which
+ * What queue.sqlite says while no gateway serves it (ruling 34). `served`: a gateway has run here, so that a file which
  * is missing was lost. Never throws: a file that cannot be read is a `block`.
  */
 export function readOfflineQueue(files: Pick<Files, "exists">, path: string, served: boolean): OfflineQueue {
@@ -57,7 +57,7 @@ function toOfflineRecord(queue: QueueReader, stored: StoredRequest, why: string)
 const lost: AdmissionBlock = {
   reason: "database_lost",
   detail:
-    "queue.sqlite is missing: put a copy of it in its place; else the next gateway begins an empty queue and tells, from its history, which requests were lost",
+    "queue.sqlite is missing: put a copy of it in its place; else the next gateway begins an empty queue and reports, from its history, which requests were lost",
 };
 
 function toBlock(error: unknown): AdmissionBlock {

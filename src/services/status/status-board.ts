@@ -24,7 +24,7 @@ import {
 
 /**
  * The gateway's status axes, computed from what is known now, never by a timer. `refresh` takes in a change of the
- * agent: it settles the instance epoch (in force at once, and durably before an operator can agree to it) and tells
+ * agent: it settles the instance epoch (in force at once, and durably before an operator can agree to it) and reports
  * listeners when the status differs; it never throws. Source: contract 2.1, 3.2; ruling 5.
  */
 export interface StatusBoard {
@@ -72,7 +72,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   let instance: InstanceRow = nextInstance(store.instance(), null);
   /** What the database has of it. */
   let saved = instance;
-  /** Why it has not, as the log was told. */
+  /** Why it has not, as it was logged. */
   let refused = "";
   let listener: { host: string; port: number } | null = null;
   let published = "";

@@ -137,7 +137,7 @@ export function runsByReport(turns: ReportedTurns): boolean {
   return turns.newest !== null && endOfNewest(turns) === null;
 }
 
-/** What was typed and never submitted, as far as anything tells, has no turn. */
+/** What was typed and never submitted, as far as is known, has no turn. */
 function setAside(turns: ReportedTurns, asideMs: number): ReportedTurns {
   const { typed, newest, outstanding } = turns;
   let aside = outstanding;

@@ -27,7 +27,7 @@ export const stillReadingsMs = 60_000;
  * 1. a proved version, or a screen that does not read as ready: none;
  * 2. the tool's own report that it is at rest;
  * 3. a screen that does not change for `stillScreenMs`, with the cursor at the start of a whole composer;
- * 4. readings that stand still for `stillReadingsMs`, so that no agent waits for ever.
+ * 4. readings that do not change for `stillReadingsMs`, so that no agent waits for ever.
  * Pure.
  */
 export function secondWitness(facts: WitnessFacts): SecondWitness | null {
@@ -37,7 +37,7 @@ export function secondWitness(facts: WitnessFacts): SecondWitness | null {
   if (composerProved && facts.screenHeldMs >= stillScreenMs) return { by: "still_screen", missing: null };
   if (facts.readingsHeldMs >= stillReadingsMs) return { by: "still_readings", missing: null };
   const still = composerProved
-    ? `its screen has not stood still for ${stillScreenMs / 1000} s`
+    ? `its screen has changed within the last ${stillScreenMs / 1000} s`
     : `its cursor is not at the start of its composer (it counts as ready after ${stillReadingsMs / 1000} s)`;
   return {
     by: null,

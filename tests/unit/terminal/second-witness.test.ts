@@ -35,7 +35,7 @@ describe("who confirms a screen that reads as ready", () => {
     {
       id: "not yet still",
       given: { screenHeldMs: 4999 },
-      want: { by: null, missing: expect.stringContaining("has not stood still for 5 s") },
+      want: { by: null, missing: expect.stringContaining("has changed within the last 5 s") },
     },
     {
       id: "still, and the cursor elsewhere",

@@ -3,7 +3,7 @@ import { check, index, integer, primaryKey, sqliteTable, text, uniqueIndex } fro
 
 /**
  * index.sqlite, shared by all mailboxes of a root: who is registered, and what was delivered to whom. A message is
- * delivered exactly when its rows stand here. Times are RFC 3339 text with milliseconds and `Z`; paths are relative
+ * delivered exactly when its rows are here. Times are RFC 3339 text with milliseconds and `Z`; paths are relative
  * to the root, except where a mailbox lies outside of it. Source: spec/mailbox-agui.md A1, A5, A7.
  */
 
@@ -118,7 +118,7 @@ export const projections = sqliteTable(
 );
 
 /**
- * What a committed change of registrations still has to do on disk; whoever finds a row does it. `remove` of an
+ * What a committed change of registrations still has to do on disk; the process that finds a row does it. `remove` of an
  * absent path and `rename` of an absent `path` are done already. Paths are relative to the root.
  */
 export const pendingArtifacts = sqliteTable(

@@ -5,9 +5,9 @@ import { type StorageFault, storageAdvice, storageFaultOf } from "../../../syste
 const advice: Record<StorageFault, string> = {
   ...storageAdvice,
   forbidden: "it may not be written by this user",
-  damaged: "a database of it is damaged; svc-mgr mailbox repair makes it anew",
+  damaged: "a database of it is damaged; svc-mgr mailbox repair rebuilds it",
   missing:
-    "a database of it is missing or may not be opened; svc-mgr mailbox status says more, svc-mgr mailbox repair makes a lost one anew",
+    "a database of it is missing or may not be opened; svc-mgr mailbox status says more, svc-mgr mailbox repair rebuilds a lost one",
 };
 
 /** Copies that leave out empty folders lose some. */

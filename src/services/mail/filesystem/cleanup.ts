@@ -47,7 +47,7 @@ export function cleanUpMailRoot(
   return withExclusiveRoot(deps, root, () => {
     if (dryRun) return toMaintenanceResult(scope, plan(), null);
     const done = catalog.changeRegistrations("sql:mail-cleanup", () => {
-      // Planned inside, so that nobody becomes active again between the look and the deed.
+      // Planned inside, so that no owner becomes active again between the look and the deed.
       const planned = plan();
       const artifacts = planned.planned
         .filter((one) => one.artifact_kind !== "registration")

@@ -148,7 +148,7 @@ export function createDelivery(
     });
   }
 
-  /** Rings at every mailbox that holds the message now. Never throws: the message is delivered. */
+  /** Touches the doorbell of every mailbox that holds the message now. Never throws: the message is delivered. */
   function ringAll({ projections, message }: IndexedMessage, parties: readonly RegistrationRow[]): void {
     for (const { registrationId, folder } of projections) {
       const party = parties.find((one) => one.registrationId === registrationId);

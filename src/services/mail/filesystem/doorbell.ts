@@ -7,13 +7,13 @@ import { type Link, linkAt, placeLink } from "./links.ts";
 
 /**
  * The doorbell of a mailbox on disk. After the commit of a delivery the sender puts the link of the new message into
- * the recipient's inbox; the recipient's gateway, another process, watches that folder for new links. A ring is only
+ * the recipient's inbox; the recipient's gateway, another process, watches that folder for new links. It is only
  * a hint: the message is delivered without it, and the recipient's next scheduled poll finds it.
  */
 export interface Doorbell {
   /**
-   * Rings for one delivered message. The first failure of each mailbox is reported, and the next one only after a
-   * ring has worked again. Never throws.
+   * Touches the doorbell for one delivered message. The first failure of each mailbox is reported, and the next one only after a
+   * link has worked again. Never throws.
    */
   ring(link: Link): void;
 }
@@ -29,19 +29,19 @@ export function createDoorbell(deps: { files: Files; onFault?: (what: string) =>
       else if (!silent.has(link.mailbox)) {
         silent.add(link.mailbox);
         onFault?.(
-          `the doorbell of ${link.mailbox} does not ring: ${why}. Its mail is delivered, and its next poll finds it`,
+          `the doorbell of ${link.mailbox} failed: ${why}. Its mail is delivered, and its next poll finds it`,
         );
       }
     },
   };
 }
 
-/** Null when it rang, else why not. */
+/** Null when it worked, else why not. */
 function ringOnce(files: Files, link: Link): string | null {
   const why = placeLink(files, link);
   if (why !== null || link.box === archive) return why;
   try {
-    // The recipient may have archived the message between the commit and the ring.
+    // The recipient may have archived the message between the commit and the link.
     if (files.isLink(linkAt(files, { ...link, box: archive }))) {
       files.remove("mail.link-late", linkAt(files, link));
     }
@@ -51,7 +51,7 @@ function ringOnce(files: Files, link: Link): string | null {
   }
 }
 
-/** Calls `listener` after each ring at the mailbox in `folder`. Returns the function that ends it. */
+/** Calls `listener` after each new link in the mailbox in `folder`. Returns the function that ends it. */
 export function watchDoorbell(
   { files, watch }: { files: Pick<Files, "isLink">; watch: FolderWatch },
   folder: string,
@@ -59,7 +59,7 @@ export function watchDoorbell(
 ): () => void {
   const inboxFolder = childPath(folder, inbox);
   return watch.watchFolder(inboxFolder, (name) => {
-    // A link that was removed, as when the owner archives the message, is not a ring.
+    // A link that was removed, as when the owner archives the message, is no new mail.
     if (name === null || files.isLink(childPath(inboxFolder, name))) listener();
   });
 }

@@ -28,16 +28,16 @@ export interface MailboxHandle {
   registered(): Present;
   /**
    * Runs `work`, which is synchronous, once the mailbox is caught up with all that was delivered. That may take long
-   * where much was: others work in between, and whoever asks meanwhile waits for it too.
+   * where much was: others work in between, and callers that ask meanwhile wait for it too.
    */
   caughtUp<T>(work: (now: Present) => T): Promise<T>;
   /** Whatever comes after it, or still waits, is refused with `transport_failed`. */
   close(): void;
 }
 
-/** What the links do not tell is lost: whether a message in the inbox was read or answered. */
+/** What the links do not show is lost: whether a message in the inbox was read or answered. */
 function tellLost(address: string): string {
-  return `${stateFileName} of ${address} was missing and is made anew from the links in its boxes: messages in the inbox count as unread`;
+  return `${stateFileName} of ${address} was missing and is rebuilt from the links in its boxes: messages in the inbox count as unread`;
 }
 
 export function createMailboxHandle(
@@ -52,7 +52,7 @@ export function createMailboxHandle(
   let pause: Promise<void> | null = null;
   let closed = false;
 
-  /** Null when somebody has to look. That no folder is a detour is looked at every time: no database tells. */
+  /** Null when somebody has to look. That no folder is a detour is looked at every time: no database says so. */
   function stillWhole(): Present | null {
     if (closed || !whole || !held) return null;
     const { row, state } = whole.now;

@@ -83,7 +83,7 @@ async function makeWhole(
 }
 
 /**
- * Where a link says that its message was moved, which whoever did it has seen; null where it says no more than the
+ * Where a link says that its message was moved, which the mover has seen; null where it says no more than the
  * row. A link in the box where mail arrives may be older than the row.
  */
 function flagsIn(row: StateRow, boxes: readonly string[]): Flags | null {

@@ -160,5 +160,5 @@ function nameOwner(run: RepairRun, { rebuild }: WorkingIndex, row: RegistrationR
   const named = row.address === operator.address ? operator.principalId : rebuild.ownerBySender(row.address);
   row.ownerPrincipalId = named ?? `SVC-${row.address.slice(0, row.address.indexOf("@"))}`;
   const how = named === null ? "no mail names its owner, taken to be" : "its mail names its owner,";
-  run.find(path, `its registration was lost and made anew; ${how} ${row.ownerPrincipalId}`);
+  run.find(path, `its registration was lost and rebuilt; ${how} ${row.ownerPrincipalId}`);
 }

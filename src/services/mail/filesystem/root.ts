@@ -84,7 +84,7 @@ export function initMailRoot(deps: MailRootDeps, root: string): RootStatus {
     } finally {
       catalog.close();
     }
-    // Last: whoever sees a version sees a whole root.
+    // Last: a root with a version is whole.
     if (version === null)
       files.write("mail.version-written", paths.protocolVersion, `${mailProtocolVersion}\n`);
   } catch (error) {
@@ -131,7 +131,7 @@ export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
 function whyUnusable(root: string, { protocol_version: version, supported }: RootStatus): string {
   if (version === null) return "there is no mailbox root";
   if (!supported) return unsupported(root, version).message;
-  return "its index is missing; svc-mgr mailbox repair makes it anew";
+  return "its index is missing; svc-mgr mailbox repair rebuilds it";
 }
 
 /** Throws ServiceError `precondition_failed` for a root that is absent or of another protocol version. */

@@ -9,7 +9,7 @@ import { shown } from "../address.ts";
 import type { JmapLogin } from "./client.ts";
 
 /**
- * Logins of mail servers, each in a separate file (0600) that a binding names. They stand nowhere else: not in a
+ * Logins of mail servers, each in a separate file (0600) that a binding names. They are nowhere else: not in a
  * manifest, a log or an error. Source: spec/mailbox-agui.md B, A10.
  */
 export const JmapCredential = Type.Object({

@@ -131,7 +131,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
         const boxId = boxToList(boxes, plan.box);
         if (boxId === null) return { emails, boxes, next: null };
         const wanted = most - emails.length;
-        // One more says whether there is a next page; those that were told come again and are passed over.
+        // One more says whether there is a next page; those that were returned come again and are passed over.
         const size = Math.min(Math.min(wanted + 1, atOnce) + toldAt(position).length, maxObjects);
         const page = await fetchPage(boxId, plan, position, body, { offset, size }).catch(
           (error: unknown) => {
@@ -164,7 +164,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
 }
 
 /**
- * Pages of a box. A server tells times in whole seconds and its order of ids is its own, so a position is a second
+ * Pages of a box. A server gives times in whole seconds and its order of ids is its own, so a position is a second
  * with the messages of it that were reported already; `messageId` of a cursor holds them. Pure.
  */
 

@@ -7,7 +7,7 @@ import { isArchived, type ViewState } from "../view-state.ts";
 import type { Boxes } from "./boxes.ts";
 import type { JmapAddress, JmapEmail } from "./wire.ts";
 
-/** Messages of a JMAP server as this service tells them. Source: spec/mailbox-agui.md A3, A9, B. Pure. */
+/** Messages of a JMAP server as this service returns them. Source: spec/mailbox-agui.md A3, A9, B. Pure. */
 
 const refPrefix = "jmap:";
 const threadPrefix = "jmap-thread:";
@@ -34,7 +34,7 @@ export function toMail(email: JmapEmail, state: ViewState, { body }: { body: boo
   const { box, read, answered } = state;
   const receivedMs = parseTimestamp(email.receivedAt);
   if (receivedMs === null)
-    throw new ServiceError("transport_failed", "the JMAP server tells a time that is none");
+    throw new ServiceError("transport_failed", "the JMAP server returned an invalid time");
   return {
     message_ref: `${refPrefix}${email.id}`,
     thread_ref: `${threadPrefix}${email.threadId}`,
@@ -70,7 +70,7 @@ export function isCut({ bodyValues }: JmapEmail): boolean {
   return Object.values(bodyValues ?? {}).some(({ isTruncated }) => isTruncated === true);
 }
 
-/** The newline that ends the last line belongs to the wire: whoever sends adds it, whoever reads takes it off. */
+/** The newline that ends the last line belongs to the wire: the sender adds it, the reader takes it off. */
 export function toWireBody(body: string): string {
   return `${body}\n`;
 }

@@ -16,8 +16,8 @@ const silenceMs = 75_000;
 const streamRetryMs = 300_000;
 
 /**
- * Rings after mail may have come: by the server's event stream where it has one, else by asking for changes every
- * `pollMs`. Rings also whenever the server is reached again. After a failure it tries again, in growing pauses of at
+ * Calls the listener after mail may have come: by the server's event stream where it has one, else by asking for changes every
+ * `pollMs`. Calls it also whenever the server is reached again. After a failure it tries again, in growing pauses of at
  * most a minute; `onFault` gets each distinct failure once, until the server answers. Returns the function that ends it.
  */
 export function watchArrivals(deps: {

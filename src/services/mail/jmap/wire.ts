@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError, type ServiceErrorCode } from "../../../system/errors.ts";
 
-/** What is read of a server's answers; more may stand there. Source: RFC 8620, RFC 8621. */
+/** What is read of a server's answers; more may be there. Source: RFC 8620, RFC 8621. */
 
 const Text = Type.String();
 const orNull = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) =>

@@ -161,7 +161,7 @@ function markedRows(rows: readonly Row[], last: number, chosen: Pattern): Option
   return { options, firstRow: texts[0]?.at ?? mark };
 }
 
-/** Numbered rows counted down to 1, exactly one of them chosen; wrapped rows may stand between. */
+/** Numbered rows counted down to 1, exactly one of them chosen; wrapped rows may be between. */
 function numberedRows(rows: readonly Row[], last: number, pattern: Pattern): Options | null {
   const options: AwaitingDecision["options"] = [];
   let between = 0;

@@ -20,7 +20,7 @@ export interface ScreenFacts {
   notReadyRule: string | null;
   /** A mode of the composer in which its text is not a prompt. */
   modeRule: string | null;
-  /** A popup stands where held input would, and the newest turn has no end in sight. */
+  /** A popup is where held input would be, and the newest turn has no end in sight. */
   queueHidden: boolean;
   /** No row of the transcript or the tool's banner is in sight, nor what would say that it works. */
   nothingAbove: boolean;
@@ -153,7 +153,7 @@ function turnUnfinished(rows: readonly Row[], regions: Regions, profile: Compile
 }
 
 /**
- * An answer began after the newest boundary and nothing closed it. A tool whose title says idle may have been told to
+ * An answer began after the newest boundary and nothing closed it. A tool whose title says idle may have been asked to
  * leave closing rows out; an interruption or an error closes a turn in other words.
  */
 function answerUnfinished(

@@ -30,7 +30,7 @@ export interface Signals {
   title: TitleVerdict;
   /** The composer was found whole. */
   promptVisible: boolean;
-  /** The draft; empty for an empty composer or a placeholder. A paste may stand as its chip. */
+  /** The draft; empty for an empty composer or a placeholder. A paste may be shown as its chip. */
   promptText: string;
   /** `prompt`, or the mode in which the composer's text is not one. */
   composerMode: string;
@@ -49,7 +49,7 @@ export interface Signals {
   endsAreMarked: boolean;
   /** The transcript holds the banner and no turn yet. */
   untouched: boolean;
-  /** Nothing follows the newest prompt, of a tool that closes its turns with no row of their own. */
+  /** Nothing follows the newest prompt, of a tool that closes its turns without a row. */
   unanswered: boolean;
   successBlocked: boolean;
   /** The row that closed the newest turn, or null. */

@@ -150,7 +150,7 @@ export function newestCell(rows: readonly Row[], transcript: readonly number[]):
   return cell;
 }
 
-/** Rows that stand right on top of the composer without a gap. */
+/** Rows right on top of the composer without a gap. */
 function adjacentRows(rows: readonly Row[], top: number): number[] {
   const adjacent: number[] = [];
   for (let at = top - 1; at >= 0 && !isBlank(rows[at]); at--) adjacent.push(at);

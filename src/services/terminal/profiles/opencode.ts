@@ -41,7 +41,7 @@ export const opencodeProfile: ToolProfile = {
     { id: "retrying", pattern: "\\[retrying\\b", where: "below" },
   ],
   not_ready: [],
-  // A prompt's own text is indented by two; the badge has a blank of its own.
+  // A prompt's own text is indented by two; the badge has another blank.
   pending: [
     { id: "queued_badge", pattern: "^\\s*┃ {3}QUEUED\\s*$", where: "transcript" },
     { id: "queued_badge_shape", pattern: "^\\s*┃ {3}\\S+\\s*$", where: "transcript", style: "badge" },

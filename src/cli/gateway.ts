@@ -95,6 +95,8 @@ const stopGraceMs = 2000;
 export function createGateway(options: GatewayOptions): Gateway {
   const { system, sessionRoot } = options;
   const { clock, ids, files, locks, processes, steps } = system;
+
+  // The session and its configuration
   const paths = sessionPaths(sessionRoot);
   const manifest = readManifest(files, paths.manifest);
   const { refusal } = backendFacts(manifest.backend);
@@ -104,6 +106,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const identity = gatewayIdentity(manifest, options.execution);
   const folder = { manifest, sessionRoot };
   const desired = readDesiredConfig(files, sessionRoot);
+
+  // Its folder, which one gateway holds
   files.ensureDirectory("file:gateway-folder", paths.runRoot);
   const lock = locks.tryTake(join(paths.runRoot, "gateway.lock"));
   if (!lock) throw new ServiceError("conflict", "another gateway already serves this session");
@@ -111,6 +115,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   sweepLaunchScripts(files, clock, sessionRoot);
 
   seedGatewayFolder(files, folder);
+
+  // Logs, events and stores
   const records = openGatewayRecords({
     files,
     clock,
@@ -124,6 +130,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const store = requestStoreOn(database);
   recoverFromEventLog({ events, store, clock, log });
 
+  // The agent
   const profile: CompiledProfile | null = profileFor(manifest.tool, options.profiles);
   const driven = createGatewayAgent({
     ...{ system, manifest, sessionRoot, profile, log, events },
@@ -132,6 +139,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     bridgeCommand: [...selfCommand(), "turn-bridge"],
   });
   const { agent } = driven;
+
+  // Services: those that compete for the agent join its execution slot
   const slot = createExecutionSlot();
   const storage = createStorageWatch({
     ...{ fault: store.fault, clock },
@@ -160,6 +169,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   });
   const prompt = createPromptControl({ agent, queue, slot, board, events, log, clock });
   const keys = createKeyControl({ agent, board, events, clock });
+
+  // The app
+  let server: HttpServer | null = null;
+  const challengeKey = ids.hex(32);
   const token = decideToken({
     given: options.token,
     declined: options.noToken ?? false,
@@ -192,6 +205,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const healthRequest = () => new Request(`http://127.0.0.1${coreEndpoints.health.path}`);
   const toFetch = (app: Parameters<HttpObservation["around"]>[0]): Fetch =>
     observation ? observation.around(app) : app.fetch;
+
+  // What others read of this gateway
   const { tmux, mutex } = openRecordedTmux(system, manifest.tmux.socket, options.env);
   const announcement = createAnnouncement({
     tmux,
@@ -203,7 +218,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const place = createOwnershipWatch({
     ...{ files, clock, paths, watch: system.watch },
     onGone() {
-      log.line("nothing says any more that this gateway serves the session: it ends");
+      log.line("the session folder or its instance record is gone; exiting");
       options.onGone?.();
     },
     onError: onError("a file of its clients not written again"),
@@ -212,8 +227,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...{ files, clock, folder, place },
     onError: onError("state not written"),
   });
-  const challengeKey = ids.hex(32);
-  let server: HttpServer | null = null;
+
+  // What is made while it starts
   let deferred: DeferredServices | null = null;
   let opening: Promise<DeferredServices> | null = null;
   let idleMemory: IdleMemory | null = null;
@@ -266,22 +281,19 @@ export function createGateway(options: GatewayOptions): Gateway {
     }
   }
 
-  async function start() {
-    await clearUpAfterDeath();
-    driven.start();
+  /** The app of the core, warm; it becomes the whole app once the deferred services are open. */
+  async function openApp() {
     // While tmux attaches, and after a turn of the event loop in which it is asked, while it shows the screen.
     const app = createCoreApp(appOptions);
     await new Promise<void>(afterThisTurn);
     await app.fetch(healthRequest());
-    await driven.firstLook(firstLookMs);
-    board.refresh();
-    if (options.reconcile) board.reconcile();
-    const wholeApp = deferredApp({ fetch: toFetch(app), routes: app.routes }, async () =>
+    return deferredApp({ fetch: toFetch(app), routes: app.routes }, async () =>
       toFetch((await openDeferred()).app),
     );
-    server = bind(wholeApp.fetch);
-    const { host, port } = server;
-    reminders.start();
+  }
+
+  /** Writes down where the gateway listens, for its clients and for the next start. */
+  async function publish({ host, port }: HttpServer): Promise<void> {
     board.setListener({ host, port });
     const { instanceId } = agent.presence();
     if (token !== null || options.noToken) saveWish(files, sessionRoot, { tokenRequired: token !== null });
@@ -293,13 +305,30 @@ export function createGateway(options: GatewayOptions): Gateway {
     live.keepPort(options.port === 0 ? port : null);
     await announcement.publish({ host, port, hasToken: token !== null });
     live.publish(toCurrentInstance({ identity, processes, host, port, epoch: board.epoch(), instanceId }));
+  }
+
+  function followChanges(): void {
     place.start();
     live.saveStatus(board.status());
     board.onChange(live.saveStatus);
     idleMemory = createIdleMemory({ clock });
     board.onChange(idleMemory.touch);
     agent.onChange(() => slot.changed());
-    await wholeApp.complete();
+  }
+
+  async function start() {
+    await clearUpAfterDeath();
+    driven.start();
+    const app = await openApp();
+    await driven.firstLook(firstLookMs);
+    board.refresh();
+    if (options.reconcile) board.reconcile();
+    server = bind(app.fetch);
+    const { host, port } = server;
+    reminders.start();
+    await publish(server);
+    followChanges();
+    await app.complete();
     const { notifier } = await openDeferred();
     queue.start();
     storage.start();

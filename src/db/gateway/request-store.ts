@@ -56,7 +56,7 @@ export interface Transition {
 }
 
 /** A request that is known to have been accepted and whose row was lost: how it ends, without its payload. */
-export type RecalledRequest = Pick<
+export type RecoveredRequest = Pick<
   StoredRequest,
   "requestId" | "kind" | "acceptedAtUtc" | "epoch" | "state"
 > & {
@@ -76,7 +76,7 @@ export interface RequestStore {
   /** All transitions or none. Throws `illegal transition` when a row is not in the state the change starts from. */
   transition(label: string, changes: readonly Transition[]): void;
   /** Rows for requests that were lost and transitions of others, all or none. */
-  recall(label: string, lost: readonly RecalledRequest[], changes: readonly Transition[]): void;
+  recover(label: string, lost: readonly RecoveredRequest[], changes: readonly Transition[]): void;
   addEvidence(label: string, requestId: string, evidence: readonly Evidence[]): void;
   get(requestId: string): StoredRequest | null;
   /** The oldest accepted request of each lane that has one, oldest first. */
@@ -190,7 +190,7 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
         for (const change of changes) apply(change);
       });
     },
-    recall(label, lost, changes) {
+    recover(label, lost, changes) {
       store.write(label, () => {
         for (const { kind, result, ...row } of lost) {
           const lane = kind === "interrupt" ? "interrupt" : "turn_boundary";

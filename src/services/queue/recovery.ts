@@ -1,5 +1,5 @@
 import type {
-  RecalledRequest,
+  RecoveredRequest,
   RequestStore,
   StoredRequest,
   Transition,
@@ -24,7 +24,7 @@ interface LoggedRequest {
 
 export interface Recovery {
   /** Missing from the database: rows that end them. */
-  lost: RecalledRequest[];
+  lost: RecoveredRequest[];
   /** In the database in an earlier state: their ends, so that nothing is executed twice. */
   begun: Transition[];
 }
@@ -135,10 +135,10 @@ export function recoverFromEventLog(deps: {
   const newest = compare(newestOfRequests(events));
   if (newest.lost.length + newest.begun.length === 0) return;
   const { lost, begun } = compare(events.readEvents({ afterSeq: 0, limit: Number.MAX_SAFE_INTEGER }).events);
-  store.recall("sql:requests-recalled", lost, begun);
+  store.recover("sql:requests-recalled", lost, begun);
   const ids = [...lost, ...begun].map((one) => one.requestId);
   events.append("requests_recalled", { count: ids.length, request_ids: ids.slice(-maxListedIds) });
-  deps.log.line("queue.sqlite had lost requests that were accepted; they are recalled from the history", {
+  deps.log.line("queue.sqlite had lost requests that were accepted; they are restored from the event log", {
     lost: lost.length,
     begun: begun.length,
     error: "a part of queue.sqlite was lost",

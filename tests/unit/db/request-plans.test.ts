@@ -83,7 +83,7 @@ describe("a queue with many finished requests", () => {
     },
     {
       id: "takes back what it lost",
-      act: (store) => store.recall("x", [{ ...row, ...end, requestId: "c", state: "failed" }], []),
+      act: (store) => store.recover("x", [{ ...row, ...end, requestId: "c", state: "failed" }], []),
     },
   ];
   test.each(cases)("reads none of them when it $id", async ({ act }) => {

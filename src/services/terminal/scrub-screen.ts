@@ -29,23 +29,24 @@ const homes = /\/(?:home|Users)\/([^\s/"'`:;,)\]│]+)/gu;
  */
 export function scrubScreen(raw: string, { home, width }: { home: string; width: number }): ScrubbedScreen {
   const visible = raw.replace(escapes, (sequence) => (sequence.startsWith("\x1b]") ? "" : sequence));
-  const places = new Map<number, number>();
+  /** By place in `visible`: where its match begins. */
+  const matchOf = new Map<number, number>();
   for (const row of wrappedRows(visible, width)) {
     for (const [from, to] of rangesIn(row.text, home)) {
-      for (let at = from; at < to; at++) places.set(row.at[at] ?? -1, from);
+      for (let at = from; at < to; at++) matchOf.set(row.at[at] ?? -1, row.at[from] ?? -1);
     }
   }
-  const starts = new Set<string>();
+  const overwritten = new Set<number>();
   const scrubbed = visible
     .split("")
     .map((character, at) => {
-      const start = places.get(at);
+      const start = matchOf.get(at);
       if (start === undefined || !/[\p{L}\p{N}]/u.test(character)) return character;
-      starts.add(`${start}`);
+      overwritten.add(start);
       return "x";
     })
     .join("");
-  return { raw: scrubbed, places: starts.size };
+  return { raw: scrubbed, places: overwritten.size };
 }
 
 /** The rows' text with each character's place in `raw`; a row that is full goes on in the next one. */

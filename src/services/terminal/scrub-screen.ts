@@ -22,6 +22,10 @@ const secrets: readonly RegExp[] = [
 
 const homes = /\/(?:home|Users)\/([^\s/"'`:;,)\]│]+)/gu;
 
+/** What a tool that breaks a long word itself puts behind it and before its rest. */
+const rowEnd = /^[\s│┃║]*$/u;
+const restOfValue = /^[\s│┃║]*(?=\S*\d|[^\s│┃║]{16})([^\s│┃║]{4,})/u;
+
 /**
  * Overwrites letters and digits with `x` where the screen shows what looks like a secret, an address of a person, or
  * the path of a home folder. A value that goes on in the next row is followed there. Styling, columns and rows stay;
@@ -31,10 +35,15 @@ export function scrubScreen(raw: string, { home, width }: { home: string; width:
   const visible = raw.replace(escapes, (sequence) => (sequence.startsWith("\x1b]") ? "" : sequence));
   /** By place in `visible`: where its match begins. */
   const matchOf = new Map<number, number>();
+  let goesOn = false;
   for (const row of wrappedRows(visible, width)) {
-    for (const [from, to] of rangesIn(row.text, home)) {
+    const rest = goesOn ? restOfValue.exec(row.text)?.[1] : undefined;
+    const ranges = rangesIn(row.text, home);
+    if (rest !== undefined) ranges.push([row.text.indexOf(rest), row.text.indexOf(rest) + rest.length]);
+    for (const [from, to] of ranges) {
       for (let at = from; at < to; at++) matchOf.set(row.at[at] ?? -1, row.at[from] ?? -1);
     }
+    goesOn = ranges.some(([, to]) => rowEnd.test(row.text.slice(to)));
   }
   const overwritten = new Set<number>();
   const scrubbed = visible

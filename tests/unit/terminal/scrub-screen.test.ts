@@ -48,6 +48,15 @@ describe("what looks private is overwritten in its place", () => {
     expect(scrub("0123456789abcdef0123\n456789abcdef01\n", 21).places).toBe(0);
   });
 
+  test("over a break that the tool made in its frame, and not into words", () => {
+    expect(scrub("│ sk-ant-api03-AbCdEf │\n│ 123456GhIj done      │\n").raw).toBe(
+      "│ xx-xxx-xxxxx-xxxxxx │\n│ xxxxxxxxxx done      │\n",
+    );
+    expect(scrub("by ann@example.org\nplease answer soon").raw).toBe(
+      "by xxx@xxxxxxx.xxx\nplease answer soon",
+    );
+  });
+
   test("a link behind a text is removed", () => {
     expect(scrub("\x1b]8;;file:///home/ann/x\x1b\\x.ts\x1b]8;;\x1b\\ ok").raw).toBe("x.ts ok");
   });

@@ -348,14 +348,17 @@ const unprovedOf = ({ versionProved, toolVersion }: Signals) => (versionProved =
 /** The second witness of a version that the profile was not proved on. */
 function witnessed(state: TrackState, before: TrackState, event: TrackEvent): TrackState {
   const { at, turn, signals, reports } = state;
-  const asked = event.kind === "prompt_typed" || event.kind === "prompt_noted";
+  const started = event.kind === "reported" && event.report.kind === "session_started";
+  const asked =
+    event.kind === "prompt_typed" || event.kind === "prompt_noted" || (event.kind === "reported" && !started);
   const begins =
-    event.kind === "reported" &&
-    event.report.kind === "session_started" &&
+    started &&
     reports.sessionId !== null &&
     (reports.sessionId !== before.reports.sessionId || before.reports.sessionOver);
-  const sessionBegan =
-    !asked && turn.phase !== "active" && signals !== null && (begins || before.sessionBegan);
+  const rests = turn.phase !== "active" && signals !== null;
+  const sessionBegan = !asked && rests && (begins || before.sessionBegan);
+  // Most versions are proved, and then nothing has to be looked at.
+  if (state.unprovedVersion === null) return { ...state, sessionBegan, secondWitness: null };
   return {
     ...state,
     sessionBegan,

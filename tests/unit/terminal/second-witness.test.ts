@@ -135,6 +135,19 @@ describe("an agent of an unproved version", () => {
     expect([again.turn.phase, by(again)]).toEqual(["ready", null]);
   });
 
+  test("is not confirmed by the begin of its session once it reports a prompt that the screen does not show", () => {
+    const state = play(
+      [
+        { at: 1010, report: { kind: "session_started" } },
+        { at: 1100, report: { kind: "prompt_submitted", prompt: "by hand", turn_id: "7" } },
+        { at: 1200, screen: idle },
+        { at: 2300, event: "tick" },
+      ],
+      seen,
+    );
+    expect([state.turn.phase, by(state)]).toEqual(["ready", null]);
+  });
+
   test("that never rests is ready after a minute", () => {
     let state = seen;
     for (let at = 2000; at < 61_000; at += 2000) {

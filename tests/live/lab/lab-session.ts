@@ -97,7 +97,9 @@ export function isIdle(state: TerminalState): boolean {
     state.turn.phase === "ready" &&
     state.surface.editing_input === "no" &&
     state.surface.accepting_input === "yes" &&
-    state.stability.stable
+    state.stability.stable &&
+    // A version that the profile was not proved on is given a prompt when a second witness is there.
+    state.second_witness?.by !== null
   );
 }
 

@@ -33,7 +33,7 @@ import { createStatusBoard } from "../services/status/status-board.ts";
 import { createStorageWatch } from "../services/status/storage-watch.ts";
 import { type CompiledProfile, type ProfileSet, profileFor } from "../services/terminal/profile.ts";
 import { endStrayClients } from "../services/terminal/tmux-command.ts";
-import { sweepLaunchScripts } from "../services/terminal/tmux-launch.ts";
+import { removeLeftScripts } from "../services/terminal/tmux-launch.ts";
 import { afterThisTurn } from "../system/clock.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
@@ -111,8 +111,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   files.ensureDirectory("file:gateway-folder", paths.runRoot);
   const lock = locks.tryTake(join(paths.runRoot, "gateway.lock"));
   if (!lock) throw new ServiceError("conflict", "another gateway already serves this session");
-  for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot]) files.sweep("file:sweep", at);
-  sweepLaunchScripts(files, clock, sessionRoot);
+  for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot]) files.removeLeftovers("file:sweep", at);
+  removeLeftScripts(files, clock, sessionRoot);
 
   seedGatewayFolder(files, folder);
 

@@ -101,7 +101,7 @@ export interface Files {
   /** A symbolic link at `path` that says `target`. Throws when something is there already. */
   symlink(label: string, target: string, path: string): void;
   /** Removes the temporary files in a folder (not below it) that processes which are no more began to write. */
-  sweep(label: string, folder: string): void;
+  removeLeftovers(label: string, folder: string): void;
   /** Appends in one write. Not synced: for logs and events, whose truth lives elsewhere. Throws for a link. */
   append(label: string, path: string, text: string): void;
   /**
@@ -189,7 +189,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
         if (durable) syncFolder(dirname(path));
       });
     },
-    sweep(label, folder) {
+    removeLeftovers(label, folder) {
       for (const name of namesIn(folder)) {
         const writer = TEMPORARY.exec(name)?.[1];
         if (writer === undefined || isAlive(Number(writer))) continue;

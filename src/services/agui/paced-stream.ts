@@ -16,7 +16,7 @@ export async function* paced(deps: {
   nowMs: () => number;
   tell: () => Generator<AguiEvent, boolean>;
 }): AsyncGenerator<AguiItem, boolean> {
-  let toldMs = deps.nowMs();
+  let lastSentMs = deps.nowMs();
   for await (const _ of deps.signals) {
     const events = deps.tell();
     for (let next = events.next(); ; next = events.next()) {
@@ -25,11 +25,11 @@ export async function* paced(deps: {
         break;
       }
       yield { item: "event", event: next.value };
-      toldMs = deps.nowMs();
+      lastSentMs = deps.nowMs();
     }
-    if (deps.nowMs() - toldMs < beatMs) continue;
+    if (deps.nowMs() - lastSentMs < beatMs) continue;
     yield { item: "heartbeat" };
-    toldMs = deps.nowMs();
+    lastSentMs = deps.nowMs();
   }
   return false;
 }

@@ -43,7 +43,7 @@ export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
   const { threadId, runId, parentRunId } = run.input;
   const ids = { threadId, runId };
   const translator = createTurnTranslator(runId);
-  let told = 0;
+  let sent = 0;
   let lastState = "";
   let lastTui = "";
 
@@ -67,9 +67,9 @@ export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
   function* turnSoFar(): Generator<AguiEvent> {
     if (run.family !== "headless") return;
     for (;;) {
-      const page = facts.turnEvents({ after: told, limit: pageSize }) ?? [];
+      const page = facts.turnEvents({ after: sent, limit: pageSize }) ?? [];
       for (const event of page) {
-        told += 1;
+        sent += 1;
         yield* translator.translate(event);
       }
       if (page.length < pageSize) return;

@@ -57,7 +57,7 @@ export async function settleTurn(
     if (facts?.child_pid && facts.child_start) {
       await endProvider(deps, { pid: facts.child_pid, startToken: facts.child_start });
     }
-    deps.files.sweep("file:sweep", turn.paths.folder);
+    deps.files.removeLeftovers("file:sweep", turn.paths.folder);
     const result = facts ? await judgeDead(deps, turn) : judgeUnbegun(deps, turn, options.unbegun ?? "");
     turn.saveResult(result);
     return result;

@@ -79,7 +79,7 @@ export function openTurn(files: Files, folder: string): TurnDirectory {
     },
     completeRecord(result) {
       if (files.exists(paths.exitCode)) return;
-      files.sweep("file:sweep", folder);
+      files.removeLeftovers("file:sweep", folder);
       saveExitCode(result);
     },
   };

@@ -222,7 +222,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       const [newest] = turns.list(1);
       lastIndex = newest?.request()?.turn_index ?? 0;
       for (const turn of turns.all()) {
-        files.sweep("file:sweep", turn.paths.folder);
+        files.removeLeftovers("file:sweep", turn.paths.folder);
         if (turn.result() && (await settleTurn(deps, turn))) continue;
         const request = turn.request();
         // Written whole before anything could be begun: without it, nothing was.

@@ -66,15 +66,15 @@ export function shown(text: string): string {
  */
 export function nearestAddress(typed: string, addresses: readonly string[]): string | null {
   const name = localPart(typed);
-  const namesakes = addresses.filter((address) => localPart(address) === name);
-  if (!typed.includes("@") && namesakes.length > 1) return null;
+  const sameName = addresses.filter((address) => localPart(address) === name);
+  if (!typed.includes("@") && sameName.length > 1) return null;
   const compared = typed.includes("@") ? (address: string) => address : localPart;
   const limit = name.length < 2 ? 0 : Math.max(1, Math.floor(name.length / 3));
   const near = addresses
     .map((address) => ({ address, edits: edits(typed.toLowerCase(), compared(address).toLowerCase()) }))
     .filter((one) => one.edits <= limit)
     .sort((left, right) => left.edits - right.edits || (left.address < right.address ? -1 : 1));
-  return near[0]?.address ?? (namesakes.length === 1 ? (namesakes[0] ?? null) : null);
+  return near[0]?.address ?? (sameName.length === 1 ? (sameName[0] ?? null) : null);
 }
 
 function localPart(address: string): string {

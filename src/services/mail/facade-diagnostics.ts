@@ -58,14 +58,14 @@ const noticed = ["notify_block", "notify_auth", "query", "cursor"];
 
 /** What of a request may be reported. Pure. */
 function facts(request: unknown): Record<string, unknown> {
-  const told: Record<string, unknown> = {};
+  const reported: Record<string, unknown> = {};
   for (const [name, value] of Object.entries((request ?? {}) as Record<string, unknown>)) {
     if (value === null || value === undefined) continue;
-    if (shown.includes(name)) told[name] = value;
-    if (counted.includes(name) && Array.isArray(value)) told[`${name}_count`] = value.length;
-    if (noticed.includes(name)) told[`${name}_present`] = true;
+    if (shown.includes(name)) reported[name] = value;
+    if (counted.includes(name) && Array.isArray(value)) reported[`${name}_count`] = value.length;
+    if (noticed.includes(name)) reported[`${name}_present`] = true;
   }
-  return told;
+  return reported;
 }
 
 /** The same of a result. Pure. */

@@ -75,7 +75,7 @@ export function createMailFacade(deps: {
     return { ...draft, attachments: draft.attachments.map((one) => ({ ...one, below })) };
   }
 
-  async function told(
+  async function toAnswer(
     { mailbox }: BoundMailbox,
     operation: MailOperation,
     result: Promise<Mail>,
@@ -121,18 +121,18 @@ export function createMailFacade(deps: {
     async peek(request) {
       const options = inBox(request);
       const bound = open();
-      return told(bound, "peek", bound.mailbox.peek(request.message_ref, options));
+      return toAnswer(bound, "peek", bound.mailbox.peek(request.message_ref, options));
     },
     async read(request) {
       const options = inBox(request);
       const bound = open();
-      return told(bound, "read", bound.mailbox.read(request.message_ref, options));
+      return toAnswer(bound, "read", bound.mailbox.read(request.message_ref, options));
     },
     async send(request) {
       const draft = within(toMailDraft(request));
       const bound = open();
       const { mailbox } = bound;
-      return told(bound, "send", mailbox.send(fitCarrier(draft, request, mailbox.capabilities)));
+      return toAnswer(bound, "send", mailbox.send(fitCarrier(draft, request, mailbox.capabilities)));
     },
     async post(request) {
       const draft = within(toPostDraft(request));
@@ -144,13 +144,13 @@ export function createMailFacade(deps: {
           "the operator can post to a mailbox of the filesystem transport only",
         );
       }
-      return told(bound, "post", mailbox.post(fitCarrier(draft, request, mailbox.capabilities)));
+      return toAnswer(bound, "post", mailbox.post(fitCarrier(draft, request, mailbox.capabilities)));
     },
     async reply(request) {
       const draft = within(toReplyDraft(request));
       const bound = open();
       const { mailbox } = bound;
-      return told(
+      return toAnswer(
         bound,
         "reply",
         mailbox.reply(request.message_ref, fitCarrier(draft, request, mailbox.capabilities)),

@@ -92,7 +92,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   let off = false;
   let endArrivals = () => {};
   /** The last poll's outcome as it was logged: what repeats is reported once. */
-  let told = "";
+  let lastLogged = "";
 
   const read = () => store.read() ?? { config: defaultNotifierConfig, memory: noMemory };
 
@@ -175,8 +175,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   function tell(row: Omit<NotifierAuditRow, "audit_id">): void {
     const { outcome, detail, trigger, unread_count, enqueued_request_id, prompt_chars } = row;
     const repeats = `${outcome} ${detail ?? ""}`;
-    if (outcome !== "enqueued" && repeats === told) return;
-    told = repeats;
+    if (outcome !== "enqueued" && repeats === lastLogged) return;
+    lastLogged = repeats;
     log.line("mail notifier", {
       outcome,
       trigger,

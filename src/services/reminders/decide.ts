@@ -56,16 +56,16 @@ export function createDeferrals(deps: {
   clock: Clock;
   onReason: (reminder: Reminder, why: { reason: string; detail: string }) => void;
 }): Deferrals {
-  let latest: { of: Reminder; waiting: Waiting; told: Set<string> } | null = null;
+  let latest: { of: Reminder; waiting: Waiting; reported: Set<string> } | null = null;
   return {
     note(of, { reason, detail }) {
       const before = latest?.of === of ? latest : null;
       const since_utc =
         before?.waiting.reason === reason ? before.waiting.since_utc : timestampNow(deps.clock);
-      const told = before?.told ?? new Set();
-      latest = { of, waiting: { reason, detail, since_utc }, told };
-      if (told.has(reason)) return;
-      told.add(reason);
+      const reported = before?.reported ?? new Set();
+      latest = { of, waiting: { reason, detail, since_utc }, reported };
+      if (reported.has(reason)) return;
+      reported.add(reason);
       deps.onReason(of, { reason, detail });
     },
     waitingOf: (reminder) => (latest?.of === reminder ? latest.waiting : null),

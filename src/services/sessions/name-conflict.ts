@@ -28,8 +28,10 @@ export function refuseSimilarName(
 ): void {
   if (records.some((record) => record.agent_id === agentId && record.agent_name === agentName)) return;
   const others = records.filter((record) => record.agent_id !== agentId);
-  const byName = others.find(({ agent_name: name }) => name !== agentName && sameLetters(name, agentName));
-  const byId = others.find((record) => sameLetters(record.agent_id, agentId));
+  const byName = others.find(
+    ({ agent_name: name }) => name !== agentName && equalIgnoringCase(name, agentName),
+  );
+  const byId = others.find((record) => equalIgnoringCase(record.agent_id, agentId));
   const similar = byName ?? byId;
   if (!similar) return;
   const { agent_name: name, agent_id: id } = similar;
@@ -41,7 +43,7 @@ export function refuseSimilarName(
   );
 }
 
-function sameLetters(left: string, right: string): boolean {
+function equalIgnoringCase(left: string, right: string): boolean {
   return left.toLowerCase() === right.toLowerCase();
 }
 

@@ -77,7 +77,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   let listener: { host: string; port: number } | null = null;
   let published = "";
   let seen: GatewayStatus | null = null;
-  let told: { facts: StatusFacts; status: GatewayStatus } | null = null;
+  let latest: { facts: StatusFacts; status: GatewayStatus } | null = null;
 
   /** In force at once: what was accepted for the former instance must not reach the next, also on a full disk. */
   function seeInstance(): void {
@@ -121,8 +121,8 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   /** The same object while the facts are the same: it is asked for more often than they change. */
   function status(): GatewayStatus {
     const facts = gather();
-    if (!told || !sameFacts(told.facts, facts)) told = { facts, status: toStatus(facts) };
-    return told.status;
+    if (!latest || !sameFacts(latest.facts, facts)) latest = { facts, status: toStatus(facts) };
+    return latest.status;
   }
 
   function publish(): void {

@@ -32,14 +32,14 @@ export function createStorageWatch(deps: {
     problem = fault === null ? null : toStorageBlock(fault);
   }
 
-  let told: string | null = null;
+  let reported: string | null = null;
   const loop = createLoop({
     clock,
     async turn() {
       look();
       const now = problem?.detail ?? null;
-      if (now !== told) {
-        told = now;
+      if (now !== reported) {
+        reported = now;
         deps.onChange();
       }
       return pollIntervalMs;

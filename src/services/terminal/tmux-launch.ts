@@ -52,7 +52,7 @@ export interface Launcher {
 const staleScriptMs = 60_000;
 
 /** Removes scripts in `folder` that nothing will run any more. */
-export function sweepLaunchScripts(files: Files, clock: Clock, folder: string): void {
+export function removeLeftScripts(files: Files, clock: Clock, folder: string): void {
   for (const name of files.list(folder)) {
     if (!/^launch-[0-9a-f]{16}\.sh$/.test(name)) continue;
     const path = join(folder, name);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { utimesSync, writeFileSync } from "node:fs";
-import { sweepLaunchScripts } from "../../../src/services/terminal/tmux-launch.ts";
+import { removeLeftScripts } from "../../../src/services/terminal/tmux-launch.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
 
@@ -17,7 +17,7 @@ test("scripts that a killed launch left are removed, young ones and other files 
   put("launch-0123456789abcde1.sh", -10_000);
   put("launch-mine.sh", 3_600_000);
   put("manifest.json", 3_600_000);
-  sweepLaunchScripts(scratch.files, clock, scratch.folder);
+  removeLeftScripts(scratch.files, clock, scratch.folder);
   expect(scratch.files.list(scratch.folder)).toEqual([
     "launch-0123456789abcde0.sh",
     "launch-0123456789abcde1.sh",

@@ -24,6 +24,6 @@ export function toServiceError(error: unknown): unknown {
   }
   const found = storageFaultOf(error);
   const word = found ? advice[found.fault] : code === "ENOENT" ? lost : null;
-  const told = `the mailbox cannot be used${word === null ? "" : `: ${word}`} (${code})`;
-  return new ServiceError("transport_failed", told, { cause: error });
+  const message = `the mailbox cannot be used${word === null ? "" : `: ${word}`} (${code})`;
+  return new ServiceError("transport_failed", message, { cause: error });
 }

@@ -154,14 +154,14 @@ function blocks(facts: RegistrationFacts): boolean {
 function end(
   row: RegistrationRow,
   status: "inactive" | "stashed",
-  successor: RegistrationRow,
+  replacement: RegistrationRow,
   nowUtc: string,
 ): RegistrationRow {
   return {
     ...row,
     status,
     deactivatedAtUtc: row.deactivatedAtUtc ?? nowUtc,
-    replacedByRegistrationId: successor.registrationId,
+    replacedByRegistrationId: replacement.registrationId,
   };
 }
 

@@ -170,8 +170,8 @@ function tellLost({ find, findings, paths }: RepairRun, upkeep: StateUpkeep, cat
     for (const row of rows) {
       if (catalog.knows(row.messageId)) continue;
       // Another mailbox may have held it too.
-      const isTold = findings.some(({ path }) => path === canonicalPath(row));
-      if (!isTold) find(`${paths.root}/${canonicalPath(row)}`, missingFile);
+      const isReported = findings.some(({ path }) => path === canonicalPath(row));
+      if (!isReported) find(`${paths.root}/${canonicalPath(row)}`, missingFile);
     }
   }
 }

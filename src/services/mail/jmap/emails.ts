@@ -132,7 +132,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
         if (boxId === null) return { emails, boxes, next: null };
         const wanted = most - emails.length;
         // One more says whether there is a next page; those that were returned come again and are passed over.
-        const size = Math.min(Math.min(wanted + 1, atOnce) + toldAt(position).length, maxObjects);
+        const size = Math.min(Math.min(wanted + 1, atOnce) + returnedAt(position).length, maxObjects);
         const page = await fetchPage(boxId, plan, position, body, { offset, size }).catch(
           (error: unknown) => {
             known = null;
@@ -194,12 +194,12 @@ export function toFilter(boxId: string, plan: Selection, after: Position | null)
 /** Whether a message comes after a position; those of its second come with it once more. */
 export function isBehind(position: Position | null): (email: JmapEmail) => boolean {
   if (position === null) return () => true;
-  const told = new Set(toldAt(position));
+  const returned = new Set(returnedAt(position));
   const latest = secondsOf(position.createdAtUtc);
-  return ({ id, receivedAt }) => !told.has(id) && secondsOf(receivedAt) <= latest;
+  return ({ id, receivedAt }) => !returned.has(id) && secondsOf(receivedAt) <= latest;
 }
 
-function toldAt(position: Position | null): string[] {
+function returnedAt(position: Position | null): string[] {
   return position === null ? [] : position.messageId.split(",");
 }
 
@@ -207,9 +207,9 @@ function toldAt(position: Position | null): string[] {
 export function positionAfter(page: readonly JmapEmail[], before: Position | null): Position | null {
   const last = page.at(-1);
   if (!last) return before;
-  const told = page.filter(({ receivedAt }) => receivedAt === last.receivedAt).map(({ id }) => id);
-  const earlier = before?.createdAtUtc === last.receivedAt ? toldAt(before) : [];
-  return { createdAtUtc: last.receivedAt, messageId: [...earlier, ...told].join(",") };
+  const returned = page.filter(({ receivedAt }) => receivedAt === last.receivedAt).map(({ id }) => id);
+  const earlier = before?.createdAtUtc === last.receivedAt ? returnedAt(before) : [];
+  return { createdAtUtc: last.receivedAt, messageId: [...earlier, ...returned].join(",") };
 }
 
 function secondsOf(timestamp: string): number {

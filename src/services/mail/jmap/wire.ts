@@ -110,16 +110,20 @@ const callers: Readonly<Record<string, ServiceErrorCode>> = {
 
 /** An error of one thing that was to be made or changed. `what`: begins the sentence. */
 export function toSetFailure(what: string, error: SetError): ServiceError {
-  return new ServiceError(callers[error.type] ?? "transport_failed", `${what}: ${told(error)}`, {
+  return new ServiceError(callers[error.type] ?? "transport_failed", `${what}: ${describeSetError(error)}`, {
     data: { jmap_error: error.type },
   });
 }
 
 /** An error of a whole method. */
 export function toMethodFailure(method: string, error: SetError): ServiceError {
-  return new ServiceError("transport_failed", `the JMAP server failed at ${method}: ${told(error)}`, {
-    data: { jmap_error: error.type },
-  });
+  return new ServiceError(
+    "transport_failed",
+    `the JMAP server failed at ${method}: ${describeSetError(error)}`,
+    {
+      data: { jmap_error: error.type },
+    },
+  );
 }
 
 /** The first thing that was not done, or null. */
@@ -132,7 +136,7 @@ export function firstRefusal(reply: SetReply): SetError | null {
 }
 
 /** Another's text: on one line, cut. */
-function told({ type, description }: SetError): string {
+function describeSetError({ type, description }: SetError): string {
   const text = (description ?? "").replace(/[\s\x00-\x1f\x7f-\x9f]+/g, " ").trim();
   const cut = text.length > 200 ? `${text.slice(0, 199)}…` : text;
   return cut === "" ? type : `${type} (${cut})`;

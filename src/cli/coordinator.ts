@@ -4,6 +4,7 @@ import { defaultTimings } from "../protocol/terminal.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../routes/coordinator/app.ts";
 import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
+import { createAttention } from "../services/attention/attention.ts";
 import { createFileLog } from "../services/diagnostics/gateway-log.ts";
 import { attachGateway } from "../services/fleet/attach-gateway.ts";
 import {
@@ -11,7 +12,7 @@ import {
   publishCoordinator,
   retireCoordinator,
 } from "../services/fleet/coordinator-files.ts";
-import { createDirectory } from "../services/fleet/directory.ts";
+import { createDirectory, openedAgent } from "../services/fleet/directory.ts";
 import { createFleetEvents } from "../services/fleet/fleet-events.ts";
 import { createFleetLaunch } from "../services/fleet/fleet-launch.ts";
 import { createFleetTurns } from "../services/fleet/fleet-turns.ts";
@@ -130,12 +131,26 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     if (!instance) throw new ServiceError("unavailable", "the server is still starting");
     return instance;
   };
+  const view = createFleetView({
+    ...settling,
+    ...{ directory, links, liveness, terminals, tools, tmuxFor },
+  });
+  const attention = createAttention({
+    ...{ directory, events, clock, look: view.attention },
+    async gatewayOf(agent) {
+      const link = await links.to(openedAgent(agent));
+      if (link.state === "live") return link.client;
+      throw new ServiceError(
+        "unavailable",
+        `no live gateway serves "${agent.record.agent_name}": ${link.why}`,
+      );
+    },
+    onError: (error) => fileLog?.line("attention", { error: messageOf(error) }),
+  });
   const app = createCoordinatorApp({
     services: {
-      view: createFleetView({
-        ...settling,
-        ...{ directory, links, liveness, terminals, tools, tmuxFor },
-      }),
+      view,
+      attention,
       work: createFleetWork({ directory, links, terminals, turns, stopping: context, clock, ids }),
       turns,
       launches: createFleetLaunch({
@@ -189,6 +204,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   async function stop(): Promise<void> {
     fileLog?.line("coordination server stopping");
     if (instance) retireCoordinator(files, paths);
+    await attention.stop();
     await events.stop();
     await server?.stop(stopGraceMs);
     await terminals.stop();

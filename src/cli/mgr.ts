@@ -4,6 +4,15 @@ import { createProcessIo } from "./process-io.ts";
 import { mailboxAdminFlags, mailboxRootFlag, rootFlags } from "./shared-flags.ts";
 import { programVersion } from "./version.ts";
 
+const attention = group({
+  name: "attention",
+  description: "what waits for a person, over all agents",
+  examples: ["svc-mgr attention list", "svc-mgr attention answer question-3f9a2b1c04de 1"],
+  subCommands: lazyLeaves(["list", "answer"], () =>
+    import("./commands/attention.ts").then((module) => module.attentionCommands),
+  ),
+});
+
 const mail = group({
   name: "mail",
   description: "mail of any registered mailbox, without an agent or a gateway",
@@ -93,6 +102,7 @@ export const managerCommands = group({
   args: rootFlags,
   subCommands: {
     agents: () => import("./commands/agents.ts").then((module) => module.default),
+    attention,
     mail,
     mailbox,
     overlay: () => import("./commands/overlay.ts").then((module) => module.default),

@@ -53,17 +53,11 @@ const single = (name: string, ...words: string[]) => ["agents", "single", `--age
 /** Without the text the command reads standard input. */
 const flagged = (flag: string, text: string | undefined) => (text === undefined ? [] : [`--${flag}=${text}`]);
 
-const ls = command({
+const ls = shorthand({
   name: "ls",
-  description: "show who asks a person something, then all agents; `svc` alone does the same",
+  description: "show what waits for a person, then all agents; `svc` alone does the same",
   examples: ["svc", "svc ls --json"],
-  async run(invocation) {
-    if (invocation.inherited["json"] !== true) {
-      const asking = await findQuestions(invocation as unknown as Invocation);
-      if (asking.length > 0) await invocation.io.writeOut(`${renderQuestions(asking)}\n\n`);
-    }
-    return manage(invocation as unknown as Invocation, ["agents", "list"]);
-  },
+  words: () => ["agents", "list"],
 });
 
 const launch = shorthand({

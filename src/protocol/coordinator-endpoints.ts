@@ -8,6 +8,14 @@ import {
   AgentSubmission,
 } from "./agents.ts";
 import {
+  AttentionAnswered,
+  AttentionAnswerRequest,
+  AttentionEvent,
+  AttentionList,
+  AttentionQuery,
+  attentionEventKinds,
+} from "./attention.ts";
+import {
   AgentListQuery,
   AgentRequest,
   AgentStopped,
@@ -76,6 +84,28 @@ export const coordinatorEndpoints = {
     status: 200,
     reply: AgentList,
     errors: { 422: ValidationErrorBody },
+  }),
+  listAttention: endpoint({
+    method: "GET",
+    path: "/svc/attention",
+    summary: "What waits for a person, over all agents",
+    description:
+      "Questions and permissions with the answers that they allow, usage limits, agents and gateways that are dead, agents that are stuck, requests that failed, queues that are closed. Looked at now; an agent that does not answer within 1.5 s is listed as such. A failed request is listed until the agent is given new work. The terminal of an agent without a gateway is not watched.",
+    query: AttentionQuery,
+    status: 200,
+    reply: AttentionList,
+    errors: { ...ofAgent, 422: ValidationErrorBody },
+  }),
+  answerAttention: endpoint({
+    method: "POST",
+    path: "/svc/attention/:attention_id/answers",
+    summary: "Answer a question or a permission",
+    description:
+      "Through the agent's gateway, which compares the question on the screen before each key. When the item waits no more, is about another instance of the agent, or another question is asked by then, the answer is 409 and nothing is pressed.",
+    body: AttentionAnswerRequest,
+    status: 200,
+    reply: AttentionAnswered,
+    errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   readAgent: endpoint({
     method: "GET",
@@ -240,6 +270,15 @@ export const coordinatorStreams = {
     status: 200,
     reply: eventStream({ item: FleetEvent, kinds: { ...fleetEventKinds, ...eventKinds } }),
     errors: { 422: ValidationErrorBody, 503: ErrorBody },
+  }),
+  attentionEvents: endpoint({
+    method: "GET",
+    path: "/svc/attention/events",
+    summary: "Follow what waits for a person, as server-sent events",
+    description: `${eventNames} Each stream begins with attention_list, so that a client that reconnects needs no position; then each item that comes, changes or goes. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once, together with /svc/events; 503 then.`,
+    status: 200,
+    reply: eventStream({ item: AttentionEvent, kinds: attentionEventKinds }),
+    errors: { 503: ErrorBody },
   }),
 } as const;
 

@@ -55,12 +55,31 @@ const launch = {
   role_name: "reviewer",
 };
 
+/** The worker asks something; the id under which it waits. */
+async function askQuestion({ app, terminal }: CoordinatorBundle): Promise<string> {
+  const options = [{ index: 1, text: "Yes", selected: true }];
+  terminal.state.awaiting_decision = {
+    kind: "selection_menu",
+    question: "Go on?",
+    id: "aaaaaaaaaaaa",
+    options,
+  };
+  const reply = await app.fetch(new Request("http://127.0.0.1/svc/attention?agent=worker"));
+  const { items } = (await reply.json()) as { items: { id: string }[] };
+  return items[0]?.id ?? "";
+}
+
 /** One good call of every operation: a declaration without one does not compile. */
 const calls: Record<Name, Call> = {
   health: {},
   currentInstance: {},
   shutdown: {},
   listAgents: {},
+  listAttention: { url: "/svc/attention?agent=worker&kind=question" },
+  answerAttention: {
+    url: async (bundle) => `/svc/attention/${await askQuestion(bundle)}/answers`,
+    body: { answer: "1", epoch: 1 },
+  },
   readAgent: {},
   agentState: {},
   agentStateDetail: {},

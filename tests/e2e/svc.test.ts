@@ -46,7 +46,7 @@ test("a day with an agent in few words", async () => {
   const asked = (await said("ok --json")).json();
   expect(asked["questions"]).toMatchObject([{ agent_name: "worker", question: "Go on?" }]);
   const listed = await lab.run("svc", ["ls"]);
-  expect(listed.stdout).toMatch(/^worker asks: Go on\?\n.*\n\nNAME +ID /s);
+  expect(listed.stdout).toMatch(/^1 thing waits for you; .*"worker" asks: Go on\?: 1\. .*\n\nNAME +ID /s);
   expect((await said("--json")).json()).toMatchObject({ agents: [{ agent_name: "worker" }] });
   expect((await lab.run("svc", ["ok", "worker", "always"])).stdout).toBe("answered 3. Always\n");
   await until("the end of it", async () => (await said("ok worker")).stdout === '"worker" asks nothing\n');

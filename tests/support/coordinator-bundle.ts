@@ -4,6 +4,8 @@ import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
 import type { CoordinatorServices } from "../../src/routes/coordinator/app.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coordinator/app.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
+import { createAttention } from "../../src/services/attention/attention.ts";
+import { toAttentionFacts } from "../../src/services/fleet/attention-facts.ts";
 import {
   toHeadlessDetail,
   toHeadlessHistory,
@@ -130,6 +132,18 @@ export function createCoordinatorBundle(
     if (turnId !== turn.turn_id) throw new ServiceError("not_found", "no turn with this id");
     return turn;
   };
+  const events: CoordinatorServices["events"] = options.events ?? {
+    async *follow({ after }) {
+      asked.push(["follow", after]);
+      const nobody = { agent_id: null, agent_name: null, tracked_agent_id: null };
+      yield {
+        item: "event",
+        id: "a-1",
+        event: { kind: "agent_seen", at_utc: instance.started_at_utc, ...nobody },
+      };
+      yield { item: "heartbeat" };
+    },
+  };
   const services: CoordinatorServices = {
     view: {
       list: async ({ state }) => ({
@@ -241,19 +255,26 @@ export function createCoordinatorBundle(
         };
       },
     },
-    forward: createForward({ directory, links, clock: gateway.clock }),
-    events: options.events ?? {
-      async *follow({ after }) {
-        asked.push(["follow", after]);
-        const nobody = { agent_id: null, agent_name: null, tracked_agent_id: null };
-        yield {
-          item: "event",
-          id: "a-1",
-          event: { kind: "agent_seen", at_utc: instance.started_at_utc, ...nobody },
-        };
-        yield { item: "heartbeat" };
+    attention: createAttention({
+      directory,
+      clock: gateway.clock,
+      events,
+      onError: (error) => void faults.push(error),
+      async look({ record, found, identity }) {
+        const served = found !== null && links.claims(found);
+        const { requests } = served ? { requests: gateway.queue.list({ limit: 20 }) } : { requests: [] };
+        return toAttentionFacts({
+          ...{ record, requests, session: "alive", programPresent: true },
+          trackedId: identity.tracked_agent_id,
+          gateway: { state: served ? "live" : "none", why: "" },
+          status: served ? gateway.board.status() : null,
+          terminal: served ? terminal.state : null,
+        });
       },
-    },
+      gatewayOf: async () => client,
+    }),
+    forward: createForward({ directory, links, clock: gateway.clock }),
+    events,
     server: { instance: () => instance, shutdown: () => void asked.push("shutdown") },
   };
   const app = createCoordinatorApp({

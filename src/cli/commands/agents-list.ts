@@ -1,6 +1,8 @@
+import { decideAttention } from "../../services/attention/decide.ts";
 import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
 import { findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
 import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
+import { factsIn, renderWaiting } from "../attention-text.ts";
 import { remedyOf } from "../checks/agents.ts";
 import { openCliContext } from "../cli-context.ts";
 import { command } from "../command.ts";
@@ -67,9 +69,12 @@ function toText(
   nowMs: number,
 ): string {
   if (snapshots.length > 0) {
+    const waiting = renderWaiting(decideAttention(factsIn(snapshots), nowMs));
     const rows = snapshots.map((snapshot) => toSnapshotCells(snapshot, nowMs));
     const notes = toSnapshotNotes(snapshots);
-    return [renderTable(snapshotHeader, rows), ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
+    return [...waiting, renderTable(snapshotHeader, rows), ...(notes.length > 0 ? ["", ...notes] : [])].join(
+      "\n",
+    );
   }
   if (orphans > 0) return `${orphans} run without a record that can be used, none with one`;
   return state === "active"

@@ -1,21 +1,12 @@
-import type { AgentSnapshot, SnapshotDeps } from "../../services/fleet/agent-snapshot.ts";
-import { createDirectory } from "../../services/fleet/directory.ts";
-import { openFleetHints } from "../../services/fleet/fleet-hints.ts";
-import { createFleetWatch, type FleetChange } from "../../services/fleet/fleet-watch.ts";
-import { createLinks } from "../../services/fleet/links.ts";
-import { createLiveness } from "../../services/fleet/liveness.ts";
+import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
+import type { FleetChange } from "../../services/fleet/fleet-watch.ts";
 import { sleep, timestampNow } from "../../system/clock.ts";
-import { messageOf } from "../../system/errors.ts";
 import { visibleCell } from "../../system/visible.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command } from "../command.ts";
 import { exitCodes } from "../dispatch.ts";
-import { mailboxOpeners } from "../mailbox-openers.ts";
-import { warn } from "../narrate.ts";
+import { aborted, followFleet } from "../follow-fleet.ts";
 import { renderSnapshotScreen, toSnapshotJson } from "../snapshot-text.ts";
-
-/** Between the end of one stream of hints and the next. */
-const reopenMs = 500;
 
 export default command({
   name: "watch",
@@ -24,60 +15,22 @@ export default command({
   examples: ["svc-mgr agents watch", "svc-mgr agents watch --json"],
   async run({ io, inherited }) {
     const context = openCliContext(io, inherited);
-    const over = new AbortController();
-    const stopped = AbortSignal.any([io.unheard(), over.signal]);
-    const unread = Promise.withResolvers<never>();
-    const openers = mailboxOpeners(context, (what) => void warn(io, what));
-    const directory = createDirectory({ ...context, registryRoot: context.roots.registryRoot });
+    const stopped = io.unheard();
     const view =
       io.stdoutIsTty && inherited["json"] !== true ? createTable(io, context) : createLines(io, context);
-    const watch = createFleetWatch({
-      ...{ clock: context.clock, directory },
-      // A reader that has gone ends the command, not only this one look.
-      onChange: (change) => view.show(change).catch(unread.reject),
-      glancing: { ...context, openers, sessionAlive: aliveBy(context) },
-      onError: (error) => void warn(io, messageOf(error)),
-    });
-    const links = createLinks(context);
     try {
       await view.open();
-      watch.start();
-      await Promise.race([Promise.all([view.keepCurrent(stopped), followHints()]), unread.promise]);
+      await followFleet({
+        ...{ context, io, stopped, shown: view.keepCurrent(stopped) },
+        onChange: (change) => view.show(change),
+        onSource: view.fedBy,
+      });
     } finally {
-      over.abort();
-      await watch.stop();
       await view.close();
-      for (const opener of Object.values(openers)) opener.close();
     }
     return exitCodes.done;
-
-    async function followHints(): Promise<void> {
-      while (!stopped.aborted) {
-        const hints = await openFleetHints(
-          {
-            ...context,
-            ...{ runtimeRoot: context.roots.runtimeRoot, directory, links },
-            onError: (error) => void warn(io, messageOf(error)),
-          },
-          stopped,
-        );
-        view.fedBy(hints.via);
-        for await (const agentId of hints.agentIds) watch.hint(agentId);
-        await sleep(context.clock, reopenMs, stopped);
-      }
-    }
   },
 });
-
-/** One question for each tmux server, whatever the number of agents. */
-function aliveBy(context: CliContext): SnapshotDeps["sessionAlive"] {
-  const liveness = createLiveness(context);
-  return async (record) => {
-    const alive = await liveness.of(record);
-    if (alive === "unknown") throw new Error("its tmux server does not answer");
-    return alive === "alive";
-  };
-}
 
 interface View {
   open(): Promise<void>;
@@ -147,11 +100,4 @@ function createTable(io: CliIo, { clock }: CliContext): View {
       await io.writeOut(`${render(Number.POSITIVE_INFINITY).slice(1).join("\n")}\n`);
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

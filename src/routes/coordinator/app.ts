@@ -6,6 +6,7 @@ import {
   forwardedEndpoints,
   forwardedStreams,
 } from "../../protocol/forwarded-endpoints.ts";
+import type { Attention, AttentionStreamItem } from "../../services/attention/attention.ts";
 import type { FleetEvents, FleetStreamItem } from "../../services/fleet/fleet-events.ts";
 import type { FleetLaunch } from "../../services/fleet/fleet-launch.ts";
 import type { FleetTurns } from "../../services/fleet/fleet-turns.ts";
@@ -24,7 +25,8 @@ import { openApiRoutes } from "../openapi/routes.ts";
 
 /** What the coordination server's routes call. */
 export interface CoordinatorServices {
-  view: FleetView;
+  view: Omit<FleetView, "attention">;
+  attention: Omit<Attention, "stop">;
   work: FleetWork;
   turns: FleetTurns;
   launches: FleetLaunch;
@@ -77,6 +79,7 @@ export type CoordinatorApp = ReturnType<typeof createCoordinatorApp>;
 const coordinatorHandlers = ({
   server,
   view,
+  attention,
   work,
   launches,
   turns,
@@ -88,6 +91,8 @@ const coordinatorHandlers = ({
     return { status: "ok" };
   },
   listAgents: ({ query }) => view.list(query),
+  listAttention: ({ query }) => attention.list(query),
+  answerAttention: async ({ params, body }) => bodyOf(await attention.answer(params.attention_id, body)),
   readAgent: ({ params }) => view.identity(params.agent_ref),
   agentState: ({ params }) => view.state(params.agent_ref),
   agentStateDetail: ({ params }) => view.detail(params.agent_ref),
@@ -112,7 +117,8 @@ const coordinatorHandlers = ({
 function streamHandlers({
   turns,
   events,
-}: Pick<CoordinatorServices, "turns" | "events">): Handlers<typeof coordinatorStreams> {
+  attention,
+}: Pick<CoordinatorServices, "turns" | "events" | "attention">): Handlers<typeof coordinatorStreams> {
   const followers = createFollowers();
   const artifact = async (
     name: "stdout" | "stderr",
@@ -131,6 +137,12 @@ function streamHandlers({
       const items = followers.admit(request.signal, (signal) => events.follow({ after, signal }));
       const render = (item: FleetStreamItem) =>
         item.item === "heartbeat" ? heartbeat : renderEvent(item.id, item.event);
+      return streamOf(items, render, { method: request.method });
+    },
+    attentionEvents: ({ request }) => {
+      const items = followers.admit(request.signal, (signal) => attention.follow({ signal }));
+      const render = (item: AttentionStreamItem) =>
+        item.item === "heartbeat" ? heartbeat : renderEvent(item.event.at_utc, item.event);
       return streamOf(items, render, { method: request.method });
     },
   };

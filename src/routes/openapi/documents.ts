@@ -1,5 +1,6 @@
 import * as agentSchemas from "../../protocol/agents.ts";
 import * as aguiSchemas from "../../protocol/agui.ts";
+import * as attentionSchemas from "../../protocol/attention.ts";
 import * as coordinatorSchemas from "../../protocol/coordinator.ts";
 import { allCoordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
 import { documentEndpoints } from "../../protocol/document-endpoints.ts";
@@ -35,7 +36,7 @@ export function coordinatorOpenApi(): OpenApiDocument {
         "All coding agents of one user behind one API: who they are, what they do, and the gateway, the mail and the turns of each. Unknown keys of a request are refused. Times are UTC.",
       version: gatewaySchemas.protocolVersion,
       endpoints: allCoordinatorEndpoints,
-      schemas: namedSchemas([agentSchemas, coordinatorSchemas]),
+      schemas: namedSchemas([agentSchemas, attentionSchemas, coordinatorSchemas]),
       refusals: gateRefusals(),
     }),
   );

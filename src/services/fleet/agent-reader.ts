@@ -162,8 +162,7 @@ export interface ObserveDeps extends GatewayLinkDeps {
   tools: readonly LaunchTool[];
 }
 
-export interface Observed {
-  state: AgentState;
+export interface Observed extends Pick<AgentReading, "state" | "terminal"> {
   link: GatewayLink;
 }
 
@@ -174,7 +173,7 @@ export async function observeAgent(deps: ObserveDeps, agent: FoundAgent): Promis
   const { manifest, sessionRoot } = agent;
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = await linkGateway(deps, { sessionRoot, attachIdentity });
-  const { state } = await readAgent(
+  const { state, terminal } = await readAgent(
     {
       ...deps,
       gatewayOf: async () => toReached(link),
@@ -195,7 +194,7 @@ export async function observeAgent(deps: ObserveDeps, agent: FoundAgent): Promis
     },
     agent,
   );
-  return { state, link };
+  return { state, terminal, link };
 }
 
 function toReached(link: GatewayLink): ReachedGateway {

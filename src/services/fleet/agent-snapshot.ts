@@ -7,7 +7,16 @@ import type { MailboxOpeners } from "../mail/binding.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { type ObserveDeps, observeAgent } from "./agent-reader.ts";
-import { type GatewayLink, linkedStatus, linkGateway } from "./gateway-link.ts";
+import {
+  type AttentionFacts,
+  type GatewayCondition,
+  toAttentionFacts,
+  unusableFacts,
+} from "./attention-facts.ts";
+import { claimOf, type GatewayLink, linkedStatus, linkGateway } from "./gateway-link.ts";
+import { recordedProcessLives } from "./listener-proof.ts";
+import { newestRequests } from "./newest-requests.ts";
+import { trackedAgentId } from "./projection.ts";
 
 /** One agent as a list shows it. */
 export interface AgentSnapshot {
@@ -26,6 +35,8 @@ export interface AgentSnapshot {
   problem: string | null;
   /** It is a file that is damaged, or a disk that takes nothing. */
   damaged: boolean;
+  /** Null for an agent that does not run, and for one that did not answer. */
+  attention: AttentionFacts | null;
 }
 
 export interface SnapshotDeps extends ObserveDeps {
@@ -61,6 +72,7 @@ async function snapshotAgent(deps: SnapshotDeps, record: RegistryRecord): Promis
   const nothing = {
     ...{ record, gone: false, state: null, gatewayBaseUrl: null, queueDepth: null, unreadMail: null },
     damaged: false,
+    attention: null,
   };
   const late: AgentSnapshot = {
     ...nothing,
@@ -71,7 +83,8 @@ async function snapshotAgent(deps: SnapshotDeps, record: RegistryRecord): Promis
     return await within(deps.clock, deadlineMs, look(deps, record), late);
   } catch (error) {
     const damaged = error instanceof ServiceError;
-    return { ...nothing, answered: true, problem: describeFailure(record, error), damaged };
+    const attention = damaged && isRunning(record) ? unusableFacts(record, messageOf(error)) : null;
+    return { ...nothing, answered: true, problem: describeFailure(record, error), damaged, attention };
   }
 }
 
@@ -89,7 +102,7 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
   const alive = await deps.sessionAlive(record);
   const agent = openRecord(deps.files, record);
   const { manifest, sessionRoot } = agent;
-  const running = record.lifecycle.state === "active" || record.lifecycle.state === "relaunching";
+  const running = isRunning(record);
   const observed = alive ? await observeAgent(deps, agent) : null;
   // A gateway outlives the tmux server of its agent.
   const { attachIdentity } = gatewayIdentity(manifest);
@@ -107,7 +120,36 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
     unreadMail: await countUnread(deps, agent, link),
     damaged: running && isDamage(status),
     problem: running ? describeProblem({ record, gone, status, state }) : null,
+    attention: running ? await attentionOf() : null,
   };
+
+  async function attentionOf(): Promise<AttentionFacts> {
+    return toAttentionFacts({
+      ...{ record, status, trackedId: trackedAgentId(manifest) },
+      session: alive ? "alive" : "gone",
+      gateway: conditionOf(deps, link),
+      terminal: observed?.terminal ?? null,
+      programPresent: state && state.availability !== "unavailable",
+      requests: await newestRequests(deps, agent, link.state === "healthy" ? link.client : null),
+    });
+  }
+}
+
+const isRunning = ({ lifecycle }: RegistryRecord) =>
+  lifecycle.state === "active" || lifecycle.state === "relaunching";
+
+function conditionOf({ processes }: SnapshotDeps, link: GatewayLink): GatewayCondition {
+  switch (link.state) {
+    case "healthy":
+      return { state: "live", why: "" };
+    case "absent":
+      return { state: "none", why: link.why };
+    case "stale":
+      return {
+        state: recordedProcessLives(processes, claimOf(link.instance)) ? "silent" : "dead",
+        why: link.why,
+      };
+  }
 }
 
 /** A file or the disk, rather than the agent or a process. */

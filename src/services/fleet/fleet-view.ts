@@ -24,10 +24,18 @@ import { readManifest } from "../sessions/manifest.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
 import { type AgentReading, diagnose, type ReaderDeps, readAgent, readTurns } from "./agent-reader.ts";
+import {
+  type AttentionFacts,
+  type GatewayCondition,
+  toAttentionFacts,
+  unusableFacts,
+} from "./attention-facts.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
 import { toHeadlessDetail, toHeadlessHistory, toTerminalDetail, toTerminalHistory } from "./fleet-detail.ts";
-import type { Links } from "./links.ts";
+import { readCurrentInstance } from "./gateway-link.ts";
+import type { FleetLink, Links } from "./links.ts";
 import type { Liveness } from "./liveness.ts";
+import { newestRequests } from "./newest-requests.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
 import { toAgentGateway } from "./projection.ts";
 import { createRunningTurn } from "./running-turn.ts";
@@ -45,6 +53,8 @@ export interface FleetView {
   history(ref: string, limit: number): Promise<AgentHistory>;
   /** Of the live gateway, else the offline status. */
   gateway(ref: string): Promise<GatewayStatus>;
+  /** What of a running agent may need a person; a terminal without a gateway is not watched for it. */
+  attention(agent: KnownAgent): Promise<AttentionFacts>;
   /** Throws `unavailable` for an agent without a usable mailbox. */
   resolveLive(ref: string): Promise<MailResolveLive>;
 }
@@ -98,6 +108,11 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
     readsChat: true,
     timeoutMs: probeTimeoutMs,
   };
+
+  const unwatched: ReaderDeps = { ...ports, terminalOf: async () => null, readsChat: false };
+
+  const hasRecord = ({ sessionRoot }: Opened) =>
+    readCurrentInstance(files, sessionPaths(sessionRoot).currentInstance) !== null;
 
   async function look(ref: string): Promise<Look> {
     const known = directory.resolve(ref);
@@ -159,6 +174,23 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
       }
       return readOfflineStatus(files, agent, null);
     },
+    async attention(known) {
+      const { record } = known;
+      if (!known.found) return unusableFacts(record, known.problem ?? "its manifest is lost");
+      const agent = openedAgent(known);
+      const link = await links.to(agent);
+      const { state, status, terminal, wasLost } = await readAgent(unwatched, agent);
+      if (wasLost) links.doubt(agent);
+      const client = link.state === "live" && status ? link.client : null;
+      return toAttentionFacts({
+        ...{ record, terminal, trackedId: known.identity.tracked_agent_id },
+        session: state.identity.liveness ?? "unknown",
+        gateway: conditionOf(link, { answered: status !== null, recorded: hasRecord(agent) }),
+        status: status ?? readOfflineStatus(files, agent, null),
+        programPresent: state.availability !== "unavailable",
+        requests: await newestRequests(deps, agent, client, { timeoutMs: probeTimeoutMs }),
+      });
+    },
     async resolveLive(ref) {
       const agent = openedAgent(directory.resolve(ref));
       const link = await links.to(agent);
@@ -181,4 +213,10 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
 function tmuxDiagnostics(alive: AgentLiveness, headless: boolean): AgentDiagnostic[] {
   if (alive === "unknown") return [diagnose("tmux_probe_error", "its tmux server does not answer")];
   return alive === "gone" && headless ? [diagnose("tmux_session_missing", "its tmux session is gone")] : [];
+}
+
+function conditionOf(link: FleetLink, seen: { answered: boolean; recorded: boolean }): GatewayCondition {
+  if (link.state === "live") return { state: seen.answered ? "live" : "silent", why: "it gives no status" };
+  if (link.claimed) return { state: "silent", why: link.why };
+  return { state: seen.recorded ? "dead" : "none", why: link.why };
 }

@@ -1,17 +1,23 @@
+import type { RegistryRecord } from "../../protocol/files.ts";
 import type { Clock } from "../../system/clock.ts";
 import { sleep } from "../../system/clock.ts";
 import { createLoop, type Loop } from "../../system/lifecycle.ts";
-import { type AgentSnapshot, type SnapshotDeps, snapshotAgents } from "./agent-snapshot.ts";
+import type { AgentSnapshot } from "./agent-snapshot.ts";
 import type { Directory } from "./directory.ts";
 
+/** What is known of one agent. */
+interface Seen {
+  record: RegistryRecord;
+}
+
 /** What is new about the agents that run. */
-export interface FleetChange {
+export interface FleetChange<Snapshot extends Seen = AgentSnapshot> {
   /** All of them, by name. */
-  snapshots: readonly AgentSnapshot[];
-  appeared: readonly AgentSnapshot[];
-  changed: readonly AgentSnapshot[];
+  snapshots: readonly Snapshot[];
+  appeared: readonly Snapshot[];
+  changed: readonly Snapshot[];
   /** As they were last seen. */
-  gone: readonly AgentSnapshot[];
+  gone: readonly Snapshot[];
 }
 
 export interface FleetWatch extends Loop {
@@ -28,15 +34,16 @@ const lookForNewMs = 1000;
  * within a second and at all of them every 5 s, so that a hint that never came costs no more than that.
  * `onChange` is reported only of what differs; the first time of all, also when there is none.
  */
-export function createFleetWatch(deps: {
-  directory: Directory;
-  glancing: SnapshotDeps;
+export function createFleetWatch<Snapshot extends Seen>(deps: {
+  directory: Pick<Directory, "agents">;
+  /** A look at each of these, in their order. Never rejects. */
+  look: (records: readonly RegistryRecord[]) => Promise<readonly Snapshot[]>;
   clock: Clock;
-  onChange: (change: FleetChange) => Promise<void>;
+  onChange: (change: FleetChange<Snapshot>) => Promise<void>;
   onError: (error: unknown) => void;
 }): FleetWatch {
   const { clock, directory } = deps;
-  let known = new Map<string, AgentSnapshot>();
+  let known = new Map<string, Snapshot>();
   let lookedMs = Number.NEGATIVE_INFINITY;
   let first = true;
   const hinted = new Set<string>();
@@ -54,10 +61,9 @@ export function createFleetWatch(deps: {
     hinted.clear();
     const before = known;
     known = new Map(records.flatMap(({ agent_id: id }) => entryOf(id, before.get(id))));
-    for (const snapshot of await snapshotAgents(deps.glancing, wanted))
-      known.set(snapshot.record.agent_id, snapshot);
+    for (const snapshot of await deps.look(wanted)) known.set(snapshot.record.agent_id, snapshot);
     const snapshots = [...known.values()].sort(byName);
-    const isOf = (map: ReadonlyMap<string, AgentSnapshot>) => (snapshot: AgentSnapshot) =>
+    const isOf = (map: ReadonlyMap<string, Snapshot>) => (snapshot: Snapshot) =>
       map.has(snapshot.record.agent_id);
     const appeared = snapshots.filter((snapshot) => !isOf(before)(snapshot));
     const changed = snapshots.filter(
@@ -84,15 +90,15 @@ export function createFleetWatch(deps: {
   };
 }
 
-function entryOf(id: string, snapshot: AgentSnapshot | undefined): [string, AgentSnapshot][] {
+function entryOf<Snapshot>(id: string, snapshot: Snapshot | undefined): [string, Snapshot][] {
   return snapshot ? [[id, snapshot]] : [];
 }
 
-function factsOf(snapshot: AgentSnapshot | undefined): string {
+function factsOf(snapshot: Seen | undefined): string {
   return JSON.stringify(snapshot);
 }
 
-function byName(one: AgentSnapshot, other: AgentSnapshot): number {
+function byName(one: Seen, other: Seen): number {
   const [a, b] = [one, other].map(({ record }) => `${record.agent_name}\0${record.agent_id}`);
   return (a ?? "") < (b ?? "") ? -1 : 1;
 }

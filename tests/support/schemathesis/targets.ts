@@ -11,7 +11,14 @@ const endingOperations = ["shutdown", "stopAgent"];
  * Their answers have no end, which the fuzzer reads to: it sends only what the document forbids, and
  * `schemathesis.test.ts` reads the beginning of each answer to what it allows.
  */
-const streamOperations = ["events", "fleetEvents", "agentGatewayEvents", "aguiConnect", "aguiRun"];
+const streamOperations = [
+  "events",
+  "fleetEvents",
+  "attentionEvents",
+  "agentGatewayEvents",
+  "aguiConnect",
+  "aguiRun",
+];
 
 /**
  * Refusals of bodies that fit their schema, by their text: what the agent is, what its mailbox holds and what the machine

@@ -25,6 +25,7 @@ function snapshot(name: string): AgentSnapshot {
       queueDepth: null,
       problem: null,
       damaged: false,
+      attention: null,
     },
   };
 }

@@ -28,6 +28,7 @@ function snapshot(change: Partial<AgentSnapshot> = {}, result = "success"): Agen
     unreadMail: 3,
     problem: null,
     damaged: false,
+    attention: null,
   };
   return { record, state, ...rest, ...change };
 }

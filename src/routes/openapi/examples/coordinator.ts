@@ -55,7 +55,34 @@ const binding = {
 };
 const root = "/home/me/.svc/mailbox";
 
+const attentionItem = {
+  id: "permission-3f9a2b1c04de",
+  kind: "permission",
+  agent_id: identity.agent_id,
+  agent_name: "worker",
+  tracked_agent_id: identity.tracked_agent_id,
+  since_utc: "2026-11-21T04:49:30.000+00:00",
+  age_seconds: 42,
+  epoch: 3,
+  reason: '"worker" asks for permission: Do you want to proceed? (Bash: rm -r build)',
+  question: "Do you want to proceed?",
+  subject: { action: "Bash", text: "rm -r build" },
+  evidence: ["Bash command", "rm -r build", "Do you want to proceed?"],
+  answers: [
+    { answer: "1", label: "Yes" },
+    { answer: "2", label: "No" },
+  ],
+  next: "Choose one of its answers",
+  command: "svc-mgr attention answer permission-3f9a2b1c04de ANSWER",
+};
+
 export const coordinatorExamples: Readonly<Record<string, readonly unknown[]>> = {
+  AttentionAnswerRequest: [{ schema_version: 1, answer: "1", epoch: 3 }],
+  AttentionAnswered: [{ status: "ok", id: attentionItem.id, answer: { answer: "1", label: "Yes" } }],
+  AttentionEvent: [
+    { kind: "attention_list", at_utc: "2026-11-21T04:50:12.000+00:00", items: [attentionItem] },
+  ],
+  AttentionList: [{ schema_version: 1, items: [attentionItem] }],
   AgentHistory: [
     {
       tracked_agent_id: identity.tracked_agent_id,

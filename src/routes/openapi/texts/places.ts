@@ -90,6 +90,9 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "CoordinatorInstance.api_base_url": "address of the server",
   "CoordinatorInstance.server_root": "absolute path of the server's folder",
   "CoordinatorInstance.started_at_utc": "when the server began to serve",
+  "AttentionAnswered.answer": "the option that was chosen",
+  "AttentionAnswered.id": "of the item",
+  "AttentionItem.age_seconds": "since since_utc; null where that is null",
   "DecisionOption.selected": "whether the cursor is on it",
   "Evidence.proof": "what was seen",
   "FleetEvent.agent_id": "id of the agent it is of; null when it is of none",
@@ -244,6 +247,8 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "TerminalDetail.diagnostics": "whether the terminal could be reached, found and read",
   "TerminalDetail.transport": "always tui",
   "TerminalDiagnostics.availability": "what follows from the other fields",
+  "TerminalExplanation.second_witness":
+    "what beside the screen has to say that the agent is ready; absent when nothing has to",
   "TerminalExplanation.fired_rules": "rules of the tool profile that matched the screen",
   "TerminalExplanation.fired_rules[].rule": "name of the rule",
   "TerminalExplanation.fired_rules[].seen": "the text that matched",
@@ -281,6 +286,7 @@ export const placeTexts: Readonly<Record<string, string>> = {
 
 /** What a parameter of a path says, by name. */
 export const parameterTexts: Readonly<Record<string, string>> = {
+  attention_id: "`id` of an item at /svc/attention",
   agent_ref:
     "tracked_agent_id, terminal_id, session_name, runtime_session_id, agent_name or agent_id of the agent",
   connection_id: "id of the stream, from its header x-svc-connection-id",

@@ -1,0 +1,124 @@
+import { type Static, Type } from "@sinclair/typebox";
+import {
+  maxListed,
+  NonBlank,
+  Nullable,
+  SchemaVersion1,
+  Strict,
+  StringEnum,
+  shortList,
+  Timestamp,
+} from "./wire.ts";
+
+/** What waits for a person, over all agents (additional; ruling 17). */
+
+export const attentionKinds = [
+  "question",
+  "permission",
+  "usage_limit",
+  "dead_agent",
+  "dead_gateway",
+  "stuck_agent",
+  "failed_request",
+  "unknown_request",
+  "closed_queue",
+] as const;
+
+export const AttentionKind = StringEnum(attentionKinds, {
+  description:
+    "question and permission: the agent asks; unknown_request: whether the agent took it is not known; closed_queue: its gateway accepts no work",
+});
+export type AttentionKind = Static<typeof AttentionKind>;
+
+export const AttentionAnswer = Strict({
+  answer: Type.String({ description: "what to send as `answer`" }),
+  label: Type.String({ description: "the option in the agent's words" }),
+});
+
+export const AttentionItem = Strict({
+  id: Type.String({
+    description:
+      "of this condition, also after a restart of the server; a new question or failure has another id",
+  }),
+  kind: AttentionKind,
+  agent_id: Type.String(),
+  agent_name: Type.String(),
+  tracked_agent_id: Type.String(),
+  since_utc: Type.Union([Timestamp, Type.Null()], {
+    description: "when it began or was first seen; null when nobody recorded that",
+  }),
+  age_seconds: Nullable(Type.Number({ minimum: 0 })),
+  epoch: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+    description: "which instance of the agent it is about; null when its gateway does not say",
+  }),
+  reason: Type.String({ description: "one sentence" }),
+  question: Nullable(Type.String({ description: "in the agent's words; empty when it could not be read" })),
+  subject: Nullable(
+    Strict(
+      {
+        action: Nullable(Type.String({ description: "the tool call that asks, such as `Bash`" })),
+        text: Nullable(Type.String({ description: "the command, file or address that it is about" })),
+      },
+      { description: "as the agent's tool reported it; null when it reported nothing" },
+    ),
+  ),
+  evidence: Type.Array(Type.String(), { ...shortList, description: "what was seen, one fact each" }),
+  answers: Type.Array(AttentionAnswer, {
+    ...shortList,
+    description: "what can be answered through this API; empty when a person has to act elsewhere",
+  }),
+  next: Type.String({ description: "what to do, one sentence" }),
+  command: Nullable(Type.String({ description: "the command line that does it, where there is one" })),
+});
+export type AttentionItem = Static<typeof AttentionItem>;
+
+export const AttentionList = Strict({
+  schema_version: SchemaVersion1,
+  items: Type.Array(AttentionItem, {
+    maxItems: maxListed,
+    description: "oldest first; those of unknown age before all others",
+  }),
+});
+export type AttentionList = Static<typeof AttentionList>;
+
+export const AttentionQuery = Strict({
+  agent: Type.Optional(NonBlank("only what this agent waits for; any name or id of it")),
+  kind: Type.Optional({ ...AttentionKind, description: "only items of this kind" }),
+});
+export type AttentionQuery = Static<typeof AttentionQuery>;
+
+export const AttentionAnswerRequest = Strict({
+  schema_version: Type.Optional(SchemaVersion1),
+  answer: NonBlank("`answer` or `label` of one of the item's answers"),
+  epoch: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: "`epoch` of the item that was read; another one by then is refused",
+    }),
+  ),
+});
+export type AttentionAnswerRequest = Static<typeof AttentionAnswerRequest>;
+
+export const AttentionAnswered = Strict({
+  status: Type.Literal("ok"),
+  id: Type.String(),
+  answer: AttentionAnswer,
+});
+export type AttentionAnswered = Static<typeof AttentionAnswered>;
+
+export const attentionEventKinds = {
+  attention_list: "everything that waits now; the first event of each stream",
+  attention_added: "something waits that did not",
+  attention_changed: "what waits is still the same and reads otherwise, such as an option that was marked",
+  attention_gone: "it waits no more",
+} as const;
+
+export const AttentionEvent = Strict({
+  kind: StringEnum(Object.keys(attentionEventKinds) as [keyof typeof attentionEventKinds]),
+  at_utc: Timestamp,
+  items: Type.Array(AttentionItem, {
+    maxItems: maxListed,
+    description: "all items with attention_list, else the one item; of attention_gone as it was last seen",
+  }),
+});
+export type AttentionEvent = Static<typeof AttentionEvent>;

@@ -1,0 +1,66 @@
+import type { AttentionAnswered, AttentionAnswerRequest, AttentionItem } from "../../protocol/attention.ts";
+import type { AwaitingDecision, DecisionAnswer } from "../../protocol/terminal.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { type Answer, type GatewayClient, refusalOf } from "../fleet/gateway-client.ts";
+
+/** The gateway reads the screen after each key that moves the selection. */
+const decideTimeoutMs = 30_000;
+
+export const movedOn = (id: string) =>
+  new ServiceError(
+    "precondition_failed",
+    `${id} waits no more: it was answered, withdrawn or replaced. See what waits with: svc-mgr attention list`,
+  );
+
+/**
+ * Which of the item's answers a person gave. Throws `precondition_failed` for another instance of the agent and
+ * `invalid_request` for what the item does not allow. Pure.
+ */
+export function chooseAnswer(
+  item: AttentionItem,
+  { answer, epoch }: AttentionAnswerRequest,
+): AttentionItem["answers"][number] {
+  if (epoch !== undefined && epoch !== item.epoch) throw movedOn(item.id);
+  if (item.answers.length === 0) {
+    const how = item.command === null ? item.next : `${item.next}: ${item.command}`;
+    throw new ServiceError("invalid_request", `${item.id} has no answers. ${how}`);
+  }
+  const plain = (text: string) => text.replace(/\s+/g, " ").trim().toLowerCase();
+  const fits = item.answers.filter(
+    (one) => one.answer === answer.trim() || plain(one.label) === plain(answer),
+  );
+  const [only] = fits;
+  if (only && fits.length === 1) return only;
+  const known = item.answers.map((one) => `${one.answer}. ${one.label}`).join("; ");
+  throw new ServiceError("invalid_request", `answer: not one of: ${known}`);
+}
+
+/**
+ * Answers the question of an item through the agent's gateway, which compares its id with the screen before each key.
+ * `decision`: the one that the item was made of. The gateway is not looked for before the answer is known to be one of the
+ * item's; its refusal keeps status and body.
+ */
+export async function sendAnswer(
+  { item, decision }: { item: AttentionItem; decision: AwaitingDecision | null },
+  given: AttentionAnswerRequest,
+  openClient: () => Promise<Pick<GatewayClient, "call">>,
+): Promise<Answer<AttentionAnswered>> {
+  const chosen = chooseAnswer(item, given);
+  if (decision === null) throw movedOn(item.id);
+  const { id, question } = decision;
+  const body: DecisionAnswer = {
+    schema_version: 1,
+    option: Number(chosen.answer),
+    // A gateway of an earlier version compares the question alone.
+    ...(id === undefined ? {} : { id }),
+    ...(question.trim() === "" ? {} : { question }),
+  };
+  const client = await openClient();
+  const reply = await client.call("decide", { body, timeoutMs: decideTimeoutMs });
+  if (reply.kind !== "ok") return refusalOf(reply);
+  const { index, text } = reply.body.option;
+  return {
+    kind: "done",
+    body: { status: "ok", id: item.id, answer: { answer: String(index), label: text } },
+  };
+}

@@ -1,0 +1,233 @@
+import type {
+  AttentionAnswered,
+  AttentionAnswerRequest,
+  AttentionEvent,
+  AttentionItem,
+  AttentionList,
+  AttentionQuery,
+} from "../../protocol/attention.ts";
+import { maxListed } from "../../protocol/wire.ts";
+import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import { type AttentionFacts, unusableFacts } from "../fleet/attention-facts.ts";
+import type { Directory, KnownAgent } from "../fleet/directory.ts";
+import type { FleetEvents } from "../fleet/fleet-events.ts";
+import { createFleetWatch } from "../fleet/fleet-watch.ts";
+import type { Answer, GatewayClient } from "../fleet/gateway-client.ts";
+import { movedOn, sendAnswer } from "./answer.ts";
+import { decideAttention, filterAttention } from "./decide.ts";
+
+export type AttentionStreamItem = { item: "event"; event: AttentionEvent } | { item: "heartbeat" };
+
+/** What waits for a person, over all agents that run. */
+export interface Attention {
+  /** Looked at now. Throws `not_found` and `ambiguous` for the agent of the query. */
+  list(query: AttentionQuery): Promise<AttentionList>;
+  /**
+   * Everything that waits, then what changes, and a heartbeat in each silent span of 15 s, until `signal` aborts. Reading
+   * slowly costs nothing: what came and went meanwhile is left out.
+   */
+  follow(options: { signal: AbortSignal }): AsyncGenerator<AttentionStreamItem>;
+  /**
+   * Answers a question through its agent's gateway. Throws `precondition_failed` when nothing waits under this id now,
+   * `invalid_request` for an answer that the item does not have; nothing is pressed then.
+   */
+  answer(id: string, given: AttentionAnswerRequest): Promise<Answer<AttentionAnswered>>;
+  stop(): Promise<void>;
+}
+
+export interface AttentionDeps {
+  directory: Pick<Directory, "agents" | "resolve">;
+  look: (agent: KnownAgent) => Promise<AttentionFacts>;
+  /** The client of the agent's live gateway; throws `unavailable` without one. */
+  gatewayOf: (agent: KnownAgent) => Promise<Pick<GatewayClient, "call">>;
+  events: Pick<FleetEvents, "follow">;
+  clock: Clock;
+  onError: (error: unknown) => void;
+}
+
+const atOnce = 32;
+const deadlineMs = 1500;
+const heartbeatMs = 15_000;
+
+const runs = ({ record: { lifecycle } }: KnownAgent) =>
+  lifecycle.state === "active" || lifecycle.state === "relaunching";
+
+/** Looks at agents only while somebody asks or follows. */
+export function createAttention(deps: AttentionDeps): Attention {
+  const { directory, clock } = deps;
+  /** Which agent an item that was listed is of. */
+  const owners = new Map<string, string>();
+  let current: AttentionItem[] = [];
+  let known = false;
+  const readers = new Set<() => void>();
+  const closed = new AbortController();
+  let watching: { end: () => Promise<void> } | null = null;
+
+  async function factsOf(agent: KnownAgent): Promise<AttentionFacts> {
+    const nap = new AbortController();
+    const silent = (why: string): AttentionFacts => ({
+      ...unusableFacts(agent.record, ""),
+      ...{ unusable: null, session: "alive", gateway: { state: "silent", why } },
+    });
+    try {
+      return await Promise.race([
+        deps.look(agent),
+        sleep(clock, deadlineMs, nap.signal).then(() => silent(`no answer within ${deadlineMs / 1000} s`)),
+      ]);
+    } catch (error) {
+      return silent(messageOf(error));
+    } finally {
+      nap.abort();
+    }
+  }
+
+  /** At most 32 at once: each costs several calls. */
+  async function lookAt(agents: readonly KnownAgent[]): Promise<AttentionFacts[]> {
+    const facts: AttentionFacts[] = [];
+    const rest = agents.entries();
+    async function work(): Promise<void> {
+      for (const [index, agent] of rest) facts[index] = await factsOf(agent);
+    }
+    await Promise.all(Array.from({ length: Math.min(atOnce, agents.length) }, work));
+    return facts;
+  }
+
+  function itemsOf(facts: readonly AttentionFacts[]): AttentionItem[] {
+    const items = decideAttention(facts, clock.nowMs()).slice(0, maxListed);
+    for (const { id, agent_id } of items) owners.set(id, agent_id);
+    while (owners.size > maxListed) owners.delete(owners.keys().next().value ?? "");
+    return items;
+  }
+
+  /** What runs now under this id; the item may have been listed by an earlier server. */
+  async function find(
+    id: string,
+  ): Promise<{ agent: KnownAgent; item: AttentionItem; facts: AttentionFacts }> {
+    const owner = owners.get(id);
+    const agents = directory.agents().filter(runs);
+    const wanted = agents.filter(({ record }) => owner === undefined || record.agent_id === owner);
+    for (const [index, facts] of (await lookAt(wanted)).entries()) {
+      const item = itemsOf([facts]).find((one) => one.id === id);
+      const agent = wanted[index];
+      if (item && agent) return { agent, item, facts };
+    }
+    throw movedOn(id);
+  }
+
+  function startWatching(): { end: () => Promise<void> } {
+    const over = new AbortController();
+    const watch = createFleetWatch<{ record: KnownAgent["record"]; facts: AttentionFacts }>({
+      ...{ directory, clock, onError: deps.onError },
+      async look(records) {
+        const byId = new Map(directory.agents().map((agent) => [agent.record.agent_id, agent]));
+        const agents = records.flatMap(({ agent_id }) => byId.get(agent_id) ?? []);
+        const facts = await lookAt(agents);
+        return agents.flatMap(({ record }, index) => {
+          const found = facts[index];
+          return found ? [{ record, facts: found }] : [];
+        });
+      },
+      async onChange({ snapshots }) {
+        current = itemsOf(snapshots.map(({ facts }) => facts));
+        known = true;
+        for (const wake of [...readers]) wake();
+      },
+    });
+    const hints = (async () => {
+      for await (const { item, ...rest } of deps.events.follow({ after: null, signal: over.signal })) {
+        const id = item === "event" && "event" in rest ? rest.event.agent_id : null;
+        if (id !== null) watch.hint(id);
+      }
+    })().catch(deps.onError);
+    watch.start();
+    return {
+      async end() {
+        over.abort();
+        await Promise.all([watch.stop(), hints]);
+        known = false;
+      },
+    };
+  }
+
+  function event(kind: AttentionEvent["kind"], items: AttentionItem[]): AttentionStreamItem {
+    return { item: "event", event: { kind, at_utc: timestampNow(clock), items } };
+  }
+
+  return {
+    async list({ agent, kind }) {
+      const only = agent === undefined ? null : new Set([directory.resolve(agent).record.agent_id]);
+      const wanted = directory
+        .agents()
+        .filter((one) => runs(one) && (only?.has(one.record.agent_id) ?? true));
+      const items = itemsOf(await lookAt(wanted));
+      return { schema_version: 1, items: filterAttention(items, { ...(kind ? { kind } : {}) }, only) };
+    },
+    async *follow(options) {
+      const signal = AbortSignal.any([options.signal, closed.signal]);
+      let wake = () => {};
+      const rouse = () => wake();
+      readers.add(rouse);
+      watching ??= startWatching();
+      let before: Map<string, AttentionItem> | null = null;
+      try {
+        while (!signal.aborted) {
+          const woken = new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+          if (known) {
+            const now = current;
+            const changes =
+              before === null
+                ? [event("attention_list", now)]
+                : changesBetween(before, now).map(({ kind, item }) => event(kind, [item]));
+            before = new Map(now.map((item) => [item.id, item]));
+            yield* changes;
+            if (current !== now) continue;
+          }
+          const nap = new AbortController();
+          const silent = sleep(clock, heartbeatMs, AbortSignal.any([nap.signal, signal])).then(
+            () => "silent",
+          );
+          const first = await Promise.race([woken, silent]);
+          nap.abort();
+          if (first === "silent" && !signal.aborted) yield { item: "heartbeat" };
+        }
+      } finally {
+        readers.delete(rouse);
+        if (readers.size === 0) {
+          const ended = watching;
+          watching = null;
+          await ended?.end();
+        }
+      }
+    },
+    async answer(id, given) {
+      const { agent, item, facts } = await find(id);
+      return sendAnswer({ item, decision: facts.decision }, given, () => deps.gatewayOf(agent));
+    },
+    async stop() {
+      closed.abort();
+      await watching?.end();
+    },
+  };
+}
+
+interface Change {
+  kind: AttentionEvent["kind"];
+  item: AttentionItem;
+}
+
+/** What is news to a reader that saw `before`. Ages grow by themselves. Pure. */
+function changesBetween(before: ReadonlyMap<string, AttentionItem>, now: readonly AttentionItem[]): Change[] {
+  const text = (item: AttentionItem) => JSON.stringify({ ...item, age_seconds: null });
+  const still = new Set(now.map(({ id }) => id));
+  const gone = [...before.values()].filter(({ id }) => !still.has(id));
+  const changes: Change[] = gone.map((item) => ({ kind: "attention_gone", item }));
+  for (const item of now) {
+    const old = before.get(item.id);
+    if (old === undefined) changes.push({ kind: "attention_added", item });
+    else if (text(old) !== text(item)) changes.push({ kind: "attention_changed", item });
+  }
+  return changes;
+}

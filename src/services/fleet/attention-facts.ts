@@ -1,0 +1,142 @@
+import type { AgentLiveness } from "../../protocol/agents.ts";
+import type { RegistryRecord } from "../../protocol/files.ts";
+import type { AdmissionBlock, GatewayStatus, RequestRecord } from "../../protocol/gateway.ts";
+import type { AwaitingDecision, Parked, TerminalState } from "../../protocol/terminal.ts";
+import { stuckOn } from "../terminal/readiness.ts";
+import { tmuxAttachLine } from "../terminal/tmux-lines.ts";
+
+/** `dead`: its record names a process that is gone; `silent`: the process lives and does not answer. */
+export interface GatewayCondition {
+  state: "live" | "silent" | "dead" | "none";
+  why: string;
+}
+
+export interface FailedRequest {
+  requestId: string;
+  kind: RequestRecord["request_kind"];
+  finishedAtUtc: string | null;
+  detail: string;
+  unknown: boolean;
+  evidence: string[];
+}
+
+/** What is known of one agent that may need a person. Holds nothing that changes while nothing happens. */
+export interface AttentionFacts {
+  agent: { id: string; name: string; trackedId: string; generation: string };
+  relaunchable: boolean;
+  /** How a person sees its terminal; null for one without a session. */
+  attachLine: string | null;
+  /** Why the agent cannot be opened at all. */
+  unusable: string | null;
+  session: AgentLiveness;
+  /** The tool's program is gone from its pane, and since when, where that is known. */
+  programEnded: { sinceUtc: string | null } | null;
+  gateway: GatewayCondition;
+  epoch: number | null;
+  block: AdmissionBlock | null;
+  unreconciled: boolean;
+  queueDepth: number;
+  decision: AwaitingDecision | null;
+  /** The end of the screen that shows the decision. */
+  screenRows: string[];
+  parked: (Parked & { sinceUtc: string }) | null;
+  stuck: { facts: string[]; since: string } | null;
+  failed: FailedRequest[];
+}
+
+/** Of an agent whose manifest cannot be read. Pure. */
+export function unusableFacts(record: RegistryRecord, why: string): AttentionFacts {
+  const trackedId = record.agent_id;
+  const nothing = { status: null, terminal: null, programPresent: null, requests: [] };
+  const gateway = { state: "none", why: "" } as const;
+  return {
+    ...toAttentionFacts({ record, trackedId, session: "unknown", gateway, ...nothing }),
+    unusable: why,
+  };
+}
+
+/** How many of the newest requests are looked at. */
+export const requestsLookedAt = 20;
+
+/** What a look at an agent found, as facts. `status`: of the gateway, or of the disk without one. Pure. */
+export function toAttentionFacts(look: {
+  record: RegistryRecord;
+  trackedId: string;
+  session: AgentLiveness;
+  gateway: GatewayCondition;
+  status: GatewayStatus | null;
+  terminal: TerminalState | null;
+  /** False when nobody found the program, null when nobody looked. */
+  programPresent: boolean | null;
+  /** Newest first. */
+  requests: readonly RequestRecord[];
+}): AttentionFacts {
+  const { record, status, terminal, gateway } = look;
+  const session = record.terminal.current_session_name;
+  const parked = terminal?.parked;
+  const disconnected = gateway.state === "live" && status?.managed_agent_connectivity === "unavailable";
+  const absent = disconnected || (gateway.state !== "live" && look.programPresent === false);
+  return {
+    agent: {
+      id: record.agent_id,
+      name: record.agent_name,
+      trackedId: look.trackedId,
+      generation: record.generation_id,
+    },
+    relaunchable: record.lifecycle.relaunchable,
+    attachLine: session ? tmuxAttachLine({ session_name: session, socket: record.terminal.socket }) : null,
+    unusable: null,
+    session: look.session,
+    programEnded: absent ? { sinceUtc: terminal?.stability.stable_since_utc ?? null } : null,
+    gateway,
+    epoch: status?.managed_agent_instance_epoch ?? null,
+    block: status?.admission_block ?? null,
+    unreconciled: status?.managed_agent_recovery === "reconciliation_required",
+    queueDepth: status?.queue_depth ?? 0,
+    decision: terminal?.awaiting_decision ?? null,
+    screenRows: terminal?.awaiting_decision ? screenRowsOf(terminal) : [],
+    parked: terminal && parked ? { ...parked, sinceUtc: terminal.stability.stable_since_utc } : null,
+    stuck: terminal && stuckOn(terminal),
+    failed: failuresOf(look.requests),
+  };
+}
+
+function screenRowsOf({ parsed_surface: parsed }: TerminalState): string[] {
+  const rows = parsed?.operator_blocked_excerpt?.split("\n") ?? [];
+  // The first one may be cut.
+  return rows
+    .slice(rows.length > 1 ? 1 : 0)
+    .map((row) => row.replace(/^[\s│┃|]+|[\s│┃|]+$/gu, ""))
+    .filter((row) => /[\p{L}\p{N}]/u.test(row));
+}
+
+/**
+ * Failed requests after which nobody gave new work: the person who did has seen how the earlier ended. A wake of the mail
+ * notifier is repeated by the next one. Interrupts that failed stopped nothing and lost nothing.
+ */
+function failuresOf(requests: readonly RequestRecord[]): FailedRequest[] {
+  return requests.flatMap((request, index) => {
+    if (request.state !== "failed" || request.request_kind === "interrupt") return [];
+    // A reconciliation answers with the requests that it fails.
+    if (request.started_at_utc === null && request.result_json?.["outcome"] !== "unknown") return [];
+    const notice = request.request_kind === "mail_notifier_prompt";
+    const over = requests
+      .slice(0, index)
+      .some(
+        (later) =>
+          (notice || later.request_kind !== "mail_notifier_prompt") &&
+          later.accepted_at_utc > (request.finished_at_utc ?? request.accepted_at_utc),
+      );
+    if (over) return [];
+    return [
+      {
+        requestId: request.request_id,
+        kind: request.request_kind,
+        finishedAtUtc: request.finished_at_utc,
+        detail: request.error_detail ?? "no reason was recorded",
+        unknown: request.result_json?.["outcome"] === "unknown",
+        evidence: request.evidence.map(({ step, proof }) => `${step}: ${proof}`),
+      },
+    ];
+  });
+}

@@ -1,0 +1,129 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { AttentionItem } from "../../src/protocol/attention.ts";
+import { parseDemoLog } from "../../src/services/demo/log.ts";
+import { createBuiltLab } from "../support/built-agent.ts";
+import type { CliLab } from "../support/cli-lab.ts";
+import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
+import { until } from "../support/until.ts";
+
+const dist = join(import.meta.dir, "../../dist");
+const one = (name: string) => ["agents", "single", "--agent-name", name];
+
+/** Runs `svc-mgr` and expects it to succeed. */
+async function run(lab: CliLab, ...words: string[]) {
+  const done = await lab.mgr(...words);
+  if (done.exitCode !== 0) throw new Error(`${words.join(" ")}: ${done.stderr}${done.stdout}`);
+  return done;
+}
+
+async function launch(lab: CliLab, name: string, ...flags: string[]): Promise<Record<string, string>> {
+  const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--json"];
+  const log = join(lab.folder, `${name}.log`);
+  return (await run(lab, ...words, "--", "--log", log)).json() as Record<string, string>;
+}
+
+/** What the agent says that it was given at its menus. */
+const pressed = (lab: CliLab, name: string) =>
+  parseDemoLog(readFileSync(join(lab.folder, `${name}.log`), "utf8")).flatMap((record) =>
+    record.kind === "menu_answered" ? [record.label] : record.kind === "lost_input" ? ["lost"] : [],
+  );
+
+const listed = async (at: CoordServer, query = "") =>
+  (await at.ask(`/svc/attention${query}`)).body["items"] as AttentionItem[];
+
+/** The question of `name` once it is listed; `before`: the id of an earlier one. */
+const questionOf = (at: CoordServer, name: string, before?: string) =>
+  until(`a question of ${name}`, async () =>
+    (await listed(at, `?agent=${name}&kind=question`)).find(({ id }) => id !== before),
+  );
+
+const ask = (lab: CliLab, name: string) =>
+  run(lab, ...one(name), "prompt", "--prompt", "MENU Delete it all?");
+
+describe("what waits for a person", () => {
+  test("a question is listed, answered once, and a late answer presses nothing", async () => {
+    await using lab = createBuiltLab(dist);
+    await launch(lab, "asker");
+    await using at = await startCoordinator(lab);
+    expect(await listed(at)).toEqual([]);
+    expect((await run(lab, "attention", "list")).stdout).toBe("nothing waits for you\n");
+
+    await ask(lab, "asker");
+    const first = await questionOf(at, "asker");
+    expect(first).toMatchObject({
+      kind: "question",
+      agent_name: "asker",
+      reason: '"asker" asks: Delete it all?',
+      answers: ["Yes", "No", "Always"].map((label, index) => ({ answer: `${index + 1}`, label })),
+      epoch: 1,
+    });
+    // The same id from another reader, another server and another gateway.
+    const read = (await run(lab, "attention", "list", "--json")).json()["items"] as AttentionItem[];
+    expect(read.map(({ id }) => id)).toEqual([first.id]);
+    await run(lab, ...one("asker"), "gateway", "detach");
+    await run(lab, ...one("asker"), "gateway", "attach");
+    await using later = await startCoordinator(lab);
+    expect((await questionOf(later, "asker")).id).toBe(first.id);
+    const [count, line] = (await run(lab, "agents", "list")).stdout.split("\n");
+    expect(count).toBe("1 thing waits for you; all of it: svc-mgr attention list");
+    expect(line).toContain('"asker" asks: Delete it all?: 1. Yes, 2. No, 3. Always');
+
+    const answers = `/svc/attention/${first.id}/answers`;
+    expect((await at.ask(answers, { answer: "2", epoch: 7 })).status).toBe(409);
+    expect((await at.ask(answers, { answer: "Perhaps" })).status).toBe(422);
+    expect(pressed(lab, "asker")).toEqual([]);
+    expect(await at.ask(answers, { answer: "2", epoch: 1 })).toEqual({
+      status: 200,
+      body: { status: "ok", id: first.id, answer: { answer: "2", label: "No" } },
+    });
+    await until("the question to be gone", async () => (await listed(at)).length === 0);
+    expect((await at.ask(answers, { answer: "1" })).status).toBe(409);
+
+    // The same words again are another question: the answer to the first one is late.
+    await ask(lab, "asker");
+    const second = await questionOf(at, "asker", first.id);
+    expect((await at.ask(answers, { answer: "1" })).status).toBe(409);
+    expect((await lab.mgr("attention", "answer", first.id, "1")).exitCode).toBe(1);
+    expect(pressed(lab, "asker")).toEqual(["No"]);
+    const answered = await run(lab, "attention", "answer", second.id, "always");
+    expect(answered.stdout).toBe("answered 3. Always\n");
+    expect(pressed(lab, "asker")).toEqual(["No", "Always"]);
+  }, 120_000);
+
+  test("a dead agent, a dead gateway and a closed queue are listed with what ends each", async () => {
+    await using lab = createBuiltLab(dist);
+    const dead = await launch(lab, "dead", "--gateway-background");
+    const left = await launch(lab, "left", "--gateway-background");
+    await launch(lab, "closed");
+    await using at = await startCoordinator(lab);
+    const instance = join(left["session_root"] ?? "", "gateway/run/current-instance.json");
+    const { pid } = JSON.parse(readFileSync(instance, "utf8")) as { pid: number };
+    lab.kill(pid);
+    await lab.tmux("kill-session", "-t", `=${dead["tmux_session_name"]}`);
+    await run(lab, ...one("closed"), "relaunch");
+
+    const found = await until("all three", async () => {
+      const items = await listed(at);
+      return items.length === 3 && items;
+    });
+    const told = (items: AttentionItem[]) =>
+      items.map(({ kind, agent_name, command }) => [kind, agent_name, command]).sort();
+    const prefix = "svc-mgr agents single --agent-name";
+    const want = [
+      ["closed_queue", "closed", `${prefix} closed gateway reconcile`],
+      ["dead_agent", "dead", `${prefix} dead relaunch`],
+      ["dead_gateway", "left", `${prefix} left gateway attach`],
+    ];
+    expect(told(found)).toEqual(want);
+    const read = (await run(lab, "attention", "list", "--json")).json()["items"] as AttentionItem[];
+    expect(told(read)).toEqual(want);
+    expect(read.map(({ id }) => id).sort()).toEqual(found.map(({ id }) => id).sort());
+
+    // Each command does what it is listed for.
+    for (const { command } of found) await run(lab, ...(command ?? "").split(" ").slice(1));
+    await run(lab, ...one("dead"), "gateway", "reconcile");
+    await until("nothing to wait", async () => (await listed(at)).length === 0);
+  }, 120_000);
+});

@@ -1,0 +1,300 @@
+import { describe, expect, test } from "bun:test";
+import { Value } from "@sinclair/typebox/value";
+import { AttentionItem } from "../../../src/protocol/attention.ts";
+import { chooseAnswer } from "../../../src/services/attention/answer.ts";
+import { decideAttention } from "../../../src/services/attention/decide.ts";
+import type { AttentionFacts, FailedRequest } from "../../../src/services/fleet/attention-facts.ts";
+
+const now = Date.UTC(2026, 10, 21, 12);
+const utc = (minute: number) => new Date(now + minute * 60_000).toISOString().replace("Z", "+00:00");
+
+/** An agent that waits for nobody. */
+function agent(change: Partial<AttentionFacts> = {}, name = "worker"): AttentionFacts {
+  return {
+    agent: { id: `id-${name}`, name, trackedId: `id-${name}`, generation: "life-1" },
+    relaunchable: true,
+    attachLine: "tmux attach -t '=SVC-worker-1'",
+    unusable: null,
+    session: "alive",
+    programEnded: null,
+    gateway: { state: "live", why: "" },
+    epoch: 3,
+    block: null,
+    unreconciled: false,
+    queueDepth: 0,
+    decision: null,
+    screenRows: [],
+    parked: null,
+    stuck: null,
+    failed: [],
+    ...change,
+  };
+}
+
+const question = {
+  kind: "selection_menu",
+  question: "Go on with this?",
+  id: "aaaaaaaaaaaa",
+  since_utc: utc(-5),
+  options: [
+    { index: 1, text: "Yes", selected: true },
+    { index: 2, text: "No", selected: false },
+  ],
+};
+const permission = {
+  ...question,
+  kind: "approval_dialog",
+  reported: { message: "rm -r build", action: "Bash" },
+};
+const failed: FailedRequest = {
+  requestId: "gwreq-1",
+  kind: "submit_prompt",
+  finishedAtUtc: utc(-60),
+  detail: "no composer",
+  unknown: false,
+  evidence: ["typed: echoed"],
+};
+const prefix = "svc-mgr agents single --agent-name worker";
+const block = (reason: NonNullable<AttentionFacts["block"]>["reason"]) => ({
+  reason,
+  detail: "why, and the remedy",
+});
+
+const cases: {
+  id: string;
+  given: Partial<AttentionFacts>;
+  want: { kind: string; command?: unknown; reason?: string; [key: string]: unknown }[];
+}[] = [
+  { id: "an agent that works or is ready", given: {}, want: [] },
+  { id: "one without a gateway and without work", given: { gateway: { state: "none", why: "" } }, want: [] },
+  {
+    id: "a question with its options",
+    given: { decision: question, screenRows: ["Go on with this?"] },
+    want: [
+      {
+        kind: "question",
+        since_utc: utc(-5),
+        age_seconds: 300,
+        epoch: 3,
+        reason: '"worker" asks: Go on with this?',
+        question: "Go on with this?",
+        subject: null,
+        evidence: ["Go on with this?"],
+        answers: [
+          { answer: "1", label: "Yes" },
+          { answer: "2", label: "No" },
+        ],
+        command: expect.stringMatching(/^svc-mgr attention answer question-[0-9a-f]{12} ANSWER$/),
+      },
+    ],
+  },
+  {
+    id: "a permission with the command it asks for",
+    given: { decision: permission },
+    want: [
+      {
+        kind: "permission",
+        reason: '"worker" asks for permission: Go on with this? (Bash: rm -r build)',
+        subject: { action: "Bash", text: "rm -r build" },
+      },
+    ],
+  },
+  {
+    id: "a question that was not read in full is answered in its terminal",
+    given: { decision: { ...question, question: "", unread: "its options could not be read" } },
+    want: [
+      {
+        kind: "question",
+        answers: [],
+        evidence: ["its options could not be read"],
+        command: "tmux attach -t '=SVC-worker-1'",
+      },
+    ],
+  },
+  {
+    id: "a usage limit with its end",
+    given: { parked: { notice: "limit reached", until: utc(90), sinceUtc: utc(-1) } },
+    want: [{ kind: "usage_limit", since_utc: utc(-1), evidence: ["limit reached"], command: null }],
+  },
+  {
+    id: "an agent that is stuck, with what holds it",
+    given: { stuck: { facts: ["input_mode=closed"], since: utc(-9) } },
+    want: [
+      { kind: "stuck_agent", evidence: ["input_mode=closed"], command: `${prefix} gateway tui explain` },
+    ],
+  },
+  {
+    id: "a session that is gone",
+    given: { session: "gone", gateway: { state: "none", why: "" }, queueDepth: 2 },
+    want: [
+      {
+        kind: "dead_agent",
+        reason: '"worker" is dead: its tmux session is gone',
+        command: `${prefix} relaunch`,
+      },
+    ],
+  },
+  {
+    id: "a program that ended hides its closed queue and its gateway",
+    given: { programEnded: { sinceUtc: utc(-2) }, block: block("agent_unavailable"), unreconciled: true },
+    want: [{ kind: "dead_agent", since_utc: utc(-2), reason: '"worker" is dead: its program has ended' }],
+  },
+  {
+    id: "a joined agent that is gone cannot be started again",
+    given: { session: "gone", gateway: { state: "none", why: "" }, relaunchable: false },
+    want: [{ kind: "dead_agent", command: `${prefix} cleanup` }],
+  },
+  {
+    id: "an agent whose manifest cannot be read",
+    given: { unusable: "its manifest is no JSON" },
+    want: [{ kind: "dead_agent", command: `${prefix} stop` }],
+  },
+  {
+    id: "a tmux server that does not answer, where the gateway sees the agent",
+    given: { session: "unknown" },
+    want: [],
+  },
+  {
+    id: "a gateway that died",
+    given: { gateway: { state: "dead", why: "process 7 is gone" } },
+    want: [{ kind: "dead_gateway", evidence: ["process 7 is gone"], command: `${prefix} gateway attach` }],
+  },
+  {
+    id: "a gateway that does not answer",
+    given: { gateway: { state: "silent", why: "no answer" }, block: block("gateway_unreachable") },
+    want: [{ kind: "dead_gateway", command: `${prefix} gateway detach` }],
+  },
+  {
+    id: "work that waits for a gateway that nobody started",
+    given: { gateway: { state: "none", why: "" }, queueDepth: 2 },
+    want: [{ kind: "dead_gateway", reason: '2 requests wait for "worker" and no gateway runs' }],
+  },
+  {
+    id: "a queue that a new instance closed",
+    given: { block: block("reconciliation_required"), unreconciled: true },
+    want: [
+      { kind: "closed_queue", evidence: ["reconciliation_required"], command: `${prefix} gateway reconcile` },
+    ],
+  },
+  {
+    id: "the same without a gateway",
+    given: { gateway: { state: "none", why: "" }, unreconciled: true },
+    want: [{ kind: "closed_queue", command: `${prefix} gateway attach --reconcile` }],
+  },
+  {
+    id: "a disk that takes nothing",
+    given: { block: block("disk_full") },
+    want: [
+      {
+        kind: "closed_queue",
+        reason: 'the queue of "worker" is closed: why, and the remedy',
+        command: "svc-mgr doctor",
+      },
+    ],
+  },
+  {
+    id: "a failed and an unknown request, oldest first",
+    given: { failed: [{ ...failed, requestId: "gwreq-2", unknown: true, finishedAtUtc: utc(-1) }, failed] },
+    want: [
+      {
+        kind: "failed_request",
+        reason: 'a prompt for "worker" failed: no composer',
+        command: `${prefix} requests show gwreq-1`,
+      },
+      { kind: "unknown_request", reason: 'whether "worker" took a prompt is unknown: no composer' },
+    ],
+  },
+];
+
+describe("what waits for a person", () => {
+  test.each(cases)("$id", ({ given, want }) => {
+    const items = decideAttention([agent(given)], now);
+    for (const item of items) {
+      expect([...Value.Errors(AttentionItem, item)]).toEqual([]);
+      expect([item.agent_id, item.agent_name]).toEqual(["id-worker", "worker"]);
+    }
+    expect(items).toMatchObject(want as object[]);
+    expect(items.length).toBe(want.length);
+  });
+
+  test("is sorted by age over all agents, what is of unknown age first", () => {
+    const items = decideAttention(
+      [
+        agent({ decision: question }, "young"),
+        agent({ failed: [failed] }, "old"),
+        agent({ session: "gone", gateway: { state: "none", why: "" } }, "ageless"),
+      ],
+      now,
+    );
+    expect(items.map((item) => item.agent_name)).toEqual(["ageless", "old", "young"]);
+  });
+
+  test("a long question is cut in the sentence and whole beside it", () => {
+    const long = `${"why ".repeat(200)}\n?`;
+    const [item] = decideAttention([agent({ decision: { ...question, question: long } })], now);
+    expect([item?.reason.length, item?.reason.includes("\n"), item?.question]).toEqual([300, false, long]);
+  });
+
+  test("100 agents take a few milliseconds", () => {
+    const agents = Array.from({ length: 100 }, (_, index) =>
+      agent({ decision: question, failed: [failed] }, `agent-${index}`),
+    );
+    const startMs = performance.now();
+    expect(decideAttention(agents, now).length).toBe(200);
+    expect(performance.now() - startMs).toBeLessThan(100);
+  });
+});
+
+describe("the id of an item", () => {
+  const idOf = (change: Partial<AttentionFacts>, name?: string) =>
+    decideAttention([agent(change, name)], now)[0]?.id;
+  const marked = {
+    ...question,
+    options: question.options.map((one) => ({ ...one, selected: !one.selected })),
+  };
+
+  test.each([
+    { id: "another option is marked", given: { decision: marked }, same: true },
+    { id: "time passes", given: { decision: { ...question, since_utc: utc(-1) } }, same: true },
+    {
+      id: "another question is asked",
+      given: { decision: { ...question, id: "bbbbbbbbbbbb" } },
+      same: false,
+    },
+    { id: "it is a permission", given: { decision: permission }, same: false },
+  ])("when $id: same $same", ({ given, same }) => {
+    expect(idOf(given) === idOf({ decision: question })).toBe(same);
+  });
+
+  test("belongs to one agent and one life of it", () => {
+    const { agent: who } = agent();
+    const reborn = { agent: { ...who, generation: "life-2" }, decision: question };
+    const ids = [idOf({ decision: question }), idOf({ decision: question }, "other"), idOf(reborn)];
+    expect(new Set(ids).size).toBe(3);
+  });
+});
+
+describe("an answer", () => {
+  const [item] = decideAttention([agent({ decision: question })], now);
+  if (!item) throw new Error("no item");
+
+  test.each([
+    { answer: "2", want: { answer: "2", label: "No" } },
+    { answer: " yes ", want: { answer: "1", label: "Yes" } },
+  ])("$answer is one of the item's", ({ answer, want }) => {
+    expect(chooseAnswer(item, { answer, epoch: 3 })).toEqual(want);
+  });
+
+  test.each([
+    { id: "that is none", given: { answer: "3" }, reason: "invalid_request" },
+    { id: "for another instance", given: { answer: "1", epoch: 2 }, reason: "precondition_failed" },
+  ])("$id is refused", ({ given, reason }) => {
+    expect(() => chooseAnswer(item, given)).toThrow(expect.objectContaining({ reason }));
+  });
+
+  test("to what has no answers names the command", () => {
+    const [dead] = decideAttention([agent({ session: "gone", gateway: { state: "none", why: "" } })], now);
+    if (!dead) throw new Error("no item");
+    expect(() => chooseAnswer(dead, { answer: "1" })).toThrow("relaunch");
+  });
+});

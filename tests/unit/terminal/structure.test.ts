@@ -158,3 +158,20 @@ test("a pane of few columns is unknown", () => {
   const narrow = { ...seen, pane: { ...seen.pane, width: 29 } };
   expect(surface(narrow, "codex").ready_posture).toBe("unknown");
 });
+
+test("the row of a tool call of gemini 0.60.0 is no panel of keys", () => {
+  const finished = recorded("gemini", "finished-titled");
+  const row = "  \u2713  ReadManyFiles  Attempting to read files from ~/work/README.md \u2192 Read 1 file(s)";
+  const answer = finished.raw.lastIndexOf("\n", finished.raw.lastIndexOf("\u2726")) + 1;
+  const raw = `${finished.raw.slice(0, answer)}${row}\n${finished.raw.slice(answer)}`;
+  const seen = observe({
+    ...finished,
+    raw,
+    rows: finished.rows + 1,
+    cursor_row: (finished.cursor_row ?? 0) + 1,
+  });
+  expect(seen.rows.map(({ text }) => text)).toContain(row);
+  expect(detect(seen, compiled("gemini")).surfaceReasons.ready_posture).toBe(
+    "an empty composer and no busy fact",
+  );
+});

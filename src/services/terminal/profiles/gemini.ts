@@ -69,7 +69,7 @@ export const geminiProfile: ToolProfile = {
     // The same panel in other words: answers are not indented by one blank.
     {
       id: "help_columns",
-      pattern: "^ (?:[^\\s>│]| (?! ))+ {2,}(?:[^\\s│]| (?! ))+ {2,}\\S",
+      pattern: "^ (?! ?\\S {2})(?:[^\\s>│]| (?! ))+ {2,}(?:[^\\s│]| (?! ))+ {2,}\\S",
       where: "live_edge",
     },
   ],

@@ -27,6 +27,7 @@ export function refuseLinkedDatabase(path: string): void {
     throw new ServiceError(
       "precondition_failed",
       `${basename(path)}${suffix} is no regular file, such as a symbolic link; remove it and try again`,
+      { data: { file: "not_regular" } },
     );
   }
 }

@@ -3,6 +3,7 @@ import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
+import { damaged } from "../migrations.ts";
 import { openStore, type Store } from "../open.ts";
 import { catalogMigrations } from "./catalog/migrations.ts";
 import * as schema from "./catalog/schema.ts";
@@ -82,8 +83,11 @@ export function openCatalog(options: {
   create?: boolean;
 }): Catalog {
   const { path, files, ids, create = false } = options;
+  let isNew = create;
 
   function open() {
+    // SQLite takes an empty file for a new database, in which nobody is registered.
+    if (!isNew && files.stat(path)?.size === 0) throw damaged("it was emptied");
     const store: CatalogStore = openStore({ ...options, schema, migrations: catalogMigrations });
     const prepared = catalogStatements(store);
     if (!prepared.generation.get()) {
@@ -97,6 +101,7 @@ export function openCatalog(options: {
     return { store, prepared, close: () => store.close() };
   }
   if (create && !files.exists(path)) open().close();
+  isNew = false;
   const handle = createReopeningHandle({ files, path, open });
   const prepared = () => handle.present().prepared;
   prepared();

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
 import { defaultNotifierConfig } from "../../../src/services/notifier/config.ts";
@@ -39,6 +39,34 @@ test("a message whose file is lost can be put away and hides no other mail", asy
   const refused = await has.ben.read(has.lost.message_ref).catch((error) => error);
   expect(refused.reason).toBe("transport_failed");
 });
+
+const spoilt = [
+  { id: "emptied", spoil: (path: string) => truncateSync(path, 0) },
+  { id: "cut off", spoil: (path: string) => truncateSync(path, 200) },
+  { id: "overwritten", spoil: (path: string) => writeFileSync(path, new Uint8Array(9000).fill(0xa5)) },
+  { id: "another's", spoil: (path: string) => writeFileSync(path, "---\nmessage_id: another\n---\n\nbody") },
+];
+
+test.each(spoilt)(
+  "a message whose file is $id is not shown with an empty or foreign body",
+  async ({ spoil }) => {
+    using has = await setup();
+    const [day = ""] = readdirSync(join(has.lab.path, "messages"));
+    const id = has.kept.message_ref.replace("filesystem:", "");
+    spoil(join(has.lab.path, "messages", day, `${id}.md`));
+    const page = await has.ben.list({ ...everything, includeBody: true });
+    expect(page.messages.map((one) => [one.subject, one.body_text])).toEqual([
+      ["lost", null],
+      ["kept", null],
+    ]);
+    const refused = await has.ben.peek(has.kept.message_ref).catch((error) => error);
+    expect([refused.reason, refused.message]).toEqual([
+      "transport_failed",
+      expect.stringContaining("svc-mgr mailbox repair"),
+    ]);
+    expect(await eligibleMail(() => has.ben, "any_inbox")).toMatchObject({ messages: [], unreadable: 2 });
+  },
+);
 
 test("a message whose file is lost wakes nobody, and the poll says that it was left out", async () => {
   using has = await setup();

@@ -19,6 +19,16 @@ test.each([
   expect([error.reason, error.message]).toEqual(["transport_failed", expect.stringContaining(says)]);
 });
 
+test("a folder or a link in place of a database is the carrier's fault, not that of the binding", () => {
+  const error = new ServiceError("precondition_failed", "index.sqlite is no regular file", {
+    data: { file: "not_regular" },
+  });
+  expect(toServiceError(error)).toMatchObject({
+    reason: "transport_failed",
+    message: "the mailbox cannot be used: index.sqlite is no regular file",
+  });
+});
+
 test("what is not the carrier's stays as it is", () => {
   const errors = [new Error("ours"), withCode("ERR_INVALID_ARG_TYPE"), new ServiceError("conflict", "no")];
   expect(errors.map(toServiceError)).toEqual(errors);

@@ -403,9 +403,13 @@ describe("a root", () => {
     expect(mailRootStatus(lab.deps, lab.path)).toMatchObject({ supported: false, protocol_version: "4" });
     for (const damaged of ["", "\ufffd".repeat(9000), '{"schema_version": 1,\n']) {
       writeFileSync(join(lab.path, "protocol-version.txt"), damaged);
-      expect(() => openMailRoot(lab.deps, lab.path)).toThrow("svc-mgr mailbox init writes it again");
       expect(initMailRoot(lab.deps, lab.path)).toMatchObject({ supported: true });
-      openMailRoot(lab.deps, lab.path).close();
+      writeFileSync(join(lab.path, "protocol-version.txt"), damaged);
+      const mended: string[] = [];
+      const onMended = (what: string) => void mended.push(what);
+      for (let nth = 1; nth <= 2; nth++) openMailRoot({ ...lab.deps, onMended }, lab.path).close();
+      expect(mended).toEqual([expect.stringContaining("was missing or damaged and is written again")]);
+      expect(mailRootStatus(lab.deps, lab.path)).toMatchObject({ supported: true, protocol_version: "3" });
     }
   });
 

@@ -15,9 +15,14 @@ const lost = "a file or folder of it is missing; svc-mgr mailbox repair puts it 
 
 /**
  * What SQLite or the file system complains about is the carrier's, with a word on what to do; anything else
- * unexpected is a fault of ours and comes back as it is. Pure.
+ * unexpected is a fault of ours and comes back as it is. Pure. Source: contract 4.1 mail rule 3.
  */
 export function toServiceError(error: unknown): unknown {
+  if (error instanceof ServiceError && error.data?.["file"] === "not_regular") {
+    return new ServiceError("transport_failed", `the mailbox cannot be used: ${error.message}`, {
+      cause: error,
+    });
+  }
   const code = (error as { code?: unknown }).code;
   if (error instanceof ServiceError || typeof code !== "string" || !/^(SQLITE_|E[A-Z0-9]+$)/.test(code)) {
     return error;

@@ -112,7 +112,7 @@ export function createMailboxHandle(
         );
       }
       const isLost =
-        !files.exists(path) &&
+        !files.stat(path)?.size &&
         (held?.registrationId === registrationId || holdsMovedMail({ files, root, registration: row }));
       held?.states.close();
       held = null;

@@ -14,7 +14,7 @@ import { toServiceError } from "./carrier-fault.ts";
 import type { Delivery } from "./delivery.ts";
 import { watchDoorbell } from "./doorbell.ts";
 import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
-import { bodyOf, idOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
+import { bodyOf, idOf, isFileOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
 import type { MailRootDeps } from "./root-deps.ts";
 import { mailboxFolder, messageFile, readMessageFile } from "./root-paths.ts";
@@ -29,6 +29,8 @@ export interface FilesystemMailboxDeps extends MailRootDeps {
 
 /** A row may have hundreds of recipients. */
 const rowsAtOnce = 256;
+/** So much of a file tells whether it is that of its message. */
+const longestHead = 64 * 1024;
 
 /** The mailbox of one registration. Throws `invalid_request` when it has none that is active. */
 export function createFilesystemMailbox(
@@ -45,15 +47,17 @@ export function createFilesystemMailbox(
     return row;
   }
 
-  /** Null when the file is lost: the message can still be put away, and hides no other. */
+  /** Null when the file is lost or damaged: the message can still be put away, and hides no other. */
   function bodyOrNull(row: ListedRow): string | null {
     const text = readMessageFile(files, root, row);
-    return text === null ? null : bodyOf(text);
+    return text === null || !isFileOf(text, row.messageId) ? null : bodyOf(text);
   }
 
-  function hasFile(row: ListedRow): boolean {
+  function isReadable(row: ListedRow): boolean {
     try {
-      return files.exists(messageFile(files, root, row));
+      const bytes = files.readPart(messageFile(files, root, row), 0, longestHead);
+      const head = new TextDecoder().decode(bytes);
+      return isFileOf(head, row.messageId, { whole: bytes.length < longestHead });
     } catch (error) {
       if (error instanceof ServiceError) return false;
       throw error;
@@ -65,7 +69,7 @@ export function createFilesystemMailbox(
     if (body === null) {
       throw new ServiceError(
         "transport_failed",
-        `the file of ${row.messageId} is missing from the mailbox root`,
+        `the file of ${row.messageId} is missing from the mailbox root, or damaged; svc-mgr mailbox repair says more`,
       );
     }
     return body;
@@ -104,7 +108,7 @@ export function createFilesystemMailbox(
       const limit = Math.min(rowsAtOnce, most - messages.length + 1);
       const rows = state.select({ ...plan, after: last, limit });
       for (const row of rows) {
-        if (onlyReadable && !hasFile(row)) {
+        if (onlyReadable && !isReadable(row)) {
           unreadable += 1;
           last = row;
           continue;

@@ -59,6 +59,16 @@ export function bodyOf(text: string): string {
   return rest.startsWith("\n") ? rest.slice(1) : rest;
 }
 
+/**
+ * Whether `text` is the file of this message as far as can be told without reading its YAML: one that was emptied, overwritten
+ * or cut off in its front matter is not. `whole: false`: it is only the beginning of the file.
+ */
+export function isFileOf(text: string, messageId: string, { whole } = { whole: true }): boolean {
+  const end = text.indexOf(closing);
+  if (!text.startsWith("---\n") || (end < 0 && whole)) return false;
+  return text.slice(0, end < 0 ? undefined : end).includes(messageId);
+}
+
 const closing = "\n---\n";
 
 function renderField(key: string, value: unknown): string {

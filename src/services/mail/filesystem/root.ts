@@ -134,22 +134,24 @@ function whyUnusable(root: string, { protocol_version: version, supported }: Roo
   return "its index is missing; svc-mgr mailbox repair rebuilds it";
 }
 
-/** Throws ServiceError `precondition_failed` for a root that is absent or of another protocol version. */
+/**
+ * Throws ServiceError `precondition_failed` for a root that is absent or of another protocol version. The file that names
+ * the version is derived: where it is lost, the index says whether this svc may use the root.
+ */
 export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
   const { files } = deps;
   const version = readVersion(files, root);
-  if (version === null) {
+  if (version === null && !files.exists(rootPaths(root).index)) {
     throw new ServiceError(
       "precondition_failed",
-      files.exists(rootPaths(root).index)
-        ? `protocol-version.txt of ${root} is missing or damaged; svc-mgr mailbox init writes it again`
-        : `there is no mailbox root at ${root}; svc-mgr mailbox init makes one`,
+      `there is no mailbox root at ${root}; svc-mgr mailbox init makes one`,
     );
   }
-  if (version !== String(mailProtocolVersion)) throw unsupported(root, version);
+  if (version !== null && version !== String(mailProtocolVersion)) throw unsupported(root, version);
   let catalog: Catalog;
   try {
     catalog = openCatalog({ ...deps, path: rootPaths(root).index });
+    if (version === null) restoreVersion(deps, root);
     setAside(deps, root);
   } catch (error) {
     throw toServiceError(error);
@@ -192,6 +194,14 @@ export async function withExclusiveRoot<T>(
     if (began || fault !== error) throw fault;
     throw new ServiceError("conflict", "another maintenance of this mailbox root runs", { cause: error });
   }
+}
+
+/** Something else in its place stays there: `doctor` names it. */
+function restoreVersion({ files, onMended }: MailRootDeps, root: string): void {
+  const { protocolVersion } = rootPaths(root);
+  if (files.stat(protocolVersion)?.directory) return;
+  files.write("mail.version-written", protocolVersion, `${mailProtocolVersion}\n`);
+  onMended?.(`protocol-version.txt of ${root} was missing or damaged and is written again`);
 }
 
 /** Puts what deliveries that died have left in staging into the quarantine. */

@@ -11,6 +11,7 @@ import { headlessProvider } from "../services/headless/providers.ts";
 import { createTurnDirectories } from "../services/headless/turn-directory.ts";
 import { createTurnPane } from "../services/headless/turn-pane.ts";
 import { createTurnRunner } from "../services/headless/turn-runner.ts";
+import { launchEnvironmentFault } from "../services/sessions/environment.ts";
 import { createManifestStore } from "../services/sessions/manifest.ts";
 import { createManifestWatch, requireManifest } from "../services/sessions/manifest-watch.ts";
 import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
@@ -171,6 +172,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
     ...{ clock, tmux },
     readManifest: () => manifests.read(manifestPath),
     onError: (error) => log.line("looking for the agent failed", { error: messageOf(error) }),
+    environmentFault: (read) => launchEnvironmentFault(files, sessionRoot, read),
   });
   const settling = { clock, files, processes, locks, providerOf: headlessProvider };
   const pane = createTurnPane({

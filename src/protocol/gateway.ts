@@ -42,6 +42,7 @@ export const AdmissionBlock = Strict({
   reason: StringEnum([
     "agent_unavailable",
     "manifest_unusable",
+    "launch_environment_lost",
     "reconciliation_required",
     "disk_full",
     "database_lost",

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { copyOf, type Damage, damages, everyDamage } from "../support/damaged-files.ts";
 import { turnRows } from "../support/damaged-rows.ts";
 import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { until } from "../support/until.ts";
 
 /**
  * Every file of a turn that has ended, damaged in every way: the turn is never told as one that runs, nothing of it keeps the
@@ -15,7 +16,10 @@ const turnOf = (file: string) => file.replace(/\W/g, "-");
 const pathOf = (file: string) => join(batch.sessionRoot, "manifest.turn-artifacts", turnOf(file), file);
 
 beforeAll(async () => {
-  batch = await launchHeadless({ executable: join(import.meta.dir, "../../dist/svc-gateway") });
+  batch = await launchHeadless({
+    executable: join(import.meta.dir, "../../dist/svc-gateway"),
+    flags: ["--env", "GIVEN=value"],
+  });
   for (const { file } of turnRows) {
     await batch.submit(turnOf(file), "say hello\nFAST");
     await batch.ended(turnOf(file));
@@ -73,4 +77,44 @@ describe.each(everyDamage)("a file of a turn that is %s", (damage) => {
     expect(told.named).toEqual(["request.json", "result.json"]);
     expect([told.healthy, told.admission]).toEqual([true, "open"]);
   });
+});
+
+describe.each(everyDamage)("the values of a headless agent's variables in a file that is %s", (damage) => {
+  const file = () => join(batch.sessionRoot, "launch-environment.json");
+
+  test("are missed before a turn begins without them", async () => {
+    const copy = copyOf(file());
+    damages[damage](file());
+    const statusIs = (want: string) =>
+      until(`the admission ${want}`, async () => {
+        const { body } = await batch.call("/v1/status");
+        return body["request_admission"] === want && body;
+      });
+    try {
+      expect(await statusIs("blocked_unavailable")).toMatchObject({
+        managed_agent_connectivity: "unavailable",
+        admission_block: {
+          reason: "launch_environment_lost",
+          detail: expect.stringMatching(
+            /launch-environment\.json .* of GIVEN: put a copy of it in its place/,
+          ),
+        },
+      });
+      const payload = { prompt: "without its variables\nFAST" };
+      expect(await batch.call("/v1/requests", { kind: "submit_prompt", payload })).toMatchObject({
+        status: 503,
+        body: { detail: expect.stringContaining("GIVEN") },
+      });
+      const { agents } = (await batch.lab.mgr("agents", "list", "--json")).json();
+      expect(agents).toMatchObject([{ problem: expect.stringContaining("GIVEN") }]);
+      const doctor = await batch.lab.mgr("doctor", "--json");
+      expect(doctor.exitCode).toBe(1);
+      expect(doctor.json()["checks"]).toContainEqual(
+        expect.objectContaining({ name: "agent batch", verdict: "damaged" }),
+      );
+    } finally {
+      copy.restore();
+    }
+    await statusIs("open");
+  }, 60_000);
 });

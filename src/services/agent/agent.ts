@@ -84,8 +84,8 @@ export interface Presence {
   /** Identity of this life of the agent; null while it cannot be read. */
   instanceId: string | null;
   eligibility: SurfaceEligibility;
-  /** Set when the agent is there and only its manifest is not. */
-  manifestUnusable?: true;
+  /** Set when the agent is there and only a file without which it cannot work is not. */
+  unusable?: "manifest_unusable" | "launch_environment_lost";
 }
 
 /**

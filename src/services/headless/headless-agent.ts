@@ -69,9 +69,9 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
   function toPresence(): Presence {
     const state = presence.state();
     if (!state.connected) {
-      const { detail, manifestUnusable } = state;
+      const { detail, unusable } = state;
       const absent = { connected: false, detail, instanceId: null, eligibility: "unknown" } as const;
-      return manifestUnusable ? { ...absent, manifestUnusable } : absent;
+      return unusable ? { ...absent, unusable } : absent;
     }
     const eligibility = readiness().ready ? "ready" : "not_ready";
     return { connected: true, detail: "connected", instanceId: state.instanceId, eligibility };

@@ -2,6 +2,7 @@ import type { Manifest } from "../../protocol/files.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import type { Presence as AgentPresence } from "../agent/agent.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { instanceMarkOf } from "./chat-session.ts";
 
@@ -18,7 +19,7 @@ export interface HeadlessPresence extends Lifecycle {
 
 export type PresenceState =
   | { connected: true; pane: TmuxPane; manifest: Manifest; instanceId: string }
-  | { connected: false; detail: string; manifest: Manifest | null; manifestUnusable?: true };
+  | { connected: false; detail: string; manifest: Manifest | null; unusable?: AgentPresence["unusable"] };
 
 const resyncMs = 30_000;
 
@@ -28,6 +29,8 @@ export function createHeadlessPresence(deps: {
   readManifest: () => Manifest;
   /** A look failed; the next one comes all the same. */
   onError: (error: unknown) => void;
+  /** Why the values that turns need are lost, or null. */
+  environmentFault: (manifest: Manifest) => string | null;
 }): HeadlessPresence {
   const listeners = new Set<() => void>();
   let state: PresenceState = { connected: false, detail: "the agent was not looked for yet", manifest: null };
@@ -41,8 +44,10 @@ export function createHeadlessPresence(deps: {
     try {
       manifest = deps.readManifest();
     } catch (error) {
-      return { ...absent(messageOf(error)), manifestUnusable: true };
+      return { ...absent(messageOf(error)), unusable: "manifest_unusable" };
     }
+    const lost = deps.environmentFault(manifest);
+    if (lost !== null) return { ...absent(lost), unusable: "launch_environment_lost" };
     try {
       const { tmux_session_name: session, tmux } = manifest;
       const panes = await deps.tmux.panes(session);

@@ -93,7 +93,7 @@ export function requireManifest(agent: Agent, manifest: Pick<ManifestWatch, "pro
           connected: false,
           detail: problem,
           eligibility: "unknown",
-          manifestUnusable: true,
+          unusable: "manifest_unusable",
         };
         last = { of, problem, presence };
       }

@@ -54,8 +54,8 @@ export function decideAdmission(
 ): Admission {
   const { presence, storage, identity } = facts;
   if (!presence.connected) {
-    const block: AdmissionBlock = presence.manifestUnusable
-      ? { reason: "manifest_unusable", detail: presence.detail }
+    const block: AdmissionBlock = presence.unusable
+      ? { reason: presence.unusable, detail: presence.detail }
       : { reason: "agent_unavailable", detail: `${presence.detail}. ${relaunchAdvice(identity.agentName)}` };
     return { state: "blocked_unavailable", block };
   }

@@ -17,6 +17,7 @@ test("a look that began before a newer one was reported does not bring the forme
     tmux: { panes } as unknown as Tmux,
     readManifest: () => manifest,
     onError: () => {},
+    environmentFault: () => null,
   });
   const seen: unknown[] = [];
   presence.onChange(() => seen.push(presence.state()));

@@ -96,7 +96,7 @@ test("what cannot be stored is reported before it is asked for, and so is how a 
   agent.setPresence({
     connected: false,
     detail: "session manifest manifest.json: not valid JSON",
-    manifestUnusable: true,
+    unusable: "manifest_unusable",
   });
   board.refresh();
   expect(board.status()).toMatchObject({

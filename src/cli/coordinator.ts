@@ -203,7 +203,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
 
   async function stop(): Promise<void> {
     fileLog?.line("coordination server stopping");
-    if (instance) retireCoordinator(files, paths);
+    const left = instance ? retireCoordinator(files, paths) : [];
+    if (left.length > 0) fileLog?.line("not removed", { paths: left.join(", ") });
     await attention.stop();
     await events.stop();
     await server?.stop(stopGraceMs);
@@ -241,7 +242,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       };
       const start = processes.startToken(instance.pid);
       const record = { ...instance, ...(start === null ? {} : { process_start: start }) };
-      if (remembers && token !== null) files.write("file:token-required", paths.tokenRequired, "");
+      if (remembers && token !== null && !files.exists(paths.tokenRequired))
+        files.write("file:token-required", paths.tokenRequired, "");
       if (remembers && options.noToken) files.removeFile("file:token-required", paths.tokenRequired);
       if (token !== options.token) fileLog?.line("callers must show a token", { file: paths.token });
       publishCoordinator(files, paths, record, { token, challengeKey });

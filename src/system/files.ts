@@ -30,6 +30,7 @@ import {
   writeWhole,
 } from "./own-file.ts";
 import { type Exposure, findExposure } from "./ownership.ts";
+import { freeBytes } from "./private-file.ts";
 import { type InputOptions, type InputRead, readInputFile } from "./read-input.ts";
 import {
   type CopyOptions,
@@ -72,6 +73,8 @@ export interface Files {
   readInput(path: string, options: InputOptions): Promise<InputRead>;
   /** Whether this user may make files in the folder at `path`. */
   writable(path: string): boolean;
+  /** What this user may still write on the disk of `path`. */
+  freeBytes(path: string): number;
   /** True when `path` itself is a symbolic link, whatever it points to. */
   isLink(path: string): boolean;
   /** What the symbolic link at `path` says, or null when there is none. */
@@ -168,6 +171,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
         return false;
       }
     },
+    freeBytes,
     isLink,
     linkTarget: (path) => (isLink(path) ? readlinkSync(path) : null),
     realPath: (path) => (statOrNull(path) ? realpathSync(path) : null),

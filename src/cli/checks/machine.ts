@@ -1,10 +1,11 @@
 import { dirname } from "node:path";
-import { runningCoordinators } from "../../services/fleet/coordinator-files.ts";
+import { coordinatorFolders, runningCoordinators } from "../../services/fleet/coordinator-files.ts";
+import { coordinatorFault } from "../../services/fleet/fleet-hints.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { listen } from "../../system/http-server.ts";
 import type { CliContext } from "../cli-context.ts";
-import { type Check, ok, warning } from "./check.ts";
+import { type Check, damaged, ok, warning } from "./check.ts";
 
 /** Oldest tmux whose commands and formats we rely on. */
 const oldest = { major: 3, minor: 2 };
@@ -69,6 +70,11 @@ export function checkFolders({ roots, files }: CliContext): Check[] {
       return { name, verdict: "missing", detail: `${existing} is a file, not a folder`, remedy };
     }
     const writable = files.writable(existing);
+    const left = files.freeBytes(existing);
+    if (writable && left < scarceBytes) {
+      const detail = `${path}: its disk is full (${Math.floor(left / 1024)} KiB left)`;
+      return { name, verdict: "missing", detail, remedy: `make room on the disk of ${existing}` };
+    }
     return {
       name,
       verdict: writable ? "ok" : "missing",
@@ -77,6 +83,9 @@ export function checkFolders({ roots, files }: CliContext): Check[] {
     };
   });
 }
+
+/** With less than this a database may refuse the next write. */
+const scarceBytes = 1024 * 1024;
 
 /** What is at the path itself, or the nearest thing above it that exists. */
 function nearest(files: Files, path: string): string {
@@ -95,8 +104,26 @@ export async function checkCoordinatorPort(context: CliContext, port: number): P
     return ok(name, "free");
   } catch (error) {
     if (!(error instanceof ServiceError)) return warning(name, messageOf(error), null);
-    const ours = runningCoordinators(context).some(({ paths }) => paths.root.endsWith(`-${port}`));
+    const running = [...runningCoordinators(context), ...coordinatorFolders(context).filter(({ held }) => held)];
+    const ours = running.some(({ paths }) => paths.root.endsWith(`-${port}`));
     if (ours) return ok(name, "svc-coord serves here");
     return warning(name, "another program listens here", "svc-coord serve --port 0, or another port");
   }
+}
+
+/** Servers whose own files were lost or damaged: programs of ours do not find them any more, or they cannot start. */
+export async function checkCoordinators(context: CliContext): Promise<Check[]> {
+  const checks = coordinatorFolders(context).map(async (found) => {
+    const { paths, held, folders } = found;
+    const port = paths.root.slice(paths.root.lastIndexOf("-") + 1);
+    const name = `svc-coord on port ${port}`;
+    if (folders.length > 0) {
+      return [damaged(name, `a folder stands where a file belongs: ${folders.join(", ")}`, "move it away")];
+    }
+    const fault = held ? await coordinatorFault(context, found) : null;
+    if (fault === null) return [];
+    const remedy = `end it and start it again: svc-coord serve --port ${port}`;
+    return [warning(name, `it serves, and others cannot use it: ${fault}`, remedy)];
+  });
+  return (await Promise.all(checks)).flat();
 }

@@ -3,7 +3,13 @@ import { allProfiles } from "../../services/terminal/profile.ts";
 import { createSystem } from "../../system/system.ts";
 import { checkGatewayPorts, checkOrphans, checkRecords, checkTrust } from "../checks/agents.ts";
 import { type Check, marks, ok } from "../checks/check.ts";
-import { checkCoordinatorPort, checkFolders, checkPath, checkTmux } from "../checks/machine.ts";
+import {
+  checkCoordinatorPort,
+  checkCoordinators,
+  checkFolders,
+  checkPath,
+  checkTmux,
+} from "../checks/machine.ts";
 import { checkAgents, checkSignals } from "../checks/sessions.ts";
 import { checkTool } from "../checks/tools.ts";
 import { openCliContext, readProfiles } from "../cli-context.ts";
@@ -38,6 +44,7 @@ export default command({
       checkSignals(context),
       checkGatewayPorts(context),
       await checkCoordinatorPort(context, defaultCoordinatorPort),
+      ...(await checkCoordinators(context)),
       ...(await Promise.all(tools)),
     ];
     const healthy = checks.every(({ verdict }) => verdict !== "missing" && verdict !== "damaged");

@@ -6,7 +6,9 @@ import { renderJson } from "../../protocol/json.ts";
 import { Strict } from "../../protocol/wire.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
+import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
+import { storageFaultOf } from "../../system/storage-fault.ts";
 import { type ListenerClaim, recordedProcessLives } from "./listener-proof.ts";
 
 /** Where `svc-coord serve` listens unless it gets another port (ruling 1). */
@@ -40,7 +42,7 @@ const CoordinatorRecord = Strict({
   ...CoordinatorInstance.properties,
   process_start: Type.Optional(Type.String()),
 });
-type CoordinatorRecord = Static<typeof CoordinatorRecord>;
+export type CoordinatorRecord = Static<typeof CoordinatorRecord>;
 
 /** The coordination servers of this runtime root whose processes live and whose folders no other user can change. */
 export function runningCoordinators(deps: {
@@ -62,6 +64,49 @@ export function runningCoordinators(deps: {
         recordedProcessLives(processes, { pid: instance.pid, startToken: instance.process_start ?? null });
       return lives ? [{ paths, instance }] : [];
     });
+}
+
+/** The folder of a coordination server, whether it runs or not. */
+export interface CoordinatorFolder {
+  paths: CoordinatorPaths;
+  /** It serves, by the lock that it holds: its record may be lost or damaged. */
+  held: boolean;
+  instance: CoordinatorRecord | null;
+  /** Those of `paths` where a folder stands instead of a file. */
+  folders: string[];
+}
+
+export function coordinatorFolders(deps: {
+  files: Files;
+  locks: Pick<Locks, "tryTake">;
+  runtimeRoot: string;
+}): CoordinatorFolder[] {
+  const { files, locks } = deps;
+  const folder = join(deps.runtimeRoot, "coordinators");
+  return files
+    .list(folder)
+    .filter(isOneName)
+    .flatMap((name) => {
+      const paths = pathsIn(childPath(folder, name));
+      if (files.exposure(paths.runRoot) !== null) return [];
+      const { root: _, runRoot: __, logRoot: ___, ...single } = paths;
+      return [
+        {
+          paths,
+          held: isHeld(files, locks, paths.lock),
+          instance: readInstance(files.readOwn(paths.instance)),
+          folders: Object.values(single).filter((path) => files.stat(path)?.directory),
+        },
+      ];
+    });
+}
+
+function isHeld(files: Files, locks: Pick<Locks, "tryTake">, path: string): boolean {
+  // A look must not make the file.
+  if (!files.exists(path) || files.stat(path)?.directory) return false;
+  const taken = locks.tryTake(path);
+  taken?.release();
+  return taken === null;
 }
 
 /** Where a coordination server says that it listens; null for what is no address. Pure. */
@@ -100,9 +145,15 @@ export function publishCoordinator(
   files.write("file:coordinator-instance", paths.instance, renderJson(instance));
 }
 
-/** Nothing is left that says there is a server. */
-export function retireCoordinator(files: Files, paths: CoordinatorPaths): void {
-  files.removeFile("file:coordinator-instance", paths.instance);
-  files.removeFile("file:coordinator-token", paths.token);
-  files.removeFile("file:coordinator-key", paths.challengeKey);
+/** Nothing is left that says there is a server. Returns what could not be removed: something else stands in its place. */
+export function retireCoordinator(files: Files, paths: CoordinatorPaths): string[] {
+  return [paths.instance, paths.token, paths.challengeKey].filter((path) => {
+    try {
+      files.removeFile("file:coordinator-retired", path);
+      return false;
+    } catch (error) {
+      if (storageFaultOf(error) === null) throw error;
+      return true;
+    }
+  });
 }

@@ -1,5 +1,5 @@
 import { FleetEvent } from "../../protocol/coordinator.ts";
-import { coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
+import { coordinatorEndpoints, coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -7,12 +7,18 @@ import type { Ids } from "../../system/ids.ts";
 import type { Network } from "../../system/network.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Environment } from "../sessions/roots.ts";
-import { coordinatorClaim, runningCoordinators } from "./coordinator-files.ts";
+import {
+  type CoordinatorPaths,
+  type CoordinatorRecord,
+  coordinatorClaim,
+  runningCoordinators,
+} from "./coordinator-files.ts";
 import type { Directory } from "./directory.ts";
 import { createEventSource, openEventStream } from "./event-stream.ts";
 import { createFleetEvents } from "./fleet-events.ts";
 import type { Links } from "./links.ts";
 import { baseUrlOf, proveListener } from "./listener-proof.ts";
+import { whyUnreachable } from "./unreachable.ts";
 
 /** Where word comes from that something happened at an agent. */
 export interface FleetHints {
@@ -42,13 +48,7 @@ const connectMs = 2000;
 export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal): Promise<FleetHints> {
   for (const { instance, paths } of runningCoordinators(deps)) {
     const claim = coordinatorClaim(instance);
-    if (claim === null) continue;
-    const proof = {
-      key: deps.files.readOwn(paths.challengeKey)?.trim() || null,
-      timeoutMs: connectMs,
-      respectProxyEnvironment: false,
-    };
-    if ((await proveListener(deps, claim, proof)) !== null) continue;
+    if (claim === null || (await proveListener(deps, claim, proofOf(deps, paths))) !== null) continue;
     const token = deps.env["SVC_COORD_TOKEN"] || deps.files.readOwn(paths.token)?.trim() || null;
     const opened = await openEventStream({
       ...{ clock: deps.clock, signal, timeoutMs: connectMs },
@@ -66,6 +66,51 @@ export async function openFleetHints(deps: FleetHintsDeps, signal: AbortSignal):
   }
   return { via: null, agentIds: idsOfGateways(deps, signal) };
 }
+
+type AskDeps = Pick<FleetHintsDeps, "files" | "clock" | "processes" | "network">;
+
+const proofOf = ({ files }: Pick<AskDeps, "files">, paths: CoordinatorPaths) => ({
+  key: files.readOwn(paths.challengeKey)?.trim() || null,
+  timeoutMs: connectMs,
+  respectProxyEnvironment: false,
+});
+
+/**
+ * Why programs of ours cannot find or ask a coordination server by the files that it left for them, as a clause; null
+ * where they can. Never rejects.
+ */
+export async function coordinatorFault(
+  deps: AskDeps,
+  { paths, instance }: { paths: CoordinatorPaths; instance: CoordinatorRecord | null },
+): Promise<string | null> {
+  const claim = instance && coordinatorClaim(instance);
+  if (!claim) return `${paths.instance} is missing or damaged`;
+  const why = await proveListener(deps, claim, proofOf(deps, paths));
+  if (why !== null) return `${why} by ${paths.challengeKey}`;
+  const token = deps.files.readOwn(paths.token)?.trim() ?? "";
+  const late = new AbortController();
+  const cancel = deps.clock.after(connectMs, () => late.abort());
+  try {
+    const reply = await deps.network.fetch(
+      `${baseUrlOf(claim)}${coordinatorEndpoints.currentInstance.path}`,
+      {
+        signal: late.signal,
+        redirect: "error",
+        headers: isToken.test(token) ? { authorization: `Bearer ${token}` } : {},
+        proxy: false,
+      } as unknown as RequestInit,
+    );
+    await reply.body?.cancel();
+    return reply.status === 401 ? `it asks for another token than that in ${paths.token}` : null;
+  } catch (error) {
+    return whyUnreachable(error, baseUrlOf(claim));
+  } finally {
+    cancel();
+  }
+}
+
+/** What a header can carry. */
+const isToken = /^[\x21-\x7e]+$/;
 
 async function* idsIn(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const source = createEventSource(FleetEvent);

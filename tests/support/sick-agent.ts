@@ -43,7 +43,7 @@ export const createSickLab = () => createCliLab({ executable });
 
 /**
  * `stateHome`: where every file of ours goes. `name`: `worker` unless given. `lab`: one that agents share and whose owner
- * ends it; else the agent's own. `flags`: of `agents launch`.
+ * ends it; else the agent's own. `flags`: of `agents launch`; `agentFlags`: of the scripted agent.
  */
 export async function launchSick(
   options: {
@@ -51,17 +51,21 @@ export async function launchSick(
     name?: string;
     stateHome?: string;
     flags?: readonly string[];
+    agentFlags?: readonly string[];
     env?: Record<string, string>;
+    cwd?: string;
   } = {},
 ): Promise<SickAgent> {
-  const { lab = createSickLab(), name = "worker", flags = [] } = options;
+  const { lab = createSickLab(), name = "worker", flags = [], agentFlags = [] } = options;
   if (!options.lab) {
     Object.assign(lab.env, options.env, options.stateHome ? { XDG_STATE_HOME: options.stateHome } : {});
   }
   const log = join(lab.folder, `${name}.log`);
   const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags];
-  const launch = await lab.run("svc-mgr", [...words, "--gateway-background", "--json", "--", "--log", log], {
+  const ofAgent = ["--gateway-background", "--json", "--", "--log", log, ...agentFlags];
+  const launch = await lab.run("svc-mgr", [...words, ...ofAgent], {
     env: { ...lab.env, ...options.env },
+    ...(options.cwd ? { cwd: options.cwd } : {}),
   });
   if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
   const sessionRoot = String(launch.json()["session_root"]);

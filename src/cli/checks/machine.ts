@@ -104,7 +104,10 @@ export async function checkCoordinatorPort(context: CliContext, port: number): P
     return ok(name, "free");
   } catch (error) {
     if (!(error instanceof ServiceError)) return warning(name, messageOf(error), null);
-    const running = [...runningCoordinators(context), ...coordinatorFolders(context).filter(({ held }) => held)];
+    const running = [
+      ...runningCoordinators(context),
+      ...coordinatorFolders(context).filter(({ held }) => held),
+    ];
     const ours = running.some(({ paths }) => paths.root.endsWith(`-${port}`));
     if (ours) return ok(name, "svc-coord serves here");
     return warning(name, "another program listens here", "svc-coord serve --port 0, or another port");
@@ -118,7 +121,7 @@ export async function checkCoordinators(context: CliContext): Promise<Check[]> {
     const port = paths.root.slice(paths.root.lastIndexOf("-") + 1);
     const name = `svc-coord on port ${port}`;
     if (folders.length > 0) {
-      return [damaged(name, `a folder stands where a file belongs: ${folders.join(", ")}`, "move it away")];
+      return [damaged(name, `a folder is where a file belongs: ${folders.join(", ")}`, "move it away")];
     }
     const fault = held ? await coordinatorFault(context, found) : null;
     if (fault === null) return [];

@@ -2,10 +2,14 @@ import { join } from "node:path";
 import type { Manifest } from "../../protocol/files.ts";
 import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
 import { createTurnDirectories } from "../../services/headless/turn-directory.ts";
+import { rootPaths } from "../../services/mail/filesystem/root-paths.ts";
+import type { MailPage } from "../../services/mail/mailbox.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
-import { openRecordOrNull } from "../../services/sessions/find.ts";
+import { launchEnvironmentFault } from "../../services/sessions/environment.ts";
+import { type FoundAgent, openRecordOrNull } from "../../services/sessions/find.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
 import { lacksSignals, signalsAbsence } from "../../services/signals/handover.ts";
+import { signalPaths } from "../../services/signals/spool.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { CliContext } from "../cli-context.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
@@ -49,6 +53,9 @@ export function checkSignals(context: Pick<CliContext, "registry" | "files">): C
   return warning(name, detail.join("; "), `they are known by their screens alone: ${lacking.join(", ")}`);
 }
 
+/** Of the messages in an inbox, the newest so many. */
+const mostJudged = 200;
+
 type Openers = ReturnType<typeof mailboxOpeners>;
 
 async function judgeAgent(context: CliContext, openers: Openers, snapshot: AgentSnapshot): Promise<Check[]> {
@@ -59,15 +66,18 @@ async function judgeAgent(context: CliContext, openers: Openers, snapshot: Agent
   if (!agent) return state;
   return [
     ...state,
-    ...judgeFiles(context, name, agent.sessionRoot),
+    ...judgeFiles(context, name, agent),
     ...judgeTurns(context, name, agent.sessionRoot),
-    ...(await judgeMailbox(openers, name, agent.manifest)),
+    ...(await judgeMailbox(context, openers, name, agent.manifest)),
   ];
 }
 
-function judgeFiles({ files }: CliContext, name: string, sessionRoot: string): Check[] {
+function judgeFiles({ files }: CliContext, name: string, { sessionRoot, manifest }: FoundAgent): Check[] {
   const paths = sessionPaths(sessionRoot);
+  const signals = signalPaths(sessionRoot);
   const checks: Check[] = [];
+  const lost = launchEnvironmentFault(files, sessionRoot, manifest);
+  if (lost !== null) checks.push(damaged(name, lost, "svc needs the values for each turn"));
   try {
     readDesiredConfig(files, sessionRoot);
   } catch (error) {
@@ -84,20 +94,33 @@ function judgeFiles({ files }: CliContext, name: string, sessionRoot: string): C
     join(paths.gatewayRoot, "attach.lock"),
     join(paths.runRoot, "gateway.lock"),
     paths.lastPort,
+    ...[signals.spool, signals.rotated, signals.opencodePlugin],
   ];
   const folders = texts.filter((path) => files.stat(path)?.directory);
-  if (folders.length > 0) {
-    checks.push(damaged(name, `a folder is where a file belongs: ${folders.join(", ")}`, "move it away"));
-  }
-  const derived = [paths.state, paths.attach, paths.gatewayManifest, paths.currentInstance, paths.reminders];
-  const strange = derived.filter((path) => files.exists(path) && !isJson(files, path));
-  if (strange.length > 0) {
+  if (folders.length > 0) checks.push(folderInPlace(name, folders));
+  const ofGateway = [
+    paths.state,
+    paths.attach,
+    paths.gatewayManifest,
+    paths.currentInstance,
+    paths.reminders,
+  ];
+  const derived = [
+    { by: "the gateway", paths: [...ofGateway, signals.cursor] },
+    { by: "the next start of the agent", paths: [signals.claudeSettings, signals.opencodeConfig] },
+  ];
+  for (const { by, paths: written } of derived) {
+    const strange = written.filter((path) => files.exists(path) && !isJson(files, path));
+    if (strange.length === 0) continue;
     checks.push(
-      warning(name, `not as svc wrote it: ${strange.join(", ")}`, "remove it; the gateway writes it again"),
+      warning(name, `not as svc wrote it: ${strange.join(", ")}`, `remove it; ${by} writes it again`),
     );
   }
   return checks;
 }
+
+const folderInPlace = (name: string, folders: readonly string[]) =>
+  damaged(name, `a folder is where a file belongs: ${folders.join(", ")}`, "move it away");
 
 /** A turn that was begun has its request; one that has an exit code has its result. */
 function judgeTurns({ files }: CliContext, name: string, sessionRoot: string): Check[] {
@@ -120,21 +143,61 @@ function isJson(files: CliContext["files"], path: string): boolean {
   }
 }
 
-async function judgeMailbox(openers: Openers, name: string, manifest: Manifest): Promise<Check[]> {
+/** Of the newest page of its inbox: those whose files are lost. */
+function judgeMail({ files }: CliContext, name: string, { messages, unreadable = 0 }: MailPage): Check[] {
+  const spoilt = messages.flatMap(({ attachments }) =>
+    attachments.flatMap(({ kind, locator, size_bytes: size }) => {
+      if (kind !== "managed_copy" || locator === null) return [];
+      const found = files.stat(locator);
+      return found && !found.directory && found.size === size ? [] : [locator];
+    }),
+  );
+  return [
+    ...(unreadable === 0
+      ? []
+      : [
+          warning(
+            name,
+            `its mailbox: the files of ${unreadable} messages in its inbox are missing or damaged`,
+            "svc-mgr mailbox repair names them; put copies in their places, or archive the messages",
+          ),
+        ]),
+    ...(spoilt.length === 0
+      ? []
+      : [
+          warning(
+            name,
+            `its mailbox: attachments are missing or damaged: ${spoilt.join(", ")}`,
+            "put copies in their places, or have them sent again",
+          ),
+        ]),
+  ];
+}
+
+async function judgeMailbox(
+  context: CliContext,
+  openers: Openers,
+  name: string,
+  manifest: Manifest,
+): Promise<Check[]> {
   const binding = manifest.launch_plan.mailbox;
   const opener = binding && openers[binding.transport];
   if (!binding || !opener) return [];
   const repair = binding.transport === "filesystem" ? "svc-mgr mailbox repair" : null;
+  const { filesystem_root: root } = binding;
+  const texts = root === undefined ? [] : [rootPaths(root).protocolVersion, rootPaths(root).indexLock];
+  const folders = texts.filter((path) => context.files.stat(path)?.directory);
+  if (folders.length > 0) return [folderInPlace(name, folders)];
   try {
     const obstacle = opener.obstacle(binding);
     if (obstacle !== null) return [warning(name, `its mailbox: ${obstacle}`, repair)];
     const mailbox = opener.open(binding);
     try {
-      await mailbox.list({
-        ...{ box: "inbox", readState: "any", answeredState: "any", archived: false, limit: 1 },
-        ...{ since: null, includeBody: true, cursor: null, query: null },
+      const page = await mailbox.list({
+        ...{ box: "inbox", readState: "any", answeredState: "any", archived: false, limit: mostJudged },
+        ...{ since: null, includeBody: false, cursor: null, query: null, onlyReadable: true },
       });
-      return [];
+      return judgeMail(context, name, page);
     } finally {
       mailbox.close();
     }

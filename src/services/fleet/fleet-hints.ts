@@ -17,8 +17,7 @@ import type { Directory } from "./directory.ts";
 import { createEventSource, openEventStream } from "./event-stream.ts";
 import { createFleetEvents } from "./fleet-events.ts";
 import type { Links } from "./links.ts";
-import { baseUrlOf, proveListener } from "./listener-proof.ts";
-import { whyUnreachable } from "./unreachable.ts";
+import { baseUrlOf, proveListener, whyUnreachable } from "./listener-proof.ts";
 
 /** Where word comes from that something happened at an agent. */
 export interface FleetHints {

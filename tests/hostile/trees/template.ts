@@ -265,6 +265,7 @@ function makeSignals(root: string, put: (path: string, value: unknown) => void) 
   const paths = signalPaths(root);
   createSystem().files.ensureDirectory("tree", paths.root);
   put(paths.spool, `${JSON.stringify(sampleReport({ prompt: "x" }))}\n`);
+  put(paths.rotated, `${JSON.stringify(sampleReport({ prompt: "earlier" }))}\n`);
   put(paths.cursor, { schema_version: 1, read: [{ file: "1:1", offset: 0 }] });
   put(paths.claudeSettings, { hooks: { Stop: [{ hooks: [{ type: "command", command: "true" }] }] } });
   put(paths.opencodePlugin, opencodePlugin(paths.spool));
@@ -348,5 +349,6 @@ function makeCoordinator(
   files.write("tree", coordinator.token, "planted-token\n", { durable: false });
   files.write("tree", coordinator.challengeKey, `${"5e".repeat(32)}\n`, { durable: false });
   files.write("tree", coordinator.tokenRequired, "\n", { durable: false });
+  files.write("tree", coordinator.lock, "", { durable: false });
   files.write("tree", coordinator.log, "started\n", { durable: false });
 }

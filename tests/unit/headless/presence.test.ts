@@ -45,6 +45,7 @@ test("a look that fails is reported once, and the next ones come all the same", 
       },
     } as unknown as Tmux,
     readManifest: () => manifestOf("one"),
+    environmentFault: () => null,
     onError: (error) => void errors.push(String(error)),
   });
   presence.onChange(() => {

@@ -35,7 +35,7 @@ function pathOf(at: number): string {
   return join(paths.root, coordinatorRows[at]?.file.split("<port>/")[1] ?? "");
 }
 
-/** With the token that only the first start is told. */
+/** With the token that only the first start is given. */
 const serve = (at: number, first: boolean) =>
   startCoordinator(lab, { port: portOf(at), ...(first ? { env: { SVC_COORD_TOKEN: token } } : {}) });
 
@@ -46,7 +46,7 @@ interface Seen {
   restarted: unknown[] | string;
 }
 
-async function tellAll(damage: Damage): Promise<Seen[]> {
+async function seeAll(damage: Damage): Promise<Seen[]> {
   const servers = await Promise.all(coordinatorRows.map((_, at) => serve(at, true)));
   for (const { ready } of servers) expect(ready["event"]).toBe("ready");
   const copies = coordinatorRows.map((_, at) => {
@@ -101,22 +101,22 @@ async function again(at: number): Promise<unknown[] | string> {
 }
 
 describe.each(everyDamage)("a file of a coordination server that is %s", (damage) => {
-  let told: Seen[];
+  let seen: Seen[];
   beforeAll(async () => {
-    told = await tellAll(damage);
+    seen = await seeAll(damage);
   }, 120_000);
 
-  test.each(coordinatorRows.map((row, at) => ({ ...row, at })))("$file is told of", ({ at, ...row }) => {
-    const seen = told[at];
-    expect({ ...seen, restarted: null }).toEqual({
+  test.each(coordinatorRows.map((row, at) => ({ ...row, at })))("$file is reported", ({ at, ...row }) => {
+    const found = seen[at];
+    expect({ ...found, restarted: null }).toEqual({
       served: [200, 401],
       doctor: damage === "a folder" ? "damaged" : (row.doctor ?? "ok"),
       port: "exit 0",
       restarted: null,
     });
     const want = row.restart?.[damage] ?? [200, 401];
-    expect(seen?.restarted).toEqual(typeof want === "string" ? expect.stringContaining(want) : want);
+    expect(found?.restarted).toEqual(typeof want === "string" ? expect.stringContaining(want) : want);
     // No fault is shown as the system's own words.
-    expect(String(seen?.restarted)).not.toMatch(/illegal operation|internal error|SQLITE|\n\s+at /);
+    expect(String(found?.restarted)).not.toMatch(/illegal operation|internal error|SQLITE|\n\s+at /);
   });
 });

@@ -100,7 +100,7 @@ export async function coordinatorFault(
       } as unknown as RequestInit,
     );
     await reply.body?.cancel();
-    return reply.status === 401 ? `it asks for another token than that in ${paths.token}` : null;
+    return reply.ok ? null : `it does not take the token in ${paths.token}`;
   } catch (error) {
     return whyUnreachable(error, baseUrlOf(claim));
   } finally {

@@ -418,7 +418,7 @@ export interface CoordinatorRow {
   restart?: Partial<Record<Damage, [number, number] | string>>;
 }
 
-const inTheWay = { "a folder": "a folder stands where it belongs; `svc-mgr doctor` names it" };
+const inTheWay = { "a folder": "a folder is where it belongs; `svc-mgr doctor` names it" };
 
 const ofCoordinator: CoordinatorRow[] = [
   { file: "run/current-instance.json", full: "coordinator", doctor: "warning", restart: inTheWay },

@@ -72,7 +72,7 @@ export interface CoordinatorFolder {
   /** It serves, by the lock that it holds: its record may be lost or damaged. */
   held: boolean;
   instance: CoordinatorRecord | null;
-  /** Those of `paths` where a folder stands instead of a file. */
+  /** Those of `paths` that are a folder instead of a file. */
   folders: string[];
 }
 

@@ -19,21 +19,19 @@ import type { DispatchOutcome } from "./terminal-view.ts";
  * awaits the answer to the effect that it asked for.
  *
  * ```
- *   pasting ──pasted──> settling ──rested──> looking <─────────────────────┐
- *                                             │  └─torn frame─> repainting │
- *      ┌── press Enter ───────────────────────┤<────────────────────┘     │
- *      v                                      │                            │
- *   proving ──no proof, presses left───────────────────────────────────────┘
- *      │  └──no proof, no press left──> last_look <── nothing to press ── looking
- *      │                                  │   │
- *      │                       other words│   │the text is there, or words beside it
- *      │                                  v   v
- *      │                      awaiting_work   clearing ──words to put back──> restoring
- *      v                              v           v                             v
- *     done <──────────────────────────┴───────────┴─────────────────────────────┘
+ *   pasting ──shown──> settling ──rested──> looking ──press Enter──> proving ──taken──> done
+ *      │                  ^                 │  ^  ^                   │  │
+ *      └─unchanged─> unread                 │  │  └─presses left──────┘  └─no press left──┐
+ *                      │         torn frame v  │                                          │
+ *                      │               repainting                                         v
+ *                      │                    looking ──nothing to press──────────────> last_look ──taken──> done
+ *                      │                       │                                       │   │
+ *                      │ never read            │ the text must not be submitted        │   └─other words─> awaiting_work ──> done
+ *                      v                       v                                       │
+ *                   clearing <─────────────────┴──────────────the text is still there──┘
+ *                      └──cleared──> done, or ──a person's words──> restoring ──> done
  * ```
  *
- * A tool whose screen has not changed since the paste has not read it: `pasting` goes to `unread`, and a change to `settling`.
  * `looking` and `last_look` also end in `done` or `clearing` by themselves: the tool was taken over by a new instance or
  * has ended, it reported the text, a question came up, the composer is in another mode, or a person types.
  * The text is never pasted twice, and no Enter follows a question, an ended tool or a person's words. Source:

@@ -233,7 +233,7 @@ export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mo
   }
 }
 
-export function summaryOf(messages: readonly Mail[]): MailSummaryEntry[] {
+function summaryOf(messages: readonly Mail[]): MailSummaryEntry[] {
   return messages.slice(0, maxSummed).map(({ message_ref, thread_ref, created_at_utc, subject }) => ({
     message_ref,
     thread_ref,

@@ -62,7 +62,7 @@ function withRecord<T extends { status: string; error: string | null }>(turn: T,
 }
 
 /** What a canonical event says of the turn. Pure. */
-export function readTurnEvent(event: TurnEvent): TurnItem[] {
+function readTurnEvent(event: TurnEvent): TurnItem[] {
   const data = event.payload?.data ?? {};
   const atMs = parseTimestamp(event.timestamp_utc);
   const id = textOf(data["action_id"]);

@@ -47,6 +47,8 @@ export interface LiveReport {
   steps: (ReportedStep & { error: string | null; screen: string | null })[];
   passed: number;
   failed: number;
+  /** False when the run was ended before its last step; steps that passed are then not known. */
+  complete: boolean;
   changes: ScreenChange[];
   /** Folder of the new recordings, relative to the report. */
   recordings: string;
@@ -92,8 +94,15 @@ export function makeReport(facts: {
   const { tool, version, profile, accounts } = facts;
   const proved = profile.data.proved_versions;
   const candidates = proved.includes(version) ? [version, ...proved] : proved;
-  const steps = readSteps(facts.junit).map((step) => {
-    const account = accounts.find((one) => one.group === step.group && one.step === step.step);
+  const accountOf = (step: { group: string; step: string }) =>
+    accounts.find((one) => one.group === step.group && one.step === step.step);
+  const reported = readSteps(facts.junit);
+  // bun test writes its report at the end alone.
+  const unreported: ReportedStep[] = accounts
+    .filter((account) => !reported.some((step) => accountOf(step) === account))
+    .map(({ group, step }) => ({ group, step, verdict: "failed", seconds: 0 }));
+  const steps = [...reported, ...unreported].map((step) => {
+    const account = accountOf(step);
     return { ...step, error: account?.error ?? null, screen: account?.screen ?? null };
   });
   return {
@@ -103,6 +112,7 @@ export function makeReport(facts: {
     steps,
     passed: steps.filter(({ verdict }) => verdict === "passed").length,
     failed: steps.filter(({ verdict }) => verdict === "failed").length,
+    complete: reported.length > 0,
     changes: facts.made.map((made) => {
       const before = candidates
         .map((of) =>
@@ -179,7 +189,9 @@ export function renderReport(report: LiveReport): string {
     proved.includes(version)
       ? "The profile was proved on this version."
       : `The profile was not proved on this version; proved are ${proved.join(", ") || "none"}.`,
-    `${passed} steps passed, ${failed} failed. New recordings: \`${report.recordings}\`.`,
+    report.complete
+      ? `${passed} steps passed, ${failed} failed. New recordings: \`${report.recordings}\`.`
+      : `The run did not come to its end; ${failed} steps failed before. New recordings: \`${report.recordings}\`.`,
     "",
     "| step | verdict | seconds |",
     "| --- | --- | ---: |",

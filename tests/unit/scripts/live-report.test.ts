@@ -49,6 +49,14 @@ test("a report has each step with its verdict, and of a failed one the error and
   expect(text).toContain("✦ ok\n'''");
 });
 
+test("of a run that was ended early only the failures are known, and it says so", () => {
+  const report = makeReport({ ...base, junit: "", known, made: [] });
+  expect(report).toMatchObject({ complete: false, passed: 0, failed: 1 });
+  const text = renderReport(report);
+  expect(text).toContain("The run did not come to its end; 1 steps failed before.");
+  expect(text).toContain("not within 45000 ms: busy");
+});
+
 test("a screen is compared with the same state of the last proved version", () => {
   const reworded = as99(stored("busy", (text) => text.replace(/[\u2801-\u28ff]/gu, "~")));
   const unchanged = as99(stored("ready"));

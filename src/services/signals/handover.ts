@@ -56,11 +56,13 @@ function claude(facts: HandoverFacts): HandoverPlan {
   // Whatever becomes of our executable, the tool sees a hook that succeeded.
   const command = `${hookWords(facts).map(quoteShell).join(" ")} 2>/dev/null || :`;
   const hooks = Object.fromEntries(
-    Object.keys(claudeEvents).map((event) => [
-      event,
-      // It waits for none of them before it goes on, except for the last, which its end would cut off.
-      [{ matcher: "*", hooks: [{ type: "command", command, timeout: 5, async: event !== "SessionEnd" }] }],
-    ]),
+    Object.keys(claudeEvents).map((event) => {
+      // It waits for none of them before it goes on, except for the last, which its end would cut off. A starved machine
+      // takes more than 5 s to start one.
+      const waits = event === "SessionEnd";
+      const hook = { type: "command", command, timeout: waits ? 5 : 60, async: !waits };
+      return [event, [{ matcher: "*", hooks: [hook] }]];
+    }),
   );
   return given({ args: ["--settings", path], files: { [path]: renderJson({ hooks }) } });
 }

@@ -25,11 +25,18 @@ const factsOf = (given: Partial<HandoverFacts>): HandoverFacts => ({
   ...given,
 });
 
+interface ClaudeHook {
+  type: string;
+  command: string;
+  async: boolean;
+  timeout: number;
+}
+
 test("claude gets a file of hooks that can neither fail nor print", async () => {
   const { handover } = planHandover(factsOf({}));
   expect(handover?.args).toEqual(["--settings", "/run/o'brien/signals/claude-settings.json"]);
   const { hooks } = JSON.parse(handover?.files["/run/o'brien/signals/claude-settings.json"] ?? "") as {
-    hooks: Record<string, { matcher: string; hooks: { type: string; command: string; async: boolean }[] }[]>;
+    hooks: Record<string, { matcher: string; hooks: ClaudeHook[] }[]>;
   };
   expect(Object.keys(hooks)).toEqual(
     [
@@ -46,6 +53,12 @@ test("claude gets a file of hooks that can neither fail nor print", async () => 
   // A turn waits for no hook of ours; an end does, or its report would be lost.
   const waitedFor = Object.keys(hooks).filter((event) => hooks[event]?.[0]?.hooks[0]?.async === false);
   expect(waitedFor).toEqual(["SessionEnd"]);
+  // On a busy machine a hook that nothing waits for may start late; it is not ended before it reported.
+  const limits = Object.entries(hooks).map(([event, [one]]) => [event, one?.hooks[0]?.timeout]);
+  expect(new Set(limits.map(([event, limit]) => (event === "SessionEnd" ? "end" : limit)))).toEqual(
+    new Set(["end", 60]),
+  );
+  expect(hooks["SessionEnd"]?.[0]?.hooks[0]?.timeout).toBe(5);
   const command = hooks["Stop"]?.[0]?.hooks[0]?.command ?? "";
   // As the tool runs it: the executable is not there, and nobody hears of it.
   const run = Bun.spawnSync(["sh", "-c", command], { stdin: Buffer.from("{}") });

@@ -1,9 +1,8 @@
 import type { ToolReport } from "../../protocol/tool-report.ts";
+import { sha256 } from "../../system/digest.ts";
 
 /** The digests under which one prompt is known; two prompts are the same when they share one. */
 export type PromptKey = readonly string[];
-
-const sha256 = (text: string) => new Bun.CryptoHasher("sha256").update(text).digest("hex");
 
 /**
  * What a tool may do to a text between its composer and its report, and nothing else: blanks and line breaks at both

@@ -146,7 +146,7 @@ export function createConversations(deps: {
         return;
       }
       const before = list().find((one) => one.id === id);
-      if (before && (names === null || Bun.deepEquals(before.names, names))) return;
+      if (before && (names === null || JSON.stringify(before.names) === JSON.stringify(names))) return;
       const entry: Conversation = { tool: record.tool, id, names, noted_at_ms: deps.nowMs() };
       known = [...list().filter((one) => one.id !== id), entry];
       try {

@@ -29,7 +29,7 @@ export interface Store<S extends Record<string, unknown>> {
    * Looks at the file, and writes only where the last write was refused or the disk is nearly full.
    */
   fault(): unknown;
-  /** Another text after each committed change of the file by any process; the same while there was none. */
+  /** Another text after each committed change of the file, by any process; the same while there was none. */
   version(): string;
   close(): void;
 }
@@ -48,7 +48,7 @@ const keptLogBytes = 24 * 2 ** 20;
 const readOnlyByUri = 0x01 | 0x40;
 /** The first page of a database. */
 const smallestBytes = 512;
-/** With less space than this a write may be refused. */
+/** With less free space than this a write may be refused. */
 const scarceBytes = 4 * 2 ** 20;
 
 /**

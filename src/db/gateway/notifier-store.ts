@@ -12,7 +12,7 @@ export interface NotifierMemory {
   lastPollAtUtc: string | null;
   lastNotificationAtUtc: string | null;
   lastError: string | null;
-  /** Digest of the references that the last wake-up named, and how often they were repeated since. */
+  /** Digest of the references in the last wake-up, and how often they were repeated since. */
   lastNotifiedDigest: string | null;
   lastNotifiedRepeats: number;
 }

@@ -195,7 +195,7 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
         for (const { kind, result, ...row } of lost) {
           const lane = kind === "interrupt" ? "interrupt" : "turn_boundary";
           const resultJson = result === undefined ? null : JSON.stringify(result);
-          const evidenceJson = JSON.stringify([accepted(row.acceptedAtUtc, "told in events.jsonl")]);
+          const evidenceJson = JSON.stringify([accepted(row.acceptedAtUtc, "recorded in events.jsonl")]);
           db.insert(requests)
             .values({ ...row, requestKind: kind, lane, payloadJson: "{}", resultJson, evidenceJson })
             .run();

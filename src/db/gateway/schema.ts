@@ -33,7 +33,7 @@ export const requests = sqliteTable(
     resultJson: text("result_json"),
     /** How far the request got: a JSON array of `Evidence`, oldest first; empty: accepted and no further. */
     evidenceJson: text("evidence_json").notNull().default("[]"),
-    /** The headless turn or the run that the payload names; it is beside it to be found by. */
+    /** The headless turn or the run that the payload names, in a column that can be searched. */
     turnId: text("turn_id"),
   },
   (table) => [
@@ -71,7 +71,7 @@ export const mailNotifier = sqliteTable(
     lastPollAtUtc: text("last_poll_at_utc"),
     lastNotificationAtUtc: text("last_notification_at_utc"),
     lastError: text("last_error"),
-    /** What the last wake-up named: the digest of its references, and how often it was repeated since. */
+    /** The last wake-up: the digest of its references, and how often it was repeated since. */
     lastNotifiedDigest: text("last_notified_digest"),
     lastNotifiedRepeats: integer("last_notified_repeats").notNull().default(0),
     updatedAtUtc: text("updated_at_utc").notNull(),
@@ -103,7 +103,7 @@ export const notifierAudit = sqliteTable("gateway_notifier_audit", {
   promptChars: integer("prompt_chars").notNull().default(0),
 });
 
-/** One of the column's words. Compared one by one: for `IN` SQLite builds a table again for every row written. */
+/** One of the column's words. Compared one by one: for `IN` SQLite builds a table for every row written. */
 function oneOf(column: SQLiteColumn): SQL {
   const comparisons = (column.enumValues ?? []).map((word) => sql`${column} = ${sql.raw(`'${word}'`)}`);
   return sql.join(comparisons, sql` OR `);

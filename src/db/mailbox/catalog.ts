@@ -39,7 +39,7 @@ export interface RegistrationChange {
   remove: readonly string[];
   /** Registrations that lose all of their mail. */
   forget: readonly string[];
-  /** What is to be done on disk once this is committed. */
+  /** What is to be done on disk after the commit. */
   artifacts: readonly PendingArtifact[];
 }
 
@@ -48,7 +48,7 @@ export interface RegistrationChange {
  * file in its place; what it changes is on disk when it returns. Errors of SQLite are thrown as they are.
  */
 export interface Catalog {
-  /** For statements of maintenance. The present file: ask again for each use. */
+  /** For statements of maintenance. The present file: ask again before each use. */
   readonly store: CatalogStore;
   generation(): string;
   active(address: string): RegistrationRow | null;

@@ -9,7 +9,7 @@ export type FileVerdict = { kind: "sound" } | { kind: "broken"; why: string };
 
 /**
  * Reads all of an existing database file and changes nothing. One of a newer version counts as sound: who opens it is
- * told. Never throws.
+ * reported. Never throws.
  */
 export function inspectDatabase(path: string, migrations: readonly Migration[]): FileVerdict {
   try {
@@ -77,7 +77,7 @@ function* readableRows(path: string, table: string): Generator<Record<string, un
 /**
  * A copy of a database as it is at this moment, in one new file (0600) that is on disk at the end. Throws when it
  * cannot be read or made. What is to be moved to another name has to be such a copy: a connection that still lingers
- * on the original would share its log, under the old name, with the handle of this process on the new one.
+ * on the original would share its log, under the old name, with the next connection of this process to the new one.
  */
 export function snapshotDatabase(path: string, into: string): void {
   refuseLinkedDatabase(path);

@@ -16,7 +16,7 @@ export interface Evidence {
  * far as it goes, so a repair may end anywhere. What was seen on disk is kept in temporary tables: bounded memory.
  */
 export interface CatalogRebuild {
-  /** Notes that a mailbox holds a message, as its state or its links say; the first note wins. */
+  /** Notes that a mailbox holds a message, as its state or its links say; the first note is kept. */
   noteEvidence(rows: readonly Evidence[]): void;
   evidenceOf(messageId: string): Evidence[];
   knows(messageId: string): boolean;
@@ -33,7 +33,7 @@ export interface CatalogRebuild {
   /** Who the newest message from or to this address says its owner is. */
   ownerBySender(address: string): string | null;
   renewGeneration(generation: string): void;
-  /** Runs `work` while nobody else writes, so that no delivery is between a look and a deed. */
+  /** Runs `work` while no other process writes, so that no delivery comes between a check and a change. */
   whileQuiet(work: () => void): void;
   counts(): { messages: number; projections: number; registrations: number };
 }

@@ -81,7 +81,7 @@ export interface MailboxState {
   readonly store: StateStore;
   mark(): SeedMark | null;
   /**
-   * Adds rows, leaving those that are known as they are, and the mark, in one transaction. Not synced: the mark tells
+   * Adds rows, leaving those that are known as they are, and the mark, in one transaction. Not synced: the mark shows
    * what is missing after a loss of power.
    */
   seed(label: string, rows: readonly NewStateRow[], mark: SeedMark): void;

@@ -17,7 +17,7 @@ import { targetFamily, toCapabilities } from "./capabilities.ts";
 import { createConnections, type OpenConnection } from "./connections.ts";
 import { type RunTask, toRunTask, toTurnId } from "./input.ts";
 import { type AguiItem, beatMs, debouncedSignals, paced, type Subscribe } from "./paced-stream.ts";
-import { createRunTeller } from "./run-stream.ts";
+import { createRunTranslator } from "./run-stream.ts";
 import { toSnapshot } from "./snapshot.ts";
 
 /**
@@ -34,7 +34,7 @@ export interface Agui {
   /** False when there is no such connection. */
   detach(connectionId: string): boolean;
   /**
-   * Queues the run's task and resolves, once it is on disk, with the stream of its events. Throws ServiceError:
+   * Queues the run's task and resolves, once it is on disk, with the stream that reports it. Throws ServiceError:
    * `invalid_request`, `conflict` while anything waits or runs or for a run id that was seen before, `unavailable`.
    * When `left` aborts the stream ends; the task goes on.
    */
@@ -77,7 +77,7 @@ export function createAgui(deps: AguiDeps): Agui {
     yield* paced({
       signals: debouncedSignals({ subscriptions, clock, signal: ended, everyMs: beatMs, pauseMs }),
       nowMs: () => clock.monotonicMs(),
-      *tell() {
+      *events() {
         const snapshot = toSnapshot({ status: board.status(), own: input.state, connection });
         const text = JSON.stringify(snapshot);
         if (text !== last) yield { type: "STATE_SNAPSHOT", snapshot };
@@ -91,18 +91,18 @@ export function createAgui(deps: AguiDeps): Agui {
   }
 
   async function* runStream(
-    teller: ReturnType<typeof createRunTeller>,
+    translator: ReturnType<typeof createRunTranslator>,
     left: AbortSignal,
   ): AsyncGenerator<AguiItem> {
-    for (const event of teller.begin()) yield toItem(event);
+    for (const event of translator.begin()) yield toItem(event);
     const signal = AbortSignal.any([left, closing.signal]);
     const done = yield* paced({
       signals: debouncedSignals({ subscriptions, clock, signal, everyMs: beatMs, pauseMs }),
       nowMs: () => clock.monotonicMs(),
-      tell: teller.look,
+      events: translator.look,
     });
     if (done || left.aborted) return;
-    for (const event of teller.breakOff("the gateway ends; the request goes on without this stream")) {
+    for (const event of translator.breakOff("the gateway ends; the request goes on without this stream")) {
       yield toItem(event);
     }
   }
@@ -129,7 +129,7 @@ export function createAgui(deps: AguiDeps): Agui {
       const accepted = await queue.acceptIf(toRequest(converted.task, turnId), (facts) =>
         refuseRun({ ...facts, turnKnown: facts.turnKnown || agent.turns?.exists(turnId) === true }),
       );
-      const teller = createRunTeller(
+      const translator = createRunTranslator(
         { input, family: target, tracked: agent.tracked, dialogBefore },
         {
           status: board.status,
@@ -138,7 +138,7 @@ export function createAgui(deps: AguiDeps): Agui {
           terminal: () => agent.terminalState(),
         },
       );
-      return runStream(teller, left);
+      return runStream(translator, left);
     },
     close: () => closing.abort(),
   };

@@ -8,18 +8,18 @@ export type AguiItem = { item: "event"; event: AguiEvent } | { item: "heartbeat"
 export const beatMs = 2400;
 
 /**
- * The events that `tell` yields after each signal, and a heartbeat when it yields none for `beatMs`. `tell` returns true
+ * The events that `events` yields after each signal, and a heartbeat when it yields none for `beatMs`. It returns true
  * with the last event of the stream.
  */
 export async function* paced(deps: {
   signals: AsyncIterable<void>;
   nowMs: () => number;
-  tell: () => Generator<AguiEvent, boolean>;
+  events: () => Generator<AguiEvent, boolean>;
 }): AsyncGenerator<AguiItem, boolean> {
   let lastSentMs = deps.nowMs();
   for await (const _ of deps.signals) {
-    const events = deps.tell();
-    for (let next = events.next(); ; next = events.next()) {
+    const found = deps.events();
+    for (let next = found.next(); ; next = found.next()) {
       if (next.done) {
         if (next.value) return true;
         break;

@@ -26,7 +26,7 @@ export interface Run {
   dialogBefore: string;
 }
 
-export interface RunTeller {
+export interface RunTranslator {
   /** The first events of the stream. */
   begin(): AguiEvent[];
   /** What has happened since the last look, oldest first; returns true with the terminal event. */
@@ -39,7 +39,7 @@ export interface RunTeller {
 const pageSize = 32;
 
 /** Shows one run as AG-UI events, from what is known at each look. Source: spec/mailbox-agui.md C. */
-export function createRunTeller(run: Run, facts: RunFacts): RunTeller {
+export function createRunTranslator(run: Run, facts: RunFacts): RunTranslator {
   const { threadId, runId, parentRunId } = run.input;
   const ids = { threadId, runId };
   const translator = createTurnTranslator(runId);

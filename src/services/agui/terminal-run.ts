@@ -62,7 +62,7 @@ export function toDialogMessage(runId: string, before: string, after: string): A
 }
 
 /**
- * The lines of a transcript behind those that were there before, also when it has scrolled meanwhile: the longest end
+ * The lines of a transcript after those that were there before, also when it has scrolled since: the longest end
  * of `before` that `after` begins with is passed over. All of it where they have nothing in common.
  */
 function addedLines(before: string, after: string): string {

@@ -97,7 +97,7 @@ const maxOpenRuns = 32;
 
 /**
  * What a diagnostic does to the runs before it: the runs that go on, least recently seen first, and what is written
- * now, in order. One failing call makes several diagnostics of different keys, so runs are side by side: a key that
+ * now, in order. One failing call makes several diagnostics of different keys, so several runs are open at once: a key that
  * is among them extends its own run and ends no other. A key that is not ends every run that held something back. An
  * info line neither begins nor ends a run, but for those whose time is over. Pure. Source: contract 2.8.
  */

@@ -29,7 +29,7 @@ export interface EventFileLimits {
 
 /**
  * Opens the files and heals what a crash left: a last line that is torn is cut away, one that only lacks its end
- * gets it. Positions are stable: they go on where the newest event on disk is, whatever file it is in.
+ * gets it. Positions are stable: they go on after the newest event on disk, in whichever file it is.
  */
 export function openEventFiles(options: { files: Files; path: string; limits: EventFileLimits }): EventFiles {
   const { files, path, limits } = options;
@@ -183,7 +183,7 @@ function* eventsWith(files: Files, path: string, text: string): Generator<Gatewa
     const start = Math.max(0, end - span);
     const part = files.readPart(path, start, end);
     const bytes = Buffer.from(part.buffer, part.byteOffset, part.byteLength);
-    // What is before the first end of a line is the rest of one that begins before.
+    // Text before the first line end is the rest of a line that begins before.
     const begin = start === 0 ? 0 : bytes.indexOf(newline) + 1;
     if (start > 0 && (begin === 0 || begin === bytes.length)) continue;
     const whole = bytes.subarray(begin);
@@ -203,7 +203,7 @@ function* eventsAfter(files: Files, path: string, afterSeq: number): Generator<G
   }
 }
 
-/** The beginning of a line before which nothing is greater than `afterSeq`: `seq` grows along the file. */
+/** The start of a line before which no `seq` is greater than `afterSeq`: `seq` grows along the file. */
 function offsetBefore(files: Files, path: string, afterSeq: number): number {
   let known = 0;
   let low = 0;

@@ -11,7 +11,7 @@ import { type EventFileLimits, openEventFiles } from "./event-files.ts";
 export interface EventLog {
   /** `fields` must not hold a whole prompt, a mail body or a token. */
   append(kind: EventKind, fields?: Record<string, unknown>): void;
-  /** Published in order, each once it is written, so a crash never gives a known position again. */
+  /** Called in order, each event only after it is written: a crash never gives a published position again. */
   subscribe(listener: (event: GatewayEvent) => void): () => void;
 }
 

@@ -10,7 +10,7 @@ export interface Log {
 }
 
 export interface FileLog extends Log {
-  /** Says what was held back. Lines after it are written and never held back. */
+  /** Writes what was held back. Lines after it are written and never held back. */
   close(): void;
 }
 
@@ -57,7 +57,7 @@ export function createFileLog(deps: {
   function forgetOld(nowMs: number): void {
     for (const [said, { atMs, suppressed }] of recent) {
       if (nowMs - atMs < repeatQuietMs) return;
-      // One that holds something back has a separate timer.
+      // A log that holds lines back has a timer for them.
       if (suppressed === 0) recent.delete(said);
     }
   }

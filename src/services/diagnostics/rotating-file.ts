@@ -9,7 +9,7 @@ export interface RotatingFile {
 
 /**
  * A file that never grows beyond `maxBytes`: before an append that would, it becomes `<path>.1`, `.1` becomes `.2`
- * and so on up to `backups`; the oldest goes. With no backups it starts again. The size is asked for each time:
+ * and so on up to `backups`; the oldest goes. With no backups it starts empty. The size is asked for each time:
  * a process started by us may have its streams appended to the same file.
  */
 export function createRotatingFile(options: {

@@ -27,7 +27,7 @@ export interface AgentSnapshot {
   answered: boolean;
   state: AgentState | null;
   gatewayBaseUrl: string | null;
-  /** Requests accepted or running, by the gateway or, without one, by its file; null where it is not known. */
+  /** Requests accepted or running, by the gateway or, without one, by its file; null where it is unknown. */
   queueDepth: number | null;
   /** Unread messages of its inbox, counted to 100; null for an agent without a mailbox or with one out of reach. */
   unreadMail: number | null;

@@ -37,7 +37,7 @@ function namesOf({ agent_name: name }: Named): string[] {
 
 /**
  * The one agent that `ref` means among those that have it as an alias. Agents of one name: the only one that runs, else
- * the only one. An alias that is the id of one agent and the name of another means neither, whatever runs: a caller that
+ * the only one. An alias that is the id of one agent and the name of another names neither, whatever runs: a caller that
  * wrote it may mean either. Throws `not_found`, and `ambiguous` with the ids in `data.agent_ids`. Pure. Source:
  * contract 2.9.
  */

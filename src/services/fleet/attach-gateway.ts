@@ -85,7 +85,7 @@ export async function attachGateway(deps: AttachDeps, agent: Session, wish: Atta
 const linkOf = (deps: AttachDeps, { manifest, sessionRoot }: Session) =>
   linkGateway(deps, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
 
-/** Looks again afterwards: what was seen before is a queue that is still closed. */
+/** Reads the link again afterwards: the earlier one still shows a closed queue. */
 async function reconcile(
   deps: AttachDeps,
   agent: Session,

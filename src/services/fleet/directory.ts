@@ -13,7 +13,7 @@ import { leaseOf, toIdentity } from "./projection.ts";
 /** An agent that the shared registry knows. */
 export interface KnownAgent {
   record: RegistryRecord;
-  /** Without what only a live look shows: whether it lives, and whether a gateway answers. */
+  /** Without what only a probe shows: whether it lives, and whether a gateway answers. */
   identity: AgentIdentity;
   /** Null when its manifest cannot be read; `problem` says why. */
   found: FoundAgent | null;
@@ -154,7 +154,7 @@ function toKnown(files: Files, record: RegistryRecord): KnownAgent {
   }
 }
 
-/** What the record alone says of an agent whose manifest is lost. */
+/** The identity that the record alone gives of an agent whose manifest is lost. */
 function fromRecord(record: RegistryRecord): AgentIdentity {
   const { headless } = backendFacts(record.identity.backend);
   return {

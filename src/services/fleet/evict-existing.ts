@@ -53,7 +53,7 @@ async function refuseOthers(
 }
 
 /**
- * Ends what an agent of this name left whose tmux session has gone: a gateway in a separate process lives on when the
+ * Ends what an agent of this name left whose tmux session has gone: a gateway that is a separate process lives on when the
  * tmux server dies, and once the name is taken again no command finds it. A record that cannot be opened is left
  * to the clean-up.
  */

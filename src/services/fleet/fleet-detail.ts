@@ -9,7 +9,7 @@ import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { TerminalState, Transition } from "../../protocol/terminal.ts";
 import type { HeadlessChatSession, TurnStatusRecord } from "../../protocol/turns.ts";
 
-/** What a terminal agent's state is when it is reported whole (contract 2.9). Pure. */
+/** The whole state of a terminal agent (contract 2.9). Pure. */
 export function toTerminalDetail(state: AgentState, terminal: TerminalState): TerminalDetail {
   const route = `/svc/agents/${encodeURIComponent(state.tracked_agent_id)}`;
   return {
@@ -35,7 +35,7 @@ export interface HeadlessFacts {
   interruptedAt: (turnId: string) => string | null;
 }
 
-/** What a headless agent's state is when it is reported whole (contract 2.9). Pure but for `interruptedAt`. */
+/** The whole state of a headless agent (contract 2.9). Pure but for `interruptedAt`. */
 export function toHeadlessDetail(facts: HeadlessFacts): HeadlessDetail {
   const { state, status, turns } = facts;
   const { active, last } = turns;

@@ -33,7 +33,7 @@ interface Follower {
 /**
  * Follows every live gateway while somebody reads. What comes is kept in the order of its coming under a position of
  * our own, `<this process>-<number>`; where a gateway's log was read to is kept beside it, so that nothing is missed or
- * reported twice when a gateway or the last reader comes back.
+ * repeated when a gateway or the last reader comes back.
  */
 export function createFleetEvents(deps: {
   directory: Directory;
@@ -47,9 +47,9 @@ export function createFleetEvents(deps: {
   const origin = deps.ids.hex(4);
   const closed = new AbortController();
   const followers = new Map<string, Follower>();
-  /** By session root: position in its gateway's log; null for one that was there before us and sent nothing yet. */
+  /** By session root: position in its gateway's log; null for one that was there before us and had no event yet. */
   const positions = new Map<string, number | null>();
-  /** Agents of which it was reported that their gateway's events do not come. */
+  /** Agents whose `gateway_unfollowed` event was published. */
   const unfollowed = new Set<string>();
   const seen = new Map<string, { lifecycle: string; generation: string }>();
   /** The last fault of each follower that is reported. */
@@ -137,7 +137,7 @@ export function createFleetEvents(deps: {
     followers.delete(id);
   }
 
-  /** What the registry says of an agent, reported when it changes. */
+  /** Publishes what the registry says of an agent when it changes. */
   function note(agent: KnownAgent): void {
     const { agent_id: id, generation_id: generation, lifecycle } = agent.record;
     const before = seen.get(id);
@@ -151,7 +151,7 @@ export function createFleetEvents(deps: {
     if (root !== undefined && !positions.has(root)) positions.set(root, first ? null : 0);
   }
 
-  /** Sessions that ended long ago come no more; one that went only for a moment is not reported twice. */
+  /** Positions of sessions that ended long ago go; one that went for a moment keeps its position. */
   function forget(agents: readonly KnownAgent[]): void {
     if (positions.size <= maxPositions) return;
     const roots = new Set(agents.map(({ found }) => found?.sessionRoot));
@@ -226,7 +226,7 @@ export function createFleetEvents(deps: {
     async *follow({ after, signal: callers }) {
       const signal = AbortSignal.any([callers, closed.signal]);
       let wake = () => {};
-      // Taken first: a look that begins with this reader reports at once.
+      // Read first: the loop, which begins with this reader, publishes at once.
       let at = after === null ? lastSeq : seqOf(after);
       const leave = enter(() => wake());
       try {
@@ -275,7 +275,7 @@ export type FleetStreamItem = { item: "event"; id: string; event: FleetEvent } |
 export interface FleetEvents {
   /**
    * Everything after the event with the id `after` (null: only what is to come), and a heartbeat in each silent span of
-   * 15 s, until `signal` aborts. A position that is not kept any more is reported by one `stream_gap`. Reading slowly costs
+   * 15 s, until `signal` aborts. A position that is no longer kept gives one `stream_gap`. Reading slowly costs
    * nothing but, in the end, a gap.
    */
   follow(options: { after: string | null; signal: AbortSignal }): AsyncGenerator<FleetStreamItem>;

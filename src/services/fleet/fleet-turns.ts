@@ -83,7 +83,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
     };
   }
 
-  /** Turns whose runner is gone get their final state before they are published. */
+  /** Turns whose runner is gone get their final state before they are shown. */
   async function openTurn(ref: string, turnId: string) {
     const { turns, reader } = open(ref);
     const turn = turns.find(turnId);

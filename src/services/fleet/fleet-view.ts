@@ -75,7 +75,7 @@ type Look = AgentReading & { agent: Opened };
 
 const probeTimeoutMs = 2000;
 
-/** Reads through the live gateway of an agent; of one without, what tmux and the files of its session say. */
+/** Reads through the live gateway of an agent; without one, through tmux and the files of its session. */
 export function createFleetView(deps: FleetViewDeps): FleetView {
   const { directory, links, liveness, files } = deps;
   const runningTurn = createRunningTurn(deps);

@@ -32,7 +32,7 @@ const lookForNewMs = 1000;
 /**
  * Keeps one snapshot of each agent whose record says that it runs. Looks at an agent soon after a hint, at new ones
  * within a second and at all of them every 5 s, so that a hint that never came costs no more than that.
- * `onChange` is reported only of what differs; the first time of all, also when there is none.
+ * `onChange` gets only what differs; the first call comes also when there is no agent.
  */
 export function createFleetWatch<Snapshot extends Seen>(deps: {
   directory: Pick<Directory, "agents">;

@@ -42,7 +42,7 @@ type Outcome = Pick<AgentSubmission, "detail"> & Partial<AgentSubmission>;
 /** An interrupt overtakes what waits (ruling 8): it is done soon or something is wrong. */
 const interruptMs = 15_000;
 const pollIntervalMs = 25;
-/** How long a terminal may take to stop changing. */
+/** How long a terminal may take to become stable. */
 const settleMs = 3000;
 
 export function createFleetWork(deps: FleetWorkDeps): FleetWork {
@@ -149,7 +149,7 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
     };
   }
 
-  /** How an interrupt ended; one that is not over in time is reported as accepted. */
+  /** How an interrupt ended; one that is not over in time counts as accepted. */
   async function outcomeOf(client: GatewayClient, requestId: string): Promise<Outcome> {
     const deadlineMs = clock.monotonicMs() + interruptMs;
     let followed = requestId;

@@ -131,7 +131,7 @@ function hasMailbox({ manifest }: FoundAgent): boolean {
 
 interface Watch {
   signal: AbortSignal;
-  /** Something came: the time begins again. */
+  /** Something came: the time starts again. */
   touch(): void;
   end(): void;
 }

@@ -27,7 +27,7 @@ export interface Links {
   doubt(agent: Session): void;
 }
 
-/** How long a gateway that did not answer is not asked again: callers of a hanging one get the answer at once. */
+/** How long a gateway that did not answer is not asked again: callers of a hanging one get an answer at once. */
 const quietMs = 1000;
 
 interface Known {

@@ -121,7 +121,7 @@ function isLoopbackHost(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
-/** Bun's own words for these are questions and advice to the one that writes a browser. */
+/** Bun's own messages for these are advice for authors of web pages. */
 export function whyUnreachable(error: unknown, baseUrl: string): string {
   if (wasRefused(error)) return `nothing listens at ${baseUrl}`;
   if (codeOf(error) === "ECONNRESET") return `${baseUrl} closed the connection without an answer`;

@@ -56,7 +56,7 @@ export function createPassiveTerminals(deps: {
   /** The last used one last. */
   const watched = new Map<string, Watched>();
 
-  /** A relaunched agent is watched again. */
+  /** A relaunched agent gets a new watch. */
   const keyOf = ({ manifest, sessionRoot }: Session) => `${sessionRoot} ${manifest.registry_generation_id}`;
 
   async function end(key: string): Promise<void> {

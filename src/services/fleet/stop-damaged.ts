@@ -15,7 +15,7 @@ import type { GatewayStop } from "./stop-gateway.ts";
 const graceMs = 3000;
 
 /**
- * Ends an agent whose manifest cannot be read, by its record and its session: its gateway, its turns, the
+ * Ends an agent whose manifest cannot be read, by what its record and its session show: its gateway, its turns, the
  * session if a launch of ours made it for this very agent, and the record then says `stopped`. The session of an agent
  * that was joined is the person's and stays. Idempotent; throws, with nothing ended, where tmux cannot be asked, and
  * as `refuseExposed` where a command makes the session's folder trusted again.

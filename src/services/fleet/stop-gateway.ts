@@ -57,7 +57,7 @@ export async function stopGateway(
   return { outcome: "stopped", pid: instance.pid };
 }
 
-/** A window closes with its program; one that tmux was asked to keep does not. */
+/** A window closes with its program; one that tmux was set to keep does not. */
 async function closeItsWindow(
   deps: StopGatewayDeps,
   { manifest }: { manifest: Manifest },

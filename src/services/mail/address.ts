@@ -14,9 +14,9 @@ export const operator = {
 const reservedPrefix = "SVC-";
 const local = /^[A-Za-z0-9][A-Za-z0-9._+-]*$/;
 const domain = /^[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?$/;
-/** How a stashed mailbox is named: such an address would be taken for one. */
+/** The name of a stashed mailbox: such an address would be taken for one. */
 const stashed = /--[0-9a-f]{32}$/i;
-/** A folder may be named so, with what marks it as stashed behind. */
+/** A folder name, with room for the mark of a stashed mailbox. */
 const maxLength = 200;
 
 /** The address without the space around it. Throws `invalid_request` for what cannot name a mailbox. */
@@ -39,7 +39,7 @@ export function isReserved(address: string): boolean {
   return address.startsWith(reservedPrefix) && address.endsWith(`@${mailDomain}`);
 }
 
-/** The mailbox of an agent that was given no other. Throws `invalid_request` when the name leaves no letter over. */
+/** The mailbox of an agent without a chosen one. Throws `invalid_request` when the name has no usable character. */
 export function defaultMailbox(agentName: string): { address: string; principalId: string } {
   const name = agentName.startsWith(reservedPrefix) ? agentName.slice(reservedPrefix.length) : agentName;
   const word = name
@@ -55,13 +55,13 @@ export function defaultMailbox(agentName: string): { address: string; principalI
   return { address: parseAddress(`${word}@${mailDomain}`), principalId: `${reservedPrefix}${word}` };
 }
 
-/** What someone typed, for a message: on one line, quoted, cut. */
+/** User input for a message: on one line, quoted, cut to 80 characters. */
 export function shown(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 79)}…` : text);
 }
 
 /**
- * The address that is probably intended: the nearest in spelling, else the only one with the same name before the `@`,
+ * The address that the caller probably wanted: the nearest in spelling, else the only one with the same local part,
  * or null when none is near. `typed` may lack the `@` and what follows. Pure.
  */
 export function nearestAddress(typed: string, addresses: readonly string[]): string | null {

@@ -53,13 +53,13 @@ export const whyNotAttached: Record<WhyNotRead, string> = {
     "does not lie below the agent's working directory. Copy it there, or name its folder: svc-mgr agents single --agent-name NAME gateway attach --attachment-root FOLDER",
 };
 
-/** By the ending of the name; what no ending determines is application/octet-stream. */
+/** By the extension of the name; an unknown one is application/octet-stream. */
 export function mediaTypeOf(fileName: string): string {
   const ending = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase();
   return (ending === undefined ? undefined : mediaTypes[ending]) ?? "application/octet-stream";
 }
 
-/** The last part of a path as a name that one line can show. */
+/** The last part of a path, with control characters replaced. */
 export function fileNameOf(path: string): string {
   const name = path.split("/").findLast((part) => part !== "") ?? "";
   return name.replace(/[\x00-\x1f\x7f-\x9f]/g, "_");

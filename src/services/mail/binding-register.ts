@@ -31,7 +31,7 @@ export interface RegisterWish {
   mode: "safe" | "force" | "stash";
 }
 
-/** The agent's manifest as it is now, and what happened below the root. */
+/** The agent's manifest as written, and what happened below the root. */
 export interface Registered {
   manifest: Manifest;
   binding: MailboxBinding;

@@ -9,7 +9,7 @@ export interface MailboxOpener {
   open(binding: MailboxBinding): Mailbox;
   /**
    * Why the binding cannot be acted on now (its registration is not active, ...), or null. Asked at every call.
-   * Throws when it is not known, since what keeps the mailbox cannot be reached from here; `transport_failed` when
+   * Throws when it is unknown, since the mailbox cannot be reached from here; `transport_failed` when
    * it is there and failed.
    */
   obstacle(binding: MailboxBinding): string | null;
@@ -58,7 +58,7 @@ export function createMailBinding(deps: {
   openers: MailboxOpeners;
   clock: Clock;
   /**
-   * Says when `readBinding` may answer otherwise, so that a listener for mail hears of another mailbox at once;
+   * Calls back when `readBinding` may answer otherwise, so that a change of mailbox reaches the listeners at once;
    * without it they do at the next call. Returns the function that ends it.
    */
   watchBinding?: (listener: () => void) => () => void;
@@ -68,7 +68,7 @@ export function createMailBinding(deps: {
   const retired = new Map<Mailbox, () => void>();
   let kept: (BoundMailbox & { key: string; endArrival: () => void }) | null = null;
 
-  function ring(): void {
+  function notify(): void {
     for (const listener of [...listeners]) listener();
   }
 
@@ -87,7 +87,7 @@ export function createMailBinding(deps: {
   function open(opener: MailboxOpener, binding: MailboxBinding) {
     try {
       const mailbox = opener.open(binding);
-      return { mailbox, endArrival: mailbox.onArrival(ring) };
+      return { mailbox, endArrival: mailbox.onArrival(notify) };
     } catch (error) {
       if (isTransportFault(error)) throw error;
       throw unusable(`its mailbox ${binding.address} cannot be opened: ${messageOf(error)}`, error);
@@ -115,7 +115,7 @@ export function createMailBinding(deps: {
     retire();
     kept = { key, ...open(opener, binding), bindingsVersion: binding.bindings_version };
     // Nothing was heard of the mail that lies in this one already.
-    if (replaces) ring();
+    if (replaces) notify();
     return kept;
   }
 
@@ -132,7 +132,7 @@ export function createMailBinding(deps: {
     if (listeners.size === 0) return;
     const first = kept === null;
     supported();
-    if (first && kept) ring();
+    if (first && kept) notify();
   });
 
   return {
@@ -179,7 +179,7 @@ export function isOutOfReach(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.data?.["out_of_reach"] === true;
 }
 
-/** The carrier itself failed, whatever the binding says: that is reported as it is (502). */
+/** The transport itself failed, whatever the binding says: reported as it is (502). */
 function isTransportFault(error: unknown): boolean {
   return error instanceof ServiceError && error.reason === "transport_failed";
 }

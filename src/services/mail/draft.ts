@@ -1,7 +1,7 @@
 import type { MailEnvelope, MailPrincipal } from "../../protocol/mail-file.ts";
 import { ServiceError } from "../../system/errors.ts";
 
-/** What a caller wrote, checked and made whole. All throw `invalid_request`. Pure. */
+/** Checks of what a caller wrote. All throw `invalid_request`. Pure. */
 
 const maxRecipients = 256;
 const maxBodyBytes = 8 * 1024 * 1024;
@@ -42,7 +42,7 @@ export function planRecipients(
   if (Math.max(draft.to.length, draft.cc.length) > maxRecipients) {
     throw new ServiceError("invalid_request", `to and cc hold at most ${maxRecipients} recipients each`);
   }
-  // A refusal names the place and not what is there (ruling 9).
+  // A refusal names the field and not its value (ruling 9).
   const parsed = (field: "to" | "cc") =>
     new Set(draft[field].map((text, nth) => inPlace(`${field}.${nth}`, () => parse(text))));
   const to = parsed("to");
@@ -59,7 +59,7 @@ function inPlace<T>(place: string, read: () => T): T {
   }
 }
 
-/** A refusal of one field of a request, reported like those of its schema (ruling 9). `loc`: from the body down. */
+/** A refusal of one field of a request, in the form of a schema error (ruling 9). `loc`: from the body down. */
 export function invalidField(loc: readonly (string | number)[], msg: string): ServiceError {
   const where = loc.length === 0 ? "" : `${loc.join(".")}: `;
   return new ServiceError("invalid_request", `${where}${msg}`, {
@@ -79,7 +79,7 @@ export function inField<T>(field: string, check: () => T): T {
   }
 }
 
-/** How a reply hangs together with what it answers. Source: contract 2.5; spec/mailbox-agui.md A1, A9. Pure. */
+/** How a reply refers to its parent. Source: contract 2.5; spec/mailbox-agui.md A1, A9. Pure. */
 
 export const originHeader = "x-svc-origin";
 export const replyPolicyHeader = "x-svc-reply-policy";

@@ -51,7 +51,7 @@ export interface MailFacade {
 }
 
 export function createMailFacade(deps: {
-  /** Asked at every call. Throws the refusal when there is no usable mailbox. */
+  /** Asked at every call. Throws the answer to the caller when there is no usable mailbox. */
   bound: () => BoundMailbox;
   /** Mail is served here at all: a gateway serves it on loopback only (contract 4.1 mail rule 2). */
   served: boolean;

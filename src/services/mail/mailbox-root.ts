@@ -68,7 +68,7 @@ function plan(files: Files, { overlays, flag, env, home, workdir }: MailboxRootF
 
 /**
  * The same, and the overlay that it lies in is there afterwards, as `prepareOverlay`. For what is about to write; the
- * root itself is made by the one that opens it.
+ * root itself is made when it is first opened.
  */
 export function prepareMailboxRoot(files: Files, facts: MailboxRootFacts): MailboxRootChoice {
   const { overlay, ...choice } = plan(files, facts);

@@ -40,7 +40,7 @@ export interface Mailbox {
   move(refs: readonly string[], destinationBox: string): Promise<Mail[]>;
   archive(refs: readonly string[]): Promise<Mail[]>;
   /**
-   * Called soon after mail may have arrived, by whichever process; a hint that may come for nothing.
+   * Called soon after mail may have arrived, by any process. A hint: it may be missing, and it may come for nothing.
    * Returns the function that ends it.
    */
   onArrival(listener: () => void): () => void;

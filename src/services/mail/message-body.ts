@@ -8,7 +8,7 @@ import { invalidField } from "./draft.ts";
 
 /**
  * The notice of a message and the body that carries it: the caller's block, else the first fence of the body. A
- * block that the body lacks is written into it, so that every reader of the mail sees what the recipient gets.
+ * block that the body lacks is written into it, so that a reader of the mail sees what the recipient was shown.
  * Throws `invalid_request` for a blank notice or one with NUL. Pure. Source: contract 2.5, 4.1 mail rule 5.
  */
 export function withNotice(

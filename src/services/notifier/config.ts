@@ -4,7 +4,7 @@ import { ServiceError } from "../../system/errors.ts";
 
 /** Used when none is stored (ruling 13). */
 const defaultIntervalSeconds = 60;
-/** What stands for a token wherever the settings are reported. */
+/** Replaces each token wherever the settings are shown. */
 export const maskedToken = "********";
 
 export const defaultNotifierConfig: NotifierConfig = {

@@ -194,14 +194,14 @@ function degradedContext(agent: CycleDeps["agent"]): { tool: string; errorType: 
   return diagnostic && { tool: agent.tool, errorType: diagnostic.degraded_error_type };
 }
 
-/** A poll looks at the newest so many; an inbox with more is reported as such. */
+/** A poll reads at most this many of the newest; an inbox with more is reported as such. */
 const maxListed = 1000;
-/** An audit row names the oldest so many; its count is of all. */
+/** An audit row lists at most this many of the oldest; its count is of all. */
 const maxSummed = 50;
 
 /**
  * The unarchived inbox mail that counts under `mode`, oldest first, with the sha256 of its sorted references. What has
- * lost its content is counted apart: it would wake the agent for ever. Never rejects: a mailbox that cannot be opened or read is reported as an error. Source: contract 2.6, 4.1 notifier rule 3.
+ * lost its content is counted apart: it would wake the agent for ever. Never rejects: a mailbox that cannot be opened or read gives an error. Source: contract 2.6, 4.1 notifier rule 3.
  */
 export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mode"]): Promise<EligibleMail> {
   try {

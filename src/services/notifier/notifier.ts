@@ -62,7 +62,7 @@ export interface NotifierDeps {
 }
 
 /**
- * `rung`: mail may have come that no poll has looked at. `deferred`: one looked and found the agent busy. `held`: one
+ * `pending`: mail may have come that no poll has looked at. `deferred`: one looked and found the agent busy. `held`: one
  * looked and held the wake-up back until a known time.
  */
 type WakeTrigger = "silent" | "pending" | "deferred" | "held";
@@ -85,13 +85,13 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   let scheduledPollAtMs = 0;
   /** When a held wake-up may be given, on the monotonic clock. */
   let heldUntilMs = 0;
-  /** Until then, on the monotonic clock, a trigger changes nothing, save that a busy agent is free again. */
+  /** Until then, on the monotonic clock, a trigger has no effect, except that a busy agent is free again. */
   let backoff: { untilMs: number; why: "busy" | "held" } | null = null;
   let busyWith: string | null = null;
   /** The last turn found nothing to do for as long as the configuration is not changed. */
   let off = false;
   let endArrivals = () => {};
-  /** The last poll's outcome as it was logged: what repeats is reported once. */
+  /** The last poll's outcome as it was logged: a repeated one is logged once. */
   let lastLogged = "";
 
   const read = () => store.read() ?? { config: defaultNotifierConfig, memory: noMemory };
@@ -158,7 +158,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     return heldForMs === null ? null : { untilMs: nowMs + Math.min(backoffMs, heldForMs), why: "held" };
   }
 
-  /** What a poll leaves of the wakeTrigger; one that came meanwhile is for the next. */
+  /** What a poll leaves of the trigger; one that came in the meantime is for the next poll. */
   function settleTrigger(
     answersTrigger: boolean,
     { row, heldForMs }: Awaited<ReturnType<typeof runCycle>>,
@@ -172,7 +172,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     }
   }
 
-  function tell(row: Omit<NotifierAuditRow, "audit_id">): void {
+  function logOutcome(row: Omit<NotifierAuditRow, "audit_id">): void {
     const { outcome, detail, trigger, unread_count, enqueued_request_id, prompt_chars } = row;
     const repeats = `${outcome} ${detail ?? ""}`;
     if (outcome !== "enqueued" && repeats === lastLogged) return;
@@ -215,7 +215,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       );
       acted = result.row.outcome === "enqueued" || result.row.context_action_outcome !== null;
       store.recordPoll(result.row, result.memory);
-      tell(result.row);
+      logOutcome(result.row);
       if (trigger === "interval") scheduleNextPoll(config);
       settleTrigger(answersTrigger, result);
       backoff = backoffAfter(result);

@@ -1,6 +1,6 @@
 import type { NotifierConfig, QuietHours } from "../../protocol/notifier.ts";
 
-/** After the first wake-up for the same mail, `on_change` repeats after this long, doubled each time. */
+/** After the first wake-up for the same mail, `on_change` repeats it after this long, doubled each time. */
 const firstRepeatMs = 300_000;
 const longestRepeatMs = 3_600_000;
 const hourMs = 3_600_000;
@@ -15,7 +15,7 @@ export interface Hold {
 /**
  * Null when the agent may be woken. `lastNotificationMs`: when it was last woken, epoch milliseconds; a time yet to
  * come, as after the clock was set back, counts as none. `digest`: of the eligible mail; `lastDigest`, `repeats`:
- * what the last wake-up named, and how often it was repeated. Opt-in; with the defaults never holds. Pure.
+ * of the last wake-up, and how often it was repeated. Opt-in; with the defaults never holds. Pure.
  * Source: ruling 17.
  */
 export function holdOf(facts: {
@@ -59,7 +59,7 @@ function capOf({ config, nowMs, wakesMs }: Parameters<typeof holdOf>[0]): Hold |
   return { why: `max_wakes_per_hour=${max} is reached`, forMs: oldest + hourMs - nowMs };
 }
 
-/** How long the same mail is not repeated after `repeats` + 1 wake-ups. */
+/** How long the same mail wakes nobody after `repeats` + 1 wake-ups. */
 export function repeatAfterMs(repeats: number): number {
   return Math.min(longestRepeatMs, firstRepeatMs * 2 ** Math.min(repeats, 10));
 }

@@ -44,14 +44,14 @@ function defer(reason: string, detail: string): ReminderDecision {
   return { do: "defer", reason, detail };
 }
 
-/** Why a due reminder is not delivered: kept for readers, and reported once for each reason. */
+/** Why a due reminder is not delivered: kept for readers of its record, and reported once for each reason. */
 interface Deferrals {
   note(reminder: Reminder, why: { reason: string; detail: string }): void;
   /** Null when this reminder, as it is now, was not deferred. */
   waitingOf(reminder: Reminder): Waiting | null;
 }
 
-/** A changed reminder, or the next time of a repeating one, begins again. `onReason`: the first time of a reason. */
+/** A changed reminder, or the next time of a repeating one, starts again. `onReason`: the first time of a reason. */
 export function createDeferrals(deps: {
   clock: Clock;
   onReason: (reminder: Reminder, why: { reason: string; detail: string }) => void;

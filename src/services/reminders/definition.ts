@@ -17,7 +17,7 @@ export type Defined = Omit<Reminder, "reminder_id" | "order" | "created_at_utc" 
 
 /**
  * All definitions of one request as reminders. Throws ServiceError `invalid_request` with what is wrong in
- * `data.issues` (at most 20), each `loc` from the request's body down; `at` says where the nth definition is.
+ * `data.issues` (at most 20), each `loc` from the request's body down; `at` gives the place of the nth definition.
  */
 export function readDefinitions(
   definitions: readonly ReminderDefinition[],
@@ -116,7 +116,7 @@ function dueOf(definition: ReminderDefinition, nowMs: number): number | null {
   return nowMs + (after ?? 0) * 1000;
 }
 
-/** 9999-12-31T23:59:59.999Z: the last moment that a timestamp of the wire can express, epoch milliseconds. */
+/** 9999-12-31T23:59:59.999Z: the last moment that a timestamp of the wire can give, epoch milliseconds. */
 const latestMs = 253_402_300_799_999;
 
 const form = new RegExp(patterns.dueTime);
@@ -137,7 +137,7 @@ function isDeliverable(epochMs: number): boolean {
   return epochMs >= deliverable.fromMs && epochMs <= deliverable.toMs;
 }
 
-/** The nearest moment that a timestamp can express. */
+/** The nearest moment that a timestamp can give. */
 function toTellable(epochMs: number): number {
   return Math.min(latestMs, Math.max(0, epochMs));
 }
@@ -145,7 +145,7 @@ function toTellable(epochMs: number): number {
 /**
  * The next due time of a repeating reminder that was due at `dueMs` and whose delivery ended at `endedMs`: the first
  * moment after the end that lies a whole number of intervals after `dueMs`. Missed ones are not made up for. No
- * cadence is finer than a millisecond, nor later than a timestamp can express. Pure. Source: contract 3.3.
+ * cadence is finer than a millisecond, nor later than a timestamp can give. Pure. Source: contract 3.3.
  */
 export function nextDue(facts: { dueMs: number; intervalSeconds: number; endedMs: number }): number {
   const { dueMs, endedMs } = facts;

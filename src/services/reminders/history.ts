@@ -9,7 +9,7 @@ import type { Reminder } from "./reminder.ts";
 type Fields = Record<string, unknown>;
 
 /**
- * Writes the results of reminders to the events and the log (spec/gateway.md 6). Titles are cut to 120 characters in
+ * Writes what became of reminders to the events and the log (spec/gateway.md 6). Titles are cut to 120 characters in
  * events; of prompts and keys only the length is written (ruling 12).
  */
 export interface ReminderHistory {

@@ -23,8 +23,8 @@ import { type Ledger, toEntry } from "./ledger.ts";
 import { charsOf, effectiveOf, inRanking, type Reminder, toRecord } from "./reminder.ts";
 
 /**
- * The reminders of one live gateway, in its memory. `start` says what the former process took with it, then works
- * until `stop`, which lets a delivery end and says what is lost. Unknown ids throw ServiceError `not_found`, faulty
+ * The reminders of one live gateway, in its memory. `start` reports what the former process lost, then works
+ * until `stop`, which lets a delivery end and reports what is lost. Unknown ids throw ServiceError `not_found`, faulty
  * definitions `invalid_request` with `data.issues`. Source: contract 2.3, 3.3, 4.3.
  */
 export interface Reminders extends Lifecycle {
@@ -36,7 +36,7 @@ export interface Reminders extends Lifecycle {
   /** In the order in which they become effective. */
   list(): ReminderList;
   get(reminderId: string): ReminderRecord;
-  /** The whole definition again; its due time counts from now. Throws `conflict` while it is being delivered. */
+  /** Replaces the whole definition; its due time counts from now. Throws `conflict` while it is being delivered. */
   update(reminderId: string, definition: ReminderDefinition): ReminderRecord;
   /** A delivery under way goes on to its end. */
   remove(reminderId: string): ReminderDeleted;

@@ -10,7 +10,7 @@ export interface AnnouncementDeps {
   registry: Pick<Registry, "setGateway" | "read">;
   manifest: Manifest;
   sessionRoot: string;
-  /** A session or record that cannot be published costs only its readers: each failure is reported here. */
+  /** Gets each session or record that cannot be updated: that costs only its readers. */
   onError: (what: string, error: unknown) => void;
 }
 
@@ -115,7 +115,7 @@ function isPublished(environment: Environment, variables: LiveVariables): boolea
 }
 
 /**
- * The listener that our caller asks for by SVC_AGENT_GATEWAY_HOST and _PORT, unchecked. Nothing when these
+ * The listener that the caller wants by SVC_AGENT_GATEWAY_HOST and _PORT, unchecked. Nothing when these
  * are live bindings, which a pane of some agent's session inherits: that port is another gateway's (spec/gateway.md,
  * pitfall 13). Pure.
  */

@@ -60,9 +60,8 @@ function exempt(list: string): string {
 }
 
 /**
- * The variables that a launch set for a headless agent's tool, or a join was given, with their values: each turn, and the
- * agent again, is started later, by a process that does not have them. A file of the session's own private folder, 0600; the
- * manifest has the names only.
+ * The variables, with values, that a launch or a join gave a headless agent's tool. Other processes start its turns, and
+ * the agent again, and need them. A file of the session's private folder, 0600; the manifest has the names only.
  */
 const fileName = "launch-environment.json";
 
@@ -118,7 +117,7 @@ function readVariables(files: Pick<Files, "readOwn">, sessionRoot: string): Reco
 
 /**
  * What a gateway's process is started with, so that it costs little beside an idle agent. The runtime reads them before
- * any code of ours runs: the process that starts it must set them. They are none of the agent's business.
+ * any code of ours runs: the parent process must set them. The agent does not get them.
  */
 export const runtimeSettings = {
   // Else Bun's collector wakes an idle process every second; memory that grows is still collected.

@@ -2,7 +2,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { GatewayExecution } from "../status/project.ts";
 import type { Environment } from "./roots.ts";
 
-/** How the environment of a gateway says where it runs. Pure. Source: spec/gateway.md "Process". */
+/** How a gateway learns from its environment where it runs. Pure. Source: spec/gateway.md "Process". */
 export function toExecutionVariables(execution: GatewayExecution): Record<string, string> {
   const { executionMode, auxiliaryWindow: window } = execution;
   return {
@@ -16,7 +16,7 @@ export function toExecutionVariables(execution: GatewayExecution): Record<string
 }
 
 /**
- * The reverse; nothing set means a separate process. Throws `invalid_request` for an unknown mode, and for a
+ * The reverse; nothing set is a separate process. Throws `invalid_request` for an unknown mode, and for a
  * window without all three handles or at index 0. Pure.
  */
 export function parseExecutionVariables(env: Environment): GatewayExecution {

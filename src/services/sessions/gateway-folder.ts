@@ -90,7 +90,7 @@ export function writeGatewayManifest(
 /**
  * Makes the gateway folder of a session, so that its status can be read before the first attach: the version
  * marker, attach.json, gateway_manifest.json, desired-config.json and the offline state.json with epoch 0 (contract
- * 2.1, 2.8). What follows from the manifest is written again each time; what a person or an earlier gateway left
+ * 2.1, 2.8). What follows from the manifest is written each time; what a person or an earlier gateway left
  * is kept.
  */
 export function seedGatewayFolder(files: Files, folder: GatewayFolder): void {
@@ -108,7 +108,7 @@ export function seedGatewayFolder(files: Files, folder: GatewayFolder): void {
 }
 
 /**
- * The status of a session that no gateway serves, from queue.sqlite and, where that does not say, from the last status
+ * The status of a session that no gateway serves, from queue.sqlite and, for what that lacks, from the last status
  * (ruling 34). `epoch`: of the gateway that ended just now.
  */
 export function readOfflineStatus(files: Files, folder: GatewayFolder, epoch: number | null): GatewayStatus {

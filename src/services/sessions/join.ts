@@ -168,7 +168,7 @@ async function findPane(tmux: Tmux, session: string): Promise<TmuxPane> {
 
 /**
  * The record of the running agent of a tmux session, or null. An earlier record may name the server in another way;
- * then what the session itself publishes decides.
+ * then the session's own variables decide.
  */
 export async function managedIn(
   deps: Pick<JoinDeps, "registry" | "sessionAlive" | "clock" | "tmux">,
@@ -235,7 +235,7 @@ export function chooseAgent(
   );
 }
 
-/** The tool whose turns a headless agent runs: nothing that runs shows it. Pure. Throws `invalid_request`. */
+/** The tool whose turns a headless agent runs: no process shows it. Pure. Throws `invalid_request`. */
 function headlessTool(tools: readonly LaunchTool[], wanted: string | undefined): LaunchTool {
   const names = tools.filter(({ headless }) => headless).map(({ tool }) => tool);
   const tool = tools.find((one) => one.headless && one.tool === wanted);
@@ -250,7 +250,7 @@ function headlessTool(tools: readonly LaunchTool[], wanted: string | undefined):
 
 const shells = /^-?(sh|bash|zsh|fish|dash|ash|ksh|tcsh|csh|nu)$/;
 
-/** Nothing may run in the pane but shells, and the process that joins from there. Pure. Throws `precondition_failed`. */
+/** Nothing may run in the pane but shells and the joining process. Pure. Throws `precondition_failed`. */
 function refuseBusyPane(tree: readonly ProcessFacts[], selfPid: number, session: string): void {
   const ours = new Set<number>();
   for (let at = tree.find(({ pid }) => pid === selfPid); at; ) {

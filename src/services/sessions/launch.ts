@@ -205,8 +205,8 @@ interface CheckedLaunch {
 }
 
 /**
- * What a launch can be refused for the one that has its name, with nothing changed: for a caller that ends the present owner
- * first. Throws as `launchAgent`.
+ * The checks of a launch that do not depend on its name: for a caller that first ends the agent that has the name.
+ * Changes nothing. Throws as `launchAgent`.
  */
 export async function checkLaunch(
   { files, processes, tmux }: Pick<LaunchDeps, "files" | "processes" | "tmux">,
@@ -289,8 +289,8 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
 }
 
 /**
- * The program of a launch with what it gets to report with. That is no part of the manifest's `args`: each start makes it
- * again.
+ * The program of a launch with what it gets to report with. That is not part of the manifest's `args`: each start makes
+ * it again.
  */
 export function withHandover(
   program: { command: readonly [string, ...string[]]; environment: Record<string, string> },

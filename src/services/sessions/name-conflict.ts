@@ -5,7 +5,7 @@ import { tmuxAttachLine } from "../terminal/tmux-lines.ts";
 import { isFresh } from "./record.ts";
 import type { SessionAlive } from "./session-alive.ts";
 
-/** The error for the one that wants the place of an agent that runs. Pure. */
+/** The error for a launch under the name of an agent that runs. Pure. */
 export function runsAlready({ agent_name: name, agent_id: id, terminal }: RegistryRecord): ServiceError {
   const { current_session_name: session, socket } = terminal;
   const watch = tmuxAttachLine({ session_name: session ?? "", socket });

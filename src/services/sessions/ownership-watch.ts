@@ -6,7 +6,7 @@ import type { FolderWatch } from "../../system/watch.ts";
 import type { sessionPaths } from "./roots.ts";
 
 /**
- * Whether a gateway is still there where others look for it. Nobody can reach or end one whose session folder was
+ * Whether a gateway can still be found. No process can reach or end one whose session folder was
  * removed, or whose current-instance record is gone or another's: it must notice that itself.
  */
 export interface OwnershipWatch {
@@ -24,7 +24,7 @@ export interface OwnershipWatch {
   stop(): void;
 }
 
-/** A change in the folder makes it look at once; this is for changes that were not reported. */
+/** A change in the folder makes it look at once; this is for changes without a notice. */
 const pollIntervalMs = 30_000;
 
 /** `onGone` is called once. One look reads one small file, and those that are kept. `onError`: of a file that cannot be written again. */

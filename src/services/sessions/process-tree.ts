@@ -2,7 +2,7 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 
-/** A process together with what distinguishes it from a later one that got the same id. */
+/** A process with what distinguishes it from a later one of the same id. */
 export interface KnownProcess {
   pid: number;
   startToken: string;
@@ -99,7 +99,7 @@ export async function endSession(
   graceMs: number,
 ): Promise<EndedSession> {
   const { tmux } = deps;
-  // The id that a dead pane reports may be another process's by now.
+  // The id of a dead pane's process may be another process's by now.
   const alive = pane?.dead === false ? pane : null;
   // Else the session would go with its last process, at a moment that is not ours to choose (see `TmuxMutex`).
   if (alive) await tmux.keepPane(label, alive.paneId, true);

@@ -41,7 +41,7 @@ export function buildRecord(facts: {
   };
 }
 
-/** Whether we know how the agent is started: not of one that was joined without saying it. Pure. */
+/** Whether we know how the agent is started: not for one that was joined without its command. Pure. */
 export function isRelaunchable(manifest: Manifest): boolean {
   return manifest.agent_launch_authority.posture_kind !== "unavailable";
 }

@@ -87,7 +87,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
   }
 
   /**
-   * What is there. One that cannot be read now, for want of rights or handles, or that another user could have
+   * The record on disk. One that cannot be read now, for want of rights or handles, or that another user could have
    * written, is passed over and `kept`.
    */
   function inspect(agentId: string): Inspected {

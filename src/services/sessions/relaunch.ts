@@ -79,7 +79,7 @@ export async function planRelaunch(
   if (!deps.files.stat(plan.working_directory)?.directory) throw fail(`${plan.working_directory} is gone`);
 
   const { env_var: homeVariable, home_path: home } = plan.home_selector;
-  // What a join was given, else what the relaunching process has.
+  // The values given to the join, else those of the relaunching process.
   const given = { ...deps.personEnvironment, ...readLaunchEnvironment(deps.files, agent.sessionRoot) };
   const names = plan.env_var_names.filter((one) => one !== homeVariable);
   const published = { SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: manifest.agent_id };
@@ -159,7 +159,7 @@ async function relaunchInPlace(
   const record = { ...fresh, ...(agent.record?.gateway ? { gateway: agent.record.gateway } : {}) };
   await registry.publish({ ...record, lifecycle: { ...record.lifecycle, state: "relaunching" } });
   try {
-    // Some outlive their terminal; and a program that gets the signal first saves its work.
+    // Some outlive their terminal; and a program that gets a signal first saves its work.
     const [, ...below] = await knownTree(deps.processes, pane.panePid);
     await endProcesses(deps, below, graceMs);
     // A stop that was cut short left it so. What a person set in a session of theirs is theirs.

@@ -2,7 +2,7 @@ import type { Manifest } from "../../protocol/files.ts";
 import { sha256 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 
-/** The role that an agent is given before anything else. */
+/** The text that an agent gets before anything else. */
 export interface Role {
   name: string;
   text: string;

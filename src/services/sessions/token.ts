@@ -1,5 +1,5 @@
 export interface TokenFacts {
-  /** What the process that starts the server gives it. */
+  /** The token that the server was started with. */
   given: string | null;
   /** `--no-token`. */
   declined: boolean;

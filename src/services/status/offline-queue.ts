@@ -7,7 +7,7 @@ import { toRecord } from "../queue/request.ts";
 import type { OfflineQueue } from "./project.ts";
 
 /**
- * What queue.sqlite says while no gateway serves it (ruling 34). `served`: a gateway has run here, so that a file which
+ * What queue.sqlite shows while no gateway serves it (ruling 34). `served`: a gateway has run here, so that a file which
  * is missing was lost. Never throws: a file that cannot be read is a `block`.
  */
 export function readOfflineQueue(files: Pick<Files, "exists">, path: string, served: boolean): OfflineQueue {

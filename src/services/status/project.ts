@@ -114,7 +114,7 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
   };
 }
 
-/** What the disk says of the queue while no gateway serves it. */
+/** What the disk shows of the queue while no gateway serves it. */
 export interface OfflineQueue {
   /** Null when no gateway has run yet, or the file cannot be read. */
   instance: InstanceRow | null;
@@ -124,7 +124,7 @@ export interface OfflineQueue {
   block: AdmissionBlock | null;
 }
 
-/** What an earlier status said, for what the queue itself does not say. */
+/** What an earlier status said, for what the queue itself lacks. */
 export type LastStatus = Pick<
   GatewayStatus,
   "queue_depth" | "managed_agent_instance_epoch" | "managed_agent_recovery" | "managed_agent_instance_id"

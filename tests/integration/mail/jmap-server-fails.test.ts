@@ -201,7 +201,7 @@ describe("the doorbell", () => {
       client: lab.client,
       clock: createClock(),
       pollMs: 60_000,
-      ring: () => rings++,
+      notify: () => rings++,
     });
     await until("the stream begins", () => rings === 1);
     say('event: ping\ndata: {"interval":30}\n\n: a comment\n\n');
@@ -225,7 +225,12 @@ describe("the doorbell", () => {
       return { newState: String(++number), hasMoreChanges: false, created };
     };
     let rings = 0;
-    const end = watchArrivals({ client: lab.client, clock: createClock(), pollMs: 20, ring: () => rings++ });
+    const end = watchArrivals({
+      client: lab.client,
+      clock: createClock(),
+      pollMs: 20,
+      notify: () => rings++,
+    });
     await until("it begins", () => rings === 1);
     await until("it looks and sees nothing", () => number > 4);
     expect(rings).toBe(1);

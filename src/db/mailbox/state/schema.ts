@@ -3,8 +3,8 @@ import { check, index, integer, sqliteTable, text } from "drizzle-orm/sqlite-cor
 
 /**
  * mailbox.sqlite, one in each mailbox: the only authority for how its owner sees each message. The full-text table
- * `message_text` (rowid = `seq`; columns subject, sender, body) and the view `thread_summaries` stand in a migration
- * of their own. Source: spec/mailbox-agui.md A5, A6.
+ * `message_text` (rowid = `seq`; columns subject, sender, body) and the view `thread_summaries` are in a separate
+ * migration. Source: spec/mailbox-agui.md A5, A6.
  */
 export const messageState = sqliteTable(
   "message_state",

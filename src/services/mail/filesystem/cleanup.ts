@@ -20,8 +20,8 @@ export interface CleanupOptions {
 }
 
 /**
- * Removes former mailboxes. What goes is committed first and then done on disk; after a crash the next who opens the
- * root finishes it. Source: spec/mailbox-agui.md A8.
+ * Removes former mailboxes. The removals are committed first and then applied on disk; after a crash the next process that opens the
+ * root applies them. Source: spec/mailbox-agui.md A8.
  */
 export function cleanUpMailRoot(
   deps: MailRootDeps,
@@ -47,7 +47,7 @@ export function cleanUpMailRoot(
   return withExclusiveRoot(deps, root, () => {
     if (dryRun) return toMaintenanceResult(scope, plan(), null);
     const done = catalog.changeRegistrations("sql:mail-cleanup", () => {
-      // Planned inside, so that no owner becomes active again between the look and the deed.
+      // Planned in the transaction: no registration becomes active again between the plan and the commit.
       const planned = plan();
       const artifacts = planned.planned
         .filter((one) => one.artifact_kind !== "registration")

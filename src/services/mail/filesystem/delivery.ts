@@ -148,12 +148,12 @@ export function createDelivery(
     });
   }
 
-  /** Touches the doorbell of every mailbox that holds the message now. Never throws: the message is delivered. */
-  function ringAll({ projections, message }: IndexedMessage, parties: readonly RegistrationRow[]): void {
+  /** Announces the message to every mailbox that holds it now. Never throws: the message is delivered. */
+  function announceAll({ projections, message }: IndexedMessage, parties: readonly RegistrationRow[]): void {
     for (const { registrationId, folder } of projections) {
       const party = parties.find((one) => one.registrationId === registrationId);
       const mailbox = party && folderOf(party);
-      if (mailbox) doorbell.ring({ root, mailbox, box: folder, message });
+      if (mailbox) doorbell.announce({ root, mailbox, box: folder, message });
     }
   }
 
@@ -189,7 +189,7 @@ export function createDelivery(
         if (!wasDelivered(id)) withdraw(made);
         throw error;
       }
-      ringAll(rows, [outgoing.from, ...outgoing.to, ...outgoing.cc]);
+      announceAll(rows, [outgoing.from, ...outgoing.to, ...outgoing.cc]);
       return message;
     },
   };

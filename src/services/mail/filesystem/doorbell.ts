@@ -7,15 +7,15 @@ import { type Link, linkAt, placeLink } from "./links.ts";
 
 /**
  * The doorbell of a mailbox on disk. After the commit of a delivery the sender puts the link of the new message into
- * the recipient's inbox; the recipient's gateway, another process, watches that folder for new links. It is only
- * a hint: the message is delivered without it, and the recipient's next scheduled poll finds it.
+ * the recipient's inbox; the recipient's gateway, another process, watches that folder for new links. It is only a
+ * hint: the message is delivered without it, and the recipient's next scheduled poll finds it.
  */
 export interface Doorbell {
   /**
-   * Touches the doorbell for one delivered message. The first failure of each mailbox is reported, and the next one only after a
-   * link has worked again. Never throws.
+   * Announces one delivered message. The first failure of each mailbox is reported, and the next one only after an
+   * announcement has worked again. Never throws.
    */
-  ring(link: Link): void;
+  announce(link: Link): void;
 }
 
 export function createDoorbell(deps: { files: Files; onFault?: (what: string) => void }): Doorbell {
@@ -23,8 +23,8 @@ export function createDoorbell(deps: { files: Files; onFault?: (what: string) =>
   /** Mailboxes whose failure is reported. */
   const silent = new Set<string>();
   return {
-    ring(link) {
-      const why = ringOnce(files, link);
+    announce(link) {
+      const why = tryAnnounce(files, link);
       if (why === null) silent.delete(link.mailbox);
       else if (!silent.has(link.mailbox)) {
         silent.add(link.mailbox);
@@ -37,7 +37,7 @@ export function createDoorbell(deps: { files: Files; onFault?: (what: string) =>
 }
 
 /** Null when it worked, else why not. */
-function ringOnce(files: Files, link: Link): string | null {
+function tryAnnounce(files: Files, link: Link): string | null {
   const why = placeLink(files, link);
   if (why !== null || link.box === archive) return why;
   try {
@@ -51,7 +51,7 @@ function ringOnce(files: Files, link: Link): string | null {
   }
 }
 
-/** Calls `listener` after each new link in the mailbox in `folder`. Returns the function that ends it. */
+/** Calls `listener` after each announcement to the mailbox in `folder`. Returns the function that ends it. */
 export function watchDoorbell(
   { files, watch }: { files: Pick<Files, "isLink">; watch: FolderWatch },
   folder: string,
@@ -59,7 +59,7 @@ export function watchDoorbell(
 ): () => void {
   const inboxFolder = childPath(folder, inbox);
   return watch.watchFolder(inboxFolder, (name) => {
-    // A link that was removed, as when the owner archives the message, is no new mail.
+    // A link that was removed, as when the owner archives the message, is not an announcement.
     if (name === null || files.isLink(childPath(inboxFolder, name))) listener();
   });
 }

@@ -16,27 +16,27 @@ import {
 } from "./root-paths.ts";
 import { holdsMovedMail, seedStep } from "./seeding.ts";
 
-/** A mailbox as it is at this moment. Not to be kept: the next moment another registration may have its place. */
+/** A mailbox as it is now. Do not keep it: another registration may replace it at any time. */
 export interface Present {
   row: RegistrationRow;
   state: MailboxState;
 }
 
-/** The state file of the mailbox of one owner, through whatever happens to his registration. */
+/** The state file of one owner's mailbox, across changes of its registration. */
 export interface MailboxHandle {
-  /** Throws `invalid_request` when the owner has no active registration. What was delivered may not stand in it yet. */
+  /** Throws `invalid_request` when the owner has no active registration. It may lack the newest deliveries. */
   registered(): Present;
   /**
    * Runs `work`, which is synchronous, once the mailbox is caught up with all that was delivered. That may take long
-   * where much was: others work in between, and callers that ask meanwhile wait for it too.
+   * where much was: other work runs in between, and other callers wait for it too.
    */
   caughtUp<T>(work: (now: Present) => T): Promise<T>;
-  /** Whatever comes after it, or still waits, is refused with `transport_failed`. */
+  /** Later and waiting calls are refused with `transport_failed`. */
   close(): void;
 }
 
 /** What the links do not show is lost: whether a message in the inbox was read or answered. */
-function tellLost(address: string): string {
+function describeLost(address: string): string {
   return `${stateFileName} of ${address} was missing and is rebuilt from the links in its boxes: messages in the inbox count as unread`;
 }
 
@@ -45,14 +45,14 @@ export function createMailboxHandle(
   { address, principalId }: { address: string; principalId: string },
 ): MailboxHandle {
   const { root, catalog, files, clock, steps } = deps;
-  /** What was caught up, and as of when: while nothing is committed to either database it still is. */
+  /** What was caught up, and at which versions: it holds while nothing is committed to either database. */
   let whole: { now: Present; catalog: CatalogStore; catalogVersion: string; stateVersion: string } | null =
     null;
   let held: { registrationId: string; states: ReopeningHandle<MailboxState> } | null = null;
   let pause: Promise<void> | null = null;
   let closed = false;
 
-  /** Null when somebody has to look. That no folder is a detour is looked at every time: no database says so. */
+  /** Null when the databases must be read. Folders are checked for links every time: no database shows them. */
   function stillWhole(): Present | null {
     if (closed || !whole || !held) return null;
     const { row, state } = whole.now;
@@ -119,7 +119,7 @@ export function createMailboxHandle(
       ensureMailbox(files, root, row);
       const open = () => openMailboxState({ path, clock, steps });
       if (!files.exists(path)) open().close();
-      if (isLost) deps.onMended?.(tellLost(address));
+      if (isLost) deps.onMended?.(describeLost(address));
       const states = createReopeningHandle({ files, path, open });
       const state = states.present();
       if (state.mark()?.registrationId !== registrationId) {

@@ -29,7 +29,7 @@ export interface RegisterResult {
   stashed_mailbox_path?: string;
 }
 
-/** What is under the name of a mailbox on disk. */
+/** What is on disk under the name of a mailbox. */
 export type Entry =
   | { kind: "absent" }
   | { kind: "folder" }

@@ -137,7 +137,7 @@ interface CanonicalFile {
   path: string;
 }
 
-/** Oldest first. What else lies among them is reported. */
+/** Oldest first. Other files among them become findings. */
 function canonicalFiles(run: RepairRun): CanonicalFile[] {
   const { files } = run.deps;
   return files.list(run.paths.messages).flatMap((day) => {

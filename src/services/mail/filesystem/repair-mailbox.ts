@@ -13,7 +13,7 @@ import { placeLinks, type Seeding, searchableChars, seedMailbox } from "./seedin
 
 const page = 200;
 
-/** How much of the view state of one mailbox was there and how much had to begin again. */
+/** How many messages of one mailbox kept their view state, and how many got the default. */
 export interface RepairedState {
   restored: number;
   defaulted: number;
@@ -22,7 +22,7 @@ export interface RepairedState {
 /**
  * Makes the state of a mailbox whole: every message of the catalog has a row, a link in its box and words to be found
  * by. Rows that can be read stay as they are; what was lost begins in the box where its link lies. A state that
- * cannot be used is created again beside the old one, which is kept, and then takes its place.
+ * cannot be used is rebuilt beside the old one, which is kept, and then takes its place.
  */
 export async function repairMailbox(
   run: RepairRun,
@@ -75,7 +75,7 @@ async function makeWhole(
   upkeep.restoreFlags([...fromLinks, ...fromOld]);
   await run.breathe({ step: `links of ${address}`, done: 0, total: null });
   mendLinks(run, upkeep, mailbox, state);
-  tellLost(run, upkeep, seeding.catalog);
+  reportLost(run, upkeep, seeding.catalog);
   placeLinks(seeding);
   await mendText(run, upkeep, address);
   const restored = before + fromOld.length;
@@ -83,7 +83,7 @@ async function makeWhole(
 }
 
 /**
- * Where a link says that its message was moved, which the mover has seen; null where it says no more than the
+ * Where a link shows that its owner moved a message, and so has read it; null where it shows no more than the
  * row. A link in the box where mail arrives may be older than the row.
  */
 function flagsIn(row: StateRow, boxes: readonly string[]): Flags | null {
@@ -165,7 +165,7 @@ function mendLinks(run: RepairRun, upkeep: StateUpkeep, mailbox: SurveyedMailbox
 }
 
 /** Messages of which only this state is left. Their rows stay, so that their owner can put them away. */
-function tellLost({ find, findings, paths }: RepairRun, upkeep: StateUpkeep, catalog: Catalog): void {
+function reportLost({ find, findings, paths }: RepairRun, upkeep: StateUpkeep, catalog: Catalog): void {
   for (let rows = upkeep.rowsAfter(0, page); rows.length > 0; rows = upkeep.rowsAfter(last(rows), page)) {
     for (const row of rows) {
       if (catalog.knows(row.messageId)) continue;
@@ -198,7 +198,7 @@ function putInPlace(run: RepairRun, { registration, state, folder }: SurveyedMai
   const at = (ending: string) => files.contained(folder, [stateFileName + ending]);
   const [made, place] = [at(suffix), at("")];
   if (state.kind === "absent" && files.exists(place)) {
-    // Its owner has looked meanwhile and begun again: that one is in use.
+    // Its owner has opened a new one in the meantime, which is in use.
     files.removeFile("mail.state-dropped", made);
     return;
   }

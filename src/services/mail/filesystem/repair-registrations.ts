@@ -10,7 +10,7 @@ import { entryPath, registrationIn, stateFileName } from "./root-paths.ts";
 
 /**
  * Registrations for mailboxes that lie under `mailboxes/` and that nobody is registered for, because the index that
- * knew them is lost. `ownerPrincipalId` is empty: only the mail shows it. A mailbox that was put aside stays so.
+ * knew them is lost. `ownerPrincipalId` is empty: only the mail names the owner. A stashed mailbox stays stashed.
  */
 export function findUnregistered(run: RepairRun, known: readonly RegistrationRow[]): RegistrationRow[] {
   const { deps, paths } = run;

@@ -124,7 +124,7 @@ function dropForeign(run: RepairRun, { catalog }: WorkingIndex): void {
   for (const { address } of foreign) {
     run.find(
       paths.index,
-      `the registration of ${shown(address)} named a path that was none of its own; it was removed`,
+      `the registration of ${shown(address)} named a path that is not its own; it was removed`,
     );
   }
 }

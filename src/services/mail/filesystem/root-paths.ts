@@ -117,7 +117,7 @@ export function mailboxFolder(files: Files, root: string, row: Stored): string {
   const whose = `the registration of ${shown(row.address)}`;
   const refused = (why: string) => new ServiceError("transport_failed", `${whose} ${why}`);
   if (!isUsable(row)) {
-    throw refused("names a path that is none of its own; svc-mgr mailbox repair removes it");
+    throw refused("names a path that is not its own; svc-mgr mailbox repair removes it");
   }
   if (row.mailboxKind === "in_root") return pathInRoot(files, root, row.mailboxPath, "folder");
   if (!files.isOwnFolder(row.mailboxPath) || !isMarked(files, row)) {

@@ -84,7 +84,7 @@ export function initMailRoot(deps: MailRootDeps, root: string): RootStatus {
     } finally {
       catalog.close();
     }
-    // Last: a root with a version is whole.
+    // Written last: a root with a version is complete.
     if (version === null)
       files.write("mail.version-written", paths.protocolVersion, `${mailProtocolVersion}\n`);
   } catch (error) {
@@ -240,7 +240,7 @@ function unsupported(root: string, version: string): ServiceError {
   );
 }
 
-/** What a new root says to the one that looks into its `rules` folder. By path. */
+/** The texts in the `rules` folder of a new root, by path. */
 const rules: Readonly<Record<string, string>> = {
   "README.md": `# Rules of this mailbox root
 

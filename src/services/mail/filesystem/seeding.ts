@@ -26,7 +26,7 @@ export interface Seeding {
  * Brings a mailbox up to what the catalog says was delivered to it, and its links to where its messages are. New mail
  * is unread in the inbox, what the owner sent is read in `sent`, and what he answered counts as answered. A message
  * whose link lies in another box was moved there by its owner and the state that knew it is lost: it begins there, as
- * read. What the mailbox knows already stays as it is: the next reader finishes what a dead one left.
+ * read. Known messages stay as they are; after a crash the next process finishes the work.
  */
 export function seedMailbox(seeding: Seeding): void {
   while (!seedStep(seeding));

@@ -131,7 +131,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
         const boxId = boxToList(boxes, plan.box);
         if (boxId === null) return { emails, boxes, next: null };
         const wanted = most - emails.length;
-        // One more says whether there is a next page; those that were returned come again and are passed over.
+        // One more shows whether there is a next page; messages of the last page come again and are passed over.
         const size = Math.min(Math.min(wanted + 1, atOnce) + returnedAt(position).length, maxObjects);
         const page = await fetchPage(boxId, plan, position, body, { offset, size }).catch(
           (error: unknown) => {
@@ -156,17 +156,15 @@ export function createEmailReader(client: JmapClient): EmailReader {
         if (full || emails.length >= most || !more) {
           return { emails, boxes: page.boxes, next: more ? position : null };
         }
-        // A server may give so few that all of them were reported.
+        // A server may give so few that all of them were on the last page.
         offset = taken.length === 0 ? offset + page.count : 0;
       }
     },
   };
 }
 
-/**
- * Pages of a box. A server gives times in whole seconds and its order of ids is its own, so a position is a second
- * with the messages of it that were reported already; `messageId` of a cursor holds them. Pure.
- */
+// Pages of a box. A server gives times in whole seconds and orders ids as it likes, so a position is a second with the
+// messages of it that were returned already; `messageId` of a cursor holds them.
 
 /** Newest first; of one second the server decides, by the ids where it can. */
 function newestFirst({ sortsById }: Pick<JmapSession, "sortsById">) {

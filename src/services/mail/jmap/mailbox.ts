@@ -18,7 +18,7 @@ import type { JmapEmail } from "./wire.ts";
 
 /**
  * A mailbox on a mail server. The server is the truth for everything, flags included; what the transport does not
- * know (notes of the operator, notices, a search that all servers understand alike) is `unsupported`. Who is reported as
+ * know (notes of the operator, notices, a search that all servers understand alike) is `unsupported`. Who is shown as
  * the sender is what the message says: no server vouches for it. Source: spec/mailbox-agui.md B.
  */
 export function createJmapMailbox(deps: {
@@ -145,7 +145,7 @@ export function createJmapMailbox(deps: {
         client,
         clock,
         pollMs: deps.pollMs ?? defaultPollMs,
-        ring: listener,
+        notify: listener,
         onFault: (why) => deps.onFault?.(`mail for ${address} is not announced: ${why}`),
       });
       ends.add(end);

@@ -7,7 +7,7 @@ import { isArchived, type ViewState } from "../view-state.ts";
 import type { Boxes } from "./boxes.ts";
 import type { JmapAddress, JmapEmail } from "./wire.ts";
 
-/** Messages of a JMAP server as this service returns them. Source: spec/mailbox-agui.md A3, A9, B. Pure. */
+/** Messages of a JMAP server in the form of this service. Source: spec/mailbox-agui.md A3, A9, B. Pure. */
 
 const refPrefix = "jmap:";
 const threadPrefix = "jmap-thread:";
@@ -29,7 +29,7 @@ export function viewStateOf(email: JmapEmail, boxes: Boxes, preferredBox?: strin
   };
 }
 
-/** `body`: whether the text is reported too. */
+/** `body`: whether the text is included. */
 export function toMail(email: JmapEmail, state: ViewState, { body }: { body: boolean }): Mail {
   const { box, read, answered } = state;
   const receivedMs = parseTimestamp(email.receivedAt);
@@ -70,7 +70,7 @@ export function isCut({ bodyValues }: JmapEmail): boolean {
   return Object.values(bodyValues ?? {}).some(({ isTruncated }) => isTruncated === true);
 }
 
-/** The newline that ends the last line belongs to the wire: the sender adds it, the reader takes it off. */
+/** The newline that ends the last line belongs to the wire: it is added on sending and removed on reading. */
 export function toWireBody(body: string): string {
   return `${body}\n`;
 }
@@ -87,7 +87,7 @@ function toParticipant({ email, name }: JmapAddress): MailParticipant {
 /** A long thread names its root and the latest of its messages. */
 const maxReferences = 100;
 
-/** How a reply hangs together with what it answers. Throws `invalid_request` when nobody can be answered. Pure. */
+/** How a reply refers to its parent. Throws `invalid_request` when nobody can be answered. Pure. */
 export function planReply(parent: JmapEmail): {
   to: string[];
   subject: string;

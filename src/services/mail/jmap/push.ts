@@ -16,18 +16,18 @@ const silenceMs = 75_000;
 const streamRetryMs = 300_000;
 
 /**
- * Calls the listener after mail may have come: by the server's event stream where it has one, else by asking for changes every
- * `pollMs`. Calls it also whenever the server is reached again. After a failure it tries again, in growing pauses of at
+ * Calls `notify` after mail may have come: by the server's event stream where it has one, else by asking for changes every
+ * `pollMs`; also whenever the server is reached again. After a failure it tries again, in growing pauses of at
  * most a minute; `onFault` gets each distinct failure once, until the server answers. Returns the function that ends it.
  */
 export function watchArrivals(deps: {
   client: JmapClient;
   clock: Clock;
   pollMs: number;
-  ring: () => void;
+  notify: () => void;
   onFault?: (why: string) => void;
 }): () => void {
-  const { client, clock, ring, pollMs } = deps;
+  const { client, clock, notify, pollMs } = deps;
   let reported: string | null = null;
   let known: string | null = null;
   let failures = 0;
@@ -63,7 +63,7 @@ export function watchArrivals(deps: {
       if (followed || signal.aborted) return 0;
       noStreamUntilMs = clock.monotonicMs() + streamRetryMs;
     }
-    if (await changed()) ring();
+    if (await changed()) notify();
     return pollMs;
   }
 
@@ -74,7 +74,7 @@ export function watchArrivals(deps: {
     const stream = await client.openEvents(["Email", "EmailDelivery"], both).catch(() => null);
     if (stream === null) return false;
     // The stream says nothing of mail that came before it.
-    ring();
+    notify();
     let cancel = () => {};
     const heard = () => {
       cancel();
@@ -85,7 +85,7 @@ export function watchArrivals(deps: {
       const parse = createEventParser();
       for await (const bytes of stream) {
         heard();
-        if (parse(bytes).some(({ name }) => name === "state")) ring();
+        if (parse(bytes).some(({ name }) => name === "state")) notify();
       }
     } catch (error) {
       if (!silence.signal.aborted) throw error;

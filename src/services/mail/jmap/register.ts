@@ -75,7 +75,7 @@ export async function unregisterJmapMailbox(
   mode: "deactivate" | "purge",
 ): Promise<Manifest> {
   const manifest = await rebind(deps, agent, null);
-  // The binding can name any file and any login: only that of its server and address is for it.
+  // The binding can name any file and any login: only the one of its server and address is used.
   const { jmap_url: url, credential_ref: ref, address } = binding;
   if (ref === undefined || url === undefined || ref !== toCredentialRef(url, address)) return manifest;
   const { runtimeRoot } = deps;

@@ -140,13 +140,13 @@ export function createSubmission(deps: { client: JmapClient; ids: Ids; address: 
     return { email: unfiled ? { ...email, ...filedEmail(email, boxes) } : email, boxes };
   }
 
-  /** Takes the draft away again, so that it does not look like mail that is on its way. */
+  /** Removes the draft, which would look like mail that is on its way. */
   async function withdrawn(emailId: string, reason: unknown): Promise<unknown> {
     try {
       const answers = await client.call([["Email/set", { destroy: [emailId] }, "gone"]], { safe: true });
       if (firstRefusal(answers.of(SetReply, "Email/set", "gone")) === null) return reason;
     } catch {
-      // The reason why it was not sent is returned.
+      // The reason why it was not sent matters more.
     }
     return failed(`${messageOf(reason)}; it stands in ${drafts}`, reason);
   }
@@ -168,7 +168,7 @@ export function createSubmission(deps: { client: JmapClient; ids: Ids; address: 
     for (const old of [...unsettled.keys()].slice(0, -maxUnsettled)) unsettled.delete(old);
   }
 
-  /** Sends what `unsettled` does not find sent already. */
+  /** Sends the message, unless `unsettled` leads to one that was sent. */
   async function settled(key: string, messageId: string, message: Outgoing): Promise<Sent> {
     const known = unsettled.has(key);
     const boxes = await ensureBoxes(client, [sent, drafts]);

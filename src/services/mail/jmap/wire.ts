@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ServiceError, type ServiceErrorCode } from "../../../system/errors.ts";
 
-/** What is read of a server's answers; more may be there. Source: RFC 8620, RFC 8621. */
+/** The parts of a server's answers that are read; there may be more. Source: RFC 8620, RFC 8621. */
 
 const Text = Type.String();
 const orNull = <T extends Parameters<typeof Type.Optional>[0]>(schema: T) =>
@@ -92,9 +92,7 @@ export const ApiReply = Type.Object({
   sessionState: Type.Optional(Text),
 });
 
-/** What a server refuses, in the words of the port. Pure. */
-
-/** The sender can do something about these; the rest is the server's. */
+/** Errors that the sender can correct; all others are the server's. */
 const callers: Readonly<Record<string, ServiceErrorCode>> = {
   notFound: "not_found",
   emailNotFound: "not_found",

@@ -25,7 +25,7 @@ test("a server that fails is reported once for each distinct failure, and its re
     client: client as JmapClient,
     clock,
     pollMs: 5000,
-    ring: () => {
+    notify: () => {
       rings += 1;
     },
     onFault: (why) => void faults.push(why),

@@ -329,9 +329,7 @@ describe("what is refused says so, and the rest of the root goes on", () => {
       cleanupStaging: true,
       quarantineStaging: true,
     });
-    expect(repaired.findings.map((one) => one.problem).join("\n")).toMatch(
-      /not its own|did not register/,
-    );
+    expect(repaired.findings.map((one) => one.problem).join("\n")).toMatch(/not its own|did not register/);
     if (lab.root.registrations.active(bob.address) === null) lab.mailbox("bob");
     at.untouched();
   });

@@ -202,7 +202,9 @@ async function withoutGateways(damage: Damage) {
 
 function expected(row: FileRow, where: "live" | "offline", damage: Damage): Told {
   if (where === "live" && row.live !== "ends") return differing(fine, row.live, damage);
-  return differing(offline, row.offline, damage);
+  const want = differing(offline, row.offline, damage);
+  // An agent without a gateway takes no work.
+  return want.doctor === "ok" ? { ...want, doctor: "warning" } : want;
 }
 
 function differing(base: Told, { but, ...every }: Difference, damage: Damage): Told {

@@ -67,7 +67,7 @@ export async function launchSick(
     env: { ...lab.env, ...options.env },
     ...(options.cwd ? { cwd: options.cwd } : {}),
   });
-  if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);
+  if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}${launch.stdout}`);
   const sessionRoot = String(launch.json()["session_root"]);
   const tmuxSession = String(launch.json()["tmux_session_name"]);
   const paths = sessionPaths(sessionRoot);

@@ -61,7 +61,8 @@ type Openers = ReturnType<typeof mailboxOpeners>;
 async function judgeAgent(context: CliContext, openers: Openers, snapshot: AgentSnapshot): Promise<Check[]> {
   const { record, problem } = snapshot;
   const name = `agent ${record.agent_name}`;
-  const state = problem === null ? [] : [(snapshot.damaged ? damaged : warning)(name, problem, null)];
+  const state =
+    problem === null ? unserved(snapshot) : [(snapshot.damaged ? damaged : warning)(name, problem, null)];
   const agent = openRecordOrNull(context.files, record);
   if (!agent) return state;
   return [
@@ -70,6 +71,13 @@ async function judgeAgent(context: CliContext, openers: Openers, snapshot: Agent
     ...judgeTurns(context, name, agent.sessionRoot),
     ...(await judgeMailbox(context, openers, name, agent.manifest)),
   ];
+}
+
+/** It runs, and nothing takes work for it. */
+function unserved({ record, state, gatewayBaseUrl }: AgentSnapshot): Check[] {
+  if (state === null || gatewayBaseUrl !== null) return [];
+  const attach = `svc-mgr agents single --agent-name ${record.agent_name} gateway attach`;
+  return [warning(`agent ${record.agent_name}`, "no gateway serves it: it takes no work", attach)];
 }
 
 function judgeFiles({ files }: CliContext, name: string, { sessionRoot, manifest }: FoundAgent): Check[] {

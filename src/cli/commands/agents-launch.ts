@@ -12,7 +12,7 @@ import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import type { Role } from "../../services/sessions/role.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
 import { allProfiles } from "../../services/terminal/profile.ts";
-import { messageOf } from "../../system/errors.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
 import { giveMailboxAtLaunch, withMailbox } from "../agent-mailbox.ts";
 import { installedVersion } from "../checks/tools.ts";
 import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
@@ -138,6 +138,7 @@ export default command({
       const replacement = { agentName, agentId, tmuxSessionName: request.tmuxSessionName ?? null };
       await evictExisting(context, replacement, { clean: args.force === "clean" });
     }
+    if (!args["no-gateway"]) await refuseTakenPort(context, port ?? 0);
     await prepareSessionPlace(context, io);
     await evictDead(context, args["agent-name"]);
     const asked = headless ? Promise.resolve(null) : installedVersion(context, tool);
@@ -184,6 +185,27 @@ export default command({
     }
   },
 });
+
+/** Before anything is launched: an agent whose gateway cannot start is only in the way. */
+async function refuseTakenPort(context: CliContext, port: number): Promise<void> {
+  if (port === 0) return;
+  try {
+    const probe = context.network.listen({
+      ...context,
+      host: "127.0.0.1",
+      port,
+      fetch: () => new Response(),
+    });
+    await probe.stop(0);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    throw new ServiceError(
+      error.reason,
+      `${error.message}; nothing was launched. Take another --gateway-port, or leave it out for a free one`,
+      { cause: error },
+    );
+  }
+}
 
 async function readRole(context: CliContext, io: CliIo, path: string | undefined): Promise<Role | undefined> {
   if (path === undefined) return undefined;

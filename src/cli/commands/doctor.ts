@@ -50,7 +50,7 @@ export default command({
     const healthy = checks.every(({ verdict }) => verdict !== "missing" && verdict !== "damaged");
     return {
       json: { healthy, checks },
-      text: toText(checks, healthy),
+      text: toText(checks, healthy, context.registry.list().records.length > 0),
       colour: colourMarks,
       exitCode: healthy ? 0 : 1,
     };
@@ -68,7 +68,7 @@ function colourMarks(text: string, paint: Paint): string {
   return text.replace(/^(?:ok|DAMAGED|MISSING|look)\b/gm, (mark) => paint(colours[mark] ?? "bold", mark));
 }
 
-function toText(checks: readonly Check[], healthy: boolean): string {
+function toText(checks: readonly Check[], healthy: boolean, hasAgents: boolean): string {
   const rows = checks.map((check) => [marks[check.verdict], check.name, check.detail]);
   const remedies = checks.flatMap((check) =>
     check.remedy === null ? [] : [`  ${check.name}: ${check.remedy}`],
@@ -78,7 +78,7 @@ function toText(checks: readonly Check[], healthy: boolean): string {
     ...(remedies.length > 0 ? ["", "What to do:", ...remedies] : []),
     "",
     healthy
-      ? "Nothing needed is missing. Begin with: svc-mgr agents launch --tool demo --agent-name first"
+      ? `Nothing needed is missing. ${hasAgents ? "See your agents with: svc-mgr agents list" : "Begin with: svc-mgr agents launch --tool demo --agent-name first"}`
       : "Something needed is missing or damaged.",
   ].join("\n");
 }

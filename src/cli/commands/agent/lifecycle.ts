@@ -21,7 +21,8 @@ import { socketOfPane } from "../../tmux-socket.ts";
 
 const stop = command({
   name: "stop",
-  description: "end the gateway, the agent's processes and its tmux session",
+  description:
+    "end the gateway, the agent's processes and its tmux session; of a joined agent the session stays",
   examples: ["svc-mgr agents single --agent-name worker stop"],
   async run(invocation) {
     const { context, record, commandPrefix } = openRecordTarget(invocation);
@@ -155,7 +156,10 @@ const join = command({
     const context = openCliContext(io, inherited);
     const pane = io.env["TMUX_PANE"];
     if (!pane)
-      throw new ServiceError("precondition_failed", "this is not a pane of tmux: TMUX_PANE is not set");
+      throw new ServiceError(
+        "precondition_failed",
+        `this is not a pane of tmux: TMUX_PANE is not set. From elsewhere, name its session: svc-gateway join --tmux-session SESSION --agent-name ${args["agent-name"]}`,
+      );
     const { paneTmux: tmux } = context;
     await prepareSessionPlace(context, io);
     const session = await joinAgent(

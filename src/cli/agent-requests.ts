@@ -13,12 +13,24 @@ export function renderRequest(record: RequestRecord): string {
   return renderPairs([
     ["request", record.request_id],
     ["kind", record.request_kind],
-    ["state", record.state],
+    ["state", stateForPeople(record)],
     ["error", record.error_detail],
     ["waits for", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
     ...resultOf(record),
     ...record.evidence.map((one) => [one.step, `${one.at_utc}  ${one.proof}`] as const),
   ]);
+}
+
+/**
+ * The state of a request in words that do not mislead: `completed` says of a prompt that it was delivered, and its turn may
+ * still run. JSON keeps the contract's states. Pure.
+ */
+export function stateForPeople({ state, request_kind: kind, evidence }: RequestRecord): string {
+  if (state !== "completed" || kind !== "submit_prompt") return state;
+  const last = evidence.findLast(({ step }) => step === "turn_started" || step === "turn_ended");
+  if (last === undefined) return "delivered";
+  if (last.step === "turn_started") return "delivered, its turn runs";
+  return /interrupt/.test(last.proof) ? "interrupted" : "ended";
 }
 
 /** What the result adds to the rows that every request has. */

@@ -2,7 +2,7 @@ import type { RequestRecord } from "../../../protocol/gateway.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
 import { readOfflineRequest, readOfflineRequests } from "../../../services/status/offline-queue.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { renderRequest } from "../../agent-requests.ts";
+import { renderRequest, stateForPeople } from "../../agent-requests.ts";
 import { type CliIo, command } from "../../command.ts";
 import { readId } from "../../flag-values.ts";
 import { renderTable } from "../../format.ts";
@@ -22,7 +22,7 @@ const list = command({
     const rows = list.requests.map((one) => [
       one.request_id,
       one.request_kind,
-      one.state,
+      stateForPeople(one),
       one.accepted_at_utc,
       one.error_detail ?? one.waiting?.reason ?? one.evidence.at(-1)?.step ?? "",
     ]);

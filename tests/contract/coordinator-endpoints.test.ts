@@ -149,7 +149,9 @@ test("every route of the app is declared once, and every declaration has a route
   await using bundle = createCoordinatorBundle();
   const told = (routes: readonly { method: string; path: string }[]) =>
     routes.map(({ method, path }) => `${method} ${path}`).sort();
-  expect(told(bundle.app.routes)).toEqual(told(Object.values(allCoordinatorEndpoints)));
+  // The bare address leads to /docs and is no operation.
+  const routes = bundle.app.routes.filter(({ path }) => path !== "/");
+  expect(told(routes)).toEqual(told(Object.values(allCoordinatorEndpoints)));
 });
 
 describe.each(surfaces)("every operation $surface", ({ open }) => {
@@ -364,6 +366,12 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     const page = await http.request("/docs", { headers: { accept: "text/html" } });
     expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect((await http.request("/docs", { headers: { host: "evil.example" } })).status).toBe(421);
+    // Its bare address is asked as any other route is.
+    expect((await http.request("/")).status).toBe(401);
+    const start = { redirect: "manual", headers: { authorization: "Bearer secret" } } as const;
+    const led = await http.request("/", start);
+    expect([led.status, led.headers.get("location")]).toEqual([302, "/docs"]);
+    expect((await http.request("/", { headers: { host: "evil.example" } })).status).toBe(421);
   });
 
   test("the stream of all agents reports its events with their ids, and resumes after the one named last", async () => {

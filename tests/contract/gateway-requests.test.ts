@@ -185,6 +185,9 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
       (await gateway.http.request(path, authorization ? { headers: { authorization } } : {})).status;
     for (const path of ["/health", "/docs", "/openapi.json"]) expect(await status(path)).toBe(200);
     for (const path of ["/v1/status", "/", "/docs/x", "/docs%2fx"]) expect(await status(path)).toBe(401);
+    const start = { redirect: "manual", headers: { authorization: "Bearer right" } } as const;
+    const led = await gateway.http.request("/", start);
+    expect([led.status, led.headers.get("location")]).toEqual([302, "/docs"]);
     expect(await status("/v1/status", "Bearer wrong")).toBe(401);
     expect(await status("/v1/status", "Bearer right!")).toBe(401);
     expect(await status("/v1/status", "Bearer right")).toBe(200);

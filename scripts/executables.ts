@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { linkSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { checkoutCommit } from "../src/cli/version.ts";
 import { createProcesses } from "../src/system/processes.ts";
@@ -7,7 +7,7 @@ import { repositoryRoot } from "./bootstrap.ts";
 import { packRecordings } from "./pack-recordings.ts";
 import { runStep } from "./steps.ts";
 
-/** One file of 110 MB is all programs; it goes by the name it is called. */
+/** One file of 110 MB is all programs; it goes by the name it is called. Each name is a file, so that it can be copied alone. */
 const executable = "svc-gateway";
 const otherNames = ["svc-mgr", "svc-coord", "svc"];
 
@@ -51,7 +51,7 @@ export async function compilePrograms(folder: string, commit: string, target?: T
       console.error(`build: ${executable} failed\n${built.output}`);
       return false;
     }
-    for (const name of otherNames) symlinkSync(executable, join(aside, name));
+    for (const name of otherNames) linkSync(join(aside, executable), join(aside, name));
     for (const name of programNames) renameSync(join(aside, name), join(folder, name));
     console.log(`build: ${target?.target ?? "this machine"} in ${built.seconds.toFixed(1)} s`);
     return true;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { copyFileSync, readdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, lstatSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
@@ -42,3 +42,21 @@ test("a copy checks a file of profiles on the recorded screens, without a checko
     sources: [{ source: "svc", recordings }],
   });
 }, 60_000);
+
+test.each(["svc-gateway", "svc-coord", "svc-mgr", "svc"])(
+  "%s is a file that works when it is copied alone",
+  async (name) => {
+    await using lab = createCliLab();
+    const original = join(import.meta.dir, "../../dist", name);
+    expect(lstatSync(original).isFile()).toBe(true);
+    const copy = join(lab.folder, name);
+    copyFileSync(original, copy);
+    const { env, workdir: cwd } = lab;
+    const run = await createProcesses({ steps: quietSteps }).run([copy, "--help"], {
+      env,
+      cwd,
+      timeoutMs: 60_000,
+    });
+    expect([run.exitCode, run.stdout]).toEqual([0, expect.stringContaining(name)]);
+  },
+);

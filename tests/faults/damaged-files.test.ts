@@ -103,9 +103,19 @@ async function attached(agent: SickAgent): Promise<void> {
   await until(`${agent.name} in good order`, async () => {
     // A loaded machine may need longer than an attach waits.
     if (!alive(agent) && (await agent.attach()).exitCode !== 0) return null;
-    const { body } = await agent.ask("/v1/status");
-    return body["request_admission"] === "open";
+    // One that is just ending still has its process.
+    const answer = await agent.ask("/v1/status").catch(() => null);
+    return answer?.body["request_admission"] === "open";
   });
+}
+
+/** A loaded machine may need longer than an attach waits. */
+async function attachInTime(agent: SickAgent, want: number): Promise<CliRun> {
+  for (let attempt = 1; ; attempt++) {
+    const run = await agent.attach();
+    const late = run.exitCode !== want && run.stderr.includes("was not healthy within");
+    if (!late || attempt === 3) return run;
+  }
 }
 
 async function ended(agent: SickAgent): Promise<void> {
@@ -192,7 +202,7 @@ async function withoutGateways(damage: Damage) {
   try {
     for (const { path } of cases) damages[damage](path);
     const result = await told((row) => expected(row, "offline", damage));
-    const attaches = await inTurns(cases, ({ agent }) => agent.attach());
+    const attaches = await inTurns(cases, ({ row, agent }) => attachInTime(agent, row.attach?.[damage] ?? 0));
     return { ...result, attach: new Map(cases.map(({ row }, at) => [row, attaches[at]])) };
   } finally {
     await inTurns(cases, ({ agent }) => ended(agent));

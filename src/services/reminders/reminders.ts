@@ -322,7 +322,7 @@ export type Delivery =
  * Gives the agent what a reminder is for. `begin` is asked right before the first byte whether it is still wanted.
  * Never rejects after that.
  */
-export async function deliver(
+async function deliver(
   agent: Pick<Agent, "submit" | "keys">,
   reminder: Pick<Reminder, "reminder_id" | "prompt" | "send_keys">,
   hooks: { begin: () => boolean; onEvidence: (evidence: Evidence) => void },

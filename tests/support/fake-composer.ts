@@ -158,6 +158,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
     async paste(text) {
       tellAt("paste");
       if (options.starvedMs !== undefined) {
+        ended = options.killed === "paste";
         clock.after(options.starvedMs, () => {
           draft = text;
           show();

@@ -5,7 +5,7 @@ import type { CompiledProfile } from "../terminal/profile.ts";
 import type { PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
 import { isProvedVersion } from "../terminal/tool-version.ts";
 import { enterDelayMs, isDraftOf, pastesOf } from "./prompt-text.ts";
-import { cameUp, closedMode, hasDraft, isCommand, isWorking, wasTaken } from "./screen-facts.ts";
+import { cameUp, closedMode, hasDraft, hasEnded, isCommand, isWorking, wasTaken } from "./screen-facts.ts";
 import {
   beginAtDraft,
   beginPaste,
@@ -136,7 +136,9 @@ function createActions(deps: DispatchDeps, facts: SubmissionFacts) {
         return { event: "pasted", found, moved: hasMoved(before, view.state()) };
       }
       case "await_change": {
-        const answer = await awaited((state) => hasMoved(before, state) || hasDraft(state), effect.withinMs);
+        const reacts = (state: TerminalState) =>
+          hasMoved(before, state) || hasDraft(state) || hasEnded(state);
+        const answer = await awaited(reacts, effect.withinMs);
         echoedMs = clock.monotonicMs() - beganAtMs;
         return answer;
       }

@@ -205,6 +205,14 @@ describe("a tool that reads nothing", () => {
   });
 });
 
+test("a tool that is killed before it reads a text ends the wait, and a shell gets no Enter", async () => {
+  const { deps, clock, pressed } = createFakeComposer({ starvedMs: 90_000, killed: "paste" });
+  const dispatched = dispatchText(deps, "do it");
+  await clock.advance(5000);
+  expect(await dispatched).toMatchObject({ outcome: "failed", detail: "the tool ended before Enter" });
+  expect(pressed).toEqual([]);
+});
+
 test("a tool that shows a text late gets its second Enter late", async () => {
   const { deps, clock, pressed } = createFakeComposer({ starvedMs: 3000, swallows: 1 });
   const dispatched = dispatchText(deps, "do it");

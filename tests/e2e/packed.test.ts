@@ -47,7 +47,7 @@ describe("the package", () => {
     const paths = listed.trim().split("\n");
     const expected = [
       /^package\/(package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
-      /^package\/dist\/npm\/(svc-(mgr|gateway|coord)(\.js)?|[\w-]+\.js|THIRD-PARTY-NOTICES)$/,
+      /^package\/dist\/npm\/(svc(-(mgr|gateway|coord))?(\.js)?|[\w-]+\.js|THIRD-PARTY-NOTICES)$/,
       /^package\/docs\/[\w./-]+\.(md|json|svg)$/,
       /^package\/examples\/[\w./@-]+$/,
     ];

@@ -104,11 +104,7 @@ describe("what waits for a person", () => {
     await lab.tmux("kill-session", "-t", `=${dead["tmux_session_name"]}`);
     await run(lab, ...one("closed"), "relaunch");
 
-    const found = await until("all three", async () => {
-      const items = await listed(at);
-      return items.length === 3 && items;
-    });
-    const told = (items: AttentionItem[]) =>
+    const summary = (items: AttentionItem[]) =>
       items.map(({ kind, agent_name, command }) => [kind, agent_name, command]).sort();
     const prefix = "svc-mgr agents single --agent-name";
     const want = [
@@ -116,9 +112,16 @@ describe("what waits for a person", () => {
       ["dead_agent", "dead", `${prefix} dead relaunch`],
       ["dead_gateway", "left", `${prefix} left gateway attach`],
     ];
-    expect(told(found)).toEqual(want);
-    const read = (await run(lab, "attention", "list", "--json")).json()["items"] as AttentionItem[];
-    expect(told(read)).toEqual(want);
+    // A gateway that has not seen its agent end yet, or is slow to answer, shows otherwise for a moment.
+    const same = (items: AttentionItem[]) => JSON.stringify(summary(items)) === JSON.stringify(want);
+    const found = await until("all three", async () => {
+      const items = await listed(at);
+      return same(items) && items;
+    });
+    const read = await until("the same from the command line", async () => {
+      const items = (await run(lab, "attention", "list", "--json")).json()["items"] as AttentionItem[];
+      return same(items) && items;
+    });
     expect(read.map(({ id }) => id).sort()).toEqual(found.map(({ id }) => id).sort());
 
     // Each command does what it is listed for.

@@ -95,7 +95,8 @@ function deadGateway(facts: AttentionFacts): Finding | null {
     case "live":
       return null;
     case "silent":
-      return found(`the gateway of "${agent.name}" does not answer`, "End it", `${prefix} gateway detach`);
+      // A busy machine looks the same for a while, so nothing is ended on this word alone.
+      return found(`the gateway of "${agent.name}" does not answer`, "See why", "svc-mgr doctor");
     case "dead":
       return found(`the gateway of "${agent.name}" has died`, "Start one", `${prefix} gateway attach`);
     case "none":

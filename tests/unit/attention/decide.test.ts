@@ -162,7 +162,7 @@ const cases: {
   {
     id: "a gateway that does not answer",
     given: { gateway: { state: "silent", why: "no answer" }, block: block("gateway_unreachable") },
-    want: [{ kind: "dead_gateway", command: `${prefix} gateway detach` }],
+    want: [{ kind: "dead_gateway", command: "svc-mgr doctor" }],
   },
   {
     id: "work that waits for a gateway that nobody started",

@@ -39,7 +39,7 @@ export async function runSchemathesis(target: {
       ...["--seed", String(target.seed), "--max-time", String(target.seconds), "--checks", "all"],
       // Of some operations there is no chain of calls; examples are allowed requests.
       ...["--phases", target.negative ? "coverage,fuzzing" : "examples,coverage,fuzzing,stateful"],
-      // It holds each event of a stream to the schema of the whole answer; tests of our own hold them to their own.
+      // It holds each event of a stream to the schema of the whole answer: `answer_fits_its_schema` of hooks.py has its place.
       ...(target.negative ? ["--mode", "negative", "--exclude-checks", "response_schema_conformance"] : []),
       ...["--generation-database", "none", "--request-timeout", "20", "--no-color", "--warnings", "off"],
       ...["--suppress-health-check", "all"],

@@ -2,7 +2,7 @@ import type { TrackingTimings } from "../../protocol/terminal.ts";
 import { reportHoldsMs } from "./fusion.ts";
 import type { TrackState } from "./reduce-state.ts";
 import { growthExpiryMs, neverTypedMs, unmovingMs } from "./reduce-turn.ts";
-import { endOfNewest, runsByReport } from "./reported-turns.ts";
+import { endOfNewest } from "./reported-turns.ts";
 import { stillReadingsMs, stillScreenMs } from "./second-witness.ts";
 import { parkedAt } from "./usage-limit.ts";
 
@@ -38,8 +38,7 @@ export function nextDeadlineMs(state: TrackState, timings: TrackingTimings): num
   if (idleSinceMs !== null) deadlines.push(idleSinceMs + neverTypedMs);
   if (endSinceMs !== null) after(endSinceMs, timings.completion_stability_seconds);
   if (turn.phase === "active" && signals?.title !== "busy") {
-    const leftoverMs = unmovingMs(runsByReport(state.reports), state.activeReasons, timings);
-    deadlines.push(screen.sinceMs + leftoverMs);
+    deadlines.push(screen.sinceMs + unmovingMs(state, state.activeReasons, timings));
     if (!turn.anchor) after(verdicts.sinceMs, timings.stale_active_recovery_seconds);
   }
   if (state.unknownSinceMs !== null && turn.anchor) {

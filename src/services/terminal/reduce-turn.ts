@@ -3,6 +3,7 @@ import { toTimestamp } from "../../system/clock.ts";
 import type { Signals } from "./detect/signals.ts";
 import { contradictionOf, type FusedEnd } from "./fusion.ts";
 import { type Anchor, type Moment, noTurn, type TrackState, type TurnState } from "./reduce-state.ts";
+import { runsByReport } from "./reported-turns.ts";
 /** What a turn is judged by at one moment. */
 export interface TurnFacts {
   /** tmux, process and parser are all there. */
@@ -147,16 +148,18 @@ function idleSince(anchor: Anchor, facts: TurnFacts, signals: Signals, at: Momen
 }
 
 /**
- * A screen that says work and never moves is left over from a turn, unless the tool, too, reported that the turn began: a
- * starved opencode 1.18.27 painted nothing for 29 s. Pure.
+ * How long a screen must not have moved to be left over from a turn. Longer where the tool, too, reported that the turn began (a
+ * starved opencode 1.18.27 painted nothing for 29 s), and where nothing follows a prompt that we submitted (gemini 0.61.0: 21 s).
+ * Pure.
  */
 export function unmovingMs(
-  runsByReport: boolean,
+  { reports, turn, signals }: Pick<TrackState, "reports" | "turn" | "signals">,
   activeReasons: readonly string[],
   timings: TrackingTimings,
 ): number {
-  const factor = runsByReport && activeReasons.length > 0 ? 6 : 1;
-  return timings.final_stable_active_recovery_seconds * 1000 * factor;
+  const bothSayWork = runsByReport(reports) && activeReasons.length > 0;
+  const unanswered = signals?.unanswered === true && turn.anchor?.command === false;
+  return timings.final_stable_active_recovery_seconds * 1000 * (bothSayWork || unanswered ? 6 : 1);
 }
 
 function recover(

@@ -267,7 +267,7 @@ function judge(state: TrackState, timings: TrackingTimings): TrackState {
     {
       ...{ usable, signals, activeReasons, surface, screenHeldMs, stalled, fused },
       verdictsHeldMs: now - state.verdicts.sinceMs,
-      unmovingMs: unmovingMs(runs, activeReasons, timings),
+      unmovingMs: unmovingMs(state, activeReasons, timings),
     },
     state.at,
     timings,

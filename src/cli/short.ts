@@ -265,6 +265,38 @@ export const shortCommands = group({
     ask,
     tell,
     ok,
+    last: ofOne("last", { description: "print the agent's last answer", words: ["last"] }),
+    log: shorthand({
+      name: "log",
+      description: "show what the agent was asked and what it answered",
+      examples: ["svc log worker", "svc log worker -f", "svc log worker --turn 1"],
+      args: {
+        ...nameOnly,
+        turn: { type: "string", description: "one turn: its id, or 1 for the last", valueHint: "N|ID" },
+        follow: { type: "boolean", alias: "f", description: "go on with each turn as it ends" },
+      },
+      words: ({ name, turn, follow }) => [
+        ...single(name, "log", ...flagged("turn", turn)),
+        ...(follow ? ["--follow"] : []),
+      ],
+    }),
+    search: shorthand({
+      name: "search",
+      description: "show the turns whose prompt or answer has these words",
+      examples: ["svc search worker parser"],
+      args: { ...nameOnly, text: textOf("words, in any case") },
+      words: ({ name, text }) => single(name, "search", ...(text === undefined ? [] : [text])),
+    }),
+    screen: shorthand({
+      name: "screen",
+      description: "show the agent's terminal as it is",
+      examples: ["svc screen worker", "svc screen worker -f"],
+      args: {
+        ...nameOnly,
+        follow: { type: "boolean", alias: "f", description: "show it again when it changed" },
+      },
+      words: ({ name, follow }) => [...single(name, "screen"), ...(follow ? ["--follow"] : [])],
+    }),
     attach: ofOne("attach", {
       description: "show the agent's terminal here until you leave it (in tmux: Ctrl-b d)",
       words: ["attach"],

@@ -33,6 +33,9 @@ const reminders = group({
 /** What can be done to one agent, however it was named. */
 const ofOneAgent: Commands = {
   ...lazyLeaves(["state", "prompt", "interrupt"], work),
+  ...lazyLeaves(["log", "last", "search", "screen"], () =>
+    import("./agent/transcript.ts").then((module) => module.transcriptCommands),
+  ),
   relaunch: () => import("./agent/relaunch.ts").then((module) => module.default),
   mail: group({
     name: "mail",

@@ -1,13 +1,22 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { createHookPayloads } from "../../services/demo/hooks.ts";
+import { createHookPayloads, createRecordLines } from "../../services/demo/hooks.ts";
 import { type DemoLogRecord, renderLogLine } from "../../services/demo/log.ts";
 import type { MailRound } from "../../services/demo/mail-round.ts";
 import { next } from "../../services/demo/model.ts";
-import { enterSequence, type Frame, leaveSequence, paint, render } from "../../services/demo/screen.ts";
+import {
+  answerText,
+  enterSequence,
+  type Frame,
+  leaveSequence,
+  paint,
+  render,
+} from "../../services/demo/screen.ts";
 import { type DemoScript, emptyScript, parseDemoScript } from "../../services/demo/script.ts";
 import { createDemoState, type DemoEvent, isPainting, nextWakeMs } from "../../services/demo/state.ts";
-import { createClock } from "../../system/clock.ts";
+import { demoRecordRoot } from "../../services/transcript/conversations.ts";
+import { createClock, toTimestamp } from "../../system/clock.ts";
+import { childPath } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createFiles, type Files } from "../../system/files.ts";
 import { createIds } from "../../system/ids.ts";
@@ -31,9 +40,9 @@ With --headless it takes one turn: prompt on standard input, JSON lines on stand
   --help         show this text
 
 The last line of a prompt directs its turn: FAST, SLOW <ms>, SILENT <ms>, FAIL <text>,
-LIMIT [time], MENU [question], EXIT or CRASH. /help lists the slash commands.
+LIMIT [time], MENU [question], ECHO, EXIT or CRASH. /help lists the slash commands.
 Headless, the last lines may be FAST, SLOW <ms>, SILENT <ms>, THINK [text], TOOL [name],
-STDERR [text], BIG <bytes>, INVALID, USAGE <in> <out>, CHILD [STUBBORN], ERROR [text],
+STDERR [text], ECHO, BIG <bytes>, INVALID, USAGE <in> <out>, CHILD [STUBBORN], ERROR [text],
 EXIT [code], CRASH, KILL, CUT or HANG [SIGINT] [SIGTERM].
 `;
 
@@ -144,7 +153,10 @@ function converse({ script, speed, logPath, hook }: Options, files: Files): Prom
 
   /** An agent whose log is not whole is of no use to its reader: it ends. */
   function log(record: DemoLogRecord): boolean {
-    if (hook) for (const payload of payloadsOf(record)) runHook(hook, payload);
+    if (hook) {
+      keepRecord(record);
+      for (const payload of payloadsOf(record)) runHook(hook, payload);
+    }
     if (logPath === null) return true;
     try {
       files.append("demo.log", logPath, renderLogLine(record));
@@ -155,7 +167,22 @@ function converse({ script, speed, logPath, hook }: Options, files: Files): Prom
     }
   }
 
-  const payloadsOf = createHookPayloads(process.pid);
+  const recordRoot = demoRecordRoot(process.env, process.env["HOME"] ?? "/");
+  const recordPath = childPath(recordRoot, `demo-${process.pid}-${clock.nowMs()}.jsonl`);
+  const payloadsOf = createHookPayloads(process.pid, recordPath);
+  const recordLinesOf = createRecordLines();
+
+  /** As real tools do. */
+  function keepRecord(record: DemoLogRecord): void {
+    const ended = record.kind === "turn_ended" ? record.turn : null;
+    const cell = state.cells.findLast((one) => one.kind === "answer" && one.turn === ended);
+    const said = cell?.kind === "answer" ? answerText(cell) : null;
+    const lines = recordLinesOf(record, said, toTimestamp(clock.nowMs()));
+    if (lines.length === 0) return;
+    files.ensureDirectory("demo.records", recordRoot);
+    files.append("demo.record", recordPath, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
+  }
+
   let hooked: Promise<unknown> = Promise.resolve();
 
   /** One after the other, in the order of their events. */

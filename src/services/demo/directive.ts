@@ -4,6 +4,8 @@ export interface TurnPlan {
   /** False: nothing but the spinner shows. */
   streams: boolean;
   ending: TurnEnding;
+  /** The whole answer, instead of words that it makes up. */
+  says?: string;
 }
 
 export type TurnEnding =

@@ -47,7 +47,9 @@ export function planHeadlessTurn(facts: {
 }): HeadlessPlan {
   const { session, model, effort } = facts;
   const { said, wishes } = parseHeadlessPrompt(facts.prompt);
-  const { answer, remembered } = reply(said, session.remembered);
+  const { answer, remembered } = wishes.echo
+    ? { answer: said, remembered: session.remembered }
+    : reply(said, session.remembered);
   const { session_id } = session;
   return {
     ignores: wishes.ending.kind === "hang" ? wishes.ending.ignores : [],
@@ -153,6 +155,8 @@ export interface HeadlessWishes {
   /** An extra answer on one line of about this many bytes. */
   bigBytes: number | null;
   invalidText: boolean;
+  /** The answer is what was said, as it was said. */
+  echo: boolean;
   usage: { input_tokens: number; output_tokens: number } | null;
   /** A separate process that it starts and leaves; a stubborn one ignores SIGINT and SIGTERM. */
   child: "ordinary" | "stubborn" | null;
@@ -191,6 +195,7 @@ const directives: Readonly<Record<string, Directive>> = {
   STDERR: ({ rest }, { warnings }) => ({ warnings: [...warnings, rest || "warning"] }),
   BIG: ({ numbers: [bytes] }) => (bytes === undefined ? null : { bigBytes: bytes }),
   INVALID: () => ({ invalidText: true }),
+  ECHO: ({ rest }) => (rest === "" ? { echo: true } : null),
   USAGE: ({ numbers: [input, output] }) =>
     input === undefined || output === undefined
       ? null
@@ -229,6 +234,7 @@ const noWishes: HeadlessWishes = {
   warnings: [],
   bigBytes: null,
   invalidText: false,
+  echo: false,
   usage: null,
   child: null,
   ending: { kind: "success" },

@@ -145,7 +145,9 @@ function cellRows(cell: Cell, cols: number, most: number): string[] {
     case "user":
       return userRows(cell.text, cols);
     case "answer":
-      return answerRows(cell.turn, cell.words, cols, most);
+      return cell.text === undefined
+        ? answerRows(cell.turn, cell.words, cols, most)
+        : textRows(cell.text, cols).slice(-most);
     case "note":
       return [`${STYLES[cell.tone]}${cutText(cell.text, cols)}\x1b[0m`];
   }
@@ -160,6 +162,19 @@ function userRows(text: string, cols: number): string[] {
   const rows = wrapText(few, cols - signature.userPrefix.length).slice(0, MOST_USER_ROWS);
   if (few.length < text.length) rows.push("…");
   return rows.map((row, index) => (index === 0 ? signature.userPrefix : "  ") + row);
+}
+
+function textRows(text: string, cols: number): string[] {
+  const rows = text.split("\n").flatMap((line) => wrapText(line, cols - signature.answerPrefix.length));
+  return rows.map((row, index) => (index === 0 ? signature.answerPrefix : "  ") + row);
+}
+
+/** The answer of a turn as the agent said it. Pure. */
+export function answerText(cell: Extract<Cell, { kind: "answer" }>): string {
+  if (cell.text !== undefined) return cell.text;
+  return Array.from({ length: cell.words }, (_, index) => {
+    return VOCABULARY[(cell.turn * 7 + index) % VOCABULARY.length] ?? "";
+  }).join(" ");
 }
 
 /** Only the last lines are made: a long turn may stream more words than any screen shows. */

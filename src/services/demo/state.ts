@@ -55,6 +55,7 @@ export interface Turn {
   endsMs: number;
   streams: boolean;
   ending: TurnEnding;
+  says?: string;
 }
 
 export interface Dialog {
@@ -104,7 +105,7 @@ export interface Counts {
 export type Cell =
   | { kind: "banner"; session: number }
   | { kind: "user"; text: string }
-  | { kind: "answer"; turn: number; words: number }
+  | { kind: "answer"; turn: number; words: number; text?: string }
   | { kind: "note"; text: string; tone: "plain" | "dim" | "error" };
 
 /** What the hands must do, in this order. After `exit` nothing more comes. */

@@ -124,9 +124,17 @@ function startTurn(work: Work, items: readonly QueuedPrompt[]): void {
 
 function beginWork(work: Work, plan: TurnPlan, number: number | null, prompts: readonly number[]): void {
   const { nowMs, speed } = work.state;
-  const { streams, ending } = plan;
+  const { streams, ending, says } = plan;
   const endsMs = nowMs + plan.durationMs / speed;
-  const turn: Turn = { number, prompts, startedMs: nowMs, endsMs, streams, ending };
+  const turn: Turn = {
+    number,
+    prompts,
+    startedMs: nowMs,
+    endsMs,
+    streams,
+    ending,
+    ...(says === undefined ? {} : { says }),
+  };
   work.set({ phase: { kind: "busy", turn }, menuDueMs: null, personDueMs: null });
 }
 
@@ -135,7 +143,8 @@ function showEnd(work: Work, turn: Turn, result: TurnResult): void {
   const streamed = streamedWords(turn, nowMs);
   // Also the shortest answer says something.
   const words = result === "success" && turn.streams ? Math.max(streamed, 8) : streamed;
-  if (words > 0 && turn.number !== null) work.show({ kind: "answer", turn: turn.number, words });
+  const said = result === "success" && turn.says !== undefined ? { text: turn.says } : {};
+  if (words > 0 && turn.number !== null) work.show({ kind: "answer", turn: turn.number, words, ...said });
   work.show(endRow(turn, result, nowMs));
 }
 
@@ -201,6 +210,9 @@ export function planTurn(
 ): { plan: TurnPlan; seen: number[] } {
   const counts = rules.map((_, index) => seen[index] ?? 0);
   const trimmed = prompt.trim();
+  const echo = /^([\s\S]*)\nECHO\s*$/.exec(prompt)?.[1];
+  const fast = echo === undefined ? null : parseDirective("FAST");
+  if (fast && echo !== undefined) return { plan: { ...fast, says: echo }, seen: counts };
   const own = parseDirective(trimmed.slice(trimmed.lastIndexOf("\n") + 1));
   if (own) return { plan: own, seen: counts };
   const leading = /^MENU\b[^\S\n]*(.*)/.exec(trimmed);

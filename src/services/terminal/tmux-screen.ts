@@ -11,6 +11,13 @@ export async function paneTail(tmux: Tmux, paneId: string, rows: number): Promis
     .join("\n");
 }
 
+/** The rows of a pane as it is, plain text; for people. Blank rows at the end are left out. */
+export async function paneScreen(tmux: Tmux, paneId: string): Promise<string[]> {
+  const text = await tmux.run(["capture-pane", "-p", "-t", paneId]);
+  const rows = text.split("\n").map((row) => row.trimEnd());
+  return rows.slice(0, rows.findLastIndex((row) => row !== "") + 1);
+}
+
 /** Name of the session that a pane belongs to. Throws TmuxError when there is no such pane. */
 export async function sessionOfPane(tmux: Tmux, paneId: string): Promise<string> {
   return (await tmux.run(["display-message", "-p", "-t", paneId, "#{session_name}"])).trim();

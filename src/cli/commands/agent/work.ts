@@ -5,10 +5,12 @@ import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
 import { isOpen } from "../../../services/fleet/gateway-client.ts";
 import { toIdentity, trackedAgentId } from "../../../services/fleet/projection.ts";
 import { interruptThrough, renderRequest, waitForRequest } from "../../agent-requests.ts";
+import { findAnswer, renderAnswer } from "../../agent-transcript.ts";
 import { command } from "../../command.ts";
 import { readPrompt, readTimeout } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
 import { acceptanceOf } from "../../gateway-call.ts";
+import { warn } from "../../narrate.ts";
 import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
 import { openLiveTarget, openTarget } from "../../target.ts";
 import { renderDecision } from "../../terminal-text.ts";
@@ -63,8 +65,9 @@ const prompt = command({
       description: "when it may be typed; immediate also while the agent is busy",
     },
     ...modelFlags,
-    wait: { type: "boolean", description: "wait for the end of the turn" },
+    wait: { type: "boolean", description: "wait for the end of the turn and print the answer" },
     timeout: { type: "string", description: "how long --wait waits", valueHint: "SECONDS", default: "600" },
+    verbose: { type: "boolean", description: "with --wait: also what proved each step, on standard error" },
   },
   async run(invocation) {
     const { args, io } = invocation;
@@ -101,10 +104,15 @@ const prompt = command({
       until: "turn_ended",
       timeoutSeconds,
     });
+    const json = { ...submission, ...outcome(record), request: record };
+    if (!isDone(record))
+      return { json: { ...json, answer: null, turn: null }, text: renderRequest(record), exitCode: 1 };
+    const { turn, why } = await findAnswer(context.clock, link.client, record.request_id);
+    if (args.verbose) await io.writeError(`${renderRequest(record)}\n`);
+    if (!turn) await warn(io, `the answer is not known: ${why}. See: ${commandPrefix} screen`);
     return {
-      json: { ...submission, ...outcome(record), request: record },
-      text: renderRequest(record),
-      ...exit(record),
+      json: { ...json, answer: turn?.answer ?? null, turn },
+      text: turn ? renderAnswer(turn) : renderRequest(record),
     };
   },
 });
@@ -167,10 +175,6 @@ function decisionOf({ awaiting_decision: decision }: AgentState): string | null 
 function outcome(record: RequestRecord): Pick<AgentSubmission, "success" | "detail"> {
   const ended = record.evidence.find((one) => one.agent_ended === true);
   return { success: isDone(record), detail: record.error_detail ?? ended?.proof ?? record.state };
-}
-
-function exit(record: RequestRecord): { exitCode?: number } {
-  return isDone(record) ? {} : { exitCode: 1 };
 }
 
 /** Delivered, and the agent lived to the end of the turn. */

@@ -1,0 +1,215 @@
+import type { TranscriptTurn } from "../../../protocol/transcript.ts";
+import { agentPane } from "../../../services/terminal/tmux-command.ts";
+import { paneScreen } from "../../../services/terminal/tmux-screen.ts";
+import { sleep } from "../../../system/clock.ts";
+import { visibleCell } from "../../../system/visible.ts";
+import { readTranscript, renderAnswer, renderTurn, withWholeAnswer } from "../../agent-transcript.ts";
+import { command, type Invocation, UsageError } from "../../command.ts";
+import { CommandFailure, exitCodes } from "../../dispatch.ts";
+import { toWholeNumber } from "../../flag-values.ts";
+import { warn } from "../../narrate.ts";
+import { openLiveTarget, openTarget } from "../../target.ts";
+
+const followIntervalMs = 500;
+const maxFollowed = 100;
+
+const log = command({
+  name: "log",
+  description: "show what the agent was asked and what it answered, oldest first",
+  examples: [
+    "svc-mgr agents single --agent-name worker log",
+    "svc-mgr agents single --agent-name worker log --follow",
+    "svc-mgr agents single --agent-name worker log --turn 1 --json",
+  ],
+  args: {
+    turn: {
+      type: "string",
+      description: "one turn with its whole answer: its id, or its number from the end, 1 for the last",
+      valueHint: "N|ID",
+    },
+    limit: { type: "string", description: "how many turns, at most 100", valueHint: "N", default: "20" },
+    follow: {
+      type: "boolean",
+      alias: "f",
+      description: "go on with each turn as it ends, until interrupted",
+    },
+  },
+  async run(invocation) {
+    const { args, io, inherited, path } = invocation;
+    const limit = toWholeNumber("limit", args.limit, 1, 100) ?? 20;
+    if (args.follow && args.turn !== undefined) throw new UsageError("give one of --follow and --turn", path);
+    const { context, link } = await openLiveTarget(invocation);
+    if (args.turn !== undefined) {
+      const turn = await chooseTurn(link.client, args.turn);
+      return { json: turn, text: renderTurn(turn) };
+    }
+    const page = await readTranscript(link.client, { limit });
+    for (const gap of page.gaps) await warn(io, gap);
+    if (!args.follow) {
+      const text = page.turns.toReversed().map(renderTurn).join("\n\n");
+      return { json: page, text: text === "" ? "no turn yet" : text };
+    }
+    const json = inherited["json"] === true;
+    const shown = new Set<string>();
+    const stopped = io.unheard();
+    const show = async (turns: readonly TranscriptTurn[]) => {
+      for (const turn of turns.toReversed()) {
+        if (turn.status === "running" || shown.has(turn.turn_id)) continue;
+        shown.add(turn.turn_id);
+        const whole = await withWholeAnswer(link.client, turn);
+        await io.writeOut(json ? `${JSON.stringify(whole)}\n` : `${renderTurn(whole)}\n\n`);
+      }
+    };
+    await show(page.turns);
+    while (!stopped.aborted) {
+      await sleep(context.clock, followIntervalMs, stopped);
+      if (!stopped.aborted) await show((await readTranscript(link.client, { limit: maxFollowed })).turns);
+    }
+    return exitCodes.done;
+  },
+});
+
+const last = command({
+  name: "last",
+  description: "print the agent's last answer as it wrote it",
+  examples: ["svc-mgr agents single --agent-name worker last"],
+  async run(invocation) {
+    const { link } = await openLiveTarget(invocation);
+    const page = await readTranscript(link.client, { limit: 20 });
+    const found = page.turns.find(({ answer }) => answer !== null);
+    if (!found)
+      throw new CommandFailure(exitCodes.refused, whyNothing(page.gaps), { error: "not_found", ...page });
+    const turn = await withWholeAnswer(link.client, found);
+    return { json: turn, text: renderAnswer(turn) };
+  },
+});
+
+const search = command({
+  name: "search",
+  description:
+    "show the turns whose prompt or answer has each of these words, newest first; exits 1 when none has",
+  examples: ["svc-mgr agents single --agent-name worker search parser"],
+  args: {
+    text: { type: "positional", required: true, description: "words, in any case" },
+    limit: { type: "string", description: "how many turns, at most 100", valueHint: "N", default: "20" },
+  },
+  async run(invocation) {
+    const { args, io } = invocation;
+    const limit = toWholeNumber("limit", args.limit, 1, 100) ?? 20;
+    if (args.text === undefined || args.text.trim() === "")
+      throw new UsageError("the text is empty", invocation.path);
+    const { link } = await openLiveTarget(invocation);
+    const turns: TranscriptTurn[] = [];
+    let before: string | undefined;
+    for (;;) {
+      const asked = {
+        limit: limit - turns.length,
+        q: args.text,
+        ...(before === undefined ? {} : { before }),
+      };
+      const page = await readTranscript(link.client, asked);
+      turns.push(...page.turns);
+      for (const gap of before === undefined ? page.gaps : []) await warn(io, gap);
+      if (page.next === null || turns.length >= limit) break;
+      before = page.next;
+    }
+    const lines = turns.map(({ turn_id, started_at_utc, match }) => {
+      return `${turn_id}  ${started_at_utc ?? "-"}  ${match ?? ""}`;
+    });
+    const exitCode = turns.length === 0 ? exitCodes.refused : exitCodes.done;
+    return {
+      json: { turns },
+      text: lines.length === 0 ? "no turn has these words" : lines.join("\n"),
+      exitCode,
+    };
+  },
+});
+
+const screen = command({
+  name: "screen",
+  description: "show the agent's terminal as it is, without a gateway too",
+  examples: [
+    "svc-mgr agents single --agent-name worker screen",
+    "svc-mgr agents single --agent-name worker screen --follow",
+  ],
+  args: {
+    follow: { type: "boolean", alias: "f", description: "show it again when it changed, until interrupted" },
+  },
+  async run(invocation) {
+    const { args, io, inherited } = invocation;
+    const { context, read } = await openScreen(invocation);
+    const json = inherited["json"] === true;
+    if (!args.follow) {
+      const rows = await read();
+      return { json: { rows }, text: rows.join("\n") };
+    }
+    const stopped = io.unheard();
+    const live = io.stdoutIsTty && !json;
+    let shown = "";
+    while (!stopped.aborted) {
+      const rows = await read();
+      const text = rows.join("\n");
+      if (text !== shown) {
+        if (json) await io.writeOut(`${JSON.stringify({ rows })}\n`);
+        else if (live) {
+          // Each row is cleared to its end: nothing flickers, and a row that is too long does not wrap.
+          const fitting = rows
+            .slice(0, io.rows - 1)
+            .map((row) => `${visibleCell(row).slice(0, io.columns - 1)}\x1b[K`);
+          await io.writeScreen("stdout", `\x1b[H${fitting.join("\r\n")}\x1b[J`);
+        } else await io.writeOut(`${text}\n\f\n`);
+      }
+      shown = text;
+      await sleep(context.clock, followIntervalMs / 2, stopped);
+    }
+    return exitCodes.done;
+  },
+});
+
+export const transcriptCommands = { log, last, search, screen };
+
+async function chooseTurn(
+  client: Parameters<typeof readTranscript>[0],
+  wanted: string,
+): Promise<TranscriptTurn> {
+  const number = /^[1-9]\d{0,3}$/.test(wanted) ? Number(wanted) : null;
+  if (number === null) {
+    const query = { offset: 0, max_bytes: 4 * 1024 * 1024 };
+    const reply = await client.call("transcriptTurn", { params: { turn_id: wanted }, query });
+    if (reply.kind === "ok") return withWholeAnswer(client, reply.body);
+    throw new CommandFailure(exitCodes.refused, reply.detail, { error: "not_found", detail: reply.detail });
+  }
+  let left = number;
+  let before: string | undefined;
+  for (;;) {
+    const limit = Math.min(left, maxFollowed);
+    const page = await readTranscript(client, { limit, ...(before === undefined ? {} : { before }) });
+    const turn = page.turns[left - 1];
+    if (turn) return withWholeAnswer(client, turn);
+    left -= page.turns.length;
+    if (page.next === null) {
+      const detail = `there are only ${number - left} turns`;
+      throw new CommandFailure(exitCodes.refused, detail, { error: "not_found", detail });
+    }
+    before = page.next;
+  }
+}
+
+function whyNothing(gaps: readonly string[]): string {
+  return gaps.length === 0 ? "the agent has answered nothing yet" : `no answer is known: ${gaps.join("; ")}`;
+}
+
+async function openScreen(invocation: Invocation<never> | Invocation) {
+  const { context, agent } = await openTarget(invocation);
+  const { tmux: place, tmux_session_name: session } = agent.manifest;
+  const tmux = context.tmuxFor(place.socket);
+  return {
+    context,
+    async read(): Promise<string[]> {
+      const pane = agentPane(await tmux.panes(session), place.primary_pane_id ?? null);
+      if (pane) return paneScreen(tmux, pane.paneId);
+      const detail = `the tmux session ${session} has no pane of the agent any more`;
+      throw new CommandFailure(exitCodes.unreachable, detail, { error: "unreachable", detail });
+    },
+  };
+}

@@ -1,5 +1,6 @@
 import type { LabTool } from "./cli-cache.ts";
 import type { LabSession } from "./lab-session.ts";
+import { answersAreExact, headlessAnswersAreExact } from "./steps/answer-steps.ts";
 import { compaction, newConversation } from "./steps/command-steps.ts";
 import { approvalAllowed, approvalRefused, trustIsAsked } from "./steps/decision-steps.ts";
 import { exitToShell } from "./steps/exit-steps.ts";
@@ -54,6 +55,9 @@ export function stepsOf(tool: LabTool): LabStep[] {
           : "the tool reports its turn once, with the prompt's text",
       run: reportsItself,
     },
+    ...(keepsExactRecord(tool)
+      ? [{ id: "the answer that is printed is what the model said", run: answersAreExact }]
+      : []),
     ...prompts.map(({ id, prompt }) => ({ id, run: (session: LabSession) => arrives(session, prompt) })),
     facts.leadingBang === "text"
       ? { id: `${bang} is text, not a shell command`, run: (session) => arrives(session, "!echo FAST") }
@@ -101,6 +105,9 @@ export function stepsOf(tool: LabTool): LabStep[] {
   ];
 }
 
+/** Gemini leaves joiners out of what it keeps, and what opencode keeps is not proved. */
+const keepsExactRecord = (tool: LabTool) => tool === "claude" || tool === "codex";
+
 /** The steps of one tool without a terminal, in the order in which they share a session. */
 export function headlessStepsOf(tool: LabTool): HeadlessStep[] {
   return [
@@ -112,6 +119,9 @@ export function headlessStepsOf(tool: LabTool): HeadlessStep[] {
       run: modelIsForOneTurn,
     },
     { id: "an action is told with its result", run: actionsAreTold },
+    ...(keepsExactRecord(tool)
+      ? [{ id: "the answer after an action is what the model said", run: headlessAnswersAreExact }]
+      : []),
     { id: "an error of the model fails the turn with its cause", run: modelErrorFails },
     { id: "a running turn is seen, and its prompt in no argument list", run: runningTurnIsSeen },
     { id: "an interrupt ends the tool and all it started", run: interruptEndsAll },

@@ -78,7 +78,7 @@ export function recordRootOf({ tool, env, home }: RecordRootFacts): string | nul
 }
 
 /** Where the scripted agent keeps its records. */
-function demoRecordRoot(env: Environment, home: string): string {
+export function demoRecordRoot(env: Environment, home: string): string {
   return join(stateRootOf(env, home), "demo-agent");
 }
 

@@ -18,7 +18,9 @@ export function openApiRoutes(load: () => Promise<() => OpenApiDocument>) {
   return (
     new Elysia({ name: "openapi", seed: load })
       // Where a person begins who was given the address alone.
-      .get("/", ({ redirect }) => redirect(referencePage.path, 302), { detail: { hide: true } })
+      .get("/", () => new Response(null, { status: 302, headers: { location: referencePage.path } }), {
+        detail: { hide: true },
+      })
       .get(openApiDocument.path, () => built())
       .get(referencePage.path, async () => {
         page ??= built().then(toPage);

@@ -110,9 +110,9 @@ export const mutations: readonly Mutation[] = [
   {
     name: "deliver mail twice",
     module: "src/services/mail/facade.ts",
-    text: 'return told(bound, "send", mailbox.send(fitCarrier(draft, request, mailbox.capabilities)));',
+    text: 'return toAnswer(bound, "send", mailbox.send(fitCarrier(draft, request, mailbox.capabilities)));',
     replacement:
-      'await mailbox.send(fitCarrier(draft, request, mailbox.capabilities));\n      return told(bound, "send", mailbox.send(fitCarrier(draft, request, mailbox.capabilities)));',
+      'await mailbox.send(fitCarrier(draft, request, mailbox.capabilities));\n      return toAnswer(bound, "send", mailbox.send(fitCarrier(draft, request, mailbox.capabilities)));',
     breaks: "every letter comes twice",
     caught: world(/was delivered 2 times/),
   },

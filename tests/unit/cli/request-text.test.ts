@@ -16,7 +16,7 @@ const rows = (result: RequestRecord["result_json"]) =>
     .split("\n")
     .map((line) => line.replace(/ {2,}/g, ": "));
 
-const told = ["request: gwreq-1", "kind: submit_prompt", "state: completed"];
+const told = ["request: gwreq-1", "kind: submit_prompt", "state: delivered"];
 const proof = "accepted: 2026-01-01T00:00:00.000+00:00: committed";
 
 test("a result that repeats what the request says already is not reported", () => {

@@ -95,7 +95,8 @@ describe("a lock between processes", () => {
       locks.tryTake(path)?.release();
       expect(() => locks.tryTake(at.path)).toThrow("is no regular file");
     }
-    expect(open()).toBe(before);
+    // What earlier tests opened may be closed meanwhile.
+    expect(open()).toBeLessThanOrEqual(before);
   });
 
   test("lets the next one in after work that throws", async () => {

@@ -99,11 +99,13 @@ const launchAndWait: Command = {
   },
 };
 
+const promptArgs = { ...nameOnly, text: textOf("the prompt; without it standard input is read") };
+
 const ask = shorthand({
   name: "ask",
   description: "give the agent a prompt, wait for the end of its turn and print the answer",
   examples: ['svc ask worker "why is the build red?"', "svc ask worker < task.md"],
-  args: { ...nameOnly, text: textOf("the prompt; without it standard input is read") },
+  args: promptArgs,
   words: ({ name, text }) => single(name, "prompt", ...flagged("prompt", text), "--wait"),
 });
 
@@ -111,7 +113,7 @@ const tell = shorthand({
   name: "tell",
   description: "queue a prompt for the agent and go on",
   examples: ["svc tell worker run the tests", "svc tell worker < task.md"],
-  args: { ...nameOnly, text: textOf("the prompt; without it standard input is read") },
+  args: promptArgs,
   words: ({ name, text }) => single(name, "prompt", ...flagged("prompt", text)),
 });
 

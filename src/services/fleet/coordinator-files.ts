@@ -51,19 +51,23 @@ export function runningCoordinators(deps: {
   runtimeRoot: string;
 }): { paths: CoordinatorPaths; instance: CoordinatorRecord }[] {
   const { files, processes } = deps;
-  const folder = join(deps.runtimeRoot, "coordinators");
+  return trustedFolders(files, deps.runtimeRoot).flatMap((paths) => {
+    const instance = readInstance(files.readOwn(paths.instance));
+    const lives =
+      instance &&
+      recordedProcessLives(processes, { pid: instance.pid, startToken: instance.process_start ?? null });
+    return lives ? [{ paths, instance }] : [];
+  });
+}
+
+/** The folders of coordination servers that no other user can change. */
+function trustedFolders(files: Files, runtimeRoot: string): CoordinatorPaths[] {
+  const folder = join(runtimeRoot, "coordinators");
   return files
     .list(folder)
     .filter(isOneName)
-    .flatMap((name) => {
-      const paths = pathsIn(childPath(folder, name));
-      if (files.exposure(paths.runRoot) !== null) return [];
-      const instance = readInstance(files.readOwn(paths.instance));
-      const lives =
-        instance &&
-        recordedProcessLives(processes, { pid: instance.pid, startToken: instance.process_start ?? null });
-      return lives ? [{ paths, instance }] : [];
-    });
+    .map((name) => pathsIn(childPath(folder, name)))
+    .filter((paths) => files.exposure(paths.runRoot) === null);
 }
 
 /** The folder of a coordination server, whether it runs or not. */
@@ -82,23 +86,15 @@ export function coordinatorFolders(deps: {
   runtimeRoot: string;
 }): CoordinatorFolder[] {
   const { files, locks } = deps;
-  const folder = join(deps.runtimeRoot, "coordinators");
-  return files
-    .list(folder)
-    .filter(isOneName)
-    .flatMap((name) => {
-      const paths = pathsIn(childPath(folder, name));
-      if (files.exposure(paths.runRoot) !== null) return [];
-      const { root: _, runRoot: __, logRoot: ___, ...single } = paths;
-      return [
-        {
-          paths,
-          held: isHeld(files, locks, paths.lock),
-          instance: readInstance(files.readOwn(paths.instance)),
-          folders: Object.values(single).filter((path) => files.stat(path)?.directory),
-        },
-      ];
-    });
+  return trustedFolders(files, deps.runtimeRoot).map((paths) => {
+    const { root: _, runRoot: __, logRoot: ___, ...single } = paths;
+    return {
+      paths,
+      held: isHeld(files, locks, paths.lock),
+      instance: readInstance(files.readOwn(paths.instance)),
+      folders: Object.values(single).filter((path) => files.stat(path)?.directory),
+    };
+  });
 }
 
 function isHeld(files: Files, locks: Pick<Locks, "tryTake">, path: string): boolean {

@@ -7,6 +7,7 @@ import { coordinatorRows, type FullDiskWrite, fileRows, turnRows } from "../supp
 import { createSickLab, launchSick, type SickAgent } from "../support/sick-agent.ts";
 import { mountSmallDisk, type SmallDisk } from "../support/small-disk.ts";
 import { sparePorts } from "../support/spare-ports.ts";
+import { until } from "../support/until.ts";
 
 /**
  * What writes each file that `docs/how-it-works.md` lists, on a disk that is full: it is refused with the reason, or goes on
@@ -193,6 +194,10 @@ describe("on a full disk", () => {
       full.set(name, await writes[name].act());
     }
     disk.fill();
+    await until("the gateway of the headless agent to meet the full disk", async () => {
+      const { body } = await batch.ask("/v1/status");
+      return (body["admission_block"] as { reason?: string } | undefined)?.reason === "disk_full";
+    });
     const doctor = await lab.mgr("doctor", "--json");
     const checks = doctor.json()["checks"] as { name: string; verdict: string; detail: string }[];
     const list = (await lab.mgr("agents", "list", "--json")).json()["agents"] as { agent_name: string }[];

@@ -51,7 +51,8 @@ export function createOracle(document: Document, secrets: readonly string[]): Or
   return {
     judge({ method, path }, { status, headers, text }) {
       const wrong: string[] = [];
-      const reply = repliesAt(method, path.replace(/\?.*$|\/(?=\?|$)/gs, ""), status)?.get(status);
+      const asked = withoutDots(path.replace(/\?.*$|\/(?=\?|$)/gs, ""));
+      const reply = repliesAt(method, asked, status)?.get(status);
       if (status === 500) wrong.push(`an unforeseen fault: ${text.slice(0, 300)}`);
       if (!reply) return [`the status ${status} is not documented: ${text.slice(0, 300)}`];
       const type = headers.get("content-type")?.split(";")[0] ?? "";
@@ -74,6 +75,12 @@ export function createOracle(document: Document, secrets: readonly string[]): Or
       return wrong;
     },
   };
+}
+
+/** As a client sends it: a segment of dots leads elsewhere before the server sees it. */
+function withoutDots(path: string): string {
+  if (!/\/(?:\.|%2e){1,2}(?=\/|$)/i.test(path)) return path;
+  return new URL(path, "http://localhost").pathname.replace(/\/$/, "");
 }
 
 function parse(text: string): { ok: true; value: unknown } | { ok: false } {

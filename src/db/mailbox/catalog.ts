@@ -73,7 +73,10 @@ export interface Catalog {
   close(): void;
 }
 
-/** Opens an existing file, or makes it with `create`. */
+/**
+ * Opens an existing file, or makes it with `create`. `beginning`: the root is not complete yet, and an empty file may be one
+ * that another process is about to fill.
+ */
 export function openCatalog(options: {
   path: string;
   files: Files;
@@ -81,13 +84,14 @@ export function openCatalog(options: {
   ids: Ids;
   steps: Steps;
   create?: boolean;
+  beginning?: boolean;
 }): Catalog {
-  const { path, files, ids, create = false } = options;
-  let isNew = create;
+  const { path, files, ids, create = false, beginning = false } = options;
+  let mayBeEmpty = create || beginning;
 
   function open() {
     // SQLite takes an empty file for a new database, in which nobody is registered.
-    if (!isNew && files.stat(path)?.size === 0) throw damaged("it was emptied");
+    if (!mayBeEmpty && files.stat(path)?.size === 0) throw damaged("it was emptied");
     const store: CatalogStore = openStore({ ...options, schema, migrations: catalogMigrations });
     const prepared = catalogStatements(store);
     if (!prepared.generation.get()) {
@@ -101,7 +105,7 @@ export function openCatalog(options: {
     return { store, prepared, close: () => store.close() };
   }
   if (create && !files.exists(path)) open().close();
-  isNew = false;
+  mayBeEmpty = beginning;
   const handle = createReopeningHandle({ files, path, open });
   const prepared = () => handle.present().prepared;
   prepared();

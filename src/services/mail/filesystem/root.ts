@@ -78,7 +78,7 @@ export function initMailRoot(deps: MailRootDeps, root: string): RootStatus {
       // A person may have written his own.
       if (!files.exists(path)) files.write("mail.rule-written", path, text);
     }
-    const catalog = openCatalog({ ...deps, path: paths.index, create: true });
+    const catalog = openCatalog({ ...deps, path: paths.index, create: true, beginning: version === null });
     try {
       ensureOperator(createRegistrations(deps, root, catalog));
     } finally {

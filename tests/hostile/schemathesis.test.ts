@@ -79,7 +79,14 @@ test.each(streams)(
     const document = (await (await get(`${at}/openapi.json`)).json()) as Document;
     const described = streamIn(document, operation);
     const left = new AbortController();
-    const reply = await get(`${at}${path}`, { ...(body ? json(body) : {}), signal: left.signal });
+    const ask = () => get(`${at}${path}`, { ...(body ? json(body) : {}), signal: left.signal });
+    // What the fuzzer asked for may still run, and a second run beside it is refused.
+    const reply = await until("an agent that is free", async () => {
+      const answer = await ask();
+      if (answer.status !== 409) return answer;
+      await answer.text();
+      return null;
+    });
     try {
       const type = reply.headers.get("content-type")?.split(";")[0];
       expect([reply.status, type, described.type]).toEqual([200, described.type, "text/event-stream"]);

@@ -24,7 +24,14 @@ const server = createServer((socket) => {
     socket.write("HTTP/1.1 200 OK\\r\\ncontent-type: application/json\\r\\ncontent-length: " + Buffer.byteLength(body) + "\\r\\n\\r\\n" + body);
   });
 });
-server.listen(Number(port), "127.0.0.1", () => console.log("ready " + server.address().port));
+const listen = () => server.listen(Number(port), "127.0.0.1", () => console.log("ready " + server.address().port));
+// A connection of somebody else may have the port for a moment.
+let left = 100;
+server.on("error", (error) => {
+  if (error.code !== "EADDRINUSE" || left-- === 0) throw error;
+  setTimeout(listen, 50);
+});
+listen();
 `;
 
 /** Listens on `port` (0: any) as the second user. `status`: what it answers to all but `/health`. */

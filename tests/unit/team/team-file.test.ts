@@ -41,9 +41,16 @@ describe("a finding names its line", () => {
       want: ["5: agents.a.colour: is not known here"],
     },
     {
+      id: "a misspelt field",
+      text: lines("version: 1", "agents:", "  a:", "    tool: demo", "    workdri: x"),
+      want: ['5: agents.a.workdri: is not known here; did you mean "workdir"?'],
+    },
+    {
       id: "an unknown tool",
       text: lines("version: 1", "agents:", "  a:", "    tool: claud"),
-      want: ["4: agents.a.tool: expected one of claude, codex, gemini, opencode, kimi, demo"],
+      want: [
+        '4: agents.a.tool: expected one of claude, codex, gemini, opencode, kimi, demo; did you mean "claude"?',
+      ],
     },
     {
       id: "a key given twice",

@@ -35,6 +35,7 @@ function sourceFiles(): string[] {
     "package.json",
     "bun.lock",
     "scripts/build.ts",
+    "scripts/console-assets.ts",
     "scripts/executables.ts",
   ];
 }

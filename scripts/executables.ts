@@ -4,6 +4,7 @@ import { checkoutCommit } from "../src/cli/version.ts";
 import { createProcesses } from "../src/system/processes.ts";
 import { quietSteps } from "../src/system/steps.ts";
 import { repositoryRoot } from "./bootstrap.ts";
+import { buildConsole, consoleArchive } from "./console-assets.ts";
 import { packRecordings } from "./pack-recordings.ts";
 import { runStep } from "./steps.ts";
 
@@ -45,6 +46,7 @@ export async function compilePrograms(folder: string, commit: string, target?: T
   const aside = join(folder, `.aside-${process.pid}`);
   mkdirSync(aside, { recursive: true });
   try {
+    await buildConsole();
     const command = compileCommand(join(aside, executable), commit, target);
     const built = await runStep({ name: executable, command });
     if (!built.ok) {
@@ -74,6 +76,7 @@ function compileCommand(outfile: string, commit: string, target: Target | undefi
     "--splitting",
     "--no-compile-autoload-dotenv",
     "--no-compile-autoload-bunfig",
+    `--asset=${consoleArchive}`,
     ...(target === undefined
       ? []
       : [`--target=${target.target}`, `--compile-executable-path=${target.runtime}`]),

@@ -1,7 +1,17 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, join } from "node:path";
 import manifest from "../package.json" with { type: "json" };
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
+import { buildConsole, consoleArchive } from "./console-assets.ts";
 import { bundleFlags, commitToBake, programNames } from "./executables.ts";
 import { noticesOf } from "./notices.ts";
 import { runStep } from "./steps.ts";
@@ -20,7 +30,9 @@ try {
   if (!bundled.ok) throw new Error(`the programs could not be bundled\n${bundled.output}`);
   const inputs = Object.keys((JSON.parse(readFileSync(metafile, "utf8")) as { inputs: object }).inputs);
   rmSync(metafile);
-  writeFileSync(join(aside, "THIRD-PARTY-NOTICES"), noticesOf(inputs));
+  const { inputs: ofConsole } = await buildConsole();
+  copyFileSync(join(repositoryRoot, consoleArchive), join(aside, basename(consoleArchive)));
+  writeFileSync(join(aside, "THIRD-PARTY-NOTICES"), noticesOf([...inputs, ...ofConsole]));
   const launcher = readFileSync(join(repositoryRoot, "scripts/launcher.sh"), "utf8");
   for (const name of programNames) {
     const path = join(aside, name);

@@ -47,7 +47,7 @@ describe("the package", () => {
     const paths = listed.trim().split("\n");
     const expected = [
       /^package\/(package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
-      /^package\/dist\/npm\/(svc(-(mgr|gateway|coord))?(\.js)?|[\w-]+\.js|THIRD-PARTY-NOTICES)$/,
+      /^package\/dist\/npm\/(svc(-(mgr|gateway|coord))?(\.js)?|[\w-]+\.js|console\.assets|THIRD-PARTY-NOTICES)$/,
       /^package\/docs\/[\w./-]+\.(md|json|svg)$/,
       /^package\/examples\/[\w./@-]+$/,
     ];
@@ -57,6 +57,7 @@ describe("the package", () => {
         ...programs.flatMap((name) => [`package/dist/npm/${name}`, `package/dist/npm/${name}.js`]),
         ...["LICENSE", "README.md", "CHANGELOG.md", "docs/reference.md"].map((name) => `package/${name}`),
         "package/dist/npm/THIRD-PARTY-NOTICES",
+        "package/dist/npm/console.assets",
       ]),
     );
   });

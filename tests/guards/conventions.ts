@@ -11,7 +11,7 @@ const kebabCase = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 export function findEmptyNames(paths: string[]): Violation[] {
   return paths.flatMap((path) =>
     path
-      .replace(/(?:\.test|\.bench|\.d)?\.ts$/, "")
+      .replace(/(?:\.test|\.bench|\.d)?\.tsx?$/, "")
       .split("/")
       .flatMap((part) => {
         if (emptyNames.test(part)) return [`${path}: "${part}" says nothing`];

@@ -22,6 +22,8 @@ describe("a planted violation is seen", () => {
     { id: "protocol imports system", path: "src/protocol/a.ts", source: 'import "../system/clock.ts";' },
     { id: "system imports protocol", path: "src/system/a.ts", source: 'import "../protocol/wire.ts";' },
     { id: "a file outside the layers", path: "src/loose.ts", source: "export const x = 1;" },
+    { id: "console imports system", path: "src/console/a.tsx", source: 'import "../system/clock.ts";' },
+    { id: "cli imports console", path: "src/cli/a.ts", source: 'import "../console/b.tsx";' },
     { id: "source imports tests", path: "src/cli/a.ts", source: 'import "../../tests/support/a.ts";' },
   ];
   test.each(upward)("$id", ({ path, source }) => {

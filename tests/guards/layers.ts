@@ -1,7 +1,11 @@
 import type { SourceFile, Violation } from "./tree.ts";
 
 /** Layers from the base up. Those of one height do not import each other. */
-const heights: Record<string, number> = { protocol: 0, system: 0, db: 1, services: 2, routes: 3, cli: 4 };
+const heights: Record<string, number> = {
+  ...{ protocol: 0, system: 0, db: 1, services: 2, routes: 3, cli: 4 },
+  /** Runs in a browser: of ours it has the protocol only, and nothing of ours imports it. */
+  console: 9,
+};
 
 /** Modules that reach the driven agent only through `services/agent`. */
 const agentOnlyModules = new Set(["queue", "prompt", "reminders", "notifier"]);
@@ -20,6 +24,8 @@ export function findUpwardImports(files: SourceFile[]): Violation[] {
       if (to === null) return [`${where}, which is in no layer`];
       if (to !== from && (heights[to] ?? 9) >= (heights[from] ?? 0))
         return [`${where}: ${from} is not above ${to}`];
+      if (from === "console" && to !== from && to !== "protocol")
+        return [`${where}: the browser has no ${to}`];
       return [];
     });
   });

@@ -26,11 +26,11 @@ function sourceFile(path: string, source: string): SourceFile {
   return { path, source, text, imports };
 }
 
-/** The TypeScript files below folders of the repository, sorted by path. A folder that is absent has none. */
+/** The TypeScript files, .ts and .tsx, below folders of the repository, sorted by path. A folder that is absent has none. */
 export function readTree(...folders: string[]): SourceFile[] {
   return folders
     .flatMap((folder) => listFiles(folder))
-    .filter((path) => path.endsWith(".ts"))
+    .filter((path) => /\.tsx?$/.test(path))
     .sort()
     .map((path) => sourceFile(path, readFileSync(join(repositoryRoot, path), "utf8")));
 }

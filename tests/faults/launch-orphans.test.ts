@@ -33,7 +33,7 @@ test("an agent whose launch was cut short is reported, found again when it is wh
     orphans: Record<string, unknown>[];
   };
   expect(agents).toEqual([]);
-  expect(orphans.map((one) => one["agent_name"])).toEqual([null, "whole"]);
+  expect(orphans.map((one) => one["agent_name"])).toEqual(["bare", "whole"]);
   expect(list.stderr).toContain('find "whole" again with: svc-mgr doctor --fix');
 
   const look = JSON.parse((await mgr("doctor", "--json")).stdout) as {
@@ -58,14 +58,20 @@ test("a launch that is under way is nobody's orphan", async () => {
   const { findOrphans } = await import("../../src/services/sessions/orphans.ts");
   const { launchMark } = await import("../../src/services/sessions/launch-mark.ts");
   const root = world.roots.runtimeRoot;
+  const registry = { root: world.roots.registryRoot };
   const manifest = join(root, "sessions", "local_interactive", "id", "manifest.json");
+  const mark = launchMark(world.processes, {
+    ...{ agentName: "busy", origin: "launched", registryRoot: registry.root, manifestPath: manifest },
+  });
   await tmux.newSession("SVC-busy-1", ["sleep", "600"]);
   await tmux.newSession("of-a-person", ["sleep", "600"]);
-  await tmux.run("set-option", "-t", "=SVC-busy-1:", "@svc_launch", launchMark(world.processes, manifest));
-  expect(await findOrphans({ ...world, tmux: tmux.tmux, runtimeRoot: root }, [])).toEqual([]);
+  await tmux.run("set-option", "-t", "=SVC-busy-1:", "@svc_launch", mark);
+  expect(await findOrphans({ ...world, registry, tmux: tmux.tmux, runtimeRoot: root }, [])).toEqual([]);
   await tmux.run("set-option", "-t", "=SVC-busy-1:", "@svc_launch", `1 not-its-start ${manifest}`);
-  expect(await findOrphans({ ...world, tmux: tmux.tmux, runtimeRoot: root }, [])).toMatchObject([
-    { tmuxSession: "SVC-busy-1", manifest: null },
+  expect(await findOrphans({ ...world, registry, tmux: tmux.tmux, runtimeRoot: root }, [])).toMatchObject([
+    { tmuxSession: "SVC-busy-1", agentName: "busy", manifest: null },
   ]);
-  expect(await findOrphans({ ...world, tmux: tmux.tmux, runtimeRoot: "/elsewhere" }, [])).toEqual([]);
+  expect(await findOrphans({ ...world, registry, tmux: tmux.tmux, runtimeRoot: "/elsewhere" }, [])).toEqual(
+    [],
+  );
 }, 120_000);

@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
-import { adoptOrphan, findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
+import { adoptOrphan, findOrphans, type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
 import { judgeRecord } from "../../services/sessions/record.ts";
 import { explainExposure } from "../../services/sessions/trust.ts";
-import { tmuxEndLine } from "../../services/terminal/tmux-lines.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { CliContext } from "../cli-context.ts";
@@ -47,55 +46,44 @@ async function judgeRecords(context: CliContext, fix: boolean): Promise<Check> {
   return ok("registry", cleaned ? `cleaned up: ${cleaned.length}` : `${records.length} agents recorded`);
 }
 
-type OrphanWorld = Pick<CliContext, "files" | "processes" | "tmux" | "roots" | "registry" | "clock">;
+type OrphanContext = Pick<CliContext, "files" | "processes" | "tmux" | "roots" | "registry" | "clock">;
 
 /**
- * Agents that a launch which was cut short left without a record. With `fix` those that are whole get theirs, and of
- * each that could not it gets the reason.
+ * Agents without a record: of a launch that was cut short, or of a state folder that was lost. With `fix` those that are
+ * whole get theirs; each of the others is named with the reason and what to do.
  */
-export async function checkOrphans(context: OrphanWorld, fix: boolean): Promise<Check> {
+export async function checkOrphans(context: OrphanContext, fix: boolean): Promise<Check> {
   try {
     const deps = { ...context, runtimeRoot: context.roots.runtimeRoot };
     const orphans = await findOrphans(deps, context.registry.list().records);
     const adopted: string[] = [];
-    const left: { session: string; remedy: string; whole: boolean }[] = [];
-    const refusals: string[] = [];
+    const left: { orphan: Orphan; problem: string | null; remedy: string }[] = [];
     for (const orphan of orphans) {
-      const { tmuxSession: session, manifest } = orphan;
+      const { manifest, problem } = orphan;
+      const remedy = orphanRemedy(context.tmux, orphan);
       try {
         if (fix && manifest) adopted.push((await adoptOrphan(context, { ...orphan, manifest })).agent_name);
-        else left.push({ session, remedy: remedyOf(context)(orphan), whole: manifest !== null });
+        else left.push({ orphan, problem, remedy });
       } catch (error) {
-        refusals.push(`${session}: ${messageOf(error)}`);
-        left.push({
-          session,
-          remedy: `${endRemedy(context, session)}, or what is in its way and then: ${again}`,
-          whole: true,
-        });
+        const lost = orphanRemedy(context.tmux, { ...orphan, manifest: null, state: "lost" });
+        const mend = `${lost}, or mend what is in its way and then: svc-mgr doctor --fix`;
+        left.push({ orphan, problem: messageOf(error), remedy: mend });
       }
     }
     const found = adopted.length > 0 ? [`found again: ${adopted.join(", ")}`] : [];
     if (left.length === 0) return ok("orphans", found[0] ?? "none");
-    const unnamed = `no record names the agent of: ${left.map(({ session }) => session).join(", ")}`;
+    const unnamed = left.map(({ orphan, problem }) => {
+      const { agentName, tmuxSession } = orphan;
+      const name = agentName === null ? tmuxSession : `"${agentName}" in ${tmuxSession}`;
+      return problem === null ? name : `${name} (${problem})`;
+    });
     const remedies = left.map(({ remedy }) => remedy).join("; ");
     // One that works is out of reach of every command; one that was never whole is only in the way.
-    const tell = left.some(({ whole }) => whole) ? damaged : warning;
-    return tell("orphans", [...found, unnamed, ...refusals].join("; "), remedies);
+    const judge = left.some(({ orphan }) => orphan.state !== "unfinished") ? damaged : warning;
+    return judge("orphans", [...found, `no record names ${unnamed.join(", ")}`].join("; "), remedies);
   } catch (error) {
     return warning("orphans", messageOf(error), null);
   }
-}
-
-const again = "svc-mgr doctor --fix";
-
-/** What to do about an agent without a record: its session is whole, or can only be ended. */
-export function remedyOf(context: Pick<CliContext, "tmux">): (orphan: Orphan) => string {
-  return ({ tmuxSession: session, manifest }) =>
-    manifest ? `find "${manifest.agent_name}" again with: ${again}` : endRemedy(context, session);
-}
-
-function endRemedy({ tmux }: Pick<CliContext, "tmux">, session: string): string {
-  return `end ${session} with: ${tmuxEndLine({ session_name: session, socket: tmux.socket })}`;
 }
 
 /** Folders that are refused: the roots, the overlay of the working directory, and the sessions of agents. */

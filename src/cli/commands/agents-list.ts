@@ -1,9 +1,8 @@
 import { decideAttention } from "../../services/attention/decide.ts";
 import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
-import { findOrphans, type Orphan } from "../../services/sessions/orphans.ts";
+import { findOrphans, type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
 import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
 import { factsIn, renderWaiting } from "../attention-text.ts";
-import { remedyOf } from "../checks/agents.ts";
 import { openCliContext } from "../cli-context.ts";
 import { command } from "../command.ts";
 import { renderTable } from "../format.ts";
@@ -44,7 +43,7 @@ export const listCommand = (commandPrefix: string) =>
         records,
       ).catch(() => []);
       for (const orphan of orphans) {
-        await warn(io, `${orphan.tmuxSession} has no record; ${remedyOf(context)(orphan)}`);
+        await warn(io, `${orphan.tmuxSession} has no record: ${orphanRemedy(context.tmux, orphan)}`);
       }
       for (const { path, problem } of ignored) await warn(io, `ignored ${path}: ${problem}`);
       return {
@@ -54,12 +53,13 @@ export const listCommand = (commandPrefix: string) =>
     },
   });
 
-function toOrphanJson({ tmuxSession, sessionRoot, manifest }: Orphan) {
+function toOrphanJson({ tmuxSession, sessionRoot, agentName, manifest, problem }: Orphan) {
   return {
     tmux_session_name: tmuxSession,
     session_root: sessionRoot,
-    agent_name: manifest?.agent_name ?? null,
+    agent_name: agentName,
     agent_id: manifest?.agent_id ?? null,
+    problem,
   };
 }
 

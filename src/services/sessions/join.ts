@@ -11,6 +11,7 @@ import { folderOfPane } from "../terminal/tmux-screen.ts";
 import { saveLaunchEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import { type HeadlessWish, type NewSession, removeOwn } from "./launch.ts";
+import { launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore, toRestarted } from "./manifest.ts";
 import { refuseNameConflict, runningAgents } from "./name-conflict.ts";
@@ -23,6 +24,7 @@ import {
   newSessionId,
 } from "./names.ts";
 import { carryNotifierOver } from "./notifier-carry-over.ts";
+import { refuseOrphanName } from "./orphans.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import type { Resume } from "./resume.ts";
@@ -77,6 +79,7 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<N
   const agentId = checkedAgentId(request.agentId ?? defaultAgentId(agentName));
   const pane = await findPane(tmux, request.tmuxSession);
   await refuseNameConflict(deps, agentName, agentId);
+  await refuseOrphanName(deps, { agentName, agentId, inSession: request.tmuxSession });
   await refuseManaged(deps, request.tmuxSession);
   const tree = await deps.processes.tree(pane.panePid);
   const { headless } = request;
@@ -126,6 +129,13 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<N
       SVC_MANIFEST_PATH: manifestPath,
       SVC_AGENT_ID: agentId,
     });
+    await tmux.setMark(
+      "join.mark",
+      request.tmuxSession,
+      launchMark(deps.processes, {
+        ...{ agentName, origin: "joined", registryRoot: registry.root, manifestPath },
+      }),
+    );
     const notifier = carryNotifierOver(deps, registry.read(agentId), sessionRoot);
     const record = await registry.publish(buildRecord({ ...session, nowMs: clock.nowMs() }));
     return { ...session, record, notifier };
@@ -151,6 +161,7 @@ export async function forgetSession(tmux: Tmux, manifest: Manifest): Promise<voi
   const session = manifest.tmux_session_name;
   if (!(await tmux.hasSession(session))) return;
   await tmux.setEnvironment("join.forget", session, { SVC_MANIFEST_PATH: null, SVC_AGENT_ID: null });
+  await tmux.setMark("join.unmark", session, null);
 }
 
 async function findPane(tmux: Tmux, session: string): Promise<TmuxPane> {

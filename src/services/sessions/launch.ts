@@ -25,6 +25,7 @@ import {
 } from "./names.ts";
 import { carryNotifierOver, type NotifierCarryOver } from "./notifier-carry-over.ts";
 import { awaitOccupied } from "./occupied.ts";
+import { refuseOrphanName } from "./orphans.ts";
 import { endSession } from "./process-tree.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
@@ -121,7 +122,10 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
     const pane = await launcher.launch({
       session: plan.tmuxSessionName,
       sessionEnv: plan.published,
-      mark: launchMark(deps.processes, plan.manifestPath),
+      mark: launchMark(deps.processes, {
+        ...{ agentName: plan.agentName, origin: "launched", registryRoot: registry.root },
+        manifestPath: plan.manifestPath,
+      }),
       ...(plan.signals ? withHandover(plan, plan.signals) : waitingProgram),
       workdir: request.workdir,
     });
@@ -251,6 +255,7 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
   const { agentName, agentId, executable, home, role } = await checkLaunch(deps, request);
   const [, ...first] = tool.command;
   await refuseNameConflict(deps, agentName, agentId);
+  await refuseOrphanName(deps, { agentName, agentId, inSession: null });
 
   const nowMs = clock.nowMs();
   const backend = request.headless ? headlessBackend(tool.tool) : localInteractive;

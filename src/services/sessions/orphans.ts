@@ -1,29 +1,42 @@
 import { dirname } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import type { Clock } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
-import { parseLaunchMark } from "./launch-mark.ts";
+import { tmuxEndLine } from "../terminal/tmux-lines.ts";
+import { type LaunchMark, parseLaunchMark, registryKey } from "./launch-mark.ts";
 import { readManifest } from "./manifest.ts";
 import { isSameProcess } from "./process-tree.ts";
 import { buildRecord } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { sessionPaths } from "./roots.ts";
 
-/** A tmux session that a launch of ours made and that no record names: no command finds its agent by name. */
+/** A tmux session that a launch or a join of ours marked and that no record names: no command finds its agent. */
 export interface Orphan {
   tmuxSession: string;
   sessionRoot: string;
-  /** Null when the launch was cut short before it was written: then the session can only be ended. */
+  /** Null where neither mark nor manifest nor session name says it. */
+  agentName: string | null;
+  /** A person made the session: only they end it. */
+  joined: boolean;
+  /** Null when it cannot be read: `problem` says why. */
   manifest: Manifest | null;
+  problem: string | null;
+  /**
+   * `unfinished`: the launch was cut short before it was whole. `refused`: the manifest is there and can be used again
+   * once the refusal is mended. `lost`: the session's folder has gone from under an agent.
+   */
+  state: "whole" | "unfinished" | "refused" | "lost";
 }
 
 export interface OrphanDeps {
   files: Files;
   processes: Processes;
   tmux: Tmux;
-  /** Absolute. A session of another runtime root belongs to another registry perhaps, and is nobody's here. */
+  registry: Pick<Registry, "root">;
+  /** Absolute. A mark of an earlier version names no registry: then only what lies here is ours. */
   runtimeRoot: string;
 }
 
@@ -32,32 +45,62 @@ export interface OrphanDeps {
  * none: the process that makes it lives. Rejects when tmux cannot be asked.
  */
 export async function findOrphans(deps: OrphanDeps, records: readonly RegistryRecord[]): Promise<Orphan[]> {
-  const { files, processes, tmux } = deps;
   const named = new Set(records.map((record) => record.terminal.current_session_name));
-  const marks = await tmux.sessionMarks();
+  const key = registryKey(deps.registry.root);
+  const isOurs = ({ agent, manifestPath }: LaunchMark) =>
+    agent ? agent.registryKey === key : manifestPath.startsWith(`${deps.runtimeRoot}/`);
+  const marks = await deps.tmux.sessionMarks();
   return marks
     .filter(({ name }) => !named.has(name))
     .flatMap(({ name, mark: text }): Orphan[] => {
       const mark = parseLaunchMark(text);
-      if (!mark?.manifestPath.startsWith(`${deps.runtimeRoot}/`) || isSameProcess(processes, mark)) return [];
-      const sessionRoot = dirname(mark.manifestPath);
-      return [{ tmuxSession: name, sessionRoot, manifest: manifestOf(files, mark.manifestPath, name) }];
+      if (!mark || !isOurs(mark) || isSameProcess(deps.processes, mark)) return [];
+      return [toOrphan(deps.files, name, mark)];
     })
     .sort((left, right) => (left.tmuxSession < right.tmuxSession ? -1 : 1));
 }
 
-function manifestOf(files: Files, path: string, tmuxSession: string): Manifest | null {
+function toOrphan(files: Files, tmuxSession: string, { manifestPath, agent }: LaunchMark): Orphan {
+  const at = { tmuxSession, sessionRoot: dirname(manifestPath), joined: agent?.origin === "joined" };
+  const agentName = agent?.agentName ?? nameInSession(tmuxSession);
   try {
-    const manifest = readManifest(files, path);
-    return manifest.tmux_session_name === tmuxSession ? manifest : null;
-  } catch {
-    return null;
+    const manifest = readManifest(files, manifestPath);
+    if (manifest.tmux_session_name === tmuxSession) {
+      return { ...at, agentName: manifest.agent_name, manifest, problem: null, state: "whole" };
+    }
+    const problem = `its manifest is of tmux session ${manifest.tmux_session_name}`;
+    return { ...at, agentName, manifest: null, problem, state: "unfinished" };
+  } catch (error) {
+    const refused = error instanceof ServiceError && error.reason === "precondition_failed";
+    const unreadable = files.exists(at.sessionRoot) ? "unfinished" : "lost";
+    const state = refused ? "refused" : unreadable;
+    return { ...at, agentName, manifest: null, problem: messageOf(error), state };
   }
 }
 
+/** Of a session that a launch named: see `newTmuxSessionName`. */
+function nameInSession(session: string): string | null {
+  return /^SVC-(.+)-\d+$/.exec(session)?.[1] ?? null;
+}
+
+const again = "svc-mgr doctor --fix";
+
+/** What to do about an orphan, as a clause for people. Pure. */
+export function orphanRemedy({ socket }: Pick<Tmux, "socket">, orphan: Orphan): string {
+  const { tmuxSession: session, agentName: name, joined, manifest, problem, state } = orphan;
+  if (manifest) return `find "${manifest.agent_name}" again with: ${again}`;
+  if (state === "refused") return `${problem}. Then find "${name}" again with: ${again}`;
+  const end = joined ? null : `end ${session} with: ${tmuxEndLine({ session_name: session, socket })}`;
+  const join =
+    name === null
+      ? null
+      : `take "${name}" up again, if it still runs, with: svc-gateway join --tmux-session ${session} --agent-name ${name}`;
+  return [join, end].filter((one) => one !== null).join(", or ");
+}
+
 /**
- * Publishes the record that the launch did not come to, so that every command finds the agent. Throws `conflict` when
- * another agent of its id runs.
+ * Publishes the record that is missing, so that every command finds the agent. Throws `conflict` when another agent of
+ * its id runs.
  */
 export async function adoptOrphan(
   deps: { registry: Registry; clock: Clock },
@@ -67,5 +110,27 @@ export async function adoptOrphan(
   const manifestPath = sessionPaths(sessionRoot).manifest;
   return deps.registry.publish(
     buildRecord({ manifest, manifestPath, sessionRoot, nowMs: deps.clock.nowMs() }),
+  );
+}
+
+/**
+ * Throws `conflict` when an orphan on this tmux server has the name, in whatever letters, or the id: two agents would
+ * share a mailbox. `inSession`: the session that is about to get the name.
+ */
+export async function refuseOrphanName(
+  deps: Omit<OrphanDeps, "registry"> & { registry: Pick<Registry, "root" | "list"> },
+  wanted: { agentName: string; agentId: string; inSession: string | null },
+): Promise<void> {
+  const orphans = await findOrphans(deps, deps.registry.list().records);
+  const other = orphans.find(
+    ({ agentName, manifest, tmuxSession }) =>
+      tmuxSession !== wanted.inSession &&
+      (agentName?.toLowerCase() === wanted.agentName.toLowerCase() ||
+        manifest?.agent_id.toLowerCase() === wanted.agentId.toLowerCase()),
+  );
+  if (!other) return;
+  throw new ServiceError(
+    "conflict",
+    `agent "${other.agentName}" already runs in tmux session ${other.tmuxSession}, and no record names it. To use it again, ${orphanRemedy(deps.tmux, other)}`,
   );
 }

@@ -25,6 +25,8 @@ export type GatewayLocator = NonNullable<RegistryRecord["gateway"]>;
  * between processes, and touch only their generation.
  */
 export interface Registry {
+  /** Absolute. */
+  root: string;
   /**
    * Writes `record` and returns it as read back. Throws `conflict` when another generation of this agent id is
    * published as running and its tmux session is alive; a dead or stopped one is replaced. Throws as
@@ -177,6 +179,7 @@ export function createRegistry(deps: RegistryDeps): Registry {
   }
 
   return {
+    root: deps.root,
     publish: (record) =>
       exclusivelyNamed(record, async () => {
         refuseSimilarName(list().records, record.agent_name, record.agent_id);

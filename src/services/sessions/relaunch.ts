@@ -23,6 +23,7 @@ import type { LaunchTool } from "./launch-tools.ts";
 import { toRelaunched, toRestarted } from "./manifest.ts";
 import { newTmuxSessionName } from "./names.ts";
 import { awaitOccupied } from "./occupied.ts";
+import { refuseOrphanName } from "./orphans.ts";
 import { endProcesses, knownTree } from "./process-tree.ts";
 import { buildRecord, isRelaunchable } from "./record.ts";
 import { type Resume, resumeArguments } from "./resume.ts";
@@ -56,7 +57,8 @@ const graceMs = 3000;
 
 /**
  * Everything that can be refused is refused here, before anything was changed: `precondition_failed` for an agent
- * that was joined without its launch arguments, for a program or folder that is gone, `unsupported` for a tool that
+ * that was joined without its launch arguments, for a program or folder that is gone, `conflict` as
+ * `refuseOrphanName`, `unsupported` for a tool that
  * we cannot start or that cannot resume.
  */
 export async function planRelaunch(
@@ -84,7 +86,9 @@ export async function planRelaunch(
   const names = plan.env_var_names.filter((one) => one !== homeVariable);
   const published = { SVC_MANIFEST_PATH: manifestPath, SVC_AGENT_ID: manifest.agent_id };
   const headless = manifest.headless !== undefined;
-  const panes = await deps.tmuxFor(manifest.tmux.socket).panes(manifest.tmux_session_name);
+  const inSession = manifest.tmux_session_name;
+  const panes = await deps.tmuxFor(manifest.tmux.socket).panes(inSession);
+  await refuseOrphanName(deps, { agentName: name, agentId: manifest.agent_id, inSession });
   const pane = agentPane(panes, manifest.tmux.primary_pane_id ?? null);
   // A headless agent resumes with its next turn, by its provider.
   const args = headless ? plan.args : [...plan.args, ...resumeArguments(manifest.tool, resume)];
@@ -191,7 +195,9 @@ async function relaunchElsewhere(
     ...plan.program,
     session: sessionName,
     sessionEnv: plan.published,
-    mark: launchMark(deps.processes, manifestPath),
+    mark: launchMark(deps.processes, {
+      ...{ agentName: before.agent_name, origin: "launched", registryRoot: registry.root, manifestPath },
+    }),
   });
   try {
     const program = plan.headless ? null : await awaitOccupied(deps, plan.tool, pane);

@@ -39,6 +39,8 @@ export interface Tmux {
   sessions(): Promise<TmuxSession[]>;
   /** The sessions that a launch of ours marked, with what it noted. */
   sessionMarks(): Promise<{ name: string; mark: string }[]>;
+  /** Marks a session that exists; null takes the mark away. */
+  setMark(label: string, session: string, mark: string | null): Promise<void>;
   /** Absolute path of the server's socket, in the server's own words: one server, one path. The session must exist. */
   socketPath(session: string): Promise<string>;
   /** Every pane of every window, in order; empty when there is no such session. */
@@ -233,6 +235,11 @@ export function createTmux(deps: {
         });
         if (script.length > 0) await run(["source-file", "-"], { input: script.join("") });
       }),
+    setMark: (label, session, mark) =>
+      step(label, async () => {
+        const target = ["-t", exactWindow(session), markName];
+        await run(["set-option", ...(mark === null ? ["-u", ...target] : [...target, escapeEnd(mark)])]);
+      }),
     killSession: (label, session) =>
       step(label, () => did(["kill-session", "-t", exactSession(session)], { exclusive: true })),
     killWindow: (label, windowId) =>
@@ -264,6 +271,9 @@ export function agentPane(panes: readonly TmuxPane[], recordedPaneId: string | n
   );
   return found ?? null;
 }
+
+/** An argument at whose end tmux would take a `;` for a separator of commands. */
+export const escapeEnd = (argument: string): string => argument.replace(/;$/, "\\;");
 
 /** An option of the session, which nothing that runs in it inherits. */
 export const markName = "@svc_launch";

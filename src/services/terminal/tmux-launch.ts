@@ -5,7 +5,7 @@ import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
 import { quoteShell } from "./shell-word.ts";
-import { markName, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
+import { escapeEnd, markName, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import { tmuxAttachLine } from "./tmux-lines.ts";
 import { exactWindow } from "./tmux-protocol.ts";
 
@@ -197,7 +197,7 @@ export async function respawnShell(tmux: Tmux, paneId: string): Promise<void> {
 }
 
 function markOption(session: string, mark: string): string[] {
-  return [";", "set-option", "-t", exactWindow(session), markName, mark.replace(/;$/, "\\;")];
+  return [";", "set-option", "-t", exactWindow(session), markName, escapeEnd(mark)];
 }
 
 function windowOption(session: string, name: string, value: string): string[] {
@@ -251,5 +251,5 @@ const waiting = [
 
 /** An argument that tmux expands as a format; a `;` at its end would be eaten as a separator. */
 function quoteFormat(text: string): string {
-  return text.replaceAll("#", "##").replace(/;$/, "\\;");
+  return escapeEnd(text.replaceAll("#", "##"));
 }

@@ -13,8 +13,8 @@ function withOrphans(orphans: Readonly<Record<string, { agentName: string; agent
   const marks = Object.entries(orphans).map(([name, agent]) => {
     const path = join(folder, name, "manifest.json");
     const tmux = { sessionName: name, windowName: "agent", windowId: "@0", paneId: "%0", socket: null };
+    system.files.ensureDirectory("x", dirname(path));
     if (agent) {
-      system.files.ensureDirectory("x", dirname(path));
       const manifest = sampleManifest({ ...agent, generationId: `of-${name}`, tmux });
       system.files.write("x", path, JSON.stringify(manifest));
     }
@@ -47,9 +47,10 @@ test("an orphan whose place is taken keeps none behind it from being found again
   expect(check.verdict).toBe("damaged");
   const { detail, remedy } = check;
   expect(detail).toContain("found again: Anna, zoe");
-  expect(detail).toContain("no record names the agent of: SVC-anna-1, SVC-bare-5, SVC-worker-2");
-  expect(detail).toMatch(/SVC-anna-1: the name "anna" differs from that of agent "Anna"/);
-  expect(detail).toMatch(/SVC-worker-2: agent "worker" already runs in tmux session SVC-worker-1/);
+  expect(detail).toContain('no record names "anna" in SVC-anna-1 (');
+  expect(detail).toContain('"bare" in SVC-bare-5');
+  expect(detail).toMatch(/SVC-anna-1 \(the name "anna" differs from that of agent "Anna"/);
+  expect(detail).toMatch(/SVC-worker-2 \(agent "worker" already runs in tmux session SVC-worker-1/);
   expect(remedy).toMatch(/end SVC-anna-1 with: .*kill-session -t '=SVC-anna-1', or .* doctor --fix/);
   expect(remedy).toMatch(/end SVC-worker-2 with: .*kill-session -t '=SVC-worker-2', or .* doctor --fix/);
   expect(remedy).toMatch(/end SVC-bare-5 with: .*kill-session -t '=SVC-bare-5'/);
@@ -59,7 +60,7 @@ test("orphans are reported without being touched, and are gone once they are fou
   using at = withOrphans({ "SVC-zoe-4": agent("zoe") });
   expect(await at.check(false)).toMatchObject({
     verdict: "damaged",
-    detail: "no record names the agent of: SVC-zoe-4",
+    detail: 'no record names "zoe" in SVC-zoe-4',
     remedy: 'find "zoe" again with: svc-mgr doctor --fix',
   });
   expect(at.names()).toEqual([]);

@@ -102,6 +102,8 @@ describe("what waits for a person", () => {
     const { pid } = JSON.parse(readFileSync(instance, "utf8")) as { pid: number };
     lab.kill(pid);
     await lab.tmux("kill-session", "-t", `=${dead["tmux_session_name"]}`);
+    await run(lab, ...one("closed"), "prompt", "--prompt", "SLOW 600000");
+    await run(lab, ...one("closed"), "prompt", "--prompt", "later");
     await run(lab, ...one("closed"), "relaunch");
 
     const summary = (items: AttentionItem[]) =>

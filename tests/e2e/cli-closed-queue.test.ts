@@ -9,7 +9,9 @@ const queue = `${one} requests list`;
 describe("a caller that is refused by a closed queue", () => {
   test("gets the exact command to open it for another instance of the agent", async () => {
     await using at = await launched();
-    await at.ready();
+    await at.type(`${one} prompt`, "--prompt", "SLOW 600000");
+    await at.busy();
+    await at.type(`${one} prompt`, "--prompt", "later");
     expect(await at.type(`${one} relaunch`)).toMatchObject({ exitCode: 0 });
     const interrupted = await at.type(`${one} interrupt`);
     expect([interrupted.exitCode, hints(interrupted)]).toEqual([1, [`${one} gateway reconcile`]]);

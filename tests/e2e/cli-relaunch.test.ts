@@ -62,6 +62,19 @@ describe("an agent that runs", () => {
     expect(await record(at)).toMatchObject({ lifecycle_state: "active" });
   }, 120_000);
 
+  test("takes prompts at once where none waited for it before, in its pane and in a new session", async () => {
+    await using at = await launched();
+    const run = await at.type(`${one} relaunch --json`);
+    expect(run.json()).toMatchObject({ in_place: true, request_admission: "open" });
+    expect(await status(at)).toMatchObject({ request_admission: "open", managed_agent_instance_epoch: 2 });
+    await at.type(`${one} stop`);
+    const again = await at.type(`${one} relaunch`);
+    expect([again.exitCode, again.stdout.includes("reconcile")]).toEqual([0, false]);
+    expect((await at.type(`${one} prompt --wait --json`, "--prompt", "x\nFAST")).json()).toMatchObject({
+      success: true,
+    });
+  }, 120_000);
+
   test("has a pane that ends with its shell again, where a stop was cut short before", async () => {
     await using at = await launched();
     const [pane = ""] = (await firstPane(at)).split(" ");

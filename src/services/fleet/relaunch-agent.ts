@@ -15,7 +15,7 @@ import {
 import type { Resume } from "../sessions/resume.ts";
 import { instanceId, type TmuxPane } from "../terminal/tmux-command.ts";
 import { type AttachDeps, type Attached, attachGateway } from "./attach-gateway.ts";
-import { linkGateway } from "./gateway-link.ts";
+import { linkedStatus, linkGateway } from "./gateway-link.ts";
 import { stopGateway } from "./stop-gateway.ts";
 
 export interface Relaunched {
@@ -33,7 +33,8 @@ const pollIntervalMs = 50;
 /**
  * Starts a stopped or running agent again (see `planRelaunch`, `relaunchSession`). A running one keeps its gateway,
  * a stopped one gets one when `gateway`. It is a new instance: what was accepted before waits for an operator, and
- * `reconcile` is the operator's word, for which a gateway is started when none runs (ruling 5). Throws as these do,
+ * `reconcile` is the operator's word, for which a gateway is started when none runs (ruling 5). Where nothing waits, the
+ * relaunch itself is that word. Throws as these do,
  * `conflict` when a former gateway cannot be ended, `unavailable` when the gateway does not see the new instance.
  */
 export async function relaunchAgent(
@@ -51,7 +52,16 @@ export async function relaunchAgent(
   const serves = inPlace && (await isServed(deps, session));
   if (!serves && !(wish.reconcile || (wish.gateway && !inPlace))) return { ...done, attached: null };
   if (serves) await awaitSeen(deps, session, pane, { unlessGone: false });
-  return { ...done, attached: await attachGateway(deps, session, { reconcile: wish.reconcile }) };
+  const reconcile = wish.reconcile || (await isQueueEmpty(deps, session));
+  return { ...done, attached: await attachGateway(deps, session, { reconcile }) };
+}
+
+/** Whether no request of the former instance is left to fail; a queue that cannot be read may hold some. */
+async function isQueueEmpty(deps: AttachDeps, session: Served): Promise<boolean> {
+  const link = await linkOf(deps, session);
+  const { queue_depth: depth, admission_block: block } = linkedStatus(deps, session, link);
+  const isRead = block === undefined || block.reason === "reconciliation_required";
+  return depth === 0 && isRead;
 }
 
 /** A gateway knows its session by name, and one of an earlier life holds the queue; a session of ours may be empty. */

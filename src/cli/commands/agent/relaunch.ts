@@ -30,7 +30,7 @@ export default command({
     "chat-session-id": { type: "string", description: "the conversation, for mode exact", valueHint: "ID" },
     reconcile: {
       type: "boolean",
-      description: "work with the new instance at once; what the old one was asked for and did not do fails",
+      description: "work with the new instance although requests wait for the old one: these fail",
     },
     "no-gateway": { type: "boolean", description: "start no gateway for an agent that was stopped" },
     "after-caller": { type: "boolean", hidden: true, description: "first wait until who called us has left" },

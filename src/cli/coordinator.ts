@@ -1,3 +1,4 @@
+import manifest from "../../package.json" with { type: "json" };
 import type { CoordinatorInstance } from "../protocol/coordinator.ts";
 import { coordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
 import { defaultTimings } from "../protocol/terminal.ts";
@@ -5,6 +6,7 @@ import { type CoordinatorApp, createCoordinatorApp } from "../routes/coordinator
 import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { createAttention } from "../services/attention/attention.ts";
+import { createSignIn } from "../services/console/sign-in.ts";
 import { createFileLog } from "../services/diagnostics/gateway-log.ts";
 import { attachGateway } from "../services/fleet/attach-gateway.ts";
 import {
@@ -32,6 +34,7 @@ import type { HttpServer } from "../system/http-server.ts";
 import { giveMailbox } from "./agent-mailbox.ts";
 import { type CliContext, readProfiles } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
+import { consoleAssets } from "./console-archive.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
 
 export interface CoordinatorOptions {
@@ -147,8 +150,14 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     },
     onError: (error) => fileLog?.line("attention", { error: messageOf(error) }),
   });
+  const signIn = createSignIn({ clock, ids });
   const app = createCoordinatorApp({
     services: {
+      console: {
+        ...{ assets: consoleAssets(processes), signIn, asksForToken: token !== null },
+        nonce: () => ids.hex(16),
+        identity: () => ({ surface: "coordinator", agent: null, version: manifest.version }),
+      },
       view,
       attention,
       work: createFleetWork({ directory, links, terminals, turns, stopping: context, clock, ids }),
@@ -177,6 +186,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       allowsHost: hostRule(options.host),
       allowedOrigins: options.allowedOrigins ?? [],
       token,
+      signedIn: signIn.accepts,
       answerChallenge: (challenge) =>
         server && isChallenge(challenge) ? answerChallenge(challengeKey, challenge, server.port) : null,
     },

@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import packageManifest from "../../package.json" with { type: "json" };
 import { notifierStoreOn } from "../db/gateway/notifier-store.ts";
 import { type GatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import type { Manifest } from "../protocol/files.ts";
@@ -7,6 +8,7 @@ import type { GatewayAppOptions } from "../routes/gateway/core.ts";
 import type { CoreServices } from "../routes/gateway/services.ts";
 import type { Agent } from "../services/agent/agent.ts";
 import { createAgui } from "../services/agui/agui.ts";
+import { createSignIn } from "../services/console/sign-in.ts";
 import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import type { GatewayRecords } from "../services/diagnostics/records.ts";
 import { bindingOf, createMailBinding } from "../services/mail/binding.ts";
@@ -25,6 +27,7 @@ import type { StatusBoard } from "../services/status/status-board.ts";
 import type { CompiledProfile } from "../services/terminal/profile.ts";
 import { createTranscript, toAskedRequest } from "../services/transcript/transcript.ts";
 import type { System } from "../system/system.ts";
+import { consoleAssets } from "./console-archive.ts";
 import type { GatewayAgent } from "./gateway-agent.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
 
@@ -109,14 +112,29 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     skillInstalled: () => isSkillInstalled(files, manifest, env),
     onChange: core.onNotifierChange,
   });
+  const signIn = createSignIn({ clock, ids });
   return {
     app: createGatewayApp({
       ...core.app,
+      gate: { ...core.app.gate, signedIn: signIn.accepts },
       services: {
         ...core.app.services,
         mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
         headless: createHeadlessControl({ agent, status: board.status }),
         ...{ notifier, reminders, stream, agui, transcript },
+        console: {
+          ...{ assets: consoleAssets(system.processes), signIn, asksForToken: core.app.gate.token !== null },
+          nonce: () => ids.hex(16),
+          identity: () => ({
+            surface: "gateway",
+            agent: {
+              agent_id: manifest.agent_id,
+              agent_name: manifest.agent_name,
+              tool: manifest.tool,
+            },
+            version: packageManifest.version,
+          }),
+        },
       },
     }),
     notifier,

@@ -50,7 +50,10 @@ export const SignInCode = Strict(
 );
 export type SignInCode = Static<typeof SignInCode>;
 
-export const SignedOut = Strict({ status: Type.Literal("ok") });
+export const SignedOut = Strict({
+  status: Type.Literal("ok"),
+  action: Type.Literal("sign_out"),
+});
 
 // ---- Screens, rendered on the server -----------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ import {
   AttentionQuery,
   attentionEventKinds,
 } from "./attention.ts";
+import { consoleEndpoints } from "./console-endpoints.ts";
 import {
   AgentListQuery,
   AgentRequest,
@@ -288,5 +289,6 @@ export const allCoordinatorEndpoints = {
   ...forwardedEndpoints,
   ...coordinatorStreams,
   ...forwardedStreams,
+  ...consoleEndpoints,
   ...documentEndpoints,
 } as const;

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { aguiEndpoints, aguiStreamEndpoints } from "./agui-endpoints.ts";
+import { consoleEndpoints } from "./console-endpoints.ts";
 import { coreEndpoints } from "./core-endpoints.ts";
 import { endpoint } from "./endpoint.ts";
 import { eventKinds, eventNames, eventStream, GatewayEvent, maxFollowers } from "./events.ts";
@@ -19,6 +20,7 @@ export const gatewayEndpoints = {
   ...reminderEndpoints,
   ...mailEndpoints,
   ...aguiEndpoints,
+  ...consoleEndpoints,
 } as const;
 
 /** Answers that do not end by themselves; not part of the typed client. */

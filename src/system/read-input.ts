@@ -112,3 +112,9 @@ export async function readHookInput(limits: { maxBytes: number; withinMs: number
     bytes += next.value.length;
   }
 }
+
+/** The bytes of a file that the program carries, also one inside an executable; null where there is none. */
+export async function readCarried(path: string): Promise<Uint8Array | null> {
+  const file = Bun.file(path);
+  return (await file.exists()) ? new Uint8Array(await file.arrayBuffer()) : null;
+}

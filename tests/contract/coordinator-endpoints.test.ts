@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
+import { consoleEndpoints } from "../../src/protocol/console-endpoints.ts";
 import {
   allCoordinatorEndpoints,
   coordinatorEndpoints,
@@ -8,6 +9,7 @@ import {
 import { documentEndpoints } from "../../src/protocol/document-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { forwardedEndpoints } from "../../src/protocol/forwarded-endpoints.ts";
+import { isOfPage } from "../support/console-services.ts";
 import { type CoordinatorBundle, createCoordinatorBundle } from "../support/coordinator-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";
 import { deliverTo } from "../support/mail-delivery.ts";
@@ -19,6 +21,7 @@ const { agentTurnStdout, agentTurnStderr } = coordinatorStreams;
 const declared = {
   ...coordinatorEndpoints,
   ...forwardedEndpoints,
+  ...consoleEndpoints,
   ...documentEndpoints,
   agentTurnStdout,
   agentTurnStderr,
@@ -97,6 +100,9 @@ const calls: Record<Name, Call> = {
   agentTurnStdout: { url: `${batch}/turns/turn-1/artifacts/stdout?offset=0` },
   agentTurnStderr: { url: `${batch}/turns/turn-1/artifacts/stderr` },
   interruptAgent: { url: `${batch}/interrupt` },
+  consoleSession: {},
+  createSignInCode: {},
+  signOut: {},
   agentControlPrompt: { body: { schema_version: 2, prompt: "hello" } },
   agentSendKeys: { body: { sequence: "y<[Enter]>" } },
   agentReconcile: {},
@@ -149,8 +155,8 @@ test("every route of the app is declared once, and every declaration has a route
   await using bundle = createCoordinatorBundle();
   const told = (routes: readonly { method: string; path: string }[]) =>
     routes.map(({ method, path }) => `${method} ${path}`).sort();
-  // The bare address leads to /docs and is no operation.
-  const routes = bundle.app.routes.filter(({ path }) => path !== "/");
+  // What a browser loads is no operation.
+  const routes = bundle.app.routes.filter(({ path }) => !isOfPage(path));
   expect(told(routes)).toEqual(told(Object.values(allCoordinatorEndpoints)));
 });
 
@@ -366,10 +372,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     const page = await http.request("/docs", { headers: { accept: "text/html" } });
     expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
     expect((await http.request("/docs", { headers: { host: "evil.example" } })).status).toBe(421);
-    // Its bare address is asked as any other route is.
-    expect((await http.request("/")).status).toBe(401);
-    const start = { redirect: "manual", headers: { authorization: "Bearer secret" } } as const;
-    const led = await http.request("/", start);
+    const led = await http.request("/", { redirect: "manual" });
     expect([led.status, led.headers.get("location")]).toEqual([302, "/docs"]);
     expect((await http.request("/", { headers: { host: "evil.example" } })).status).toBe(421);
   });

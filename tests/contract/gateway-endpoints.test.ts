@@ -4,6 +4,7 @@ import { documentEndpoints } from "../../src/protocol/document-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
 import { aguiConnectionHeader } from "../../src/protocol/headers.ts";
+import { isOfPage } from "../support/console-services.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { giveTurns } from "../support/fake-turns.ts";
 import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";
@@ -54,6 +55,9 @@ const calls: Record<Name, Call> = {
   decide: { body: { option: 1 } },
   sendKeys: { body: { sequence: "y<[Enter]>" } },
   reconcile: {},
+  consoleSession: {},
+  createSignInCode: {},
+  signOut: {},
   headlessState: {},
   nextPromptSession: { body: { mode: "new" } },
   listTurns: { url: async () => "/v1/turns?limit=5" },
@@ -106,8 +110,8 @@ test("every route of the app is declared once, and every declaration has a route
   const told = (routes: readonly { method: string; path: string }[]) =>
     routes.map(({ method, path }) => `${method} ${path}`).sort();
   const all = { ...declared, ...streamEndpoints };
-  // The bare address leads to /docs and is no operation.
-  const routes = bundle.app.routes.filter(({ path }) => path !== "/");
+  // What a browser loads is no operation.
+  const routes = bundle.app.routes.filter(({ path }) => !isOfPage(path));
   expect(told(routes)).toEqual(told(Object.values(all)));
 });
 

@@ -17,6 +17,7 @@ import type { Links } from "../../src/services/fleet/links.ts";
 import { toAgentState } from "../../src/services/fleet/projection.ts";
 import { toResolveLive } from "../../src/services/mail/resolve-live.ts";
 import { ServiceError } from "../../src/system/errors.ts";
+import { consoleServices } from "./console-services.ts";
 import { giveTerminal } from "./fake-terminal.ts";
 import { giveTurns } from "./fake-turns.ts";
 import { createFakeDirectory, liveLink, noLink, sampleKnown, sampleMailbox } from "./fleet-fakes.ts";
@@ -144,7 +145,12 @@ export function createCoordinatorBundle(
       yield { item: "heartbeat" };
     },
   };
+  const console = consoleServices({
+    ...{ clock: gateway.clock, surface: "coordinator" },
+    asksForToken: options.token !== undefined,
+  });
   const services: CoordinatorServices = {
+    console,
     view: {
       list: async ({ state }) => ({
         agents: agents
@@ -283,6 +289,7 @@ export function createCoordinatorBundle(
       allowsHost: hostRule("127.0.0.1"),
       allowedOrigins: options.allowedOrigins ?? [],
       token: options.token ?? null,
+      signedIn: console.signIn.accepts,
     },
     faults: { report: (error) => `fault-${faults.push(error)}` },
   });

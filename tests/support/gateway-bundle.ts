@@ -26,6 +26,7 @@ import { createTranscript, toAskedRequest } from "../../src/services/transcript/
 import type { TurnSource } from "../../src/services/transcript/turn-source.ts";
 import { toTimestamp } from "../../src/system/clock.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
+import { consoleServices } from "./console-services.ts";
 import { createFakeAgent, type FakeAgent } from "./fake-agent.ts";
 import { createFakeClock, type FakeClock } from "./fake-clock.ts";
 import { createFakeMail, type FakeMail } from "./fake-mailbox.ts";
@@ -168,8 +169,10 @@ export function createGatewayBundle(
     request: (requestId) => toAskedRequest(store.get(requestId)),
   });
   const agui = createAgui({ agent, board, queue, events: eventLog, clock, ids });
+  const console = consoleServices({ clock, surface: "gateway", asksForToken: options.token !== undefined });
   const app = createGatewayApp({
     services: {
+      console,
       agui,
       board,
       queue,
@@ -190,6 +193,7 @@ export function createGatewayBundle(
       allowsHost: hostRule("127.0.0.1"),
       allowedOrigins: options.allowedOrigins ?? [],
       token: options.token ?? null,
+      signedIn: console.signIn.accepts,
     },
     ...(options.observation ? { observation: options.observation } : {}),
     faults: { report: (error) => `fault-${faults.push(error)}` },

@@ -15,6 +15,7 @@ import type { FleetWork } from "../../services/fleet/fleet-work.ts";
 import type { Forward } from "../../services/fleet/forward.ts";
 import type { Answer } from "../../services/fleet/gateway-client.ts";
 import { ServiceError } from "../../system/errors.ts";
+import { type ConsoleServices, consoleRoutes } from "../console/app.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { createFollowers } from "../http/followers.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
@@ -32,6 +33,7 @@ export interface CoordinatorServices {
   launches: FleetLaunch;
   forward: Forward;
   events: FleetEvents;
+  console: ConsoleServices;
   server: {
     instance(): CoordinatorInstance;
     /** Ends the process soon, so that the answer is still given. */
@@ -70,6 +72,7 @@ export function createCoordinatorApp(options: {
       }),
     )
     .use(forwardRoutes(services))
+    .use(consoleRoutes(services.console))
     .use(openApiRoutes(async () => (await import("../openapi/documents.ts")).coordinatorOpenApi));
 }
 

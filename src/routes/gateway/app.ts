@@ -4,6 +4,7 @@ import { reminderEndpoints } from "../../protocol/reminder-endpoints.ts";
 import { transcriptEndpoints } from "../../protocol/transcript-endpoints.ts";
 import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turn-endpoints.ts";
 import { ServiceError } from "../../system/errors.ts";
+import { consoleRoutes } from "../console/app.ts";
 import { type Handlers, mount } from "../http/mount.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
@@ -48,6 +49,7 @@ export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
     .use(eventRoutes(services))
     .use(aguiRoutes(services))
     .use(aguiStreamRoutes(services))
+    .use(consoleRoutes(services.console))
     .use(openApiRoutes(async () => (await import("../openapi/documents.ts")).gatewayOpenApi));
 }
 

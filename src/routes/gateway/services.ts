@@ -10,6 +10,7 @@ import type { Queue } from "../../services/queue/queue.ts";
 import type { Reminders } from "../../services/reminders/reminders.ts";
 import type { StatusBoard } from "../../services/status/status-board.ts";
 import type { Transcript } from "../../services/transcript/transcript.ts";
+import type { ConsoleServices } from "../console/app.ts";
 
 /** What the routes call that a gateway answers from its first moment on. */
 export interface CoreServices {
@@ -39,4 +40,5 @@ export interface GatewayServices extends CoreServices {
   reminders: Pick<Reminders, "create" | "list" | "get" | "update" | "remove">;
   stream: Pick<EventStream, "follow">;
   agui: Pick<Agui, "capabilities" | "connect" | "detach" | "run">;
+  console: ConsoleServices;
 }

@@ -1,4 +1,5 @@
 import { Elysia, type PreContext } from "elysia";
+import { assetsPath, consolePage, signInPath } from "../../protocol/console.ts";
 import { documentEndpoints } from "../../protocol/document-endpoints.ts";
 import { aguiConnectionHeader, challengeAnswerHeader, challengeHeader } from "../../protocol/headers.ts";
 import type { Caller } from "../../system/callers.ts";
@@ -15,19 +16,25 @@ export interface GateOptions {
   allowedOrigins: readonly string[];
   /** What callers must show as a bearer token, or null. `openPaths` are open to all. */
   token: string | null;
+  /** Whether a `Cookie` header is that of a browser that signed in, which serves in place of the token. */
+  signedIn?: (cookieHeader: string) => boolean;
   /** The answer to a challenge that came with `/health`; null when it is none, or nothing keeps a key. */
   answerChallenge?: (challenge: string) => string | null;
 }
 
 /**
- * What no token is asked for: whether we run, and the description of the API, which is the same wherever we run and
- * which a browser, that shows no token by itself, is pointed at.
+ * What no token is asked for: whether we run, the description of the API and the console without any data, which are the
+ * same wherever we run and which a browser, that shows no token by itself, is pointed at.
  */
 export const openPaths: ReadonlySet<string> = new Set([
   "/health",
   documentEndpoints.openApiDocument.path,
   documentEndpoints.referencePage.path,
+  consolePage,
+  signInPath,
 ]);
+
+const isOpen = (path: string) => openPaths.has(path) || path.startsWith(assetsPath);
 
 /**
  * Refuses other users of this machine, also those who show the token: on loopback they reach every port. Whether we run
@@ -86,7 +93,7 @@ export function httpGate(options: GateOptions) {
       const answer = challenge === null ? null : (options.answerChallenge?.(challenge) ?? null);
       if (answer !== null) set.headers[challengeAnswerHeader] = answer;
     }
-    if (!authorized(request, options.token)) {
+    if (!authorized(request, options)) {
       set.headers["www-authenticate"] = "Bearer";
       return refuse(401, "a bearer token is needed");
     }
@@ -129,11 +136,25 @@ function isWellFormed(url: string): boolean {
   }
 }
 
-function authorized(request: Request, token: string | null): boolean {
-  if (token === null || openPaths.has(new URL(request.url).pathname)) return true;
+function authorized(request: Request, { token, signedIn }: GateOptions): boolean {
+  if (token === null || isOpen(new URL(request.url).pathname)) return true;
   const shown = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? "";
   const encoder = new TextEncoder();
-  return equalInConstantTime(encoder.encode(shown), encoder.encode(token));
+  if (equalInConstantTime(encoder.encode(shown), encoder.encode(token))) return true;
+  const cookie = request.headers.get("cookie");
+  return cookie !== null && signedIn !== undefined && isFromOwnPage(request) && signedIn(cookie);
+}
+
+/**
+ * A browser sends a cookie whichever page asks, and to every port of a host: it counts only when the browser says that
+ * our own page asks. Another origin that may call shows the token.
+ */
+function isFromOwnPage({ headers, url }: Request): boolean {
+  const origin = headers.get("origin");
+  const site = headers.get("sec-fetch-site");
+  const host = headers.get("host") ?? hostOf(url);
+  if (origin !== null && origin !== `http://${host}` && origin !== `https://${host}`) return false;
+  return site === null ? origin !== null : site === "same-origin";
 }
 
 /**

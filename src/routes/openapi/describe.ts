@@ -8,7 +8,12 @@ import { componentTexts } from "./texts/components.ts";
 import { fieldTexts } from "./texts/fields.ts";
 import { parameterTexts, placeTexts } from "./texts/places.ts";
 
-const examples = { ...gatewayExamples, ...terminalExamples, ...mailExamples, ...coordinatorExamples };
+const examples = {
+  ...gatewayExamples,
+  ...terminalExamples,
+  ...mailExamples,
+  ...coordinatorExamples,
+};
 
 /**
  * Adds what the schemas lack, in place: texts of components, of their fields at every depth and of parameters, and

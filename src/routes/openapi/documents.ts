@@ -1,6 +1,7 @@
 import * as agentSchemas from "../../protocol/agents.ts";
 import * as aguiSchemas from "../../protocol/agui.ts";
 import * as attentionSchemas from "../../protocol/attention.ts";
+import * as consoleSchemas from "../../protocol/console.ts";
 import * as coordinatorSchemas from "../../protocol/coordinator.ts";
 import { allCoordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
 import { documentEndpoints } from "../../protocol/document-endpoints.ts";
@@ -21,7 +22,7 @@ export function gatewayOpenApi(): OpenApiDocument {
         "One gateway beside one coding agent: a durable queue of prompts, direct control, and what the agent's terminal shows. Unknown keys of a request are refused. Times are UTC.",
       version: gatewaySchemas.protocolVersion,
       endpoints: { ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints },
-      schemas: namedSchemas([aguiSchemas]),
+      schemas: namedSchemas([aguiSchemas, consoleSchemas]),
       refusals: gateRefusals(),
     }),
   );
@@ -36,7 +37,7 @@ export function coordinatorOpenApi(): OpenApiDocument {
         "All coding agents of one user behind one API: who they are, what they do, and the gateway, the mail and the turns of each. Unknown keys of a request are refused. Times are UTC.",
       version: gatewaySchemas.protocolVersion,
       endpoints: allCoordinatorEndpoints,
-      schemas: namedSchemas([agentSchemas, attentionSchemas, coordinatorSchemas]),
+      schemas: namedSchemas([agentSchemas, attentionSchemas, consoleSchemas, coordinatorSchemas]),
       refusals: gateRefusals(),
     }),
   );

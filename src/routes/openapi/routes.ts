@@ -15,19 +15,13 @@ export function openApiRoutes(load: () => Promise<() => OpenApiDocument>) {
     document ??= load().then((build) => build());
     return document;
   };
-  return (
-    new Elysia({ name: "openapi", seed: load })
-      // Where a person begins who was given the address alone.
-      .get("/", () => new Response(null, { status: 302, headers: { location: referencePage.path } }), {
-        detail: { hide: true },
-      })
-      .get(openApiDocument.path, () => built())
-      .get(referencePage.path, async () => {
-        page ??= built().then(toPage);
-        const { html, headers } = await page;
-        return new Response(html, { headers });
-      })
-  );
+  return new Elysia({ name: "openapi", seed: load })
+    .get(openApiDocument.path, () => built())
+    .get(referencePage.path, async () => {
+      page ??= built().then(toPage);
+      const { html, headers } = await page;
+      return new Response(html, { headers });
+    });
 }
 
 async function toPage(document: OpenApiDocument) {

@@ -98,4 +98,16 @@ export const terminalExamples: Readonly<Record<string, readonly unknown[]>> = {
   WaitResult: [
     { schema_version: 1, for: "ready", satisfied: true, waited_seconds: 2.5, state: terminalState },
   ],
+  ConsoleSession: [
+    { schema_version: 1, surface: "coordinator", agent: null, signed_in: "not_needed", version: "0.1.0" },
+  ],
+  SignInCode: [
+    {
+      schema_version: 1,
+      sign_in_path:
+        "/svc/console/sign-in?code=5d0b6c1e8f1d4b529a570c3a4be5d7f15d0b6c1e8f1d4b529a570c3a4be5d7f1",
+      expires_at_utc: "2026-11-21T04:49:00.000+00:00",
+    },
+  ],
+  SignedOut: [{ status: "ok", action: "sign_out" }],
 };

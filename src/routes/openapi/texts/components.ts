@@ -141,6 +141,7 @@ export const componentTexts: Readonly<Record<string, string>> = {
   SendKeysRequest: "keys to press",
   SendKeysResult: "the keys were pressed",
   ShutdownAnswer: "the server ends",
+  SignedOut: "the cookie is worth nothing any more",
   Stability: "how long the visible state has not changed",
   StartupDefault: "which conversation the first prompt belongs to; `id` with mode exact only",
   StoredRequestKind: "what the queue may hold; mail_notifier_prompt is the notifier's own",

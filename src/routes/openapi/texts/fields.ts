@@ -55,6 +55,7 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   escape_special_keys: "true: `<[` is typed as text, not read as a key",
   execution: "model and reasoning for this prompt; headless agents only",
   execution_mode: "how the gateway runs: as a separate process or in a window beside the agent",
+  expires_at_utc: "when it is worth nothing any more",
   file: "whether other files are taken",
   finished_at_utc: "when the request ended; null before",
   for: "the state that was waited for",

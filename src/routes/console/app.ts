@@ -1,0 +1,158 @@
+import { Elysia } from "elysia";
+import { assetsPath, type ConsoleSession, consolePage, signInPath } from "../../protocol/console.ts";
+import { consoleEndpoints } from "../../protocol/console-endpoints.ts";
+import { documentEndpoints } from "../../protocol/document-endpoints.ts";
+import type { ConsoleAssets } from "../../services/console/assets.ts";
+import type { SignIn } from "../../services/console/sign-in.ts";
+import { type Handlers, mount } from "../http/mount.ts";
+
+/** What the routes of the console call. */
+export interface ConsoleServices {
+  assets: ConsoleAssets;
+  signIn: SignIn;
+  /** A new nonce for each page. */
+  nonce: () => string;
+  /** Whether this server asks for a token. */
+  asksForToken: boolean;
+  identity: () => Pick<ConsoleSession, "surface" | "agent" | "version">;
+}
+
+/** The page, its scripts and styles, and how a browser signs in. All of it is served by this origin. */
+export function consoleRoutes(services: ConsoleServices) {
+  const { assets, signIn } = services;
+  return (
+    new Elysia({ name: "console", seed: services })
+      .use(
+        mount({ name: "console-session", endpoints: consoleEndpoints, handlers: sessionHandlers(services) }),
+      )
+      // A person who was given the address alone begins here; a program is shown the description of the API.
+      .get(
+        consolePage,
+        async ({ request }) => {
+          if (!wantsPage(request)) return redirect(documentEndpoints.referencePage.path);
+          const nonce = services.nonce();
+          return new Response(await assets.page(nonce), { headers: pageHeaders(nonce) });
+        },
+        { detail: { hide: true } },
+      )
+      .get(
+        `${assetsPath}:name`,
+        async ({ params, request }) => {
+          const asset = await assets.find(params.name, request.headers.get("accept-encoding") ?? "");
+          if (asset === null)
+            return Response.json({ detail: "no such asset of this version" }, { status: 404 });
+          const { type, encoding, bytes } = asset;
+          return new Response(bytes, {
+            headers: {
+              ...safetyHeaders,
+              "content-type": type,
+              "cache-control": "public, max-age=31536000, immutable",
+              vary: "accept-encoding",
+              ...(encoding === "identity" ? {} : { "content-encoding": encoding }),
+            },
+          });
+        },
+        { detail: { hide: true } },
+      )
+      .get(
+        signInPath,
+        ({ request }) => {
+          // A look ahead by a program that shows previews of links must not use the code up.
+          const code = request.method === "GET" ? new URL(request.url).searchParams.get("code") : null;
+          const cookie = code === null ? null : signIn.redeem(code);
+          return cookie === null ? refusedLink() : signedIn(cookie);
+        },
+        { detail: { hide: true } },
+      )
+  );
+}
+
+const sessionHandlers = (services: ConsoleServices): Handlers<typeof consoleEndpoints> => ({
+  consoleSession: ({ request }) => ({
+    schema_version: 1,
+    ...services.identity(),
+    signed_in: !services.asksForToken
+      ? "not_needed"
+      : services.signIn.accepts(request.headers.get("cookie"))
+        ? "cookie"
+        : "bearer",
+  }),
+  createSignInCode: () => {
+    const { code, expiresAtUtc } = services.signIn.createCode();
+    return { schema_version: 1, sign_in_path: `${signInPath}?code=${code}`, expires_at_utc: expiresAtUtc };
+  },
+  signOut: ({ request }) =>
+    Response.json(
+      { status: "ok", action: "sign_out" },
+      { headers: { "set-cookie": services.signIn.signOut(request.headers.get("cookie")) } },
+    ),
+});
+
+const safetyHeaders = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+/** Nothing comes from elsewhere, nothing is sent elsewhere, no text becomes code, and no page frames this one. */
+function pageHeaders(nonce: string): Record<string, string> {
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ];
+  return {
+    ...safetyHeaders,
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+    "content-security-policy": policy.join("; "),
+    "cross-origin-opener-policy": "same-origin",
+    "x-frame-options": "DENY",
+    vary: "accept",
+  };
+}
+
+function wantsPage(request: Request): boolean {
+  return (request.headers.get("accept") ?? "").includes("text/html");
+}
+
+const redirect = (location: string) =>
+  new Response(null, { status: 302, headers: { location, vary: "accept" } });
+
+const plainPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+function plainPage(text: string, init: { status: number; headers?: Record<string, string> }): Response {
+  return new Response(
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>svc</title><p>${text}</p></html>`,
+    {
+      status: init.status,
+      headers: {
+        ...safetyHeaders,
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-store",
+        "content-security-policy": plainPolicy,
+        ...init.headers,
+      },
+    },
+  );
+}
+
+/** No redirect: a browser does not send a strict cookie on one that began on another page or in another program. */
+function signedIn(cookie: string): Response {
+  const headers = { "set-cookie": cookie, refresh: `0; url=${consolePage}` };
+  return plainPage(`Signed in. <a href="${consolePage}">Open the console</a>`, { status: 200, headers });
+}
+
+function refusedLink(): Response {
+  return plainPage("This link was used or is too old. Make another with: <code>svc console</code>", {
+    status: 403,
+  });
+}

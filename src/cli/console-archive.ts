@@ -1,4 +1,4 @@
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type ConsoleAssets, createConsoleAssets } from "../services/console/assets.ts";
 import type { Processes } from "../system/processes.ts";
@@ -14,7 +14,7 @@ const archive = "dist/console.assets";
 export function consoleAssets(processes: Pick<Processes, "run">): ConsoleAssets {
   return createConsoleAssets(async () => {
     const folder = dirname(fileURLToPath(import.meta.url));
-    if (!import.meta.url.endsWith(".ts")) return readCarried(join(folder, basename(archive)));
+    if (!import.meta.url.endsWith(".ts")) return readCarried(join(folder, "console.assets"));
     const root = join(folder, "../..");
     await processes.run([process.execPath, "scripts/console-assets.ts"], { cwd: root });
     return readCarried(join(root, archive));

@@ -15,6 +15,7 @@ interface Generated {
 
 const schemas = [
   { folder: "src/db/gateway", config: "drizzle.config.ts" },
+  { folder: "src/db/coordinator", config: "drizzle.coordinator.config.ts" },
   { folder: "src/db/mailbox/catalog", config: "drizzle.mailbox-catalog.config.ts" },
   { folder: "src/db/mailbox/state", config: "drizzle.mailbox-state.config.ts" },
 ];

@@ -32,6 +32,7 @@ import {
   TurnInterruption,
   TurnSubmission,
 } from "./coordinator.ts";
+import { DeliveryList, DeliveryQuery } from "./delivery.ts";
 import { documentEndpoints } from "./document-endpoints.ts";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { eventKinds, eventNames, eventStream, maxFollowers } from "./events.ts";
@@ -107,6 +108,17 @@ export const coordinatorEndpoints = {
     status: 200,
     reply: AttentionAnswered,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
+  }),
+  listDeliveries: endpoint({
+    method: "GET",
+    path: "/svc/attention/deliveries",
+    summary: "What was sent to the outside of what waits, newest first",
+    description:
+      "By the rules of this user's rule file. A pending delivery is attempted again until its target takes it, for a day at most. The newest 20,000 that ended are kept, for 30 days.",
+    query: DeliveryQuery,
+    status: 200,
+    reply: DeliveryList,
+    errors: { 422: ValidationErrorBody },
   }),
   readAgent: endpoint({
     method: "GET",

@@ -20,3 +20,8 @@ export function md5(text: string): string {
 export function hmacSha256(key: string, text: string): string {
   return new Bun.CryptoHasher("sha256", key).update(text).digest("hex");
 }
+
+/** The same keyed by bytes, as base64. */
+export function hmacSha256Base64(key: Uint8Array, text: string): string {
+  return new Bun.CryptoHasher("sha256", key).update(text).digest("base64");
+}

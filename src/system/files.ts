@@ -25,6 +25,7 @@ import {
   openAppend,
   readOwn,
   readPart,
+  readPrivate,
   readWhole,
   truncateWhole,
   writeWhole,
@@ -58,6 +59,8 @@ export interface Files {
    * others may write count as absent. Owner and mode are those of the open file.
    */
   readOwn(path: string): string | null;
+  /** As `readOwn`, of a file that others can neither read nor change: a secret. */
+  readPrivate(path: string): string | null;
   exists(path: string): boolean;
   /** Bytes `start` to before `end` (both from 0) of a file that is ours, as `readOwn`; fewer where it ends. */
   readPart(path: string, start: number, end: number): Uint8Array;
@@ -146,6 +149,7 @@ export function createFiles(deps: { ids: Ids; steps: Steps }): Files {
   return {
     read: readWhole,
     readOwn,
+    readPrivate,
     exists: (path) => statOrNull(path) !== null,
     readPart,
     stat: (path) => {

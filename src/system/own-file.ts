@@ -102,6 +102,7 @@ export function writeWhole(
 }
 
 export const writableByOthers = 0o022;
+const readableByOthers = 0o077;
 
 /** Whether a file of this owner and mode is for `user` alone to change; root counts as every user. Pure. */
 function isOwn(facts: { uid: number; mode: number }, user: number = process.geteuid?.() ?? 0): boolean {
@@ -119,6 +120,14 @@ export function readOwn(path: string): string | null {
     if (size > maxReadBytes) return null;
     relieve(size);
     return readFileSync(handle, "utf8");
+  });
+}
+
+/** The same of a file that nobody else can read either. */
+export function readPrivate(path: string): string | null {
+  return withOwn(path, null, (handle) => {
+    const { size, mode } = fstatSync(handle);
+    return size > maxReadBytes || (mode & readableByOthers) !== 0 ? null : readFileSync(handle, "utf8");
   });
 }
 

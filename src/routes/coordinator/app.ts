@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { coordinatorEndpoints, coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
+import type { DeliveryList, DeliveryQuery } from "../../protocol/delivery.ts";
 import {
   type ForwardedEndpoint,
   forwardedEndpoints,
@@ -28,6 +29,7 @@ import { openApiRoutes } from "../openapi/routes.ts";
 export interface CoordinatorServices {
   view: Omit<FleetView, "attention">;
   attention: Omit<Attention, "stop">;
+  deliveries: { list(query: DeliveryQuery): DeliveryList | Promise<DeliveryList> };
   work: FleetWork;
   turns: FleetTurns;
   launches: FleetLaunch;
@@ -83,6 +85,7 @@ const coordinatorHandlers = ({
   server,
   view,
   attention,
+  deliveries,
   work,
   launches,
   turns,
@@ -96,6 +99,7 @@ const coordinatorHandlers = ({
   listAgents: ({ query }) => view.list(query),
   listAttention: ({ query }) => attention.list(query),
   answerAttention: async ({ params, body }) => bodyOf(await attention.answer(params.attention_id, body)),
+  listDeliveries: ({ query }) => deliveries.list(query),
   readAgent: ({ params }) => view.identity(params.agent_ref),
   agentState: ({ params }) => view.state(params.agent_ref),
   agentStateDetail: ({ params }) => view.detail(params.agent_ref),

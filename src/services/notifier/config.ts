@@ -49,7 +49,8 @@ export function mergeConfig(stored: NotifierConfig | null, update: NotifierUpdat
   return { ...merged, interval_seconds: merged.interval_seconds ?? defaultIntervalSeconds };
 }
 
-function refuseUnusableHours({ start, end, time_zone }: QuietHours): void {
+/** Throws `invalid_request` for an unknown time zone and for hours without an extent. */
+export function refuseUnusableHours({ start, end, time_zone }: QuietHours): void {
   if (!isTimeZone(time_zone)) {
     throw new ServiceError("invalid_request", "quiet_hours.time_zone: not a time zone known here");
   }

@@ -72,8 +72,8 @@ export function isQuiet(hours: QuietHours, nowMs: number): boolean {
   return start <= end ? now >= start && now < end : now >= start || now < end;
 }
 
-/** By the hands of the clock: a night in which it is changed is an hour off. */
-function untilEndMs(hours: QuietHours, nowMs: number): number {
+/** How long quiet hours that hold now still last. By the hands of the clock: a night in which it is changed is an hour off. */
+export function untilEndMs(hours: QuietHours, nowMs: number): number {
   const minutes = toMinutes(hours.end) - minuteOfDay(nowMs, hours.time_zone);
   return (minutes > 0 ? minutes : minutes + 1440) * 60_000 - (nowMs % 60_000);
 }

@@ -42,8 +42,11 @@ export interface Outgoing {
  * `invalid_request` for what the server will not send, else `transport_failed` whose message says what became of it.
  */
 export interface Submission {
-  /** `complete`: what else belongs to it; while that fails, the same again does only that. */
-  send(message: Outgoing, complete?: (email: JmapEmail) => Promise<void>): Promise<Sent>;
+  /**
+   * `complete`: what else belongs to it; while that fails, the same again does only that. `messageId`: of a message that
+   * may have been sent before, also by an earlier process; then it is looked for first.
+   */
+  send(message: Outgoing, complete?: (email: JmapEmail) => Promise<void>, messageId?: string): Promise<Sent>;
 }
 
 interface Sent {
@@ -190,8 +193,9 @@ export function createSubmission(deps: { client: JmapClient; ids: Ids; address: 
   }
 
   return {
-    async send(message, complete) {
+    async send(message, complete, given) {
       const key = digestOf(message);
+      if (given !== undefined) keep(key, given);
       const messageId = unsettled.get(key) ?? `${ids.uuid()}@${address.slice(address.indexOf("@") + 1)}`;
       const result = await settled(key, messageId, message);
       if (complete) {

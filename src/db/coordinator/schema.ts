@@ -1,0 +1,59 @@
+import { sql } from "drizzle-orm";
+import { check, index, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+
+/**
+ * deliveries.sqlite, one for each registry of agents: what is to be sent to the outside, and what became of it. Times are
+ * epoch milliseconds. Source: decision 52.
+ */
+export const deliveries = sqliteTable(
+  "deliveries",
+  {
+    seq: integer().primaryKey({ autoIncrement: true }),
+    deliveryId: text("delivery_id").notNull().unique(),
+    rule: text().notNull(),
+    target: text({ enum: ["command", "webhook", "ntfy", "mail"] }).notNull(),
+    state: text({ enum: ["pending", "delivered", "given_up", "withdrawn"] }).notNull(),
+    /** Takes further items until its first attempt. */
+    gathers: integer({ mode: "boolean" }).notNull(),
+    attempts: integer().notNull(),
+    createdMs: integer("created_ms").notNull(),
+    /** When it is attempted next, while it is pending. */
+    dueMs: integer("due_ms").notNull(),
+    firstAttemptMs: integer("first_attempt_ms"),
+    endedMs: integer("ended_ms"),
+    lastError: text("last_error"),
+  },
+  (table) => [
+    check(
+      "delivery_state",
+      sql`${table.state} = 'pending' OR ${table.state} = 'delivered' OR ${table.state} = 'given_up' OR ${table.state} = 'withdrawn'`,
+    ),
+    index("pending_by_rule").on(table.rule, table.dueMs, table.seq).where(sql`state = 'pending'`),
+    index("by_end").on(table.endedMs).where(sql`state <> 'pending'`),
+    index("by_state").on(table.state, table.seq),
+  ],
+);
+
+/** An item is sent by a rule once. `epoch` -1: nobody said which instance of the agent it is about. */
+export const deliveryItems = sqliteTable(
+  "delivery_items",
+  {
+    rule: text().notNull(),
+    itemId: text("item_id").notNull(),
+    epoch: integer().notNull(),
+    seq: integer()
+      .notNull()
+      .references(() => deliveries.seq, { onDelete: "cascade" }),
+    agentName: text("agent_name").notNull(),
+    kind: text().notNull(),
+    itemJson: text("item_json").notNull(),
+    /** It ended before it was sent. */
+    withdrawn: integer({ mode: "boolean" }).notNull(),
+    /** When it was first seen to wait no more; null while it waits. */
+    goneMs: integer("gone_ms"),
+  },
+  (table) => [
+    primaryKey({ columns: [table.rule, table.itemId, table.epoch] }),
+    index("items_of_delivery").on(table.seq),
+  ],
+);

@@ -1,0 +1,161 @@
+import type { AttentionItem } from "../../protocol/attention.ts";
+import type { DeliveredItem, DeliveryRule } from "../../protocol/delivery.ts";
+import { isQuiet, untilEndMs } from "../notifier/wake.ts";
+
+const firstRetryMs = 5000;
+const longestRetryMs = 3_600_000;
+/** After so long without success a delivery is given up. */
+export const giveUpAfterMs = 24 * 3_600_000;
+
+const maxText = 2000;
+const maxParts = 64;
+const maxPartText = 500;
+
+/** Whether a rule is about this item. Pure. */
+export function matchesRule(
+  { reasons, agents }: Pick<DeliveryRule, "reasons" | "agents">,
+  { kind, agent_name }: Pick<AttentionItem, "kind" | "agent_name">,
+): boolean {
+  if (reasons && !reasons.includes(kind)) return false;
+  return agents === undefined || agents.some((pattern) => matchesName(pattern, agent_name));
+}
+
+/** `*` is any text and `?` one character; everything else is itself. Linear in both. Pure. */
+export function matchesName(pattern: string, name: string): boolean {
+  const [wanted, given] = [[...pattern], [...name]];
+  let at = 0;
+  let star = -1;
+  let resume = 0;
+  for (let position = 0; position < given.length; ) {
+    if (wanted[at] === "*") {
+      star = at++;
+      resume = position;
+    } else if (at < wanted.length && (wanted[at] === "?" || wanted[at] === given[position])) {
+      at++;
+      position++;
+    } else if (star >= 0) {
+      at = star + 1;
+      position = ++resume;
+    } else return false;
+  }
+  while (wanted[at] === "*") at++;
+  return at === wanted.length;
+}
+
+/** Kinds that a restart of a gateway or a busy machine shows for a moment: they are sent when they last. */
+const transient: ReadonlySet<AttentionItem["kind"]> = new Set([
+  ...(["dead_agent", "dead_gateway", "stuck_agent", "closed_queue"] as const),
+]);
+const transientMs = 10_000;
+
+/** When an item that appears now is sent, and whether others join it until then. Pure. */
+export function planSending(
+  { quiet_hours, digest = 0 }: Pick<DeliveryRule, "quiet_hours" | "digest">,
+  kind: AttentionItem["kind"],
+  nowMs: number,
+): { dueMs: number; gathers: boolean } {
+  const quietMs = quietForMs({ quiet_hours }, nowMs);
+  const settleMs = transient.has(kind) ? transientMs : 0;
+  return { dueMs: nowMs + Math.max(quietMs, digest * 1000, settleMs), gathers: quietMs > 0 || digest > 0 };
+}
+
+/** How long nothing may be sent by this rule; 0 when it may be sent now. Pure. */
+export function quietForMs(
+  { quiet_hours }: { quiet_hours?: DeliveryRule["quiet_hours"] },
+  nowMs: number,
+): number {
+  return quiet_hours && isQuiet(quiet_hours, nowMs) ? untilEndMs(quiet_hours, nowMs) : 0;
+}
+
+/**
+ * How long after the attempt with this number, from 1, the next one is made: doubled each time, at most an hour, a
+ * part of up to a half less. `random`: from 0 to below 1. Pure.
+ */
+export function retryAfterMs(attempt: number, random: number): number {
+  const wholeMs = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(attempt - 1, 20));
+  return Math.round(wholeMs * (1 - random / 2));
+}
+
+export type FailureDecision = { state: "given_up" } | { state: "pending"; dueMs: number };
+
+/**
+ * What becomes of a delivery whose attempt failed. `askedMs`: how long the target asked to wait; `refusedForGood`: it
+ * wants no delivery any more. Pure.
+ */
+export function decideFailure(facts: {
+  nowMs: number;
+  firstAttemptMs: number;
+  attempt: number;
+  random: number;
+  askedMs: number | null;
+  refusedForGood: boolean;
+}): FailureDecision {
+  const { nowMs, firstAttemptMs, attempt, random, askedMs, refusedForGood } = facts;
+  if (refusedForGood || nowMs - firstAttemptMs >= giveUpAfterMs) return { state: "given_up" };
+  const waitMs = Math.max(retryAfterMs(attempt, random), Math.min(askedMs ?? 0, longestRetryMs));
+  return { state: "pending", dueMs: nowMs + waitMs };
+}
+
+/**
+ * What a target is given of an item: agent, reason and question, and of the rest what `include` names. The sentence of
+ * the item is not among it: it names the command that an agent asks for. Pure.
+ */
+export function toDelivered(item: AttentionItem, include: DeliveryRule["include"] = []): DeliveredItem {
+  const { kind, agent_name, question, subject } = item;
+  const cut = (text: string | null, most: number) => (text === null ? null : shorten(text, most));
+  return {
+    id: item.id,
+    epoch: item.epoch,
+    agent: agent_name,
+    reason: kind,
+    summary: summaryOf(item),
+    question: cut(question, maxText),
+    since_utc: item.since_utc,
+    ...(include.includes("options")
+      ? {
+          options: item.answers
+            .slice(0, maxParts)
+            .map(({ answer, label }) => ({ answer, label: shorten(label, maxPartText) })),
+        }
+      : {}),
+    ...(include.includes("command")
+      ? {
+          command: {
+            action: cut(subject?.action ?? null, maxPartText),
+            text: cut(subject?.text ?? null, maxText),
+          },
+        }
+      : {}),
+    ...(include.includes("evidence")
+      ? {
+          evidence: [item.reason, ...item.evidence]
+            .slice(0, maxParts)
+            .map((fact) => shorten(fact, maxPartText)),
+        }
+      : {}),
+  };
+}
+
+const summaries: Readonly<Record<AttentionItem["kind"], string>> = {
+  question: "asks a question",
+  permission: "asks for permission",
+  usage_limit: "is held by a usage limit",
+  dead_agent: "is dead",
+  dead_gateway: "has no gateway that answers",
+  stuck_agent: "is stuck",
+  failed_request: "did not take a request",
+  unknown_request: "has a request with an unknown outcome",
+  closed_queue: "has a closed queue",
+};
+
+const maxSummary = 200;
+
+function summaryOf({ kind, agent_name, question }: AttentionItem): string {
+  const asked = question?.replace(/\s+/gu, " ").trim();
+  return shorten(`"${agent_name}" ${summaries[kind]}${asked ? `: ${asked}` : ""}`, maxSummary);
+}
+
+function shorten(text: string, most: number): string {
+  const whole = text.toWellFormed();
+  return whole.length <= most ? whole : `${whole.slice(0, most - 1).toWellFormed()}…`;
+}

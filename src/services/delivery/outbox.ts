@@ -1,0 +1,224 @@
+import type { DeliveryStore, NewEntry, PendingDelivery } from "../../db/coordinator/delivery-store.ts";
+import type { AttentionItem } from "../../protocol/attention.ts";
+import { afterThisTurn, type Clock, sleep } from "../../system/clock.ts";
+import type { Ids } from "../../system/ids.ts";
+import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import type { Attention } from "../attention/attention.ts";
+import { decideFailure, matchesRule, planSending, quietForMs, retryAfterMs, toDelivered } from "./decide.ts";
+import type { NamedRule } from "./rules.ts";
+import type { Send } from "./send.ts";
+
+export interface OutboxDeps {
+  store: DeliveryStore;
+  attention: Pick<Attention, "follow">;
+  /** The rules as they are now; null while they cannot be read, which holds everything. */
+  rules: () => readonly NamedRule[] | null;
+  send: Send;
+  clock: Clock;
+  ids: Pick<Ids, "hex">;
+  log: (line: string, facts?: Record<string, unknown>) => void;
+}
+
+/** Rules are read again this often. */
+const longestWaitMs = 5000;
+const followAgainMs = 1000;
+/** An attempt that lasts longer is left: it is made again after the next start. */
+const stopGraceMs = 2000;
+const pruneEveryMs = 3_600_000;
+const kept = { count: 20_000, ageMs: 30 * 24 * 3_600_000 };
+/** In one transaction; a turn of the event loop is between two of them. */
+const entriesAtOnce = 250;
+
+/** So many attempts of one rule run at the same time. A program is not asked for that of itself. */
+const attemptsAtOnce = (rule: NamedRule) => (rule.kind === "command" ? 1 : 4);
+
+/**
+ * Sends what waits for a person by the rules of this user. What appears is written down before it is sent, and what
+ * waits is compared with what is written: an item that came while no server ran is found by the next one. A delivery
+ * is attempted until its target takes it, at most for a day; all attempts have one id. Source: decision 52.
+ */
+export function createOutbox(deps: OutboxDeps): Lifecycle {
+  const { store, clock } = deps;
+  /** What waits now; null before the first look. */
+  let current: Map<string, AttentionItem> | null = null;
+  /** Rule and item of `current` that the store has. */
+  const written = new Set<string>();
+  const underWay = new Map<number, { rule: string; done: Promise<void> }>();
+  let following: { leave: AbortController; done: Promise<void> } | null = null;
+  let prunedMs = Number.NEGATIVE_INFINITY;
+  let ruleNames: string | null = null;
+  /** What ended while no server ran is known. */
+  let compared = false;
+  const report = (error: unknown) => deps.log("delivery fault", { error: String(error) });
+
+  async function followOnce(signal: AbortSignal): Promise<void> {
+    for await (const step of deps.attention.follow({ signal })) {
+      if (step.item === "heartbeat") continue;
+      const { kind, items } = step.event;
+      if (kind === "attention_list") current = new Map(items.map((item) => [item.id, item]));
+      else if (kind === "attention_gone") for (const { id } of items) current?.delete(id);
+      else for (const item of items) current?.set(item.id, item);
+      loop.wake();
+    }
+  }
+
+  async function follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await followOnce(signal).catch(report);
+      await sleep(clock, followAgainMs, signal);
+    }
+  }
+
+  const keyOf = (rule: string, { id, epoch }: { id: string; epoch: number | null }) =>
+    `${rule}\0${id}\0${epoch ?? ""}`;
+
+  /** Writes down what waits and is not written yet. */
+  async function writeDown(rules: readonly NamedRule[], signal: AbortSignal): Promise<void> {
+    const present = new Set<string>();
+    const entries: NewEntry[] = [];
+    if (!compared) {
+      store.leave(
+        store.present().filter(({ itemId }) => !current?.has(itemId)),
+        clock.nowMs(),
+      );
+      compared = true;
+    }
+    for (const item of current?.values() ?? []) {
+      for (const rule of rules) {
+        if (!matchesRule(rule, item)) continue;
+        const key = keyOf(rule.name, item);
+        present.add(key);
+        if (written.has(key)) continue;
+        const { name, kind: target, include } = rule;
+        const delivered = toDelivered(item, include);
+        entries.push({ rule: name, target, item: delivered, ...planSending(rule, item.kind, clock.nowMs()) });
+      }
+    }
+    const left = [...written].filter((key) => !present.has(key));
+    for (const key of left) written.delete(key);
+    store.leave(
+      left.map((key) => ({ rule: key.split("\0")[0] ?? "", itemId: key.split("\0")[1] ?? "" })),
+      clock.nowMs(),
+    );
+    for (let at = 0; at < entries.length && !signal.aborted; at += entriesAtOnce) {
+      const some = entries.slice(at, at + entriesAtOnce);
+      store.enqueue(some, clock.nowMs());
+      for (const { rule, item } of some) written.add(keyOf(rule, item));
+      await new Promise<void>((resolve) => afterThisTurn(resolve));
+    }
+  }
+
+  /** Begins the attempts of one rule for which there is room. */
+  function attemptDue(rule: NamedRule): void {
+    const own = ofRule(rule.name);
+    const limit = attemptsAtOnce(rule) - own.length;
+    if (limit <= 0) return;
+    for (const delivery of store.due(rule.name, clock.nowMs(), { limit, except: own })) {
+      const quietMs = quietForMs(rule, clock.nowMs());
+      if (quietMs > 0) {
+        store.hold(delivery.seq, clock.nowMs() + quietMs);
+        continue;
+      }
+      const done = attempt(rule, delivery)
+        .catch(report)
+        .finally(() => {
+          underWay.delete(delivery.seq);
+          loop.wake();
+        });
+      underWay.set(delivery.seq, { rule: rule.name, done });
+    }
+  }
+
+  async function attempt(rule: NamedRule, delivery: PendingDelivery): Promise<void> {
+    const { seq, deliveryId, createdMs } = delivery;
+    const begunMs = clock.nowMs();
+    const waiting = delivery.items.filter(({ id }) => current?.has(id));
+    if (waiting.length === 0) {
+      for (const item of delivery.items) written.delete(keyOf(rule.name, item));
+      store.settle(seq, { state: "withdrawn", atMs: begunMs, error: null });
+      return;
+    }
+    // What a target may have got once is the same in each attempt.
+    const items = delivery.attempts === 0 ? waiting : delivery.items;
+    const withdrawn = delivery.items.filter((item) => !items.includes(item));
+    for (const item of withdrawn) written.delete(keyOf(rule.name, item));
+    const number = delivery.attempts + 1;
+    const random = Number.parseInt(deps.ids.hex(4), 16) / 2 ** 32;
+    store.begin(seq, {
+      nowMs: begunMs,
+      retryMs: begunMs + retryAfterMs(number, random),
+      withdrawn: withdrawn.map(({ id }) => id),
+    });
+    const result = await deps.send(rule, { deliveryId, createdMs, items });
+    const nowMs = clock.nowMs();
+    if (result.ok) {
+      store.settle(seq, { state: "delivered", atMs: nowMs });
+      return;
+    }
+    const { error, askedMs, forGood: refusedForGood } = result;
+    const facts = { nowMs, firstAttemptMs: delivery.firstAttemptMs ?? begunMs, attempt: number };
+    const next = decideFailure({ ...facts, random, askedMs, refusedForGood });
+    store.settle(seq, next.state === "pending" ? { ...next, error } : { ...next, atMs: nowMs, error });
+    deps.log("delivery failed", { rule: rule.name, delivery_id: deliveryId, attempt: number, error });
+  }
+
+  function pruneSometimes(): void {
+    const nowMs = clock.monotonicMs();
+    if (nowMs - prunedMs < pruneEveryMs) return;
+    prunedMs = nowMs;
+    const beforeMs = clock.nowMs() - kept.ageMs;
+    // What still waits would be taken for new.
+    store.prune({ count: kept.count, beforeMs }, (id) => current?.has(id) ?? true);
+  }
+
+  async function turn(signal: AbortSignal): Promise<number> {
+    const rules = deps.rules();
+    if (rules === null) return longestWaitMs;
+    const names = rules.map(({ name }) => name);
+    if (names.join() !== ruleNames) {
+      store.withdrawOthers(names, clock.nowMs());
+      ruleNames = names.join();
+    }
+    if (current === null) return longestWaitMs;
+    await writeDown(rules, signal);
+    if (signal.aborted) return 0;
+    for (const rule of rules) attemptDue(rule);
+    pruneSometimes();
+    let waitMs = longestWaitMs;
+    for (const rule of rules) {
+      const own = ofRule(rule.name);
+      // The end of an attempt wakes the loop.
+      if (own.length >= attemptsAtOnce(rule)) continue;
+      const nextMs = store.nextDueMs(rule.name, own);
+      if (nextMs !== null) waitMs = Math.min(waitMs, Math.max(0, nextMs - clock.nowMs()));
+    }
+    return waitMs;
+  }
+
+  const ofRule = (name: string) => [...underWay].filter(([, { rule }]) => rule === name).map(([seq]) => seq);
+
+  const loop = createLoop({
+    clock,
+    turn,
+    onError: report,
+  });
+
+  return {
+    start() {
+      if (following) return;
+      const leave = new AbortController();
+      following = { leave, done: follow(leave.signal) };
+      loop.start();
+    },
+    async stop() {
+      following?.leave.abort();
+      await loop.stop();
+      const nap = new AbortController();
+      const attempts = Promise.all([...underWay.values()].map(({ done }) => done));
+      await Promise.race([attempts, sleep(clock, stopGraceMs, nap.signal)]);
+      nap.abort();
+      await following?.done;
+      following = null;
+    },
+  };
+}

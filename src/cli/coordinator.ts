@@ -7,6 +7,7 @@ import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { createAttention } from "../services/attention/attention.ts";
 import { createSignIn } from "../services/console/sign-in.ts";
+import type { Delivery } from "../services/delivery/delivery.ts";
 import { createFileLog } from "../services/diagnostics/gateway-log.ts";
 import { attachGateway } from "../services/fleet/attach-gateway.ts";
 import {
@@ -26,6 +27,7 @@ import { answerChallenge, isChallenge } from "../services/fleet/listener-proof.t
 import { createLiveness } from "../services/fleet/liveness.ts";
 import { createPassiveTerminals } from "../services/fleet/passive-terminals.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
+import { defaultRulesFile, stateRootOf } from "../services/sessions/roots.ts";
 import { decideToken } from "../services/sessions/token.ts";
 import { profileFor } from "../services/terminal/profile.ts";
 import { timestampNow } from "../system/clock.ts";
@@ -48,6 +50,8 @@ export interface CoordinatorOptions {
   noToken?: boolean;
   /** Web pages that may call besides those that we serve. */
   allowedOrigins?: readonly string[];
+  /** Rules of deliveries to the outside, default: in the user's folder. Without such a file at the start nothing is sent. */
+  rulesFile?: string;
   /** Asked for by a caller of the shutdown route. */
   onShutdown: () => void;
 }
@@ -151,6 +155,19 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     onError: (error) => fileLog?.line("attention", { error: messageOf(error) }),
   });
   const signIn = createSignIn({ clock, ids });
+  const rulesFile = options.rulesFile ?? defaultRulesFile(io.env, io.home);
+  let delivery: Promise<Delivery> | null = null;
+  const openDelivery = () => {
+    delivery ??= import("../services/delivery/delivery.ts").then(({ createDelivery, deliveryPaths }) =>
+      createDelivery({
+        ...{ ...system, files: context.files, attention, env: io.env, home: io.home },
+        rulesFile,
+        paths: deliveryPaths(stateRootOf(io.env, io.home), roots.registryRoot),
+        log: (line, facts) => fileLog?.line(line, facts),
+      }),
+    );
+    return delivery;
+  };
   const app = createCoordinatorApp({
     services: {
       console: {
@@ -160,6 +177,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       },
       view,
       attention,
+      deliveries: { list: async (query) => (await openDelivery()).list(query) },
       work: createFleetWork({ directory, links, terminals, turns, stopping: context, clock, ids }),
       turns,
       launches: createFleetLaunch({
@@ -215,6 +233,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     fileLog?.line("coordination server stopping");
     const left = instance ? retireCoordinator(files, paths) : [];
     if (left.length > 0) fileLog?.line("not removed", { paths: left.join(", ") });
+    await (await delivery)?.stop();
     await attention.stop();
     await events.stop();
     await server?.stop(stopGraceMs);
@@ -257,6 +276,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       if (remembers && options.noToken) files.removeFile("file:token-required", paths.tokenRequired);
       if (token !== options.token) fileLog?.line("callers must show a token", { file: paths.token });
       publishCoordinator(files, paths, record, { token, challengeKey });
+      if (files.exists(rulesFile)) (await openDelivery()).start();
       fileLog?.line("coordination server started", { base_url: instance.api_base_url, pid: instance.pid });
       return instance;
     },

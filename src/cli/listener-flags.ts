@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import type { DesiredConfig } from "../protocol/files.ts";
 import { wishedByCaller } from "../services/sessions/announcement.ts";
+import { defaultRulesFile } from "../services/sessions/roots.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
 import { type CliIo, type Flags, UsageError } from "./command.ts";
@@ -35,6 +36,25 @@ export function toAttachmentRoots(
     if (files.stat(path)?.directory) return path;
     throw new UsageError(`--attachment-root: there is no folder ${path}`);
   });
+}
+
+export const rulesFlag = {
+  rules: {
+    type: "string",
+    valueHint: "FILE",
+    description: "rules of deliveries to the outside; default: ~/.config/svc/deliveries.yaml",
+  },
+} satisfies Flags;
+
+/** The rule file. UsageError for a file that a person named and that is not there. */
+export function toRulesFile(
+  given: string | undefined,
+  { io, files }: { io: Pick<CliIo, "cwd" | "env" | "home">; files: Pick<Files, "exists"> },
+): string {
+  if (given === undefined) return defaultRulesFile(io.env, io.home);
+  const path = resolve(io.cwd, given);
+  if (files.exists(path)) return path;
+  throw new UsageError(`--rules: there is no file ${path}`);
 }
 
 const noTokenFlag = {

@@ -8,9 +8,14 @@ const attention = group({
   name: "attention",
   description: "what waits for a person, over all agents",
   examples: ["svc-mgr attention list", "svc-mgr attention answer question-3f9a2b1c04de 1"],
-  subCommands: lazyLeaves(["list", "answer"], () =>
-    import("./commands/attention.ts").then((module) => module.attentionCommands),
-  ),
+  subCommands: {
+    ...lazyLeaves(["list", "answer"], () =>
+      import("./commands/attention.ts").then((module) => module.attentionCommands),
+    ),
+    ...lazyLeaves(["deliveries", "rules", "deliver-test"], () =>
+      import("./commands/deliveries.ts").then((module) => module.deliveryCommands),
+    ),
+  },
 });
 
 const mail = group({

@@ -78,6 +78,7 @@ const calls: Record<Name, Call> = {
   currentInstance: {},
   shutdown: {},
   listAgents: {},
+  listDeliveries: { url: "/svc/attention/deliveries?limit=2&state=pending" },
   listAttention: { url: "/svc/attention?agent=worker&kind=question" },
   answerAttention: {
     url: async (bundle) => `/svc/attention/${await askQuestion(bundle)}/answers`,

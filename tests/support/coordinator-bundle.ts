@@ -279,6 +279,12 @@ export function createCoordinatorBundle(
       },
       gatewayOf: async () => client,
     }),
+    deliveries: {
+      list(query) {
+        asked.push(query);
+        return { schema_version: 1, deliveries: [], next_before: null };
+      },
+    },
     forward: createForward({ directory, links, clock: gateway.clock }),
     events,
     server: { instance: () => instance, shutdown: () => void asked.push("shutdown") },

@@ -3,6 +3,7 @@ import { allProfiles } from "../../services/terminal/profile.ts";
 import { createSystem } from "../../system/system.ts";
 import { checkGatewayPorts, checkOrphans, checkRecords, checkTrust } from "../checks/agents.ts";
 import { type Check, marks, ok } from "../checks/check.ts";
+import { checkDeliveries } from "../checks/deliveries.ts";
 import {
   checkCoordinatorPort,
   checkCoordinators,
@@ -45,6 +46,7 @@ export default command({
       checkGatewayPorts(context),
       await checkCoordinatorPort(context, defaultCoordinatorPort),
       ...(await checkCoordinators(context)),
+      ...checkDeliveries(context, io),
       ...(await Promise.all(tools)),
     ];
     const healthy = checks.every(({ verdict }) => verdict !== "missing" && verdict !== "damaged");

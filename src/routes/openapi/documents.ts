@@ -4,6 +4,7 @@ import * as attentionSchemas from "../../protocol/attention.ts";
 import * as consoleSchemas from "../../protocol/console.ts";
 import * as coordinatorSchemas from "../../protocol/coordinator.ts";
 import { allCoordinatorEndpoints } from "../../protocol/coordinator-endpoints.ts";
+import * as deliverySchemas from "../../protocol/delivery.ts";
 import { documentEndpoints } from "../../protocol/document-endpoints.ts";
 import type { Endpoint } from "../../protocol/endpoint.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
@@ -37,7 +38,9 @@ export function coordinatorOpenApi(): OpenApiDocument {
         "All coding agents of one user behind one API: who they are, what they do, and the gateway, the mail and the turns of each. Unknown keys of a request are refused. Times are UTC.",
       version: gatewaySchemas.protocolVersion,
       endpoints: allCoordinatorEndpoints,
-      schemas: namedSchemas([agentSchemas, attentionSchemas, consoleSchemas, coordinatorSchemas]),
+      schemas: namedSchemas([
+        ...[agentSchemas, attentionSchemas, consoleSchemas, coordinatorSchemas, deliverySchemas],
+      ]),
       refusals: gateRefusals(),
     }),
   );

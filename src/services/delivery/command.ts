@@ -15,7 +15,7 @@ const maxOutputBytes = 4096;
 /** For the last output of a program that ended, whose pipes another process may keep open. */
 const outputGraceMs = 100;
 
-/** Runs the program, in a session of its own, with the delivery on its standard input. Never throws. */
+/** Runs the program, in a separate session, with the delivery on its standard input. Never throws. */
 export async function runCommand(
   deps: { clock: Clock; processes: Processes; env: Environment; home: string },
   { argv, timeout_seconds }: CommandTarget,

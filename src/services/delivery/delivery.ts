@@ -26,6 +26,10 @@ export type DeliveryPaths = ReturnType<typeof deliveryPaths>;
 
 const lockAgainMs = 5000;
 
+export interface Delivery extends Lifecycle {
+  list(query: DeliveryQuery): DeliveryList;
+}
+
 /**
  * Deliveries of one coordination server. Does nothing while there is no rule file at the start; of several servers one
  * sends, and another one takes over when it ends.
@@ -38,7 +42,7 @@ export function createDelivery(
       steps: Steps;
       paths: DeliveryPaths;
     },
-): Lifecycle & { list: (query: DeliveryQuery) => DeliveryList } {
+): Delivery {
   const { files, clock, paths, log } = deps;
   let running: { store: DeliveryStore; outbox: Lifecycle; lock: { release(): void } } | null = null;
 
@@ -87,7 +91,7 @@ export function createDelivery(
   };
 }
 
-/** The deliveries in the file, whoever serves it. */
+/** The deliveries in the file, also while a server writes it. */
 export function listDeliveries(
   files: Pick<Files, "exists">,
   paths: DeliveryPaths,

@@ -16,7 +16,7 @@ export interface OutboxDeps {
   send: Send;
   clock: Clock;
   ids: Pick<Ids, "hex">;
-  log: (line: string, facts?: Record<string, unknown>) => void;
+  log: (line: string, facts?: Record<string, string | number>) => void;
 }
 
 /** Rules are read again this often. */

@@ -12,7 +12,7 @@ import type { Files } from "../../system/files.ts";
 import { parseAddress } from "../mail/address.ts";
 import { isLoopback } from "../mail/jmap/session.ts";
 import { refuseUnusableHours } from "../notifier/config.ts";
-import { type Environment, overlayName } from "../sessions/roots.ts";
+import { overlayName } from "../sessions/roots.ts";
 import { refuseExposed } from "../sessions/trust.ts";
 
 /** A rule with its name, and the one target that it has. */
@@ -23,15 +23,6 @@ type Target = {
 }[DeliveryTargetKind];
 
 export type RulesReading = { ok: true; rules: NamedRule[] } | { ok: false; findings: YamlFinding[] };
-
-/** Where the rules are unless a flag names another file. Throws for a relative XDG_CONFIG_HOME. */
-export function defaultRulesFile(env: Environment, home: string): string {
-  const config = env["XDG_CONFIG_HOME"] || childPath(home, ".config");
-  if (!isAbsolute(config)) {
-    throw new ServiceError("invalid_request", `XDG_CONFIG_HOME must be an absolute path, not "${config}"`);
-  }
-  return childPath(config, "svc", "deliveries.yaml");
-}
 
 /** Reads the text of a rule file. Pure. */
 export function parseRules(text: string): RulesReading {
@@ -147,7 +138,7 @@ export function readRules(files: Files, path: string): RulesReading | null {
 }
 
 /** Findings as lines, `FILE:LINE: message`. Pure. */
-export function renderFindings(path: string, findings: readonly YamlFinding[]): string[] {
+function renderFindings(path: string, findings: readonly YamlFinding[]): string[] {
   return findings.map(({ line, message }) => `${path}:${line}: ${message}`);
 }
 
@@ -178,12 +169,7 @@ export function createRuleSource(options: {
     const shape = facts && `${facts.identity} ${facts.size} ${facts.modifiedMs}`;
     if (shape === seen && rules !== null) return rules;
     try {
-      const reading = readRules(files, path);
-      if (reading === null) throw new ServiceError("not_found", `the rule file ${path} is gone`);
-      if (!reading.ok) {
-        throw new ServiceError("invalid_request", renderFindings(path, reading.findings).join("; "));
-      }
-      rules = reading.rules;
+      rules = usableRules(files, path);
     } catch (error) {
       rules = null;
       if (shape !== seen) options.onProblem(messageOf(error));
@@ -191,4 +177,22 @@ export function createRuleSource(options: {
     seen = shape;
     return rules;
   };
+}
+
+/** Throws `invalid_request` with every finding, and `not_found` without a file. */
+export function usableRules(files: Files, path: string): readonly NamedRule[] {
+  const reading = readRules(files, path);
+  if (reading === null) throw new ServiceError("not_found", `there is no rule file ${path}`);
+  if (reading.ok) return reading.rules;
+  throw new ServiceError("invalid_request", renderFindings(path, reading.findings).join("\n"));
+}
+
+/** Why the rules of a file are not used, or null. */
+export function rulesProblem(files: Files, path: string): string | null {
+  try {
+    usableRules(files, path);
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
 }

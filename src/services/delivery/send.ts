@@ -22,11 +22,15 @@ export interface SendDeps extends Pick<System, "clock" | "network" | "processes"
   rulesFile: string;
 }
 
+const masked = "********";
+
 /** One attempt at the target of a rule. Secrets are read each time. Never rejects. */
 export function createSend(deps: SendDeps): Send {
-  const secret = (name: string) => readSecret(deps.files, deps.rulesFile, name);
-
-  async function attempt(rule: NamedRule, delivery: ToSend): Promise<SendResult> {
+  async function attempt(
+    rule: NamedRule,
+    delivery: ToSend,
+    secret: (name: string) => string,
+  ): Promise<SendResult> {
     const body: DeliveryBody = {
       type: delivery.test ? "attention.test" : "attention",
       timestamp: toTimestamp(delivery.createdMs),
@@ -49,8 +53,17 @@ export function createSend(deps: SendDeps): Send {
   }
 
   return async (rule, delivery) => {
+    const secrets: string[] = [];
+    const secret = (name: string) => {
+      const text = readSecret(deps.files, deps.rulesFile, name);
+      secrets.push(text);
+      return text;
+    };
     try {
-      return await attempt(rule, delivery);
+      const result = await attempt(rule, delivery, secret);
+      // A server may send back what it was given.
+      const answer = secrets.reduce((text, one) => text.replaceAll(one, masked), result.answer);
+      return { ...result, answer };
     } catch (error) {
       // Ours are written for callers; what else is thrown may hold an address.
       const why = error instanceof ServiceError ? messageOf(error) : "an internal error";

@@ -63,6 +63,15 @@ export function stateRootOf(env: Environment, home: string): string {
 }
 
 /**
+ * The rule file of deliveries, in the user's configuration folder, unless a flag names another one. Throws for a
+ * relative XDG_CONFIG_HOME.
+ */
+export function defaultRulesFile(env: Environment, home: string): string {
+  const config = fromEnvironment(env, "XDG_CONFIG_HOME") ?? join(absolute(home, "home folder"), ".config");
+  return join(config, "svc", "deliveries.yaml");
+}
+
+/**
  * The project overlay that exists: `SVC_PROJECT_OVERLAY_DIR`, else the nearest `.svc/` from `workdir` up to
  * the Git root (only `workdir` itself with `SVC_PROJECT_OVERLAY_DISCOVERY_MODE=cwd_only`). Null when there
  * is none: nothing is created here. Whether it may be used is for `judgeOverlay` to say.

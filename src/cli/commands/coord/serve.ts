@@ -3,14 +3,20 @@ import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
 import { openCliContext, prepareSessionPlace } from "../../cli-context.ts";
 import { command } from "../../command.ts";
 import { createCoordinator } from "../../coordinator.ts";
-import { chooseListener, coordinatorListenerFlags, toPort } from "../../listener-flags.ts";
+import {
+  chooseListener,
+  coordinatorListenerFlags,
+  rulesFlag,
+  toPort,
+  toRulesFile,
+} from "../../listener-flags.ts";
 import { warn } from "../../narrate.ts";
 
 export default command({
   name: "serve",
   description: "Serve one API over all agents of this user, until stopped",
   examples: ["svc-coord serve", "svc-coord serve --port 0 --json"],
-  args: coordinatorListenerFlags,
+  args: { ...coordinatorListenerFlags, ...rulesFlag },
   async run({ args, inherited, io }) {
     const { token, warning, ...listener } = chooseListener(
       { host: args.host, port: toPort("--port", args.port) ?? defaultCoordinatorPort },
@@ -31,7 +37,16 @@ export default command({
       await coordinator.stop();
       ended.resolve(0);
     };
-    const coordinator = createCoordinator({ context, io, ...listener, token, onShutdown: () => void stop() });
+    const rulesFile = toRulesFile(args.rules, { io, files: context.files });
+    if (context.files.exists(rulesFile)) {
+      const { rulesProblem } = await import("../../../services/delivery/rules.ts");
+      const problem = rulesProblem(context.files, rulesFile);
+      if (problem !== null) await warn(io, `nothing is delivered: ${problem}`);
+    }
+    const coordinator = createCoordinator({
+      ...{ context, io, ...listener, token, rulesFile },
+      onShutdown: () => void stop(),
+    });
     endOnUnhandled(coordinator.logUnhandled);
     const stopped = untilStopped(stop);
     const instance = await coordinator.start();

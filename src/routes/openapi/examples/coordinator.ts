@@ -78,6 +78,27 @@ const attentionItem = {
 
 export const coordinatorExamples: Readonly<Record<string, readonly unknown[]>> = {
   AttentionAnswerRequest: [{ schema_version: 1, answer: "1", epoch: 3 }],
+  DeliveryList: [
+    {
+      schema_version: 1,
+      deliveries: [
+        {
+          sequence: 17,
+          delivery_id: "dlv_5b1f0c1e8a9d4c53b0a2e7d46f0819aa",
+          rule: "phone",
+          target: "ntfy",
+          state: "pending",
+          attempts: 2,
+          created_at_utc: "2026-11-21T04:49:30.000+00:00",
+          next_attempt_at_utc: "2026-11-21T04:50:21.000+00:00",
+          ended_at_utc: null,
+          last_error: "status 503",
+          items: [{ id: attentionItem.id, epoch: 3, agent_name: "worker", kind: "permission" }],
+        },
+      ],
+      next_before: null,
+    },
+  ],
   AttentionAnswered: [{ status: "ok", id: attentionItem.id, answer: { answer: "1", label: "Yes" } }],
   AttentionEvent: [
     { kind: "attention_list", at_utc: "2026-11-21T04:50:12.000+00:00", items: [attentionItem] },

@@ -1,0 +1,113 @@
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Delivery, DeliveryBody } from "../../src/protocol/delivery.ts";
+import { createBuiltLab } from "../support/built-agent.ts";
+import type { CliLab } from "../support/cli-lab.ts";
+import { startCoordinator } from "../support/coord-server.ts";
+import { until } from "../support/until.ts";
+
+const dist = join(import.meta.dir, "../../dist");
+
+function writeRules(lab: CliLab, ...lines: string[]): string {
+  const folder = join(lab.env["HOME"] ?? "", ".config/svc");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, "deliveries.yaml");
+  writeFileSync(path, `${lines.join("\n")}\n`, { mode: 0o600 });
+  return path;
+}
+
+async function run(lab: CliLab, ...words: string[]) {
+  const done = await lab.mgr(...words);
+  if (done.exitCode !== 0) throw new Error(`${words.join(" ")}: ${done.stderr}${done.stdout}`);
+  return done;
+}
+
+test("a question runs the command of a rule once, and later servers do not repeat it", async () => {
+  await using lab = createBuiltLab(dist);
+  const got = join(lab.folder, "got.ndjson");
+  writeRules(
+    lab,
+    "version: 1",
+    "rules:",
+    "  desk:",
+    "    reasons: [question]",
+    "    include: [options]",
+    `    command: { argv: [sh, -c, 'cat >> "$0"; echo thanks', ${got}] }`,
+  );
+  const shown = (await run(lab, "attention", "rules")).stdout;
+  expect(shown).toContain("desk");
+  expect((await run(lab, "attention", "deliveries")).stdout).toBe("nothing was to be delivered\n");
+
+  const tested = await run(lab, "attention", "deliver-test", "desk");
+  expect(tested.stdout).toBe("command: exit status 0\nthanks\n");
+  const bodies = () =>
+    existsSync(got)
+      ? readFileSync(got, "utf8")
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line) as DeliveryBody)
+      : [];
+  expect(bodies()).toMatchObject([{ type: "attention.test", data: { rule: "desk" } }]);
+  const unknown = await lab.mgr("attention", "deliver-test", "dekk");
+  expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('did you mean "desk"?')]);
+
+  const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "asker", "--json"];
+  await run(lab, ...launch);
+  await using at = await startCoordinator(lab);
+  await run(lab, "agents", "single", "--agent-name", "asker", "prompt", "--prompt", "MENU Delete it all?");
+  const delivered = await until("the delivery", async () => {
+    const { deliveries } = (await at.ask("/svc/attention/deliveries")).body as { deliveries: Delivery[] };
+    return deliveries[0]?.state === "delivered" && deliveries;
+  });
+  expect(delivered).toMatchObject([{ rule: "desk", target: "command", attempts: 1, last_error: null }]);
+  expect(bodies()[1]).toMatchObject({
+    type: "attention",
+    data: {
+      delivery_id: delivered[0]?.delivery_id,
+      items: [
+        {
+          ...{ agent: "asker", reason: "question", question: "Delete it all?" },
+          options: ["Yes", "No", "Always"].map((label, index) => ({ answer: `${index + 1}`, label })),
+        },
+      ],
+    },
+  });
+  expect(JSON.stringify(delivered)).not.toContain("Delete it all");
+
+  // The same from the command line, while the server writes the file; a second server, and the next one, send nothing.
+  await using second = await startCoordinator(lab);
+  at.signal("SIGKILL");
+  await at.exited;
+  const id = delivered[0]?.items[0]?.id ?? "";
+  await run(lab, "attention", "answer", id, "no");
+  await run(lab, "agents", "single", "--agent-name", "asker", "prompt", "--prompt", "MENU And that?");
+  const all = await until("the second question by the other server", async () => {
+    const found = (await run(lab, "attention", "deliveries", "--json")).json()["deliveries"] as Delivery[];
+    return found.filter(({ state }) => state === "delivered").length === 2 && found;
+  });
+  expect(all.length).toBe(2);
+  expect(
+    bodies()
+      .slice(1)
+      .map(({ data }) => data.items.map(({ question }) => question)),
+  ).toEqual([["Delete it all?"], ["And that?"]]);
+  expect(second.complaints()).toBe("");
+}, 120_000);
+
+test("a rule file with a mistake is named with its line, and the server serves without it", async () => {
+  await using lab = createBuiltLab(dist);
+  const path = writeRules(lab, "version: 1", "rules:", "  desk:", "    comand: { argv: [cat] }");
+  const checked = await lab.mgr("attention", "rules");
+  expect([checked.exitCode, checked.stderr]).toEqual([
+    2,
+    expect.stringContaining(`${path}:4: rules.desk.comand: is not known here; did you mean "command"?`),
+  ]);
+  const doctor = await lab.mgr("doctor", "--json");
+  expect(doctor.stdout).toContain("rules.desk.comand: is not known here");
+  await using at = await startCoordinator(lab);
+  expect((await at.ask("/svc/attention/deliveries")).body).toEqual({
+    ...{ schema_version: 1, deliveries: [], next_before: null },
+  });
+  await until("the warning", () => at.complaints().includes("nothing is delivered"));
+}, 60_000);

@@ -1,0 +1,305 @@
+import { describe, expect, test } from "bun:test";
+import { openDeliveryStore } from "../../../src/db/coordinator/delivery-store.ts";
+import type { AttentionItem } from "../../../src/protocol/attention.ts";
+import type { SendResult, ToSend } from "../../../src/services/delivery/message.ts";
+import { createOutbox } from "../../../src/services/delivery/outbox.ts";
+import type { NamedRule } from "../../../src/services/delivery/rules.ts";
+import { quietSteps } from "../../../src/system/steps.ts";
+import { attentionItem, fakeAttention } from "../../support/attention-items.ts";
+import { createFakeClock } from "../../support/fake-clock.ts";
+
+const hook: NamedRule = {
+  name: "hook",
+  kind: "webhook",
+  target: { url: "https://x.test", secret_file: "s" },
+};
+const taken: SendResult = { ok: true, detail: "status 200", answer: "" };
+const refused: SendResult = { ok: false, error: "status 500", askedMs: null, forGood: false, answer: "" };
+const item = (number: number, fields: Partial<AttentionItem> = {}) =>
+  attentionItem({ id: `question-${number}`, question: `Question ${number}?`, ...fields });
+const minuteMs = 60_000;
+
+/** An outbox over SQLite in memory, whose targets answer as `answer` says. */
+function createLab(rules: readonly NamedRule[] | null = [hook]) {
+  const clock = createFakeClock();
+  const attention = fakeAttention();
+  const sent: { rule: string; id: string; items: string[] }[] = [];
+  let made = 0;
+  const store = openDeliveryStore({
+    ...{ path: ":memory:", clock, steps: quietSteps },
+    makeId: () => `dlv_${++made}`,
+  });
+  const lab = {
+    ...{ clock, attention, sent, store, rules },
+    answer: async (_: ToSend): Promise<SendResult> => taken,
+    states: () =>
+      store
+        .list({ limit: 100 })
+        .deliveries.map(({ state }) => state)
+        .reverse(),
+    start: () => {
+      const outbox = createOutbox({
+        ...{ store, attention, clock },
+        rules: () => lab.rules,
+        send(rule, delivery) {
+          sent.push({ rule: rule.name, id: delivery.deliveryId, items: delivery.items.map(({ id }) => id) });
+          return lab.answer(delivery);
+        },
+        ids: { hex: () => "00000000" },
+        log: () => {},
+      });
+      outbox.start();
+      return outbox;
+    },
+    /** Sets what waits, and lets everything happen that needs no time. */
+    async waits(...items: AttentionItem[]) {
+      attention.set(items);
+      await clock.advance(0);
+    },
+  };
+  return lab;
+}
+
+describe("an item", () => {
+  test("is sent once by each rule that is about it, however often it is seen", async () => {
+    const lab = createLab([
+      hook,
+      { ...hook, name: "dead", reasons: ["dead_agent"] },
+      { ...hook, name: "all" },
+    ]);
+    const outbox = lab.start();
+    await lab.waits(item(1));
+    await lab.waits(item(1, { age_seconds: 5 }), item(2));
+    await lab.waits(item(2));
+    await lab.clock.advance(minuteMs);
+    expect(lab.sent.map(({ rule, items }) => `${rule} ${items}`).sort()).toEqual([
+      "all question-1",
+      "all question-2",
+      "hook question-1",
+      "hook question-2",
+    ]);
+    await outbox.stop();
+  });
+
+  test.each([
+    { id: "of another instance of the agent is another item", epochs: [3, 4], count: 2 },
+    { id: "whose epoch becomes known is the same", epochs: [null, 3], count: 1 },
+    { id: "whose epoch is lost for a while is the same", epochs: [3, null, 3], count: 1 },
+    { id: "whose epoch became known is of that one", epochs: [null, 3, 4], count: 2 },
+  ])("$id", async ({ epochs, count }) => {
+    const lab = createLab();
+    const outbox = lab.start();
+    for (const epoch of epochs) await lab.waits(item(1, { epoch }));
+    expect(lab.sent.length).toBe(count);
+    await outbox.stop();
+  });
+
+  test("that came while no server ran is found by the next one, and none is sent twice", async () => {
+    const lab = createLab();
+    const first = lab.start();
+    await lab.waits(item(1));
+    await first.stop();
+    lab.attention.set([item(1), item(2)]);
+    const second = lab.start();
+    await lab.clock.advance(0);
+    expect(lab.sent.map(({ items }) => items)).toEqual([["question-1"], ["question-2"]]);
+    await second.stop();
+  });
+
+  test("that ended before it was sent is withdrawn, and sent when it waits again", async () => {
+    const lab = createLab([{ ...hook, digest: 60 }]);
+    const outbox = lab.start();
+    await lab.waits(item(1));
+    await lab.waits();
+    await lab.clock.advance(minuteMs);
+    expect([lab.sent, lab.states()]).toEqual([[], ["withdrawn"]]);
+    await lab.waits(item(1));
+    await lab.clock.advance(minuteMs);
+    expect(lab.sent).toEqual([{ rule: "hook", id: "dlv_1", items: ["question-1"] }]);
+    await outbox.stop();
+  });
+
+  test("that is over and comes again is sent again after ten minutes, not before", async () => {
+    const lab = createLab();
+    const outbox = lab.start();
+    await lab.waits(item(1));
+    await lab.waits();
+    await lab.clock.advance(9 * minuteMs);
+    await lab.waits(item(1));
+    expect(lab.sent.length).toBe(1);
+    await lab.waits();
+    await lab.clock.advance(11 * minuteMs);
+    await lab.waits(item(1));
+    expect(lab.sent.map(({ id }) => id)).toEqual(["dlv_1", "dlv_2"]);
+    await outbox.stop();
+  });
+});
+
+describe("a target that fails", () => {
+  test("is tried again with the same id after 5, 10, 20 s, also by the next server", async () => {
+    const lab = createLab();
+    lab.answer = async () => refused;
+    const first = lab.start();
+    await lab.waits(item(1));
+    await lab.clock.advance(5000);
+    expect(lab.sent.length).toBe(2);
+    await first.stop();
+    const second = lab.start();
+    await lab.clock.advance(9999);
+    expect(lab.sent.length).toBe(2);
+    lab.answer = async () => taken;
+    await lab.clock.advance(1);
+    expect(new Set(lab.sent.map(({ id }) => id))).toEqual(new Set(["dlv_1"]));
+    expect([lab.sent.length, lab.states()]).toEqual([3, ["delivered"]]);
+    expect(lab.store.list({ limit: 1 }).deliveries[0]).toMatchObject({
+      attempts: 3,
+      last_error: "status 500",
+    });
+    await second.stop();
+  });
+
+  test("is given up after a day", async () => {
+    const lab = createLab();
+    lab.answer = async () => refused;
+    const outbox = lab.start();
+    await lab.waits(item(1));
+    await lab.clock.advance(23 * 60 * minuteMs);
+    expect(lab.states()).toEqual(["pending"]);
+    await lab.clock.advance(2 * 60 * minuteMs);
+    expect(lab.states()).toEqual(["given_up"]);
+    const attempts = lab.sent.length;
+    await lab.clock.advance(48 * 60 * minuteMs);
+    expect(lab.sent.length).toBe(attempts);
+    expect(lab.store.troubles({ pendingMs: 0, givenUpMs: 0 })).toMatchObject([
+      { rule: "hook", pending: 0, givenUp: 1, lastError: "status 500" },
+    ]);
+    await outbox.stop();
+  });
+
+  test("holds no other rule up", async () => {
+    const lab = createLab([hook, { ...hook, name: "other" }]);
+    lab.answer = async ({ items }) => (items[0]?.id === "never" ? taken : new Promise(() => {}));
+    const outbox = lab.start();
+    await lab.waits(...Array.from({ length: 10 }, (_, index) => item(index)));
+    // Four attempts at a time for each.
+    expect(lab.sent.map(({ rule }) => rule).sort()).toEqual([
+      ...Array.from({ length: 4 }, () => "hook"),
+      ...Array.from({ length: 4 }, () => "other"),
+    ]);
+    const stopped = outbox.stop();
+    await lab.clock.advance(2000);
+    await stopped;
+  });
+
+  test("that is a program runs once at a time", async () => {
+    const lab = createLab([{ name: "desk", kind: "command", target: { argv: ["x"] } }]);
+    const ends: (() => void)[] = [];
+    lab.answer = () => new Promise((resolve) => void ends.push(() => resolve(taken)));
+    const outbox = lab.start();
+    await lab.waits(item(1), item(2));
+    expect(lab.sent.length).toBe(1);
+    ends[0]?.();
+    await lab.clock.advance(0);
+    expect(lab.sent.length).toBe(2);
+    ends[1]?.();
+    await outbox.stop();
+  });
+});
+
+describe("several items come in one delivery", () => {
+  test("of a digest, from the first of them on; what ended meanwhile is left out", async () => {
+    const lab = createLab([{ ...hook, digest: 60 }]);
+    const outbox = lab.start();
+    await lab.waits(item(1));
+    await lab.clock.advance(59_000);
+    await lab.waits(item(2), item(3));
+    await lab.clock.advance(1000);
+    expect(lab.sent).toEqual([{ rule: "hook", id: "dlv_1", items: ["question-2", "question-3"] }]);
+    await lab.waits(item(2), item(3), item(4));
+    await lab.clock.advance(60_000);
+    expect(lab.sent[1]).toEqual({ rule: "hook", id: "dlv_2", items: ["question-4"] });
+    await outbox.stop();
+  });
+
+  test("and is the same in each attempt, although one of them ended", async () => {
+    const lab = createLab([{ ...hook, digest: 60 }]);
+    lab.answer = async () => refused;
+    const outbox = lab.start();
+    await lab.waits(item(1), item(2));
+    await lab.clock.advance(60_000);
+    await lab.waits(item(2), item(3));
+    lab.answer = async () => taken;
+    await lab.clock.advance(5000);
+    expect(lab.sent).toEqual([
+      { rule: "hook", id: "dlv_1", items: ["question-1", "question-2"] },
+      { rule: "hook", id: "dlv_1", items: ["question-1", "question-2"] },
+    ]);
+    await outbox.stop();
+  });
+
+  test("at the end of quiet hours", async () => {
+    const quiet_hours = { start: "23:00", end: "07:00", time_zone: "UTC" };
+    const lab = createLab([{ ...hook, quiet_hours }]);
+    const outbox = lab.start();
+    await lab.waits(item(1));
+    await lab.clock.advance(60 * minuteMs);
+    await lab.waits(item(1), item(2));
+    await lab.clock.advance(6 * 60 * minuteMs - 1000);
+    expect(lab.sent).toEqual([]);
+    await lab.clock.advance(1000);
+    expect(lab.sent.map(({ items }) => items)).toEqual([["question-1", "question-2"]]);
+    await outbox.stop();
+  });
+
+  test("at most a hundred of them", async () => {
+    const lab = createLab([{ ...hook, digest: 60 }]);
+    const outbox = lab.start();
+    await lab.waits(...Array.from({ length: 250 }, (_, index) => item(index)));
+    await lab.clock.advance(60_000);
+    expect(lab.sent.map(({ items }) => items.length).sort()).toEqual([100, 100, 50]);
+    await outbox.stop();
+  });
+});
+
+describe("rules that change", () => {
+  test("withdraw what a removed rule was to send; while they cannot be read everything is held", async () => {
+    const lab = createLab();
+    lab.answer = async () => refused;
+    const outbox = lab.start();
+    await lab.waits(item(1));
+    lab.rules = null;
+    await lab.clock.advance(60 * minuteMs);
+    expect([lab.sent.length, lab.states()]).toEqual([1, ["pending"]]);
+    lab.rules = [];
+    await lab.clock.advance(5000);
+    expect(lab.states()).toEqual(["withdrawn"]);
+    await outbox.stop();
+  });
+});
+
+describe("what is kept", () => {
+  test("is the newest, for a time, and what still waits", async () => {
+    const lab = createLab();
+    const outbox = lab.start();
+    await lab.waits(...Array.from({ length: 10 }, (_, index) => item(index)));
+    const kept = (id: string) => id === "question-0";
+    expect(lab.store.prune({ count: 4, beforeMs: 0 }, kept)).toBe(5);
+    expect(lab.store.prune({ count: 100, beforeMs: lab.clock.nowMs() + 1 }, kept)).toBe(4);
+    expect(lab.store.list({ limit: 10 }).deliveries.map(({ items }) => items[0]?.id)).toEqual(["question-0"]);
+    await outbox.stop();
+  });
+
+  test("is listed by pages, newest first", async () => {
+    const lab = createLab();
+    const outbox = lab.start();
+    await lab.waits(...Array.from({ length: 5 }, (_, index) => item(index)));
+    const first = lab.store.list({ limit: 3 });
+    expect(first.deliveries.map(({ sequence }) => sequence)).toEqual([5, 4, 3]);
+    const rest = lab.store.list({ limit: 3, before: first.next_before ?? 0 });
+    expect([rest.deliveries.map(({ sequence }) => sequence), rest.next_before]).toEqual([[2, 1], null]);
+    expect(lab.store.list({ limit: 3, state: "pending" }).deliveries).toEqual([]);
+    // What agents wrote stays in the file.
+    expect(JSON.stringify(first)).not.toContain("Question");
+    await outbox.stop();
+  });
+});

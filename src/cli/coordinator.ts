@@ -6,6 +6,7 @@ import { type CoordinatorApp, createCoordinatorApp } from "../routes/coordinator
 import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { createAttention } from "../services/attention/attention.ts";
+import { createFleetScreens } from "../services/console/fleet-screens.ts";
 import { createSignIn } from "../services/console/sign-in.ts";
 import type { Delivery } from "../services/delivery/delivery.ts";
 import { createFileLog } from "../services/diagnostics/gateway-log.ts";
@@ -134,6 +135,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     ...{ directory, links, clock, ids },
     onError: (error) => log.line(`fleet events fault: ${messageOf(error)}`),
   });
+  const screens = createFleetScreens({ directory, links, clock });
   const current = () => {
     if (!instance) throw new ServiceError("unavailable", "the server is still starting");
     return instance;
@@ -193,8 +195,11 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
             mode: "safe",
           }),
       }),
-      forward: createForward({ directory, links, clock, streams: events.following }),
-      events,
+      forward: createForward({
+        ...{ directory, links, clock },
+        streams: () => events.following() + screens.following(),
+      }),
+      ...{ events, screens },
       server: {
         instance: current,
         shutdown: () => void clock.after(shutdownMs, options.onShutdown),
@@ -235,6 +240,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     if (left.length > 0) fileLog?.line("not removed", { paths: left.join(", ") });
     await (await delivery)?.stop();
     await attention.stop();
+    await screens.stop();
     await events.stop();
     await server?.stop(stopGraceMs);
     await terminals.stop();

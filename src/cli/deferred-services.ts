@@ -5,9 +5,11 @@ import { type GatewayDatabase, requestStoreOn } from "../db/gateway/request-stor
 import type { Manifest } from "../protocol/files.ts";
 import { createGatewayApp } from "../routes/gateway/app.ts";
 import type { GatewayAppOptions } from "../routes/gateway/core.ts";
-import type { CoreServices } from "../routes/gateway/services.ts";
+import type { CoreServices, GatewayServices } from "../routes/gateway/services.ts";
 import type { Agent } from "../services/agent/agent.ts";
 import { createAgui } from "../services/agui/agui.ts";
+import { createPaneScreen } from "../services/console/pane-screen.ts";
+import { followScreens } from "../services/console/screens.ts";
 import { createSignIn } from "../services/console/sign-in.ts";
 import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import type { GatewayRecords } from "../services/diagnostics/records.ts";
@@ -42,6 +44,7 @@ export interface GatewayCore {
   database: GatewayDatabase;
   agent: Agent;
   turnSources: GatewayAgent["turnSources"];
+  reads: GatewayAgent["reads"];
   queue: Queue;
   board: StatusBoard;
   reminders: Reminders;
@@ -54,6 +57,9 @@ export interface GatewayCore {
   /** The notifier's `busyWith` changed. */
   onNotifierChange: () => void;
 }
+
+/** Between two pictures of the screen for one reader. */
+const screenGapMs = 100;
 
 /** What a gateway has beside its queue and its terminal. */
 export interface DeferredServices {
@@ -112,6 +118,17 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     skillInstalled: () => isSkillInstalled(files, manifest, env),
     onChange: core.onNotifierChange,
   });
+  const ended = new AbortController();
+  const source = createPaneScreen({
+    ...{ agentId: manifest.agent_id, reads: core.reads, epoch: board.epoch, nowMs: clock.nowMs },
+  });
+  const screen: GatewayServices["screen"] = {
+    follow: ({ signal }) =>
+      followScreens({
+        ...{ clock, sources: [source], gapMs: screenGapMs },
+        signal: AbortSignal.any([signal, ended.signal]),
+      }),
+  };
   const signIn = createSignIn({ clock, ids });
   return {
     app: createGatewayApp({
@@ -121,7 +138,7 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
         ...core.app.services,
         mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
         headless: createHeadlessControl({ agent, status: board.status }),
-        ...{ notifier, reminders, stream, agui, transcript },
+        ...{ notifier, reminders, stream, agui, transcript, screen },
         console: {
           ...{ assets: consoleAssets(system.processes), signIn, asksForToken: core.app.gate.token !== null },
           nonce: () => ids.hex(16),
@@ -139,6 +156,7 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     }),
     notifier,
     endStreams() {
+      ended.abort();
       stream.close();
       agui.close();
     },

@@ -3,6 +3,7 @@ import type { TrackingTimings } from "../protocol/terminal.ts";
 import type { Agent } from "../services/agent/agent.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
+import type { PaneReads } from "../services/console/pane-screen.ts";
 import type { EventLog } from "../services/diagnostics/event-log.ts";
 import type { Log } from "../services/diagnostics/gateway-log.ts";
 import { createHeadlessAgent } from "../services/headless/headless-agent.ts";
@@ -54,6 +55,8 @@ export interface GatewayAgent {
   agent: Agent;
   /** Where the text of its turns is read, the oldest first. */
   turnSources(): readonly TurnSource[];
+  /** What is read of its terminal; null for an agent without one. */
+  reads: PaneReads | null;
   start(): void;
   /** Resolves when something is known of the agent, or after `timeoutMs`. */
   firstLook(timeoutMs: number): Promise<void>;
@@ -130,6 +133,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
       manifestWatch,
     ),
     turnSources: transcript.sources,
+    reads: { observation: tracker.lastObservation, subscribe: tracker.subscribe },
     start() {
       control.start();
       tracker.start();
@@ -194,6 +198,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   return {
     agent,
     turnSources: headlessSources(files, sessionRoot),
+    reads: null,
     start() {
       ends = [control.onEvent(presence.wake), watch.watchFolder(sessionRoot, presence.wake)];
       control.start();

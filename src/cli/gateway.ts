@@ -251,7 +251,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const { createDeferredServices } = await import("./deferred-services.ts");
     deferred = createDeferredServices({
       ...{ system, sessionRoot, manifest, profile, records, database, agent, queue, board, reminders },
-      turnSources: driven.turnSources,
+      ...{ turnSources: driven.turnSources, reads: driven.reads },
       env: options.env,
       app: appOptions,
       mailServed: isLoopback(options.host),

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import {
+  maxListed,
   maxPage,
   NonBlank,
   Nullable,
@@ -98,9 +99,18 @@ export const ScreenUpdate = Strict(
     whole: Type.Boolean({
       description: "true: forget all earlier rows; every row that is not blank is here",
     }),
-    width: Type.Integer({ minimum: 1 }),
-    height: Type.Integer({ minimum: 1 }),
-    cursor: Nullable(Strict({ row: Type.Integer(), column: Type.Integer() })),
+    width: Type.Integer({ minimum: 1, maximum: maxListed, description: "columns" }),
+    height: Type.Integer({ minimum: 1, maximum: maxPage, description: "rows" }),
+    cursor: Type.Union(
+      [
+        Strict({
+          row: Type.Integer({ description: "from 0" }),
+          column: Type.Integer({ description: "from 0" }),
+        }),
+        Type.Null(),
+      ],
+      { description: "null when it is not known" },
+    ),
     rows: Type.Array(ScreenRow, { maxItems: maxPage, description: "those that changed, from the top" }),
   },
   { description: "the screen of one agent, or the rows of it that changed" },

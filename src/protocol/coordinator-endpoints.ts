@@ -15,6 +15,7 @@ import {
   AttentionQuery,
   attentionEventKinds,
 } from "./attention.ts";
+import { maxScreens, ScreenEvent, ScreensQuery, screenEventKinds } from "./console.ts";
 import { consoleEndpoints } from "./console-endpoints.ts";
 import {
   AgentListQuery,
@@ -292,6 +293,16 @@ export const coordinatorStreams = {
     status: 200,
     reply: eventStream({ item: AttentionEvent, kinds: attentionEventKinds }),
     errors: { 503: ErrorBody },
+  }),
+  screensEvents: endpoint({
+    method: "GET",
+    path: "/svc/console/screens/events",
+    summary: "Follow what the terminals of several agents show, as server-sent events",
+    description: `${eventNames} Each agent's whole screen first and then its rows that change, at most every 400 ms for each. A slow reader gets the newest pictures. ${maxScreens} screens are read at the same time for all who look; the others, unknown agents and those without a live gateway are screen_absent. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
+    query: ScreensQuery,
+    status: 200,
+    reply: eventStream({ item: ScreenEvent, kinds: screenEventKinds }),
+    errors: { 422: ValidationErrorBody, 503: ErrorBody },
   }),
 } as const;
 

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { aguiEndpoints, aguiStreamEndpoints } from "./agui-endpoints.ts";
+import { ScreenEvent, screenEventKinds } from "./console.ts";
 import { consoleEndpoints } from "./console-endpoints.ts";
 import { coreEndpoints } from "./core-endpoints.ts";
 import { endpoint } from "./endpoint.ts";
@@ -38,6 +39,15 @@ export const streamEndpoints = {
     status: 200,
     reply: eventStream({ item: GatewayEvent, kinds: eventKinds }),
     errors: { 422: ValidationErrorBody, 503: ErrorBody },
+  }),
+  screenEvents: endpoint({
+    method: "GET",
+    path: "/v1/screen/events",
+    summary: "Follow what the agent's terminal shows, as server-sent events",
+    description: `${eventNames} Runs of text with colours, the whole screen first and then the rows that change, ten times a second at most. A slow reader gets the newest picture, never a queue of old ones. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
+    status: 200,
+    reply: eventStream({ item: ScreenEvent, kinds: screenEventKinds }),
+    errors: { 503: ErrorBody },
   }),
   ...turnArtifactEndpoints,
   ...aguiStreamEndpoints,

@@ -5,6 +5,7 @@ import type { CoordinatorServices } from "../../src/routes/coordinator/app.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coordinator/app.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
 import { createAttention } from "../../src/services/attention/attention.ts";
+import { createFleetScreens } from "../../src/services/console/fleet-screens.ts";
 import { toAttentionFacts } from "../../src/services/fleet/attention-facts.ts";
 import {
   toHeadlessDetail,
@@ -151,6 +152,7 @@ export function createCoordinatorBundle(
   });
   const services: CoordinatorServices = {
     console,
+    screens: createFleetScreens({ directory, links, clock: gateway.clock }),
     view: {
       list: async ({ state }) => ({
         agents: agents

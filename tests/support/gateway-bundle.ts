@@ -173,6 +173,11 @@ export function createGatewayBundle(
   const app = createGatewayApp({
     services: {
       console,
+      screen: {
+        async *follow() {
+          yield { item: "heartbeat" };
+        },
+      },
       agui,
       board,
       queue,

@@ -8,6 +8,7 @@ import {
   forwardedStreams,
 } from "../../protocol/forwarded-endpoints.ts";
 import type { Attention, AttentionStreamItem } from "../../services/attention/attention.ts";
+import type { FleetScreens } from "../../services/console/fleet-screens.ts";
 import type { FleetEvents, FleetStreamItem } from "../../services/fleet/fleet-events.ts";
 import type { FleetLaunch } from "../../services/fleet/fleet-launch.ts";
 import type { FleetTurns } from "../../services/fleet/fleet-turns.ts";
@@ -21,7 +22,7 @@ import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { createFollowers } from "../http/followers.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
 import { type Handlers, mount } from "../http/mount.ts";
-import { heartbeat, renderEvent, streamOf } from "../http/sse.ts";
+import { heartbeat, renderEvent, renderScreen, streamOf } from "../http/sse.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
 
@@ -35,6 +36,7 @@ export interface CoordinatorServices {
   launches: FleetLaunch;
   forward: Forward;
   events: FleetEvents;
+  screens: Pick<FleetScreens, "follow">;
   console: ConsoleServices;
   server: {
     instance(): CoordinatorInstance;
@@ -125,8 +127,12 @@ function streamHandlers({
   turns,
   events,
   attention,
-}: Pick<CoordinatorServices, "turns" | "events" | "attention">): Handlers<typeof coordinatorStreams> {
+  screens,
+}: Pick<CoordinatorServices, "turns" | "events" | "attention" | "screens">): Handlers<
+  typeof coordinatorStreams
+> {
   const followers = createFollowers();
+  const viewers = createFollowers();
   const artifact = async (
     name: "stdout" | "stderr",
     { agent_ref, turn_id }: { agent_ref: string; turn_id: string },
@@ -151,6 +157,14 @@ function streamHandlers({
       const render = (item: AttentionStreamItem) =>
         item.item === "heartbeat" ? heartbeat : renderEvent(item.event.at_utc, item.event);
       return streamOf(items, render, { method: request.method });
+    },
+    screensEvents: ({ request, query }) => {
+      const agents = query.agents
+        .split(",")
+        .map((name) => name.trim())
+        .filter((name) => name !== "");
+      const items = viewers.admit(request.signal, (signal) => screens.follow(agents, signal));
+      return streamOf(items, renderScreen, { method: request.method });
     },
   };
 }

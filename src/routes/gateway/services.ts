@@ -1,5 +1,6 @@
 import type { Agent } from "../../services/agent/agent.ts";
 import type { Agui } from "../../services/agui/agui.ts";
+import type { ScreenItem } from "../../services/console/screens.ts";
 import type { EventStream } from "../../services/diagnostics/event-stream.ts";
 import type { MailFacade } from "../../services/mail/facade.ts";
 import type { Notifier } from "../../services/notifier/notifier.ts";
@@ -40,5 +41,6 @@ export interface GatewayServices extends CoreServices {
   reminders: Pick<Reminders, "create" | "list" | "get" | "update" | "remove">;
   stream: Pick<EventStream, "follow">;
   agui: Pick<Agui, "capabilities" | "connect" | "detach" | "run">;
+  screen: { follow(options: { signal: AbortSignal }): AsyncGenerator<ScreenItem> };
   console: ConsoleServices;
 }

@@ -4,21 +4,26 @@ import { aguiConnectionHeader } from "../../protocol/headers.ts";
 import type { AguiItem } from "../../services/agui/paced-stream.ts";
 import { createFollowers } from "../http/followers.ts";
 import { mount } from "../http/mount.ts";
-import { heartbeat, resumePosition, streamOf, toServerSentEvents } from "../http/sse.ts";
+import { heartbeat, renderScreen, resumePosition, streamOf, toServerSentEvents } from "../http/sse.ts";
 import type { GatewayServices } from "./services.ts";
 
 /** The stream of everything that happens at one gateway. */
-export function eventRoutes({ stream }: Pick<GatewayServices, "stream">) {
+export function eventRoutes({ stream, screen }: Pick<GatewayServices, "stream" | "screen">) {
   const followers = createFollowers();
+  const viewers = createFollowers();
   return mount({
     name: "gateway-events",
-    endpoints: { events: streamEndpoints.events },
+    endpoints: { events: streamEndpoints.events, screenEvents: streamEndpoints.screenEvents },
     unchecked: "all",
     handlers: {
       events: ({ request, query }) => {
         const afterSeq = resumePosition(request, query.after);
         const items = followers.admit(request.signal, (signal) => stream.follow({ afterSeq, signal }));
         return toServerSentEvents(request, items);
+      },
+      screenEvents: ({ request }) => {
+        const items = viewers.admit(request.signal, (signal) => screen.follow({ signal }));
+        return streamOf(items, renderScreen, { method: request.method });
       },
     },
   });

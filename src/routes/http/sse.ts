@@ -1,3 +1,4 @@
+import type { ScreenItem } from "../../services/console/screens.ts";
 import type { StreamItem } from "../../services/diagnostics/event-stream.ts";
 
 /**
@@ -57,6 +58,12 @@ export const heartbeat = ": heartbeat\n\n";
 /** One event as a block of the stream. A kind is a word of ours; a line break in it would end the field. */
 export function renderEvent(id: string, event: { kind: string }): string {
   return `id: ${id}\nevent: ${event.kind.replace(/[\r\n]/g, " ")}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+/** What a screen shows, under its revision. */
+export function renderScreen(item: ScreenItem): string {
+  if (item.item === "heartbeat") return heartbeat;
+  return renderEvent("revision" in item.event ? String(item.event.revision) : "0", item.event);
 }
 
 /** The position a reconnecting client names: the header of the protocol wins over the query. Null when none is. */

@@ -45,6 +45,8 @@ export interface GatewayClient {
    * the body is the caller's until it ends or `signal` aborts. Never rejects.
    */
   openEvents(options: { afterSeq: number | null; signal: AbortSignal }): Promise<OpenedStream>;
+  /** The same of what the agent's terminal shows. */
+  openScreen(options: { signal: AbortSignal }): Promise<OpenedStream>;
   /**
    * One request as it is, for who forwards: resolves when the answer begins, whatever its status. Rejects when none
    * does or `signal` aborts, which ends the body too.
@@ -114,6 +116,17 @@ export function createGatewayClient(deps: {
     }
   }
 
+  const openStream = (
+    { method, path }: Endpoint,
+    query: Readonly<Record<string, number>>,
+    signal: AbortSignal,
+  ) =>
+    openEventStream({
+      ...{ clock, signal, timeoutMs: defaultTimeoutMs },
+      request: (init) => request(toUrl(baseUrl, path, {}, query), { method, ...init }),
+      describe: (error) => (error instanceof NotBelieved ? error.message : whyUnreachable(error, baseUrl)),
+    });
+
   return {
     baseUrl,
     async call(name, options) {
@@ -131,15 +144,9 @@ export function createGatewayClient(deps: {
     },
     forward: ({ method, target, headers, body, signal }) =>
       request(`${baseUrl}${target}`, { method, headers, signal, ...(body === null ? {} : { body }) }),
-    openEvents({ afterSeq, signal }) {
-      const { method, path } = streamEndpoints.events;
-      const url = toUrl(baseUrl, path, {}, afterSeq === null ? {} : { after: afterSeq });
-      return openEventStream({
-        ...{ clock, signal, timeoutMs: defaultTimeoutMs },
-        request: (init) => request(url, { method, ...init }),
-        describe: (error) => (error instanceof NotBelieved ? error.message : whyUnreachable(error, baseUrl)),
-      });
-    },
+    openEvents: ({ afterSeq, signal }) =>
+      openStream(streamEndpoints.events, afterSeq === null ? {} : { after: afterSeq }, signal),
+    openScreen: ({ signal }) => openStream(streamEndpoints.screenEvents, {}, signal),
   };
 }
 

@@ -50,6 +50,8 @@ export interface Tracker extends Lifecycle {
    * Begins a look that the next `look` takes if the pane has written nothing since and it is only some milliseconds old.
    */
   readAhead(): void;
+  /** What was read last; null when nothing could be. */
+  lastObservation(): Observation | null;
   /** `look`, and what was read; null when nothing could be. */
   observe(): Promise<Observation | null>;
   /** Resolves when something is known of the terminal for the first time, or after `timeoutMs`. */
@@ -335,6 +337,7 @@ export function createTracker(options: TrackerOptions): Tracker {
       return record(track, moment());
     },
     readAhead: readAhead.begin,
+    lastObservation: () => last?.observation ?? null,
     observe: () => sampleNext(true),
     async firstLook(timeoutMs) {
       const nap = new AbortController();

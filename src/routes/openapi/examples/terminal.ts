@@ -110,4 +110,29 @@ export const terminalExamples: Readonly<Record<string, readonly unknown[]>> = {
     },
   ],
   SignedOut: [{ status: "ok", action: "sign_out" }],
+  ScreenEvent: [
+    {
+      kind: "screen",
+      agent_id: "5f4dcc3b5aa765d61d8327deb882cf99",
+      at_utc: "2026-11-21T04:47:00.000+00:00",
+      epoch: 1,
+      revision: 7,
+      whole: false,
+      width: 110,
+      height: 36,
+      cursor: { row: 34, column: 2 },
+      rows: [
+        {
+          row: 30,
+          runs: [{ text: "Run the tests? " }, { text: "Yes", foreground: "palette:2", bold: true }],
+        },
+      ],
+    },
+    {
+      kind: "screen_absent",
+      agent_id: "5f4dcc3b5aa765d61d8327deb882cf99",
+      at_utc: "2026-11-21T04:47:00.000+00:00",
+      reason: "no gateway runs for this agent",
+    },
+  ],
 };

@@ -12,7 +12,7 @@ import {
   prepareOverlay,
 } from "../services/sessions/overlays.ts";
 import { createRegistry } from "../services/sessions/registry.ts";
-import { planRoots, type Roots, stateRootOf } from "../services/sessions/roots.ts";
+import { holdsSessions, planRoots, type Roots, stateRootOf } from "../services/sessions/roots.ts";
 import { createSessionAlive } from "../services/sessions/session-alive.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
 import { allProfiles, compileProfile, type ProfileSet, parseProfiles } from "../services/terminal/profile.ts";
@@ -73,6 +73,7 @@ export function openBaseContext(
     env,
     home: io.home,
     overlay: overlay?.refusal === null ? overlay.path : null,
+    overlayHoldsSessions: overlay !== null && holdsSessions(given.files, overlay),
   });
   if (!options.diagnosing) {
     refuseExposed(files, roots.registryRoot, "the registry root");
@@ -105,7 +106,7 @@ export async function prepareSessionPlace(context: CliContext, io: CliIo): Promi
   const { files, overlays, overlay, roots } = context;
   if (overlay && isIn(roots.runtimeRoot, overlay)) prepareOverlay(files, overlays, overlay);
   const inStateFolder = roots.runtimeRoot === join(stateRootOf(io.env, io.home), "runtime");
-  if (!inStateFolder || !overlay?.refusal) return;
+  if (!inStateFolder || !overlay?.refusal || !holdsSessions(files, overlay)) return;
   await warn(io, `sessions are kept in ${roots.runtimeRoot}, not in the project overlay: ${overlay.refusal}`);
 }
 

@@ -94,6 +94,15 @@ const team = group({
   ),
 });
 
+const backup = group({
+  name: "backup",
+  description: "one archive of everything that belongs to your agents, and its restoration",
+  examples: ["svc-mgr backup create", "svc-mgr backup restore svc-backup-20261123-220000Z.tar"],
+  subCommands: lazyLeaves(["create", "restore"], () =>
+    import("./commands/backup.ts").then((module) => module.backupCommands),
+  ),
+});
+
 /** All commands of `svc-mgr`. */
 export const managerCommands = group({
   name: "svc-mgr",
@@ -108,6 +117,7 @@ export const managerCommands = group({
   subCommands: {
     agents: () => import("./commands/agents.ts").then((module) => module.default),
     attention,
+    backup,
     mail,
     mailbox,
     overlay: () => import("./commands/overlay.ts").then((module) => module.default),

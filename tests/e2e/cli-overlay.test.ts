@@ -13,7 +13,7 @@ const adoptLine = (lab: CliLab) => `run: svc-mgr overlay adopt ${overlayOf(lab)}
 describe("an overlay that was not adopted", () => {
   test("is refused by mail with the command that adopts it, and a session goes to the state folder", async () => {
     await using lab = createCliLab();
-    mkdirSync(join(overlayOf(lab), "mailbox"), { recursive: true });
+    for (const name of ["mailbox", "runtime"]) mkdirSync(join(overlayOf(lab), name), { recursive: true });
     for (const words of [
       ["mailbox", "init"],
       ["mailbox", "status"],
@@ -27,14 +27,14 @@ describe("an overlay that was not adopted", () => {
     expect(launched.stderr).toContain("not in the project overlay");
     expect(launched.stderr).toContain(adoptLine(lab));
     expect(launched.json()["session_root"]).toStartWith(join(lab.env["HOME"] ?? "", ".local/state/svc"));
-    expect(readdirSync(overlayOf(lab))).toEqual(["mailbox"]);
+    expect(readdirSync(overlayOf(lab))).toEqual(["mailbox", "runtime"]);
     const doctor = await lab.mgr("doctor");
     expect(doctor.stdout).toContain(adoptLine(lab));
   }, 120_000);
 
   test("is adopted, listed, used, forgotten and then refused again, its agent too", async () => {
     await using lab = createCliLab();
-    mkdirSync(overlayOf(lab));
+    mkdirSync(join(overlayOf(lab), "runtime"), { recursive: true });
     const status = () => lab.mgr("overlay", "status", "--json");
     const before = await status();
     expect([before.exitCode, before.json()["used"]]).toEqual([1, false]);
@@ -90,7 +90,7 @@ describe("git add -A stages nothing of an overlay", () => {
     await git(lab, "init -q");
     const overlay = overlayOf(lab);
     // As an earlier version left it: no .gitignore.
-    mkdirSync(overlay);
+    mkdirSync(join(overlay, "runtime"), { recursive: true });
     await lab.mgr("overlay", "adopt");
     rmSync(join(overlay, ".gitignore"));
     const launched = await lab.mgr(...launch("worker"));

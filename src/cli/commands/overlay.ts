@@ -19,7 +19,8 @@ const overlayFlags = {
 
 const adopt = command({
   name: "adopt",
-  description: "trust a project overlay: its sessions, mail and settings are used from now on",
+  description:
+    "trust a project overlay: its mail, and its sessions where it has a folder for them (runtime), are used from now on",
   examples: ["svc-mgr overlay adopt", "svc-mgr overlay adopt ~/project --json"],
   args: overlayFlags,
   async run({ args, io }) {

@@ -25,8 +25,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The roots by precedence: flag, absolute environment variable, project overlay, the user's state folder. The
- * registry is shared by all projects, hence never in an overlay. A relative or empty value is an error and
- * not a guess. `overlay`: from `findOverlay`; `home`: the user's home folder.
+ * registry is shared by all projects, hence never in an overlay. An overlay that a mailbox made holds no sessions: what
+ * was launched first decides nothing. A relative or empty value is an error and not a guess. `overlay`: from
+ * `findOverlay`; `overlayHoldsSessions`: from `holdsSessions`; `home`: the user's home folder.
  * Source: contract 4.5, spec/coordination.md "Roots", ruling 21.
  */
 export function planRoots(facts: {
@@ -34,6 +35,8 @@ export function planRoots(facts: {
   env: Environment;
   home: string;
   overlay: string | null;
+  /** Default false. */
+  overlayHoldsSessions?: boolean;
 }): Roots {
   const { flags, env, overlay } = facts;
   const state = stateRootOf(env, facts.home);
@@ -42,7 +45,7 @@ export function planRoots(facts: {
     runtimeRoot:
       fromFlag(flags.runtimeRoot, "--runtime-root") ??
       fromEnvironment(env, "SVC_GLOBAL_RUNTIME_DIR") ??
-      inOverlay("runtime") ??
+      (facts.overlayHoldsSessions ? inOverlay("runtime") : null) ??
       join(state, "runtime"),
     registryRoot:
       fromFlag(flags.registryRoot, "--registry-root") ??
@@ -53,6 +56,14 @@ export function planRoots(facts: {
       fromEnvironment(env, "SVC_GLOBAL_MAILBOX_DIR") ??
       inOverlay("mailbox"),
   };
+}
+
+/** Whether its user wants the sessions of a project kept in its overlay: it was named, or given the folder for them. */
+export function holdsSessions(
+  files: Pick<Files, "stat">,
+  overlay: { path: string; named: boolean },
+): boolean {
+  return overlay.named || files.stat(join(overlay.path, "runtime"))?.directory === true;
 }
 
 /** The user's state folder of ours. Throws for a relative path. */

@@ -7,7 +7,7 @@ import { createFiles } from "../../../src/system/files.ts";
 import { createIds } from "../../../src/system/ids.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
 
-const bare = { flags: {}, env: {}, home: "/home/ann", overlay: null };
+const bare = { flags: {}, env: {}, home: "/home/ann", overlay: null, overlayHoldsSessions: false };
 
 describe("where things live", () => {
   test.each([
@@ -27,9 +27,18 @@ describe("where things live", () => {
     },
     {
       id: "in a project overlay, save the registry, which all projects share",
-      facts: { ...bare, overlay: "/project/.svc" },
+      facts: { ...bare, overlay: "/project/.svc", overlayHoldsSessions: true },
       want: {
         runtimeRoot: "/project/.svc/runtime",
+        registryRoot: "/home/ann/.local/state/svc/registry",
+        mailboxRoot: "/project/.svc/mailbox",
+      },
+    },
+    {
+      id: "in the state folder beside a project's mail, also when that was there first",
+      facts: { ...bare, overlay: "/project/.svc" },
+      want: {
+        runtimeRoot: "/home/ann/.local/state/svc/runtime",
         registryRoot: "/home/ann/.local/state/svc/registry",
         mailboxRoot: "/project/.svc/mailbox",
       },
@@ -39,6 +48,7 @@ describe("where things live", () => {
       facts: {
         ...bare,
         overlay: "/project/.svc",
+        overlayHoldsSessions: true,
         env: {
           SVC_GLOBAL_RUNTIME_DIR: "/r",
           SVC_GLOBAL_REGISTRY_DIR: "/g",

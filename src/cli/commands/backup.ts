@@ -1,0 +1,147 @@
+import { join, resolve } from "node:path";
+import type { BackupManifest } from "../../protocol/backup.ts";
+import type { RegistryRecord } from "../../protocol/files.ts";
+import { createBackup } from "../../services/backup/create.ts";
+import { type BackupRoots, findPlaces } from "../../services/backup/places.ts";
+import { restoreBackup } from "../../services/backup/restore.ts";
+import { planRoots, stateRootOf } from "../../services/sessions/roots.ts";
+import { toTimestamp } from "../../system/clock.ts";
+import { idStamp } from "../../system/ids.ts";
+import { type CliContext, openCliContext } from "../cli-context.ts";
+import { type CliIo, command } from "../command.ts";
+import { renderTable } from "../format.ts";
+import { warn } from "../narrate.ts";
+import { withProgress } from "../progress.ts";
+import { programVersion } from "../version.ts";
+
+const create = command({
+  name: "create",
+  description:
+    "write everything of your agents into one archive: sessions, queues, turns and mailboxes, while they work",
+  examples: ["svc-mgr backup create", "svc-mgr backup create --output ~/svc.tar --with-secrets --json"],
+  args: {
+    output: {
+      type: "string",
+      description: "the archive to write, 0600; default: svc-backup-<time>.tar here",
+      valueHint: "FILE",
+    },
+    "with-secrets": {
+      type: "boolean",
+      description:
+        "take tokens and the values of --env along: a headless agent that was given values needs them",
+    },
+  },
+  async run({ args, inherited, io }) {
+    const context = openCliContext(io, inherited);
+    const { records } = context.registry.list();
+    const nowMs = context.clock.nowMs();
+    const manifest: BackupManifest = {
+      schema_version: 1,
+      svc_version: (await programVersion()).version,
+      created_at_utc: toTimestamp(nowMs),
+      home: io.home,
+      with_secrets: args["with-secrets"],
+      places: findPlaces(context.files, rootsOf(context, io), records, otherMailboxes(context)),
+    };
+    const output = resolve(io.cwd, args.output ?? `svc-backup-${idStamp(nowMs)}.tar`);
+    const done = await withProgress(io, "no archive was written", ({ signal, onProgress }) =>
+      createBackup(context, {
+        ...{ output, manifest, signal },
+        onProgress: (at, total) => onProgress({ step: "copying", done: at, total }),
+      }),
+    );
+    for (const problem of done.problems) await warn(io, `not in the archive: ${problem}`);
+    return {
+      json: {
+        schema_version: 1,
+        path: done.path,
+        size_bytes: done.sizeBytes,
+        files: done.files,
+        secrets_left_out: done.secretsLeftOut,
+        agents: records.map(toAgent),
+        places: manifest.places,
+        problems: done.problems,
+      },
+      text: [
+        `${records.length} agents, ${done.files} files, ${done.sizeBytes} bytes: ${done.path}`,
+        ...(done.secretsLeftOut > 0
+          ? [
+              `left out ${done.secretsLeftOut} files with tokens or values of --env: --with-secrets takes them along`,
+            ]
+          : []),
+        `Put it back with: svc-mgr backup restore ${done.path}`,
+      ].join("\n"),
+      exitCode: done.problems.length === 0 ? 0 : 1,
+    };
+  },
+});
+
+const restore = command({
+  name: "restore",
+  description: "put back what an archive holds; what is here already is refused, never overwritten",
+  examples: ["svc-mgr backup restore svc-backup-20261123-220000Z.tar"],
+  args: {
+    archive: { type: "positional", description: "an archive of backup create", valueHint: "FILE" },
+  },
+  async run({ args, inherited, io }) {
+    const context = openCliContext(io, inherited);
+    const path = resolve(io.cwd, args.archive);
+    const deps = { ...context, roots: rootsOf(context, io), home: io.home };
+    const done = await withProgress(io, "move away what was written before you restore again", (run) =>
+      restoreBackup(deps, {
+        ...{ path, signal: run.signal },
+        onProgress: (at, total) => run.onProgress({ step: "restoring", done: at, total }),
+      }),
+    );
+    const next = (record: RegistryRecord) =>
+      record.lifecycle.state === "stopped" && record.lifecycle.relaunchable
+        ? `svc-mgr agents single --agent-name ${record.agent_name} relaunch`
+        : null;
+    const moved = done.manifest.home !== io.home && done.places.some(({ kind }) => kind === "mailbox");
+    return {
+      json: {
+        schema_version: 1,
+        created_at_utc: done.manifest.created_at_utc,
+        files: done.files,
+        agents: done.agents.map((record) => ({ ...toAgent(record), next: next(record) })),
+        places: done.places,
+        kept: done.kept,
+      },
+      text: [
+        `restored ${done.agents.length} agents, ${done.files} files, as of ${done.manifest.created_at_utc}`,
+        ...(done.kept.length > 0 ? [`kept what was here: ${done.kept.join(", ")}`] : []),
+        ...(moved
+          ? ["the home folder is another one: svc-mgr mailbox repair mends what names the former"]
+          : []),
+        "",
+        renderTable(
+          ["NAME", "STATE", "NEXT"],
+          done.agents.map((record) => [record.agent_name, record.lifecycle.state, next(record) ?? "-"]),
+        ),
+      ].join("\n"),
+    };
+  },
+});
+
+const toAgent = (record: RegistryRecord) => ({
+  agent_name: record.agent_name,
+  agent_id: record.agent_id,
+  lifecycle_state: record.lifecycle.state,
+});
+
+/** The user's own roots: a project that keeps its sessions is found by its agents. */
+function rootsOf({ roots }: CliContext, io: CliIo): BackupRoots {
+  const { runtimeRoot } = planRoots({ flags: {}, env: io.env, home: io.home, overlay: null });
+  return { registryRoot: roots.registryRoot, runtimeRoot, stateRoot: stateRootOf(io.env, io.home) };
+}
+
+/** Of people, in projects without an agent that has mail. */
+function otherMailboxes({ overlays, roots }: CliContext): string[] {
+  const adopted = overlays.list().filter(({ path }) => overlays.exposure(path) === null);
+  return [
+    ...adopted.map(({ path }) => join(path, "mailbox")),
+    ...(roots.mailboxRoot === null ? [] : [roots.mailboxRoot]),
+  ];
+}
+
+export const backupCommands = { create, restore };

@@ -1,0 +1,29 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Strict } from "./wire.ts";
+
+/** What one part of an archive holds and where it was. */
+export const BackupPlace = Strict({
+  /** The first segment of the names of its entries. */
+  name: Type.String({ pattern: "^[a-z]+(-[0-9]+)?$" }),
+  kind: Type.Union([
+    Type.Literal("registry"),
+    Type.Literal("runtime"),
+    Type.Literal("state"),
+    Type.Literal("session"),
+    Type.Literal("mailbox"),
+  ]),
+  /** Absolute, on the machine that was backed up. */
+  path: Type.String(),
+});
+export type BackupPlace = Static<typeof BackupPlace>;
+
+/** `svc-backup.json`, the first entry of an archive. */
+export const BackupManifest = Strict({
+  schema_version: Type.Literal(1),
+  svc_version: Type.String(),
+  created_at_utc: Type.String(),
+  home: Type.String(),
+  with_secrets: Type.Boolean(),
+  places: Type.Array(BackupPlace, { maxItems: 100_000 }),
+});
+export type BackupManifest = Static<typeof BackupManifest>;

@@ -1,0 +1,169 @@
+import { basename, dirname } from "node:path";
+import { copyDatabase } from "../../db/copy.ts";
+import type { BackupManifest, BackupPlace } from "../../protocol/backup.ts";
+import { renderJson } from "../../protocol/json.ts";
+import { childPath } from "../../system/contained-path.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { Ids } from "../../system/ids.ts";
+import type { Appender } from "../../system/own-file.ts";
+import { isDatabase, judgeFile } from "./places.ts";
+import { endOfArchive, paddingOf, renderHeader, type TarEntry } from "./tar.ts";
+
+export const manifestName = "svc-backup.json";
+
+export interface BackupDone {
+  path: string;
+  sizeBytes: number;
+  files: number;
+  /** Files with secrets that were left out. */
+  secretsLeftOut: number;
+  /** Files that are not in the archive, each with why. */
+  problems: string[];
+}
+
+interface Found {
+  place: BackupPlace;
+  /** Relative to the place. */
+  path: string;
+  kind: TarEntry["kind"];
+  target: string;
+}
+
+/**
+ * Writes one archive of `manifest.places` to `output`, which must not exist (0600); it gets that name when it is whole.
+ * Databases are copied as of one moment, before the files that they name: a mailbox in the archive lacks no message that
+ * it lists. Throws `conflict` where `output` exists, and when `signal` aborts; nothing is left then.
+ */
+export async function createBackup(
+  deps: { files: Files; ids: Ids },
+  options: {
+    output: string;
+    manifest: BackupManifest;
+    signal: AbortSignal;
+    onProgress: (done: number, total: number) => void;
+  },
+): Promise<BackupDone> {
+  const { files } = deps;
+  const { output, manifest, signal } = options;
+  if (files.exists(output)) throw new ServiceError("conflict", `${output} exists already; name another file`);
+  const folder = dirname(output);
+  if (!files.stat(folder)?.directory)
+    throw new ServiceError("invalid_request", `there is no folder ${folder}`);
+  const work = `.svc-backup-${deps.ids.hex(6)}`;
+  files.ensureDirectory("file:backup-folder", childPath(folder, work));
+  try {
+    const part = files.contained(folder, [work, "archive"]);
+    const archive = files.openAppend("file:backup-archive", part);
+    const writer = createWriter(files, archive, manifest.with_secrets);
+    try {
+      writer.text(manifestName, renderJson(manifest));
+      const { found, secrets } = listFiles(files, manifest);
+      const ordered = [
+        ...found.filter((one) => isDatabase(one.path)),
+        ...found.filter((one) => !isDatabase(one.path)),
+      ];
+      for (const [index, one] of ordered.entries()) {
+        signal.throwIfAborted();
+        options.onProgress(index, ordered.length);
+        await writer.add(one, childPath(folder, work, "database"));
+      }
+      archive.write(endOfArchive);
+      archive.close();
+      files.place("file:backup-placed", part, files.contained(folder, [basename(output)]));
+      const sizeBytes = files.stat(output)?.size ?? 0;
+      const { count, problems } = writer;
+      return { path: output, sizeBytes, files: count(), secretsLeftOut: secrets, problems };
+    } finally {
+      archive.close();
+    }
+  } finally {
+    files.remove("file:backup-folder", files.contained(folder, [work]));
+  }
+}
+
+const pathIn = (place: BackupPlace, path: string) => childPath(place.path, ...path.split("/"));
+
+function listFiles(files: Files, manifest: BackupManifest): { found: Found[]; secrets: number } {
+  const found: Found[] = [];
+  let secrets = 0;
+  const walk = (place: BackupPlace, at: string) => {
+    for (const name of files.list(at === "" ? place.path : pathIn(place, at))) {
+      const path = at === "" ? name : `${at}/${name}`;
+      const verdict = judgeFile(place, path);
+      if (verdict === "secret" && !manifest.with_secrets) secrets += 1;
+      if (verdict === "leave" || (verdict === "secret" && !manifest.with_secrets)) continue;
+      const real = pathIn(place, path);
+      if (files.isLink(real)) {
+        found.push({ place, path, kind: "link", target: files.linkTarget(real) ?? "" });
+      } else if (files.stat(real)?.directory) {
+        found.push({ place, path, kind: "folder", target: "" });
+        walk(place, path);
+      } else {
+        found.push({ place, path, kind: "file", target: "" });
+      }
+    }
+  };
+  for (const place of manifest.places) walk(place, "");
+  return { found, secrets };
+}
+
+function createWriter(files: Files, archive: Appender, withSecrets: boolean) {
+  const problems: string[] = [];
+  let count = 0;
+
+  const entry = (path: string, kind: TarEntry["kind"], size: number, modifiedMs: number, target = "") =>
+    archive.write(renderHeader({ path, kind, size, modifiedMs, target }));
+
+  /** `size` bytes follow the header whatever happens to the file meanwhile. */
+  async function content(name: string, from: string, modifiedMs: number): Promise<void> {
+    const opened = files.openRegular(from, { maxBytes: Number.MAX_SAFE_INTEGER, anywhere: true });
+    if (!opened.ok) {
+      // A file that has gone since it was listed is no part of this moment.
+      if (opened.why !== "absent") problems.push(`${from}: ${opened.why}`);
+      return;
+    }
+    entry(name, "file", opened.size, modifiedMs);
+    let left = opened.size;
+    for await (const chunk of opened.stream()) {
+      archive.write(chunk);
+      left -= chunk.length;
+    }
+    const zeros = new Uint8Array(64 * 1024);
+    for (let missing = left + paddingOf(opened.size); missing > 0; missing -= zeros.length) {
+      archive.write(zeros.subarray(0, Math.min(missing, zeros.length)));
+    }
+    count += 1;
+  }
+
+  async function database(name: string, from: string, modifiedMs: number, copy: string): Promise<void> {
+    try {
+      copyDatabase(from, copy, { withSecrets });
+    } catch (error) {
+      problems.push(`${from}: ${messageOf(error)}`);
+      files.removeFile("file:backup-database", copy);
+      return;
+    }
+    await content(name, copy, modifiedMs);
+    files.removeFile("file:backup-database", copy);
+  }
+
+  return {
+    problems,
+    count: () => count,
+    text(name: string, text: string) {
+      const bytes = new TextEncoder().encode(text);
+      entry(name, "file", bytes.length, 0);
+      archive.write(bytes);
+      archive.write(new Uint8Array(paddingOf(bytes.length)));
+    },
+    async add({ place, path, kind, target }: Found, copy: string) {
+      const name = `${place.name}/${path}`;
+      const from = pathIn(place, path);
+      const modifiedMs = files.stat(from)?.modifiedMs ?? 0;
+      if (kind !== "file") entry(kind === "folder" ? `${name}/` : name, kind, 0, modifiedMs, target);
+      else if (isDatabase(path)) await database(name, from, modifiedMs, copy);
+      else await content(name, from, modifiedMs);
+    },
+  };
+}

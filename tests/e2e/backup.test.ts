@@ -1,0 +1,65 @@
+import { expect, test } from "bun:test";
+import { mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { createCliLab } from "../support/cli-lab.ts";
+
+const launch = ["agents", "launch", "--tool", "demo", "--agent-name"];
+const one = (name: string, ...words: string[]) => ["agents", "single", "--agent-name", name, ...words];
+
+test("agents at work are copied with queue, turns and mail, and come back in an empty home", async () => {
+  await using lab = createCliLab();
+  const must = async (...words: string[]) => {
+    const run = await lab.mgr(...words);
+    if (run.exitCode !== 0) throw new Error(`${words.join(" ")}: ${run.stderr}${run.stdout}`);
+    return run;
+  };
+  await must(...launch, "anna", "--mailbox");
+  await must(...one("anna", "prompt", "--prompt", "remember the lighthouse\nFAST", "--wait"));
+  const address = ["--to", "anna@svc.localhost"];
+  await must(...one("anna", "mail", "send", ...address, "--subject", "Noon", "--body-content", "the bell"));
+  mkdirSync(join(lab.workdir, ".svc/runtime"), { mode: 0o700 });
+  await must(...launch, "bert", "--headless", "--env", "API_TOKEN=secret-of-bert", "--no-gateway");
+
+  const archive = join(lab.workdir, "all.tar");
+  const done = (await must("backup", "create", "--output", archive, "--json")).json();
+  expect(done).toMatchObject({ path: archive, secrets_left_out: 1, problems: [] });
+  expect(done["agents"]).toMatchObject([{ agent_name: "anna" }, { agent_name: "bert" }]);
+  const { mode } = statSync(archive);
+  expect([mode & 0o777, readFileSync(archive, "latin1").includes("secret-of-bert")]).toEqual([0o600, false]);
+  expect((await lab.shell(`tar -tf ${archive} | head -1`)).stdout).toBe("svc-backup.json\n");
+  expect((await lab.mgr("backup", "create", "--output", archive)).stderr).toContain("exists already");
+  const secrets = join(lab.workdir, "secrets.tar");
+  await must("backup", "create", "--output", secrets, "--with-secrets");
+  expect(readFileSync(secrets, "latin1").includes("secret-of-bert")).toBe(true);
+  const refused = await lab.mgr("backup", "restore", archive);
+  expect([refused.exitCode, refused.stderr.includes("nothing was restored")]).toEqual([1, true]);
+
+  for (const name of ["anna", "bert"]) await must(...one(name, "stop"));
+  rmSync(join(lab.workdir, ".svc"), { recursive: true });
+  const home = join(lab.folder, "another");
+  mkdirSync(home);
+  lab.env["HOME"] = home;
+  const restored = (await must("backup", "restore", archive, "--json")).json();
+  expect(restored["agents"]).toMatchObject([
+    {
+      agent_name: "anna",
+      lifecycle_state: "stopped",
+      next: "svc-mgr agents single --agent-name anna relaunch",
+    },
+    { agent_name: "bert", lifecycle_state: "stopped" },
+  ]);
+  const listed = (await must("agents", "list", "--state", "all", "--json")).json();
+  expect(listed["agents"]).toMatchObject([{ agent_name: "anna" }, { agent_name: "bert" }]);
+  expect(JSON.stringify(listed)).not.toContain(join(lab.folder, "home"));
+
+  await must(...one("anna", "relaunch"));
+  const requests = (await must(...one("anna", "requests", "list", "--json"))).json()["requests"];
+  expect(requests).toMatchObject([{ state: "completed" }]);
+  const mail = (await must(...one("anna", "mail", "list", "--json"))).json();
+  expect(mail["messages"]).toMatchObject([{ subject: "Noon" }]);
+  await must(...one("anna", "prompt", "--prompt", "again\nFAST", "--wait"));
+  expect((await lab.mgr("doctor")).stdout).not.toContain("DAMAGED");
+  // Its values are a secret and were left out.
+  await must(...one("bert", "relaunch"));
+  expect((await lab.mgr(...one("bert", "gateway", "status"))).stdout).toContain("API_TOKEN");
+}, 120_000);

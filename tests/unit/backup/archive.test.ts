@@ -1,0 +1,161 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { BackupManifest } from "../../../src/protocol/backup.ts";
+import { manifestName } from "../../../src/services/backup/create.ts";
+import { judgeFile } from "../../../src/services/backup/places.ts";
+import { replaceIn, restoreBackup } from "../../../src/services/backup/restore.ts";
+import {
+  endOfArchive,
+  paddingOf,
+  readEntries,
+  renderHeader,
+  type TarEntry,
+} from "../../../src/services/backup/tar.ts";
+import { createOverlays } from "../../../src/services/sessions/overlays.ts";
+import { createRegistryFixture } from "../../support/session-deps.ts";
+
+type Item = Pick<TarEntry, "path"> & { text?: string; target?: string };
+
+function archiveOf(items: readonly Item[]): Uint8Array {
+  const parts = items.map(({ path, text = "", target = "" }) => {
+    const content = new TextEncoder().encode(text);
+    const kind = target ? "link" : "file";
+    const header = renderHeader({ path, kind, size: content.length, modifiedMs: 0, target });
+    return [header, content, new Uint8Array(paddingOf(content.length))];
+  });
+  return Buffer.concat([...parts.flat(), endOfArchive]);
+}
+
+const entriesOf = (bytes: Uint8Array) => [
+  ...readEntries((start, end) => bytes.subarray(start, end), bytes.length),
+];
+
+describe("an archive", () => {
+  test("gives back names and targets of any length, as tar does", async () => {
+    const long = `runtime/${"folder/".repeat(40)}ünïcode.md`;
+    const bytes = archiveOf([
+      { path: "a", text: "x".repeat(513) },
+      { path: long, text: "text" },
+      { path: "link", target: `../${"deep/".repeat(30)}end` },
+    ]);
+    expect(entriesOf(bytes).map(({ path, size, target }) => [path, size, target])).toEqual([
+      ["a", 513, ""],
+      [long, 4, ""],
+      ["link", 0, `../${"deep/".repeat(30)}end`],
+    ]);
+    const listed = Bun.spawn(["tar", "-tf", "-", "--quoting-style=literal"], { stdin: bytes });
+    expect(await new Response(listed.stdout).text()).toBe(`a\n${long}\nlink\n`);
+  });
+
+  test.each([
+    { id: "cut off", spoil: (bytes: Uint8Array) => bytes.subarray(0, 700) },
+    { id: "without its end", spoil: (bytes: Uint8Array) => bytes.subarray(0, 1024) },
+    { id: "overwritten", spoil: (bytes: Uint8Array) => bytes.map((byte, at) => (at === 3 ? 65 : byte)) },
+    { id: "empty", spoil: () => new Uint8Array() },
+  ])("that is $id is none", ({ spoil }) => {
+    const whole = archiveOf([{ path: "a", text: "x" }]);
+    expect(() => entriesOf(spoil(whole))).toThrow(/cut off|damaged/);
+  });
+});
+
+test.each([
+  { kind: "runtime", path: "sessions/b/i/gateway/queue.sqlite", want: "take" },
+  { kind: "runtime", path: "sessions/b/i/gateway/queue.sqlite-wal", want: "leave" },
+  { kind: "runtime", path: "sessions/b/i/gateway/run/token", want: "secret" },
+  { kind: "runtime", path: "sessions/b/i/launch-environment.json", want: "secret" },
+  { kind: "runtime", path: "sessions/b/i/gateway/run/challenge-key", want: "leave" },
+  { kind: "runtime", path: "sessions/b/i/gateway/run/current-instance.json", want: "leave" },
+  { kind: "runtime", path: "sessions/b/i/gateway/run/reminders.json", want: "take" },
+  { kind: "session", path: "gateway/attach.lock", want: "leave" },
+  { kind: "state", path: "overlays/a.json", want: "leave" },
+  { kind: "state", path: "runtime/sessions/b/i/manifest.json", want: "leave" },
+  { kind: "mailbox", path: "messages/2026/a.md", want: "take" },
+] as const)("$kind: $path: $want", ({ kind, path, want }) => {
+  expect(judgeFile({ kind }, path)).toBe(want);
+});
+
+test("paths below a place that moved are replaced, and nothing that only begins alike", () => {
+  const moves = [
+    ["/home/ann/.svc", "/r"],
+    ["/home/ann", "/home/bob"],
+  ] as const;
+  const before = { a: ["/home/ann", "/home/anna/x", "/home/ann/.svc/s"], b: { c: 1, d: "x /home/ann" } };
+  expect(replaceIn(before, moves)).toEqual({
+    a: ["/home/bob", "/home/anna/x", "/r/s"],
+    b: { c: 1, d: "x /home/ann" },
+  });
+});
+
+describe("restoring an archive that somebody else made", () => {
+  function machine(items: readonly Item[], places: BackupManifest["places"]) {
+    const fixture = createRegistryFixture();
+    const { system, folder } = fixture;
+    const home = join(folder, "home");
+    const roots = {
+      registryRoot: fixture.root,
+      runtimeRoot: join(home, "state/runtime"),
+      stateRoot: join(home, "state"),
+    };
+    mkdirSync(home);
+    const manifest: BackupManifest = {
+      ...{ schema_version: 1, svc_version: "0", created_at_utc: "2026-11-23T00:00:00.000+00:00" },
+      ...{ home: "/home/ann", with_secrets: false, places },
+    };
+    const path = join(folder, "archive.tar");
+    const all = [{ path: manifestName, text: JSON.stringify(manifest) }, ...items];
+    writeFileSync(path, archiveOf(all), { mode: 0o600 });
+    const overlays = createOverlays({ ...system, stateRoot: roots.stateRoot });
+    const restore = () =>
+      restoreBackup(
+        { ...system, registry: fixture.registry, overlays, roots, home },
+        { path, signal: new AbortController().signal, onProgress: () => {} },
+      );
+    return { ...fixture, home, roots, restore };
+  }
+  const runtime = { name: "runtime", kind: "runtime", path: "/home/ann/state/runtime" } as const;
+
+  test.each([
+    { id: "climbs out of its place", path: "runtime/../../escaped" },
+    { id: "is an absolute path", path: "runtime//etc/escaped" },
+    { id: "belongs to no place", path: "other/escaped" },
+    { id: "is its place", path: "runtime" },
+  ])("a name that $id is refused", async ({ path }) => {
+    using at = machine([{ path, text: "x" }], [runtime]);
+    await expect(at.restore()).rejects.toThrow(/refused the path|none of its places/);
+    expect(existsSync(join(at.home, "escaped"))).toBe(false);
+  });
+
+  test("a link that leads out of its place is not made, and none is followed", async () => {
+    using at = machine(
+      [
+        { path: "runtime/out", target: "../../.." },
+        { path: "runtime/up", target: "/tmp" },
+        { path: "runtime/in", target: "sub" },
+        { path: "runtime/in/file", text: "x" },
+      ],
+      [runtime],
+    );
+    await expect(at.restore()).rejects.toThrow("refused the path");
+    expect(existsSync(join(at.roots.runtimeRoot, "out"))).toBe(false);
+    expect(existsSync(join(at.roots.runtimeRoot, "sub"))).toBe(false);
+  });
+
+  test("a mailbox in an overlay that was not adopted is refused", async () => {
+    const place = { name: "mailbox-1", kind: "mailbox", path: "/home/ann/project/.svc/mailbox" } as const;
+    using at = machine([{ path: "mailbox-1/a.md", text: "x" }], [place]);
+    const overlay = join(at.home, "project/.svc");
+    mkdirSync(overlay, { recursive: true });
+    await expect(at.restore()).rejects.toThrow("not adopted");
+    expect(existsSync(join(overlay, "mailbox"))).toBe(false);
+  });
+
+  test("a file that is there stays as it is", async () => {
+    using at = machine([{ path: "runtime/kept", text: "new" }], [runtime]);
+    const path = join(at.roots.runtimeRoot, "kept");
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, "old");
+    expect((await at.restore()).kept).toEqual([path]);
+    expect(readFileSync(path, "utf8")).toBe("old");
+  });
+});

@@ -3,7 +3,7 @@ import { type Registered, type RegisterWish, registerMailbox } from "../services
 import { initMailRoot, openMailRoot } from "../services/mail/filesystem/root.ts";
 import { isSkillInstalled } from "../services/notifier/skill.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
-import { ownHomes, skillTools } from "../services/skills/home.ts";
+import { ownHomes, skillTools } from "../services/skills/ownership.ts";
 import { quoteShell } from "../services/terminal/shell-word.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";

@@ -1,5 +1,5 @@
 import { openMailRoot } from "../services/mail/filesystem/root.ts";
-import { skillTools } from "../services/skills/home.ts";
+import { skillTools } from "../services/skills/ownership.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
 import type { Candidate, CliIo, OfferedValues } from "./command.ts";
 

@@ -33,15 +33,14 @@ import {
   TurnInterruption,
   TurnSubmission,
 } from "./coordinator.ts";
+import { documentEndpoints } from "./core-endpoints.ts";
 import { DeliveryList, DeliveryQuery } from "./delivery.ts";
-import { documentEndpoints } from "./document-endpoints.ts";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { forwardedEndpoints, forwardedStreams } from "./endpoints.ts";
 import { eventKinds, eventNames, eventStream, maxFollowers } from "./events.ts";
-import { forwardedEndpoints, forwardedStreams } from "./forwarded-endpoints.ts";
 import { GatewayStatus } from "./gateway.ts";
 import { MailResolveLive } from "./mail.ts";
-import { turnArtifactEndpoints, turnEndpoints } from "./turn-endpoints.ts";
-import { TurnEvents, TurnStatusRecord } from "./turns.ts";
+import { TurnEvents, TurnStatusRecord, turnArtifactEndpoints, turnEndpoints } from "./turns.ts";
 import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
 
 const agent = "/svc/agents/:agent_ref" as const;

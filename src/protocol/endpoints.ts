@@ -1,15 +1,15 @@
-import { Type } from "@sinclair/typebox";
-import { aguiEndpoints, aguiStreamEndpoints } from "./agui-endpoints.ts";
+import { type TSchema, Type } from "@sinclair/typebox";
+import { aguiEndpoints, aguiStreamEndpoints } from "./agui.ts";
 import { ScreenEvent, screenEventKinds } from "./console.ts";
 import { consoleEndpoints } from "./console-endpoints.ts";
 import { coreEndpoints } from "./core-endpoints.ts";
-import { endpoint } from "./endpoint.ts";
+import { type Endpoint, type ErrorReplies, endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { eventKinds, eventNames, eventStream, GatewayEvent, maxFollowers } from "./events.ts";
 import { mailEndpoints } from "./mail-endpoints.ts";
-import { notifierEndpoints } from "./notifier-endpoints.ts";
-import { reminderEndpoints } from "./reminder-endpoints.ts";
-import { transcriptEndpoints } from "./transcript-endpoints.ts";
-import { turnArtifactEndpoints, turnEndpoints } from "./turn-endpoints.ts";
+import { notifierEndpoints } from "./notifier.ts";
+import { reminderEndpoints } from "./reminders.ts";
+import { transcriptEndpoints } from "./transcript.ts";
+import { turnArtifactEndpoints, turnEndpoints } from "./turns.ts";
 import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
 
 /** The routes of one gateway (contract 4.1). */
@@ -54,3 +54,103 @@ export const streamEndpoints = {
 } as const;
 
 export type GatewayEndpoints = typeof gatewayEndpoints;
+
+/**
+ * An operation of the coordinator that the gateway of one agent carries out: what it is sent, what it answers and
+ * under which status is the gateway's (contract 4.4).
+ */
+export interface ForwardedEndpoint extends Endpoint {
+  /** Path at the gateway; its parameters have the same names. */
+  readonly gatewayPath: string;
+  /** How long the gateway may take to begin its answer, and between two parts of one. */
+  readonly timeoutMs: number;
+  /** Refused with 503 for an agent without a mailbox (contract 4.4 rule 5, 7). */
+  readonly needsMailbox: boolean;
+}
+
+const ofMailbox = /^\/(mail|gateway\/mail-notifier)(\/|$)/;
+
+/** The coordinator's own refusals: unknown agent, ambiguous alias, no eligible live gateway. */
+const ownRefusals = { 404: ErrorBody, 409: ErrorBody, 503: ErrorBody } as const;
+
+const usualTimeoutMs = 5_000;
+/** A context reset alone may take 15 s. */
+const promptTimeoutMs = 25_000;
+/** A delivery with large attachments takes its time. */
+const mailTimeoutMs = 60_000;
+/** A long conversation is read for the first time, or searched. */
+const transcriptTimeoutMs = 30_000;
+/** The gateway decides when a wait is over; an hour is the longest it takes. */
+const waitTimeoutMs = 3_605_000;
+
+function forward(path: string, endpoint: Endpoint, timeoutMs = usualTimeoutMs): ForwardedEndpoint {
+  return {
+    ...endpoint,
+    path: `/svc/agents/:agent_ref${path}`,
+    gatewayPath: endpoint.path,
+    errors: withOwn(endpoint),
+    timeoutMs,
+    needsMailbox: ofMailbox.test(path),
+  };
+}
+
+function withOwn({ errors, body }: Endpoint): ErrorReplies {
+  const merged: Record<number, TSchema> = { ...(body === null ? {} : { 422: RefusedOrInvalid }), ...errors };
+  for (const [status, schema] of Object.entries(ownRefusals)) {
+    const theirs = errors[Number(status)];
+    merged[Number(status)] =
+      theirs === undefined || theirs === schema ? schema : Type.Union([theirs, schema]);
+  }
+  return merged;
+}
+
+/** Every forwarded operation; handlers, OpenAPI document and contract tests follow from this table. */
+export const forwardedEndpoints = {
+  agentControlPrompt: forward("/gateway/control/prompt", gatewayEndpoints.controlPrompt, promptTimeoutMs),
+  agentSendKeys: forward("/gateway/control/send-keys", gatewayEndpoints.sendKeys),
+  agentReconcile: forward("/gateway/control/reconcile", gatewayEndpoints.reconcile),
+  agentHeadlessState: forward("/gateway/control/headless/state", gatewayEndpoints.headlessState),
+  agentNextPromptSession: forward(
+    "/gateway/control/headless/next-prompt-session",
+    gatewayEndpoints.nextPromptSession,
+  ),
+  agentTerminalState: forward("/gateway/tui/state", gatewayEndpoints.terminalState),
+  agentTerminalHistory: forward("/gateway/tui/history", gatewayEndpoints.terminalHistory),
+  agentNotePrompt: forward("/gateway/tui/note-prompt", gatewayEndpoints.notePrompt),
+  agentExplain: forward("/gateway/tui/explain", gatewayEndpoints.explain),
+  agentWait: forward("/gateway/tui/wait", gatewayEndpoints.wait, waitTimeoutMs),
+  agentDecide: forward("/gateway/tui/decide", gatewayEndpoints.decide, promptTimeoutMs),
+  agentTranscript: forward("/gateway/transcript", gatewayEndpoints.transcript, transcriptTimeoutMs),
+  agentTranscriptTurn: forward(
+    "/gateway/transcript/:turn_id",
+    gatewayEndpoints.transcriptTurn,
+    transcriptTimeoutMs,
+  ),
+  agentSubmitGatewayRequest: forward("/gateway/requests", gatewayEndpoints.submitRequest),
+  agentListGatewayRequests: forward("/gateway/requests", gatewayEndpoints.listRequests),
+  agentReadGatewayRequest: forward("/gateway/requests/:request_id", gatewayEndpoints.readRequest),
+  agentCreateReminders: forward("/gateway/reminders", gatewayEndpoints.createReminders),
+  agentListReminders: forward("/gateway/reminders", gatewayEndpoints.listReminders),
+  agentReadReminder: forward("/gateway/reminders/:reminder_id", gatewayEndpoints.readReminder),
+  agentUpdateReminder: forward("/gateway/reminders/:reminder_id", gatewayEndpoints.updateReminder),
+  agentDeleteReminder: forward("/gateway/reminders/:reminder_id", gatewayEndpoints.deleteReminder),
+  agentReadNotifier: forward("/gateway/mail-notifier", gatewayEndpoints.readNotifier),
+  agentUpdateNotifier: forward("/gateway/mail-notifier", gatewayEndpoints.updateNotifier),
+  agentDisableNotifier: forward("/gateway/mail-notifier", gatewayEndpoints.disableNotifier),
+  agentNotifierAudit: forward("/gateway/mail-notifier/audit", gatewayEndpoints.notifierAudit),
+  agentMailStatus: forward("/mail/status", gatewayEndpoints.mailStatus),
+  agentMailList: forward("/mail/list", gatewayEndpoints.mailList, mailTimeoutMs),
+  agentMailPeek: forward("/mail/peek", gatewayEndpoints.mailPeek),
+  agentMailRead: forward("/mail/read", gatewayEndpoints.mailRead),
+  agentMailSend: forward("/mail/send", gatewayEndpoints.mailSend, mailTimeoutMs),
+  agentMailPost: forward("/mail/post", gatewayEndpoints.mailPost, mailTimeoutMs),
+  agentMailReply: forward("/mail/reply", gatewayEndpoints.mailReply, mailTimeoutMs),
+  agentMailMark: forward("/mail/mark", gatewayEndpoints.mailMark),
+  agentMailMove: forward("/mail/move", gatewayEndpoints.mailMove),
+  agentMailArchive: forward("/mail/archive", gatewayEndpoints.mailArchive),
+} as const satisfies Readonly<Record<string, ForwardedEndpoint>>;
+
+/** The same of an answer that does not end by itself: silence of 60 s ends it, a gateway is never silent for long. */
+export const forwardedStreams = {
+  agentGatewayEvents: forward("/gateway/events", streamEndpoints.events, 60_000),
+} as const satisfies Readonly<Record<string, ForwardedEndpoint>>;

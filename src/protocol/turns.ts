@@ -1,6 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { endpoint, limit, RefusedOrInvalid } from "./endpoint.ts";
 import { ActiveExecution, RequestAdmission } from "./gateway.ts";
-import { maxPage, NonBlank, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+import {
+  ErrorBody,
+  maxPage,
+  NonBlank,
+  Nullable,
+  SchemaVersion1,
+  Strict,
+  StringEnum,
+  Timestamp,
+} from "./wire.ts";
 
 /** Headless agents: durable turns, their canonical events and control state. Source: contract 2.4, 2.9, 4.4. */
 
@@ -179,3 +189,175 @@ export function toTurnEvent(event: CanonicalEvent): TurnEvent {
   };
   return { kind, message, turn_index, timestamp_utc, payload };
 }
+
+/** The JSON files of a turn directory, the only record of a headless turn. Source: spec/coordination.md; ruling 23. */
+
+export const TurnSession = Type.Union([
+  Strict({ mode: StringEnum(["new", "tool_last_or_new"]) }),
+  Strict({ mode: Type.Literal("exact"), id: Type.String() }),
+]);
+export type TurnSession = Static<typeof TurnSession>;
+
+export const TurnModel = Strict({
+  name: Nullable(Type.String()),
+  level: Nullable(Type.Integer({ minimum: 0 })),
+});
+export type TurnModel = Static<typeof TurnModel>;
+
+/** request.json: all that the bridge needs; written before anything runs. */
+export const TurnRequest = Strict({
+  schema_version: SchemaVersion1,
+  turn_id: TurnId,
+  turn_index: Type.Integer({ minimum: 0 }),
+  tracked_agent_id: Type.String(),
+  request_id: Nullable(
+    Type.String({ description: "row of the queue, or a reminder; null for a direct prompt" }),
+  ),
+  requested_at_utc: Timestamp,
+  life: Nullable(Type.String({ description: "of the agent; a turn of an earlier one pins no conversation" })),
+  tool: Type.String(),
+  executable: Type.String(),
+  args: Type.Array(Type.String()),
+  working_directory: Type.String(),
+  role_prompt: Nullable(Type.String()),
+  prompt: Type.String(),
+  session: TurnSession,
+  model: Nullable(TurnModel),
+  display_style: DisplayStyle,
+  display_detail: DisplayDetail,
+});
+export type TurnRequest = Static<typeof TurnRequest>;
+
+/** process.json: who runs the turn. Once it is there the turn is never begun again. */
+export const TurnProcess = Strict({
+  runner_pid: Type.Integer(),
+  runner_start: Nullable(
+    Type.String({ description: "distinguishes the runner from a later process with its id" }),
+  ),
+  child_pid: Nullable(Type.Integer({ description: "the tool; null until it was started" })),
+  child_start: Nullable(Type.String()),
+  launched_at_utc: Timestamp,
+});
+export type TurnProcess = Static<typeof TurnProcess>;
+
+/** interrupt.json: written before the first signal. */
+export const TurnInterrupt = Strict({
+  requested_at_utc: Timestamp,
+  requested_by: StringEnum(["gateway", "pane", "stop"]),
+});
+export type TurnInterrupt = Static<typeof TurnInterrupt>;
+
+/** result.json: the one final state of the turn; never changed. */
+export const TurnResult = Strict({
+  schema_version: SchemaVersion1,
+  status: StringEnum(["completed", "failed", "interrupted"]),
+  completed_at_utc: Timestamp,
+  returncode: Nullable(Type.Integer()),
+  signal: Nullable(Type.String()),
+  completion_source: Type.String(),
+  session_id: Nullable(Type.String({ description: "the tool's own id of the conversation" })),
+  history_summary: Nullable(Type.String()),
+  error: Nullable(Type.String()),
+  usage: Nullable(Type.Record(Type.String(), Nullable(Type.Number()))),
+});
+export type TurnResult = Static<typeof TurnResult>;
+
+/** Refusals of all these routes: 422 for an agent that is not headless. */
+const refusals = { 422: RefusedOrInvalid } as const;
+const refusalsOfTurn = { ...refusals, 404: ErrorBody } as const;
+
+/** Control of a headless agent and its durable turns (contract 4.1; the turn routes are additional). */
+export const turnEndpoints = {
+  headlessState: endpoint({
+    method: "GET",
+    path: "/v1/control/headless/state",
+    summary: "Whether a headless agent can take a prompt, and which conversation it would belong to",
+    status: 200,
+    reply: HeadlessState,
+    errors: { ...refusals, 503: ErrorBody },
+  }),
+  nextPromptSession: endpoint({
+    method: "POST",
+    path: "/v1/control/headless/next-prompt-session",
+    summary: "Let the next direct prompt begin a new conversation",
+    description:
+      "One-shot: consumed by the next accepted direct prompt that leaves its conversation open; queued prompts ignore it. Lost when the gateway ends.",
+    body: NextPromptSession,
+    status: 200,
+    reply: HeadlessState,
+    errors: { ...refusals, 503: ErrorBody },
+  }),
+  listTurns: endpoint({
+    method: "GET",
+    path: "/v1/turns",
+    summary: "The newest turns of a headless agent",
+    query: Strict({ limit }),
+    status: 200,
+    reply: TurnList,
+    errors: refusals,
+  }),
+  readTurn: endpoint({
+    method: "GET",
+    path: "/v1/turns/:turn_id",
+    summary: "One turn: running, or how it ended",
+    status: 200,
+    reply: TurnStatusRecord,
+    errors: refusalsOfTurn,
+  }),
+  turnEvents: endpoint({
+    method: "GET",
+    path: "/v1/turns/:turn_id/events",
+    summary: "What the agent said and did in a turn, also while it runs",
+    description:
+      "All of them; with `limit` a page, whose `next` is the `after` of the page that follows. The event stream publishes each as it happens: kind turn_event, with its number in turn_seq.",
+    query: Strict({
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1000, description: "at most this many; all without it" }),
+      ),
+      after: Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        default: 0,
+        description: "how many events to pass over",
+      }),
+    }),
+    status: 200,
+    reply: TurnEvents,
+    errors: refusalsOfTurn,
+  }),
+} as const;
+
+const artifactQuery = Strict({
+  offset: Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    default: 0,
+    description: "first byte",
+  }),
+  max_bytes: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: "at most this many bytes; to the end without it",
+    }),
+  ),
+});
+
+const artifact = <const Path extends string>(path: Path, summary: string) =>
+  endpoint({
+    method: "GET",
+    path,
+    summary,
+    description:
+      'As the tool wrote it, to its end, also while it writes; empty before it wrote anything. Where `max_bytes` ends the answer before the end, the header `Link` names the part that follows, rel="next".',
+    query: artifactQuery,
+    status: 200,
+    reply: Type.String({ contentMediaType: "text/plain" }),
+    errors: refusalsOfTurn,
+  });
+
+/** Answers in plain text, streamed from disk; not part of the typed client. */
+export const turnArtifactEndpoints = {
+  turnStdout: artifact("/v1/turns/:turn_id/artifacts/stdout", "Standard output of a turn's tool"),
+  turnStderr: artifact("/v1/turns/:turn_id/artifacts/stderr", "Standard error of a turn's tool"),
+} as const;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { reminderEndpoints } from "../../src/protocol/reminder-endpoints.ts";
+import { reminderEndpoints } from "../../src/protocol/reminders.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
 import { bareServer, compileBare } from "./bare.ts";
 import { type Bench, durationRows, takeTurns } from "./bench.ts";

@@ -6,9 +6,9 @@ import {
   coordinatorEndpoints,
   coordinatorStreams,
 } from "../../src/protocol/coordinator-endpoints.ts";
-import { documentEndpoints } from "../../src/protocol/document-endpoints.ts";
+import { documentEndpoints } from "../../src/protocol/core-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
-import { forwardedEndpoints } from "../../src/protocol/forwarded-endpoints.ts";
+import { forwardedEndpoints } from "../../src/protocol/endpoints.ts";
 import { isOfPage } from "../support/console-services.ts";
 import { type CoordinatorBundle, createCoordinatorBundle } from "../support/coordinator-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";

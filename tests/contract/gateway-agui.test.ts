@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { aguiConnectionHeader } from "../../src/protocol/headers.ts";
+import { aguiConnectionHeader } from "../../src/protocol/wire.ts";
 import type { Submission } from "../../src/services/agent/agent.ts";
 import { brokenRules, refusedByStock } from "../support/agui.ts";
 import { readAgui } from "../support/agui-reader.ts";

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { coreEndpoints } from "../../src/protocol/core-endpoints.ts";
-import { documentEndpoints } from "../../src/protocol/document-endpoints.ts";
+import { coreEndpoints, documentEndpoints } from "../../src/protocol/core-endpoints.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
 import { createCoreApp } from "../../src/routes/gateway/core.ts";
 import { routesAt } from "../../src/routes/http/routes-at.ts";

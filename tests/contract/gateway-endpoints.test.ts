@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { documentEndpoints } from "../../src/protocol/document-endpoints.ts";
+import { documentEndpoints } from "../../src/protocol/core-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
-import { aguiConnectionHeader } from "../../src/protocol/headers.ts";
+import { aguiConnectionHeader } from "../../src/protocol/wire.ts";
 import { isOfPage } from "../support/console-services.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { giveTurns } from "../support/fake-turns.ts";

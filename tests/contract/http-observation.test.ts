@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { observeHttp } from "../../src/routes/http/observe.ts";
-import type { Diagnostic } from "../../src/services/diagnostics/diagnostic-entry.ts";
-import { renderDiagnostic } from "../../src/services/diagnostics/diagnostic-entry.ts";
+import type { Diagnostic } from "../../src/services/diagnostics/diagnostic-log.ts";
+import { renderDiagnostic } from "../../src/services/diagnostics/diagnostic-log.ts";
 import { createFakeClock } from "../support/fake-clock.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { json, surfaces } from "../support/http-surface.ts";

@@ -6,15 +6,14 @@ import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Type } from "@sinclair/typebox";
 import Ajv from "ajv/dist/2020.js";
-import { documentEndpoints } from "../../src/protocol/document-endpoints.ts";
+import { documentEndpoints } from "../../src/protocol/core-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
 import { eventKinds } from "../../src/protocol/events.ts";
 import { renderJson } from "../../src/protocol/json.ts";
-import { toCurl } from "../../src/routes/openapi/curl.ts";
 import { gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
 import { createSchemaWriter } from "../../src/routes/openapi/json-schema.ts";
-import { pageScript, renderReference } from "../../src/routes/openapi/page.ts";
+import { pageScript, renderReference, toCurl } from "../../src/routes/openapi/page.ts";
 import { createGatewayBundle } from "../support/gateway-bundle.ts";
 import { inProcess } from "../support/http-surface.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Manifest } from "../../src/protocol/files.ts";
-import { instanceMarkOf } from "../../src/services/headless/chat-session.ts";
+import { instanceMarkOf } from "../../src/services/headless/turn-request.ts";
 import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
 import { until } from "../support/until.ts";
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { ToolReport } from "../../src/protocol/tool-report.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
-import { signalPaths, toSpoolLine } from "../../src/services/signals/spool.ts";
+import { signalPaths, toSpoolLine } from "../../src/services/signals/spool-source.ts";
 import { createDice } from "../simulation/dice.ts";
 import { type BuiltAgent, launchBuilt } from "../support/built-agent.ts";
 import { createCliLab } from "../support/cli-lab.ts";

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { gatewayMigrations } from "../../src/db/gateway/migrations.ts";
+import { gatewayMigrations } from "../../src/db/gateway/request-store.ts";
 import { catalogMigrations } from "../../src/db/mailbox/catalog/migrations.ts";
 import { stateMigrations } from "../../src/db/mailbox/state/migrations.ts";
 import { createProcesses } from "../../src/system/processes.ts";

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { TurnProcess, TurnResult } from "../../src/protocol/turn-files.ts";
+import type { TurnProcess, TurnResult } from "../../src/protocol/turns.ts";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { randomFrom } from "../support/fault-load.ts";

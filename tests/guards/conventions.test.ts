@@ -17,7 +17,6 @@ const sources = readTree("src");
 
 const tinyModules = {
   "src/cli/gateway-commands.ts": "a tree of commands: data",
-  "src/db/gateway/migrations.ts": "a list of migrations: data",
   "src/system/yaml.ts": "the runtime's parser; Deno has another",
 };
 

@@ -62,7 +62,7 @@ test("the gateway's app runs on Web-standard APIs alone, with all that it loads"
 
 test("the coordinator's app runs on Web-standard APIs alone, with all that it loads", async () => {
   const { reached, ties } = await findRuntimeTies("src/routes/coordinator/app.ts");
-  expect(reached).toContain("src/protocol/forwarded-endpoints.ts");
+  expect(reached).toContain("src/protocol/endpoints.ts");
   expect(ties).toEqual([]);
 });
 

@@ -38,8 +38,8 @@ const accesses: Access[] = [
     code: /\bBun\s*\.\s*(?:spawn|spawnSync|\$)/g,
   },
   {
-    name: "HTTP status numbers only in routes and the endpoints of protocol",
-    open: /^src\/(routes\/|protocol\/(?:[a-z]+-)?endpoints\.ts$)/,
+    name: "HTTP status numbers only in routes and protocol",
+    open: /^src\/(routes\/|protocol\/)/,
     code: /\bstatus(?:Code)?\b\s*(?:[:(=!<>]=*|\?\?)\s*[1-5]\d\d\b|^\s*[1-5]\d\d\s*:/gm,
   },
 ];

@@ -13,7 +13,7 @@ export const pathMakers: Readonly<Record<string, string>> = {
   "src/services/mail/filesystem/registrations.ts": "the folder that a person names",
   "src/services/sessions/overlays.ts": "a digest; names that a folder of this user lists",
   "src/services/sessions/roots.ts": "fixed names in a helper",
-  "src/services/skills/home.ts": "a table of folder names",
+  "src/services/skills/ownership.ts": "a table of folder names",
   "src/services/terminal/tmux-launch.ts": "random names, and listed ones of that form",
   "src/services/terminal/tmux-window.ts": "random names",
   "src/cli/tmux-socket.ts": "the socket that this user's environment names",

@@ -6,9 +6,9 @@ import { registerMailbox, unregisterMailbox } from "../../src/services/mail/bind
 import {
   credentialPaths,
   toCredentialRef,
+  unregisterJmapMailbox,
   writeCredential,
-} from "../../src/services/mail/jmap/credentials.ts";
-import { unregisterJmapMailbox } from "../../src/services/mail/jmap/register.ts";
+} from "../../src/services/mail/jmap/register.ts";
 import { createJmapOpener } from "../../src/services/mail/openers.ts";
 import { createManifestStore } from "../../src/services/sessions/manifest.ts";
 import { createSystem } from "../../src/system/system.ts";

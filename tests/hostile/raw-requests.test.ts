@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { observeHttp } from "../../src/routes/http/observe.ts";
-import type { Diagnostic } from "../../src/services/diagnostics/diagnostic-entry.ts";
+import type { Diagnostic } from "../../src/services/diagnostics/diagnostic-log.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { listen } from "../../src/system/http-server.ts";
 import { createIds } from "../../src/system/ids.ts";

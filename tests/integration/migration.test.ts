@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { gatewayMigrations } from "../../src/db/gateway/migrations.ts";
+import { gatewayMigrations } from "../../src/db/gateway/request-store.ts";
 import * as schema from "../../src/db/gateway/schema.ts";
 import type { Migration } from "../../src/db/migrations.ts";
 import { openStore } from "../../src/db/open.ts";

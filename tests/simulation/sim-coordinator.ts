@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { openCliContext } from "../../src/cli/cli-context.ts";
 import { type Coordinator, createCoordinator } from "../../src/cli/coordinator.ts";
-import { forwardedEndpoints } from "../../src/protocol/forwarded-endpoints.ts";
+import { forwardedEndpoints } from "../../src/protocol/endpoints.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import type { Processes } from "../../src/system/processes.ts";
 import type { SimHost } from "./sim-host.ts";

@@ -1,6 +1,6 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
-import { signalPaths } from "../../src/services/signals/spool.ts";
+import { signalPaths } from "../../src/services/signals/spool-source.ts";
 import { sha256 } from "../../src/system/digest.ts";
 import { type Damage, everyDamage, type Told } from "./damaged-files.ts";
 import type { SickAgent } from "./sick-agent.ts";

@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import type { MailEnvelope, MailPrincipal } from "../../src/protocol/mail-file.ts";
 import { operator, parseAddress } from "../../src/services/mail/address.ts";
-import { fileNameOf, mediaTypeOf } from "../../src/services/mail/attachment.ts";
 import {
+  fileNameOf,
+  mediaTypeOf,
   originHeader,
   parseBody,
   parseSubject,
@@ -13,16 +14,18 @@ import {
 } from "../../src/services/mail/draft.ts";
 import { idOf, toMail } from "../../src/services/mail/filesystem/message-file.ts";
 import { messageId } from "../../src/services/mail/filesystem/root-paths.ts";
-import { planList, storedTime, toCursor } from "../../src/services/mail/list-plan.ts";
 import type { Mail, Mailbox, ReplyDraft } from "../../src/services/mail/mailbox.ts";
 import { previewOf } from "../../src/services/mail/message-body.ts";
 import {
   archive,
   inbox,
   parseBox,
+  planList,
   planMark,
   planMove,
   sent,
+  storedTime,
+  toCursor,
   type ViewState,
 } from "../../src/services/mail/view-state.ts";
 import type { Clock } from "../../src/system/clock.ts";

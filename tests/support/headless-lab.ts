@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RequestRecord } from "../../src/protocol/gateway.ts";
-import type { TurnProcess } from "../../src/protocol/turn-files.ts";
-import type { TurnStatusRecord } from "../../src/protocol/turns.ts";
+import type { TurnProcess, TurnStatusRecord } from "../../src/protocol/turns.ts";
 import { type CliLab, createCliLab } from "./cli-lab.ts";
 import { json } from "./http-surface.ts";
 import { until } from "./until.ts";

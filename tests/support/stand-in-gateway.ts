@@ -4,7 +4,7 @@
  * `deaf` listens and never answers.
  */
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { challengeAnswerHeader, challengeHeader } from "../../src/protocol/headers.ts";
+import { challengeAnswerHeader, challengeHeader } from "../../src/protocol/wire.ts";
 import { answerChallenge } from "../../src/services/fleet/listener-proof.ts";
 import { parseExecutionVariables } from "../../src/services/sessions/execution.ts";
 import { gatewayIdentity } from "../../src/services/sessions/gateway-folder.ts";

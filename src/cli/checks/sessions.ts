@@ -9,7 +9,7 @@ import { launchEnvironmentFault } from "../../services/sessions/environment.ts";
 import { type FoundAgent, openRecordOrNull } from "../../services/sessions/find.ts";
 import { sessionPaths } from "../../services/sessions/roots.ts";
 import { lacksSignals, signalsAbsence } from "../../services/signals/handover.ts";
-import { signalPaths } from "../../services/signals/spool.ts";
+import { signalPaths } from "../../services/signals/spool-source.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { CliContext } from "../cli-context.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";

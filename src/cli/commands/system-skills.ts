@@ -1,8 +1,16 @@
 import { dirname, join, resolve } from "node:path";
 import { skills } from "../../services/skills/catalog.ts";
-import { ownHomes, type SkillTool, skillHome, skillTools } from "../../services/skills/home.ts";
 import { installSkills, uninstallSkills } from "../../services/skills/install.ts";
-import { recordPath, type SkillState, skillStates, type ToolPlace } from "../../services/skills/ownership.ts";
+import {
+  ownHomes,
+  recordPath,
+  type SkillState,
+  type SkillTool,
+  skillHome,
+  skillStates,
+  skillTools,
+  type ToolPlace,
+} from "../../services/skills/ownership.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { openCliContext } from "../cli-context.ts";

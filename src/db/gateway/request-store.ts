@@ -1,16 +1,76 @@
+import type { Database } from "bun:sqlite";
+import { basename } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { and, lt, sql } from "drizzle-orm";
 import { Evidence, type RequestState, type StoredRequestKind } from "../../protocol/gateway.ts";
 import type { Clock } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { createPrivately, fileIdentity } from "../../system/private-file.ts";
 import type { Steps } from "../../system/steps.ts";
+import { storageFaultOf } from "../../system/storage-fault.ts";
 import { createGroupCommit } from "../group-commit.ts";
 import { parseColumn } from "../json-column.ts";
+import type { Migration } from "../migrations.ts";
 import { namingFile, openStore, openStoreForReading, type Store } from "../open.ts";
-import { gatewayMigrations } from "./migrations.ts";
-import { probeQueue, refuseLostFile, whenDamaged } from "./queue-file.ts";
+import queue from "./migrations/0000_queue.sql" with { type: "text" };
+import notifier from "./migrations/0001_notifier.sql" with { type: "text" };
+import leanerAccept from "./migrations/0002_leaner_accept.sql" with { type: "text" };
+import turnsFound from "./migrations/0003_turns_found.sql" with { type: "text" };
 import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
-
 import * as schema from "./schema.ts";
+
+/** Oldest first. Written by drizzle-kit from `schema.ts`; an applied one is never edited. */
+export const gatewayMigrations: readonly Migration[] = [
+  { tag: "0000_queue", sql: queue },
+  { tag: "0001_notifier", sql: notifier },
+  { tag: "0002_leaner_accept", sql: leanerAccept },
+  { tag: "0003_turns_found", sql: turnsFound },
+];
+
+const restart = "restart the gateway (`gateway detach`, then `gateway attach`)";
+
+/**
+ * What a gateway does about its database when the file was removed or replaced under it: where nothing stands in its
+ * place, all that it holds is written there again, once; from then on every write is refused. Nothing that was
+ * accepted is lost, and nothing is accepted into a file without a name.
+ */
+function refuseLostFile(path: string): (client: Database) => never {
+  const name = basename(path);
+  return (client) => {
+    if (fileIdentity(path) === null) {
+      createPrivately(path);
+      client.query("VACUUM INTO ?").run(path);
+    }
+    throw new ServiceError("unavailable", `${name} was removed or replaced under the gateway; ${restart}`);
+  };
+}
+
+/** Inserts a request and takes it back: a disk that is nearly full may have room for one page and not for this. */
+function probeQueue(client: Database): void {
+  client.run(
+    `INSERT INTO gateway_requests
+       (request_id, request_kind, lane, payload_json, state, accepted_at_utc, managed_agent_instance_epoch)
+     VALUES ('probe', 'interrupt', 'interrupt', '{}', 'accepted', '', 0)`,
+  );
+  client.run("DELETE FROM gateway_requests WHERE request_id = 'probe'");
+  client.run("UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'gateway_requests'");
+}
+
+/** A refusal that names the file and says what to do, for one that is damaged; any other error as it is. */
+function whenDamaged(error: unknown, path: string): unknown {
+  const fault = storageFaultOf(error)?.fault;
+  const name = basename(path);
+  if (fault === "missing") {
+    const problem = `${name} cannot be opened: it must be a file of this user. Move away what is in its place`;
+    return new ServiceError("precondition_failed", problem, { cause: error });
+  }
+  if (fault !== "damaged") return error;
+  return new ServiceError(
+    "precondition_failed",
+    `${name} is damaged: put a copy of it in its place, or move it and the files ${name}-* away; then the gateway begins an empty queue and reports, from its history, which requests were lost`,
+    { cause: error },
+  );
+}
 
 const { requests } = schema;
 

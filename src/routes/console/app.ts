@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import { assetsPath, type ConsoleSession, consolePage, signInPath } from "../../protocol/console.ts";
 import { consoleEndpoints } from "../../protocol/console-endpoints.ts";
-import { documentEndpoints } from "../../protocol/document-endpoints.ts";
+import { documentEndpoints } from "../../protocol/core-endpoints.ts";
 import type { ConsoleAssets } from "../../services/console/assets.ts";
 import type { SignIn } from "../../services/console/sign-in.ts";
 import { type Handlers, mount } from "../http/mount.ts";

@@ -2,11 +2,7 @@ import { Elysia } from "elysia";
 import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { coordinatorEndpoints, coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
 import type { DeliveryList, DeliveryQuery } from "../../protocol/delivery.ts";
-import {
-  type ForwardedEndpoint,
-  forwardedEndpoints,
-  forwardedStreams,
-} from "../../protocol/forwarded-endpoints.ts";
+import { type ForwardedEndpoint, forwardedEndpoints, forwardedStreams } from "../../protocol/endpoints.ts";
 import type { Attention, AttentionStreamItem } from "../../services/attention/attention.ts";
 import type { FleetScreens } from "../../services/console/fleet-screens.ts";
 import type { FleetEvents, FleetStreamItem } from "../../services/fleet/fleet-events.ts";

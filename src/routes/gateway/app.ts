@@ -1,8 +1,8 @@
 import { mailEndpoints } from "../../protocol/mail-endpoints.ts";
-import { notifierEndpoints } from "../../protocol/notifier-endpoints.ts";
-import { reminderEndpoints } from "../../protocol/reminder-endpoints.ts";
-import { transcriptEndpoints } from "../../protocol/transcript-endpoints.ts";
-import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turn-endpoints.ts";
+import { notifierEndpoints } from "../../protocol/notifier.ts";
+import { reminderEndpoints } from "../../protocol/reminders.ts";
+import { transcriptEndpoints } from "../../protocol/transcript.ts";
+import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turns.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { consoleRoutes } from "../console/app.ts";
 import { type Handlers, mount } from "../http/mount.ts";

@@ -1,6 +1,6 @@
-import { aguiEndpoints, aguiStreamEndpoints } from "../../protocol/agui-endpoints.ts";
+import { aguiEndpoints, aguiStreamEndpoints } from "../../protocol/agui.ts";
 import { streamEndpoints } from "../../protocol/endpoints.ts";
-import { aguiConnectionHeader } from "../../protocol/headers.ts";
+import { aguiConnectionHeader } from "../../protocol/wire.ts";
 import type { AguiItem } from "../../services/agui/paced-stream.ts";
 import { createFollowers } from "../http/followers.ts";
 import { mount } from "../http/mount.ts";

@@ -1,7 +1,7 @@
 import { Elysia, type PreContext } from "elysia";
 import { assetsPath, consolePage, signInPath } from "../../protocol/console.ts";
-import { documentEndpoints } from "../../protocol/document-endpoints.ts";
-import { aguiConnectionHeader, challengeAnswerHeader, challengeHeader } from "../../protocol/headers.ts";
+import { documentEndpoints } from "../../protocol/core-endpoints.ts";
+import { aguiConnectionHeader, challengeAnswerHeader, challengeHeader } from "../../protocol/wire.ts";
 import type { Caller } from "../../system/callers.ts";
 import { decideCrossOrigin } from "./cors.ts";
 import { pathOf } from "./routes-at.ts";

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { ValidationIssue } from "../../protocol/wire.ts";
-import type { Diagnostic } from "../../services/diagnostics/diagnostic-entry.ts";
+import type { Diagnostic } from "../../services/diagnostics/diagnostic-log.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
 import { inBody, serviceErrorOf } from "./errors.ts";

@@ -1,7 +1,133 @@
-import { toCurl } from "./curl.ts";
-import type { Content, OpenApiDocument, Operation } from "./document.ts";
+import type { Content, OpenApiDocument, Operation, Parameter } from "./document.ts";
 import { type JsonSchema, nameIn } from "./json-schema.ts";
-import { escapeHtml, type Field, fieldsOf, typeHtml } from "./schema-text.ts";
+
+/** One row of a table of fields. The names of nested ones are joined by dots, `[]` is each item of a list. */
+export interface Field {
+  name: string;
+  /** HTML. */
+  type: string;
+  optional: boolean;
+  description: string;
+}
+
+/** The fields of an object and of the unnamed objects in it, in the order of the schema. Pure. */
+function fieldsOf(schema: JsonSchema, prefix = ""): Field[] {
+  const required = (schema["required"] as string[] | undefined) ?? [];
+  return Object.entries((schema["properties"] as Record<string, JsonSchema> | undefined) ?? {}).flatMap(
+    ([key, part]) => {
+      const name = `${prefix}${key}`;
+      const inner = objectsIn(part).flatMap(({ object, each }) =>
+        fieldsOf(object, `${name}${each ? "[]" : ""}.`),
+      );
+      const description = String(part["description"] ?? "");
+      return [{ name, type: typeHtml(part), optional: !required.includes(key), description }, ...inner];
+    },
+  );
+}
+
+/** What a schema allows, in words, as HTML. A named schema is a link to its section. Pure. */
+function typeHtml(schema: JsonSchema): string {
+  const { $ref, anyOf, items, properties, type, additionalProperties } = schema;
+  if (typeof $ref === "string") {
+    const name = escapeHtml(nameIn($ref));
+    return `<a href="#schema-${name}">${name}</a>`;
+  }
+  if ("const" in schema) return codeText(schema["const"]);
+  if (Array.isArray(schema["enum"])) return schema["enum"].map(codeText).join(" or ");
+  if (Array.isArray(anyOf)) return anyOf.map((choice) => typeHtml(choice as JsonSchema)).join(" or ");
+  if (items) return `list of ${typeHtml(items as JsonSchema)}${limits(schema)}`;
+  if (type === "object") {
+    const values = typeof additionalProperties === "object" ? (additionalProperties as JsonSchema) : {};
+    return properties || Object.keys(values).length === 0 ? "object" : `object of ${typeHtml(values)}`;
+  }
+  const name = Array.isArray(type) ? type.join(" or ") : String(type ?? "any value");
+  return `${escapeHtml(name)}${limits(schema)}`;
+}
+
+function escapeHtml(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
+
+function objectsIn(schema: JsonSchema): { object: JsonSchema; each: boolean }[] {
+  if (schema["properties"]) return [{ object: schema, each: false }];
+  const choices = schema["anyOf"] as JsonSchema[] | undefined;
+  if (choices) return choices.flatMap(objectsIn);
+  const items = schema["items"] as JsonSchema | undefined;
+  return items ? objectsIn(items).map((inner) => ({ ...inner, each: true })) : [];
+}
+
+function limits(schema: JsonSchema): string {
+  const unit = schema["items"] ? " items" : [schema["type"]].flat().includes("string") ? " characters" : "";
+  const least = schema["minLength"] ?? schema["minimum"] ?? schema["minItems"];
+  const most = schema["maxLength"] ?? schema["maximum"] ?? schema["maxItems"];
+  const words = [
+    schema["exclusiveMinimum"] === undefined ? "" : `more than ${schema["exclusiveMinimum"]}`,
+    least === undefined || (least === 0 && unit !== "") ? "" : `at least ${least}${unit}`,
+    most === undefined || Number(most) >= Number.MAX_SAFE_INTEGER ? "" : `at most ${most}${unit}`,
+    schema["uniqueItems"] === true ? "all different" : "",
+    schema["default"] === undefined ? "" : `default ${JSON.stringify(schema["default"])}`,
+  ].filter((word) => word !== "");
+  const pattern = schema["pattern"] === undefined ? "" : `, matching ${codeText(schema["pattern"])}`;
+  return `${words.length > 0 ? `, ${escapeHtml(words.join(", "))}` : ""}${pattern}`;
+}
+
+/** A value as JSON; a string without its quotes. */
+function codeText(value: unknown): string {
+  const text = typeof value === "string" && value !== "" ? value : JSON.stringify(value);
+  return `<codeText>${escapeHtml(text)}</codeText>`;
+}
+
+/**
+ * A curl line that calls an operation, for a POSIX shell. A path parameter is its name in capitals, a query has the
+ * required parameters, the body is the first example of its schema. `$BASE_URL` is the address of the server. Pure.
+ */
+export function toCurl(
+  { method, path, operation }: { method: string; path: string; operation: Operation },
+  { components }: Pick<OpenApiDocument, "components">,
+): string {
+  const address = path.replace(/\{(\w+)\}/g, (_, name: string) => name.toUpperCase());
+  const query = (operation.parameters ?? [])
+    .filter((one) => one.in === "query" && one.required)
+    .map((one) => `${one.name}=${encodeURIComponent(String(sampleOf(one, components.schemas)))}`);
+  const streams = Object.values(operation.responses).some(
+    (response) => "content" in response && response.content["text/event-stream"],
+  );
+  const schema = operation.requestBody?.content["application/json"]?.schema;
+  return [
+    `curl ${streams ? "-N" : "-sS"}`,
+    ...(method === "get" || (method === "post" && schema) ? [] : [`-X ${method.toUpperCase()}`]),
+    `"$BASE_URL${address}${query.length > 0 ? `?${query.join("&")}` : ""}"`,
+    ...(schema
+      ? [
+          "-H 'content-type: application/json'",
+          `-d ${quote(JSON.stringify(exampleOf(schema, components.schemas)))}`,
+        ]
+      : []),
+  ].join(" ");
+}
+
+type Schemas = OpenApiDocument["components"]["schemas"];
+
+function resolve(schema: JsonSchema, schemas: Schemas): JsonSchema {
+  const { $ref } = schema;
+  return typeof $ref === "string" ? (schemas[nameIn($ref)] ?? {}) : schema;
+}
+
+function exampleOf(schema: JsonSchema, schemas: Schemas): unknown {
+  return (resolve(schema, schemas)["examples"] as unknown[] | undefined)?.[0] ?? {};
+}
+
+/** A value that a required query parameter takes. */
+function sampleOf({ schema, name }: Parameter, schemas: Schemas): unknown {
+  const { enum: words, minimum } = resolve(schema, schemas);
+  return (words as unknown[] | undefined)?.[0] ?? minimum ?? name.toUpperCase();
+}
+
+const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
 const style = `
 :root{color-scheme:light dark;--edge:color-mix(in srgb,currentColor 18%,transparent);--quiet:color-mix(in srgb,currentColor 65%,transparent)}

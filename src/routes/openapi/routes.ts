@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { documentEndpoints } from "../../protocol/document-endpoints.ts";
+import { documentEndpoints } from "../../protocol/core-endpoints.ts";
 import type { OpenApiDocument } from "./document.ts";
 
 const { openApiDocument, referencePage } = documentEndpoints;

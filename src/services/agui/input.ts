@@ -4,7 +4,7 @@ import type { AguiMessage, AguiRunInput } from "../../protocol/agui.ts";
 import { ChatSession, Execution } from "../../protocol/gateway.ts";
 import { sha256 } from "../../system/digest.ts";
 import { chatSessionProblem } from "../queue/admission.ts";
-import { isObject, withoutNulls } from "./json.ts";
+import { isObject, withoutNulls } from "./snapshot.ts";
 
 /** The work that a run asks for. */
 export interface RunTask {

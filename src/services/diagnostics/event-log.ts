@@ -1,7 +1,255 @@
-import type { EventKind, GatewayEvent } from "../../protocol/events.ts";
+import { basename, dirname } from "node:path";
+import { Value } from "@sinclair/typebox/value";
+import { type EventKind, GatewayEvent } from "../../protocol/events.ts";
 import { afterThisTurn, type Clock, createTimestamps } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
-import { type EventFileLimits, openEventFiles } from "./event-files.ts";
+
+/** Where events are kept: `events.jsonl`, and beside it the files it has been, `events.<first seq>.jsonl`. */
+export interface EventFiles {
+  /** The greatest `seq` that was on disk when the files were opened; 0 when there was none. */
+  lastSeq: number;
+  /** The smallest `seq` still kept, or null. */
+  firstSeq(): number | null;
+  /**
+   * Appends lines, whole and in order, of which the first has `seq`. Throws what the file system throws; then none of
+   * them counts as written, and the next append takes away what there is of them.
+   */
+  append(lines: string, seq: number): void;
+  /** Events after a position, oldest first, across files. */
+  after(seq: number): Generator<GatewayEvent>;
+  /** Events whose lines contain a text, newest first, across files; what does not contain it costs little. */
+  containing(text: string): Generator<GatewayEvent>;
+}
+
+export interface EventFileLimits {
+  /** Size of one file, bytes. */
+  maxBytes: number;
+  /** Number of files, the one written to included. */
+  count: number;
+}
+
+/**
+ * Opens the files and heals what a crash left: a last line that is torn is cut away, one that only lacks its end
+ * gets it. Positions are stable: they go on after the newest event on disk, in whichever file it is.
+ */
+function openEventFiles(options: { files: Files; path: string; limits: EventFileLimits }): EventFiles {
+  const { files, path, limits } = options;
+  const folder = dirname(path);
+  const stem = basename(path, ".jsonl");
+  const pattern = new RegExp(`^${stem}\\.(\\d+)\\.jsonl$`);
+
+  /** First positions of the closed files, ascending. */
+  function closed(): number[] {
+    return files
+      .list(folder)
+      .flatMap((name) => pattern.exec(name)?.[1] ?? [])
+      .map(Number)
+      .sort((left, right) => left - right);
+  }
+  const closedPath = (seq: number) => files.contained(folder, [`${stem}.${seq}.jsonl`]);
+
+  heal();
+  let first = firstSeqIn(files, path);
+  /** Size of the file before a write that failed and may have left a part of it. */
+  let wholeSize: number | null = null;
+
+  function heal(): void {
+    const torn = findTornTail(files, path);
+    if (!torn) return;
+    if (torn.wholeEvent) files.append("file:events-heal", path, "\n");
+    else files.truncate("file:events-heal", path, torn.offset);
+  }
+
+  function cutTo(size: number): void {
+    if ((files.stat(path)?.size ?? 0) > size) files.truncate("file:events-heal", path, size);
+  }
+
+  function lastClosedSeq(): number {
+    for (const seq of closed().reverse()) {
+      const found = lastSeqIn(files, closedPath(seq));
+      if (found !== null) return found;
+    }
+    return 0;
+  }
+
+  function rotate(): void {
+    if (first === null) files.removeFile("file:events-drop", path);
+    else files.rename("file:events-rotate", files.contained(folder, [basename(path)]), closedPath(first));
+    for (const seq of closed().slice(0, -(limits.count - 1) || undefined)) {
+      files.removeFile("file:events-drop", closedPath(seq));
+    }
+  }
+
+  return {
+    lastSeq: lastSeqIn(files, path) ?? lastClosedSeq(),
+    firstSeq: () => {
+      for (const seq of closed()) return seq;
+      return first;
+    },
+    append(lines, seq) {
+      if (wholeSize !== null) cutTo(wholeSize);
+      wholeSize = null;
+      // Asked for each time: a person may have taken the file away.
+      let size = files.stat(path)?.size ?? 0;
+      if (size > 0 && size + Buffer.byteLength(lines) > limits.maxBytes) {
+        rotate();
+        size = 0;
+      }
+      if (size === 0) first = seq;
+      wholeSize = size;
+      files.append("file:events", path, lines);
+      wholeSize = null;
+    },
+    *after(seq) {
+      const begins = closed();
+      for (const [index, begin] of begins.entries()) {
+        const next = begins[index + 1] ?? first;
+        // All of it lies before the position.
+        if (next !== null && next <= seq + 1) continue;
+        yield* eventsAfter(files, closedPath(begin), seq);
+      }
+      yield* eventsAfter(files, path, seq);
+    },
+    *containing(text) {
+      yield* eventsWith(files, path, text);
+      for (const begin of closed().reverse()) yield* eventsWith(files, closedPath(begin), text);
+    },
+  };
+}
+
+// How one file of events is read: in chunks, by whole lines. A line that is no event is passed over.
+
+const newline = 0x0a;
+const firstChunkBytes = 64 * 1024;
+const scanChunkBytes = 256 * 1024;
+const searchChunkBytes = 1024 * 1024;
+
+/** The event on a line, or null when the line holds none. */
+function parseEvent(line: string): GatewayEvent | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return Value.Check(GatewayEvent, value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * What a crash left after the last whole line: the offset where it begins and whether it is a whole event that
+ * lacks only its end of line. Null when the file ends as it must or is empty or absent.
+ */
+function findTornTail(files: Files, path: string): { offset: number; wholeEvent: boolean } | null {
+  const size = files.stat(path)?.size ?? 0;
+  if (size === 0) return null;
+  for (let span = firstChunkBytes; ; span *= 4) {
+    const start = Math.max(0, size - span);
+    const bytes = files.readPart(path, start, size);
+    const end = bytes.lastIndexOf(newline);
+    if (end === bytes.length - 1) return null;
+    if (end < 0 && start > 0) continue;
+    const tail = new TextDecoder().decode(bytes.subarray(end + 1));
+    return { offset: start + end + 1, wholeEvent: parseEvent(tail) !== null };
+  }
+}
+
+/** The `seq` of the first event of a file, or null when it holds none. */
+function firstSeqIn(files: Files, path: string): number | null {
+  for (const { event } of eventsFrom(files, path, 0)) return event.seq;
+  return null;
+}
+
+/** The `seq` of the last event of a file, or null when it holds none. */
+function lastSeqIn(files: Files, path: string): number | null {
+  const size = files.stat(path)?.size ?? 0;
+  for (let span = firstChunkBytes; ; span *= 4) {
+    const start = Math.max(0, size - span);
+    const lines = new TextDecoder().decode(files.readPart(path, start, size)).split("\n");
+    // The first may be the rest of a line that began before.
+    if (start > 0) lines.shift();
+    for (const line of lines.reverse()) {
+      const event = parseEvent(line);
+      if (event) return event.seq;
+    }
+    if (start === 0) return null;
+  }
+}
+
+/**
+ * The events of a file whose lines contain `text`, newest first. What does not is passed over unread: 20 MB take some
+ * 10 ms. `text` must be plain ASCII.
+ */
+function* eventsWith(files: Files, path: string, text: string): Generator<GatewayEvent> {
+  let end = files.stat(path)?.size ?? 0;
+  for (let span = firstChunkBytes; end > 0; span *= 4) {
+    const start = Math.max(0, end - span);
+    const part = files.readPart(path, start, end);
+    const bytes = Buffer.from(part.buffer, part.byteOffset, part.byteLength);
+    // Text before the first line end is the rest of a line that begins before.
+    const begin = start === 0 ? 0 : bytes.indexOf(newline) + 1;
+    if (start > 0 && (begin === 0 || begin === bytes.length)) continue;
+    const whole = bytes.subarray(begin);
+    for (const line of whole.includes(text) ? whole.toString().split("\n").reverse() : []) {
+      const event = line.includes(text) ? parseEvent(line) : null;
+      if (event) yield event;
+    }
+    end = start + begin;
+    span = Math.min(span, searchChunkBytes / 4);
+  }
+}
+
+/** The events of a file whose `seq` is greater than `afterSeq`, in order. */
+function* eventsAfter(files: Files, path: string, afterSeq: number): Generator<GatewayEvent> {
+  for (const { event } of eventsFrom(files, path, offsetBefore(files, path, afterSeq))) {
+    if (event.seq > afterSeq) yield event;
+  }
+}
+
+/** The start of a line before which no `seq` is greater than `afterSeq`: `seq` grows along the file. */
+function offsetBefore(files: Files, path: string, afterSeq: number): number {
+  let known = 0;
+  let low = 0;
+  let high = files.stat(path)?.size ?? 0;
+  while (high - low > scanChunkBytes) {
+    const middle = low + Math.floor((high - low) / 2);
+    const found = eventsFrom(files, path, middle, true).next().value;
+    if (found && found.event.seq <= afterSeq) {
+      known = found.offset;
+      low = Math.max(middle, found.offset);
+    } else {
+      high = middle;
+    }
+  }
+  return known;
+}
+
+/** Events from a byte offset on; `midLine` when the offset may lie inside a line, whose rest is then left out. */
+function* eventsFrom(
+  files: Files,
+  path: string,
+  from: number,
+  midLine = false,
+): Generator<{ event: GatewayEvent; offset: number }> {
+  let rest = new Uint8Array();
+  let offset = from;
+  let skip = midLine;
+  for (;;) {
+    const at = offset + rest.length;
+    const chunk = files.readPart(path, at, at + firstChunkBytes);
+    if (chunk.length === 0) return;
+    const bytes = new Uint8Array(rest.length + chunk.length);
+    bytes.set(rest);
+    bytes.set(chunk, rest.length);
+    let begin = 0;
+    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, begin)) {
+      const event = skip ? null : parseEvent(new TextDecoder().decode(bytes.subarray(begin, end)));
+      skip = false;
+      if (event) yield { event, offset: offset + begin };
+      begin = end + 1;
+    }
+    rest = bytes.slice(begin);
+    offset += begin;
+  }
+}
 
 /**
  * The append-only history of a gateway. Written after the fact (a commit, a key sent), so a crash may lose

@@ -1,4 +1,4 @@
-import type { ForwardedEndpoint } from "../../protocol/forwarded-endpoints.ts";
+import type { ForwardedEndpoint } from "../../protocol/endpoints.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { FoundAgent } from "../sessions/find.ts";

@@ -1,4 +1,4 @@
-import { challengeAnswerHeader, challengeHeader } from "../../protocol/headers.ts";
+import { challengeAnswerHeader, challengeHeader } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { hmacSha256 } from "../../system/digest.ts";
 import { messageOf } from "../../system/errors.ts";

@@ -1,7 +1,7 @@
 import type { RequestRecord } from "../../protocol/gateway.ts";
 import type { Files } from "../../system/files.ts";
 import { sessionPaths } from "../sessions/roots.ts";
-import { readOfflineRequests } from "../status/offline-queue.ts";
+import { readOfflineRequests } from "../status/project.ts";
 import { requestsLookedAt } from "./attention-facts.ts";
 import type { GatewayClient } from "./gateway-client.ts";
 

@@ -1,17 +1,14 @@
-import type { TurnProcess, TurnRequest } from "../../protocol/turn-files.ts";
-import type { CanonicalEvent } from "../../protocol/turns.ts";
+import type { CanonicalEvent, TurnProcess, TurnRequest } from "../../protocol/turns.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes, StreamedProcess } from "../../system/processes.ts";
-import { toOversizeEvent, toStderrEvent } from "./canonical.ts";
-import { renderEvent, renderTurnStart } from "./display.ts";
+import { renderEvent, renderTurnStart, toOversizeEvent, toStderrEvent } from "./display.ts";
 import { boundsOfRecords, createLineSplitter, type SplitLine } from "./line-splitter.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
-import { endProvider } from "./settle-turn.ts";
+import { decideVerdict, endProvider } from "./settle-turn.ts";
 import { openTurn, type TurnDirectory, type turnPaths } from "./turn-directory.ts";
-import { decideVerdict } from "./verdict.ts";
 export interface BridgeDeps {
   clock: Clock;
   files: Files;

@@ -1,5 +1,5 @@
 import { Value } from "@sinclair/typebox/value";
-import type { TurnProcess, TurnResult } from "../../protocol/turn-files.ts";
+import type { TurnProcess, TurnResult } from "../../protocol/turns.ts";
 import { CanonicalEvent } from "../../protocol/turns.ts";
 import { sleep } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";

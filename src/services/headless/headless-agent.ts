@@ -14,14 +14,13 @@ import type {
   SubmitOutcome,
 } from "../agent/agent.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import { resolveChatSession, toChatSession } from "./chat-session.ts";
 import type { HeadlessPresence } from "./presence.ts";
 import type { HeadlessProvider } from "./provider.ts";
-import { refuseModel } from "./reasoning.ts";
+import { refuseModel } from "./provider.ts";
 import { interruptTurn, type StopDeps } from "./stop-turn.ts";
 import type { TurnDirectories } from "./turn-directory.ts";
 import { createTurnReader } from "./turn-reader.ts";
-import { toModel } from "./turn-request.ts";
+import { resolveChatSession, toChatSession, toModel } from "./turn-request.ts";
 import type { TurnRunner } from "./turn-runner.ts";
 export interface HeadlessAgentDeps extends StopDeps {
   backend: string;

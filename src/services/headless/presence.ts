@@ -4,7 +4,7 @@ import { messageOf } from "../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Presence as AgentPresence } from "../agent/agent.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
-import { instanceMarkOf } from "./chat-session.ts";
+import { instanceMarkOf } from "./turn-request.ts";
 
 /** Whether a headless agent is there: its tmux session with its own pane, and a manifest that can be read. */
 export interface HeadlessPresence extends Lifecycle {

@@ -1,6 +1,6 @@
 import type { CanonicalEvent, CanonicalKind } from "../../protocol/turns.ts";
 import { messageOf } from "../../system/errors.ts";
-import { type EventContext, toCanonicalEvent, toSummary } from "./canonical.ts";
+import { type EventContext, toCanonicalEvent, toSummary } from "./display.ts";
 import { type Fields, fieldsOf, isFields, numberOf, renderValue, textOf } from "./json-fields.ts";
 import type { ProviderParser, TurnSummary, TurnUsage } from "./provider.ts";
 

@@ -5,7 +5,7 @@ import type {
   NotifyBlock,
   ReplyPolicy,
 } from "../../protocol/mail.ts";
-import type { DraftAttachment } from "./attachment.ts";
+import type { DraftAttachment } from "./draft.ts";
 
 /**
  * One mailbox as its owner sees it, whatever carries the mail. Every method reads the truth afresh: another

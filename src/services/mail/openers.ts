@@ -7,8 +7,8 @@ import type { MailboxOpener } from "./binding.ts";
 import { toServiceError } from "./filesystem/carrier-fault.ts";
 import type { MailRoot } from "./filesystem/root.ts";
 import { createJmapClient } from "./jmap/client.ts";
-import { readLogin } from "./jmap/credentials.ts";
 import { createJmapMailbox } from "./jmap/mailbox.ts";
+import { readLogin } from "./jmap/register.ts";
 import { parseJmapUrl } from "./jmap/session.ts";
 
 /**

@@ -1,7 +1,6 @@
 import type { Manifest } from "../../protocol/files.ts";
 import type { Files } from "../../system/files.ts";
-import { readHomes } from "../skills/home.ts";
-import { skillPath } from "../skills/ownership.ts";
+import { readHomes, skillPath } from "../skills/ownership.ts";
 import { mailRoundSkill } from "./render.ts";
 
 /**

@@ -3,11 +3,11 @@ import type { AttachContract, CurrentInstance, GatewayManifest, Manifest } from 
 import { GatewayStatus, protocolVersion } from "../../protocol/gateway.ts";
 import { renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
-import { readOfflineQueue } from "../status/offline-queue.ts";
 import {
   type GatewayExecution,
   type GatewayIdentity,
   type LastStatus,
+  readOfflineQueue,
   toOfflineStatus,
 } from "../status/project.ts";
 import { desiredExecutionMode, saveWish } from "./desired-config.ts";

@@ -1,16 +1,69 @@
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { renderJson } from "../../protocol/json.ts";
 import { type ToolReport, ToolReportSchema } from "../../protocol/tool-report.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
-import { createLoop } from "../../system/lifecycle.ts";
+import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { faultLine } from "../../system/storage-fault.ts";
 import type { FolderWatch } from "../../system/watch.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import type { ReportSource } from "./report-source.ts";
-import { maxSpoolBytes, signalPaths } from "./spool.ts";
+
+/** No line of a spool is longer, its end included. A write of this size is one system call. */
+export const maxLineBytes = 64 * 1024;
+
+/** A hook adds nothing to a file of this size: no gateway has read it for a long time. */
+export const maxSpoolBytes = 8 * 1024 * 1024;
+
+/** Files of a session that its tool's hooks write or are configured by. */
+export function signalPaths(sessionRoot: string) {
+  const root = join(sessionRoot, "signals");
+  return {
+    root,
+    spool: join(root, "reports.jsonl"),
+    /** The spool before the last rotation. */
+    rotated: join(root, "reports.1.jsonl"),
+    cursor: join(root, "cursor.json"),
+    claudeSettings: join(root, "claude-settings.json"),
+    opencodePlugin: join(root, "opencode-plugin.js"),
+    opencodeConfig: join(root, "opencode.json"),
+  };
+}
+
+/**
+ * The line of a report, at most `maxLineBytes` in UTF-8: first `message`, then `prompt` lose their ends. It begins with a
+ * newline too: after a write that was cut short, this line stays whole. Pure.
+ */
+export function toSpoolLine(report: ToolReport): string {
+  let { message, prompt } = report;
+  for (;;) {
+    const line = `\n${JSON.stringify({ ...report, message, prompt })}\n`;
+    const excess = Buffer.byteLength(line) - maxLineBytes;
+    if (excess <= 0) return line;
+    if (message) message = shortened(message, excess);
+    else if (prompt) prompt = shortened(prompt, excess);
+    else return "\n";
+  }
+}
+
+/** Without about `excess` bytes of its JSON, and never half a character. */
+function shortened(text: string, excess: number): string {
+  const bytes = Buffer.byteLength(JSON.stringify(text));
+  const kept = Math.floor(text.length * Math.max(0, 1 - excess / bytes));
+  return text.slice(0, Math.min(kept, text.length - 1)).replace(/[\ud800-\udbff]$/, "");
+}
+
+/**
+ * Where a gateway gets its agent's reports from. A report may come late, twice, never, out of order, or from another
+ * session than the one in the pane; its user decides what that means.
+ */
+export interface ReportSource extends Lifecycle {
+  /** Calls `listener` once for each report `id`, in the order of arrival; reports from before `start` come first. */
+  subscribe(listener: (report: ToolReport) => void): () => void;
+  /** Why there are no reports (`--no-signals`, a joined agent, a tool without a way), or null when they may come. */
+  absence(): string | null;
+}
 
 /** A change in the folder makes the gateway look at once; this is for changes that were not reported. */
 const pollIntervalMs = 2000;

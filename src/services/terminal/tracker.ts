@@ -13,7 +13,7 @@ import { createExclusive } from "../../system/exclusive.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import type { ReportSource } from "../signals/report-source.ts";
+import type { ReportSource } from "../signals/spool-source.ts";
 import type { Signals } from "./detect/signals.ts";
 import { detect } from "./detect.ts";
 import { explainState } from "./explain.ts";

@@ -3,8 +3,8 @@ import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { type Fields, fieldsOf, numberOf, renderValue, textOf } from "../headless/json-fields.ts";
 import { keyOfText } from "../terminal/prompt-key.ts";
-import { createTurnFold, type TurnItem } from "./turn-items.ts";
 import type { TurnHead, TurnSource } from "./turn-source.ts";
+import { createTurnFold, type TurnItem } from "./turn-source.ts";
 
 const maxHeads = 5000;
 

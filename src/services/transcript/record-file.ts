@@ -7,8 +7,8 @@ import type { Files } from "../../system/files.ts";
 import { boundsOfRecords, createLineSplitter } from "../headless/line-splitter.ts";
 import { keyOfText } from "../terminal/prompt-key.ts";
 import { type LineReader, parseRecordLine } from "./record-lines.ts";
-import { createTurnFold, type TurnItem } from "./turn-items.ts";
 import type { TurnHead, TurnSource } from "./turn-source.ts";
+import { createTurnFold, type TurnItem } from "./turn-source.ts";
 
 const partBytes = 1024 * 1024;
 /** Of a larger file that is read for the first time, the end. */

@@ -8,7 +8,7 @@ import {
   renderValue,
   textOf,
 } from "../headless/json-fields.ts";
-import type { TurnItem } from "./turn-items.ts";
+import type { TurnItem } from "./turn-source.ts";
 
 /** What one parsed line of a tool's record says; nothing for a line of another purpose. Never throws. Pure. */
 export type LineReader = (record: Fields) => TurnItem[];

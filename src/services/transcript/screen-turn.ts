@@ -4,7 +4,7 @@ import { closesTurn } from "../terminal/detect/transcript.ts";
 import type { Row } from "../terminal/observation.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { parseScreen } from "../terminal/screen.ts";
-import type { TurnItem } from "./turn-items.ts";
+import type { TurnItem } from "./turn-source.ts";
 
 /** A terminal at the end of a turn: what was scrolled out of sight, then the screen, styled as `capture-pane -e` gives it. */
 export interface ScreenCapture {

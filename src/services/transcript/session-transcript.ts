@@ -1,18 +1,139 @@
 import type { Manifest } from "../../protocol/files.ts";
 import type { ToolReport } from "../../protocol/tool-report.ts";
-import type { Clock } from "../../system/clock.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { createTurnDirectories } from "../headless/turn-directory.ts";
 import { createTurnReader } from "../headless/turn-reader.ts";
 import type { Environment } from "../sessions/roots.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
-import { createConversations } from "./conversations.ts";
-import { createHeadlessSource } from "./headless-source.ts";
-import type { ScreenCapture } from "./screen-turn.ts";
-import { createSessionSources } from "./session-sources.ts";
-import { createTurnRecorder, type TurnRecorder } from "./turn-recorder.ts";
+import { keyOfText } from "../terminal/prompt-key.ts";
+import { createConversations, transcriptPaths } from "./conversations.ts";
+import { readScreenTurn, type ScreenCapture, type ScreenTurnLine } from "./screen-turn.ts";
+import { createHeadlessSource, createSessionSources, type SessionSources } from "./session-sources.ts";
+import { cutText } from "./transcript.ts";
 import type { TurnSource } from "./turn-source.ts";
+
+/**
+ * Sees to it that the text of each turn is found later: where the tool's own record does not have the turn soon after its
+ * end, what the screen showed at the end is kept.
+ */
+export interface TurnRecorder {
+  /** A prompt is about to be typed. */
+  promptTyped(text: string): void;
+  turnBegan(): void;
+  turnEnded(): void;
+  /** Turns that ended and are not looked up yet are lost. */
+  stop(): Promise<void>;
+}
+
+/** After the end of a turn, until its record must be there: claude writes within 100 ms of its hook. */
+const looksMs = [150, 300, 600, 1000, 2000] as const;
+/** The tool's time of a prompt, against ours. */
+const beforeMs = 3000;
+/** A turn that goes on so soon after its end had not ended. */
+const resumedWithinMs = 1000;
+const maxAnswerBytes = 256 * 1024;
+const maxPromptBytes = 64 * 1024;
+const maxFileBytes = 4 * 1024 * 1024;
+
+interface Ended {
+  startedMs: number;
+  endedMs: number;
+  typed: string | null;
+  abort: AbortController;
+}
+
+function createTurnRecorder(deps: {
+  files: Files;
+  clock: Clock;
+  sessionRoot: string;
+  profile: CompiledProfile | null;
+  sources: SessionSources;
+  /** The terminal as it is now; null when it cannot be read. */
+  capture: () => Promise<ScreenCapture | null>;
+  onProblem: (what: string) => void;
+}): TurnRecorder {
+  const { files, clock, sources } = deps;
+  const paths = transcriptPaths(deps.sessionRoot);
+  const underWay = new Set<Promise<void>>();
+  let typed: { text: string; atMs: number } | null = null;
+  let startedMs: number | null = null;
+  let ended: Ended | null = null;
+
+  async function record(turn: Ended): Promise<void> {
+    const capture = await deps.capture().catch(() => null);
+    for (const [index, delayMs] of looksMs.entries()) {
+      await sleep(clock, delayMs, turn.abort.signal);
+      if (turn.abort.signal.aborted || (await isRecorded(turn))) return;
+      // Nothing will come of a tool whose record is not known.
+      if (index === 0 && sources.ofTool().length === 0) break;
+    }
+    const seen = capture && deps.profile ? readScreenTurn(capture, deps.profile) : null;
+    if (!seen && turn.typed === null) return;
+    append({
+      schema_version: 1,
+      started_at_ms: turn.startedMs,
+      ended_at_ms: turn.endedMs,
+      prompt: cutText(turn.typed ?? seen?.prompt ?? "", 0, maxPromptBytes).text,
+      answer: seen?.answer == null ? null : cutText(seen.answer, 0, maxAnswerBytes).text,
+    });
+  }
+
+  async function isRecorded(turn: Ended): Promise<boolean> {
+    const sinceMs = turn.startedMs - beforeMs;
+    for (const source of sources.ofTool()) {
+      const heads = await source.heads();
+      if ((heads.at(-1)?.startedMs ?? Number.NEGATIVE_INFINITY) >= sinceMs) return true;
+    }
+    return turn.typed !== null && sources.discover(keyOfText(turn.typed), sinceMs);
+  }
+
+  function append(line: ScreenTurnLine): void {
+    files.ensureDirectory("file:transcript-folder", paths.root);
+    if ((files.stat(paths.screen)?.size ?? 0) >= maxFileBytes) {
+      const [from, to] = ["screen-turns.jsonl", "screen-turns.1.jsonl"].map((name) =>
+        files.contained(paths.root, name, "file"),
+      );
+      if (from !== undefined && to !== undefined) files.rename("file:transcript-rotate", from, to);
+    }
+    files.append("file:transcript-screen", paths.screen, `${JSON.stringify(line)}\n`);
+  }
+
+  return {
+    promptTyped(text) {
+      typed = { text, atMs: clock.nowMs() };
+    },
+    turnBegan() {
+      const nowMs = clock.nowMs();
+      const resumed = ended !== null && typed === null && nowMs - ended.endedMs < resumedWithinMs;
+      if (ended && resumed) {
+        ended.abort.abort();
+        startedMs = ended.startedMs;
+        typed = ended.typed === null ? null : { text: ended.typed, atMs: startedMs };
+      } else startedMs = typed?.atMs ?? nowMs;
+    },
+    turnEnded() {
+      if (startedMs === null) return;
+      const turn: Ended = {
+        startedMs,
+        endedMs: clock.nowMs(),
+        typed: typed?.text ?? null,
+        abort: new AbortController(),
+      };
+      [ended, startedMs, typed] = [turn, null, null];
+      const task = record(turn)
+        .catch((error) => deps.onProblem(`what the screen showed of a turn is not kept: ${messageOf(error)}`))
+        .finally(() => underWay.delete(task));
+      underWay.add(task);
+    },
+    async stop() {
+      ended?.abort.abort();
+      await Promise.all(underWay);
+    },
+  };
+}
 
 /** What a gateway must do while its agent works, so that the text of each turn is found later. */
 export interface SessionTranscript {

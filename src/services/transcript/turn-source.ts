@@ -1,6 +1,130 @@
-import type { TranscriptSource } from "../../protocol/transcript.ts";
+import type { TranscriptSource, TranscriptStatus, TranscriptToolCall } from "../../protocol/transcript.ts";
 import type { PromptKey } from "../terminal/prompt-key.ts";
-import type { WholeTurn } from "./turn-items.ts";
+
+/** What one line or row of a tool's record says, whatever the tool's own form for it is. `atMs`: null without a time. */
+export type TurnItem =
+  /** A person or program asked: a turn begins. */
+  | { kind: "prompt"; text: string; atMs: number | null }
+  /** `key`: a later text of the same key takes this one's place; null for a text that nothing replaces. */
+  | { kind: "text"; text: string; key: string | null; atMs: number | null }
+  | { kind: "tool_call"; id: string | null; name: string; input: unknown; atMs: number | null }
+  | { kind: "tool_result"; id: string | null; ok: boolean | null; output: string; atMs: number | null }
+  | { kind: "end"; status: Exclude<TranscriptStatus, "running">; error: string | null; atMs: number | null };
+
+/** A turn as its items describe it, uncut but for its tool calls. */
+export interface WholeTurn {
+  prompt: string | null;
+  answer: string | null;
+  remarks: string[];
+  toolCalls: TranscriptToolCall[];
+  toolCallsOmitted: number;
+  status: TranscriptStatus;
+  error: string | null;
+  startedMs: number | null;
+  endedMs: number | null;
+}
+
+const maxShown = 2000;
+const maxCalls = 200;
+const maxRemarks = 200;
+
+/** Items of one turn in their order, its prompt first. */
+export interface TurnFold {
+  add(item: TurnItem): void;
+  /** `over`: nothing can follow, so a turn without a reported end is no longer running. */
+  turn(options: { over: boolean }): WholeTurn;
+}
+
+/**
+ * The answer is what the model said after its last tool call. Words after a reported end reopen the turn: a hook of the
+ * person may have kept the tool from stopping. Pure.
+ */
+export function createTurnFold(): TurnFold {
+  type Said = { kind: "text"; text: string; key: string | null };
+  type Called = { kind: "call"; id: string | null; call: TranscriptToolCall };
+  const parts: (Said | Called)[] = [];
+  let prompt: string | null = null;
+  let startedMs: number | null = null;
+  let lastMs: number | null = null;
+  let end: Extract<TurnItem, { kind: "end" }> | null = null;
+
+  function say(item: Extract<TurnItem, { kind: "text" }>): void {
+    const said: Said = { kind: "text", text: item.text, key: item.key };
+    const earlier = parts.find((part) => part.kind === "text" && part.key !== null && part.key === item.key);
+    if (earlier?.kind === "text") earlier.text = item.text;
+    else parts.push(said);
+  }
+
+  function finishCall({ id, ok, output }: Extract<TurnItem, { kind: "tool_result" }>): void {
+    const called = parts.findLast((part) => part.kind === "call" && (id === null || part.id === id));
+    if (called?.kind !== "call") return;
+    called.call.output = shown(output);
+    called.call.status = ok === null ? "unknown" : ok ? "ok" : "failed";
+  }
+
+  return {
+    add(item) {
+      lastMs = item.atMs ?? lastMs;
+      switch (item.kind) {
+        case "prompt":
+          prompt = prompt === null || prompt === item.text ? item.text : `${prompt}\n${item.text}`;
+          startedMs ??= item.atMs;
+          return;
+        case "text":
+          if (item.text === "") return;
+          end = end?.status === "completed" ? null : end;
+          return say(item);
+        case "tool_call": {
+          end = null;
+          if (parts.some((part) => part.kind === "call" && item.id !== null && part.id === item.id)) return;
+          const input = shown(typeof item.input === "string" ? item.input : JSON.stringify(item.input ?? {}));
+          parts.push({
+            kind: "call",
+            id: item.id,
+            call: { name: item.name.slice(0, 200), input, output: null, status: "running" },
+          });
+          return;
+        }
+        case "tool_result":
+          return finishCall(item);
+        case "end":
+          // The first that failed or was interrupted remains.
+          end = end === null || end.status === "completed" || end.status === "unknown" ? item : end;
+          return;
+      }
+    },
+    turn({ over }) {
+      const texts = parts.flatMap((part, index) =>
+        part.kind === "text" ? [{ text: part.text, index }] : [],
+      );
+      const lastCall = parts.findLastIndex((part) => part.kind === "call");
+      const after = texts.filter(({ index }) => index > lastCall);
+      const wordless = end === null ? over : end.status === "completed";
+      const answering = after.length > 0 || !wordless ? after : texts.slice(-1);
+      const first = answering[0]?.index ?? parts.length;
+      const calls = parts.flatMap((part) => (part.kind === "call" ? [part.call] : []));
+      const status = end?.status ?? (over ? "unknown" : "running");
+      return {
+        prompt,
+        answer: answering.length === 0 ? null : answering.map(({ text }) => text).join("\n\n"),
+        remarks: texts
+          .filter(({ index }) => index < first)
+          .slice(-maxRemarks)
+          .map(({ text }) => shown(text)),
+        toolCalls: calls.slice(-maxCalls),
+        toolCallsOmitted: Math.max(0, calls.length - maxCalls),
+        status,
+        error: end?.error ?? null,
+        startedMs,
+        endedMs: status === "running" ? null : (end?.atMs ?? lastMs),
+      };
+    },
+  };
+}
+
+function shown(text: string): string {
+  return text.length <= maxShown ? text : `${text.slice(0, maxShown - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+}
 
 /** Where a turn begins, as far as a page must know to choose it. */
 export interface TurnHead {

@@ -16,12 +16,17 @@ import { MailEnvelope } from "../../../src/protocol/mail-file.ts";
 import { ReminderLedger } from "../../../src/protocol/reminders.ts";
 import { ToolProfileFile } from "../../../src/protocol/tool-profile.ts";
 import { ToolReportSchema } from "../../../src/protocol/tool-report.ts";
-import { TurnInterrupt, TurnProcess, TurnRequest, TurnResult } from "../../../src/protocol/turn-files.ts";
-import { CanonicalEvent } from "../../../src/protocol/turns.ts";
+import {
+  CanonicalEvent,
+  TurnInterrupt,
+  TurnProcess,
+  TurnRequest,
+  TurnResult,
+} from "../../../src/protocol/turns.ts";
 import { turnPaths } from "../../../src/services/headless/turn-directory.ts";
 import { rootPaths, stateFileName } from "../../../src/services/mail/filesystem/root-paths.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
-import { signalPaths } from "../../../src/services/signals/spool.ts";
+import { signalPaths } from "../../../src/services/signals/spool-source.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
 import { recordPath, skillPath } from "../../../src/services/skills/ownership.ts";
 import { lockPaths, treePaths } from "./template.ts";

@@ -10,8 +10,8 @@ import { seedGatewayFolder } from "../../../src/services/sessions/gateway-folder
 import { buildManifest } from "../../../src/services/sessions/manifest.ts";
 import { buildRecord } from "../../../src/services/sessions/record.ts";
 import { sessionPaths, sessionRootOf } from "../../../src/services/sessions/roots.ts";
-import { opencodePlugin } from "../../../src/services/signals/opencode-plugin.ts";
-import { signalPaths } from "../../../src/services/signals/spool.ts";
+import { opencodePlugin } from "../../../src/services/signals/handover.ts";
+import { signalPaths } from "../../../src/services/signals/spool-source.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
 import { installSkills } from "../../../src/services/skills/install.ts";
 import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";

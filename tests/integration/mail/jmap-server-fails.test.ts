@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { isOutOfReach } from "../../../src/services/mail/binding.ts";
+import { watchArrivals } from "../../../src/services/mail/jmap/changes.ts";
 import { createJmapClient } from "../../../src/services/mail/jmap/client.ts";
-import { watchArrivals } from "../../../src/services/mail/jmap/push.ts";
 import { createSubmission } from "../../../src/services/mail/jmap/submission.ts";
 import { EmailState } from "../../../src/services/mail/jmap/wire.ts";
 import { createClock } from "../../../src/system/clock.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AguiMessage, AguiRunInput } from "../../../src/protocol/agui.ts";
 import { toRunTask, toTurnId } from "../../../src/services/agui/input.ts";
-import { withoutNulls } from "../../../src/services/agui/json.ts";
+import { withoutNulls } from "../../../src/services/agui/snapshot.ts";
 
 const ask: AguiMessage = { id: "m", role: "user", content: "do it" };
 const promptOf = (more: Partial<AguiRunInput>) => {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AguiEvent } from "../../../src/protocol/agui.ts";
 import type { CanonicalKind, TurnEvent } from "../../../src/protocol/turns.ts";
-import { toDialogMessage } from "../../../src/services/agui/terminal-run.ts";
-import { createTurnTranslator } from "../../../src/services/agui/turn-events.ts";
+import { createTurnTranslator, toDialogMessage } from "../../../src/services/agui/run-stream.ts";
 import { asProtocolEvent, brokenRules } from "../../support/agui.ts";
 
 function event(kind: CanonicalKind, data: Record<string, unknown>, message = "message"): TurnEvent {

@@ -1,8 +1,11 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { drizzle } from "drizzle-orm/bun-sqlite";
-import { gatewayMigrations } from "../../../src/db/gateway/migrations.ts";
-import { openGatewayDatabase, requestStoreOn } from "../../../src/db/gateway/request-store.ts";
+import {
+  gatewayMigrations,
+  openGatewayDatabase,
+  requestStoreOn,
+} from "../../../src/db/gateway/request-store.ts";
 import * as schema from "../../../src/db/gateway/schema.ts";
 import { openStore } from "../../../src/db/open.ts";
 import type { RequestState } from "../../../src/protocol/gateway.ts";

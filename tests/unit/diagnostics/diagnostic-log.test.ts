@@ -1,15 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import {
-  type Diagnostic,
-  renderDiagnostic,
-  safeFields,
-} from "../../../src/services/diagnostics/diagnostic-entry.ts";
-import {
   createDiagnosticLog,
+  type Diagnostic,
   type DiagnosticRun,
   diagnosticSettings,
   nextRuns,
+  renderDiagnostic,
+  safeFields,
   withWarnings,
 } from "../../../src/services/diagnostics/diagnostic-log.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createFileLog } from "../../../src/services/diagnostics/gateway-log.ts";
-import { createRotatingFile } from "../../../src/services/diagnostics/rotating-file.ts";
+import { createFileLog, createRotatingFile } from "../../../src/services/diagnostics/gateway-log.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { createScratch } from "../../support/scratch.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { forwardedEndpoints, forwardedStreams } from "../../../src/protocol/forwarded-endpoints.ts";
+import { forwardedEndpoints, forwardedStreams } from "../../../src/protocol/endpoints.ts";
 import type { Directory } from "../../../src/services/fleet/directory.ts";
 import { createForward, type ForwardRequest } from "../../../src/services/fleet/forward.ts";
 import type { GatewayClient } from "../../../src/services/fleet/gateway-client.ts";

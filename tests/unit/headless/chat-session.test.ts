@@ -1,9 +1,11 @@
 import { expect, test } from "bun:test";
 import type { ChatSession } from "../../../src/protocol/gateway.ts";
-import type { TurnSession } from "../../../src/protocol/turn-files.ts";
-import type { HeadlessChatSession } from "../../../src/protocol/turns.ts";
-import { resolveChatSession, toChatSession } from "../../../src/services/headless/chat-session.ts";
-import { toTurnRequest } from "../../../src/services/headless/turn-request.ts";
+import type { HeadlessChatSession, TurnSession } from "../../../src/protocol/turns.ts";
+import {
+  resolveChatSession,
+  toChatSession,
+  toTurnRequest,
+} from "../../../src/services/headless/turn-request.ts";
 import { chatSessionProblem } from "../../../src/services/queue/admission.ts";
 import { toRestarted } from "../../../src/services/sessions/manifest.ts";
 import { sampleManifest } from "../../support/session-samples.ts";

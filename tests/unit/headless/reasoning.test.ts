@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { modelIn, presetOf, refuseModel, saturate } from "../../../src/services/headless/reasoning.ts";
+import { modelIn, presetOf, refuseModel, saturate } from "../../../src/services/headless/provider.ts";
 import { providerOf } from "./recorded-streams.ts";
 
 test.each([

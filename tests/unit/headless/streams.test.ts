@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { CanonicalEvent, TurnEvent, toTurnEvent } from "../../../src/protocol/turns.ts";
-import { decideVerdict } from "../../../src/services/headless/verdict.ts";
+import { decideVerdict } from "../../../src/services/headless/settle-turn.ts";
 import { kindsOf, readRecording, recordedStreams } from "./recorded-streams.ts";
 
 const harbor =

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import type { TurnSummary } from "../../../src/services/headless/provider.ts";
-import { decideVerdict, type Verdict, type VerdictFacts } from "../../../src/services/headless/verdict.ts";
+import {
+  decideVerdict,
+  type Verdict,
+  type VerdictFacts,
+} from "../../../src/services/headless/settle-turn.ts";
 
 const silent: TurnSummary = {
   sessionId: "s",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { PlacedMessage } from "../../../src/db/mailbox/listing.ts";
+import type { PlacedMessage } from "../../../src/db/mailbox/inspect.ts";
 import { planExport, toLists } from "../../../src/services/mail/filesystem/export-plan.ts";
 import { done, type Outcome } from "../../../src/services/mail/filesystem/maintenance.ts";
 import type { Registration } from "../../../src/services/mail/filesystem/registrations.ts";

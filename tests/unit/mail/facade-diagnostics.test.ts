@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import { renderDiagnostic } from "../../../src/services/diagnostics/diagnostic-entry.ts";
-import { createMailFacade } from "../../../src/services/mail/facade.ts";
-import { observeMail } from "../../../src/services/mail/facade-diagnostics.ts";
+import { renderDiagnostic } from "../../../src/services/diagnostics/diagnostic-log.ts";
+import { createMailFacade, observeMail } from "../../../src/services/mail/facade.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 import { createFakeMail } from "../../support/fake-mailbox.ts";
 

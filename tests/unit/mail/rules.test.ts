@@ -8,17 +8,16 @@ import {
   operator,
   parseAddress,
 } from "../../../src/services/mail/address.ts";
-import { fileNameOf, mediaTypeOf } from "../../../src/services/mail/attachment.ts";
-import { planReply } from "../../../src/services/mail/draft.ts";
+import { fileNameOf, mediaTypeOf, planReply } from "../../../src/services/mail/draft.ts";
 import {
   isEnvelope,
   parseMessageFile,
   renderMessageFile,
 } from "../../../src/services/mail/filesystem/message-file.ts";
 import { messageId } from "../../../src/services/mail/filesystem/root-paths.ts";
-import { planList, storedTime } from "../../../src/services/mail/list-plan.ts";
 import type { MailQuery } from "../../../src/services/mail/mailbox.ts";
 import { previewOf } from "../../../src/services/mail/message-body.ts";
+import { planList, storedTime } from "../../../src/services/mail/view-state.ts";
 import { everything } from "../../support/mail-story.ts";
 
 const id = (number: number) => messageId("20260101T000000Z", number.toString(16).padStart(32, "0"));

@@ -11,7 +11,7 @@ import {
   withSignals,
   writeHandover,
 } from "../../../src/services/signals/handover.ts";
-import { signalPaths } from "../../../src/services/signals/spool.ts";
+import { signalPaths } from "../../../src/services/signals/spool-source.ts";
 import { createScratch } from "../../support/scratch.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 

@@ -3,8 +3,8 @@ import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { type ToolReport, ToolReportSchema } from "../../../src/protocol/tool-report.ts";
-import { opencodePlugin } from "../../../src/services/signals/opencode-plugin.ts";
-import { maxLineBytes } from "../../../src/services/signals/spool.ts";
+import { opencodePlugin } from "../../../src/services/signals/handover.ts";
+import { maxLineBytes } from "../../../src/services/signals/spool-source.ts";
 import { sha256 } from "../../../src/system/digest.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";
 

@@ -12,8 +12,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import type { ToolReport } from "../../../src/protocol/tool-report.ts";
-import { maxLineBytes, signalPaths, toSpoolLine } from "../../../src/services/signals/spool.ts";
-import { createSpoolSource } from "../../../src/services/signals/spool-source.ts";
+import {
+  createSpoolSource,
+  maxLineBytes,
+  signalPaths,
+  toSpoolLine,
+} from "../../../src/services/signals/spool-source.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { sampleReport } from "../../support/sample-report.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readHomes, skillHome, skillTools } from "../../../src/services/skills/home.ts";
+import { readHomes, skillHome, skillTools } from "../../../src/services/skills/ownership.ts";
 
 describe("where a tool's skills live", () => {
   const facts = { named: null, env: {}, cwd: "/project", home: "/home/ann" };

@@ -8,7 +8,7 @@ import {
   createTurnFold,
   type TurnItem,
   type WholeTurn,
-} from "../../../src/services/transcript/turn-items.ts";
+} from "../../../src/services/transcript/turn-source.ts";
 import { modelAnswers } from "../../support/model-server/answers.ts";
 
 // Recorded in the lab with these prompts; texts beyond 400 characters were cut.

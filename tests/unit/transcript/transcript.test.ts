@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createTranscript, toAskedRequest } from "../../../src/services/transcript/transcript.ts";
-import { cutText } from "../../../src/services/transcript/turn-text.ts";
+import { createTranscript, cutText, toAskedRequest } from "../../../src/services/transcript/transcript.ts";
 import { fakeTurn, fakeTurns } from "../../support/fake-transcript.ts";
 
 const at = (ms: number) => new Date(ms).toISOString();

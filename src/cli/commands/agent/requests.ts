@@ -1,6 +1,6 @@
 import type { RequestRecord } from "../../../protocol/gateway.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
-import { readOfflineRequest, readOfflineRequests } from "../../../services/status/offline-queue.ts";
+import { readOfflineRequest, readOfflineRequests } from "../../../services/status/project.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { renderRequest, stateForPeople } from "../../agent-requests.ts";
 import { type CliIo, command } from "../../command.ts";

@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, isFields, itemsOf, renderValue, textOf } from "../json-fields.ts";
 import type { HeadlessProvider, ProviderTurn } from "../provider.ts";
-import { presetOf } from "../reasoning.ts";
+import { modelFlags, presetOf, programOf, sessionFlags } from "../provider.ts";
 import {
   createStreamParser,
   passThrough,
@@ -8,7 +8,6 @@ import {
   type TurnWriter,
   usageOf,
 } from "../stream-parser.ts";
-import { modelFlags, programOf, sessionFlags } from "./command-parts.ts";
 
 /** Claude Code in print mode. Recordings: tests/streams/claude. Source: reference/real-clis.md 3. */
 export const claude: HeadlessProvider = {

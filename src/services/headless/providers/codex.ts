@@ -8,7 +8,7 @@ import {
   textOf,
 } from "../json-fields.ts";
 import type { HeadlessProvider, ProviderTurn } from "../provider.ts";
-import { presetOf } from "../reasoning.ts";
+import { presetOf, programOf } from "../provider.ts";
 import {
   createStreamParser,
   passThrough,
@@ -16,7 +16,6 @@ import {
   type TurnWriter,
   usageOf,
 } from "../stream-parser.ts";
-import { programOf } from "./command-parts.ts";
 
 /** Codex `exec`. Recordings: tests/streams/codex. Source: reference/real-clis.md 4. */
 export const codex: HeadlessProvider = {

@@ -1,6 +1,6 @@
 import { type Fields, textOf } from "../json-fields.ts";
 import type { HeadlessProvider } from "../provider.ts";
-import { presetOf } from "../reasoning.ts";
+import { modelFlags, presetOf, programOf, promptWithRole, sessionFlags } from "../provider.ts";
 import {
   createStreamParser,
   passThrough,
@@ -8,7 +8,6 @@ import {
   type TurnWriter,
   usageOf,
 } from "../stream-parser.ts";
-import { modelFlags, programOf, promptWithRole, sessionFlags } from "./command-parts.ts";
 
 /** The scripted agent without a terminal; its stream is described in services/demo/headless-turn.ts. */
 export const demo: HeadlessProvider = {

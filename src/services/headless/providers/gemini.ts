@@ -1,5 +1,6 @@
 import { type Fields, fieldsOf, readableError, renderValue, textOf } from "../json-fields.ts";
 import type { HeadlessProvider } from "../provider.ts";
+import { modelFlags, programOf, promptWithRole, sessionFlags } from "../provider.ts";
 import {
   createStreamParser,
   passThrough,
@@ -7,7 +8,6 @@ import {
   type TurnWriter,
   usageOf,
 } from "../stream-parser.ts";
-import { modelFlags, programOf, promptWithRole, sessionFlags } from "./command-parts.ts";
 
 /** Gemini CLI. Recordings: tests/streams/gemini. Source: reference/real-clis.md 5. */
 export const gemini: HeadlessProvider = {

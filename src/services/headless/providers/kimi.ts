@@ -1,7 +1,7 @@
 import { type Fields, fieldsOf, itemsOf, renderValue, textOf } from "../json-fields.ts";
 import type { HeadlessProvider } from "../provider.ts";
+import { modelFlags, programOf, promptWithRole, sessionFlags } from "../provider.ts";
 import { createStreamParser, passThrough, type StreamReader, type TurnWriter } from "../stream-parser.ts";
-import { modelFlags, programOf, promptWithRole, sessionFlags } from "./command-parts.ts";
 
 /**
  * Kimi, which takes its prompt as an argument only. Untested: it is not on the npm registry (ruling 15).

@@ -1,5 +1,6 @@
 import { type Fields, fieldsOf, numberOf, renderValue, textOf } from "../json-fields.ts";
 import type { HeadlessProvider, TurnUsage } from "../provider.ts";
+import { modelFlags, promptWithRole, sessionFlags } from "../provider.ts";
 import {
   createStreamParser,
   passThrough,
@@ -7,7 +8,6 @@ import {
   type TurnWriter,
   usageOf,
 } from "../stream-parser.ts";
-import { modelFlags, promptWithRole, sessionFlags } from "./command-parts.ts";
 
 /** opencode `run`. Recordings: tests/streams/opencode. Source: reference/real-clis.md 6. */
 export const opencode: HeadlessProvider = {

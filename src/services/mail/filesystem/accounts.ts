@@ -1,6 +1,6 @@
 import { isAbsolute } from "node:path";
 import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
-import { listCatalog, type PlacedMessage } from "../../../db/mailbox/listing.ts";
+import { listCatalog, type PlacedMessage } from "../../../db/mailbox/inspect.ts";
 import { openMailboxState } from "../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import type { MailboxAccount, MessagesGetAnswer, StoredMessage } from "../../../protocol/mailbox-admin.ts";

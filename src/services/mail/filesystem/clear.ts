@@ -4,7 +4,7 @@ import {
   type CatalogRemoval,
   type RemovableMessage,
   removeFromCatalog,
-} from "../../../db/mailbox/removal.ts";
+} from "../../../db/mailbox/rebuild.ts";
 import { openMailboxState } from "../../../db/mailbox/state.ts";
 import { upkeepOfState } from "../../../db/mailbox/state-upkeep.ts";
 import type { MaintenanceAction } from "../../../protocol/mailbox-admin.ts";

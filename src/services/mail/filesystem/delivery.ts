@@ -10,15 +10,14 @@ import {
   maxAttachmentBytes,
   maxAttachments,
   mediaTypeOf,
+  parseBody,
   whyNotAttached,
-} from "../attachment.ts";
-import { parseBody } from "../draft.ts";
-import { storedTime } from "../list-plan.ts";
+} from "../draft.ts";
 import type { ReplyDraft } from "../mailbox.ts";
-import { inbox, sent } from "../view-state.ts";
+import { inbox, sent, storedTime } from "../view-state.ts";
 import { createDoorbell } from "./doorbell.ts";
 import { isEnvelope, renderMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
-import type { MailRootDeps } from "./root-deps.ts";
+import type { MailRootDeps } from "./root-paths.ts";
 import {
   attachmentPath,
   attachmentPlace,

@@ -1,6 +1,6 @@
 import { basename, dirname, relative } from "node:path";
 import type { AttachmentRow } from "../../../db/mailbox/catalog.ts";
-import type { PlacedMessage } from "../../../db/mailbox/listing.ts";
+import type { PlacedMessage } from "../../../db/mailbox/inspect.ts";
 import { renderJson } from "../../../protocol/json.ts";
 import type { ExportedArtifact, ExportManifest, SymlinkMode } from "../../../protocol/mailbox-admin.ts";
 import { isOneName } from "../../../system/contained-path.ts";

@@ -1,6 +1,5 @@
 import { basename, dirname } from "node:path";
-import { snapshotDatabase } from "../../../db/mailbox/inspect.ts";
-import { listCatalog } from "../../../db/mailbox/listing.ts";
+import { listCatalog, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { renderJson } from "../../../protocol/json.ts";
 import { mailProtocolVersion } from "../../../protocol/mail-file.ts";
 import type { ExportManifest, ExportResult, SymlinkMode } from "../../../protocol/mailbox-admin.ts";

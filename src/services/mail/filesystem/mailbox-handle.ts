@@ -5,7 +5,7 @@ import { afterThisTurn } from "../../../system/clock.ts";
 import { childPath } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { ensureMailbox, refuseDetour, settleArtifacts } from "./artifacts.ts";
-import type { MailRootDeps } from "./root-deps.ts";
+import type { MailRootDeps } from "./root-paths.ts";
 import {
   isMarked,
   isUsable,

@@ -6,17 +6,28 @@ import { maxListed } from "../../../protocol/wire.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { nearestAddress, operator, parseAddress } from "../address.ts";
 import { originHeader, parseSubject, planRecipients, planReply, replyPolicyHeader } from "../draft.ts";
-import { createAnswerBudget, jsonLength, planList, toCursor } from "../list-plan.ts";
 import type { Mail, Mailbox, MailPage, MailQuery } from "../mailbox.ts";
 import { previewOf } from "../message-body.ts";
-import { archive, inbox, parseBox, planMark, planMove, sent, type ViewState } from "../view-state.ts";
+import {
+  archive,
+  createAnswerBudget,
+  inbox,
+  jsonLength,
+  parseBox,
+  planList,
+  planMark,
+  planMove,
+  sent,
+  toCursor,
+  type ViewState,
+} from "../view-state.ts";
 import { toServiceError } from "./carrier-fault.ts";
 import type { Delivery } from "./delivery.ts";
 import { watchDoorbell } from "./doorbell.ts";
 import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
 import { bodyOf, idOf, isFileOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
-import type { MailRootDeps } from "./root-deps.ts";
+import type { MailRootDeps } from "./root-paths.ts";
 import { mailboxFolder, messageFile, readMessageFile } from "./root-paths.ts";
 import { placeLinks } from "./seeding.ts";
 

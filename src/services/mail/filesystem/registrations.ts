@@ -12,7 +12,7 @@ import {
   type RegisterRequest,
   type RegisterResult,
 } from "./plan-registration.ts";
-import type { MailRootDeps } from "./root-deps.ts";
+import type { MailRootDeps } from "./root-paths.ts";
 import { entryPath, isUsable, markMailbox, pathInRoot, statedFolder } from "./root-paths.ts";
 
 /** Who has a mailbox below a root. Source: spec/mailbox-agui.md A2, A5, A7. */

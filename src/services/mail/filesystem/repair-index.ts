@@ -12,8 +12,8 @@ import type { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
 import { inbox, sent } from "../view-state.ts";
 import { parseMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
-import { toSavedRegistration } from "./repair-registrations.ts";
 import { missingFile, planKeep, type RepairRun } from "./repair-run.ts";
+import { toSavedRegistration } from "./repair-survey.ts";
 import { isMessageId, isUsable, liesBelow, pathInRoot } from "./root-paths.ts";
 
 const batchSize = 200;

@@ -6,17 +6,18 @@ import { idStamp } from "../../../system/ids.ts";
 import { operator, shown } from "../address.ts";
 import { ensureMailbox, settleArtifacts } from "./artifacts.ts";
 import { indexMessages, openIndex, placeIndex, type WorkingIndex } from "./repair-index.ts";
+import { repairMailbox } from "./repair-mailbox.ts";
 import {
   clearStaging,
   listOrphanAttachments,
   listStaging,
   quarantineOrphans,
+  type RepairOptions,
+  type RepairRun,
+  startRun,
   waitUntilStill,
-} from "./repair-leftovers.ts";
-import { repairMailbox } from "./repair-mailbox.ts";
-import { findUnregistered } from "./repair-registrations.ts";
-import { type RepairOptions, type RepairRun, startRun } from "./repair-run.ts";
-import { listMailboxes, type SurveyedMailbox, surveyMailbox } from "./repair-survey.ts";
+} from "./repair-run.ts";
+import { findUnregistered, listMailboxes, type SurveyedMailbox, surveyMailbox } from "./repair-survey.ts";
 import { initMailRoot, type MailRootDeps, mailRootStatus, withExclusiveRoot } from "./root.ts";
 import { isUsable, pathInRoot, rootPaths } from "./root-paths.ts";
 

@@ -1,6 +1,7 @@
 import { isAbsolute, normalize, relative, sep } from "node:path";
 import type { RegistrationRow } from "../../../db/mailbox/catalog.ts";
 import { openMailboxState } from "../../../db/mailbox/state.ts";
+import type { Clock } from "../../../system/clock.ts";
 import {
   type ContainedPath,
   childPath,
@@ -9,8 +10,25 @@ import {
 } from "../../../system/contained-path.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
+import type { Ids } from "../../../system/ids.ts";
+import type { Locks } from "../../../system/locks.ts";
+import type { Steps } from "../../../system/steps.ts";
+import type { FolderWatch } from "../../../system/watch.ts";
 import { shown } from "../address.ts";
-import type { MailRootDeps } from "./root-deps.ts";
+
+/** What a mailbox root needs of the system: a `System` with its `Locks` has it. */
+export interface MailRootDeps {
+  files: Files;
+  clock: Clock;
+  ids: Ids;
+  steps: Steps;
+  locks: Locks;
+  watch: FolderWatch;
+  /** Reports the state of a mailbox that was lost and has been rebuilt. */
+  onMended?: (what: string) => void;
+  /** Reports a fault that mail goes on without: once, until it is over. */
+  onFault?: (what: string) => void;
+}
 
 /** Where things lie below a mailbox root; the layout is public. Source: spec/mailbox-agui.md A5; ruling 14. Pure. */
 export function rootPaths(root: string) {

@@ -10,10 +10,10 @@ import { toServiceError } from "./carrier-fault.ts";
 import { createDelivery } from "./delivery.ts";
 import { createFilesystemMailbox } from "./mailbox.ts";
 import { createRegistrations, ensureOperator, type Registrations } from "./registrations.ts";
-import type { MailRootDeps } from "./root-deps.ts";
+import type { MailRootDeps } from "./root-paths.ts";
 import { pathInRoot, rootPaths } from "./root-paths.ts";
 
-export type { MailRootDeps } from "./root-deps.ts";
+export type { MailRootDeps } from "./root-paths.ts";
 
 /** Source: spec/mailbox-agui.md A11. */
 export interface RootStatus {

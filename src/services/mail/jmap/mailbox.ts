@@ -4,15 +4,22 @@ import type { Files } from "../../../system/files.ts";
 import type { Ids } from "../../../system/ids.ts";
 import { parseAddress } from "../address.ts";
 import { parseBody, parseSubject, planRecipients } from "../draft.ts";
-import { planList, toCursor } from "../list-plan.ts";
 import type { Mail, Mailbox, ReplyDraft } from "../mailbox.ts";
-import { archive, inbox, parseBox, planMark, planMove, sent, type ViewState } from "../view-state.ts";
+import {
+  archive,
+  inbox,
+  parseBox,
+  planList,
+  planMark,
+  planMove,
+  sent,
+  toCursor,
+  type ViewState,
+} from "../view-state.ts";
 import type { Boxes } from "./boxes.ts";
-import { applyChanges } from "./changes.ts";
+import { applyChanges, defaultPollMs, watchArrivals } from "./changes.ts";
 import type { JmapClient } from "./client.ts";
-import { createEmailReader } from "./emails.ts";
-import { planReply, toMail, viewStateOf } from "./message.ts";
-import { defaultPollMs, watchArrivals } from "./push.ts";
+import { createEmailReader, planReply, toMail, viewStateOf } from "./emails.ts";
 import { createSubmission, uploadAll } from "./submission.ts";
 import type { JmapEmail } from "./wire.ts";
 

@@ -9,11 +9,11 @@ import {
   maxAttachments,
   mediaTypeOf,
   whyNotAttached,
-} from "../attachment.ts";
+} from "../draft.ts";
 import { sent } from "../view-state.ts";
 import { type Boxes, drafts, ensureBoxes } from "./boxes.ts";
 import type { Answers, Invocation, JmapClient } from "./client.ts";
-import { keyword, toWireBody } from "./message.ts";
+import { keyword, toWireBody } from "./emails.ts";
 import {
   EmailGet,
   EmailQuery,

@@ -2,16 +2,18 @@ import { describe, expect, test } from "bun:test";
 import { boxToList, toBoxes } from "../../../../src/services/mail/jmap/boxes.ts";
 import { toPatch } from "../../../../src/services/mail/jmap/changes.ts";
 import { planRedirect, toAnswers, toHttpFailure } from "../../../../src/services/mail/jmap/client.ts";
-import { toCredentialRef } from "../../../../src/services/mail/jmap/credentials.ts";
-import { isBehind, positionAfter, toFilter } from "../../../../src/services/mail/jmap/emails.ts";
 import {
   emailIdOf,
+  isBehind,
   isCut,
   planReply,
+  positionAfter,
+  toFilter,
   toMail,
   toWireBody,
   viewStateOf,
-} from "../../../../src/services/mail/jmap/message.ts";
+} from "../../../../src/services/mail/jmap/emails.ts";
+import { toCredentialRef } from "../../../../src/services/mail/jmap/register.ts";
 import { parseJmapUrl, parseSession } from "../../../../src/services/mail/jmap/session.ts";
 import { toDraft } from "../../../../src/services/mail/jmap/submission.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { watchArrivals } from "../../../../src/services/mail/jmap/changes.ts";
 import type { JmapClient } from "../../../../src/services/mail/jmap/client.ts";
-import { watchArrivals } from "../../../../src/services/mail/jmap/push.ts";
 import { ServiceError } from "../../../../src/system/errors.ts";
 import { createFakeClock } from "../../../support/fake-clock.ts";
 

@@ -168,8 +168,15 @@ export interface Observed extends Pick<AgentReading, "state" | "terminal"> {
 
 const commandTimeoutMs = 5000;
 
-/** One reading for a command: nothing is kept, and no terminal is watched. Rejects when tmux cannot be read. */
-export async function observeAgent(deps: ObserveDeps, agent: FoundAgent): Promise<Observed> {
+/**
+ * One reading for a command: nothing is kept, and no terminal is watched. `isAlive`: its session was just seen, and tmux is
+ * not asked again. Rejects when tmux cannot be read.
+ */
+export async function observeAgent(
+  deps: ObserveDeps,
+  agent: FoundAgent,
+  { isAlive = false }: { isAlive?: boolean } = {},
+): Promise<Observed> {
   const { manifest, sessionRoot } = agent;
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = await linkGateway(deps, { sessionRoot, attachIdentity });
@@ -180,6 +187,7 @@ export async function observeAgent(deps: ObserveDeps, agent: FoundAgent): Promis
       async livenessOf({ record }) {
         const lifecycle = record?.lifecycle.state;
         const ended = lifecycle === "stopped" || lifecycle === "retired";
+        if (isAlive && !ended) return { liveness: "alive", diagnostics: [] };
         const tmux = deps.tmuxFor(manifest.tmux.socket);
         const panes = await tmux.panes(manifest.tmux_session_name);
         if (ended) return { liveness: "gone", diagnostics: [] };

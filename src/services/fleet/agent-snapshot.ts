@@ -103,13 +103,17 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
   const agent = openRecord(deps.files, record);
   const { manifest, sessionRoot } = agent;
   const running = isRunning(record);
-  const observed = alive ? await observeAgent(deps, agent) : null;
+  const observed = alive ? await observeAgent(deps, agent, { isAlive: true }) : null;
   // A gateway outlives the tmux server of its agent.
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = observed?.link ?? (await linkGateway(deps, { sessionRoot, attachIdentity }));
   const status = linkedStatus(deps, agent, link);
   const gone = running && !alive;
   const state = observed?.state ?? null;
+  const [unreadMail, attention] = await Promise.all([
+    countUnread(deps, agent, link),
+    running ? attentionOf() : null,
+  ]);
   return {
     record,
     gone,
@@ -117,10 +121,10 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
     state,
     gatewayBaseUrl: link.state === "healthy" ? link.client.baseUrl : null,
     queueDepth: status.admission_block?.reason.startsWith("database") ? null : status.queue_depth,
-    unreadMail: await countUnread(deps, agent, link),
+    unreadMail,
     damaged: running && isDamage(status),
     problem: running ? describeProblem({ record, gone, status, state }) : null,
-    attention: running ? await attentionOf() : null,
+    attention,
   };
 
   async function attentionOf(): Promise<AttentionFacts> {

@@ -1,5 +1,8 @@
 import { render } from "preact";
+import { App } from "./app.tsx";
 import "./console.css";
+import { applyTheme } from "./ui.ts";
 
 const root = document.getElementById("console");
-if (root !== null) render(<h1>svc</h1>, root);
+applyTheme();
+if (root !== null) render(<App />, root);

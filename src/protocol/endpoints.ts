@@ -83,7 +83,12 @@ const transcriptTimeoutMs = 30_000;
 /** The gateway decides when a wait is over; an hour is the longest it takes. */
 const waitTimeoutMs = 3_605_000;
 
-function forward(path: string, endpoint: Endpoint, timeoutMs = usualTimeoutMs): ForwardedEndpoint {
+/** It keeps the types of the gateway's bodies, so that clients derive theirs. */
+function forward<E extends Endpoint>(
+  path: string,
+  endpoint: E,
+  timeoutMs = usualTimeoutMs,
+): ForwardedEndpoint & Omit<E, "path" | "errors"> {
   return {
     ...endpoint,
     path: `/svc/agents/:agent_ref${path}`,

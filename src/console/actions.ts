@@ -1,0 +1,158 @@
+import { call } from "./api.ts";
+import { clockTime, nowMs, parseTime } from "./browser.ts";
+import { type AgentView, idOf, nameOf } from "./state/agents.ts";
+import { count, words } from "./state/format.ts";
+import { refreshAgents, reloadAgent } from "./store.ts";
+import { type Action, type Outcome, outcomeOf, refused } from "./ui.ts";
+
+/** What a person can do with an agent: what it will do in words, the route that does it, and what proves it. */
+
+const paramsOf = (view: AgentView) => ({ agent_ref: idOf(view.identity) });
+const at = () => clockTime(nowMs());
+
+export function interruptAction(view: AgentView): Action {
+  const name = nameOf(view.identity);
+  return {
+    title: `Interrupt ${name}?`,
+    will: [
+      "The turn that runs now is stopped, as the tool's own stop key does it.",
+      "The interrupt overtakes what waits in the queue. What waits stays there.",
+      "When nothing runs, nothing is pressed.",
+    ],
+    button: "Interrupt",
+    danger: false,
+    async run() {
+      const params = paramsOf(view);
+      const sent = await call("submitAgentRequest", { params, body: { request_kind: "interrupt" } });
+      reloadAgent(idOf(view.identity));
+      if (sent.ok && sent.value.gateway_request_id !== undefined)
+        return followRequest(view, sent.value.gateway_request_id, "Interrupted");
+      return outcomeOf(sent, {
+        done: "Interrupt taken",
+        failed: `${name} was not interrupted`,
+        next: "Look at the terminal, then try again.",
+        evidence: ({ disposition, detail }) => [
+          disposition === "no_op" ? `Nothing ran, nothing was pressed (${at()}).` : `Accepted at ${at()}.`,
+          detail,
+        ],
+      });
+    },
+  };
+}
+
+/** How often and how many times a request is asked for until it has ended. */
+const requestPolls = 20;
+
+async function followRequest(view: AgentView, requestId: string, title: string): Promise<Outcome> {
+  const params = { ...paramsOf(view), request_id: requestId };
+  for (let poll = 0; poll < requestPolls; poll++) {
+    const read = await call("agentReadGatewayRequest", { params });
+    if (!read.ok)
+      return refused("Accepted; its end could not be read", read, "Look at the queue of this agent.");
+    const { state, evidence, error_detail } = read.value;
+    const proofs = evidence.map(
+      ({ step, proof, at_utc }) => `${words(step)} at ${clockTime(parseTime(at_utc) ?? 0)}: ${proof}`,
+    );
+    if (state === "completed")
+      return { done: true, title, evidence: proofs.length > 0 ? proofs : [`Done at ${at()}.`], next: "" };
+    if (state === "failed")
+      return {
+        done: false,
+        title: "It failed",
+        evidence: [...proofs, error_detail ?? ""],
+        next: "Look at the terminal.",
+      };
+    await call("agentWait", { params: paramsOf(view), query: { for: "ready", timeout_seconds: 1 } });
+  }
+  return {
+    done: true,
+    title: "Accepted",
+    evidence: [`Request ${requestId} is in the queue.`],
+    next: "Its ladder is under Queue.",
+  };
+}
+
+export function stopAction(view: AgentView): Action {
+  const name = nameOf(view.identity);
+  return {
+    title: `Stop ${name}?`,
+    will: [
+      "Its gateway, its processes and its tmux session end. A turn that runs is lost.",
+      "Requests that wait in its queue are not carried out.",
+      "Its record stays: it can be launched again.",
+    ],
+    button: "Stop the agent",
+    danger: true,
+    async run() {
+      const stopped = await call("stopAgent", { params: paramsOf(view) });
+      void refreshAgents();
+      return outcomeOf(stopped, {
+        done: `${name} is stopped`,
+        failed: `${name} was not stopped`,
+        next: `On its machine: svc-mgr agents single --agent-name ${name} stop`,
+        evidence: ({ detail }) => [detail, `Answered at ${at()}.`],
+      });
+    },
+  };
+}
+
+export function reconcileAction(view: AgentView): Action {
+  const name = nameOf(view.identity);
+  return {
+    title: `Let the new instance of ${name} be worked with?`,
+    will: [
+      "Requests that were accepted for the earlier instance fail. None of them is carried out by the new one.",
+      "The queue opens again for new requests.",
+      "Harmless to repeat.",
+    ],
+    button: "Reconcile",
+    danger: false,
+    async run() {
+      const done = await call("agentReconcile", { params: paramsOf(view) });
+      reloadAgent(idOf(view.identity));
+      return outcomeOf(done, {
+        done: "The queue is open",
+        failed: "Nothing was reconciled",
+        next: "Look at the terminal of the agent.",
+        evidence: ({ managed_agent_instance_epoch, failed_request_ids }) => [
+          `Instance ${managed_agent_instance_epoch} is worked with since ${at()}.`,
+          `${count(failed_request_ids.length, "request")} of an earlier instance failed.`,
+        ],
+      });
+    },
+  };
+}
+
+/** There is no route for it: a tool is started in the environment of a person's terminal. */
+export function relaunchAction(view: AgentView): Action {
+  const name = nameOf(view.identity);
+  const command = `svc-mgr agents single --agent-name ${name} relaunch`;
+  return {
+    title: `Relaunch ${name}`,
+    will: [
+      "A tool is started with the environment of a person's terminal, so a browser cannot do it.",
+      `On the agent's machine, type: ${command}`,
+      "Its program ends and starts again in the same tmux session. The queue then asks for Reconcile.",
+    ],
+    button: "Copy the command",
+    danger: false,
+    async run() {
+      try {
+        await navigator.clipboard.writeText(command);
+        return {
+          done: true,
+          title: "Copied",
+          evidence: [command],
+          next: "Paste it into a terminal on the agent's machine.",
+        };
+      } catch {
+        return {
+          done: false,
+          title: "The browser refused to copy",
+          evidence: [command],
+          next: "Select the command and copy it.",
+        };
+      }
+    },
+  };
+}

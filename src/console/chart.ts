@@ -1,0 +1,74 @@
+import uPlot from "uplot";
+import type { toSeries } from "./state/history.ts";
+
+/** The chart of the timeline. Loaded when a reader opens it. */
+export interface Chart {
+  draw(data: ReturnType<typeof toSeries>, markedMs: number | null): void;
+  close(): void;
+}
+
+const heightPx = 150;
+
+export function openChart(box: HTMLElement, onMoment: (atMs: number) => void): Chart {
+  const style = getComputedStyle(box);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  let marked: number | null = null;
+  const axis = {
+    stroke: colour("--quiet"),
+    grid: { stroke: colour("--line"), width: 1 },
+    ticks: { show: false },
+  };
+  const stepped = uPlot.paths.stepped?.({ align: 1 });
+  const area = (label: string, name: string) => ({
+    label,
+    stroke: colour(name),
+    fill: `color-mix(in srgb, ${colour(name)} 18%, transparent)`,
+    width: 1.5,
+    points: { show: false },
+    ...(stepped ? { paths: stepped } : {}),
+  });
+  const plot = new uPlot(
+    {
+      width: Math.max(200, box.clientWidth),
+      height: heightPx,
+      cursor: { y: false },
+      scales: { y: { range: (_, __, max) => [0, Math.max(2, Math.ceil(max * 1.1))] } },
+      axes: [{ ...axis }, { ...axis, size: 34, incrs: [1, 2, 5, 10, 20, 50, 100] }],
+      series: [{}, area("turns", "--working"), area("waits for a person", "--waits")],
+      hooks: {
+        draw: [
+          ({ ctx, bbox, valToPos }) => {
+            if (marked === null) return;
+            const x = valToPos(marked / 1000, "x", true);
+            ctx.strokeStyle = colour("--ink");
+            ctx.beginPath();
+            ctx.moveTo(x, bbox.top);
+            ctx.lineTo(x, bbox.top + bbox.height);
+            ctx.stroke();
+          },
+        ],
+      },
+    },
+    [[], [], []],
+    box,
+  );
+  const choose = () => {
+    const { left = -1 } = plot.cursor;
+    if (left >= 0) onMoment(plot.posToVal(left, "x") * 1000);
+  };
+  plot.over.addEventListener("click", choose);
+  const observer = new ResizeObserver(() =>
+    plot.setSize({ width: Math.max(200, box.clientWidth), height: heightPx }),
+  );
+  observer.observe(box);
+  return {
+    draw({ at, turns, waits }, markedMs) {
+      marked = markedMs;
+      plot.setData([at.map((ms) => ms / 1000), turns, waits]);
+    },
+    close() {
+      observer.disconnect();
+      plot.destroy();
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { useEffect, useRef } from "preact/hooks";
+import { helpOpen } from "../ui.ts";
+import { Key } from "./pieces.tsx";
+
+const keys: readonly [keys: string, what: string][] = [
+  ["j k", "next and previous item or tile"],
+  ["1 … 9", "mark an answer"],
+  ["Enter", "send the marked answer; open the tile"],
+  ["a", "answer identical questions too"],
+  [".", "show what is new"],
+  ["s", "sort the wall again"],
+  ["/", "filter the wall"],
+  ["g n", "Needs you"],
+  ["g w", "Wall"],
+  ["g m", "Mail"],
+  ["g t", "Timeline"],
+  ["Ctrl K", "find agents and actions"],
+  ["Ctrl Enter", "send a prompt or mail"],
+  ["Esc", "from an agent back to the wall"],
+];
+
+export function Help() {
+  const element = useRef<HTMLDialogElement>(null);
+  const open = helpOpen.value;
+  useEffect(() => {
+    if (open) element.current?.showModal();
+  }, [open]);
+  if (!open) return null;
+  const close = () => {
+    helpOpen.value = false;
+  };
+  return (
+    <dialog ref={element} class="help" aria-labelledby="help-title" onClose={close}>
+      <h2 id="help-title">Keys</h2>
+      <dl>
+        {keys.map(([combination, what]) => (
+          <div key={combination}>
+            <dt>
+              <Key>{combination}</Key>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <div class="buttons">
+        <button type="button" class="primary" autofocus onClick={close}>
+          Close
+        </button>
+      </div>
+    </dialog>
+  );
+}

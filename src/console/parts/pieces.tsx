@@ -1,0 +1,107 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Answer } from "../api.ts";
+import { exactTime, parseTime } from "../browser.ts";
+import type { AgentCondition } from "../state/agents.ts";
+import { duration, relative } from "../state/format.ts";
+import { now } from "../store.ts";
+
+/** Small parts that every screen uses. */
+
+/** A relative time with the exact one on hover. */
+export function Ago({ at }: { at: string | number | null | undefined }) {
+  const atMs = typeof at === "number" ? at : parseTime(at);
+  if (atMs === null) return <span class="quiet">time not recorded</span>;
+  return (
+    <time class="ago" dateTime={typeof at === "string" ? at : undefined} title={exactTime(atMs)}>
+      {relative(atMs, now.value)}
+    </time>
+  );
+}
+
+/** How long something lasts already. */
+export function Since({ atMs }: { atMs: number }) {
+  return <span title={`since ${exactTime(atMs)}`}>{duration(now.value - atMs)}</span>;
+}
+
+const shapes: Record<AgentCondition["kind"], string> = {
+  waits: "M6 0 12 12 0 12Z",
+  broken: "M1 1 11 11 M11 1 1 11",
+  working: "M6 1A5 5 0 1 1 1 6",
+  queued: "M1 3H11 M1 6H11 M1 9H7",
+  idle: "M6 2A4 4 0 1 1 5.99 2Z",
+  unknown: "M2 6H10",
+  stopped: "M2 2H10V10H2Z",
+};
+
+/** A state by shape, colour and word. */
+export function Condition({ condition }: { condition: AgentCondition }) {
+  return (
+    <span class={`condition ${condition.kind}`}>
+      <svg class="shape" viewBox="0 0 12 12" width="12" height="12" aria-hidden="true">
+        <path d={shapes[condition.kind]} />
+      </svg>
+      {condition.word}
+    </span>
+  );
+}
+
+export function Key({ children }: { children: ComponentChildren }) {
+  return <kbd>{children}</kbd>;
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children ? <p>{children}</p> : null}
+    </div>
+  );
+}
+
+export function Failure({ detail, retry }: { detail: string; retry?: () => void }) {
+  return (
+    <p class="failure" role="alert">
+      {detail}
+      {retry ? (
+        <button type="button" class="plain" onClick={retry}>
+          Try again
+        </button>
+      ) : null}
+    </p>
+  );
+}
+
+export interface Loaded<T> {
+  value: T | null;
+  failure: string | null;
+  reload: () => void;
+}
+
+/**
+ * Loads something and loads it again when `key` or `revision` changes. What was loaded under the same key stays until
+ * the newer one is there; an answer that is overtaken is dropped.
+ */
+export function useLoaded<T>(key: string, revision: number, load: () => Promise<Answer<T>>): Loaded<T> {
+  const [state, setState] = useState<{ key: string; value: T | null; failure: string | null }>({
+    key,
+    value: null,
+    failure: null,
+  });
+  const [attempt, setAttempt] = useState(0);
+  const newest = useRef(0);
+  useEffect(() => {
+    newest.current += 1;
+    const mine = newest.current;
+    void load().then((answer) => {
+      if (mine !== newest.current) return;
+      setState((before) =>
+        answer.ok
+          ? { key, value: answer.value, failure: null }
+          : { key, value: before.key === key ? before.value : null, failure: answer.detail },
+      );
+    });
+  }, [key, revision, attempt]);
+  const current = state.key === key ? state : { value: null, failure: null };
+  return { value: current.value, failure: current.failure, reload: () => setAttempt((count) => count + 1) };
+}

@@ -1,0 +1,189 @@
+import { useState } from "preact/hooks";
+import type { ReminderRecord } from "../../protocol/reminders.ts";
+import { call } from "../api.ts";
+import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
+import { count, words } from "../state/format.ts";
+import { revisions } from "../store.ts";
+import { outcomeOf, propose } from "../ui.ts";
+
+/** Reminders of an agent: what will be given to it, and when. */
+export function Reminders({ id }: { id: string }) {
+  const revision = revisions.value.get(id) ?? 0;
+  const list = useLoaded(id, revision, () => call("agentListReminders", { params: { agent_ref: id } }));
+  return (
+    <div class="reminders">
+      {list.failure ? <Failure detail={list.failure} retry={list.reload} /> : null}
+      {list.value?.reminders.length === 0 ? <Empty title="No reminder" /> : null}
+      <ul class="cards">
+        {(list.value?.reminders ?? []).map((one) => (
+          <li key={one.reminder_id}>
+            <Reminder id={id} reminder={one} reload={list.reload} />
+          </li>
+        ))}
+      </ul>
+      <NewReminder id={id} reload={list.reload} />
+      <p class="quiet">Reminders live in the memory of the gateway: they end with it.</p>
+    </div>
+  );
+}
+
+function Reminder({ id, reminder, reload }: { id: string; reminder: ReminderRecord; reload: () => void }) {
+  const remove = () =>
+    propose({
+      title: `Delete the reminder “${reminder.title}”?`,
+      will: ["It is delivered no more. A delivery under way goes on to its end."],
+      button: "Delete",
+      danger: true,
+      async run() {
+        const params = { agent_ref: id, reminder_id: reminder.reminder_id };
+        const answer = await call("agentDeleteReminder", { params });
+        reload();
+        return outcomeOf(answer, {
+          done: "Deleted",
+          failed: "Not deleted",
+          next: "Look whether it is still listed.",
+          evidence: ({ detail }) => [detail],
+        });
+      },
+    });
+  return (
+    <>
+      <strong>{reminder.title}</strong>
+      <span class={`tag ${reminder.delivery_state}`}>
+        {reminder.paused ? "paused" : words(reminder.delivery_state)}
+      </span>
+      <span>
+        due <Ago at={reminder.next_due_at_utc} />
+        {reminder.interval_seconds === null ? null : `, then every ${reminder.interval_seconds} s`}
+      </span>
+      <p>{reminder.prompt ?? reminder.send_keys?.sequence}</p>
+      {reminder.waiting ? <p class="quiet">{reminder.waiting.detail}</p> : null}
+      <button type="button" class="plain" onClick={remove}>
+        Delete
+      </button>
+    </>
+  );
+}
+
+function NewReminder({ id, reload }: { id: string; reload: () => void }) {
+  const [title, setTitle] = useState("");
+  const [prompt, setPrompt] = useState("");
+  const [minutes, setMinutes] = useState("10");
+  const [failure, setFailure] = useState<string | null>(null);
+  const create = async () => {
+    const reminder = {
+      mode: "one_off" as const,
+      title,
+      prompt,
+      ranking: 0,
+      start_after_seconds: Number(minutes) * 60,
+    };
+    const answer = await call("agentCreateReminders", {
+      params: { agent_ref: id },
+      body: { reminders: [reminder] },
+    });
+    setFailure(answer.ok ? null : answer.detail);
+    if (!answer.ok) return;
+    setTitle("");
+    setPrompt("");
+    reload();
+  };
+  return (
+    <form
+      class="new-reminder"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void create();
+      }}
+    >
+      <h2>New reminder</h2>
+      <label>
+        Title
+        <input required value={title} onInput={(event) => setTitle(event.currentTarget.value)} />
+      </label>
+      <label>
+        Prompt
+        <textarea
+          required
+          rows={2}
+          value={prompt}
+          onInput={(event) => setPrompt(event.currentTarget.value)}
+        />
+      </label>
+      <label>
+        Minutes from now
+        <input
+          type="number"
+          min="0.1"
+          step="any"
+          required
+          value={minutes}
+          onInput={(event) => setMinutes(event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit" class="primary">
+        Create
+      </button>
+      {failure === null ? null : <Failure detail={failure} />}
+    </form>
+  );
+}
+
+/** What the mail notifier found and decided, poll by poll. */
+export function Wakes({ id }: { id: string }) {
+  const revision = revisions.value.get(id) ?? 0;
+  const params = { agent_ref: id };
+  const status = useLoaded(id, revision, () => call("agentReadNotifier", { params }));
+  const audit = useLoaded(id, revision, () => call("agentNotifierAudit", { params, query: { limit: 50 } }));
+  const rows = audit.value?.rows ?? [];
+  const woken = rows.filter(({ outcome }) => outcome === "enqueued");
+  const setting = status.value;
+  return (
+    <div class="wakes">
+      {status.failure ? <Failure detail={status.failure} retry={status.reload} /> : null}
+      {setting ? (
+        <p>
+          {setting.enabled
+            ? `Wakes by mail, looks every ${setting.interval_seconds ?? 0} s.`
+            : "Does not wake by mail."}{" "}
+          {setting.max_wakes_per_hour > 0 ? `At most ${setting.max_wakes_per_hour} wakes an hour. ` : ""}
+          {setting.quiet_hours
+            ? `Quiet from ${setting.quiet_hours.start} to ${setting.quiet_hours.end}, ${setting.quiet_hours.time_zone}. `
+            : ""}
+          {setting.last_error ? `Last error: ${setting.last_error}` : ""}
+        </p>
+      ) : null}
+      <p class="quiet">
+        Of the newest {count(rows.length, "poll")}, {count(woken.length, "wake")}:{" "}
+        {woken.reduce((sum, row) => sum + row.prompt_chars, 0)} characters of prompts.
+      </p>
+      {rows.length === 0 ? null : (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+        <div class="scroll" tabIndex={0} role="region" aria-label="Polls">
+          <table>
+            <thead>
+              <tr>
+                <th>When</th>
+                <th>Outcome</th>
+                <th>Mail</th>
+                <th>Why</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.audit_id}>
+                  <td>
+                    <Ago at={row.poll_time_utc} />
+                  </td>
+                  <td>{words(row.outcome)}</td>
+                  <td>{row.unread_count ?? ""}</td>
+                  <td>{row.detail ?? row.unread_summary.map(({ subject }) => subject).join(", ")}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,230 @@
+import { useState } from "preact/hooks";
+import type { MailMessage } from "../../protocol/mail.ts";
+import { type Answer, call } from "../api.ts";
+import { Ago, Empty, Failure, Key, useLoaded } from "../parts/pieces.tsx";
+import { Prose } from "../parts/prose.tsx";
+import { nameOf } from "../state/agents.ts";
+import { count } from "../state/format.ts";
+import { formatRoute } from "../state/route.ts";
+import { personOf, type Thread, toThreads } from "../state/threads.ts";
+import { agents, agentsKnown, revisions, rows, wantTile } from "../store.ts";
+import { announce } from "../ui.ts";
+
+/** Mail between agents and people, by mailbox. */
+export function Mail({ agent, thread }: { agent: string | null; thread: string | null }) {
+  const boxes = rows.value
+    .filter(({ view }) => view.identity.has_mailbox)
+    .sort((a, b) => a.name.localeCompare(b.name));
+  const chosen = agent ?? boxes[0]?.id ?? null;
+  if (boxes.length === 0)
+    return agentsKnown.value ? (
+      <Empty title="No agent has a mailbox">
+        Launch one with mail: <code>svc-mgr agents launch --tool claude --agent-name worker --mailbox</code>
+      </Empty>
+    ) : (
+      <Empty title="Looking at your agents…" />
+    );
+  for (const { id } of boxes) wantTile(id);
+  return (
+    <div class="mail">
+      <nav aria-label="Mailboxes">
+        <h1>Mail</h1>
+        <ul>
+          {boxes.map(({ id, name, view }) => (
+            <li key={id}>
+              <a
+                href={formatRoute({ screen: "mail", agent: id, thread: null })}
+                aria-current={id === chosen ? "page" : undefined}
+              >
+                {name}
+                {view.unread ? <span class="badge">{view.unread}</span> : null}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      {chosen === null ? null : <Mailbox key={chosen} agent={chosen} thread={thread} />}
+    </div>
+  );
+}
+
+async function readBoxes(agent: string): Promise<Answer<MailMessage[]>> {
+  const params = { agent_ref: agent };
+  const list = (box: string) =>
+    call("agentMailList", { params, body: { box, limit: 200, include_body: true, archived: null } });
+  const [inbox, sent] = await Promise.all([list("inbox"), list("sent")]);
+  if (!inbox.ok) return inbox;
+  return { ok: true, value: [...inbox.value.messages, ...(sent.ok ? sent.value.messages : [])] };
+}
+
+/** The threads of one mailbox, and the chosen one. */
+export function Mailbox({ agent, thread }: { agent: string; thread: string | null }) {
+  const revision = revisions.value.get(agent) ?? 0;
+  const [chosen, choose] = useState(thread);
+  const [writing, setWriting] = useState(false);
+  const list = useLoaded(agent, revision, () => readBoxes(agent));
+  const view = agents.value.get(agent);
+  if (view && !view.identity.has_mailbox) return <Empty title="This agent has no mailbox" />;
+  const threads = toThreads(list.value ?? []);
+  const open = threads.find(({ id }) => id === (thread ?? chosen));
+  const name = view ? nameOf(view.identity) : agent;
+  return (
+    <div class={`mailbox ${open || writing ? "reading" : ""}`}>
+      <section class="threads" aria-label={`Threads of ${name}`}>
+        <button type="button" onClick={() => setWriting(true)}>
+          Write to {name}
+        </button>
+        {list.failure ? <Failure detail={list.failure} retry={list.reload} /> : null}
+        {list.value !== null && threads.length === 0 ? <p class="quiet">No mail yet.</p> : null}
+        <ul>
+          {threads.map((one) => (
+            <li key={one.id}>
+              <ThreadLine
+                thread={one}
+                selected={one.id === open?.id && !writing}
+                onOpen={() => {
+                  setWriting(false);
+                  choose(one.id);
+                }}
+              />
+            </li>
+          ))}
+        </ul>
+      </section>
+      <section class="messages" aria-label="Messages">
+        {open || writing ? (
+          <button
+            type="button"
+            class="plain back"
+            onClick={() => {
+              setWriting(false);
+              choose(null);
+            }}
+          >
+            All threads
+          </button>
+        ) : null}
+        {writing ? (
+          <Compose agent={agent} name={name} onSent={list.reload} />
+        ) : open ? (
+          <>
+            <h2>{open.subject}</h2>
+            {open.messages.map((message) => (
+              <Message key={message.message_ref} message={message} />
+            ))}
+          </>
+        ) : (
+          <Empty title="Choose a thread" />
+        )}
+      </section>
+    </div>
+  );
+}
+
+function ThreadLine({ thread, selected, onOpen }: { thread: Thread; selected: boolean; onOpen: () => void }) {
+  return (
+    <button type="button" class="line" aria-current={selected ? "true" : undefined} onClick={onOpen}>
+      <span class="who">
+        {thread.people.join(", ")}
+        <Ago at={thread.lastUtc} />
+      </span>
+      <span class="what">{thread.subject}</span>
+      <span class="kind">
+        {count(thread.messages.length, "message")}
+        {thread.unread > 0 ? `, ${thread.unread} unread` : ""}
+      </span>
+    </button>
+  );
+}
+
+function Message({ message }: { message: MailMessage }) {
+  return (
+    <article class="message">
+      <header>
+        <strong title={message.sender.address}>{personOf(message.sender)}</strong>
+        <span class="quiet">to {message.to.map(personOf).join(", ")}</span>
+        <Ago at={message.created_at_utc} />
+        {message.unread ? <span class="tag">unread</span> : null}
+      </header>
+      <Prose text={message.body_text ?? message.body_preview} />
+      {message.notify_block ? <p class="notice">Notice in the wake-up: {message.notify_block.text}</p> : null}
+      {message.attachments.length === 0 ? null : (
+        <ul class="attachments">
+          {message.attachments.map((one) => (
+            <li key={one.attachment_id}>
+              {one.label ?? one.locator}{" "}
+              <span class="quiet">
+                {one.media_type}
+                {one.size_bytes === null ? "" : `, ${one.size_bytes} bytes`}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </article>
+  );
+}
+
+/** A note of the operator to one agent. */
+function Compose({ agent, name, onSent }: { agent: string; name: string; onSent: () => void }) {
+  const [subject, setSubject] = useState("");
+  const [text, setText] = useState("");
+  const [files, setFiles] = useState("");
+  const [replies, setReplies] = useState(true);
+  const [result, setResult] = useState<{ ok: boolean; text: string } | null>(null);
+  const send = async () => {
+    if (subject.trim() === "") return;
+    const attachments = files
+      .split("\n")
+      .map((path) => path.trim())
+      .filter((path) => path !== "")
+      .map((path) => ({ path }));
+    const reply_policy = replies ? ("operator_mailbox" as const) : ("none" as const);
+    const body = { subject, body_content: text, attachments, reply_policy };
+    const answer = await call("agentMailPost", { params: { agent_ref: agent }, body });
+    const said = answer.ok
+      ? `Delivered to ${name} as ${answer.value.message.message_ref}.`
+      : `Not sent. ${answer.detail}`;
+    setResult({ ok: answer.ok, text: said });
+    announce(said);
+    if (!answer.ok) return;
+    setSubject("");
+    setText("");
+    setFiles("");
+    onSent();
+  };
+  return (
+    <form
+      class="compose"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void send();
+      }}
+    >
+      <h2>Write to {name}</h2>
+      <label>
+        Subject
+        <input required value={subject} onInput={(event) => setSubject(event.currentTarget.value)} />
+      </label>
+      <label>
+        Text, Markdown
+        <textarea rows={8} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      </label>
+      <label>
+        Attachments: absolute paths on the machine of the agent, one a line
+        <textarea rows={2} value={files} onInput={(event) => setFiles(event.currentTarget.value)} />
+      </label>
+      <label class="check">
+        <input type="checkbox" checked={replies} onChange={() => setReplies(!replies)} /> The agent can reply
+        to the operator
+      </label>
+      <button type="submit" class="primary" disabled={subject.trim() === ""}>
+        Send <Key>Ctrl Enter</Key>
+      </button>
+      {result === null ? null : <p class={result.ok ? "receipt done" : "receipt failed"}>{result.text}</p>}
+    </form>
+  );
+}

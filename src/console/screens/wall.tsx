@@ -1,0 +1,241 @@
+import { signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { ScreenRun } from "../../protocol/console.ts";
+import { Condition, Empty, Key, Since } from "../parts/pieces.tsx";
+import { followScreens, screenOf } from "../screens-stream.ts";
+import { type AgentRow, conditionOrder, keepOrder, toRows } from "../state/agents.ts";
+import { count } from "../state/format.ts";
+import { formatRoute, type Route } from "../state/route.ts";
+import { type GridWindow, gridWindow, lastRows } from "../state/screen.ts";
+import { agents, agentsKnown, waitingItems, wantTile } from "../store.ts";
+import { go, replaceRoute, route } from "../ui.ts";
+
+const tile = { tileWidthPx: 260, tileHeightPx: 252, gapPx: 14 };
+const screenRows = 8;
+
+/** The order on the screen: it changes when the reader asks for it, never by itself. */
+const order = signal<readonly string[]>([]);
+const selected = signal(0);
+
+type WallRoute = Extract<Route, { screen: "wall" }>;
+const filterOf = (): WallRoute =>
+  route.value.screen === "wall" ? route.value : { screen: "wall", text: "", tool: "", state: "" };
+
+const sortedRows = (): AgentRow[] => toRows(agents.value.values(), waitingItems.value, filterOf());
+const shownRows = (): AgentRow[] => keepOrder(sortedRows(), order.value);
+
+function sortAgain(): void {
+  order.value = toRows(agents.value.values(), waitingItems.value).map(({ id }) => id);
+}
+
+/** Keys of this screen. True when it took the key. */
+export function takeWallKey(key: string): boolean {
+  const list = shownRows();
+  const move = (step: number) => {
+    selected.value = Math.min(list.length - 1, Math.max(0, selected.value + step));
+  };
+  const row = list[selected.value];
+  if (key === "s") sortAgain();
+  else if (key === "j" || key === "ArrowRight") move(1);
+  else if (key === "k" || key === "ArrowLeft") move(-1);
+  else if (key === "ArrowDown") move(columns);
+  else if (key === "ArrowUp") move(-columns);
+  else if (key === "Enter" && row) go({ screen: "agent", agent: row.id, tab: "terminal" });
+  else if (key === "/") document.querySelector<HTMLInputElement>("#wall-filter")?.focus();
+  else return false;
+  return true;
+}
+
+let columns = 1;
+
+export function Wall() {
+  const filter = filterOf();
+  const sorted = sortedRows();
+  const list = keepOrder(sorted, order.value);
+  const known = agentsKnown.value;
+  useEffect(() => {
+    if (known) sortAgain();
+  }, [known]);
+  const moved = list.filter((row, index) => sorted[index]?.id !== row.id).length;
+  const tools = [...new Set([...agents.value.values()].map(({ identity }) => identity.tool))].sort();
+  const change = (part: Partial<WallRoute>) => replaceRoute({ ...filter, ...part });
+  return (
+    <div class="wall">
+      <header>
+        <h1>Wall</h1>
+        <p class="quiet">{count(list.length, "agent")}</p>
+        <div class="filters">
+          <input
+            id="wall-filter"
+            type="search"
+            placeholder="Filter by name"
+            aria-label="Filter by name"
+            value={filter.text}
+            onInput={(event) => change({ text: event.currentTarget.value })}
+          />
+          <select
+            aria-label="Tool"
+            value={filter.tool}
+            onChange={(event) => change({ tool: event.currentTarget.value })}
+          >
+            <option value="">All tools</option>
+            {tools.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+          <select
+            aria-label="State"
+            value={filter.state}
+            onChange={(event) => change({ state: event.currentTarget.value })}
+          >
+            <option value="">All states</option>
+            {conditionOrder.map((kind) => (
+              <option key={kind} value={kind}>
+                {kind === "waits" ? "waits for you" : kind}
+              </option>
+            ))}
+          </select>
+          {moved > 0 ? (
+            <button type="button" class="arrived" onClick={sortAgain}>
+              Sort again <Key>s</Key>
+            </button>
+          ) : null}
+        </div>
+      </header>
+      {known && agents.value.size === 0 ? (
+        <Empty title="No agents yet">
+          Launch one: <code>svc new worker claude</code>
+        </Empty>
+      ) : null}
+      {known && agents.value.size > 0 && list.length === 0 ? (
+        <Empty title="No agent matches this filter" />
+      ) : null}
+      <Grid rows={list} />
+    </div>
+  );
+}
+
+function Grid({ rows }: { rows: AgentRow[] }) {
+  const element = useRef<HTMLDivElement>(null);
+  const [size, setSize] = useState({ widthPx: 1000, heightPx: 800, scrollPx: 0 });
+  const measure = () => {
+    const box = element.current;
+    if (box) setSize({ widthPx: box.clientWidth, heightPx: box.clientHeight, scrollPx: box.scrollTop });
+  };
+  useLayoutEffect(() => {
+    measure();
+    const observer = new ResizeObserver(measure);
+    if (element.current) observer.observe(element.current);
+    return () => observer.disconnect();
+  }, []);
+  const view: GridWindow = gridWindow({ count: rows.length, ...size, ...tile });
+  columns = view.columns;
+  const visible = rows.slice(view.from, view.to);
+  const ids = visible
+    .filter(({ view: { identity } }) => identity.has_gateway && identity.transport === "tui")
+    .map(({ id }) => id);
+  useEffect(() => {
+    for (const { id } of visible) wantTile(id);
+    return followScreens(ids);
+  }, [ids.join()]);
+  useEffect(() => {
+    const line = Math.floor(selected.value / view.columns);
+    const step = tile.tileHeightPx + tile.gapPx;
+    const box = element.current;
+    if (box && (line * step < box.scrollTop || (line + 1) * step > box.scrollTop + box.clientHeight))
+      box.scrollTop = line * step;
+  }, [selected.value]);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
+    <div ref={element} class="grid" onScroll={measure} tabIndex={0} role="region" aria-label="Agents">
+      <div style={{ height: `${view.totalPx}px` }}>
+        <ul
+          style={{
+            transform: `translateY(${view.offsetPx}px)`,
+            gridTemplateColumns: `repeat(${view.columns}, ${size.widthPx < 560 ? "1fr" : `${tile.tileWidthPx}px`})`,
+          }}
+        >
+          {visible.map((row, index) => (
+            <li key={row.id} aria-setsize={rows.length} aria-posinset={view.from + index + 1}>
+              <Tile row={row} selected={view.from + index === selected.value} />
+            </li>
+          ))}
+        </ul>
+      </div>
+    </div>
+  );
+}
+
+function Tile({ row, selected: isSelected }: { row: AgentRow; selected: boolean }) {
+  const { view, condition, name } = row;
+  const depth = view.state?.gateway?.queue_depth ?? 0;
+  return (
+    <a
+      class={`tile ${condition.kind} ${isSelected ? "selected" : ""}`}
+      href={formatRoute({ screen: "agent", agent: row.id, tab: "terminal" })}
+    >
+      <span class="top">
+        <strong>{name}</strong>
+        <span class="quiet">{view.identity.tool}</span>
+      </span>
+      <span class="state">
+        <Condition condition={condition} />
+        {condition.kind === "working" && view.workingSinceMs !== null ? (
+          <Since atMs={view.workingSinceMs} />
+        ) : null}
+        {depth > 0 ? <span class="number">queue {depth}</span> : null}
+        {view.unread ? <span class="number">mail {view.unread}</span> : null}
+      </span>
+      <Picture id={row.id} />
+      <span class="answer">{condition.detail || view.lastAnswer || " "}</span>
+    </a>
+  );
+}
+
+/** The last rows of the screen, as the server rendered them. */
+function Picture({ id }: { id: string }) {
+  const view = screenOf(id).value;
+  if (view.absent !== null) return <span class="picture absent">{view.absent}</span>;
+  return (
+    <span class="picture" aria-hidden="true">
+      {lastRows(view, screenRows).map(({ row, runs }) => (
+        <span key={row} class="row">
+          {runs.map((run, index) => (
+            <span key={index} style={styleOf(run)}>
+              {run.text}
+            </span>
+          ))}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function styleOf(run: ScreenRun) {
+  const front = colourOf(run.foreground);
+  const back = colourOf(run.background);
+  return {
+    ...(run.inverse
+      ? { color: back ?? "var(--screen)", background: front ?? "var(--screen-ink)" }
+      : { ...(front ? { color: front } : {}), ...(back ? { background: back } : {}) }),
+    ...(run.bold ? { fontWeight: 600 } : {}),
+    ...(run.dim ? { opacity: 0.7 } : {}),
+    ...(run.italic ? { fontStyle: "italic" } : {}),
+    ...(run.underline ? { textDecoration: "underline" } : {}),
+  };
+}
+
+/** Colours of the palette: the first sixteen are the design's, the others the usual cube and greys. */
+function colourOf(name: string | undefined): string | null {
+  if (name === undefined) return null;
+  if (!name.startsWith("palette:")) return name;
+  const index = Number(name.slice("palette:".length));
+  if (index < 16) return `var(--ansi-${index})`;
+  if (index >= 232)
+    return `rgb(${Array(3)
+      .fill(8 + (index - 232) * 10)
+      .join(" ")})`;
+  const level = (part: number) => (part === 0 ? 0 : 55 + part * 40);
+  const cube = index - 16;
+  return `rgb(${level(Math.floor(cube / 36))} ${level(Math.floor(cube / 6) % 6)} ${level(cube % 6)})`;
+}

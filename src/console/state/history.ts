@@ -1,0 +1,122 @@
+import type { FleetEvent } from "../../protocol/coordinator.ts";
+import { words } from "./format.ts";
+
+/** The events of one or all agents that this page has seen, and what follows from them. Pure. */
+
+export interface Moment {
+  /** Grows with each event; names the moment within this page. */
+  key: number;
+  atMs: number;
+  kind: string;
+  agentId: string | null;
+  agentName: string | null;
+  text: string;
+  tone: "plain" | "waits" | "broken" | "done";
+}
+
+/** Older moments are dropped: the page keeps a bounded history. */
+export const maxMoments = 5_000;
+
+export function addMoment(moments: readonly Moment[], moment: Moment): Moment[] {
+  const kept = moments.length >= maxMoments ? moments.slice(moments.length - maxMoments + 1) : [...moments];
+  // Gateways send what they logged: an event of another agent may be older than the last one shown.
+  let at = kept.length;
+  while (at > 0 && (kept[at - 1]?.atMs ?? 0) > moment.atMs) at -= 1;
+  kept.splice(at, 0, moment);
+  return kept;
+}
+
+export function toMoment(event: FleetEvent, atMs: number, key: number): Moment {
+  return {
+    key,
+    atMs,
+    kind: event.kind,
+    agentId: event.agent_id,
+    agentName: event.agent_name,
+    text: textOf(event),
+    tone: toneOf(event),
+  };
+}
+
+const broken = /failed|lost|refused|error|gap/;
+const done = /completed|turn_finished|reconciled/;
+
+function toneOf(event: FleetEvent): Moment["tone"] {
+  if (broken.test(event.kind)) return "broken";
+  if (event.kind === "terminal_state" && /awaiting_operator$/.test(phaseText(event))) return "waits";
+  return done.test(event.kind) ? "done" : "plain";
+}
+
+const phaseText = (event: FleetEvent): string =>
+  /business_state: (\w+ -> \w+)/.exec(field(event, "summary"))?.[1] ?? "";
+
+function textOf(event: FleetEvent): string {
+  const what = words(event.kind);
+  const detail =
+    field(event, "detail") ||
+    field(event, "proof") ||
+    field(event, "summary") ||
+    field(event, "error_detail") ||
+    field(event, "message");
+  const step = field(event, "step");
+  return [what, words(step), detail].filter((part) => part !== "").join(" · ");
+}
+
+function field(event: FleetEvent, name: string): string {
+  const value = (event as Record<string, unknown>)[name];
+  return typeof value === "string" ? value : "";
+}
+
+export interface Span {
+  fromMs: number;
+  /** Null while it goes on. */
+  toMs: number | null;
+  kind: "turn" | "wait";
+}
+
+/** The turns of each agent and its waits for a person, from the transitions of its terminal. */
+export function toSpans(
+  events: readonly { atMs: number; agentId: string | null; event: FleetEvent }[],
+): Map<string, Span[]> {
+  const spans = new Map<string, Span[]>();
+  for (const { atMs, agentId, event } of events) {
+    if (agentId === null) continue;
+    const list = spans.get(agentId) ?? [];
+    spans.set(agentId, list);
+    const open = (kind: Span["kind"]) => list.find((span) => span.kind === kind && span.toMs === null);
+    const change = (kind: Span["kind"], active: boolean) => {
+      const current = open(kind);
+      if (active && !current) list.push({ fromMs: atMs, toMs: null, kind });
+      if (!active && current) current.toMs = atMs;
+    };
+    if (event.kind === "executing") change("turn", true);
+    if (/^(?:completed|failed|turn_finished|gateway_stopped)$/.test(event.kind)) change("turn", false);
+    if (event.kind !== "terminal_state") continue;
+    const phase = field(event, "turn_phase");
+    if (phase !== "") change("turn", phase === "active");
+    const business = phaseText(event).split(" -> ")[1];
+    if (business !== undefined) change("wait", business === "awaiting_operator");
+  }
+  return spans;
+}
+
+/** How many spans of a kind are open in each of `buckets` equal parts of a period: what the chart draws. */
+export function toSeries(
+  spans: Iterable<readonly Span[]>,
+  period: { fromMs: number; toMs: number },
+  buckets: number,
+): { at: number[]; turns: number[]; waits: number[] } {
+  const step = (period.toMs - period.fromMs) / buckets;
+  const at = Array.from({ length: buckets }, (_, index) => period.fromMs + index * step);
+  const turns = at.map(() => 0);
+  const waits = at.map(() => 0);
+  for (const list of spans) {
+    for (const { fromMs, toMs, kind } of list) {
+      const series = kind === "turn" ? turns : waits;
+      const last = Math.min(buckets - 1, Math.floor(((toMs ?? period.toMs) - period.fromMs) / step));
+      for (let index = Math.max(0, Math.floor((fromMs - period.fromMs) / step)); index <= last; index++)
+        series[index] = (series[index] ?? 0) + 1;
+    }
+  }
+  return { at, turns, waits };
+}

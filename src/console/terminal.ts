@@ -1,0 +1,128 @@
+import { Unicode11Addon } from "@xterm/addon-unicode11";
+import { Terminal } from "@xterm/xterm";
+import type { TerminalMessage, ViewerMessage } from "../protocol/console.ts";
+import type { TerminalState } from "./screens/agent-terminal.tsx";
+
+/** The live terminal of one agent. Loaded when a reader opens one: xterm is larger than all the rest. */
+
+export interface LiveTerminal {
+  takeLease(holder: string, takeOver: boolean): void;
+  releaseLease(): void;
+  close(): void;
+}
+
+const fontSize = 13;
+
+export function openTerminal(
+  box: HTMLElement,
+  agent: string,
+  onState: (state: TerminalState) => void,
+): LiveTerminal {
+  let state: TerminalState = { ended: "Connecting…", lease: null, mine: false, refused: null };
+  const change = (part: Partial<TerminalState>) => {
+    state = { ...state, ...part };
+    onState(state);
+  };
+  const terminal = withNonce(() => {
+    const created = new Terminal({
+      allowProposedApi: true,
+      disableStdin: true,
+      cursorInactiveStyle: "outline",
+      fontFamily: "ui-monospace, 'Cascadia Mono', 'JetBrains Mono', Menlo, 'DejaVu Sans Mono', monospace",
+      fontSize,
+      scrollback: 2_000,
+      screenReaderMode: true,
+      theme: themeOf(box),
+    });
+    created.loadAddon(new Unicode11Addon());
+    created.unicode.activeVersion = "11";
+    created.open(box);
+    return created;
+  });
+  const socket = new WebSocket(addressOf(agent));
+  socket.binaryType = "arraybuffer";
+  const send = (message: ViewerMessage) => {
+    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+  };
+  socket.onopen = () => change({ ended: null });
+  socket.onclose = () =>
+    change({ ended: state.ended ?? "The connection to the terminal ended.", lease: null, mine: false });
+  socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => {
+    if (typeof data === "string") take(JSON.parse(data) as TerminalMessage);
+    else terminal.write(new Uint8Array(data));
+  };
+
+  function take(message: TerminalMessage): void {
+    switch (message.kind) {
+      case "picture":
+        terminal.reset();
+        withNonce(() => terminal.resize(message.width, message.height));
+        break;
+      case "lease":
+        terminal.options.disableStdin = !message.mine;
+        change({ lease: message.lease, mine: message.mine, refused: null });
+        if (message.mine) terminal.focus();
+        break;
+      case "refused":
+        change({ refused: message.detail });
+        break;
+      case "ended":
+        change({ ended: message.reason });
+        break;
+    }
+  }
+
+  const typed = terminal.onData((text) => {
+    if (state.mine) send({ kind: "type", text });
+  });
+  return {
+    takeLease: (holder, takeOver) =>
+      send({ kind: "take_lease", holder, ...(takeOver ? { take_over: true } : {}) }),
+    releaseLease: () => send({ kind: "release_lease" }),
+    close() {
+      socket.onclose = null;
+      socket.close();
+      typed.dispose();
+      terminal.dispose();
+    },
+  };
+}
+
+function addressOf(agent: string): string {
+  const address = new URL(`/svc/agents/${encodeURIComponent(agent)}/gateway/terminal/socket`, location.href);
+  address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+  return address.href;
+}
+
+/** The page's policy takes style elements with its nonce alone, and xterm makes some. */
+function withNonce<T>(make: () => T): T {
+  const nonce = document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? "";
+  const original = document.createElement;
+  document.createElement = function create(this: Document, name: string, options?: ElementCreationOptions) {
+    const element = original.call(this, name, options);
+    if (element instanceof HTMLStyleElement) element.nonce = nonce;
+    return element;
+  } as typeof document.createElement;
+  try {
+    return make();
+  } finally {
+    document.createElement = original;
+  }
+}
+
+/** Colours of the design, as the style sheet has them. */
+function themeOf(box: HTMLElement) {
+  const style = getComputedStyle(box);
+  const colour = (name: string) => style.getPropertyValue(name).trim();
+  const names = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+  const ansi = names.flatMap((name, index) => [
+    [name, colour(`--ansi-${index}`)],
+    [`bright${name[0]?.toUpperCase()}${name.slice(1)}`, colour(`--ansi-${index + 8}`)],
+  ]);
+  return {
+    background: colour("--screen"),
+    foreground: colour("--screen-ink"),
+    cursor: colour("--screen-ink"),
+    ...Object.fromEntries(ansi),
+  };
+}

@@ -59,7 +59,7 @@ export async function call<Id extends Operation>(
   return refusalOf(response.status, value);
 }
 
-export function refusalOf(status: number, body: unknown): Refusal {
+function refusalOf(status: number, body: unknown): Refusal {
   const detail = detailOf(body) || `The server answered ${status}.`;
   if (status === 401) return { ok: false, why: "signed_out", detail };
   return { ok: false, why: status === 409 ? "stale" : "refused", detail };

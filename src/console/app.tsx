@@ -1,9 +1,9 @@
+import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { ActionDialog } from "./parts/action-dialog.tsx";
 import { Help } from "./parts/help.tsx";
-import { lazy } from "./parts/lazy.tsx";
 import { Palette } from "./parts/palette.tsx";
-import { Ago, Key } from "./parts/pieces.tsx";
+import { Ago, Key, lazy } from "./parts/pieces.tsx";
 import { NeedsYou, takeNeedsYouKey } from "./screens/needs-you.tsx";
 import { takeWallKey, Wall } from "./screens/wall.tsx";
 import { count } from "./state/format.ts";
@@ -48,7 +48,7 @@ const places: readonly { screen: Route["screen"]; name: string; href: string; ke
   ];
 
 /** The first key of `g w`, `g n` and so on. */
-let chord = false;
+const chord = signal(false);
 
 function takeKey(event: KeyboardEvent): void {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
@@ -65,13 +65,13 @@ function takeKey(event: KeyboardEvent): void {
 }
 
 function takeGlobalKey(key: string): boolean {
-  const place = chord ? places.find((one) => one.key === key) : undefined;
-  chord = key === "g" && !chord;
+  const place = chord.value ? places.find((one) => one.key === key) : undefined;
+  chord.value = key === "g" && !chord.value;
   if (place) location.hash = place.href;
   else if (key === "?") helpOpen.value = true;
   else if (key === "Escape" && route.value.screen === "agent")
     go({ screen: "wall", text: "", tool: "", state: "" });
-  else return chord;
+  else return chord.value;
   return true;
 }
 
@@ -100,16 +100,9 @@ export function App() {
   }, [screen, waits]);
   return (
     <div class="frame">
-      <a
-        class="skip"
-        href="#main"
-        onClick={(event) => {
-          event.preventDefault();
-          main.current?.focus();
-        }}
-      >
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
         Skip to the content
-      </a>
+      </button>
       <nav aria-label="Screens">
         <span class="brand">svc</span>
         <ul>

@@ -15,8 +15,6 @@ export const exactTime = (atMs: number): string =>
 export const clockTime = (atMs: number): string =>
   new Date(atMs).toLocaleTimeString(undefined, { hour12: false });
 
-export const isoTime = (atMs: number): string => new Date(atMs).toISOString();
-
 /** Calls `act` once, after `delayMs`. Returns what cancels it. */
 export function after(delayMs: number, act: () => void): () => void {
   const timer = setTimeout(act, delayMs);

@@ -33,7 +33,7 @@ export const rows = computed(() => toRows(agents.value.values(), waitingItems.va
 
 const kinds = streamedKinds();
 const maxPastEvents = 5_000;
-let nextMoment = 1;
+const counted = { moments: 0 };
 
 const states = createLoader({ concurrency: 4, gapMs: 700, load: loadState });
 const answers = createLoader({ concurrency: 2, gapMs: 2_000, load: loadLastAnswer });
@@ -96,9 +96,9 @@ function takeEvent(event: FleetEvent): void {
   const atMs = parseTime(event.at_utc) ?? nowMs();
   const id = event.agent_id ?? event.tracked_agent_id;
   batch(() => {
-    moments.value = addMoment(moments.value, toMoment(event, atMs, nextMoment));
+    moments.value = addMoment(moments.value, toMoment(event, atMs, counted.moments));
     pastEvents.value = [...pastEvents.value.slice(1 - maxPastEvents), { atMs, agentId: id, event }];
-    nextMoment += 1;
+    counted.moments += 1;
     if (id !== null) revisions.value = new Map(revisions.value).set(id, (revisions.value.get(id) ?? 0) + 1);
   });
   if (/^agent_(?:seen|changed|gone)$/.test(event.kind) || event.kind === "stream_gap") void refreshAgents();

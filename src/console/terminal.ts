@@ -1,9 +1,16 @@
 import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { Terminal } from "@xterm/xterm";
-import type { TerminalMessage, ViewerMessage } from "../protocol/console.ts";
-import type { TerminalState } from "./screens/agent-terminal.tsx";
+import type { TerminalMessage, TypingLease, ViewerMessage } from "../protocol/console.ts";
 
 /** The live terminal of one agent. Loaded when a reader opens one: xterm is larger than all the rest. */
+
+export interface TerminalState {
+  /** Why there is no live picture now; null while there is one. */
+  ended: string | null;
+  lease: TypingLease | null;
+  mine: boolean;
+  refused: string | null;
+}
 
 export interface LiveTerminal {
   takeLease(holder: string, takeOver: boolean): void;

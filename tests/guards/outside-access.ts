@@ -38,8 +38,8 @@ const accesses: Access[] = [
     code: /\bBun\s*\.\s*(?:spawn|spawnSync|\$)/g,
   },
   {
-    name: "HTTP status numbers only in routes and protocol",
-    open: /^src\/(routes\/|protocol\/)/,
+    name: "HTTP status numbers only in routes, protocol and the client of the console",
+    open: /^src\/(routes\/|protocol\/|console\/api\.ts$)/,
     code: /\bstatus(?:Code)?\b\s*(?:[:(=!<>]=*|\?\?)\s*[1-5]\d\d\b|^\s*[1-5]\d\d\s*:/gm,
   },
 ];

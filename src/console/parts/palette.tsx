@@ -81,6 +81,7 @@ export function Palette() {
     event.preventDefault();
   };
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog; the click is on its backdrop
     <dialog
       ref={element}
       class="palette"

@@ -1,4 +1,4 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Answer } from "../api.ts";
 import { exactTime, parseTime } from "../browser.ts";
@@ -104,4 +104,29 @@ export function useLoaded<T>(key: string, revision: number, load: () => Promise<
   }, [key, revision, attempt]);
   const current = state.key === key ? state : { value: null, failure: null };
   return { value: current.value, failure: current.failure, reload: () => setAttempt((count) => count + 1) };
+}
+
+/** A screen whose code is loaded when it is first opened. Each has one, made once. */
+export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): ComponentType<P> {
+  let loaded: ComponentType<P> | null = null;
+  return function Lazy(props: P) {
+    const [ready, setReady] = useState(loaded !== null);
+    const [failed, setFailed] = useState(false);
+    useEffect(() => {
+      if (loaded !== null) return;
+      void load().then(
+        (component) => {
+          loaded = component;
+          setReady(true);
+        },
+        () => setFailed(true),
+      );
+    }, []);
+    if (failed)
+      return (
+        <Failure detail="This part could not be loaded. The server may have a newer version: load the page again." />
+      );
+    const Component = loaded;
+    return ready && Component !== null ? <Component {...props} /> : null;
+  };
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { type Block, type Inline, parseMarkdown } from "../state/markdown.ts";
 
@@ -19,8 +20,8 @@ function show(block: Block, key: number) {
       );
     case "code":
       return (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-        <pre key={key} tabIndex={0} aria-label={block.language ? `Code, ${block.language}` : "Code"}>
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        <pre key={key} tabIndex={0}>
           <code>{block.text}</code>
         </pre>
       );
@@ -62,23 +63,23 @@ function show(block: Block, key: number) {
   }
 }
 
-function inlines(content: Inline[]) {
-  return content.map((part, key) => {
-    switch (part.kind) {
-      case "text":
-        return part.text;
-      case "code":
-        return <code key={key}>{part.text}</code>;
-      case "strong":
-        return <strong key={key}>{inlines(part.content)}</strong>;
-      case "emphasis":
-        return <em key={key}>{inlines(part.content)}</em>;
-      case "link":
-        return (
-          <a key={key} href={part.href} target="_blank" rel="noopener noreferrer">
-            {inlines(part.content)}
-          </a>
-        );
-    }
-  });
+const inlines = (content: Inline[]): ComponentChildren => content.map(inline);
+
+function inline(part: Inline, key: number): ComponentChildren {
+  switch (part.kind) {
+    case "text":
+      return part.text;
+    case "code":
+      return <code key={key}>{part.text}</code>;
+    case "strong":
+      return <strong key={key}>{inlines(part.content)}</strong>;
+    case "emphasis":
+      return <em key={key}>{inlines(part.content)}</em>;
+    case "link":
+      return (
+        <a key={key} href={part.href} target="_blank" rel="noopener noreferrer">
+          {inlines(part.content)}
+        </a>
+      );
+  }
 }

@@ -1,17 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { TypingLease } from "../../protocol/console.ts";
 import { recall, remember } from "../browser.ts";
 import { Ago, Failure } from "../parts/pieces.tsx";
-import type { LiveTerminal } from "../terminal.ts";
+import type { LiveTerminal, TerminalState } from "../terminal.ts";
 import { announce } from "../ui.ts";
-
-export interface TerminalState {
-  /** Why there is no live picture now; null while there is one. */
-  ended: string | null;
-  lease: TypingLease | null;
-  mine: boolean;
-  refused: string | null;
-}
 
 /** The live terminal: read only until the reader takes the typing lease. */
 export function AgentTerminal({ id, name }: { id: string; name: string }) {

@@ -159,7 +159,7 @@ export function Wakes({ id }: { id: string }) {
       </p>
       {rows.length === 0 ? null : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-        <div class="scroll" tabIndex={0} role="region" aria-label="Polls">
+        <section class="scroll" tabIndex={0} aria-label="Polls">
           <table>
             <thead>
               <tr>
@@ -182,7 +182,7 @@ export function Wakes({ id }: { id: string }) {
               ))}
             </tbody>
           </table>
-        </div>
+        </section>
       )}
     </div>
   );

@@ -16,6 +16,8 @@ const screenRows = 8;
 /** The order on the screen: it changes when the reader asks for it, never by itself. */
 const order = signal<readonly string[]>([]);
 const selected = signal(0);
+/** How many tiles one line has, for the keys up and down. */
+const layout = { columns: 1 };
 
 type WallRoute = Extract<Route, { screen: "wall" }>;
 const filterOf = (): WallRoute =>
@@ -38,15 +40,13 @@ export function takeWallKey(key: string): boolean {
   if (key === "s") sortAgain();
   else if (key === "j" || key === "ArrowRight") move(1);
   else if (key === "k" || key === "ArrowLeft") move(-1);
-  else if (key === "ArrowDown") move(columns);
-  else if (key === "ArrowUp") move(-columns);
+  else if (key === "ArrowDown") move(layout.columns);
+  else if (key === "ArrowUp") move(-layout.columns);
   else if (key === "Enter" && row) go({ screen: "agent", agent: row.id, tab: "terminal" });
   else if (key === "/") document.querySelector<HTMLInputElement>("#wall-filter")?.focus();
   else return false;
   return true;
 }
-
-let columns = 1;
 
 export function Wall() {
   const filter = filterOf();
@@ -129,7 +129,7 @@ function Grid({ rows }: { rows: AgentRow[] }) {
     return () => observer.disconnect();
   }, []);
   const view: GridWindow = gridWindow({ count: rows.length, ...size, ...tile });
-  columns = view.columns;
+  layout.columns = view.columns;
   const visible = rows.slice(view.from, view.to);
   const ids = visible
     .filter(({ view: { identity } }) => identity.has_gateway && identity.transport === "tui")
@@ -147,7 +147,7 @@ function Grid({ rows }: { rows: AgentRow[] }) {
   }, [selected.value]);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
-    <div ref={element} class="grid" onScroll={measure} tabIndex={0} role="region" aria-label="Agents">
+    <section ref={element} class="grid" onScroll={measure} tabIndex={0} aria-label="Agents">
       <div style={{ height: `${view.totalPx}px` }}>
         <ul
           style={{
@@ -162,7 +162,7 @@ function Grid({ rows }: { rows: AgentRow[] }) {
           ))}
         </ul>
       </div>
-    </div>
+    </section>
   );
 }
 

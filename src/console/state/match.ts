@@ -21,8 +21,8 @@ function scoreWord(word: string, target: string): number | null {
   if (at > 0) return /[\s\-_./:]/.test(target[at - 1] ?? "") ? 80 : 50;
   let from = 0;
   let gaps = 0;
-  for (const letter of word) {
-    const next = target.indexOf(letter, from);
+  for (const character of word) {
+    const next = target.indexOf(character, from);
     if (next < 0) return null;
     gaps += next - from;
     from = next + 1;

@@ -10,7 +10,7 @@ export type Route =
   | { screen: "mail"; agent: string | null; thread: string | null }
   | { screen: "timeline"; agent: string | null; at: number | null };
 
-export const home: Route = { screen: "needs-you", item: null };
+const home: Route = { screen: "needs-you", item: null };
 
 /** What a fragment names; the home screen where it names nothing that exists. */
 export function parseRoute(fragment: string): Route {

@@ -1,0 +1,301 @@
+import { describe, expect, test } from "bun:test";
+import { type AgentView, conditionOf, keepOrder, toRows } from "../../../src/console/state/agents.ts";
+import {
+  addMoment,
+  type Moment,
+  maxMoments,
+  toMoment,
+  toSeries,
+  toSpans,
+} from "../../../src/console/state/history.ts";
+import { toLadder } from "../../../src/console/state/ladder.ts";
+import { toThreads } from "../../../src/console/state/threads.ts";
+import type { AgentState } from "../../../src/protocol/agents.ts";
+import type { AttentionItem } from "../../../src/protocol/attention.ts";
+import type { FleetEvent } from "../../../src/protocol/coordinator.ts";
+import type { RequestRecord } from "../../../src/protocol/gateway.ts";
+import type { MailMessage } from "../../../src/protocol/mail.ts";
+
+const identity = (name: string): AgentView["identity"] => ({
+  ...{
+    tracked_agent_id: name,
+    agent_id: name,
+    agent_name: name,
+    transport: "tui",
+    tool: "demo",
+    backend: "tmux",
+  },
+  ...{ session_name: null, terminal_id: null, runtime_session_id: null, tmux_session_name: null },
+  ...{ tmux_window_name: null, manifest_path: null, session_root: null, lifecycle_state: "active" },
+  ...{ generation_id: "g", has_gateway: true, has_mailbox: true, published_at: null, lease_expires_at: null },
+});
+const state = (name: string, change: Partial<AgentState> = {}): AgentState => ({
+  tracked_agent_id: name,
+  identity: identity(name),
+  availability: "available",
+  turn: { phase: "ready", active_turn_id: null },
+  last_turn: { result: "none", turn_id: null, turn_index: null, updated_at_utc: null },
+  diagnostics: [],
+  mailbox: null,
+  gateway: {
+    ...{ gateway_health: "healthy", managed_agent_connectivity: "connected", managed_agent_recovery: "idle" },
+    ...{
+      request_admission: "open",
+      active_execution: "idle",
+      queue_depth: 0,
+      gateway_host: null,
+      gateway_port: null,
+    },
+  },
+  ...change,
+});
+const view = (name: string, change: Partial<AgentView> = {}): AgentView => ({
+  ...{
+    identity: identity(name),
+    state: state(name),
+    failure: null,
+    workingSinceMs: null,
+    lastAnswer: null,
+    unread: null,
+  },
+  ...change,
+});
+const working = { turn: { phase: "active" as const, active_turn_id: null } };
+const item = (agent: string, kind: AttentionItem["kind"]): AttentionItem => ({
+  ...{
+    id: `i-${agent}`,
+    kind,
+    agent_id: agent,
+    agent_name: agent,
+    tracked_agent_id: agent,
+    age_seconds: 1,
+    epoch: 1,
+  },
+  ...{
+    since_utc: "2026-11-23T10:00:00+00:00",
+    reason: "why",
+    question: null,
+    subject: null,
+    evidence: [],
+    answers: [],
+  },
+  ...{ next: "do", command: null },
+});
+
+describe("what an agent does", () => {
+  const gateway = state("a").gateway;
+  test.each<{ id: string; given: AgentView; items?: AttentionItem[]; want: string }>([
+    { id: "idle", given: view("a"), want: "idle" },
+    { id: "working", given: view("a", { state: state("a", working) }), want: "working" },
+    {
+      id: "a question is more than work",
+      given: view("a", { state: state("a", working) }),
+      items: [item("a", "question")],
+      want: "waits",
+    },
+    { id: "a failure", given: view("a"), items: [item("a", "failed_request")], want: "broken" },
+    {
+      id: "unreachable",
+      given: view("a", { state: state("a", { availability: "unavailable" }) }),
+      want: "broken",
+    },
+    {
+      id: "a closed queue",
+      given: view("a", {
+        state: state("a", {
+          gateway: gateway && { ...gateway, request_admission: "blocked_reconciliation" },
+        }),
+      }),
+      want: "broken",
+    },
+    {
+      id: "queued",
+      given: view("a", { state: state("a", { gateway: gateway && { ...gateway, queue_depth: 2 } }) }),
+      want: "queued",
+    },
+    {
+      id: "stopped",
+      given: view("a", { identity: { ...identity("a"), lifecycle_state: "stopped" }, state: null }),
+      want: "stopped",
+    },
+    { id: "gone", given: view("a", { identity: { ...identity("a"), liveness: "gone" } }), want: "broken" },
+    { id: "not asked yet", given: view("a", { state: null }), want: "unknown" },
+  ])("$id", ({ given, items, want }) => expect(conditionOf(given, items).kind).toBe(want as never));
+});
+
+describe("the order of the wall", () => {
+  const agents = [
+    view("idle"),
+    view("short", { state: state("short", working), workingSinceMs: 900 }),
+    view("long", { state: state("long", working), workingSinceMs: 100 }),
+    view("asks"),
+    view("fails"),
+  ];
+  const waiting = [item("asks", "question"), item("fails", "dead_agent")];
+  const names = (rows: { name: string }[]) => rows.map(({ name }) => name);
+  test("waits for a person, broken, working longest, idle", () =>
+    expect(names(toRows(agents, waiting))).toEqual(["asks", "fails", "long", "short", "idle"]));
+  test("by name, tool and state", () => {
+    expect(names(toRows(agents, waiting, { text: "sho", tool: "", state: "" }))).toEqual(["short"]);
+    expect(names(toRows(agents, waiting, { text: "", tool: "claude", state: "" }))).toEqual([]);
+    expect(names(toRows(agents, waiting, { text: "", tool: "demo", state: "working" }))).toEqual([
+      "long",
+      "short",
+    ]);
+  });
+  test("what is on the screen stays where it is; new agents follow", () => {
+    const shown = ["idle", "short", "asks"];
+    expect(names(keepOrder(toRows(agents, waiting), shown))).toEqual([
+      "idle",
+      "short",
+      "asks",
+      "fails",
+      "long",
+    ]);
+  });
+});
+
+describe("the ladder of a request", () => {
+  const request = (change: Partial<RequestRecord>): RequestRecord => ({
+    ...{
+      schema_version: 1,
+      request_id: "r",
+      request_kind: "submit_prompt",
+      state: "accepted",
+      accepted_at_utc: "t0",
+    },
+    ...{ started_at_utc: null, finished_at_utc: null, managed_agent_instance_epoch: 1, error_detail: null },
+    ...{ result_json: null, evidence: [] },
+    ...change,
+  });
+  const shape = (record: RequestRecord) => toLadder(record).map(({ status }) => status);
+  const seen = (step: RequestRecord["evidence"][number]["step"]) => ({
+    step,
+    at_utc: "t1",
+    proof: `saw ${step}`,
+  });
+  test("an accepted one waits for the typing, and says why", () => {
+    const waiting = { reason: "turn_boundary", detail: "A turn runs.", since_utc: "t" };
+    const ladder = toLadder(request({ waiting }));
+    expect(ladder.map(({ status }) => status)).toEqual(["done", "next", "open", "open", "open"]);
+    expect(ladder[1]?.proof).toBe("turn boundary: A turn runs.");
+  });
+  test("a failed one names its failure where it stopped", () => {
+    const record = request({
+      state: "failed",
+      evidence: [seen("accepted"), seen("typed")],
+      error_detail: "no echo",
+    });
+    expect(shape(record)).toEqual(["done", "done", "failed", "passed", "passed"]);
+    expect(toLadder(record)[2]?.proof).toBe("no echo");
+  });
+  test("a completed one has each proof, and passes what nobody saw", () => {
+    const record = request({
+      state: "completed",
+      evidence: [seen("typed"), seen("submitted"), seen("turn_started")],
+    });
+    expect(shape(record)).toEqual(["done", "done", "done", "done", "passed"]);
+  });
+  test("what was settled after a dead gateway is a step more", () =>
+    expect(toLadder(request({ state: "completed", evidence: [seen("settled")] })).at(-1)?.name).toBe(
+      "settled",
+    ));
+});
+
+describe("history", () => {
+  const event = (kind: string, fields: Record<string, unknown> = {}): FleetEvent => ({
+    ...{ kind, at_utc: "2026-11-23T10:00:00+00:00", agent_id: "a", agent_name: "a", tracked_agent_id: "a" },
+    ...fields,
+  });
+  const at = (atMs: number, kind: string, fields: Record<string, unknown> = {}) => ({
+    atMs,
+    agentId: "a",
+    event: event(kind, fields),
+  });
+
+  test("moments are in the order of time and bounded", () => {
+    const moment = (atMs: number, key: number): Moment => toMoment(event("accepted"), atMs, key);
+    const list = [3, 1, 2].reduce((all: Moment[], ms) => addMoment(all, moment(ms, ms)), []);
+    expect(list.map(({ atMs }) => atMs)).toEqual([1, 2, 3]);
+    const full = Array.from({ length: maxMoments }, (_, index) => moment(index, index));
+    expect(addMoment(full, moment(maxMoments, 1))).toHaveLength(maxMoments);
+  });
+  test.each([
+    { kind: "failed", fields: {}, tone: "broken" },
+    { kind: "completed", fields: {}, tone: "done" },
+    { kind: "accepted", fields: {}, tone: "plain" },
+    {
+      kind: "terminal_state",
+      fields: { summary: "parsed_surface.business_state: idle -> awaiting_operator" },
+      tone: "waits",
+    },
+  ])("$kind is $tone", ({ kind, fields, tone }) =>
+    expect(toMoment(event(kind, fields), 1, 1).tone).toBe(tone as never),
+  );
+
+  test("turns and waits follow from the transitions of the terminal", () => {
+    const spans = toSpans([
+      at(10, "terminal_state", { turn_phase: "active", summary: "turn.phase: ready -> active" }),
+      at(20, "terminal_state", {
+        turn_phase: "active",
+        summary: "parsed_surface.business_state: working -> awaiting_operator",
+      }),
+      at(30, "terminal_state", {
+        turn_phase: "active",
+        summary: "parsed_surface.business_state: awaiting_operator -> working",
+      }),
+      at(40, "completed"),
+    ]).get("a");
+    expect(spans).toEqual([
+      { fromMs: 10, toMs: 40, kind: "turn" },
+      { fromMs: 20, toMs: 30, kind: "wait" },
+    ]);
+  });
+  test("the chart counts what is open in each part of the period", () => {
+    const series = toSeries(
+      [[{ fromMs: 0, toMs: 19, kind: "turn" }], [{ fromMs: 10, toMs: null, kind: "turn" }]],
+      { fromMs: 0, toMs: 40 },
+      4,
+    );
+    expect(series.turns).toEqual([1, 2, 1, 1]);
+    expect(series.waits).toEqual([0, 0, 0, 0]);
+  });
+});
+
+test("messages become threads, newest first, each message once", () => {
+  const message = (ref: string, thread: string, at: string, unread = false): MailMessage => ({
+    ...{
+      message_ref: ref,
+      thread_ref: thread,
+      created_at_utc: at,
+      subject: `about ${thread}`,
+      read: !unread,
+      unread,
+    },
+    ...{
+      answered: false,
+      archived: false,
+      box: "inbox",
+      body_preview: "",
+      body_text: null,
+      to: [],
+      cc: [],
+      reply_to: [],
+    },
+    ...{
+      sender: { address: `${ref}@svc.localhost`, display_name: null, principal_id: null },
+      attachments: [],
+    },
+    ...{ notify_block: null, notify_auth: null },
+  });
+  const threads = toThreads([
+    message("c", "t2", "3", true),
+    message("b", "t1", "2"),
+    message("a", "t1", "1"),
+    message("a", "t1", "1"),
+  ]);
+  expect(threads.map(({ id, unread, people, messages }) => [id, unread, people, messages.length])).toEqual([
+    ["t2", 1, ["c"], 1],
+    ["t1", 0, ["a", "b"], 2],
+  ]);
+});

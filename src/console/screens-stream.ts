@@ -1,5 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import type { ScreenEvent } from "../protocol/console.ts";
+import { pathOf } from "./api.ts";
 import { after } from "./browser.ts";
 import { applyScreen, noScreen, type ScreenView } from "./state/screen.ts";
 import { followStream } from "./streams.ts";
@@ -25,8 +26,7 @@ export function followScreens(ids: readonly string[]): () => void {
   let end = () => {};
   const cancel = after(settleMs, () => {
     end = followStream({
-      address: () =>
-        `/svc/console/screens?${new URLSearchParams({ agents: ids.slice(0, mostScreens).join(",") })}`,
+      address: () => pathOf("screensEvents", {}, { agents: ids.slice(0, mostScreens).join(",") }),
       kinds: ["screen", "screen_absent"],
       onEvent: (data) => {
         const event = data as ScreenEvent;

@@ -118,6 +118,7 @@ export const managerCommands = group({
     agents: () => import("./commands/agents.ts").then((module) => module.default),
     attention,
     backup,
+    console: () => import("./commands/console.ts").then((module) => module.default),
     mail,
     mailbox,
     overlay: () => import("./commands/overlay.ts").then((module) => module.default),

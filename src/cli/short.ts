@@ -340,6 +340,13 @@ export const shortCommands = group({
       examples: ["svc watch"],
       words: () => ["agents", "watch"],
     }),
+    console: shorthand({
+      name: "console",
+      description: "print where the console is in a browser; starts its server when none runs",
+      examples: ["svc console", "svc console --open"],
+      args: { open: { type: "boolean", description: "open it in your browser" } },
+      words: ({ open }) => ["console", ...(open ? ["--open"] : [])],
+    }),
     completion: () => import("./commands/completion.ts").then((module) => module.completionCommands("svc")),
   },
 });

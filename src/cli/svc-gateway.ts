@@ -30,6 +30,7 @@ async function serve(argv: string[]): Promise<number> {
     return runSignal(rest);
   }
   if (first === "mgr") return manage(rest);
+  if (first === "coord") return coordinate(rest);
   if (first === "demo-agent") {
     const { runDemoAgent } = await import("./commands/demo-agent.ts");
     return runDemoAgent(rest);

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { reminderStoreOn } from "../db/gateway/reminder-store.ts";
 import { openGatewayDatabase, requestStoreOn } from "../db/gateway/request-store.ts";
 import { coreEndpoints } from "../protocol/core-endpoints.ts";
 import type { Manifest } from "../protocol/files.ts";
@@ -17,7 +18,6 @@ import { createPromptControl } from "../services/prompt/prompt-control.ts";
 import { createQueue } from "../services/queue/queue.ts";
 import { recoverFromEventLog } from "../services/queue/recovery.ts";
 import { createExecutionSlot } from "../services/queue/slot.ts";
-import { createLedger } from "../services/reminders/ledger.ts";
 import { createReminders } from "../services/reminders/reminders.ts";
 import { createAnnouncement } from "../services/sessions/announcement.ts";
 import { readDesiredConfig, saveWish } from "../services/sessions/desired-config.ts";
@@ -159,7 +159,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const queue = createQueue({ store, agent, clock, ids, events, log, admission, block, epoch, slot });
   const reminders = createReminders({
     ...{ agent, clock, ids, events, log, admission },
-    ledger: createLedger({ files, path: paths.reminders, onError: onError("reminders not noted") }),
+    store: reminderStoreOn(database),
     queue: () => ({ depth: queue.depth(), running: slot.refusal("reminder") !== null }),
     onChange: () => slot.changed("reminders"),
   });

@@ -37,6 +37,28 @@ export const reminderFlags = {
     valueHint: "TIME",
   },
   "interval-seconds": { type: "string", description: "from one due time to the next", valueHint: "SECONDS" },
+  cron: {
+    type: "string",
+    description:
+      'when it is due: minute, hour, day of month, month, day of week, such as "30 9 * * 1-5"; instead of a due time and an interval',
+    valueHint: "EXPRESSION",
+  },
+  "time-zone": {
+    type: "string",
+    description: "of --cron, such as Europe/Berlin (default UTC)",
+    valueHint: "ZONE",
+  },
+  durable: {
+    type: "enum",
+    options: ["yes", "no"],
+    description:
+      "survive a restart of the gateway; what fell due meanwhile is delivered once (default with --cron)",
+  },
+  independent: {
+    type: "enum",
+    options: ["yes", "no"],
+    description: "block no other reminder and be blocked by none (default with --cron)",
+  },
 } satisfies Flags;
 
 type Given = Values<typeof reminderFlags> & { title?: string | undefined };
@@ -53,7 +75,8 @@ export function planReminder(facts: {
 }): ReminderDefinition {
   const { given, current } = facts;
   const interval_seconds = toSeconds("interval-seconds", given["interval-seconds"]) ?? null;
-  const mode = modeOf(given, interval_seconds, current);
+  const isCron = given.cron !== undefined;
+  const mode = isCron ? "repeat" : modeOf(given, interval_seconds, current);
   const title = given.title ?? current?.title;
   if (title === undefined || title.trim() === "") throw new UsageError("--title is empty");
   return {
@@ -62,9 +85,43 @@ export function planReminder(facts: {
     ...whatOf(given, current),
     ranking: rankingOf(facts) ?? current?.ranking ?? 0,
     paused: given.paused === undefined ? (current?.paused ?? false) : given.paused === "yes",
+    ...flagOf("durable", given, current),
+    ...flagOf("independent", given, current),
+    ...timesOf(given, current, { mode, interval_seconds }),
+  };
+}
+
+function flagOf(name: "durable" | "independent", given: Given, current: ReminderRecord | null) {
+  if (given[name] !== undefined) return { [name]: given[name] === "yes" };
+  if (current?.[name]) return { [name]: true };
+  // Without the field a cron expression brings the other default.
+  return current?.cron === undefined ? {} : { [name]: false };
+}
+
+function timesOf(
+  given: Given,
+  current: ReminderRecord | null,
+  { mode, interval_seconds }: Pick<ReminderDefinition, "mode" | "interval_seconds">,
+): Partial<ReminderDefinition> {
+  const cron = cronOf(given, current);
+  if (cron !== null) return cron;
+  if (given["time-zone"] !== undefined) throw new UsageError("--time-zone goes with --cron");
+  return {
     ...whenOf(given, current),
     ...(mode === "repeat" ? { interval_seconds: interval_seconds ?? current?.interval_seconds ?? null } : {}),
   };
+}
+
+/** Null when no cron expression says when. */
+function cronOf(given: Given, current: ReminderRecord | null): Partial<ReminderDefinition> | null {
+  const others = (["start-after-seconds", "deliver-at-utc", "interval-seconds"] as const).filter(
+    (name) => given[name] !== undefined,
+  );
+  if (given.cron === undefined && (others.length > 0 || current?.cron === undefined)) return null;
+  if (others[0] !== undefined) throw new UsageError(`give one of --cron and --${others[0]}`);
+  if (given.mode === "one-off") throw new UsageError("--cron is for --mode repeat");
+  const cron = given.cron ?? current?.cron ?? "";
+  return { cron, time_zone: given["time-zone"] ?? current?.time_zone ?? "UTC" };
 }
 
 function modeOf(given: Given, interval: number | null, current: ReminderRecord | null) {

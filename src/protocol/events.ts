@@ -24,6 +24,7 @@ export const eventKinds = {
   instance_changed: "the agent is a new instance",
   reconciled: "work for an earlier instance was failed and admission reopened",
   reminder_registered: "a reminder was created",
+  reminder_restored: "a durable reminder of the gateway before this one goes on",
   reminder_updated: "a reminder was redefined",
   reminder_started: "a reminder is being delivered",
   reminder_evidence: "a step of a reminder and what proved it",

@@ -15,13 +15,16 @@ import {
   visiblePattern,
 } from "./wire.ts";
 
-/** Reminders of one gateway: kept in its memory, gone when it stops. Source: contract 2.3, 3.3, 4.3. */
+/**
+ * Reminders of one gateway: kept in its memory and gone when it stops, but for durable ones. Source: contract 2.3, 3.3,
+ * 4.3; `durable`, `independent`, `cron` and firings are additional (ruling 17).
+ */
 
 /** Keys need no idle agent: at a finer cadence they would keep the gateway busy and fill its event log. */
 const leastIntervalSeconds = 0.1;
 
-/** How many one gateway holds: each change reports all of them. */
-export const maxReminders = 1000;
+/** How many one gateway holds: the effective one is looked for among all of them. */
+export const maxReminders = 5000;
 
 /** Characters of their texts that one gateway holds, in memory and in the answer that lists them. */
 export const maxReminderChars = 2 * 2 ** 20;
@@ -80,19 +83,65 @@ const definition = {
       description: "with mode repeat, and only then: from one due time to the next",
     }),
   ),
+  cron: orNull(
+    Type.String({
+      maxLength: 200,
+      description:
+        "with mode repeat, instead of interval_seconds and of a first due time: minute, hour, day of month, month, day of week",
+      examples: ["30 9 * * 1-5"],
+      ...enforced({ pattern: patterns.cron }),
+    }),
+  ),
+  time_zone: orNull(
+    Type.String({
+      maxLength: 100,
+      description: "of `cron`: an IANA name; UTC when absent",
+      examples: ["Europe/Berlin"],
+    }),
+  ),
+  durable: orNull(
+    Type.Boolean({
+      description:
+        "kept on disk: a gateway that starts again has it, and delivers once what fell due meanwhile; absent: true with `cron`, else false",
+    }),
+  ),
+  independent: orNull(
+    Type.Boolean({
+      description: "blocks no other reminder and is blocked by none; absent: true with `cron`, else false",
+    }),
+  ),
 } as const;
 
 const acrossFields = enforced({
   allOf: [
     exactlyOne(["prompt", "string"], ["send_keys", "object"]),
-    exactlyOne(["start_after_seconds", "number"], ["deliver_at_utc", "string"]),
     {
       anyOf: [
         {
-          required: ["interval_seconds"],
-          properties: { mode: { const: "repeat" }, interval_seconds: { type: "number" } },
+          required: ["cron"],
+          properties: {
+            mode: { const: "repeat" },
+            cron: { type: "string" },
+            interval_seconds: { type: "null" },
+            start_after_seconds: { type: "null" },
+            deliver_at_utc: { type: "null" },
+          },
         },
-        { properties: { mode: { const: "one_off" }, interval_seconds: { type: "null" } } },
+        {
+          properties: { cron: { type: "null" }, time_zone: { type: "null" } },
+          allOf: [
+            exactlyOne(["start_after_seconds", "number"], ["deliver_at_utc", "string"]),
+            {
+              anyOf: [
+                {
+                  required: ["interval_seconds"],
+                  properties: { mode: { const: "repeat" }, interval_seconds: { type: "number" } },
+                },
+                { properties: { mode: { const: "one_off" }, interval_seconds: { type: "null" } } },
+              ],
+            },
+          ],
+        },
       ],
     },
   ],
@@ -141,16 +190,52 @@ export const ReminderRecord = Strict(
     interval_seconds: Nullable(Type.Number()),
     last_started_at_utc: Nullable(Timestamp),
     blocked_by_reminder_id: Nullable(Type.String({ description: "the effective reminder" })),
-    waiting: Type.Optional({ ...Waiting, description: "why the effective reminder is overdue" }),
+    waiting: Type.Optional({ ...Waiting, description: "why a reminder that may be delivered is overdue" }),
+    durable: Type.Optional(Type.Literal(true, { description: "kept on disk; absent when it is not" })),
+    independent: Type.Optional(
+      Type.Literal(true, { description: "blocks no other and is blocked by none; absent when it is not so" }),
+    ),
+    cron: Type.Optional(Type.String({ description: "when it is due, instead of an interval" })),
+    time_zone: Type.Optional(Type.String({ description: "of `cron`" })),
+    last_request_id: Type.Optional(Type.String({ description: "of its last delivery; absent before it" })),
   },
   { description: "one reminder of the live gateway" },
 );
 export type ReminderRecord = Static<typeof ReminderRecord>;
 
+/** A delivery that has ended, of a reminder that may be gone. */
+export const ReminderFiring = Strict(
+  {
+    request_id: Type.String({
+      description: "names the delivery in events and in the record of a headless turn",
+    }),
+    reminder_id: Type.String(),
+    title: Type.String({ description: "of the reminder then, at most 120 characters" }),
+    due_at_utc: Timestamp,
+    started_at_utc: Timestamp,
+    finished_at_utc: Timestamp,
+    outcome: StringEnum(["delivered", "failed", "unknown"], {
+      description: "unknown: the gateway ended during the delivery, which is not repeated",
+    }),
+    detail: Nullable(Type.String({ description: "why it was not delivered" })),
+  },
+  { description: "one delivery of a reminder, ended" },
+);
+export type ReminderFiring = Static<typeof ReminderFiring>;
+
+/** Deliveries that a list shows. */
+export const listedFirings = 20;
+
 export const ReminderList = Strict({
   schema_version: SchemaVersion1,
   effective_reminder_id: Nullable(Type.String({ description: "null when there is no reminder" })),
   reminders: Type.Array(ReminderRecord, { maxItems: maxReminders }),
+  firings: Type.Optional(
+    Type.Array(ReminderFiring, {
+      maxItems: listedFirings,
+      description: "the newest deliveries that have ended, newest first; absent when there was none",
+    }),
+  ),
 });
 export type ReminderList = Static<typeof ReminderList>;
 
@@ -163,26 +248,6 @@ export const ReminderDeleted = Strict({
   detail: Type.String(),
 });
 export type ReminderDeleted = Static<typeof ReminderDeleted>;
-
-/** run/reminders.json: what would be lost if the gateway ended now, or was lost when it stopped. No texts. */
-export const ReminderLedger = Strict({
-  schema_version: SchemaVersion1,
-  lost_at_utc: Nullable(Timestamp),
-  reminders: Type.Array(
-    Type.Pick(ReminderRecord, [
-      "reminder_id",
-      "mode",
-      "delivery_kind",
-      "ranking",
-      "paused",
-      "selection_state",
-      "next_due_at_utc",
-    ]),
-    { maxItems: maxReminders, description: "in the order of their ranking" },
-  ),
-});
-export type ReminderLedger = Static<typeof ReminderLedger>;
-
 const path = "/v1/reminders/:reminder_id";
 
 /** The routes of reminders (contract 4.1). */
@@ -192,7 +257,7 @@ export const reminderEndpoints = {
     path: "/v1/reminders",
     summary: "Create reminders",
     description:
-      "Answers with the created ones, in their order. They live in the gateway's memory and make no queue rows: the effective one (smallest ranking, then oldest) is delivered when it is due, the queue is empty and, for a prompt, the agent can begin a turn. A gateway holds at most 1000; 409 then.",
+      "Answers with the created ones, in their order. They live in the gateway's memory and make no queue rows: the effective one (smallest ranking, then oldest) is delivered when it is due, the queue is empty and, for a prompt, the agent can begin a turn. A durable one survives a restart of the gateway; what fell due meanwhile is delivered once. A delivery that a crash cut short is not repeated. An independent one blocks no other and is blocked by none. With `cron` it is due at times of the calendar in `time_zone`: one that the clocks skip is due when they go forward, one that they repeat is due once, unless the hours are `*`. A gateway holds at most 5000; 409 then.",
     body: ReminderCreateRequest,
     status: 200,
     reply: ReminderList,
@@ -202,7 +267,7 @@ export const reminderEndpoints = {
     method: "GET",
     path: "/v1/reminders",
     summary: "The reminders of the live gateway",
-    description: "In the order in which they become effective.",
+    description: "In the order in which they become effective, with the newest deliveries that have ended.",
     status: 200,
     reply: ReminderList,
   }),

@@ -146,7 +146,7 @@ describe("the commands", () => {
     for (const id of [one, two])
       await at.type("agents single --agent-name worker gateway reminders remove", id);
     const empty = await at.type("agents single --agent-name worker gateway reminders list");
-    expect(empty.stdout).toBe("no reminders\n");
+    expect(empty.stdout).toStartWith("no reminders\n\nDELIVERED ");
   }, 120_000);
 
   test("report what is wrong", async () => {
@@ -166,11 +166,16 @@ describe("the commands", () => {
   }, 120_000);
 });
 
-test("what a gateway takes with it is reported by the next one", async () => {
+test("what a gateway takes with it is reported by the next one, and what is durable goes on", async () => {
   await using agent = await launched();
   const make = ["gateway", "reminders", "create", "--title", "lost", "--prompt", "x"];
   const run = (...words: string[]) => agent.lab.mgr(...single, ...words);
   expect((await run(...make, "--start-after-seconds", "3600")).exitCode).toBe(0);
+  const durable = ["gateway", "reminders", "create", "--title", "kept", "--json"];
+  const schedule = ["--prompt", "tidy up", "--cron", "30 2 * * *", "--time-zone", "Europe/Berlin"];
+  expect((await run(...durable, ...schedule)).exitCode).toBe(0);
+  const overdue = ["--prompt", "FAST", "--start-after-seconds", "1", "--durable", "yes", "--independent", "yes"];
+  expect((await run(...durable, ...overdue, "--paused", "yes")).exitCode).toBe(0);
   await run("gateway", "detach");
   const attached = await run("gateway", "attach", "--json");
   expect(attached.json()).toMatchObject({ reminders_lost: { count: 1 } });
@@ -180,7 +185,30 @@ test("what a gateway takes with it is reported by the next one", async () => {
   agent.lab.kill(agent.gatewayPid());
   await until("the gateway to be gone", () => !agent.lab.alive(agent.gatewayPid()));
   const again = await run("gateway", "attach", "--json");
+  expect([again.exitCode, again.stderr]).toEqual([0, ""]);
   expect(again.json()).toMatchObject({ reminders_lost: { count: 1 } });
+  const list = async () =>
+    (await run("gateway", "reminders", "list", "--json")).json() as {
+      reminders: { reminder_id: string; title: string; cron?: string; last_request_id?: string }[];
+      firings?: { reminder_id: string; outcome: string; request_id: string }[];
+    };
+  const { reminders: kept } = await list();
+  expect(kept.map(({ title, cron }) => [title, cron ?? null]).sort()).toEqual([
+    ["kept", "30 2 * * *"],
+    ["kept", null],
+  ]);
+  const late = kept.find(({ cron }) => cron === undefined)?.reminder_id ?? "";
+  expect((await run("gateway", "reminders", "set", late, "--paused", "no")).exitCode).toBe(0);
+  await until("its delivery", async () => ((await list()).firings ?? []).length > 0, 60_000);
+  const { reminders: left, firings = [] } = await list();
+  expect([left.map(({ cron }) => cron), firings.map((one) => [one.reminder_id, one.outcome])]).toEqual([
+    ["30 2 * * *"],
+    [[late, "delivered"]],
+  ]);
+  expect(agent.heard().filter((one) => one === "FAST")).toHaveLength(1);
+  const shown = (await run("gateway", "reminders", "list")).stdout;
+  expect(shown).toContain(firings[0]?.request_id ?? "no request");
+  expect(shown).toContain("30 2 * * * Europe/Berlin");
   const history = await Bun.file(`${agent.sessionRoot}/gateway/events.jsonl`).text();
   expect(history.match(/"kind":"reminder_lost_on_restart"/g)).toHaveLength(2);
 }, 120_000);

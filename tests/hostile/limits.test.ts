@@ -165,7 +165,7 @@ describe.each(surfaces)("what is nested or long $surface", ({ open }) => {
 
 const reminder = { mode: "one_off", title: "tea", prompt: "tea", ranking: 1, start_after_seconds: 60 };
 
-test("a gateway holds 1,000 reminders; one more is 409 until one is gone", async () => {
+test("a gateway holds 5,000 reminders; one more is 409 until one is gone", async () => {
   await using gateway = createGatewayBundle();
   const create = async (count: number) => {
     const reminders = Array.from({ length: count }, (_, ranking) => ({ ...reminder, ranking }));
@@ -174,9 +174,9 @@ test("a gateway holds 1,000 reminders; one more is 409 until one is gone", async
     );
     return [reply.status, await reply.json()] as const;
   };
-  expect((await create(1001))[0]).toBe(422);
-  expect((await create(1000))[0]).toBe(200);
-  expect(await create(1)).toEqual([409, { detail: expect.stringContaining("1000 reminders") }]);
+  expect((await create(5001))[0]).toBe(422);
+  expect((await create(5000))[0]).toBe(200);
+  expect(await create(1)).toEqual([409, { detail: expect.stringContaining("5000 reminders") }]);
   const [first] = gateway.reminders.list().reminders;
   gateway.reminders.remove(first?.reminder_id ?? "");
   expect((await create(2))[0]).toBe(409);

@@ -234,13 +234,6 @@ export const fileRows: FileRow[] = [
     offline: text,
   },
   {
-    file: ".../gateway/run/reminders.json",
-    full: "reminder",
-    path: ({ agent }) => agent.paths.reminders,
-    live: derived,
-    offline: derived,
-  },
-  {
     file: "MAILBOX_ROOT/index.sqlite",
     full: "mail",
     path: ({ mailRoot }) => join(mailRoot, "index.sqlite"),

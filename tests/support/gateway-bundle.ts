@@ -1,4 +1,5 @@
 import { notifierStoreOn } from "../../src/db/gateway/notifier-store.ts";
+import { reminderStoreOn } from "../../src/db/gateway/reminder-store.ts";
 import {
   openGatewayDatabase,
   type RequestStore,
@@ -18,7 +19,6 @@ import { createKeyControl } from "../../src/services/prompt/key-control.ts";
 import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
 import { createExecutionSlot } from "../../src/services/queue/slot.ts";
-import type { Ledger } from "../../src/services/reminders/ledger.ts";
 import { createReminders, type Reminders } from "../../src/services/reminders/reminders.ts";
 import { createStatusBoard, type StatusBoard } from "../../src/services/status/status-board.ts";
 import { createStorageWatch } from "../../src/services/status/storage-watch.ts";
@@ -55,13 +55,14 @@ export interface GatewayBundle extends AsyncDisposable {
 export function createGatewayBundle(
   options: {
     path?: string;
+    /** What the clock shows at first, epoch milliseconds. */
+    startMs?: number;
     steps?: Steps;
     agent?: FakeAgent;
     start?: boolean;
     token?: string;
     allowedOrigins?: readonly string[];
     observation?: HttpObservation;
-    ledger?: Ledger;
     /** Instead of one turn, `turn-one`. */
     turnSource?: TurnSource;
     /** Instead of the mailboxes in memory. */
@@ -72,7 +73,7 @@ export function createGatewayBundle(
     mailServed?: boolean;
   } = {},
 ): GatewayBundle {
-  const clock = createFakeClock();
+  const clock = createFakeClock(options.startMs);
   const agent = options.agent ?? createFakeAgent();
   const steps = options.steps ?? quietSteps;
   const database = openGatewayDatabase({ path: options.path ?? ":memory:", clock, steps });
@@ -131,7 +132,7 @@ export function createGatewayBundle(
   });
   const reminders: Reminders = createReminders({
     ...{ agent, clock, ids, events: eventLog, log, admission },
-    ledger: options.ledger ?? { takeOver: () => null, keep: () => {} },
+    store: reminderStoreOn(database),
     queue: () => ({ depth: queue.depth(), running: slot.refusal("reminder") !== null }),
     onChange: () => slot.changed("reminders"),
   });

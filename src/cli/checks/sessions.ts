@@ -106,13 +106,7 @@ function judgeFiles({ files }: CliContext, name: string, { sessionRoot, manifest
   ];
   const folders = texts.filter((path) => files.stat(path)?.directory);
   if (folders.length > 0) checks.push(folderInPlace(name, folders));
-  const ofGateway = [
-    paths.state,
-    paths.attach,
-    paths.gatewayManifest,
-    paths.currentInstance,
-    paths.reminders,
-  ];
+  const ofGateway = [paths.state, paths.attach, paths.gatewayManifest, paths.currentInstance];
   const derived = [
     { by: "the gateway", paths: [...ofGateway, signals.cursor] },
     { by: "the next start of the agent", paths: [signals.claudeSettings, signals.opencodeConfig] },

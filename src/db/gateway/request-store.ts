@@ -16,6 +16,7 @@ import queue from "./migrations/0000_queue.sql" with { type: "text" };
 import notifier from "./migrations/0001_notifier.sql" with { type: "text" };
 import leanerAccept from "./migrations/0002_leaner_accept.sql" with { type: "text" };
 import turnsFound from "./migrations/0003_turns_found.sql" with { type: "text" };
+import reminders from "./migrations/0004_reminders.sql" with { type: "text" };
 import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
 import * as schema from "./schema.ts";
 
@@ -25,6 +26,7 @@ export const gatewayMigrations: readonly Migration[] = [
   { tag: "0001_notifier", sql: notifier },
   { tag: "0002_leaner_accept", sql: leanerAccept },
   { tag: "0003_turns_found", sql: turnsFound },
+  { tag: "0004_reminders", sql: reminders },
 ];
 
 const restart = "restart the gateway (`gateway detach`, then `gateway attach`)";

@@ -103,6 +103,24 @@ export const notifierAudit = sqliteTable("gateway_notifier_audit", {
   promptChars: integer("prompt_chars").notNull().default(0),
 });
 
+/**
+ * One row a reminder. `reminderJson`: all of a durable one; of another, which ends with its gateway, what the report of its
+ * loss needs.
+ */
+export const reminders = sqliteTable("gateway_reminders", {
+  reminderId: text("reminder_id").primaryKey(),
+  durable: integer({ mode: "boolean" }).notNull(),
+  reminderJson: text("reminder_json").notNull(),
+  /** When a clean stop reported the loss. */
+  lostAtUtc: text("lost_at_utc"),
+});
+
+/** One row a delivery of a reminder that has ended: a `ReminderFiring` as JSON. */
+export const reminderFirings = sqliteTable("gateway_reminder_firings", {
+  firingId: integer("firing_id").primaryKey({ autoIncrement: true }),
+  firingJson: text("firing_json").notNull(),
+});
+
 /** One of the column's words. Compared one by one: for `IN` SQLite builds a table for every row written. */
 function oneOf(column: SQLiteColumn): SQL {
   const comparisons = (column.enumValues ?? []).map((word) => sql`${column} = ${sql.raw(`'${word}'`)}`);

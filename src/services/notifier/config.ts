@@ -1,5 +1,6 @@
 import type { NotifierMemory } from "../../db/gateway/notifier-store.ts";
 import type { NotifierConfig, NotifierStatus, NotifierUpdate, QuietHours } from "../../protocol/notifier.ts";
+import { isTimeZone } from "../../system/cron.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /** Used when none is stored (ruling 13). */
@@ -78,13 +79,4 @@ export function toNotifierStatus(facts: {
     last_notification_at_utc: memory?.lastNotificationAtUtc ?? null,
     last_error: memory?.lastError ?? null,
   };
-}
-
-function isTimeZone(name: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: name });
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -5,6 +5,7 @@ import type { Reminder } from "./reminder.ts";
 
 export interface ReminderFacts {
   nowMs: number;
+  /** The one that may be delivered. */
   effective: Pick<Reminder, "dueMs" | "paused" | "delivery_kind"> | null;
   admission: RequestAdmission;
   /** Something else holds the execution slot. */
@@ -56,18 +57,18 @@ export function createDeferrals(deps: {
   clock: Clock;
   onReason: (reminder: Reminder, why: { reason: string; detail: string }) => void;
 }): Deferrals {
-  let latest: { of: Reminder; waiting: Waiting; reported: Set<string> } | null = null;
+  const latest = new WeakMap<Reminder, { waiting: Waiting; reported: Set<string> }>();
   return {
     note(of, { reason, detail }) {
-      const before = latest?.of === of ? latest : null;
+      const before = latest.get(of);
       const since_utc =
         before?.waiting.reason === reason ? before.waiting.since_utc : timestampNow(deps.clock);
       const reported = before?.reported ?? new Set();
-      latest = { of, waiting: { reason, detail, since_utc }, reported };
+      latest.set(of, { waiting: { reason, detail, since_utc }, reported });
       if (reported.has(reason)) return;
       reported.add(reason);
       deps.onReason(of, { reason, detail });
     },
-    waitingOf: (reminder) => (latest?.of === reminder ? latest.waiting : null),
+    waitingOf: (reminder) => latest.get(reminder)?.waiting ?? null,
   };
 }

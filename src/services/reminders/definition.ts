@@ -2,6 +2,7 @@ import { patterns } from "../../protocol/enforced.ts";
 import type { ReminderDefinition } from "../../protocol/reminders.ts";
 import type { ValidationIssue } from "../../protocol/wire.ts";
 import { parseTimestamp } from "../../system/clock.ts";
+import { isTimeZone, nextRun } from "../../system/cron.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { keySequenceProblem } from "../agent/key-sequence.ts";
 import type { Reminder } from "./reminder.ts";
@@ -13,7 +14,11 @@ export interface DefinitionFacts {
 }
 
 /** The part of a reminder that its definition decides. */
-export type Defined = Omit<Reminder, "reminder_id" | "order" | "created_at_utc" | "last_started_at_utc">;
+export type Defined = Omit<
+  Reminder,
+  | ("reminder_id" | "order" | "created_at_utc" | "last_started_at_utc")
+  | ("last_request_id" | "executing_request_id")
+>;
 
 /**
  * All definitions of one request as reminders. Throws ServiceError `invalid_request` with what is wrong in
@@ -46,11 +51,10 @@ function readDefinition(
 ): { defined: Defined } | { issues: ValidationIssue[] } {
   const issues = [
     ...onlyOne(definition, "prompt", "send_keys"),
-    ...onlyOne(definition, "start_after_seconds", "deliver_at_utc"),
-    ...faultsOfInterval(definition),
+    ...faultsOfTime(definition, facts.nowMs),
     ...faultsOfKeys(definition, facts.exactKeys),
   ];
-  const dueMs = dueOf(definition, facts.nowMs);
+  const dueMs = issues.length > 0 ? facts.nowMs : dueOf(definition, facts.nowMs);
   if (dueMs === null) {
     issues.push(issue(["deliver_at_utc"], "must be a time like 2026-11-21T04:47:00+00:00"));
   } else if (!isDeliverable(dueMs)) {
@@ -58,6 +62,7 @@ function readDefinition(
   }
   if (issues.length > 0) return { issues };
   const { mode, title, ranking, paused = false, send_keys: keys } = definition;
+  const cron = definition.cron ?? null;
   return {
     defined: {
       mode,
@@ -68,6 +73,11 @@ function readDefinition(
       ranking,
       paused,
       interval_seconds: definition.interval_seconds ?? null,
+      cron,
+      time_zone: cron === null ? null : timeZoneOf(definition),
+      // The contract's default: in memory, one after another. A schedule that a restart ends would be none.
+      durable: definition.durable ?? cron !== null,
+      independent: definition.independent ?? cron !== null,
       dueMs: toTellable(dueMs ?? facts.nowMs),
     },
   };
@@ -92,6 +102,40 @@ function onlyOne(
   return given.length === 0 ? [issue([first], msg, "missing")] : [issue([second], msg)];
 }
 
+const timeZoneOf = ({ time_zone }: ReminderDefinition) => time_zone ?? "UTC";
+
+function faultsOfTime(definition: ReminderDefinition, nowMs: number): ValidationIssue[] {
+  if (isGiven(definition.cron)) return faultsOfCron(definition, nowMs);
+  return [
+    ...onlyOne(definition, "start_after_seconds", "deliver_at_utc"),
+    ...faultsOfInterval(definition),
+    ...(isGiven(definition.time_zone) ? [issue(["time_zone"], "is for cron only")] : []),
+  ];
+}
+
+const cronForm = new RegExp(patterns.cron);
+
+function faultsOfCron(definition: ReminderDefinition, nowMs: number): ValidationIssue[] {
+  const beside = (["interval_seconds", "start_after_seconds", "deliver_at_utc"] as const).filter((key) =>
+    isGiven(definition[key]),
+  );
+  if (beside.length > 0) return beside.map((key) => issue([key], "goes not with cron"));
+  if (definition.mode !== "repeat") return [issue(["cron"], "is for mode repeat only")];
+  if (!isTimeZone(timeZoneOf(definition))) {
+    return [issue(["time_zone"], "must be an IANA name that is known here, such as Europe/Berlin")];
+  }
+  const unread = issue(
+    ["cron"],
+    "must be minute, hour, day of month, month, day of week, such as 30 9 * * 1-5",
+  );
+  if (!cronForm.test(definition.cron ?? "")) return [unread];
+  try {
+    return dueOf(definition, nowMs) === null ? [issue(["cron"], "names no day that there is")] : [];
+  } catch {
+    return [unread];
+  }
+}
+
 function faultsOfInterval({ mode, interval_seconds }: ReminderDefinition): ValidationIssue[] {
   if (mode === "repeat" && !isGiven(interval_seconds)) {
     return [issue(["interval_seconds"], "is required with mode repeat", "missing")];
@@ -109,8 +153,9 @@ function faultsOfKeys({ send_keys: keys }: ReminderDefinition, exactKeys: boolea
   return problem === null ? [] : [issue(["send_keys", "sequence"], problem)];
 }
 
-/** Null for a `deliver_at_utc` that is no time; the present where neither is given. */
+/** Null for a `deliver_at_utc` that is no time and a `cron` that never comes; the present where none is given. */
 function dueOf(definition: ReminderDefinition, nowMs: number): number | null {
+  if (typeof definition.cron === "string") return nextRun(definition.cron, timeZoneOf(definition), nowMs);
   const { deliver_at_utc: at, start_after_seconds: after } = definition;
   if (typeof at === "string") return parseDeliverAt(at);
   return nowMs + (after ?? 0) * 1000;
@@ -140,6 +185,25 @@ function isDeliverable(epochMs: number): boolean {
 /** The nearest moment that a timestamp can give. */
 function toTellable(epochMs: number): number {
   return Math.min(latestMs, Math.max(0, epochMs));
+}
+
+/**
+ * When a reminder whose delivery ended at `endedMs` is due again, epoch milliseconds; null when it never is. Runs that were
+ * missed are not made up for. Pure.
+ */
+export function dueAgain(
+  {
+    cron,
+    time_zone,
+    interval_seconds,
+    dueMs,
+  }: Pick<Reminder, "cron" | "time_zone" | "interval_seconds" | "dueMs">,
+  endedMs: number,
+): number | null {
+  // An end before the due time, as after the clock was set back, must not give the same run again.
+  if (cron !== null) return nextRun(cron, time_zone ?? "UTC", Math.max(endedMs, dueMs));
+  if (interval_seconds === null) return null;
+  return nextDue({ dueMs, intervalSeconds: interval_seconds, endedMs });
 }
 
 /**

@@ -1,10 +1,9 @@
 import type { Evidence } from "../../protocol/gateway.ts";
-import type { ReminderLedger } from "../../protocol/reminders.ts";
-import { type Clock, parseTimestamp, timestampNow, toTimestamp } from "../../system/clock.ts";
+import { type Clock, timestampNow, toTimestamp } from "../../system/clock.ts";
 import { previewKeys } from "../agent/key-sequence.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import type { Reminder } from "./reminder.ts";
+import type { Reminder, toLoss } from "./reminder.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -16,12 +15,19 @@ export interface ReminderHistory {
   registered(reminder: Reminder): void;
   updated(reminder: Reminder): void;
   started(reminder: Reminder): void;
-  evidence(reminderId: string, evidence: Evidence): void;
+  /** A start found it on disk. */
+  restored(reminder: Reminder): void;
+  evidence(reminder: Reminder, evidence: Evidence): void;
   deferred(reminder: Reminder, why: { reason: string; detail: string }): void;
   /** `errorDetail` null: delivered. `nextDueMs` null: it was the last time. */
-  ended(reminderId: string, end: { errorDetail: string | null; nextDueMs: number | null }): void;
+  ended(
+    ids: { reminder_id: string; request_id: string },
+    end: { errorDetail: string | null; nextDueMs: number | null },
+  ): void;
   deleted(reminderId: string, how: { executing: boolean; detail: string }): void;
-  lost(entries: ReminderLedger["reminders"]): void;
+  lost(losses: readonly ReturnType<typeof toLoss>[]): void;
+  /** Its row could not be read. */
+  damaged(reminderId: string): void;
 }
 
 const previewLength = 120;
@@ -43,27 +49,33 @@ export function createReminderHistory(deps: { events: EventLog; log: Log; clock:
         paused: reminder.paused,
         ...keyFields(reminder),
         started_at_utc: reminder.last_started_at_utc,
+        request_id: reminder.executing_request_id,
         delete_requested: false,
       });
       log.line("executing reminder", { reminder_id: reminder.reminder_id, kind: reminder.delivery_kind });
     },
-    evidence(reminderId, evidence) {
-      events.append("reminder_evidence", { reminder_id: reminderId, ...evidence });
+    restored(reminder) {
+      const delivery_state = reminder.dueMs <= clock.nowMs() ? "overdue" : "scheduled";
+      events.append("reminder_restored", { ...definitionFields(reminder), delivery_state });
+      log.line("restored reminder", { reminder_id: reminder.reminder_id, state: delivery_state });
+    },
+    evidence({ reminder_id, executing_request_id: request_id }, evidence) {
+      events.append("reminder_evidence", { reminder_id, request_id, ...evidence });
     },
     deferred(reminder, { reason, detail }) {
       const next_due_at_utc = toTimestamp(reminder.dueMs);
       events.append("reminder_deferred", { ...identityFields(reminder), detail, next_due_at_utc });
       log.line("deferred reminder", { reminder_id: reminder.reminder_id, reason });
     },
-    ended(reminderId, { errorDetail, nextDueMs }) {
+    ended(ids, { errorDetail, nextDueMs }) {
       const verb = errorDetail === null ? "completed" : "failed";
       events.append(`reminder_${verb}`, {
-        reminder_id: reminderId,
+        ...ids,
         finished_at_utc: timestampNow(clock),
         ...(nextDueMs === null ? {} : { next_due_at_utc: toTimestamp(nextDueMs) }),
         ...(errorDetail === null ? {} : { error_detail: errorDetail }),
       });
-      log.line(`${verb} reminder`, { reminder_id: reminderId, error: errorDetail });
+      log.line(`${verb} reminder`, { ...ids, error: errorDetail });
     },
     deleted(reminderId, { executing, detail }) {
       events.append("reminder_deleted", {
@@ -74,13 +86,13 @@ export function createReminderHistory(deps: { events: EventLog; log: Log; clock:
       });
       log.line("deleted reminder", { reminder_id: reminderId });
     },
-    lost(entries) {
-      for (const entry of entries) {
-        const overdue = (parseTimestamp(entry.next_due_at_utc) ?? 0) <= clock.nowMs();
-        const delivery_state = overdue ? "overdue" : "scheduled";
-        events.append("reminder_lost_on_restart", { ...entry, delivery_state });
-      }
-      log.line("lost reminders", { count: entries.length });
+    lost(losses) {
+      for (const loss of losses) events.append("reminder_lost_on_restart", loss);
+      log.line("lost reminders", { count: losses.length });
+    },
+    damaged(reminderId) {
+      events.append("reminder_lost_on_restart", { reminder_id: reminderId, detail: "its row is damaged" });
+      log.line("damaged reminder", { reminder_id: reminderId });
     },
   };
 }
@@ -91,7 +103,7 @@ function identityFields(reminder: Reminder): Fields {
 }
 
 function definitionFields(reminder: Reminder): Fields {
-  const { interval_seconds, prompt, created_at_utc } = reminder;
+  const { interval_seconds, prompt, created_at_utc, durable, independent, cron, time_zone } = reminder;
   return {
     ...identityFields(reminder),
     title: preview(reminder.title),
@@ -100,6 +112,9 @@ function definitionFields(reminder: Reminder): Fields {
     ...keyFields(reminder),
     next_due_at_utc: toTimestamp(reminder.dueMs),
     ...(interval_seconds === null ? {} : { interval_seconds }),
+    ...(cron === null ? {} : { cron, time_zone }),
+    ...(durable ? { durable } : {}),
+    ...(independent ? { independent } : {}),
     created_at_utc,
   };
 }
@@ -109,6 +124,6 @@ function keyFields({ send_keys: keys }: Reminder): Fields {
 }
 
 /** By characters, so that none is cut in two. */
-function preview(text: string): string {
+export function preview(text: string): string {
   return [...text.slice(0, 2 * previewLength)].slice(0, previewLength).join("");
 }

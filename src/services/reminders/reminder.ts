@@ -1,23 +1,10 @@
+import type { LostReminder, StoredReminder } from "../../db/gateway/reminder-store.ts";
 import type { Waiting } from "../../protocol/gateway.ts";
 import type { ReminderRecord } from "../../protocol/reminders.ts";
 import { toTimestamp } from "../../system/clock.ts";
 
-/** A reminder in memory: of its record what it does not share with others or with the clock. Never changed. */
-export interface Reminder
-  extends Omit<
-    ReminderRecord,
-    | "schema_version"
-    | "selection_state"
-    | "delivery_state"
-    | "next_due_at_utc"
-    | "blocked_by_reminder_id"
-    | "waiting"
-  > {
-  /** Order of creation in this process. */
-  order: number;
-  /** Next due time, epoch milliseconds with fraction. */
-  dueMs: number;
-}
+/** A reminder in memory. Never changed. */
+export type Reminder = StoredReminder;
 
 /** Characters of its texts as JSON writes them. */
 export function charsOf({
@@ -29,7 +16,7 @@ export function charsOf({
 }
 
 /** Smallest ranking first, then oldest (contract 3.3). */
-function compare(left: Reminder, right: Reminder): number {
+function compare(left: LostReminder, right: LostReminder): number {
   if (left.ranking === right.ranking) return left.order - right.order;
   return left.ranking < right.ranking ? -1 : 1;
 }
@@ -39,11 +26,30 @@ export function inRanking(reminders: Iterable<Reminder>): Reminder[] {
   return [...reminders].sort(compare);
 }
 
-/** The only one that may be delivered, paused or not; null when there is none. */
-export function effectiveOf(reminders: Iterable<Reminder>): Reminder | null {
-  let first: Reminder | null = null;
-  for (const one of reminders) if (first === null || compare(one, first) < 0) first = one;
+/** The only one of those that block one another that may be delivered, paused or not; null when there is none. */
+export function effectiveOf<R extends LostReminder>(reminders: Iterable<R>): R | null {
+  let first: R | null = null;
+  for (const one of reminders)
+    if (!one.independent && (first === null || compare(one, first) < 0)) first = one;
   return first;
+}
+
+/**
+ * Which reminders may be delivered: the effective one and those that are independent. `due`: earliest first; `nextMs`:
+ * when the next of the others is due, null without any. A paused one is neither. Pure.
+ */
+export function candidatesOf(
+  reminders: Iterable<Reminder>,
+  { nowMs, effective }: { nowMs: number; effective: Reminder | null },
+): { due: Reminder[]; nextMs: number | null } {
+  const due: Reminder[] = [];
+  let nextMs: number | null = null;
+  for (const one of reminders) {
+    if (one.paused || !(one.independent || one === effective)) continue;
+    if (one.dueMs <= nowMs) due.push(one);
+    else if (nextMs === null || one.dueMs < nextMs) nextMs = one.dueMs;
+  }
+  return { due: due.sort((left, right) => left.dueMs - right.dueMs || compare(left, right)), nextMs };
 }
 
 export interface RecordFacts {
@@ -53,10 +59,11 @@ export interface RecordFacts {
   waiting: Waiting | null;
 }
 
-/** The record of contract 2.3. Pure. */
+/** The record of contract 2.3, and what is additional where it is not the contract's default. Pure. */
 export function toRecord(reminder: Reminder, facts: RecordFacts): ReminderRecord {
-  const { order: _order, dueMs, ...own } = reminder;
-  const blocker = facts.effective;
+  const { order: _order, dueMs, executing_request_id: _executing, ...stored } = reminder;
+  const { durable, independent, cron, time_zone, last_request_id, ...own } = stored;
+  const blocker = independent ? null : facts.effective;
   const blocked = blocker !== null && blocker.reminder_id !== reminder.reminder_id;
   const overdue = dueMs <= facts.nowMs;
   return {
@@ -67,5 +74,23 @@ export function toRecord(reminder: Reminder, facts: RecordFacts): ReminderRecord
     next_due_at_utc: toTimestamp(dueMs),
     blocked_by_reminder_id: blocked ? blocker.reminder_id : null,
     ...(facts.waiting ? { waiting: facts.waiting } : {}),
+    ...(durable ? { durable } : {}),
+    ...(independent ? { independent } : {}),
+    ...(cron === null ? {} : { cron, time_zone: time_zone ?? "UTC" }),
+    ...(last_request_id === null ? {} : { last_request_id }),
+  };
+}
+
+/** What an event says of a reminder that is lost. Pure. */
+export function toLoss(
+  reminder: LostReminder,
+  { nowMs, effective }: { nowMs: number; effective: LostReminder | null },
+) {
+  const { reminder_id, mode, delivery_kind, ranking, paused, independent, dueMs } = reminder;
+  return {
+    ...{ reminder_id, mode, delivery_kind, ranking, paused },
+    selection_state: independent || effective === reminder ? "effective" : "blocked",
+    next_due_at_utc: toTimestamp(dueMs),
+    delivery_state: dueMs <= nowMs ? "overdue" : "scheduled",
   };
 }

@@ -1,30 +1,40 @@
-import type { Evidence, RemindersLost, RequestAdmission } from "../../protocol/gateway.ts";
+import type { ReminderStore } from "../../db/gateway/reminder-store.ts";
+import type { RemindersLost, RequestAdmission } from "../../protocol/gateway.ts";
 import {
+  listedFirings,
   maxReminderChars,
   maxReminders,
   type ReminderDefinition,
   type ReminderDeleted,
+  type ReminderFiring,
   type ReminderList,
   type ReminderRecord,
 } from "../../protocol/reminders.ts";
-import { type Clock, timestampNow } from "../../system/clock.ts";
+import { type Clock, timestampNow, toTimestamp } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
-import type { Agent, Readiness, Refusal } from "../agent/agent.ts";
+import type { Agent, Readiness } from "../agent/agent.ts";
 import { backendFacts } from "../agent/backends.ts";
-import { withOneEnter } from "../agent/key-sequence.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import { createDeferrals, decideReminder, type ReminderDecision } from "./decide.ts";
-import { nextDue, readDefinitions } from "./definition.ts";
-import { createReminderHistory } from "./history.ts";
-import { type Ledger, toEntry } from "./ledger.ts";
-import { charsOf, effectiveOf, inRanking, type Reminder, toRecord } from "./reminder.ts";
+import { dueAgain, readDefinitions } from "./definition.ts";
+import { deliver } from "./deliver.ts";
+import { createReminderHistory, preview } from "./history.ts";
+import {
+  candidatesOf,
+  charsOf,
+  effectiveOf,
+  inRanking,
+  type Reminder,
+  toLoss,
+  toRecord,
+} from "./reminder.ts";
 
 /**
- * The reminders of one live gateway, in its memory. `start` reports what the former process lost, then works
- * until `stop`, which lets a delivery end and reports what is lost. Unknown ids throw ServiceError `not_found`, faulty
+ * The reminders of one live gateway, in its memory; durable ones are on disk too. `start` takes over the durable ones of the
+ * former process and reports the others as lost, then works until `stop`, which lets a delivery end and reports what is lost. Unknown ids throw ServiceError `not_found`, faulty
  * definitions `invalid_request` with `data.issues`. Source: contract 2.3, 3.3, 4.3.
  */
 export interface Reminders extends Lifecycle {
@@ -33,7 +43,7 @@ export interface Reminders extends Lifecycle {
    * gateway stops.
    */
   create(definitions: readonly ReminderDefinition[]): ReminderList;
-  /** In the order in which they become effective. */
+  /** In the order in which they become effective, with the newest deliveries. */
   list(): ReminderList;
   get(reminderId: string): ReminderRecord;
   /** Replaces the whole definition; its due time counts from now. Throws `conflict` while it is being delivered. */
@@ -54,7 +64,7 @@ export interface RemindersDeps {
   ids: Ids;
   events: EventLog;
   log: Log;
-  ledger: Ledger;
+  store: ReminderStore;
   admission: () => RequestAdmission;
   queue: () => { depth: number; running: boolean };
   /** A delivery began or ended, the slot is free again, or something is known to be lost. */
@@ -67,28 +77,57 @@ const refusedAgainMs = 250;
 const longestNapMs = 60_000;
 
 export function createReminders(deps: RemindersDeps): Reminders {
-  const { agent, clock, ids, log, ledger } = deps;
+  const { agent, clock, ids, log, store } = deps;
   const history = createReminderHistory(deps);
   const deferrals = createDeferrals({ clock, onReason: history.deferred });
   const all = new Map<string, Reminder>();
   let created = 0;
+  let chars = 0;
+  /** Undefined until it is looked for again. */
+  let first: Reminder | null | undefined;
   /** `attempt`: the agent is looked at, nothing is typed yet. */
   let slot: { phase: "attempt" | "execution"; reminderId: string } | null = null;
   let lost: RemindersLost | null = null;
   let state: "new" | "started" | "stopped" = "new";
 
   const now = () => timestampNow(clock);
-  const effective = () => effectiveOf(all.values());
   const executes = (reminderId: string) => slot?.phase === "execution" && slot.reminderId === reminderId;
 
+  function effective(): Reminder | null {
+    if (first === undefined) first = effectiveOf(all.values());
+    return first;
+  }
+
+  function put(reminder: Reminder): void {
+    drop(reminder.reminder_id);
+    all.set(reminder.reminder_id, reminder);
+    chars += charsOf(reminder);
+  }
+
+  function drop(reminderId: string): void {
+    const before = all.get(reminderId);
+    if (before) chars -= charsOf(before);
+    all.delete(reminderId);
+    first = undefined;
+  }
+
+  /** A change of a durable reminder fails with its write; of another only the report of its loss depends on it. */
+  function persist(durable: boolean, change: () => void): void {
+    try {
+      change();
+    } catch (error) {
+      if (durable) throw error;
+      log.line("reminders not recorded", { error: messageOf(error) });
+    }
+  }
+
   function recordsOf(reminders: readonly Reminder[]): ReminderRecord[] {
-    const first = effective();
     return reminders.map((reminder) =>
       toRecord(reminder, {
         nowMs: clock.nowMs(),
-        effective: first,
+        effective: effective(),
         executing: executes(reminder.reminder_id),
-        waiting: reminder === first ? deferrals.waitingOf(reminder) : null,
+        waiting: deferrals.waitingOf(reminder),
       }),
     );
   }
@@ -118,27 +157,20 @@ export function createReminders(deps: RemindersDeps): Reminders {
     return readDefinitions(definitions, { nowMs: clock.nowMs(), exactKeys }, at);
   }
 
-  function refuseLong(reminders: readonly Pick<Reminder, "title" | "prompt" | "send_keys">[]): void {
-    const chars = reminders.reduce((sum, one) => sum + charsOf(one), 0);
-    if (chars <= maxReminderChars) return;
+  function refuseLong(added: readonly Pick<Reminder, "title" | "prompt" | "send_keys">[], before = 0): void {
+    const sum = added.reduce((total, one) => total + charsOf(one), chars - before);
+    if (sum <= maxReminderChars) return;
     throw new ServiceError(
       "conflict",
       `a gateway holds at most ${maxReminderChars} characters of reminders; remove some first`,
     );
   }
 
-  const entries = () => recordsOf(inRanking(all.values())).map(toEntry);
-
-  function changed(): void {
-    ledger.keep({ lost_at_utc: null, reminders: entries() });
-    loop.wake();
-  }
-
-  function decide(readiness: Readiness): ReminderDecision {
+  function decide(reminder: Reminder, readiness: Readiness): ReminderDecision {
     const { depth, running } = deps.queue();
     return decideReminder({
       nowMs: clock.nowMs(),
-      effective: effective(),
+      effective: reminder,
       admission: deps.admission(),
       running,
       queueDepth: depth,
@@ -146,57 +178,74 @@ export function createReminders(deps: RemindersDeps): Reminders {
     });
   }
 
-  /** False, with nothing changed, when it is no longer this reminder's turn. */
-  function begin(reminder: Reminder): boolean {
+  /** The reminder as it is being delivered; null, with nothing changed, when it is no longer its turn. */
+  function begin(reminder: Reminder, requestId: string): Reminder | null {
+    const isNext =
+      all.get(reminder.reminder_id) === reminder && (reminder.independent || effective() === reminder);
     // A fresh look has just proved that the agent is fit; what was known before it does not count.
-    const wanted = effective() === reminder && decide({ ready: true }).do === "deliver";
-    if (!wanted) return false;
-    const started = { ...reminder, last_started_at_utc: now() };
-    all.set(reminder.reminder_id, started);
+    if (!isNext || decide(reminder, { ready: true }).do !== "deliver") return null;
+    const ids = { last_request_id: requestId, executing_request_id: requestId };
+    const started = { ...reminder, last_started_at_utc: now(), ...ids };
+    // On disk before the first byte: a crash from here on must not lead to a second delivery.
+    if (started.durable) store.save([started]);
+    put(started);
     slot = { phase: "execution", reminderId: reminder.reminder_id };
     history.started(started);
     deps.onChange();
-    return true;
+    return started;
   }
 
-  function finish(reminderId: string, errorDetail: string | null): void {
-    // Absent when it was deleted meanwhile.
-    const left = all.get(reminderId);
-    let nextDueMs: number | null = null;
-    if (left && left.interval_seconds !== null) {
-      const { dueMs, interval_seconds: intervalSeconds } = left;
-      nextDueMs = nextDue({ dueMs, intervalSeconds, endedMs: clock.nowMs() });
-      all.set(reminderId, { ...left, dueMs: nextDueMs });
-    } else {
-      all.delete(reminderId);
-    }
-    history.ended(reminderId, { errorDetail, nextDueMs });
-    changed();
+  /** Ends a delivery. `isLeft`: its reminder was not deleted meanwhile. */
+  function finish(
+    started: Reminder,
+    end: { outcome: ReminderFiring["outcome"]; detail: string | null },
+    isLeft: boolean,
+  ): void {
+    const { reminder_id, title, executing_request_id, last_started_at_utc } = started;
+    const nextDueMs = isLeft ? dueAgain(started, clock.nowMs()) : null;
+    const left = nextDueMs === null ? null : { ...started, dueMs: nextDueMs, executing_request_id: null };
+    if (left) put(left);
+    else drop(reminder_id);
+    const request_id = executing_request_id ?? reminder_id;
+    const firing: ReminderFiring = {
+      ...{ request_id, reminder_id, title: preview(title), due_at_utc: toTimestamp(started.dueMs) },
+      ...{ started_at_utc: last_started_at_utc ?? now(), finished_at_utc: now(), ...end },
+    };
+    history.ended({ reminder_id, request_id }, { errorDetail: end.detail, nextDueMs });
+    // A start that still finds it under way reports it as unknown, and does not deliver it again.
+    persist(false, () => store.end(started, left, firing));
+    loop.wake();
   }
 
   /** Returns how long to rest afterwards, milliseconds. */
   async function attempt(reminder: Reminder): Promise<number> {
     const { reminder_id } = reminder;
+    const requestId = `${reminder_id}-${ids.hex(3)}`;
+    let started = reminder;
     slot = { phase: "attempt", reminderId: reminder_id };
     try {
-      const delivery = await deliver(agent, reminder, {
-        begin: () => begin(reminder),
-        onEvidence: (evidence) => history.evidence(reminder_id, evidence),
+      const delivery = await deliver(agent, reminder, requestId, {
+        begin() {
+          const begun = begin(reminder, requestId);
+          started = begun ?? reminder;
+          return begun !== null;
+        },
+        onEvidence: (evidence) => history.evidence(started, evidence),
       });
       switch (delivery.outcome) {
         case "withdrawn":
           return 0;
         case "refused":
-          if (effective() === reminder) {
+          if (all.get(reminder_id) === reminder) {
             const { code: reason, detail } = delivery.refusal;
             deferrals.note(reminder, { reason, detail });
           }
           return refusedAgainMs;
         case "delivered":
-          finish(reminder_id, null);
+          finish(started, { outcome: "delivered", detail: null }, all.has(reminder_id));
           return 0;
         case "failed":
-          finish(reminder_id, delivery.detail);
+          finish(started, { outcome: "failed", detail: delivery.detail }, all.has(reminder_id));
           return 0;
       }
     } finally {
@@ -206,20 +255,40 @@ export function createReminders(deps: RemindersDeps): Reminders {
   }
 
   async function turn(): Promise<number | null> {
-    const reminder = effective();
-    if (!reminder) return null;
-    const decision = decide(agent.readiness("turn_boundary"));
-    switch (decision.do) {
-      case "rest":
-        return null;
-      case "sleep":
-        return Math.min(decision.delayMs, longestNapMs);
-      case "defer":
-        deferrals.note(reminder, decision);
-        return null;
-      case "deliver":
-        return attempt(reminder);
+    const nowMs = clock.nowMs();
+    const { due, nextMs } = candidatesOf(all.values(), { nowMs, effective: effective() });
+    const readiness = agent.readiness("turn_boundary");
+    for (const reminder of due) {
+      const decision = decide(reminder, readiness);
+      if (decision.do === "deliver") return attempt(reminder);
+      if (decision.do === "defer") deferrals.note(reminder, decision);
     }
+    return nextMs === null ? null : Math.min(Math.max(1, nextMs - nowMs), longestNapMs);
+  }
+
+  function restore(reminder: Reminder): void {
+    put(reminder);
+    if (reminder.executing_request_id === null) {
+      history.restored(reminder);
+      return;
+    }
+    const detail = "the gateway ended during the delivery: whether the agent got it is unknown";
+    finish(reminder, { outcome: "unknown", detail }, true);
+  }
+
+  /** What the former process left: durable reminders go on, of the others is said that they are lost. */
+  function takeOver(): void {
+    const left = store.takeOver();
+    created = Math.max(0, ...left.kept.map(({ order }) => order + 1));
+    left.damaged.forEach(history.damaged);
+    if (left.lost.length > 0) {
+      const facts = { nowMs: clock.nowMs(), effective: effectiveOf([...left.kept, ...left.lost]) };
+      // A process that stopped in good order has reported them itself.
+      if (left.lostAtUtc === null) history.lost(left.lost.map((one) => toLoss(one, facts)));
+      lost = { count: left.lost.length, at_utc: left.lostAtUtc ?? now() };
+      deps.onChange();
+    }
+    left.kept.forEach(restore);
   }
 
   const loop = createLoop({
@@ -238,20 +307,27 @@ export function createReminders(deps: RemindersDeps): Reminders {
           `a gateway holds at most ${maxReminders} reminders, and ${all.size} are here; remove some first`,
         );
       }
-      refuseLong([...all.values(), ...defined]);
+      refuseLong(defined);
       const reminders = defined.map((one): Reminder => {
         const reminder_id = `greminder-${ids.hex(6)}`;
         const born = { reminder_id, created_at_utc: now(), last_started_at_utc: null };
-        return { ...one, ...born, order: created++ };
+        return { ...one, ...born, last_request_id: null, executing_request_id: null, order: created++ };
       });
+      persist(
+        reminders.some(({ durable }) => durable),
+        () => store.save(reminders),
+      );
       for (const reminder of reminders) {
-        all.set(reminder.reminder_id, reminder);
+        put(reminder);
         history.registered(reminder);
       }
-      changed();
+      loop.wake();
       return listOf(reminders);
     },
-    list: () => listOf(inRanking(all.values())),
+    list() {
+      const firings = store.firings(listedFirings);
+      return { ...listOf(inRanking(all.values())), ...(firings.length > 0 ? { firings } : {}) };
+    },
     get: recordOf,
     update(reminderId, definition) {
       const before = find(reminderId);
@@ -260,19 +336,21 @@ export function createReminders(deps: RemindersDeps): Reminders {
         throw new ServiceError("conflict", "the reminder is being delivered; update it afterwards");
       }
       const reminder = { ...before, ...defined };
-      refuseLong([...inRanking(all.values()).filter((one) => one !== before), reminder]);
-      all.set(reminderId, reminder);
+      refuseLong([reminder], charsOf(before));
+      persist(before.durable || reminder.durable, () => store.save([reminder]));
+      put(reminder);
       history.updated(reminder);
-      changed();
+      loop.wake();
       return recordOf(reminderId);
     },
     remove(reminderId) {
-      find(reminderId);
+      const reminder = find(reminderId);
       const executing = executes(reminderId);
-      all.delete(reminderId);
+      persist(reminder.durable, () => store.remove(reminder));
+      drop(reminderId);
       const detail = executing ? "the delivery under way goes on; nothing follows it" : "deleted";
       history.deleted(reminderId, { executing, detail });
-      changed();
+      loop.wake();
       return {
         schema_version: 1,
         status: "ok",
@@ -290,74 +368,18 @@ export function createReminders(deps: RemindersDeps): Reminders {
     start() {
       if (state === "started") return;
       state = "started";
-      const former = ledger.takeOver();
-      if (former) {
-        // A process that stopped in good order has reported them itself.
-        if (former.lost_at_utc === null) history.lost(former.reminders);
-        lost = { count: former.reminders.length, at_utc: former.lost_at_utc ?? now() };
-        deps.onChange();
-      }
+      persist(false, takeOver);
       loop.start();
     },
     async stop() {
       state = "stopped";
       await loop.stop();
-      if (all.size === 0) return;
-      ledger.keep({ lost_at_utc: now(), reminders: entries() });
-      history.lost(entries());
+      const facts = { nowMs: clock.nowMs(), effective: effective() };
+      const ended = inRanking(all.values()).filter(({ durable }) => !durable);
       all.clear();
+      if (ended.length === 0) return;
+      persist(false, () => store.markLost(now()));
+      history.lost(ended.map((one) => toLoss(one, facts)));
     },
   };
-}
-
-export type Delivery =
-  | { outcome: "delivered" }
-  /** Nothing was typed: the agent, looked at afresh, was not fit. */
-  | { outcome: "refused"; refusal: Refusal }
-  /** Nothing was typed: `begin` said no. */
-  | { outcome: "withdrawn" }
-  | { outcome: "failed"; detail: string };
-
-/**
- * Gives the agent what a reminder is for. `begin` is asked right before the first byte whether it is still wanted.
- * Never rejects after that.
- */
-async function deliver(
-  agent: Pick<Agent, "submit" | "keys">,
-  reminder: Pick<Reminder, "reminder_id" | "prompt" | "send_keys">,
-  hooks: { begin: () => boolean; onEvidence: (evidence: Evidence) => void },
-): Promise<Delivery> {
-  let begun = false;
-  let withdrawn = false;
-  const begin = () => {
-    begun = hooks.begin();
-    withdrawn = !begun;
-    // The agent types nothing when this throws.
-    if (withdrawn) throw new Error("the reminder is no longer wanted");
-  };
-  try {
-    const { reminder_id: requestId, prompt, send_keys: keys } = reminder;
-    if (keys) {
-      begin();
-      const sequence = keys.ensure_enter ? withOneEnter(keys.sequence) : keys.sequence;
-      await agent.keys({ sequence, literal: false });
-      return { outcome: "delivered" };
-    }
-    const outcome = await agent.submit({
-      prompt: prompt ?? "",
-      // With an id it is no direct prompt, which alone consumes a headless agent's override (contract 2.4).
-      requestId,
-      policy: "turn_boundary",
-      begin,
-      onEvidence: hooks.onEvidence,
-    });
-    if (withdrawn) return { outcome: "withdrawn" };
-    if (outcome.outcome === "refused") return outcome;
-    if (outcome.outcome === "failed") return { outcome: "failed", detail: outcome.detail };
-    return { outcome: "delivered" };
-  } catch (error) {
-    if (withdrawn) return { outcome: "withdrawn" };
-    if (begun) return { outcome: "failed", detail: messageOf(error) };
-    throw error;
-  }
 }

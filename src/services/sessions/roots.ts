@@ -157,7 +157,6 @@ export function sessionPaths(sessionRoot: string) {
     token: join(runRoot, "token"),
     challengeKey: join(runRoot, "challenge-key"),
     lastPort: join(runRoot, "last-port"),
-    reminders: join(runRoot, "reminders.json"),
   };
 }
 

@@ -13,7 +13,6 @@ import {
 } from "../../../src/protocol/files.ts";
 import { GatewayStatus } from "../../../src/protocol/gateway.ts";
 import { MailEnvelope } from "../../../src/protocol/mail-file.ts";
-import { ReminderLedger } from "../../../src/protocol/reminders.ts";
 import { ToolProfileFile } from "../../../src/protocol/tool-profile.ts";
 import { ToolReportSchema } from "../../../src/protocol/tool-report.ts";
 import {
@@ -164,13 +163,6 @@ export function fileKinds(tree: string): FileKind[] {
       "text",
       "session",
       inSessions((of) => of.lastPort),
-    ),
-    kind(
-      "run/reminders.json",
-      "json",
-      "session",
-      inSessions((of) => of.reminders),
-      ReminderLedger,
     ),
     kind(
       "launch-environment.json",

@@ -236,7 +236,6 @@ function makeSession(
   put(paths.token, "planted-token\n");
   put(paths.challengeKey, `${"5e".repeat(32)}\n`);
   put(paths.lastPort, `${places.ports[index]}\n`);
-  put(paths.reminders, { schema_version: 1, lost_at_utc: null, reminders: [] });
   put(paths.events, `${JSON.stringify({ seq: 1, at_utc: moment, kind: "started" })}\n`);
   put(paths.gatewayLog, `${moment} started\n`);
   const database = openGatewayDatabase({ path: paths.queue, clock, steps });

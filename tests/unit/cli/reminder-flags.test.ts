@@ -19,6 +19,10 @@ const nothing: Given = {
   "start-after-seconds": undefined,
   "deliver-at-utc": undefined,
   "interval-seconds": undefined,
+  cron: undefined,
+  "time-zone": undefined,
+  durable: undefined,
+  independent: undefined,
 };
 const fresh = { ...nothing, title: "look", prompt: "Look", "start-after-seconds": "5" };
 
@@ -143,7 +147,62 @@ describe("a changed reminder", () => {
   });
 });
 
+describe("a schedule", () => {
+  const cron = { ...nothing, title: "look", prompt: "Look", cron: "0 9 * * *" };
+  const schedule: ReminderRecord = {
+    ...{ ...current, interval_seconds: null, cron: "0 9 * * *", time_zone: "Asia/Tokyo" },
+    durable: true,
+  };
+
+  test.each<{ id: string; given: Given; current: ReminderRecord | null; want: object }>([
+    {
+      id: "is of UTC, and needs no due time",
+      given: cron,
+      current: null,
+      want: { mode: "repeat", cron: "0 9 * * *", time_zone: "UTC" },
+    },
+    {
+      id: "keeps what no flag names, also that it is not independent",
+      given: { ...nothing, paused: "no" },
+      current: schedule,
+      want: { cron: "0 9 * * *", time_zone: "Asia/Tokyo", durable: true, independent: false, paused: false },
+    },
+    {
+      id: "takes the place of an interval",
+      given: { ...nothing, cron: "0 9 * * *" },
+      current,
+      want: { mode: "repeat", cron: "0 9 * * *" },
+    },
+    {
+      id: "is given up for an interval",
+      given: { ...nothing, "interval-seconds": "60", "start-after-seconds": "60" },
+      current: schedule,
+      want: { mode: "repeat", interval_seconds: 60, start_after_seconds: 60, durable: true },
+    },
+  ])("$id", ({ given, current: before, want }) => {
+    const planned = planReminder({ given, current: before, others: [] });
+    expect(planned).toMatchObject(want);
+    const dueFields = ["cron", "start_after_seconds", "deliver_at_utc"] as const;
+    expect(dueFields.filter((field) => planned[field] != null)).toHaveLength(1);
+  });
+
+  test("is shown with its time zone", () => {
+    expect(renderReminders([schedule])).toContain("0 9 * * * Asia/Tokyo");
+    expect(renderReminder({ ...schedule, last_request_id: "greminder-1-aa" })).toContain("greminder-1-aa");
+  });
+});
+
 test.each<{ id: string; given: Partial<Given>; why: string }>([
+  {
+    id: "a cron expression and a due time",
+    given: { cron: "0 9 * * *" },
+    why: "give one of --cron and --start",
+  },
+  {
+    id: "a time zone without a cron expression",
+    given: { "time-zone": "UTC" },
+    why: "--time-zone goes with --cron",
+  },
   { id: "no due time", given: { "start-after-seconds": undefined }, why: "exactly one of" },
   { id: "two due times", given: { "deliver-at-utc": "2030-01-01T00:00:00Z" }, why: "exactly one of" },
   { id: "a prompt and keys", given: { sequence: "/x" }, why: "--prompt and --sequence" },

@@ -95,6 +95,8 @@ describe("which reminder is effective", () => {
     created_at_utc: "",
     interval_seconds: null,
     last_started_at_utc: null,
+    ...{ durable: false, independent: false, cron: null, time_zone: null },
+    ...{ last_request_id: null, executing_request_id: null },
     order,
     dueMs: 0,
   });

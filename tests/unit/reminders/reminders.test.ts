@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import type { ReminderLedger } from "../../../src/protocol/reminders.ts";
 import { notReady } from "../../support/fake-agent.ts";
 import { settle } from "../../support/fake-clock.ts";
 import { createGatewayBundle } from "../../support/gateway-bundle.ts";
 import { define, holdSubmission, make, repeat, told } from "../../support/reminder-samples.ts";
+import { createScratch } from "../../support/scratch.ts";
 
 describe("a one-off reminder", () => {
   test("is delivered once when it is due, then is gone", async () => {
@@ -17,6 +17,18 @@ describe("a one-off reminder", () => {
       schema_version: 1,
       effective_reminder_id: null,
       reminders: [],
+      firings: [
+        {
+          request_id: expect.stringMatching(new RegExp(`^${id}-[0-9a-f]{6}$`)),
+          reminder_id: id,
+          title: "look",
+          due_at_utc: "2026-01-01T00:00:10.000+00:00",
+          started_at_utc: "2026-01-01T00:00:10.000+00:00",
+          finished_at_utc: "2026-01-01T00:00:10.000+00:00",
+          outcome: "delivered",
+          detail: null,
+        },
+      ],
     });
     expect(bundle.events.map((event) => event.kind)).toEqual([
       "reminder_registered",
@@ -269,24 +281,10 @@ describe("a reminder that is due waits", () => {
 });
 
 describe("when the gateway stops", () => {
-  /** What a process leaves to the next one. */
-  function createNotes() {
-    let kept: ReminderLedger | null = null;
-    return {
-      takeOver: () => {
-        const left = kept;
-        kept = null;
-        return left;
-      },
-      keep: (ledger: Pick<ReminderLedger, "lost_at_utc" | "reminders">) => {
-        kept = ledger.reminders.length === 0 ? null : { schema_version: 1, ...ledger };
-      },
-    };
-  }
-
   test("an event reports each reminder that is lost, and the next status how many", async () => {
-    const ledger = createNotes();
-    const bundle = createGatewayBundle({ ledger });
+    using scratch = createScratch();
+    const path = scratch.path("queue.sqlite");
+    const bundle = createGatewayBundle({ path });
     bundle.reminders.create([define(), repeat({ ranking: 1, start_after_seconds: 5, paused: true })]);
     await bundle.clock.advance(7_000);
     await bundle[Symbol.asyncDispose]();
@@ -294,22 +292,23 @@ describe("when the gateway stops", () => {
       { mode: "one_off", selection_state: "effective", delivery_state: "scheduled", paused: false },
       { mode: "repeat", selection_state: "blocked", delivery_state: "overdue", paused: true },
     ]);
-    await using next = createGatewayBundle({ ledger });
+    await using next = createGatewayBundle({ path });
     expect(next.board.status().reminders_lost).toEqual({ count: 2, at_utc: "2026-01-01T00:00:07.000+00:00" });
     expect([told(next, "reminder_lost_on_restart"), next.reminders.list().reminders]).toEqual([[], []]);
-    await using later = createGatewayBundle({ ledger });
+    await using later = createGatewayBundle({ path });
     expect(later.board.status().reminders_lost).toBeUndefined();
   });
 
   test("by a crash, the next one says what was lost", async () => {
-    const ledger = createNotes();
+    using scratch = createScratch();
+    const path = scratch.path("queue.sqlite");
     // This one is never stopped.
-    const bundle = createGatewayBundle({ ledger });
+    const bundle = createGatewayBundle({ path });
     bundle.reminders.create([define(), define({ ranking: 1 })]);
     await bundle.clock.advance(10_000);
     expect(bundle.agent.prompts).toHaveLength(2);
     const id = make(bundle, { start_after_seconds: 90 });
-    await using next = createGatewayBundle({ ledger });
+    await using next = createGatewayBundle({ path });
     expect(told(next, "reminder_lost_on_restart")).toMatchObject([
       { reminder_id: id, delivery_state: "scheduled" },
     ]);
@@ -331,7 +330,7 @@ describe("when the gateway stops", () => {
   });
 
   test("starting twice and stopping twice are harmless", async () => {
-    await using bundle = createGatewayBundle({ ledger: createNotes() });
+    await using bundle = createGatewayBundle();
     make(bundle);
     bundle.reminders.start();
     expect([bundle.reminders.lost(), told(bundle, "reminder_lost_on_restart")]).toEqual([null, []]);

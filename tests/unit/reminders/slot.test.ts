@@ -132,7 +132,7 @@ describe("between the decision and the first byte", () => {
     };
     const id = make(bundle);
     await bundle.clock.advance(10_000);
-    expect(given).toEqual([id]);
+    expect(given).toEqual([expect.stringMatching(new RegExp(`^${id}-[0-9a-f]{6}$`))]);
   });
 
   test("an update is possible and counts", async () => {

@@ -1,4 +1,4 @@
-import type { ReminderRecord } from "../../../protocol/reminders.ts";
+import type { ReminderFiring, ReminderRecord } from "../../../protocol/reminders.ts";
 import { visibleLine } from "../../../system/visible.ts";
 import { command, type Flags, UsageError } from "../../command.ts";
 import { readId, readPrompt } from "../../flag-values.ts";
@@ -11,10 +11,14 @@ const idFlag = { id: { type: "positional", description: "the reminder's id" } } 
 
 const list = readCommand({
   name: "list",
-  description: "list the gateway's reminders; the first is effective",
+  description: "list the gateway's reminders, the effective one first, and the newest deliveries",
   examples: ["svc-mgr agents single --agent-name worker gateway reminders list"],
   endpoint: "listReminders",
-  render: ({ reminders }) => (reminders.length === 0 ? "no reminders" : renderReminders(reminders)),
+  render: ({ reminders, firings = [] }) =>
+    [
+      reminders.length === 0 ? "no reminders" : renderReminders(reminders),
+      ...(firings.length === 0 ? [] : [renderFirings(firings)]),
+    ].join("\n\n"),
 });
 
 const get = readCommand({
@@ -33,6 +37,7 @@ const create = command({
   examples: [
     'svc-mgr agents single --agent-name worker gateway reminders create --title "look again" --prompt "Is the build done?" --start-after-seconds 600',
     'svc-mgr agents self gateway reminders create --title tidy --sequence "/compact" --deliver-at-utc 2030-01-01T06:00:00Z --interval-seconds 86400 --after-all',
+    'svc-mgr agents single --agent-name worker gateway reminders create --title standup --prompt "Report what is open." --cron "30 9 * * 1-5" --time-zone Europe/Berlin',
   ],
   args: {
     title: { type: "string", required: true, description: "what it is for, for people", valueHint: "TEXT" },
@@ -104,9 +109,22 @@ export function renderReminders(reminders: readonly ReminderRecord[]): string {
     String(one.ranking),
     stateOf(one),
     one.delivery_kind,
+    one.last_started_at_utc ?? "",
     visibleLine(one.title),
   ]);
-  return renderTable(["REMINDER", "DUE", "REPEATS", "RANKING", "STATE", "KIND", "TITLE"], rows);
+  const heads = ["REMINDER", "DUE", "REPEATS", "RANKING", "STATE", "KIND", "LAST DELIVERY", "TITLE"];
+  return renderTable(heads, rows);
+}
+
+/** Deliveries that have ended, one a line, in the order given. Pure. */
+function renderFirings(firings: readonly ReminderFiring[]): string {
+  const rows = firings.map((one) => [
+    one.started_at_utc,
+    one.outcome,
+    one.request_id,
+    visibleLine([one.title, one.detail].filter(Boolean).join(": ")),
+  ]);
+  return renderTable(["DELIVERED", "OUTCOME", "REQUEST", "TITLE"], rows);
 }
 
 /** One reminder with all that is known of it. Pure. */
@@ -125,11 +143,15 @@ export function renderReminder(reminder: ReminderRecord): string {
     ["blocked by", reminder.blocked_by_reminder_id],
     ["waits for", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
     ["last started", reminder.last_started_at_utc],
+    ["last request", reminder.last_request_id],
+    ["durable", reminder.durable && "yes: it survives a restart of the gateway"],
+    ["independent", reminder.independent && "yes: it blocks no other and is blocked by none"],
     ["created", reminder.created_at_utc],
   ]);
 }
 
-function cadenceOf({ interval_seconds: seconds }: ReminderRecord): string {
+function cadenceOf({ interval_seconds: seconds, cron, time_zone }: ReminderRecord): string {
+  if (cron !== undefined) return `${cron} ${time_zone ?? ""}`.trim();
   return seconds === null ? "once" : `every ${seconds} s`;
 }
 

@@ -119,6 +119,24 @@ const reminderRecord = {
   last_started_at_utc: null,
   blocked_by_reminder_id: null,
 };
+const schedule = {
+  mode: "repeat",
+  title: "standup",
+  prompt: "Report what is open.",
+  ranking: 0,
+  cron: "30 9 * * 1-5",
+  time_zone: "Europe/Berlin",
+};
+const reminderFiring = {
+  request_id: "greminder-7c3d9e51a0b2-1f2e3d",
+  reminder_id: "greminder-7c3d9e51a0b2",
+  title: "look at the build",
+  due_at_utc: at("03:57:00"),
+  started_at_utc: at("03:57:00"),
+  finished_at_utc: at("03:57:01"),
+  outcome: "delivered",
+  detail: null,
+};
 const {
   enabled: _enabled,
   interval_seconds: _intervalSeconds,
@@ -250,7 +268,10 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
   PromptRefusalBodyOrValidationErrorBody: [{ detail: refusal }, invalid],
   ReconcileResult: [{ schema_version: 1, managed_agent_instance_epoch: 2, failed_request_ids: [requestId] }],
   RefusedOrInvalid: [refused, invalid],
-  ReminderCreateRequest: [{ schema_version: 1, reminders: [reminder] }],
+  ReminderCreateRequest: [
+    { schema_version: 1, reminders: [reminder] },
+    { schema_version: 1, reminders: [schedule] },
+  ],
   ReminderDeleted: [
     {
       schema_version: 1,
@@ -261,8 +282,14 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
       detail: "the reminder was deleted",
     },
   ],
+  ReminderFiring: [reminderFiring],
   ReminderList: [
-    { schema_version: 1, effective_reminder_id: "greminder-7c3d9e51a0b2", reminders: [reminderRecord] },
+    {
+      schema_version: 1,
+      effective_reminder_id: "greminder-7c3d9e51a0b2",
+      reminders: [reminderRecord],
+      firings: [reminderFiring],
+    },
   ],
   ReminderRecord: [reminderRecord],
   ReminderUpdateRequest: [{ schema_version: 1, ...reminder, paused: true }],

@@ -1,0 +1,11 @@
+CREATE TABLE `gateway_reminder_firings` (
+	`firing_id` integer PRIMARY KEY AUTOINCREMENT NOT NULL,
+	`firing_json` text NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE `gateway_reminders` (
+	`reminder_id` text PRIMARY KEY NOT NULL,
+	`durable` integer NOT NULL,
+	`reminder_json` text NOT NULL,
+	`lost_at_utc` text
+);

@@ -1,0 +1,171 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { desc, eq, lt, sql } from "drizzle-orm";
+import { ReminderFiring, ReminderRecord } from "../../protocol/reminders.ts";
+import { Nullable } from "../../protocol/wire.ts";
+import { parseColumn } from "../json-column.ts";
+import { namingFile } from "../open.ts";
+import { once } from "./request-statements.ts";
+import type { GatewayDatabase } from "./request-store.ts";
+import { reminderFirings, reminders } from "./schema.ts";
+
+/** What a report of a reminder's loss needs: none of its texts. */
+const lossFields = {
+  ...Type.Pick(ReminderRecord, ["reminder_id", "mode", "delivery_kind", "ranking", "paused"]).properties,
+  independent: Type.Boolean(),
+  /** Order of creation. */
+  order: Type.Integer(),
+  /** Next due time, epoch milliseconds with fraction. */
+  dueMs: Type.Number(),
+};
+const LostReminder = Type.Object(lossFields);
+export type LostReminder = Static<typeof LostReminder>;
+
+/** A reminder as the gateway holds it: of its record what it does not share with others or with the clock. */
+const StoredReminder = Type.Object({
+  ...lossFields,
+  ...Type.Pick(ReminderRecord, ["title", "prompt", "send_keys", "created_at_utc"]).properties,
+  ...Type.Pick(ReminderRecord, ["interval_seconds", "last_started_at_utc"]).properties,
+  durable: Type.Boolean(),
+  cron: Nullable(Type.String()),
+  time_zone: Nullable(Type.String()),
+  last_request_id: Nullable(Type.String()),
+  /** The delivery under way. A start that finds one does not know whether the agent got it. */
+  executing_request_id: Nullable(Type.String()),
+});
+export type StoredReminder = Static<typeof StoredReminder>;
+
+/** What the former process left. */
+export interface LeftReminders {
+  kept: StoredReminder[];
+  /** `lostAtUtc`: when a clean stop reported them; null after a crash. */
+  lost: LostReminder[];
+  lostAtUtc: string | null;
+  /** Ids of durable ones whose row cannot be read. */
+  damaged: string[];
+}
+
+/**
+ * The reminders' part of queue.sqlite. What changes a durable reminder is on disk when it returns. Of the others just
+ * enough is kept, without a sync, to report what a gateway took with it.
+ */
+export interface ReminderStore {
+  /** Those that are lost or damaged are removed: the next call omits them. */
+  takeOver(): LeftReminders;
+  /** All or none. */
+  save(changed: readonly StoredReminder[]): void;
+  remove(reminder: Pick<StoredReminder, "reminder_id" | "durable">): void;
+  /** A clean stop has reported those that are not durable. */
+  markLost(atUtc: string): void;
+  /** A delivery ended: `left` replaces its reminder, null when that is gone. */
+  end(
+    reminder: Pick<StoredReminder, "reminder_id" | "durable">,
+    left: StoredReminder | null,
+    firing: ReminderFiring,
+  ): void;
+  /** Newest first. */
+  firings(limit: number): ReminderFiring[];
+}
+
+/** So many firings are kept; older ones go a batch at a time. */
+const keptFirings = 200;
+const pruneEvery = 50;
+
+export function reminderStoreOn(store: GatewayDatabase): ReminderStore {
+  const { db } = store;
+  const row = {
+    reminderId: sql.placeholder("reminderId"),
+    durable: sql.placeholder("durable"),
+    reminderJson: sql.placeholder("reminderJson"),
+  };
+  const upsert = once(() =>
+    db
+      .insert(reminders)
+      .values({ ...row, lostAtUtc: null })
+      .onConflictDoUpdate({
+        target: reminders.reminderId,
+        set: { durable: sql`excluded.durable`, reminderJson: sql`excluded.reminder_json` },
+      })
+      .prepare(),
+  );
+  const put = (reminder: StoredReminder) =>
+    upsert().run({
+      reminderId: reminder.reminder_id,
+      durable: reminder.durable,
+      reminderJson: JSON.stringify(reminder.durable ? reminder : lossOf(reminder)),
+    });
+  const drop = (reminderId: string) => db.delete(reminders).where(eq(reminders.reminderId, reminderId)).run();
+
+  return namingFile(store, {
+    takeOver() {
+      const left: LeftReminders = { kept: [], lost: [], lostAtUtc: null, damaged: [] };
+      for (const { reminderId, durable, reminderJson, lostAtUtc } of db.select().from(reminders).all()) {
+        try {
+          const where = `reminder_json of ${reminderId}`;
+          if (durable) left.kept.push(parseColumn(StoredReminder, reminderJson, where));
+          else left.lost.push(parseColumn(LostReminder, reminderJson, where));
+        } catch {
+          if (durable) left.damaged.push(reminderId);
+        }
+        left.lostAtUtc ??= lostAtUtc;
+      }
+      const gone = [...left.damaged, ...left.lost.map(({ reminder_id }) => reminder_id)];
+      if (gone.length > 0) {
+        store.write("sql:reminders-taken-over", () => {
+          for (const reminderId of left.damaged) drop(reminderId);
+          db.delete(reminders).where(eq(reminders.durable, false)).run();
+        });
+      }
+      const byOrder = (one: LostReminder, other: LostReminder) => one.order - other.order;
+      return { ...left, kept: left.kept.sort(byOrder), lost: left.lost.sort(byOrder) };
+    },
+    save(changed) {
+      const durable = changed.some((one) => one.durable);
+      store.write("sql:reminders", () => changed.forEach(put), { durable });
+    },
+    remove({ reminder_id, durable }) {
+      store.write("sql:reminders", () => void drop(reminder_id), { durable });
+    },
+    markLost(atUtc) {
+      store.write(
+        "sql:reminders",
+        () => void db.update(reminders).set({ lostAtUtc: atUtc }).where(eq(reminders.durable, false)).run(),
+        { durable: false },
+      );
+    },
+    end({ reminder_id, durable }, left, firing) {
+      store.write(
+        "sql:reminder-end",
+        () => {
+          if (left) put(left);
+          else drop(reminder_id);
+          const { id } = db
+            .insert(reminderFirings)
+            .values({ firingJson: JSON.stringify(firing) })
+            .returning({ id: reminderFirings.firingId })
+            .get();
+          if (id % pruneEvery === 0) {
+            db.delete(reminderFirings)
+              .where(lt(reminderFirings.firingId, id - keptFirings))
+              .run();
+          }
+        },
+        { durable },
+      );
+    },
+    firings: (limit) =>
+      db
+        .select()
+        .from(reminderFirings)
+        .orderBy(desc(reminderFirings.firingId))
+        .limit(limit)
+        .all()
+        .map(({ firingId, firingJson }) =>
+          parseColumn(ReminderFiring, firingJson, `firing_json of row ${firingId}`),
+        ),
+  });
+}
+
+function lossOf(reminder: StoredReminder): LostReminder {
+  const { reminder_id, mode, delivery_kind, ranking, paused, independent, order, dueMs } = reminder;
+  return { reminder_id, mode, delivery_kind, ranking, paused, independent, order, dueMs };
+}

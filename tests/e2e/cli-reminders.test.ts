@@ -146,7 +146,7 @@ describe("the commands", () => {
     for (const id of [one, two])
       await at.type("agents single --agent-name worker gateway reminders remove", id);
     const empty = await at.type("agents single --agent-name worker gateway reminders list");
-    expect(empty.stdout).toStartWith("no reminders\n\nDELIVERED ");
+    expect(empty.stdout).toStartWith("no reminders\n");
   }, 120_000);
 
   test("report what is wrong", async () => {
@@ -194,8 +194,8 @@ test("what a gateway takes with it is reported by the next one, and what is dura
     };
   const { reminders: kept } = await list();
   expect(kept.map(({ title, cron }) => [title, cron ?? null]).sort()).toEqual([
-    ["kept", "30 2 * * *"],
     ["kept", null],
+    ["kept", "30 2 * * *"],
   ]);
   const late = kept.find(({ cron }) => cron === undefined)?.reminder_id ?? "";
   expect((await run("gateway", "reminders", "set", late, "--paused", "no")).exitCode).toBe(0);

@@ -174,7 +174,16 @@ test("what a gateway takes with it is reported by the next one, and what is dura
   const durable = ["gateway", "reminders", "create", "--title", "kept", "--json"];
   const schedule = ["--prompt", "tidy up", "--cron", "30 2 * * *", "--time-zone", "Europe/Berlin"];
   expect((await run(...durable, ...schedule)).exitCode).toBe(0);
-  const overdue = ["--prompt", "FAST", "--start-after-seconds", "1", "--durable", "yes", "--independent", "yes"];
+  const overdue = [
+    "--prompt",
+    "FAST",
+    "--start-after-seconds",
+    "1",
+    "--durable",
+    "yes",
+    "--independent",
+    "yes",
+  ];
   expect((await run(...durable, ...overdue, "--paused", "yes")).exitCode).toBe(0);
   await run("gateway", "detach");
   const attached = await run("gateway", "attach", "--json");

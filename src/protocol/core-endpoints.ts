@@ -3,6 +3,7 @@ import { endpoint, limit, RefusedOrInvalid } from "./endpoint.ts";
 import {
   AcceptedRequest,
   GatewayRequest,
+  GatewaySnapshot,
   GatewayStatus,
   HealthBody,
   NotePromptRequest,
@@ -43,6 +44,17 @@ export const coreEndpoints = {
     summary: "The gateway's status",
     status: 200,
     reply: GatewayStatus,
+  }),
+  snapshot: endpoint({
+    method: "GET",
+    path: "/v1/snapshot",
+    summary: "Status, terminal and newest requests at once",
+    description:
+      "What `/v1/status`, `/v1/control/tui/state` and `/v1/requests` answer at one moment, for who looks at many agents. It answers a challenge as `/health` does.",
+    query: Strict({ limit }),
+    status: 200,
+    reply: GatewaySnapshot,
+    errors: { 422: ValidationErrorBody },
   }),
   submitRequest: endpoint({
     method: "POST",

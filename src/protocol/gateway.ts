@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { atLeastOne, enforced, keySequencePattern, patterns } from "./enforced.ts";
+import { TerminalState } from "./terminal.ts";
 import {
   maxListed,
   maxPage,
@@ -223,6 +224,15 @@ export const RequestList = Strict({
   schema_version: SchemaVersion1,
   requests: Type.Array(RequestRecord, { maxItems: maxPage, description: "newest first" }),
 });
+
+/** What a list of agents shows of one, in one answer. */
+export const GatewaySnapshot = Strict({
+  schema_version: SchemaVersion1,
+  status: GatewayStatus,
+  terminal: Nullable(TerminalState),
+  requests: Type.Array(RequestRecord, { maxItems: maxPage, description: "newest first" }),
+});
+export type GatewaySnapshot = Static<typeof GatewaySnapshot>;
 
 export const AdmissionPolicy = StringEnum(["ready_only", "if_no_pending", "always"]);
 export type AdmissionPolicy = Static<typeof AdmissionPolicy>;

@@ -97,7 +97,7 @@ export const ErrorBody = Strict({
 export type ErrorBody = Static<typeof ErrorBody>;
 
 /**
- * With `GET /health`: 32 to 128 hexadecimal digits, to which a server whose session keeps a key answers with the second
+ * With `GET /health` and `GET /v1/snapshot`: 32 to 128 hexadecimal digits, to which a server whose session keeps a key answers with the second
  * header: HMAC-SHA256 of the challenge and its port. So our clients know a server before they show it a token.
  */
 export const challengeHeader = "x-svc-challenge";

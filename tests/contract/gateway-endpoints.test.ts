@@ -38,6 +38,7 @@ const firstMail = `filesystem:msg-20260101T000000Z-${"1".padStart(32, "0")}`;
 const calls: Record<Name, Call> = {
   health: {},
   status: {},
+  snapshot: { url: async () => "/v1/snapshot?limit=5" },
   submitRequest: { body: { kind: "submit_prompt", payload: { prompt: "hello", delivery: "immediate" } } },
   listRequests: { url: async () => "/v1/requests?limit=5" },
   readRequest: {

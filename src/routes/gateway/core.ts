@@ -34,9 +34,15 @@ export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
       mount({
         name: "gateway-core",
         endpoints: coreEndpoints,
-        handlers: { ...statusHandlers(services), ...requestHandlers(services), ...controlHandlers(services) },
-        // Building the check takes 4 ms of a gateway's start, which ends with this answer.
-        unchecked: ["health"],
+        handlers: {
+          ...statusHandlers(services),
+          ...snapshotHandlers(services),
+          ...requestHandlers(services),
+          ...controlHandlers(services),
+        },
+        // Building a check takes milliseconds of a gateway's start, which ends with the first of these; the parts of the
+        // second one are checked where they are answered alone.
+        unchecked: ["health", "snapshot"],
       }),
     );
 }
@@ -53,6 +59,21 @@ function statusHandlers({ board }: Pick<CoreServices, "board">): Pick<CoreHandle
   return {
     health: () => ({ protocol_version: protocolVersion, status: "ok" }),
     status: () => shown.status,
+  };
+}
+
+function snapshotHandlers({
+  board,
+  queue,
+  agent,
+}: Pick<CoreServices, "board" | "queue" | "agent">): Pick<CoreHandlers, "snapshot"> {
+  return {
+    snapshot: ({ query }) => ({
+      schema_version: 1,
+      status: board.status(),
+      terminal: agent.terminalState(),
+      requests: queue.list({ limit: query.limit }),
+    }),
   };
 }
 

@@ -1,6 +1,6 @@
 import { Elysia, type PreContext } from "elysia";
 import { assetsPath, consolePage, signInPath } from "../../protocol/console.ts";
-import { documentEndpoints } from "../../protocol/core-endpoints.ts";
+import { coreEndpoints, documentEndpoints } from "../../protocol/core-endpoints.ts";
 import { aguiConnectionHeader, challengeAnswerHeader, challengeHeader } from "../../protocol/wire.ts";
 import type { Caller } from "../../system/callers.ts";
 import { decideCrossOrigin } from "./cors.ts";
@@ -18,9 +18,15 @@ export interface GateOptions {
   token: string | null;
   /** Whether a `Cookie` header is that of a browser that signed in, which serves in place of the token. */
   signedIn?: (cookieHeader: string) => boolean;
-  /** The answer to a challenge that came with `/health`; null when it is none, or nothing keeps a key. */
+  /** The answer to a challenge that came with a path of `provingPaths`; null when it is none, or nothing keeps a key. */
   answerChallenge?: (challenge: string) => string | null;
 }
+
+/** Where a server answers a challenge: whatever else it answers there means nothing without the proof. */
+const provingPaths = ["/health", coreEndpoints.snapshot.path];
+
+const provesItself = (url: string): boolean =>
+  provingPaths.some((path) => url.includes(path) && pathOf(url) === path);
 
 /**
  * What no token is asked for: whether we run, the description of the API and the console without any data, which are the
@@ -88,7 +94,7 @@ export function httpGate(options: GateOptions) {
     }
     if (!isWellFormed(request.url)) return refuse(404, "no such route: the path is not well-formed");
     // Most requests go elsewhere, and reading a header or parsing a URL is what they would notice.
-    if (request.url.includes("/health") && pathOf(request.url) === "/health") {
+    if (provesItself(request.url)) {
       const challenge = request.headers.get(challengeHeader);
       const answer = challenge === null ? null : (options.answerChallenge?.(challenge) ?? null);
       if (answer !== null) set.headers[challengeAnswerHeader] = answer;

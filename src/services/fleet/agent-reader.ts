@@ -1,6 +1,6 @@
 import type { AgentDiagnostic, AgentLiveness, AgentState } from "../../protocol/agents.ts";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
-import type { GatewayStatus } from "../../protocol/gateway.ts";
+import type { GatewaySnapshot, GatewayStatus } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import type { HeadlessChatSession } from "../../protocol/turns.ts";
 import type { Files } from "../../system/files.ts";
@@ -13,7 +13,7 @@ import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
 import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
 import type { GatewayClient } from "./gateway-client.ts";
-import { type GatewayLink, type GatewayLinkDeps, linkGateway } from "./gateway-link.ts";
+import { type GatewayLink, type GatewayLinkDeps, linkGateway, type ReadGateway } from "./gateway-link.ts";
 import { toAgentState } from "./projection.ts";
 
 /**
@@ -44,8 +44,8 @@ export type ReadableAgent = Pick<FoundAgent, "manifest" | "manifestPath" | "sess
 };
 
 export type ReachedGateway =
-  /** `status`: as it has just answered; null when it is still to be asked. */
-  | { client: GatewayClient; status: GatewayStatus | null }
+  /** `status`, `snapshot`: as it has just answered; null when it is still to be asked. */
+  | { client: GatewayClient; status: GatewayStatus | null; snapshot?: GatewaySnapshot | null }
   /** `silent`: why a gateway that claims the agent does not answer; null when none claims it. */
   | { client: null; silent: AgentDiagnostic | null };
 
@@ -95,19 +95,19 @@ export async function readAgent(deps: ReaderDeps, agent: ReadableAgent): Promise
 
 async function ask(
   { timeoutMs, readsChat }: ReaderDeps,
-  { client, status: known }: Extract<ReachedGateway, { client: GatewayClient }>,
+  { client, status: known, snapshot = null }: Extract<ReachedGateway, { client: GatewayClient }>,
   headless: boolean,
 ) {
   const [status, terminal, control] = await Promise.all([
     known ? ({ kind: "ok", body: known } as const) : client.call("status", { timeoutMs }),
-    headless ? null : client.call("terminalState", { timeoutMs }),
+    headless || snapshot ? null : client.call("terminalState", { timeoutMs }),
     headless && readsChat ? client.call("headlessState", { timeoutMs }) : null,
   ]);
   if (status.kind !== "ok") return { answered: false as const, why: status.detail };
   return {
     answered: true as const,
     status: status.body,
-    terminal: terminal?.kind === "ok" ? terminal.body : null,
+    terminal: snapshot?.terminal ?? (terminal?.kind === "ok" ? terminal.body : null),
     chat: control?.kind === "ok" ? control.body.chat_session : null,
   };
 }
@@ -169,25 +169,25 @@ export interface Observed extends Pick<AgentReading, "state" | "terminal"> {
 const commandTimeoutMs = 5000;
 
 /**
- * One reading for a command: nothing is kept, and no terminal is watched. `isAlive`: its session was just seen, and tmux is
- * not asked again. Rejects when tmux cannot be read.
+ * One reading for a command: nothing is kept, and no terminal is watched. `known`: what was just read of its gateway, and
+ * that its session lives; neither is asked again. Rejects when tmux cannot be read.
  */
 export async function observeAgent(
   deps: ObserveDeps,
   agent: FoundAgent,
-  { isAlive = false }: { isAlive?: boolean } = {},
+  known: ReadGateway | null = null,
 ): Promise<Observed> {
   const { manifest, sessionRoot } = agent;
   const { attachIdentity } = gatewayIdentity(manifest);
-  const link = await linkGateway(deps, { sessionRoot, attachIdentity });
+  const link = known?.link ?? (await linkGateway(deps, { sessionRoot, attachIdentity }));
   const { state, terminal } = await readAgent(
     {
       ...deps,
-      gatewayOf: async () => toReached(link),
+      gatewayOf: async () => toReached(link, known?.snapshot ?? null),
       async livenessOf({ record }) {
         const lifecycle = record?.lifecycle.state;
         const ended = lifecycle === "stopped" || lifecycle === "retired";
-        if (isAlive && !ended) return { liveness: "alive", diagnostics: [] };
+        if (known && !ended) return { liveness: "alive", diagnostics: [] };
         const tmux = deps.tmuxFor(manifest.tmux.socket);
         const panes = await tmux.panes(manifest.tmux_session_name);
         if (ended) return { liveness: "gone", diagnostics: [] };
@@ -205,10 +205,10 @@ export async function observeAgent(
   return { state, terminal, link };
 }
 
-function toReached(link: GatewayLink): ReachedGateway {
+function toReached(link: GatewayLink, snapshot: GatewaySnapshot | null): ReachedGateway {
   switch (link.state) {
     case "healthy":
-      return link;
+      return { client: link.client, status: link.status, snapshot };
     case "stale":
       return {
         client: null,

@@ -10,10 +10,11 @@ import { type ObserveDeps, observeAgent } from "./agent-reader.ts";
 import {
   type AttentionFacts,
   type GatewayCondition,
+  requestsLookedAt,
   toAttentionFacts,
   unusableFacts,
 } from "./attention-facts.ts";
-import { claimOf, type GatewayLink, linkedStatus, linkGateway } from "./gateway-link.ts";
+import { claimOf, type GatewayLink, linkedStatus, readGateway } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 import { newestRequests } from "./newest-requests.ts";
 import { trackedAgentId } from "./projection.ts";
@@ -103,10 +104,11 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
   const agent = openRecord(deps.files, record);
   const { manifest, sessionRoot } = agent;
   const running = isRunning(record);
-  const observed = alive ? await observeAgent(deps, agent, { isAlive: true }) : null;
   // A gateway outlives the tmux server of its agent.
   const { attachIdentity } = gatewayIdentity(manifest);
-  const link = observed?.link ?? (await linkGateway(deps, { sessionRoot, attachIdentity }));
+  const read = await readGateway(deps, { sessionRoot, attachIdentity }, { limit: requestsLookedAt });
+  const { link, snapshot } = read;
+  const observed = alive ? await observeAgent(deps, agent, read) : null;
   const status = linkedStatus(deps, agent, link);
   const gone = running && !alive;
   const state = observed?.state ?? null;
@@ -134,7 +136,9 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
       gateway: conditionOf(deps, link),
       terminal: observed?.terminal ?? null,
       programPresent: state && state.availability !== "unavailable",
-      requests: await newestRequests(deps, agent, link.state === "healthy" ? link.client : null),
+      requests: snapshot
+        ? snapshot.requests
+        : await newestRequests(deps, agent, link.state === "healthy" ? link.client : null),
     });
   }
 }

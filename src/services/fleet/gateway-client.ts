@@ -6,7 +6,7 @@ import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type OpenedStream, openEventStream } from "./event-stream.ts";
-import { wasRefused, whyUnreachable } from "./listener-proof.ts";
+import { type ListenerProof, wasRefused, whyUnreachable } from "./listener-proof.ts";
 
 /**
  * What came of one call. `refused`: the gateway answered with an error; `detail` is for people, `body` is what
@@ -24,6 +24,8 @@ export interface CallOptions {
   query?: Readonly<Record<string, string | number>>;
   /** Default 5000; for direct prompts 25 000, since a context reset alone may take 15 s. */
   timeoutMs?: number;
+  /** A challenge, and why the answer to it is none, as a clause: then nothing of the reply is believed. */
+  proof?: ListenerProof | undefined;
 }
 
 type BodyOption<E extends Endpoint> =
@@ -100,16 +102,19 @@ export function createGatewayClient(deps: {
     } as BunFetchRequestInit);
   };
 
-  async function exchange(endpoint: Endpoint, url: string, body: unknown, timeoutMs: number) {
+  async function exchange(endpoint: Endpoint, url: string, options: CallOptions & { body?: unknown }) {
+    const { body, proof, timeoutMs = defaultTimeoutMs } = options;
     const abort = new AbortController();
     const cancel = clock.after(timeoutMs, () => abort.abort(new Error(`no answer within ${timeoutMs} ms`)));
     try {
       const response = await request(url, {
         method: endpoint.method,
         signal: abort.signal,
-        headers: body === undefined ? {} : { "content-type": "application/json" },
+        headers: { ...proof?.headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
+      const why = proof?.disprove(response.headers) ?? null;
+      if (why !== null) throw new NotBelieved(`${baseUrl} ${why}`);
       return { status: response.status, text: await response.text() };
     } finally {
       cancel();
@@ -135,7 +140,7 @@ export function createGatewayClient(deps: {
       const url = toUrl(baseUrl, endpoint.path, options.params ?? {}, options.query ?? {});
       let answer: { status: number; text: string };
       try {
-        answer = await exchange(endpoint, url, options.body, timeoutMs);
+        answer = await exchange(endpoint, url, { ...options, timeoutMs });
       } catch (error) {
         if (error instanceof NotBelieved) return { kind: "unreachable", sent: false, detail: error.message };
         return { kind: "unreachable", sent: !wasRefused(error), detail: whyUnreachable(error, baseUrl) };

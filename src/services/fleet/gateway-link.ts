@@ -1,6 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
 import { CurrentInstance } from "../../protocol/files.ts";
-import type { GatewayStatus } from "../../protocol/gateway.ts";
+import type { GatewaySnapshot, GatewayStatus } from "../../protocol/gateway.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { createNetwork, type Network } from "../../system/network.ts";
@@ -11,6 +11,7 @@ import { type Environment, sessionPaths } from "../sessions/roots.ts";
 import { createGatewayClient, type GatewayClient } from "./gateway-client.ts";
 import {
   baseUrlOf,
+  challengeFor,
   disproveClaim,
   type ListenerClaim,
   proveListener,
@@ -48,32 +49,91 @@ export async function linkGateway(
   deps: GatewayLinkDeps,
   session: { sessionRoot: string; attachIdentity: string },
 ): Promise<GatewayLink> {
-  const { files, clock, env, processes, network = createNetwork() } = deps;
-  const paths = sessionPaths(session.sessionRoot);
-  const instance = readCurrentInstance(files, paths.currentInstance);
-  if (instance === null) return { state: "absent", why: "no gateway runs for this agent" };
-  const stale = (why: string): GatewayLink => ({ state: "stale", instance, why });
-
-  const respectProxyEnvironment = env["SVC_GATEWAY_RESPECT_PROXY_ENV"] === "1";
-  const claim = { ...claimOf(instance), chosenHost: readChosenHost(files, session.sessionRoot) };
-  const key = files.readOwn(paths.challengeKey)?.trim() || null;
+  const claimed = readClaim(deps, session.sessionRoot);
+  if (claimed === null) return { state: "absent", why: "no gateway runs for this agent" };
+  const { claim, key, respectProxyEnvironment } = claimed;
   const proof = { key, timeoutMs: probeTimeoutMs, respectProxyEnvironment };
-  const why = await proveListener({ clock, processes, network }, claim, proof);
-  if (why !== null) return stale(why);
-  const client = createGatewayClient({
-    clock,
-    baseUrl: baseUrlOf(claim),
-    token: env["SVC_GATEWAY_TOKEN"] || files.readOwn(paths.token)?.trim() || null,
-    respectProxyEnvironment,
-    disprove: () => disproveClaim({ processes, network }, claim),
-    fetch: network.fetch,
-  });
+  const why = await proveListener({ ...deps, network: claimed.network }, claim, proof);
+  if (why !== null) return { state: "stale", instance: claimed.instance, why };
+  const client = clientOf(deps, claimed);
   const status = await client.call("status", { timeoutMs: probeTimeoutMs });
-  if (status.kind !== "ok") return stale(status.detail);
-  if (status.body.attach_identity !== session.attachIdentity) {
-    return stale(`${client.baseUrl} is the gateway of ${status.body.attach_identity}`);
+  return toLink(claimed, client, session, status.kind === "ok" ? status.body : status);
+}
+
+/** Of a gateway: what it serves and what it said of its agent at the same moment. */
+export interface ReadGateway {
+  link: GatewayLink;
+  /** Null where the gateway is not healthy, or of a version that does not answer so. */
+  snapshot: GatewaySnapshot | null;
+}
+
+/**
+ * The same with a snapshot, for who looks at many: one request where no token is shown, since the answer carries the proof.
+ * `limit`: how many of the newest requests.
+ */
+export async function readGateway(
+  deps: GatewayLinkDeps,
+  session: { sessionRoot: string; attachIdentity: string },
+  { limit }: { limit: number },
+): Promise<ReadGateway> {
+  const options = { query: { limit }, timeoutMs: probeTimeoutMs };
+  const claimed = readClaim(deps, session.sessionRoot);
+  if (claimed?.key && claimed.token === null) {
+    const client = clientOf(deps, claimed);
+    const reply = await client.call("snapshot", {
+      ...options,
+      proof: challengeFor(claimed.key, claimed.claim),
+    });
+    if (reply.kind === "ok") {
+      const link = toLink(claimed, client, session, reply.body.status);
+      return { link, snapshot: link.state === "healthy" ? reply.body : null };
+    }
+    // An earlier version proves itself at /health only, and has no snapshots.
+    return { link: await linkGateway(deps, session), snapshot: null };
   }
-  return { state: "healthy", instance, client, status: status.body };
+  const link = await linkGateway(deps, session);
+  if (link.state !== "healthy") return { link, snapshot: null };
+  const reply = await link.client.call("snapshot", options);
+  return { link, snapshot: reply.kind === "ok" ? reply.body : null };
+}
+
+type Claimed = NonNullable<ReturnType<typeof readClaim>>;
+
+/** What the files of a session say of its gateway; null when none claims it. */
+function readClaim({ files, env, network = createNetwork() }: GatewayLinkDeps, sessionRoot: string) {
+  const paths = sessionPaths(sessionRoot);
+  const instance = readCurrentInstance(files, paths.currentInstance);
+  if (instance === null) return null;
+  return {
+    instance,
+    network,
+    claim: { ...claimOf(instance), chosenHost: readChosenHost(files, sessionRoot) },
+    key: files.readOwn(paths.challengeKey)?.trim() || null,
+    token: env["SVC_GATEWAY_TOKEN"] || files.readOwn(paths.token)?.trim() || null,
+    respectProxyEnvironment: env["SVC_GATEWAY_RESPECT_PROXY_ENV"] === "1",
+  };
+}
+
+function clientOf({ clock, processes }: GatewayLinkDeps, claimed: Claimed): GatewayClient {
+  const { claim, network, token, respectProxyEnvironment } = claimed;
+  return createGatewayClient({
+    ...{ clock, token, respectProxyEnvironment, fetch: network.fetch },
+    baseUrl: baseUrlOf(claim),
+    disprove: () => disproveClaim({ processes, network }, claim),
+  });
+}
+
+function toLink(
+  { instance }: Claimed,
+  client: GatewayClient,
+  { attachIdentity }: { attachIdentity: string },
+  answer: GatewayStatus | { kind: string; detail: string },
+): GatewayLink {
+  if ("kind" in answer) return { state: "stale", instance, why: answer.detail };
+  if (answer.attach_identity === attachIdentity)
+    return { state: "healthy", instance, client, status: answer };
+  const why = `${client.baseUrl} is the gateway of ${answer.attach_identity}`;
+  return { state: "stale", instance, why };
 }
 
 /**

@@ -70,6 +70,24 @@ export function disproveClaim(
   }
 }
 
+/** A challenge that travels with a request, and the verdict on the headers of its answer. */
+export interface ListenerProof {
+  headers: Record<string, string>;
+  /** Why they prove nothing, as a clause; null when they do. */
+  disprove(headers: Headers): string | null;
+}
+
+export function challengeFor(key: string, { port }: Pick<ListenerClaim, "port">): ListenerProof {
+  const challenge = createIds().hex(32);
+  return {
+    headers: { [challengeHeader]: challenge },
+    disprove: (headers) =>
+      headers.get(challengeAnswerHeader) === answerChallenge(key, challenge, port)
+        ? null
+        : "did not prove to be this session's server",
+  };
+}
+
 /**
  * Why the listener is not believed, as a clause; null once it proved that it holds `key`. Sends nothing but `/health`
  * with a random challenge. Never rejects.
@@ -83,7 +101,7 @@ export async function proveListener(
   if (impossible !== null) return impossible;
   const baseUrl = baseUrlOf(claim);
   if (options.key === null) return `${baseUrl} cannot be proved: the session has no key`;
-  const challenge = createIds().hex(32);
+  const proof = challengeFor(options.key, claim);
   const late = new AbortController();
   const { timeoutMs } = options;
   const cancel = deps.clock.after(timeoutMs, () => late.abort(new Error(`no answer within ${timeoutMs} ms`)));
@@ -91,14 +109,13 @@ export async function proveListener(
     const response = await deps.network.fetch(`${baseUrl}/health`, {
       signal: late.signal,
       redirect: "error",
-      headers: { [challengeHeader]: challenge },
+      headers: proof.headers,
       ...(options.respectProxyEnvironment ? {} : { proxy: false }),
     } as unknown as RequestInit);
     await response.body?.cancel();
     if (!response.ok) return `${baseUrl} answers /health with status ${response.status}`;
-    const shown = response.headers.get(challengeAnswerHeader);
-    if (shown === answerChallenge(options.key, challenge, claim.port)) return null;
-    return `${baseUrl} did not prove to be this session's server`;
+    const why = proof.disprove(response.headers);
+    return why === null ? null : `${baseUrl} ${why}`;
   } catch (error) {
     return whyUnreachable(error, baseUrl);
   } finally {

@@ -189,6 +189,7 @@ export const gatewayExamples: Readonly<Record<string, readonly unknown[]>> = {
     { schema_version: 1, kind: "submit_prompt", payload: { prompt: "Run the tests." } },
     { schema_version: 1, kind: "interrupt", payload: {} },
   ],
+  GatewaySnapshot: [{ schema_version: 1, status, terminal: null, requests: [request] }],
   GatewayStatus: [status],
   HeadlessState: [
     {

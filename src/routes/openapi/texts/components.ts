@@ -139,6 +139,7 @@ export const componentTexts: Readonly<Record<string, string>> = {
   RenderedBlockEntry: "what became of the notice of one message",
   ReplyPolicy: "none: the agent cannot reply to the note",
   RequestAdmission: "open: new requests are taken; else why they are refused",
+  GatewaySnapshot: "what a gateway and its agent are doing, at one moment",
   RequestList: "requests, newest first",
   RequestState: "how far a request got; completed, failed and coalesced are final",
   SecondWitness: "who confirms a screen of a version that was not proved",

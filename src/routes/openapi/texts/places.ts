@@ -105,6 +105,9 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "FleetEvent.agent_name": "name of the agent it is of; null when it is of none",
   "FleetEvent.kind": "one of the kinds that the stream lists; a reader passes over others",
   "FleetEvent.tracked_agent_id": "canonical id of the agent it is of; null when it is of none",
+  "GatewaySnapshot.status": "as `/v1/status` answers",
+  "GatewaySnapshot.terminal":
+    "as `/v1/control/tui/state` answers; null for an agent whose terminal is not tracked",
   "GatewayStatus.reminders_lost": "absent when the gateway before this one had none",
   "GatewayStatus.tmux_session_name": "tmux session of the agent",
   "HeadlessChatSession.current": "the conversation that the session pinned; null before the first turn",

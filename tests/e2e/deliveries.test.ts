@@ -52,8 +52,17 @@ test("a question runs the command of a rule once, and later servers do not repea
   const unknown = await lab.mgr("attention", "deliver-test", "dekk");
   expect([unknown.exitCode, unknown.stderr]).toEqual([1, expect.stringContaining('did you mean "desk"?')]);
 
-  const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "asker", "--json"];
-  await run(lab, ...launch);
+  const launch = [
+    "agents",
+    "launch",
+    "--tool",
+    "demo",
+    "--agent-name",
+    "asker",
+    "--gateway-background",
+    "--json",
+  ];
+  const launched = (await run(lab, ...launch)).json() as Record<string, string>;
   await using at = await startCoordinator(lab);
   await run(lab, "agents", "single", "--agent-name", "asker", "prompt", "--prompt", "MENU Delete it all?");
   const delivered = await until("the delivery", async () => {
@@ -74,6 +83,15 @@ test("a question runs the command of a rule once, and later servers do not repea
     },
   });
   expect(JSON.stringify(delivered)).not.toContain("Delete it all");
+
+  // A gateway that is killed and started again shows the same question.
+  const instance = join(launched["session_root"] ?? "", "gateway/run/current-instance.json");
+  lab.kill((JSON.parse(readFileSync(instance, "utf8")) as { pid: number }).pid);
+  const kinds = async () =>
+    ((await at.ask("/svc/attention")).body["items"] as { kind: string }[]).map(({ kind }) => kind);
+  await until("the dead gateway", async () => (await kinds()).join() === "dead_gateway");
+  await run(lab, "agents", "single", "--agent-name", "asker", "gateway", "attach");
+  await until("the question again", async () => (await kinds()).join() === "question");
 
   // The same from the command line, while the server writes the file; a second server, and the next one, send nothing.
   await using second = await startCoordinator(lab);

@@ -96,6 +96,7 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
     known: db
       .select({
         epoch: deliveryItems.epoch,
+        occurrence: deliveryItems.occurrence,
         withdrawn: deliveryItems.withdrawn,
         seq: deliveryItems.seq,
         goneMs: deliveryItems.goneMs,
@@ -104,6 +105,7 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
       .from(deliveryItems)
       .innerJoin(deliveries, eq(deliveries.seq, deliveryItems.seq))
       .where(and(eq(deliveryItems.rule, value("rule")), eq(deliveryItems.itemId, value("itemId"))))
+      .orderBy(desc(deliveryItems.occurrence))
       .prepare(),
     gathering: db
       .select({ seq: deliveries.seq })
@@ -160,7 +162,7 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
     const epoch = item.epoch ?? unknownEpoch;
     const earlier = statements.known.all({ rule, itemId: item.id });
     const same = sameItem(earlier, epoch);
-    const isSame = same && itemIs(rule, item.id, same.epoch);
+    const isSame = same && itemIs(rule, item.id, same);
     const recurs =
       same && same.state !== "pending" && same.goneMs !== null && nowMs - same.goneMs >= recurrenceMs;
     if (same && isSame && !same.withdrawn && !recurs) {
@@ -169,7 +171,7 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
         db.update(deliveryItems).set({ epoch: adopted, goneMs: null }).where(isSame).run();
       return;
     }
-    if (same && isSame && same.state === "withdrawn") {
+    if (same && isSame && same.state === "withdrawn" && !recurs) {
       db.update(deliveries)
         .set({ state: "pending", dueMs, endedMs: null })
         .where(eq(deliveries.seq, same.seq))
@@ -179,11 +181,10 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
     }
     const gathering = entry.gathers ? statements.gathering.get({ rule, nowMs })?.seq : undefined;
     const seq = gathering ?? makeDelivery(entry, nowMs);
-    if (isSame) db.delete(deliveryItems).where(isSame).run();
     const { id: itemId, agent: agentName, reason: kind } = item;
     const text = { itemId, agentName, kind, itemJson: JSON.stringify(item) };
     db.insert(deliveryItems)
-      .values({ rule, epoch, seq, ...text, withdrawn: false })
+      .values({ rule, epoch, occurrence: (same?.occurrence ?? 0) + 1, seq, ...text, withdrawn: false })
       .run();
   }
 
@@ -336,13 +337,16 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
   });
 }
 
-const itemIs = (rule: string, itemId: string, epoch: number) =>
-  and(eq(deliveryItems.rule, rule), eq(deliveryItems.itemId, itemId), eq(deliveryItems.epoch, epoch));
+const itemIs = (rule: string, itemId: string, { epoch, occurrence }: { epoch: number; occurrence: number }) =>
+  and(
+    ...[eq(deliveryItems.rule, rule), eq(deliveryItems.itemId, itemId)],
+    ...[eq(deliveryItems.epoch, epoch), eq(deliveryItems.occurrence, occurrence)],
+  );
 
-/** The row of the same item: an epoch that is unknown on one side is no other one. Pure. */
+/** The newest row of the same item: an epoch that is unknown on one side is no other one. Pure. */
 function sameItem<Row extends { epoch: number }>(rows: readonly Row[], epoch: number): Row | undefined {
   return (
     rows.find((row) => row.epoch === epoch) ??
-    (epoch === unknownEpoch ? rows.at(-1) : rows.find((row) => row.epoch === unknownEpoch))
+    (epoch === unknownEpoch ? rows[0] : rows.find((row) => row.epoch === unknownEpoch))
   );
 }

@@ -34,13 +34,17 @@ export const deliveries = sqliteTable(
   ],
 );
 
-/** An item is sent by a rule once. `epoch` -1: nobody said which instance of the agent it is about. */
+/**
+ * An item is sent by a rule once, and once more each time that it comes again after it was gone (`occurrence`, from 1).
+ * `epoch` -1: nobody said which instance of the agent it is about.
+ */
 export const deliveryItems = sqliteTable(
   "delivery_items",
   {
     rule: text().notNull(),
     itemId: text("item_id").notNull(),
     epoch: integer().notNull(),
+    occurrence: integer().notNull(),
     seq: integer()
       .notNull()
       .references(() => deliveries.seq, { onDelete: "cascade" }),
@@ -53,7 +57,7 @@ export const deliveryItems = sqliteTable(
     goneMs: integer("gone_ms"),
   },
   (table) => [
-    primaryKey({ columns: [table.rule, table.itemId, table.epoch] }),
+    primaryKey({ columns: [table.rule, table.itemId, table.epoch, table.occurrence] }),
     index("items_of_delivery").on(table.seq),
   ],
 );

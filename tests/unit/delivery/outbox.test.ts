@@ -131,8 +131,28 @@ describe("an item", () => {
     await lab.clock.advance(11 * minuteMs);
     await lab.waits(item(1));
     expect(lab.sent.map(({ id }) => id)).toEqual(["dlv_1", "dlv_2"]);
+    // Both deliveries say what they were about.
+    const { deliveries } = lab.store.list({ limit: 10 });
+    expect(deliveries.map(({ items }) => items.map(({ id }) => id))).toEqual([
+      ["question-1"],
+      ["question-1"],
+    ]);
     await outbox.stop();
   });
+});
+
+test("an item that was withdrawn long ago and comes again is a new delivery with a full day of attempts", async () => {
+  const lab = createLab();
+  lab.answer = async () => refused;
+  const outbox = lab.start();
+  await lab.waits(item(1));
+  await lab.waits();
+  await lab.clock.advance(30 * 60 * minuteMs);
+  expect(lab.states()).toEqual(["withdrawn"]);
+  await lab.waits(item(1));
+  await lab.clock.advance(minuteMs);
+  expect(lab.states()).toEqual(["withdrawn", "pending"]);
+  await outbox.stop();
 });
 
 describe("a target that fails", () => {

@@ -22,13 +22,14 @@ CREATE TABLE `delivery_items` (
 	`rule` text NOT NULL,
 	`item_id` text NOT NULL,
 	`epoch` integer NOT NULL,
+	`occurrence` integer NOT NULL,
 	`seq` integer NOT NULL,
 	`agent_name` text NOT NULL,
 	`kind` text NOT NULL,
 	`item_json` text NOT NULL,
 	`withdrawn` integer NOT NULL,
 	`gone_ms` integer,
-	PRIMARY KEY(`rule`, `item_id`, `epoch`),
+	PRIMARY KEY(`rule`, `item_id`, `epoch`, `occurrence`),
 	FOREIGN KEY (`seq`) REFERENCES `deliveries`(`seq`) ON UPDATE no action ON DELETE cascade
 );
 --> statement-breakpoint

@@ -8,6 +8,7 @@ import {
   group,
   type Invocation,
   lazyLeaves,
+  UsageError,
 } from "./command.ts";
 import { CommandFailure, exitCodes, runProgram } from "./dispatch.ts";
 import { createProcessIo } from "./process-io.ts";
@@ -109,12 +110,28 @@ const ask = shorthand({
   words: ({ name, text }) => single(name, "prompt", ...flagged("prompt", text), "--wait"),
 });
 
-const tell = shorthand({
+const tell = command({
   name: "tell",
-  description: "queue a prompt for the agent and go on",
-  examples: ["svc tell worker run the tests", "svc tell worker < task.md"],
+  description: "queue a prompt for the agent, or for the agents of a group of svc.yaml, and go on",
+  examples: [
+    "svc tell worker run the tests",
+    "svc tell worker < task.md",
+    "svc tell @reviewers look at the last commit",
+  ],
   args: promptArgs,
-  words: ({ name, text }) => single(name, "prompt", ...flagged("prompt", text)),
+  async run(invocation) {
+    const { name, text } = invocation.args;
+    const plain = invocation as unknown as Invocation;
+    const prompt = (agent: string) => manage(plain, single(agent, "prompt", ...flagged("prompt", text)));
+    if (!name.startsWith("@")) return prompt(name);
+    if (text === undefined) throw new UsageError("give the prompt for a group as words", invocation.path);
+    const { findMembers } = await import("./team-files.ts");
+    const { agents } = await findMembers(plain, name.slice(1));
+    if (agents.length === 0) throw new UsageError(`${name} has no agent`, invocation.path);
+    let worst: number = exitCodes.done;
+    for (const agent of agents) worst = Math.max(worst, await prompt(agent));
+    return worst;
+  },
 });
 
 const ofOne = (
@@ -131,8 +148,13 @@ const ofOne = (
 
 const mail = command({
   name: "mail",
-  description: "send the agent mail: from the agent in whose session this runs, else from a person's mailbox",
-  examples: ['svc mail worker "the build is red" please look at it', 'svc mail worker "the log" < build.log'],
+  description:
+    "send mail to the agent, or to a group or person of svc.yaml: from the agent in whose session this runs, else from a person's mailbox",
+  examples: [
+    'svc mail worker "the build is red" please look at it',
+    'svc mail worker "the log" < build.log',
+    'svc mail @reviewers "please review" the last commit',
+  ],
   args: {
     ...nameOnly,
     subject: { type: "positional", description: "one line" },
@@ -149,11 +171,19 @@ const mail = command({
     const { openCliContext } = await import("./cli-context.ts");
     const { findRecord, findSelf } = await import("../services/sessions/find.ts");
     const context = openCliContext(io, inherited);
-    const to = findRecord(context, { agentName: args.name }).mailbox?.address;
-    if (to === undefined) {
-      const advice = `svc-mgr agents single --agent-name ${args.name} mailbox register`;
-      throw new ServiceError("precondition_failed", `"${args.name}" has no mailbox. Give it one: ${advice}`);
-    }
+    const addressOf = (agentName: string) => {
+      const found = findRecord(context, { agentName }).mailbox?.address;
+      if (found !== undefined) return found;
+      const advice = `svc-mgr agents single --agent-name ${agentName} mailbox register`;
+      throw new ServiceError("precondition_failed", `"${agentName}" has no mailbox. Give it one: ${advice}`);
+    };
+    const ofTeam = async (name: string) => {
+      const { findMembers } = await import("./team-files.ts");
+      const { addresses } = await findMembers(invocation as unknown as Invocation, name);
+      if (addresses.length === 0) throw new UsageError(`nobody of @${name} has a mailbox`, invocation.path);
+      return addresses;
+    };
+    const to = args.name.startsWith("@") ? await ofTeam(args.name.slice(1)) : [addressOf(args.name)];
     const self = async () => {
       const { files, registry, paneTmux: tmux, clock } = context;
       return findSelf({ files, registry, tmux, env: io.env, nowMs: clock.nowMs() }).catch(() => null);
@@ -163,7 +193,7 @@ const mail = command({
       from === undefined && (await self()) !== null
         ? ["agents", "self", "mail", "send"]
         : ["mail", "send", `--address=${from ?? `${io.env["USER"] || "operator"}@svc.localhost`}`];
-    const words = [...sender, `--to=${to}`, `--subject=${args.subject}`];
+    const words = [...sender, ...to.map((address) => `--to=${address}`), `--subject=${args.subject}`];
     return manage(invocation as unknown as Invocation, [...words, ...flagged("body-content", args.text)]);
   },
 });

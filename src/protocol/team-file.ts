@@ -21,6 +21,27 @@ const TeamNotifier = Strict(
   { description: "wakes the agent when mail arrives; needs `mailbox: true`" },
 );
 
+const eventName = "^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$";
+
+const TeamReminder = Strict({
+  prompt: NonBlank("the text to submit"),
+  every_seconds: Type.Number({
+    minimum: 1,
+    maximum: 31_536_000,
+    description: "from one time to the next; the first is so long after `up`",
+  }),
+});
+
+const TeamSchedule = Strict({
+  prompt: NonBlank("the text to submit"),
+  cron: Type.String({
+    pattern: patterns.cron,
+    maxLength: 200,
+    description: 'minute, hour, day of month, month, day of week, such as "30 9 * * 1-5"',
+  }),
+  time_zone: Type.Optional(NonBlank("an IANA name such as Europe/Berlin; default: UTC")),
+});
+
 export const TeamAgent = Strict({
   tool: StringEnum(["claude", "codex", "gemini", "opencode", "kimi", "demo"]),
   workdir: Type.Optional(NonBlank("where it works; default: the folder of the file")),
@@ -36,6 +57,18 @@ export const TeamAgent = Strict({
   unattended: Type.Optional(Type.Boolean({ description: "skip the tool's permissions and sandboxes" })),
   mailbox: Type.Optional(Type.Boolean({ description: "give it NAME@svc.localhost" })),
   notifier: Type.Optional(TeamNotifier),
+  reminders: Type.Optional(
+    Type.Record(Type.String({ pattern: eventName }), TeamReminder, {
+      additionalProperties: false,
+      description: "prompts at an interval, by name; they survive a restart of the gateway",
+    }),
+  ),
+  schedules: Type.Optional(
+    Type.Record(Type.String({ pattern: eventName }), TeamSchedule, {
+      additionalProperties: false,
+      description: "prompts at times of the calendar, by name; they survive a restart of the gateway",
+    }),
+  ),
 });
 export type TeamAgent = Static<typeof TeamAgent>;
 
@@ -57,6 +90,16 @@ export const TeamFile = Strict(
         additionalProperties: false,
         description: "who has a mailbox without being an agent, by name",
       }),
+    ),
+    groups: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" }),
+        Type.Array(Type.String(), { minItems: 1, maxItems: 200 }),
+        {
+          additionalProperties: false,
+          description: "names of agents and people under one name, for `svc tell @NAME` and `svc mail @NAME`",
+        },
+      ),
     ),
   },
   { title: "svc.yaml", description: "the agents of a project, for `svc up`" },
@@ -82,6 +125,15 @@ export type TeamLaunch = Static<typeof TeamLaunch>;
 export const TeamRecord = Strict({
   schema_version: SchemaVersion1,
   team_file: Type.String(),
-  agents: Type.Record(Type.String(), Strict({ agent_id: Type.String(), launch: TeamLaunch })),
+  agents: Type.Record(
+    Type.String(),
+    Strict({
+      agent_id: Type.String(),
+      launch: TeamLaunch,
+      reminders: Type.Optional(
+        Type.Record(Type.String(), Strict({ reminder_id: Type.String(), sha256: Type.String() })),
+      ),
+    }),
+  ),
 });
 export type TeamRecord = Static<typeof TeamRecord>;

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCliLab } from "../support/cli-lab.ts";
+import { until } from "../support/until.ts";
 
 test("a team goes up as its file says, changes where the file changes, and goes down", async () => {
   await using lab = createCliLab();
@@ -73,6 +74,61 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   expect(await writer()).toMatchObject({ enabled: true, interval_seconds: 30, wake_policy: "on_change" });
   const accounts = await lab.run("svc-mgr", ["mailbox", "accounts", "list"], { cwd: lab.workdir });
   expect(accounts.stdout).toContain("ann@svc.localhost");
+
+  // Reminders and schedules are made, changed and removed as the file says; one made by hand stays.
+  const reminders = async () => {
+    const words = ["agents", "single", "--agent-name", "builder", "gateway", "reminders", "list", "--json"];
+    const { reminders: listed } = (await lab.mgr(...words)).json() as {
+      reminders: { reminder_id: string; title: string; cron?: string; durable?: boolean }[];
+    };
+    return listed.map(({ title, cron, durable }) => [title, cron ?? null, durable ?? false]);
+  };
+  const byHand = ["--title", "mine", "--prompt", "x", "--start-after-seconds", "9999"];
+  const single = ["agents", "single", "--agent-name", "builder"];
+  expect((await lab.mgr(...single, "gateway", "reminders", "create", ...byHand)).exitCode).toBe(0);
+  const timed = (cron: string) =>
+    file(
+      readFileSync(join(lab.workdir, "svc.yaml"), "utf8")
+        .replace(/, reminders: .*(?=\n)/, " }")
+        .replace(
+          /(builder: .*) \}\n/,
+          cron === ""
+            ? "$1 }\n"
+            : `$1, reminders: { look: { prompt: FAST, every_seconds: 9000 } }, schedules: { nightly: { prompt: FAST, cron: ${cron}, time_zone: Europe/Berlin } } }\n`,
+        ),
+    );
+  timed("30 2 * * *");
+  const asked = await svc("up", "--plan");
+  expect(asked.stdout).toBe(
+    "+ builder: add the reminder look\n+ builder: add the schedule nightly\n= writer: as the file says\n",
+  );
+  expect((await svc("up", "--yes")).exitCode).toBe(0);
+  expect((await svc("status")).stdout).toBe(asIs);
+  expect(await reminders()).toEqual([
+    ["mine", null, false],
+    ["look", null, true],
+    ["nightly", "30 2 * * *", true],
+  ]);
+  timed("30 3 * * *");
+  const changed = await svc("up", "--yes");
+  expect(changed.stdout).toContain(
+    "- builder: remove the schedule nightly\n+ builder: add the schedule nightly\n=",
+  );
+  expect(await reminders()).toContainEqual(["nightly", "30 3 * * *", true]);
+  timed("");
+  expect((await svc("up", "--yes")).exitCode).toBe(0);
+  expect([await reminders(), (await svc("status")).stdout]).toEqual([[["mine", null, false]], asIs]);
+
+  // A group is agents and people under one name.
+  file(`${readFileSync(join(lab.workdir, "svc.yaml"), "utf8")}groups:\n  all: [builder, writer, ann]\n`);
+  const group = await svc("tell", "@all", "FAST", "--json");
+  expect([group.exitCode, group.stdout.match(/"request_id"/g)?.length]).toEqual([0, 2]);
+  const mailed = await svc("mail", "@all", "hello", "to you", "--from", "ann@svc.localhost", "--json");
+  expect([mailed.exitCode, mailed.stderr]).toEqual([0, ""]);
+  expect(mailed.stdout).toContain("writer@svc.localhost");
+  const unknown = await svc("tell", "@nobody", "FAST");
+  expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining('"nobody"')]);
+  await until("both to be idle again", async () => !(await svc("status")).stdout.includes("!"), 60_000);
 
   // Another value of a variable is another launch, and is nowhere in what we keep.
   writeFileSync(join(lab.workdir, "secrets.env"), "TOKEN=second\n");

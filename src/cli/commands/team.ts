@@ -1,7 +1,6 @@
-import { basename, dirname, join, resolve } from "node:path";
-import type { TeamAgent, TeamFile, TeamLaunch } from "../../protocol/team-file.ts";
+import { dirname, join, resolve } from "node:path";
+import type { TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
 import { stateRootOf } from "../../services/sessions/roots.ts";
-import { refuseExposed } from "../../services/sessions/trust.ts";
 import {
   planDown,
   planTeam,
@@ -9,17 +8,17 @@ import {
   type TeamFacts,
   type TeamStep,
 } from "../../services/team/plan.ts";
-import { readEnvFile, readTeamFile } from "../../services/team/team-file.ts";
+import { launchWords, remindersOf } from "../../services/team/team-file.ts";
 import { createTeamStore, teamFolder } from "../../services/team/team-store.ts";
 import { createWorktrees } from "../../services/team/worktrees.ts";
 import { sha256 } from "../../system/digest.ts";
-import { type CliContext, openCliContext } from "../cli-context.ts";
-import { type CliIo, type Command, command, type Flags, type Invocation, UsageError } from "../command.ts";
+import { openCliContext } from "../cli-context.ts";
+import { type CliIo, type Command, command, type Flags, type Invocation } from "../command.ts";
 import { confirmed } from "../confirm.ts";
 import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
-import { readFileFlag } from "../flag-values.ts";
 import { narrate } from "../narrate.ts";
 import { rootFlags } from "../shared-flags.ts";
+import { findTeamFile, readEnvironment, readRole, readTeam } from "../team-files.ts";
 import { programVersion } from "../version.ts";
 
 const fileFlag = {
@@ -154,6 +153,10 @@ function describe(step: TeamStep): string {
       return `~ ${step.agent}: end and launch again; it differs in ${step.differs.join(", ")}`;
     case "stop":
       return `- ${step.agent}: stop`;
+    case "remind":
+      return `+ ${step.agent}: add the ${step.name}`;
+    case "forget":
+      return `- ${step.agent}: remove the ${step.name}`;
     case "keep":
       return `= ${step.agent}: as the file says`;
     case "leave":
@@ -169,7 +172,7 @@ async function openTeam(
 ) {
   const { io, inherited } = invocation;
   const context = openCliContext(io, inherited);
-  const path = findFile(context, io, given);
+  const path = findTeamFile(context, io, given);
   const folder = dirname(path);
   const team = await readTeam(context, io, path);
   const at: CliIo = { ...io, cwd: folder };
@@ -192,6 +195,11 @@ async function openTeam(
     };
     words[name] = launchWords(name, agent, { workdir, env });
   }
+
+  const reminders = Object.fromEntries(
+    Object.entries(team.agents).map(([name, agent]) => [name, remindersOf(agent)]),
+  );
+  const digestOf = (flags: readonly string[] | undefined) => sha256(JSON.stringify(flags));
 
   const roots = Object.keys(rootFlags).flatMap((flag) =>
     typeof inherited[flag] === "string" ? [`--${flag}=${resolve(io.cwd, inherited[flag])}`] : [],
@@ -228,14 +236,43 @@ async function openTeam(
       team.people ? await run(["mailbox", "accounts", "list"]) : null,
     ];
     if (!listed.ok) throw new CommandFailure(exitCodes.refused, listed.problem);
+    const state = store.read();
+    const running = listed.document["agents"] as RunningAgent[];
     const registered = (accounts?.document["accounts"] ?? []) as { address: string; status: string }[];
     return {
-      ...{ team, launches, state: store.read() },
-      running: listed.document["agents"] as RunningAgent[],
+      ...{ team, launches, state, running },
+      reminders: mapValues(reminders, (ofAgent) => mapValues(ofAgent, digestOf)),
+      liveReminders: await readReminders(state, running),
       worktrees: new Set(Object.keys(team.agents).filter((name) => worktrees.exists(name))),
       addresses: new Set(registered.filter((one) => one.status === "active").map(({ address }) => address)),
     };
   };
+
+  /** A gateway that has just started on a busy machine may take longer than a caller waits. */
+  async function runPatiently(words: readonly string[]) {
+    let made = await run(words);
+    for (let again = 0; made.unreachable && again < 3; again++) made = await run(words);
+    return made;
+  }
+
+  const remindersCommand = (agentId: string, ...words: string[]) => [
+    ...["agents", "single", `--agent-id=${agentId}`, "gateway", "reminders"],
+    ...words,
+  ];
+
+  /** Of agents that have some by this file or had. */
+  async function readReminders(state: TeamRecord["agents"], running: readonly RunningAgent[]) {
+    const live: TeamFacts["liveReminders"] = {};
+    for (const [name, { agent_id, reminders: made = {} }] of Object.entries(state)) {
+      const isRunning = running.some((one) => one.agent_id === agent_id && one.lifecycle_state === "active");
+      const concerns = Object.keys({ ...made, ...reminders[name] }).length > 0;
+      if (!isRunning || !concerns) continue;
+      const { ok, document } = await run(remindersCommand(agent_id, "list"));
+      const listed = document["reminders"] as { reminder_id: string }[];
+      live[name] = ok ? new Set(listed.map(({ reminder_id }) => reminder_id)) : null;
+    }
+    return live;
+  }
 
   /** Null when it was done, else why not. */
   async function perform(step: TeamStep): Promise<string | null> {
@@ -274,6 +311,25 @@ async function openTeam(
         const stopped = await run(["agents", "single", `--agent-id=${step.agentId}`, "stop"]);
         return stopped.ok ? null : stopped.problem;
       }
+      case "remind": {
+        const flags = reminders[step.agent]?.[step.name];
+        const agentId = store.read()[step.agent]?.agent_id;
+        if (!flags || agentId === undefined) return "its agent was not launched";
+        const made = await runPatiently(remindersCommand(agentId, "create", ...flags));
+        const [created] = (made.document["reminders"] ?? []) as { reminder_id: string }[];
+        if (!made.ok || !created) return made.problem;
+        const { reminder_id } = created;
+        store.setReminder(step.agent, step.name, { reminder_id, sha256: digestOf(flags) });
+        return null;
+      }
+      case "forget": {
+        const agentId = store.read()[step.agent]?.agent_id;
+        if (agentId === undefined) return null;
+        const removed = await runPatiently(remindersCommand(agentId, "remove", step.reminderId));
+        if (!removed.ok) return removed.problem;
+        store.setReminder(step.agent, step.name, null);
+        return null;
+      }
       case "keep":
       case "leave":
         return null;
@@ -291,9 +347,7 @@ async function openTeam(
         key === "enabled" ? [] : [`--${key.replaceAll("_", "-")}=${value}`],
       );
       const words = notifier.enabled === false ? ["disable"] : ["enable", ...flags];
-      let set = await run([...command, ...words]);
-      // A gateway that has just started on a busy machine may take longer than a caller waits.
-      for (let again = 0; set.unreachable && again < 3; again++) set = await run([...command, ...words]);
+      const set = await runPatiently([...command, ...words]);
       if (!set.ok)
         failures.push({ step: { step: "keep", agent: name }, detail: `mail-notifier: ${set.problem}` });
     }
@@ -318,61 +372,8 @@ async function openTeam(
   return { path, facts, perform, setNotifiers, removeWorktrees };
 }
 
-function launchWords(
-  name: string,
-  agent: TeamAgent,
-  { workdir, env }: { workdir: string; env: Readonly<Record<string, string>> },
-): string[] {
-  return [
-    ...["agents", "launch", `--agent-name=${name}`, `--tool=${agent.tool}`, `--workdir=${workdir}`],
-    ...Object.entries(env).map(([variable, value]) => `--env=${variable}=${value}`),
-    ...(agent.role_file === undefined ? [] : [`--role-file=${agent.role_file}`]),
-    ...(agent.headless ? ["--headless"] : []),
-    ...(agent.model === undefined ? [] : [`--model=${agent.model}`]),
-    ...(agent.unattended ? ["--unattended"] : []),
-    ...(agent.mailbox ? ["--mailbox"] : []),
-  ];
-}
-
-function findFile({ files }: CliContext, io: CliIo, given: string | undefined): string {
-  if (given !== undefined) return resolve(io.cwd, given);
-  for (let folder = io.cwd; ; folder = dirname(folder)) {
-    const path = join(folder, "svc.yaml");
-    if (files.exists(path)) return path;
-    if (folder === dirname(folder)) break;
-  }
-  throw new UsageError("there is no svc.yaml here or in a folder above; name one with --file FILE");
-}
-
-/** It names programs and their arguments: the file must be for this user alone to change. */
-async function readTeam(context: CliContext, io: CliIo, path: string): Promise<TeamFile> {
-  refuseExposed(context.files, path, path);
-  const text = await readFileFlag("file", path, { files: context.files, cwd: io.cwd });
-  const reading = readTeamFile(text);
-  if (reading.ok) return reading.team;
-  const lines = reading.findings.map(({ line, message }) => `${basename(path)}:${line}: ${message}`);
-  throw new CommandFailure(exitCodes.usage, lines.join("\n"), {
-    error: "invalid_team_file",
-    detail: lines[0],
-    findings: reading.findings,
-  });
-}
-
-async function readEnvironment(
-  { files }: CliContext,
-  folder: string,
-  name: string,
-  { env = {}, env_file: path }: TeamAgent,
-): Promise<Record<string, string>> {
-  if (path === undefined) return env;
-  const text = await readFileFlag(`agents.${name}.env_file`, path, { files, cwd: folder });
-  const read = readEnvFile(text);
-  if ("env" in read) return { ...read.env, ...env };
-  throw new UsageError(`agents.${name}.env_file: ${path}:${read.badLine}: not NAME=VALUE`);
-}
-
-function readRole({ files }: CliContext, folder: string, name: string, path: string): Promise<string> {
-  return readFileFlag(`agents.${name}.role_file`, path, { files, cwd: folder });
+function mapValues<T, U>(of: Record<string, T>, change: (value: T) => U): Record<string, U> {
+  return Object.fromEntries(Object.entries(of).map(([key, value]) => [key, change(value)]));
 }
 
 function parseDocument(text: string): Record<string, unknown> {

@@ -2,7 +2,7 @@ import { patterns } from "../../protocol/enforced.ts";
 import type { ReminderDefinition } from "../../protocol/reminders.ts";
 import type { ValidationIssue } from "../../protocol/wire.ts";
 import { parseTimestamp } from "../../system/clock.ts";
-import { isTimeZone, nextRun } from "../../system/cron.ts";
+import { cronProblem, nextRun } from "../../system/cron.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { keySequenceProblem } from "../agent/key-sequence.ts";
 import type { Reminder } from "./reminder.ts";
@@ -51,7 +51,7 @@ function readDefinition(
 ): { defined: Defined } | { issues: ValidationIssue[] } {
   const issues = [
     ...onlyOne(definition, "prompt", "send_keys"),
-    ...faultsOfTime(definition, facts.nowMs),
+    ...faultsOfTime(definition),
     ...faultsOfKeys(definition, facts.exactKeys),
   ];
   const dueMs = issues.length > 0 ? facts.nowMs : dueOf(definition, facts.nowMs);
@@ -104,8 +104,8 @@ function onlyOne(
 
 const timeZoneOf = ({ time_zone }: ReminderDefinition) => time_zone ?? "UTC";
 
-function faultsOfTime(definition: ReminderDefinition, nowMs: number): ValidationIssue[] {
-  if (isGiven(definition.cron)) return faultsOfCron(definition, nowMs);
+function faultsOfTime(definition: ReminderDefinition): ValidationIssue[] {
+  if (isGiven(definition.cron)) return faultsOfCron(definition);
   return [
     ...onlyOne(definition, "start_after_seconds", "deliver_at_utc"),
     ...faultsOfInterval(definition),
@@ -115,25 +115,16 @@ function faultsOfTime(definition: ReminderDefinition, nowMs: number): Validation
 
 const cronForm = new RegExp(patterns.cron);
 
-function faultsOfCron(definition: ReminderDefinition, nowMs: number): ValidationIssue[] {
+function faultsOfCron(definition: ReminderDefinition): ValidationIssue[] {
   const beside = (["interval_seconds", "start_after_seconds", "deliver_at_utc"] as const).filter((key) =>
     isGiven(definition[key]),
   );
   if (beside.length > 0) return beside.map((key) => issue([key], "goes not with cron"));
   if (definition.mode !== "repeat") return [issue(["cron"], "is for mode repeat only")];
-  if (!isTimeZone(timeZoneOf(definition))) {
-    return [issue(["time_zone"], "must be an IANA name that is known here, such as Europe/Berlin")];
-  }
-  const unread = issue(
-    ["cron"],
-    "must be minute, hour, day of month, month, day of week, such as 30 9 * * 1-5",
-  );
-  if (!cronForm.test(definition.cron ?? "")) return [unread];
-  try {
-    return dueOf(definition, nowMs) === null ? [issue(["cron"], "names no day that there is")] : [];
-  } catch {
-    return [unread];
-  }
+  const cron = definition.cron ?? "";
+  // An expression of another form is one that cannot be read.
+  const problem = cronProblem(cronForm.test(cron) ? cron : "", timeZoneOf(definition));
+  return problem ? [issue([problem.field], problem.message)] : [];
 }
 
 function faultsOfInterval({ mode, interval_seconds }: ReminderDefinition): ValidationIssue[] {

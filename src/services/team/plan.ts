@@ -22,6 +22,10 @@ export interface TeamFacts {
   addresses: ReadonlySet<string>;
   /** Ends and starts again an agent that works and differs. */
   restart: boolean;
+  /** Digests of the reminders and schedules of the file, by agent and name. */
+  reminders: Record<string, Record<string, string>>;
+  /** Ids of the reminders that agents have, by agent; null where they cannot be read. */
+  liveReminders: Record<string, ReadonlySet<string> | null>;
   /** Stops agents that `up` launched and the file has no more. */
   prune: boolean;
 }
@@ -32,6 +36,9 @@ export type TeamStep =
   | { step: "launch"; agent: string }
   | { step: "replace"; agent: string; differs: string[] }
   | { step: "stop"; agent: string; agentId: string }
+  | { step: "remind"; agent: string; name: string }
+  /** `reminderId`: of one that takes its place or is gone from the file. */
+  | { step: "forget"; agent: string; name: string; reminderId: string }
   | { step: "keep"; agent: string }
   | { step: "leave"; agent: string; why: string };
 
@@ -60,18 +67,41 @@ function planAgent(facts: TeamFacts, name: string): TeamStep[] {
     wanted.worktree && !facts.worktrees.has(name) ? [{ step: "worktree", agent: name }] : [];
   const running = runs(facts, name);
   const known = state[name];
-  if (!running) return [...worktree, { step: "launch", agent: name }];
+  const all = Object.keys(facts.reminders[name] ?? {}).map(
+    (one): TeamStep => ({ step: "remind", agent: name, name: one }),
+  );
+  if (!running) return [...worktree, { step: "launch", agent: name }, ...all];
   if (known?.agent_id !== running.agent_id) {
     const why = `an agent of this name runs that \`up\` did not launch (${running.agent_id})`;
     return [{ step: "leave", agent: name, why }];
   }
   const differs = differences(known.launch, wanted);
-  if (differs.length === 0) return [{ step: "keep", agent: name }];
+  const reminders = planReminders(facts, name);
+  if (differs.length === 0) return reminders.length > 0 ? reminders : [{ step: "keep", agent: name }];
   if (isBusy(running) && !facts.restart) {
     const why = `it works, and differs in ${differs.join(", ")}; --restart ends its turn and starts it again`;
-    return [{ step: "leave", agent: name, why }];
+    return [{ step: "leave", agent: name, why }, ...reminders];
   }
-  return [...worktree, { step: "replace", agent: name, differs }];
+  return [...worktree, { step: "replace", agent: name, differs }, ...all];
+}
+
+/** Of an agent that runs. One that somebody removed is made again; one that `up` did not make is not touched. */
+function planReminders(facts: TeamFacts, agent: string): TeamStep[] {
+  const wanted = facts.reminders[agent] ?? {};
+  const made = facts.state[agent]?.reminders ?? {};
+  const live = facts.liveReminders[agent];
+  if (live === null) {
+    return [{ step: "leave", agent, why: "its gateway does not answer, so its reminders are not known" }];
+  }
+  const isLive = (name: string) => live?.has(made[name]?.reminder_id ?? "") ?? false;
+  const isAsWanted = (name: string) => isLive(name) && made[name]?.sha256 === wanted[name];
+  const forgotten = Object.entries(made).flatMap(([name, { reminder_id: reminderId }]): TeamStep[] =>
+    isLive(name) && !isAsWanted(name) ? [{ step: "forget", agent, name, reminderId }] : [],
+  );
+  const added = Object.keys(wanted).flatMap((name): TeamStep[] =>
+    isAsWanted(name) ? [] : [{ step: "remind", agent, name }],
+  );
+  return [...forgotten, ...added];
 }
 
 function planLeft(facts: TeamFacts, name: string): TeamStep[] {

@@ -1,5 +1,6 @@
-import { TeamFile } from "../../protocol/team-file.ts";
+import { type TeamAgent, TeamFile } from "../../protocol/team-file.ts";
 import { readCheckedYaml, type YamlFinding } from "../../system/checked-yaml.ts";
+import { cronProblem } from "../../system/cron.ts";
 
 export type TeamReading = { ok: true; team: TeamFile } | { ok: false; findings: YamlFinding[] };
 
@@ -14,7 +15,82 @@ export function readTeamFile(text: string): TeamReading {
       message: `agents.${name}.${field}: ${message}`,
     })),
   );
-  return conflicts.length > 0 ? { ok: false, findings: conflicts } : { ok: true, team };
+  const findings = [...conflicts, ...unknownMembers(team, lineOf), ...unusableSchedules(team, lineOf)];
+  return findings.length > 0 ? { ok: false, findings } : { ok: true, team };
+}
+
+type LineOf = (path: readonly string[]) => number;
+
+function unknownMembers(team: TeamFile, lineOf: LineOf): YamlFinding[] {
+  const known = [...Object.keys(team.agents), ...Object.keys(team.people ?? {})];
+  return Object.entries(team.groups ?? {}).flatMap(([group, members]) => [
+    ...(known.includes(group)
+      ? [{ line: lineOf(["groups", group]), message: `groups.${group}: an agent or a person has this name` }]
+      : []),
+    ...members.flatMap((member, index) =>
+      known.includes(member)
+        ? []
+        : [
+            {
+              line: lineOf(["groups", group, String(index)]),
+              message: `groups.${group}: "${member}" is neither an agent nor a person of this file`,
+            },
+          ],
+    ),
+  ]);
+}
+
+/** What the pattern cannot know: whether such a day ever comes, and which time zones there are. */
+function unusableSchedules(team: TeamFile, lineOf: LineOf): YamlFinding[] {
+  return Object.entries(team.agents).flatMap(([agent, { schedules = {} }]) =>
+    Object.entries(schedules).flatMap(([name, { cron, time_zone = "UTC" }]) => {
+      const at = (field: string, message: string) => ({
+        line: lineOf(["agents", agent, "schedules", name, field]),
+        message: `agents.${agent}.schedules.${name}.${field}: ${message}`,
+      });
+      const problem = cronProblem(cron, time_zone);
+      return problem ? [at(problem.field, problem.message)] : [];
+    }),
+  );
+}
+
+/**
+ * The agents behind a name of the file, a group's, a person's or an agent's, and the addresses of those that have a mailbox.
+ * Null for another name. Pure.
+ */
+export function membersOf(team: TeamFile, name: string): { agents: string[]; addresses: string[] } | null {
+  const people = team.people ?? {};
+  const groups = team.groups ?? {};
+  const names = (Object.hasOwn(groups, name) ? groups[name] : null) ?? [name];
+  const known = names.filter((one) => Object.hasOwn(team.agents, one) || Object.hasOwn(people, one));
+  if (known.length === 0) return null;
+  return {
+    agents: known.filter((one) => Object.hasOwn(team.agents, one)),
+    addresses: known
+      .filter((one) => Object.hasOwn(people, one) || team.agents[one]?.mailbox === true)
+      .map((one) => people[one]?.address ?? `${one}@svc.localhost`),
+  };
+}
+
+/** What an agent is to be reminded of: the flags of `reminders create`, by a name that is unique in the agent. Pure. */
+export function remindersOf({ reminders = {}, schedules = {} }: TeamAgent): Record<string, string[]> {
+  const common = (name: string, prompt: string) => [
+    ...[`--title=${name}`, `--prompt=${prompt}`, "--durable=yes", "--independent=yes"],
+  ];
+  return {
+    ...Object.fromEntries(
+      Object.entries(reminders).map(([name, { prompt, every_seconds: seconds }]) => [
+        `reminder ${name}`,
+        [...common(name, prompt), `--start-after-seconds=${seconds}`, `--interval-seconds=${seconds}`],
+      ]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(schedules).map(([name, { prompt, cron, time_zone = "UTC" }]) => [
+        `schedule ${name}`,
+        [...common(name, prompt), `--cron=${cron}`, `--time-zone=${time_zone}`],
+      ]),
+    ),
+  };
 }
 
 function conflictsOf(agent: TeamFile["agents"][string]): { field: string; message: string }[] {
@@ -41,4 +117,21 @@ export function readEnvFile(text: string): { env: Record<string, string> } | { b
     env[match[1] ?? ""] = (match[2] ?? "").replace(/^(["'])(.*)\1$/, "$2");
   }
   return { env };
+}
+
+/** The command line of `svc-mgr` that launches an agent of the file. Pure. */
+export function launchWords(
+  name: string,
+  agent: TeamAgent,
+  { workdir, env }: { workdir: string; env: Readonly<Record<string, string>> },
+): string[] {
+  return [
+    ...["agents", "launch", `--agent-name=${name}`, `--tool=${agent.tool}`, `--workdir=${workdir}`],
+    ...Object.entries(env).map(([variable, value]) => `--env=${variable}=${value}`),
+    ...(agent.role_file === undefined ? [] : [`--role-file=${agent.role_file}`]),
+    ...(agent.headless ? ["--headless"] : []),
+    ...(agent.model === undefined ? [] : [`--model=${agent.model}`]),
+    ...(agent.unattended ? ["--unattended"] : []),
+    ...(agent.mailbox ? ["--mailbox"] : []),
+  ];
 }

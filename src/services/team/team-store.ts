@@ -10,6 +10,8 @@ import type { Files } from "../../system/files.ts";
 export interface TeamStore {
   read(): TeamRecord["agents"];
   set(agent: string, entry: TeamRecord["agents"][string]): void;
+  /** `made` null: it is gone. */
+  setReminder(agent: string, name: string, made: { reminder_id: string; sha256: string } | null): void;
 }
 
 /** The folder of one team below `folder`, which is of all teams. Pure. */
@@ -38,13 +40,22 @@ export function createTeamStore(files: Files, folder: string, teamFile: string):
     );
   }
 
+  function set(agent: string, entry: TeamRecord["agents"][string]): void {
+    files.ensureDirectory("file:team-folder", folder);
+    const agents = { ...read(), [agent]: entry };
+    const record: TeamRecord = { schema_version: 1, team_file: teamFile, agents };
+    files.write("file:team", path, renderJson(record));
+  }
+
   return {
     read,
-    set(agent, entry) {
-      files.ensureDirectory("file:team-folder", folder);
-      const agents = { ...read(), [agent]: entry };
-      const record: TeamRecord = { schema_version: 1, team_file: teamFile, agents };
-      files.write("file:team", path, renderJson(record));
+    set,
+    setReminder(agent, name, made) {
+      const entry = read()[agent];
+      if (!entry) return;
+      const others = Object.entries(entry.reminders ?? {}).filter(([other]) => other !== name);
+      const reminders = Object.fromEntries([...others, ...(made ? [[name, made] as const] : [])]);
+      set(agent, { ...entry, reminders });
     },
   };
 }

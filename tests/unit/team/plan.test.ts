@@ -29,6 +29,8 @@ const facts: TeamFacts = {
   running: [idle],
   worktrees: new Set(),
   addresses: new Set(),
+  reminders: {},
+  liveReminders: {},
   restart: false,
   prune: false,
 };
@@ -109,6 +111,74 @@ describe("the plan for an agent that", () => {
         running: [{ ...idle, agent_id: "id-other" }],
       },
       want: [],
+    },
+  ])("$id", ({ change, want }) => {
+    expect(planTeam({ ...facts, ...change })).toMatchObject(want);
+    expect(planTeam({ ...facts, ...change })).toHaveLength(want.length);
+  });
+});
+
+describe("the plan for reminders of an agent that", () => {
+  const made = { "schedule one": { reminder_id: "r1", sha256: "d1" } };
+  const state = { a: { agent_id: "id-a", launch, reminders: made } };
+  const wanted = { a: { "schedule one": "d1" } };
+  const add = { step: "remind", agent: "a", name: "schedule one" };
+  const forget = { step: "forget", agent: "a", name: "schedule one", reminderId: "r1" };
+  const live = (...ids: string[]) => ({ a: new Set(ids) });
+
+  test.each<{ id: string; change: Partial<TeamFacts>; want: object[] }>([
+    {
+      id: "has them as the file says",
+      change: { state, reminders: wanted, liveReminders: live("r1", "by-hand") },
+      want: [{ step: "keep" }],
+    },
+    {
+      id: "has none yet",
+      change: { reminders: wanted, liveReminders: live() },
+      want: [add],
+    },
+    {
+      id: "is launched",
+      change: { reminders: wanted, running: [] },
+      want: [{ step: "launch" }, add],
+    },
+    {
+      id: "is replaced",
+      change: { state, launches: changed, reminders: wanted, liveReminders: live("r1") },
+      want: [{ step: "replace" }, add],
+    },
+    {
+      id: "has another definition",
+      change: { state, reminders: { a: { "schedule one": "d2" } }, liveReminders: live("r1") },
+      want: [forget, add],
+    },
+    {
+      id: "lost one, because somebody removed it",
+      change: { state, reminders: wanted, liveReminders: live("by-hand") },
+      want: [add],
+    },
+    {
+      id: "has one that left the file",
+      change: { state, reminders: {}, liveReminders: live("r1", "by-hand") },
+      want: [forget],
+    },
+    {
+      id: "has one that left the file and is gone already",
+      change: { state, reminders: {}, liveReminders: live("by-hand") },
+      want: [{ step: "keep" }],
+    },
+    {
+      id: "differs and works",
+      change: {
+        ...{ launches: changed, reminders: wanted, liveReminders: live() },
+        running: [{ ...idle, turn_phase: "active" }],
+      },
+      want: [{ step: "leave" }, add],
+    },
+    {
+      id: "cannot be asked",
+      change: { state, reminders: wanted, liveReminders: { a: null } },
+      want: [{ step: "leave", why: expect.stringContaining("does not answer") }],
     },
   ])("$id", ({ change, want }) => {
     expect(planTeam({ ...facts, ...change })).toMatchObject(want);

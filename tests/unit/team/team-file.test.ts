@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readEnvFile, readTeamFile } from "../../../src/services/team/team-file.ts";
+import { membersOf, readEnvFile, readTeamFile } from "../../../src/services/team/team-file.ts";
 
 const findings = (text: string) => {
   const reading = readTeamFile(text);
@@ -53,6 +53,39 @@ describe("a finding names its line", () => {
       ],
     },
     {
+      id: "a cron expression of four fields",
+      text: lines(
+        ...["version: 1", "agents:", "  a:", "    tool: demo", "    schedules:"],
+        ...["      nightly:", "        prompt: tidy", "        cron: 0 2 * *"],
+      ),
+      want: [expect.stringMatching(/^8: agents\.a\.schedules\.nightly\.cron: expected string to match/)],
+    },
+    {
+      id: "a day that never comes, and an unknown time zone",
+      text: lines(
+        ...["version: 1", "agents:", "  a:", "    tool: demo", "    schedules:"],
+        "      never: { prompt: x, cron: 0 0 30 2 * }",
+        "      nowhere: { prompt: x, cron: 0 0 * * *, time_zone: Mars/Base }",
+      ),
+      want: [
+        "6: agents.a.schedules.never.cron: names no day that there is",
+        "7: agents.a.schedules.nowhere.time_zone: must be an IANA name that is known here, such as Europe/Berlin",
+      ],
+    },
+    {
+      id: "an unknown member of a group, and a group of an agent's name",
+      text: lines(
+        ...["version: 1", "agents:", "  a: { tool: demo }", "groups:"],
+        "  all: [a,",
+        "    nobody]",
+        "  a: [a]",
+      ),
+      want: [
+        '6: groups.all: "nobody" is neither an agent nor a person of this file',
+        "7: groups.a: an agent or a person has this name",
+      ],
+    },
+    {
       id: "a key given twice",
       text: lines("version: 1", "agents:", "  a: { tool: demo }", "  a: { tool: demo }"),
       want: ["4: Map keys must be unique"],
@@ -102,4 +135,27 @@ test("an env file is lines of NAME=VALUE, with comments and quotes", () => {
   const read = readEnvFile("# keys\nA=1\nexport B=\"two words\"\n\nC='x=y'\r\nD=\n");
   expect(read).toEqual({ env: { A: "1", B: "two words", C: "x=y", D: "" } });
   expect(readEnvFile("A=1\nnot a variable\n")).toEqual({ badLine: 2 });
+});
+
+describe("@NAME", () => {
+  const reading = readTeamFile(
+    lines(
+      ...["version: 1", "agents:", "  a: { tool: demo, mailbox: true }", "  b: { tool: demo }", "people:"],
+      ...["  ann: { address: ann@example.test }", "  bob: {}", "groups:", "  all: [a, b, ann, bob]"],
+    ),
+  );
+  const team = reading.ok ? reading.team : { version: 1 as const, agents: {} };
+
+  test.each<{ id: string; name: string; want: ReturnType<typeof membersOf> }>([
+    {
+      id: "is a group",
+      name: "all",
+      want: { agents: ["a", "b"], addresses: ["a@svc.localhost", "ann@example.test", "bob@svc.localhost"] },
+    },
+    { id: "is a person", name: "ann", want: { agents: [], addresses: ["ann@example.test"] } },
+    { id: "is an agent without a mailbox", name: "b", want: { agents: ["b"], addresses: [] } },
+    { id: "is nobody", name: "toString", want: null },
+  ])("$id", ({ name, want }) => {
+    expect(membersOf(team, name)).toEqual(want);
+  });
 });

@@ -14,6 +14,7 @@ export function renderRequest(record: RequestRecord): string {
     ["request", record.request_id],
     ["kind", record.request_kind],
     ["state", stateForPeople(record)],
+    ["from agent", record.submitted_by?.agent_name],
     ["error", record.error_detail],
     ["waits for", waiting && `${waiting.reason} since ${waiting.since_utc}: ${waiting.detail}`],
     ...resultOf(record),

@@ -69,6 +69,15 @@ const mailbox = group({
   },
 });
 
+const mcp = group({
+  name: "mcp",
+  description: "the MCP server by which agents reach each other without a shell",
+  examples: ["svc-mgr mcp install --tool claude", "svc-mgr mcp serve"],
+  subCommands: lazyLeaves(["serve", "install", "uninstall"], () =>
+    import("./commands/mcp.ts").then((module) => module.mcpCommands(async () => managerCommands)),
+  ),
+});
+
 const systemSkills = group({
   name: "system-skills",
   description: "the skills by which agents work with svc",
@@ -121,6 +130,7 @@ export const managerCommands = group({
     console: () => import("./commands/console.ts").then((module) => module.default),
     mail,
     mailbox,
+    mcp,
     overlay: () => import("./commands/overlay.ts").then((module) => module.default),
     "system-skills": systemSkills,
     team,

@@ -356,6 +356,16 @@ export const shortCommands = group({
       words: ["gateway", "reconcile"],
     }),
     mail,
+    mcp: shorthand({
+      name: "mcp",
+      description: "serve MCP on standard input and output; `install` and `uninstall` configure the tools",
+      examples: ["svc mcp", "svc mcp install", "svc mcp install claude,codex", "svc mcp uninstall"],
+      args: {
+        action: { type: "positional", required: false, description: "serve, install or uninstall" },
+        tool: { type: "positional", required: false, description: "claude, codex, gemini, opencode" },
+      },
+      words: ({ action, tool }) => ["mcp", action ?? "serve", ...flagged("tool", tool)],
+    }),
     ...lazyLeaves(["up", "down", "status"], () =>
       import("./commands/team.ts").then((module) =>
         module.teamCommands({

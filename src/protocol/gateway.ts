@@ -151,10 +151,26 @@ export const PromptPayload = Strict({
 });
 export type PromptPayload = Static<typeof PromptPayload>;
 
+/** How many agents may hand a task on before the chain is taken for a loop. */
+export const maxPromptHops = 8;
+
+/** Which agent submitted a prompt, as its own program says (additional; ruling 17). */
+export const Submitter = Strict({
+  agent_id: NonBlank("id of the agent that submits", { maxLength: 200 }),
+  agent_name: NonBlank("its name", { maxLength: 200 }),
+  hops: Type.Integer({
+    minimum: 1,
+    maximum: maxPromptHops,
+    description: "1 when no agent asked it to, else one more than of the prompt that it works on",
+  }),
+});
+export type Submitter = Static<typeof Submitter>;
+
 export const SubmitPromptRequest = Strict({
   schema_version: Type.Optional(SchemaVersion1),
   kind: Type.Literal("submit_prompt"),
   payload: PromptPayload,
+  submitted_by: Type.Optional(Submitter),
 });
 export const InterruptRequest = Strict({
   schema_version: Type.Optional(SchemaVersion1),
@@ -213,6 +229,12 @@ export const RequestRecord = Strict(
       }),
     ),
     turn_id: Type.Optional(Type.String({ description: "its headless turn, once it is known" })),
+    submitted_by: Type.Optional(
+      Type.Object(Submitter.properties, {
+        additionalProperties: false,
+        description: "the agent that submitted it; left out for a person, and in lists for a long prompt",
+      }),
+    ),
     waiting: Type.Optional(Waiting),
     evidence: Type.Array(Evidence, { ...shortList, description: "oldest first" }),
   },

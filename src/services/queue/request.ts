@@ -7,6 +7,7 @@ import {
   Execution,
   type GatewayRequest,
   type RequestRecord,
+  Submitter,
   type Waiting,
 } from "../../protocol/gateway.ts";
 import type { InterruptOutcome, RunningTurn, Submission, SubmitOutcome, TurnEnd } from "../agent/agent.ts";
@@ -78,6 +79,7 @@ export function toRecord(
 ): RequestRecord {
   const prompt = stored.payload["prompt"];
   const turnId = stored.payload["turn_id"] ?? stored.result?.["turn_id"];
+  const submitter = stored.payload["submitted_by"];
   const waits = stored.state === "accepted" ? waitOf(stored, queue) : null;
   return {
     schema_version: 1,
@@ -92,6 +94,7 @@ export function toRecord(
     result_json: stored.result,
     ...(typeof prompt === "string" ? { prompt_length: prompt.length } : {}),
     ...(typeof turnId === "string" ? { turn_id: turnId } : {}),
+    ...(Value.Check(Submitter, submitter) ? { submitted_by: submitter } : {}),
     ...(waits ? { waiting: waits } : {}),
     evidence: stored.evidence,
   };
@@ -112,8 +115,9 @@ function waitOf(
 /** How a request is stored. Pure. */
 export function toRow(request: GatewayRequest): Pick<StoredRequest, "kind" | "lane" | "payload"> {
   if (request.kind === "interrupt") return { kind: request.kind, lane: "interrupt", payload: {} };
-  const { kind, payload } = request;
-  return { kind, lane: payload.delivery ?? "turn_boundary", payload };
+  const { kind, payload, submitted_by } = request;
+  const stored = submitted_by === undefined ? payload : { ...payload, submitted_by };
+  return { kind, lane: payload.delivery ?? "turn_boundary", payload: stored };
 }
 
 /** What the caller learns of a request that was stored; `depth`: requests accepted or running, this one included. Pure. */

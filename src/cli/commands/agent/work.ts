@@ -12,6 +12,7 @@ import { renderPairs } from "../../format.ts";
 import { acceptanceOf } from "../../gateway-call.ts";
 import { warn } from "../../narrate.ts";
 import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
+import { findSubmitter } from "../../submitter.ts";
 import { openLiveTarget, openTarget } from "../../target.ts";
 import { renderDecision } from "../../terminal-text.ts";
 
@@ -80,9 +81,15 @@ const prompt = command({
       ...(args.delivery === undefined ? {} : { delivery: args.delivery }),
       ...execution,
     };
+    const submitter = await findSubmitter(context, io.env);
     const accepted = acceptanceOf(
       await link.client.call("submitRequest", {
-        body: { schema_version: 1, kind: "submit_prompt", payload },
+        body: {
+          schema_version: 1,
+          kind: "submit_prompt",
+          payload,
+          ...(submitter === null ? {} : { submitted_by: submitter }),
+        },
       }),
       `${commandPrefix} requests list`,
     );

@@ -154,6 +154,7 @@ export const componentTexts: Readonly<Record<string, string>> = {
   StartupDefault: "which conversation the first prompt belongs to; `id` with mode exact only",
   StoredRequestKind: "what the queue may hold; mail_notifier_prompt is the notifier's own",
   SubmitPromptRequest: "queue a prompt",
+  Submitter: "which agent submitted a prompt",
   Surface: "four verdicts about the screen",
   SurfaceEligibility: "whether a prompt can be typed",
   TerminalDetail: "what the terminal of an agent shows",

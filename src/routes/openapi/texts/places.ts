@@ -254,6 +254,7 @@ export const placeTexts: Readonly<Record<string, string>> = {
   "Stability.stable_for_seconds": "seconds since the last change",
   "Stability.stable_since_utc": "when it last changed",
   "SubmitPromptRequest.kind": "always submit_prompt",
+  "SubmitPromptRequest.submitted_by": "the agent that submits; left out by a person",
   "Surface.accepting_input": "whether the tool takes typed input now",
   "TerminalDetail.canonical_terminal_history_route": "path of the samples of this terminal",
   "TerminalDetail.canonical_terminal_state_route": "path of the state of this terminal",

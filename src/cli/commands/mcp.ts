@@ -1,0 +1,114 @@
+import { dirname } from "node:path";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import { openCliContext } from "../cli-context.ts";
+import { type Command, command, type Flags, type Invocation, UsageError } from "../command.ts";
+import { exitCodes } from "../dispatch.ts";
+import { configurationPath, type McpClient, mcpClients, withServer } from "../mcp/configuration.ts";
+import { selfCommand } from "../self-command.ts";
+
+const serveCommand = (commands: () => Promise<Command>) =>
+  command({
+    name: "serve",
+    description:
+      "serve MCP on standard input and output: an agent's own tools for the agents beside it, their answers and its mail",
+    examples: ["svc-mgr mcp serve"],
+    async run(invocation) {
+      const { serveMcp } = await import("../mcp/server.ts");
+      await serveMcp({
+        invocation: invocation as unknown as Invocation,
+        commands,
+        interrupted: invocation.io.interrupted(),
+      });
+      return exitCodes.done;
+    },
+  });
+
+const clientFlags = {
+  tool: {
+    type: "string",
+    description: `whose configuration: ${mcpClients.join(", ")}; several with commas; default: all`,
+    valueHint: "TOOL[,TOOL]",
+  },
+  scope: {
+    type: "enum",
+    options: ["user", "project"],
+    description: "your own configuration, or that of the project in this folder",
+    default: "user",
+  },
+} as const satisfies Flags;
+
+const install = command({
+  name: "install",
+  description: "write the MCP server of svc into a tool's configuration; all else in it stays as it is",
+  examples: ["svc-mgr mcp install", "svc-mgr mcp install --tool claude,codex --scope project"],
+  args: clientFlags,
+  run: (invocation) => configure(invocation, [...selfCommand(), "mgr", "mcp", "serve"]),
+});
+
+const uninstall = command({
+  name: "uninstall",
+  description: "take the MCP server of svc out of a tool's configuration",
+  examples: ["svc-mgr mcp uninstall --tool claude"],
+  args: clientFlags,
+  run: (invocation) => configure(invocation, null),
+});
+
+/** `commands`: all of `svc-mgr`, which the tools run command lines of. */
+export const mcpCommands = (commands: () => Promise<Command>) => ({
+  serve: serveCommand(commands),
+  install,
+  uninstall,
+});
+
+interface Configured {
+  tool: McpClient;
+  path: string;
+  outcome: "written" | "unchanged";
+}
+
+/** Each configuration is read and planned before the first is written. */
+async function configure(
+  { args, io, inherited }: Invocation<typeof clientFlags>,
+  server: readonly string[] | null,
+) {
+  const { files } = openCliContext(io, inherited);
+  const planned = clientsOf(args.tool).map((tool) => {
+    const path = configurationPath(tool, args.scope as "user" | "project", io);
+    return { tool, path, ...planOne(files, tool, path, server) };
+  });
+  for (const { path, before, after } of planned) {
+    if (after === before) continue;
+    files.ensureDirectory("folder:mcp-configuration", dirname(path));
+    files.write("file:mcp-configuration", path, after);
+  }
+  const results = planned.map(
+    ({ tool, path, before, after }): Configured => ({
+      ...{ tool, path },
+      outcome: after === before ? "unchanged" : "written",
+    }),
+  );
+  const text = results.map(({ tool, path, outcome }) => `${tool}: ${outcome}: ${path}`).join("\n");
+  return { json: { schema_version: 1, command: server, results }, text };
+}
+
+function planOne(files: Files, tool: McpClient, path: string, server: readonly string[] | null) {
+  try {
+    if (files.isLink(path)) throw new ServiceError("precondition_failed", "it is a link; name its target");
+    const before = files.read(path) ?? "";
+    return { before, after: withServer(tool, before, server) };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    throw new ServiceError(error.reason, `${path} was left as it is: ${error.message}`, { cause: error });
+  }
+}
+
+function clientsOf(words: string | undefined): McpClient[] {
+  if (words === undefined) return [...mcpClients];
+  return words.split(",").map((word) => {
+    const client = mcpClients.find((one) => one === word.trim());
+    if (client === undefined)
+      throw new UsageError(`--tool: "${word}" is none of ${mcpClients.join(", ")}`, []);
+    return client;
+  });
+}

@@ -1,0 +1,158 @@
+import { isAbsolute, join } from "node:path";
+import { applyEdits, modify, type ParseError, parse, printParseErrorCode } from "jsonc-parser";
+import { parse as parseToml } from "smol-toml";
+import type { HomeFacts } from "../../services/skills/home.ts";
+import { ServiceError } from "../../system/errors.ts";
+
+/** CLIs whose list of MCP servers we write. Source: reference/acp-mcp.md, measured with the versions of the lab. */
+export const mcpClients = ["claude", "codex", "gemini", "opencode"] as const;
+export type McpClient = (typeof mcpClients)[number];
+
+const serverName = "svc";
+
+/**
+ * Variables by which the server knows whose session it runs in and where svc keeps its state. Codex hands its servers
+ * only those that are named.
+ */
+const sessionVariables = [
+  ...["SVC_MANIFEST_PATH", "SVC_AGENT_ID", "SVC_GLOBAL_REGISTRY_DIR", "SVC_GLOBAL_RUNTIME_DIR"],
+  ...["SVC_GLOBAL_MAILBOX_DIR", "SVC_PROJECT_OVERLAY_DIR", "SVC_PROJECT_OVERLAY_DISCOVERY_MODE"],
+  ...["TMUX", "TMUX_PANE", "TMUX_TMPDIR", "XDG_STATE_HOME"],
+];
+
+/** Where a client reads its servers: of the person, or of the project in `cwd`. Variables that are no absolute path name nothing. */
+export function configurationPath(
+  client: McpClient,
+  scope: "user" | "project",
+  { env, cwd, home }: HomeFacts,
+): string {
+  const folder = (variable: string, otherwise: string) => {
+    const value = env[variable];
+    return value !== undefined && isAbsolute(value) ? value : otherwise;
+  };
+  switch (client) {
+    case "claude":
+      return scope === "project"
+        ? join(cwd, ".mcp.json")
+        : join(folder("CLAUDE_CONFIG_DIR", home), ".claude.json");
+    case "codex":
+      return scope === "project"
+        ? join(cwd, ".codex", "config.toml")
+        : join(folder("CODEX_HOME", join(home, ".codex")), "config.toml");
+    case "gemini":
+      return join(scope === "project" ? cwd : folder("GEMINI_CLI_HOME", home), ".gemini", "settings.json");
+    case "opencode":
+      return scope === "project"
+        ? join(cwd, "opencode.json")
+        : join(
+            folder("OPENCODE_CONFIG_DIR", join(folder("XDG_CONFIG_HOME", join(home, ".config")), "opencode")),
+            "opencode.json",
+          );
+  }
+}
+
+/**
+ * The configuration with our server in it, `command` as it is started, or without it where `command` is null. All else,
+ * comments too, stays as it is; the same text comes back where nothing is to be done. Throws `precondition_failed` for a
+ * text that cannot be read. Pure.
+ */
+export function withServer(client: McpClient, text: string, command: readonly string[] | null): string {
+  return client === "codex" ? inToml(text, command) : inJson(client, text, command);
+}
+
+function inJson(
+  client: Exclude<McpClient, "codex">,
+  text: string,
+  command: readonly string[] | null,
+): string {
+  const errors: ParseError[] = [];
+  const present: unknown = parse(text.trim() === "" ? "{}" : text, errors, { allowTrailingComma: true });
+  const [first] = errors;
+  if (first) throw unreadable(`${printParseErrorCode(first.error)} at character ${first.offset + 1}`);
+  if (typeof present !== "object" || present === null || Array.isArray(present)) {
+    throw unreadable("it is no JSON object");
+  }
+  const [list, server] = inJsonForm(client, command);
+  const held = (present as Record<string, unknown>)[list];
+  if (held !== undefined && (typeof held !== "object" || held === null || Array.isArray(held))) {
+    throw unreadable(`${list} is no object`);
+  }
+  const before = (held as Record<string, unknown> | undefined)?.[serverName];
+  if (JSON.stringify(before) === JSON.stringify(server)) return text;
+  const formattingOptions = { insertSpaces: true, tabSize: 2, eol: "\n" };
+  const source = text.trim() === "" ? "{}\n" : text;
+  return applyEdits(source, modify(source, [list, serverName], server, { formattingOptions }));
+}
+
+function inJsonForm(
+  client: Exclude<McpClient, "codex">,
+  command: readonly string[] | null,
+): ["mcpServers" | "mcp", object | undefined] {
+  const list = client === "opencode" ? "mcp" : "mcpServers";
+  if (command === null) return [list, undefined];
+  const [program, ...args] = command;
+  if (client === "opencode") return [list, { type: "local", command: [...command], enabled: true }];
+  if (client === "claude") return [list, { type: "stdio", command: program, args }];
+  return [list, { command: program, args }];
+}
+
+const tableHeader = /^\s*\[+\s*([^\]]*?)\s*\]+\s*(?:#.*)?$/;
+
+function inToml(text: string, command: readonly string[] | null): string {
+  const others = readToml(text);
+  // Ours has a header of the table: what lies between its header and the next one that is not below it.
+  const kept: string[] = [];
+  let inOurs = false;
+  for (const line of text.split("\n")) {
+    const header = tableHeader.exec(line)?.[1]?.replaceAll(/["'\s]/g, "");
+    if (header !== undefined) {
+      inOurs = header === `mcp_servers.${serverName}` || header.startsWith(`mcp_servers.${serverName}.`);
+    }
+    if (!inOurs) kept.push(line);
+  }
+  const without = kept.join("\n").trimEnd();
+  const [program, ...args] = command ?? [];
+  const block = [
+    `[mcp_servers.${serverName}]`,
+    `command = ${JSON.stringify(program)}`,
+    `args = ${JSON.stringify(args)}`,
+    `env_vars = ${JSON.stringify(sessionVariables)}`,
+  ].join("\n");
+  const parts = command === null ? [without] : [without, block];
+  const next = `${parts.filter((part) => part !== "").join("\n\n")}\n`;
+  const result = next.trim() === "" ? "" : next;
+  // An inline table, or a header inside a long text: what we wrote must read as all others and ours.
+  if (JSON.stringify(othersIn(readToml(result))) !== JSON.stringify(othersIn(others))) {
+    throw unreadable(
+      `mcp_servers.${serverName} stands in it in a form that is not ours; take it out by hand`,
+    );
+  }
+  const served = serversIn(readToml(result))[serverName] !== undefined;
+  if (served !== (command !== null)) {
+    throw unreadable(
+      `mcp_servers.${serverName} stands in it in a form that is not ours; take it out by hand`,
+    );
+  }
+  return result.trim() === text.trim() ? text : result;
+}
+
+function readToml(text: string): Record<string, unknown> {
+  try {
+    return parseToml(text) as Record<string, unknown>;
+  } catch (error) {
+    const { line } = error as { line?: unknown };
+    throw unreadable(typeof line === "number" ? `line ${line} is no TOML` : "it is no TOML");
+  }
+}
+
+const serversIn = ({ mcp_servers: servers }: Record<string, unknown>): Record<string, unknown> =>
+  typeof servers === "object" && servers !== null ? (servers as Record<string, unknown>) : {};
+
+/** All that is not ours; an empty list of servers is none. */
+function othersIn(all: Record<string, unknown>): object {
+  const { [serverName]: _ours, ...servers } = serversIn(all);
+  const { mcp_servers: _servers, ...others } = all;
+  return Object.keys(servers).length === 0 ? others : { ...others, servers };
+}
+
+const unreadable = (why: string) => new ServiceError("precondition_failed", why);

@@ -1,0 +1,338 @@
+import { type Static, type TObject, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import type { AgentState } from "../../protocol/agents.ts";
+import { AttentionAnswerRequest, type AttentionItem, type AttentionList } from "../../protocol/attention.ts";
+import { Delivery, PromptPayload, type RequestRecord } from "../../protocol/gateway.ts";
+import {
+  MailListRequest,
+  type MailMessage,
+  MailRefRequest,
+  MailReplyRequest,
+  MailSendRequest,
+} from "../../protocol/mail.ts";
+import type { TranscriptTurn } from "../../protocol/transcript.ts";
+import { NonBlank, Strict } from "../../protocol/wire.ts";
+import { findRecord } from "../../services/sessions/find.ts";
+import { sleep } from "../../system/clock.ts";
+import { isFarEnough, stateForPeople, stillWaitsFor } from "../agent-requests.ts";
+import { findAnswer, readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
+import { openCliContext } from "../cli-context.ts";
+import type { Command, Invocation } from "../command.ts";
+import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
+import { bodyOf } from "../gateway-call.ts";
+import { openLiveTarget } from "../target.ts";
+import { programVersion } from "../version.ts";
+
+/** What a tool is called with. Who calls is said by the session that the server runs in, never by an argument. */
+export interface ToolSession {
+  invocation: Invocation;
+  /** All commands of `svc-mgr`. */
+  commands: () => Promise<Command>;
+  /** Aborts when the client cancels the call or goes away. */
+  cancelled: AbortSignal;
+}
+
+/** One tool of the server: its arguments are fields of the protocol, its answer is always an object. */
+export interface Tool {
+  description: string;
+  input: TObject;
+  run(args: never, session: ToolSession): Promise<object>;
+}
+
+function tool<S extends TObject>(
+  description: string,
+  input: S,
+  run: (args: Static<S>, session: ToolSession) => Promise<object>,
+): Tool {
+  return { description, input, run: run as Tool["run"] };
+}
+
+/** Below the time limit of every client that was measured. */
+const maxWaitSeconds = 50;
+const waitPollMs = 500;
+/** Characters of an answer that go out at once. */
+const answerPart = 20_000;
+
+const agent = NonBlank("the agent's name", { maxLength: 200 });
+const requestId = NonBlank("request_id that prompt_agent gave", { maxLength: 200 });
+
+const mcpTools = {
+  agents: tool(
+    "List the agents here: what each is and does, and its mail address's unread count.",
+    Strict({}),
+    async (_args, session) => {
+      const { agents } = (await runLine(session, ["agents", "list"])) as { agents: ListedAgent[] };
+      return { agents: agents.map(shortAgent) };
+    },
+  ),
+  status: tool(
+    "Show what an agent does now, and what it asks a person. Without a name: you.",
+    Strict({ agent: Type.Optional(agent) }),
+    async (args, session) => {
+      const who = args.agent === undefined ? ["self"] : ["single", `--agent-name=${args.agent}`];
+      const state = (await runLine(session, ["agents", ...who, "state"])) as AgentState;
+      return { ...shortState(state), asks: await questionsOf(session, state.identity.agent_name ?? "") };
+    },
+  ),
+  prompt_agent: tool(
+    "Give an agent a task; it is queued and kept. Then call wait.",
+    Strict({ agent, prompt: PromptPayload.properties.prompt, delivery: Type.Optional(Delivery) }),
+    async ({ agent: name, prompt, delivery }, session) => {
+      const flags = [`--prompt=${prompt}`, ...(delivery === undefined ? [] : [`--delivery=${delivery}`])];
+      const line = ["agents", "single", `--agent-name=${name}`, "prompt", ...flags];
+      const accepted = (await runLine(session, line)) as { request_id: string };
+      return { request_id: accepted.request_id, next: `wait with agent ${name} and this request_id` };
+    },
+  ),
+  wait: tool(
+    "Wait for the end of a task and get its answer. Returns in time also when it goes on: then call it again.",
+    Strict({
+      agent,
+      request_id: requestId,
+      seconds: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: maxWaitSeconds, description: "default 45" }),
+      ),
+    }),
+    async (args, session) => waitForEnd(args, session),
+  ),
+  read_answer: tool(
+    "Read an agent's answer: its last one, or that of a task; from offset where it is long.",
+    Strict({
+      agent,
+      request_id: Type.Optional(requestId),
+      offset: Type.Optional(Type.Integer({ minimum: 0, description: "next_offset of the part before" })),
+    }),
+    async (args, session) => {
+      const { client } = (await liveTarget(session, args.agent)).link;
+      const asked = args.request_id === undefined ? { limit: 20 } : { limit: 1, request_id: args.request_id };
+      const { turns } = await readTranscript(client, asked);
+      const found = args.request_id === undefined ? turns.find(({ answer }) => answer !== null) : turns[0];
+      if (found === undefined) return { answer: null, detail: "no turn has an answer yet" };
+      return partOf(await withWholeAnswer(client, found), args.offset ?? 0);
+    },
+  ),
+  answer: tool(
+    "Answer what an agent asks, with the id that status or wait showed.",
+    Strict({
+      id: NonBlank("id of the question", { maxLength: 200 }),
+      answer: AttentionAnswerRequest.properties.answer,
+    }),
+    async ({ id, answer }, session) => runLine(session, ["attention", "answer", "--", id, answer]),
+  ),
+  send_mail: tool(
+    "Send mail from your mailbox; with message_ref it is a reply.",
+    Strict({
+      to: Type.Optional(
+        Type.Array(NonBlank("an agent's name or an address"), {
+          maxItems: 100,
+          description: "not of a reply",
+        }),
+      ),
+      subject: Type.Optional({ ...MailSendRequest.properties.subject, description: "not of a reply" }),
+      body: MailSendRequest.properties.body_content,
+      message_ref: Type.Optional(MailReplyRequest.properties.message_ref),
+    }),
+    async ({ to = [], subject, body, message_ref: ref }, session) => {
+      const content = [`--body-content=${body}`];
+      const words =
+        ref === undefined
+          ? [
+              "send",
+              ...to.map((one) => `--to=${addressOf(session, one)}`),
+              `--subject=${subject ?? ""}`,
+              ...content,
+            ]
+          : ["reply", `--message-ref=${ref}`, ...content];
+      const { message } = (await runLine(session, ["agents", "self", "mail", ...words])) as {
+        message: MailMessage;
+      };
+      return { sent: shortMessage(message) };
+    },
+  ),
+  read_mail: tool(
+    "Read your mail: one message by its message_ref, which is read then, or the list of the unread.",
+    Strict({
+      message_ref: Type.Optional(MailRefRequest.properties.message_ref),
+      query: Type.Optional(MailListRequest.properties.query),
+    }),
+    async ({ message_ref: ref, query }, session) => {
+      const mail = (...words: string[]) => runLine(session, ["agents", "self", "mail", ...words]);
+      if (ref !== undefined) {
+        const { message } = (await mail("read", `--message-ref=${ref}`)) as { message: MailMessage };
+        return { ...shortMessage(message), body: message.body_text };
+      }
+      const which = typeof query === "string" ? [`--query=${query}`] : ["--read-state=unread"];
+      const list = (await mail("list", "--limit=20", ...which)) as {
+        messages: MailMessage[];
+        unread_count: number;
+      };
+      return { unread: list.unread_count, messages: list.messages.map(shortMessage) };
+    },
+  ),
+} satisfies Record<string, Tool>;
+
+/** The tools as a client lists them. What each is checked by beyond types is left out: a model pays for each word. */
+export function listTools() {
+  return Object.entries(mcpTools).map(([name, { description, input }]) => ({
+    name,
+    description,
+    inputSchema: JSON.parse(JSON.stringify(input, withoutChecks)) as { type: "object" },
+  }));
+}
+
+const checks = ["pattern", "minLength", "maxLength", "maxItems", "enforced"];
+const withoutChecks = (key: string, value: unknown) => (checks.includes(key) ? undefined : value);
+
+/** Runs a tool. Throws `CommandFailure` with the document of the refusal. `args`: as the client sent them. */
+export async function runTool(name: string, args: unknown, session: ToolSession): Promise<object> {
+  const found: Tool | undefined = Object.hasOwn(mcpTools, name)
+    ? mcpTools[name as keyof typeof mcpTools]
+    : undefined;
+  if (found === undefined) throw refusal("not_found", `there is no tool ${JSON.stringify(name)}`);
+  const first = Value.Errors(found.input, args).First();
+  if (first) {
+    const where = first.path === "" ? "the arguments" : first.path.slice(1);
+    throw refusal("invalid_request", `${where}: ${first.message}`);
+  }
+  return found.run(args as never, session);
+}
+
+const refusal = (error: string, detail: string) =>
+  new CommandFailure(exitCodes.usage, detail, { error, detail });
+
+async function waitForEnd(
+  args: { agent: string; request_id: string; seconds?: number },
+  session: ToolSession,
+): Promise<object> {
+  const { context, link } = await liveTarget(session, args.agent);
+  const params = { request_id: args.request_id };
+  const deadlineMs = context.clock.monotonicMs() + (args.seconds ?? 45) * 1000;
+  for (;;) {
+    const record: RequestRecord = bodyOf(await link.client.call("readRequest", { params }));
+    const state = stateForPeople(record);
+    if (isFarEnough(record, "turn_ended")) {
+      if (record.state !== "completed") return { done: true, state, error: record.error_detail };
+      const { turn, why } = await findAnswer(context.clock, link.client, record.request_id);
+      return { done: true, state, ...(turn === null ? { answer: null, detail: why } : partOf(turn, 0)) };
+    }
+    const asks = await questionsOf(session, args.agent);
+    const goesOn = { done: false, state, detail: stillWaitsFor(record) };
+    if (asks.length > 0) return { ...goesOn, asks, next: "answer the question if it is yours to answer" };
+    if (session.cancelled.aborted || context.clock.monotonicMs() >= deadlineMs)
+      return { ...goesOn, next: "wait again with the same arguments" };
+    await sleep(context.clock, waitPollMs, session.cancelled);
+  }
+}
+
+function partOf(turn: TranscriptTurn, offset: number): object {
+  const whole = renderAnswer(turn);
+  const part = whole.slice(offset, offset + answerPart);
+  const end = offset + part.length;
+  const more = end < whole.length ? { next_offset: end, next: "read_answer with offset next_offset" } : {};
+  return { turn_id: turn.turn_id, status: turn.status, source: turn.source, answer: part, ...more };
+}
+
+/** The questions of an agent, by its name or id, with the answers that they allow. */
+async function questionsOf(session: ToolSession, who: string): Promise<object[]> {
+  const { items } = (await runLine(session, ["attention", "list", `--agent=${who}`])) as AttentionList;
+  return items
+    .filter(({ kind }) => kind === "question" || kind === "permission")
+    .map(({ id, question, subject, answers }: AttentionItem) => ({ id, question, subject, answers }));
+}
+
+function liveTarget({ invocation }: ToolSession, name: string) {
+  return openLiveTarget({
+    ...invocation,
+    path: ["svc-mgr", "agents", "single"],
+    inherited: { ...invocation.inherited, "agent-name": name },
+  });
+}
+
+function addressOf({ invocation: { io, inherited } }: ToolSession, who: string): string {
+  if (who.includes("@")) return who;
+  const address = findRecord(openCliContext(io, inherited), { agentName: who }).mailbox?.address;
+  if (address === undefined) throw refusal("precondition_failed", `"${who}" has no mailbox`);
+  return address;
+}
+
+/** Runs a command line of `svc-mgr` and returns its document; its refusal is thrown with the document of that. */
+async function runLine(
+  { invocation, commands, cancelled }: ToolSession,
+  words: readonly string[],
+): Promise<object> {
+  const { io, inherited } = invocation;
+  const roots = Object.entries(inherited).flatMap(([name, value]) =>
+    typeof value === "string" ? [`--${name}=${value}`] : [],
+  );
+  const written: string[] = [];
+  const refused: string[] = [];
+  const collect = (into: string[]) => async (text: string | Uint8Array) => void into.push(String(text));
+  const exitCode = await runProgram(await commands(), programVersion, [...roots, "--json", ...words], {
+    env: io.env,
+    cwd: io.cwd,
+    home: io.home,
+    ...{ stdoutIsTty: false, stderrIsTty: false, stdinIsTty: false, columns: 80, rows: 24 },
+    writeOut: collect(written),
+    writeError: collect(refused),
+    writeScreen: (stream, text) => collect(stream === "stdout" ? written : refused)(text),
+    readInput: async () => ({ ok: true, text: "" }),
+    readLine: async () => null,
+    interrupted: () => cancelled,
+    unheard: () => cancelled,
+  });
+  if (exitCode === exitCodes.done) return JSON.parse(written.join("")) as object;
+  const document = documentIn(refused.join("")) ?? documentIn(written.join("")) ?? { error: "internal" };
+  const { detail } = document as { detail?: unknown };
+  throw new CommandFailure(exitCode, typeof detail === "string" ? detail : "the command failed", document);
+}
+
+/** Warnings are printed before the document of a refusal. */
+function documentIn(text: string): object | null {
+  const start = text.search(/^\{/m);
+  if (start < 0) return null;
+  try {
+    return JSON.parse(text.slice(start)) as object;
+  } catch {
+    return null;
+  }
+}
+
+interface ListedAgent {
+  agent_name: string;
+  tool: string;
+  turn_phase: string | null;
+  lifecycle_state: string;
+  problem: string | null;
+  queue_depth: number | null;
+  unread_mail: number | null;
+}
+
+function shortAgent(one: ListedAgent): object {
+  const { agent_name: name, tool: program, turn_phase: turn, lifecycle_state: lifecycle } = one;
+  const { problem, queue_depth: queue, unread_mail } = one;
+  return {
+    name,
+    tool: program,
+    turn: turn ?? lifecycle,
+    queue,
+    unread_mail,
+    ...(problem ? { problem } : {}),
+  };
+}
+
+function shortState({ identity, turn, last_turn, availability, gateway, mailbox }: AgentState): object {
+  return {
+    name: identity.agent_name,
+    tool: identity.tool,
+    availability,
+    turn: turn.phase,
+    last_turn: last_turn.result,
+    queue: gateway?.queue_depth ?? null,
+    address: mailbox?.address ?? null,
+  };
+}
+
+function shortMessage({ message_ref, sender, to, subject, created_at_utc, read }: MailMessage): object {
+  const from = sender.address;
+  return { message_ref, from, to: to.map(({ address }) => address), subject, at: created_at_utc, read };
+}

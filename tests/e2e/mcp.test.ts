@@ -1,0 +1,185 @@
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { until } from "../support/until.ts";
+
+type Answer = Record<string, unknown>;
+
+/** A client of the official library beside a server of its own, as an agent's CLI starts one. */
+async function connect(command: readonly string[], env: Record<string, string>, cwd: string) {
+  const [program = "", ...args] = command;
+  const transport = new StdioClientTransport({ command: program, args, env, cwd, stderr: "pipe" });
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(transport);
+  const call = async (name: string, args: Answer = {}) => {
+    const result = await client.callTool({ name, arguments: args });
+    const [first] = result.content as { text: string }[];
+    return { failed: result.isError === true, answer: JSON.parse(first?.text ?? "") as Answer };
+  };
+  const ask = async (name: string, args: Answer = {}) => {
+    const { failed, answer } = await call(name, args);
+    expect([name, failed, answer]).toEqual([name, false, answer]);
+    return answer;
+  };
+  return { client, ask, call, pid: transport.pid ?? 0 };
+}
+
+/** Two agents with mailboxes. */
+async function launchTwo(lab: CliLab): Promise<void> {
+  for (const name of ["lead", "worker"]) {
+    const { stdout, stderr, exitCode } = await lab.run("svc", ["new", name, "demo", "-m", "-w"]);
+    expect({ name, stdout, stderr, exitCode }).toMatchObject({ stderr: "", exitCode: 0 });
+  }
+}
+
+interface Listed {
+  agent_name: string;
+  manifest_path: string;
+  gateway_base_url: string;
+}
+
+async function listed(lab: CliLab, name: string): Promise<Listed> {
+  const { agents } = (await lab.mgr("agents", "list", "--json")).json() as unknown as { agents: Listed[] };
+  const found = agents.find(({ agent_name }) => agent_name === name);
+  if (!found) throw new Error(`${name} is not listed`);
+  return found;
+}
+
+/** The environment inside the session of an agent. */
+async function envOf(lab: CliLab, name: string): Promise<Record<string, string>> {
+  return { ...lab.env, SVC_MANIFEST_PATH: (await listed(lab, name)).manifest_path };
+}
+
+test("an agent hands a task on, waits, reads the answer and mails, with the server killed in between", async () => {
+  await using lab = createCliLab();
+  await launchTwo(lab);
+  const command = [...lab.command("svc"), "mcp"];
+  const env = await envOf(lab, "lead");
+  const first = await connect(command, env, lab.workdir);
+  expect((await first.client.listTools()).tools.map(({ name }) => name)).toEqual([
+    ...["agents", "status", "prompt_agent", "wait", "read_answer", "answer", "send_mail", "read_mail"],
+  ]);
+  expect(await first.ask("agents")).toMatchObject({ agents: [{ name: "lead" }, { name: "worker" }] });
+  expect(await first.ask("status")).toMatchObject({ name: "lead", address: "lead@svc.localhost", asks: [] });
+
+  const task = await first.ask("prompt_agent", { agent: "worker", prompt: "MENU Go on?" });
+  const requestId = String(task["request_id"]);
+  await until("the question", async () => {
+    const waited = await first.ask("wait", { agent: "worker", request_id: requestId, seconds: 1 });
+    return (waited["asks"] as unknown[] | undefined)?.length === 1;
+  });
+  const marked = await lab.mgr("agents", "single", "--agent-name", "worker", "requests", "show", requestId);
+  expect(marked.stdout).toMatch(/^from agent +lead$/m);
+  process.kill(first.pid, "SIGKILL");
+
+  const second = await connect(command, env, lab.workdir);
+  const status = await second.ask("status", { agent: "worker" });
+  const [asks] = status["asks"] as { id: string; answers: { answer: string; label: string }[] }[];
+  expect(asks?.answers.length).toBeGreaterThan(1);
+  await second.ask("answer", { id: asks?.id, answer: "1" });
+  const done = await second.ask("wait", { agent: "worker", request_id: requestId });
+  expect(done).toMatchObject({ done: true, state: "ended" });
+  const read = await second.ask("read_answer", { agent: "worker", request_id: requestId });
+  expect(read["answer"]).toBe(done["answer"]);
+
+  const sent = await second.ask("send_mail", { to: ["worker"], subject: "thanks", body: "well done" });
+  expect(sent["sent"]).toMatchObject({ from: "lead@svc.localhost", to: ["worker@svc.localhost"] });
+  await second.client.close();
+  await until("the end of the server", async () => !existsSync(`/proc/${second.pid}`));
+
+  const other = await connect(command, await envOf(lab, "worker"), lab.workdir);
+  const unread = await other.ask("read_mail");
+  expect(unread).toMatchObject({ unread: 1, messages: [{ from: "lead@svc.localhost", subject: "thanks" }] });
+  const [message] = unread["messages"] as { message_ref: string }[];
+  expect(await other.ask("read_mail", { message_ref: message?.message_ref })).toMatchObject({
+    body: "well done",
+  });
+  await other.ask("send_mail", { message_ref: message?.message_ref, body: "any time" });
+  expect(await other.ask("read_mail")).toMatchObject({ unread: 0 });
+  await other.client.close();
+}, 120_000);
+
+test("what cannot be done is refused with the reason, and a stranger has no mailbox", async () => {
+  await using lab = createCliLab();
+  await launchTwo(lab);
+  const person = await connect([...lab.command("svc"), "mcp"], lab.env, lab.workdir);
+  const refused = async (name: string, args: Answer) => {
+    const { failed, answer } = await person.call(name, args);
+    expect(failed).toBe(true);
+    return String(answer["detail"]);
+  };
+  expect(await refused("prompt_agent", { agent: "worke", prompt: "hello" })).toContain(
+    'did you mean "worker"?',
+  );
+  expect(await refused("prompt_agent", { agent: "worker" })).toContain("prompt");
+  expect(await refused("prompt_agent", { agent: "worker", prompt: "x", from: "lead" })).toContain("from");
+  expect(await refused("wait", { agent: "worker", request_id: "none" })).toContain("no request with this id");
+  expect(await refused("send_mail", { to: ["worker"], subject: "x", body: "y" })).toContain(
+    "this is not the session of an agent",
+  );
+  expect(await refused("no_such_tool", {})).toContain("no_such_tool");
+  expect(await person.ask("status", { agent: "worker" })).toMatchObject({ name: "worker" });
+  await person.client.close();
+}, 120_000);
+
+test("a chain of agents that hand a task on ends", async () => {
+  await using lab = createCliLab();
+  await launchTwo(lab);
+  const server = await connect([...lab.command("svc"), "mcp"], await envOf(lab, "lead"), lab.workdir);
+  const body = (hops: number) => ({
+    kind: "submit_prompt",
+    payload: { prompt: "MENU Go on?" },
+    submitted_by: { agent_id: "w", agent_name: "worker", hops },
+  });
+  const { gateway_base_url: url } = await listed(lab, "lead");
+  const post = (hops: number) =>
+    fetch(`${url}/v1/requests`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body(hops)),
+    });
+  expect((await post(9)).status).toBe(422);
+  expect((await post(8)).status).toBe(202);
+  await until("the question", async () => ((await server.ask("status"))["asks"] as unknown[]).length === 1);
+  const { failed, answer } = await server.call("prompt_agent", { agent: "worker", prompt: "go on" });
+  expect([failed, answer["detail"]]).toEqual([true, expect.stringContaining("looks like a loop")]);
+  await server.client.close();
+}, 120_000);
+
+test("install and uninstall write each tool's configuration and nothing else", async () => {
+  await using lab = createCliLab();
+  const home = lab.env["HOME"] ?? "";
+  mkdirSync(join(home, ".gemini"));
+  writeFileSync(join(home, ".gemini/settings.json"), '{\n  "theme": "dark"\n}\n');
+  const installed = await lab.run("svc", ["mcp", "install", "--json"]);
+  expect(installed.exitCode).toBe(0);
+  const { results, command } = installed.json() as {
+    results: { tool: string; path: string; outcome: string }[];
+    command: string[];
+  };
+  expect(results.map(({ tool, outcome }) => [tool, outcome])).toEqual([
+    ["claude", "written"],
+    ["codex", "written"],
+    ["gemini", "written"],
+    ["opencode", "written"],
+  ]);
+  expect(JSON.parse(readFileSync(join(home, ".gemini/settings.json"), "utf8"))).toMatchObject({
+    theme: "dark",
+    mcpServers: { svc: { command: command[0] } },
+  });
+  const server = await connect(command, lab.env, lab.workdir);
+  expect(await server.ask("agents")).toEqual({ agents: [] });
+  await server.client.close();
+  const again = await lab.run("svc", ["mcp", "install"]);
+  expect(again.stdout.match(/unchanged/g)?.length).toBe(4);
+  expect((await lab.run("svc", ["mcp", "uninstall", "claude,gemini"])).exitCode).toBe(0);
+  expect(readFileSync(join(home, ".gemini/settings.json"), "utf8")).not.toContain("svc");
+  writeFileSync(join(home, ".claude.json"), "{");
+  const broken = await lab.run("svc", ["mcp", "install"]);
+  expect(broken.exitCode).toBe(1);
+  expect(broken.stderr).toContain(".claude.json was left as it is");
+  expect((await lab.run("svc", ["mcp", "install", "vim"])).stderr).toContain('"vim" is none of claude');
+}, 60_000);

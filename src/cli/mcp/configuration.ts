@@ -100,7 +100,7 @@ const tableHeader = /^\s*\[+\s*([^\]]*?)\s*\]+\s*(?:#.*)?$/;
 
 function inToml(text: string, command: readonly string[] | null): string {
   const others = readToml(text);
-  // Ours has a header of the table: what lies between its header and the next one that is not below it.
+  // Our table reaches from its header to the next one that is not below it.
   const kept: string[] = [];
   let inOurs = false;
   for (const line of text.split("\n")) {

@@ -117,7 +117,7 @@ const mcpTools = {
       id: NonBlank("id of the question", { maxLength: 200 }),
       answer: AttentionAnswerRequest.properties.answer,
     }),
-    async ({ id, answer }, session) => runLine(session, ["attention", "answer", "--", id, answer]),
+    async ({ id, answer }, session) => runLine(session, ["attention", "answer", id, answer]),
   ),
   send_mail: tool(
     "Send mail from your mailbox; with message_ref it is a reply.",

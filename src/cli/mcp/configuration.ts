@@ -1,7 +1,7 @@
 import { isAbsolute, join } from "node:path";
 import { applyEdits, modify, type ParseError, parse, printParseErrorCode } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
-import type { HomeFacts } from "../../services/skills/home.ts";
+import type { HomeFacts } from "../../services/skills/ownership.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /** CLIs whose list of MCP servers we write. Source: reference/acp-mcp.md, measured with the versions of the lab. */

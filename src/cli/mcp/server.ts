@@ -4,7 +4,7 @@ import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprot
 import { ServiceError } from "../../system/errors.ts";
 import { CommandFailure } from "../dispatch.ts";
 import { programVersion } from "../version.ts";
-import { listTools, runTool, type ToolSession } from "./tools.ts";
+import type { ToolSession } from "./tools.ts";
 
 const instructions =
   "svc runs coding agents beside you. prompt_agent queues a task durably; wait and read_answer return its answer; mail reaches agents that are busy. Do not hand a task back to who gave it to you.";
@@ -19,13 +19,15 @@ export async function serveMcp({
 }: Omit<ToolSession, "cancelled"> & { interrupted: AbortSignal }): Promise<void> {
   const { version } = await programVersion();
   const server = new Server({ name: "svc", version }, { capabilities: { tools: {} }, instructions });
-  server.setRequestHandler(ListToolsRequestSchema, async () => ({
-    tools: listTools(),
-  }));
+  // A client waits for the first answer, which needs nothing of the fleet.
+  const tools = async () => import("./tools.ts");
+  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: (await tools()).listTools() }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
     const cancelled = AbortSignal.any([signal, interrupted]);
     try {
-      return contentOf(await runTool(params.name, params.arguments ?? {}, { ...session, cancelled }));
+      return contentOf(
+        await (await tools()).runTool(params.name, params.arguments ?? {}, { ...session, cancelled }),
+      );
     } catch (error) {
       return { ...contentOf(documentOf(error)), isError: true };
     }

@@ -26,7 +26,7 @@ const rows = [
   {
     area: "processes",
     fault: "The coordination server is killed at random moments, alone or with the gateways",
-    outcome: "what it forwarded was accepted once or not at all; it keeps nothing that could be lost",
+    outcome: "what it forwarded was accepted once or not at all; what it keeps is the outbox of deliveries",
     seen: "no answer; the next one lists every agent",
     recovery: "started again, it finds agents and gateways by itself",
   },

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createCliLab } from "../support/cli-lab.ts";
+import { createHostileLab } from "../support/hostile/lab.ts";
 
 /** Launches the scripted agent with a script, gives it `prompts` in turn, each to the end of its turn. */
 async function story(script: object, prompts: string[]) {
-  await using lab = createCliLab();
+  await using lab = await createHostileLab();
   const log = join(lab.folder, "agent.log");
   const file = join(lab.folder, "script.json");
   writeFileSync(file, JSON.stringify({ schema_version: 1, ...script }));

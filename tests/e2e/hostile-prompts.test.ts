@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { parseDemoLog } from "../../src/services/demo/log.ts";
 import { createGatewayClient, type GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { createClock } from "../../src/system/clock.ts";
-import { createCliLab } from "../support/cli-lab.ts";
 import { followEvents } from "../support/gateway-events.ts";
+import { createHostileLab } from "../support/hostile/lab.ts";
 import { hostileProblems, hostilePrompts, hostileScript, hostilityOf } from "../support/hostile-run.ts";
 
 const seed = Number(process.env["SVC_HOSTILE_SEED"] ?? 1);
@@ -48,7 +48,7 @@ test(
   async () => {
     console.log(`SVC_HOSTILE_SEED=${seed} SVC_HOSTILE_PROMPTS=${count}`);
     const startedMs = performance.now();
-    await using lab = createCliLab();
+    await using lab = await createHostileLab();
     const logPath = join(lab.folder, "agent.jsonl");
     const script = join(lab.folder, "script.json");
     writeFileSync(script, JSON.stringify(hostileScript(seed)));

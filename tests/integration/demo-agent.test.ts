@@ -6,6 +6,7 @@ import { createTmux } from "../support/tmux.ts";
 import { until } from "../support/until.ts";
 
 const program = join(import.meta.dir, "../../src/cli/svc-gateway.ts");
+const hostileProgram = join(import.meta.dir, "../support/hostile/svc-gateway.ts");
 
 type Records<K> = Extract<DemoLogRecord, { kind: K }>[];
 
@@ -19,7 +20,8 @@ async function setup(options: { script?: object; args?: string[] } = {}) {
   const pane = await t.newSession("demo", ["env", "PS1=shell> ", "sh"]);
   const args = ["demo-agent", "--log", logPath, "--script", scriptPath, ...(options.args ?? [])];
   const keys = (...names: string[]) => t.run("send-keys", "-t", pane.paneId, ...names);
-  await keys("-l", "--", `stty -echo; ${[process.execPath, program, ...args].join(" ")}; echo "code $?"`);
+  const entry = "hostile" in (options.script ?? {}) ? hostileProgram : program;
+  await keys("-l", "--", `stty -echo; ${[process.execPath, entry, ...args].join(" ")}; echo "code $?"`);
   await keys("Enter");
 
   const lab = {

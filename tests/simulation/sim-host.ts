@@ -7,7 +7,6 @@ import type { Manifest } from "../../src/protocol/files.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import type { DemoLogRecord } from "../../src/services/demo/log.ts";
 import type { MailRound } from "../../src/services/demo/mail-round.ts";
-import type { DemoScript } from "../../src/services/demo/script.ts";
 import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
 import { registerMailbox } from "../../src/services/mail/binding-register.ts";
@@ -17,6 +16,7 @@ import { buildRecord } from "../../src/services/sessions/record.ts";
 import { createRegistry } from "../../src/services/sessions/registry.ts";
 import { sessionPaths, sessionRootOf } from "../../src/services/sessions/roots.ts";
 import { toTimestamp } from "../../src/system/clock.ts";
+import type { HostileScript } from "../support/hostile/script.ts";
 import { sampleManifest } from "../support/session-samples.ts";
 import type { Dice } from "./dice.ts";
 import { createPollOracle, type PollOracle } from "./poll-oracle.ts";
@@ -65,7 +65,7 @@ export interface SimHostOptions {
   name: string;
   index: number;
   dice: Dice;
-  script: () => DemoScript;
+  script: () => HostileScript;
   onMailRound: (host: SimHost, turn: number, round: MailRound) => void;
 }
 

@@ -3,7 +3,6 @@ import type { DemoLogRecord } from "../../src/services/demo/log.ts";
 import type { MailRound } from "../../src/services/demo/mail-round.ts";
 import { next } from "../../src/services/demo/model.ts";
 import { type Frame, render } from "../../src/services/demo/screen.ts";
-import type { DemoScript } from "../../src/services/demo/script.ts";
 import {
   createDemoState,
   type DemoEvent,
@@ -11,6 +10,8 @@ import {
   deadlines,
   isPainting,
 } from "../../src/services/demo/state.ts";
+import { createInterference } from "../support/hostile/interference.ts";
+import type { HostileScript } from "../support/hostile/script.ts";
 import type { SimClock } from "./sim-clock.ts";
 
 export const paneSize = { cols: 120, rows: 36 };
@@ -40,7 +41,7 @@ export interface SimPane {
 
 export interface SimPaneDeps {
   clock: SimClock;
-  script: DemoScript;
+  script: HostileScript;
   /** Something else than the agent runs in it from the start. */
   foreign?: boolean;
   /** Something may have changed on the screen. */
@@ -55,7 +56,9 @@ const repaintMs = 1000;
 export function createSimPane(deps: SimPaneDeps): SimPane {
   const { clock, foreign = false } = deps;
   const startedMs = clock.nowMs();
-  let state: DemoState = createDemoState({ script: deps.script, speed: 1 });
+  const { hostile = {}, ...script } = deps.script;
+  const interference = createInterference(hostile, script.seed ?? 0);
+  let state: DemoState = createDemoState({ script, speed: 1, interference });
   /** What is on the screen: of the last state that was painted. */
   let painted = state;
   let frame: Frame | null = null;

@@ -1,4 +1,4 @@
-import type { DemoScript } from "../../src/services/demo/script.ts";
+import type { HostileScript } from "../support/hostile/script.ts";
 import { createChaos } from "./chaos.ts";
 import type { Dice } from "./dice.ts";
 import { createMailOracle, type MailOracle } from "./mail-oracle.ts";
@@ -208,7 +208,7 @@ function checkEnd(world: SimWorld, host: SimHost): void {
 }
 
 /** How an agent misbehaves in this life. */
-function scriptOf(dice: Dice): DemoScript {
+function scriptOf(dice: Dice): HostileScript {
   const some = (probability: number) => (dice.chance(0.3) ? { probability } : null);
   const named = {
     late_repaint: some(0.2),

@@ -1,6 +1,6 @@
 import type { DemoLogEntry, DemoLogRecord } from "../../src/services/demo/log.ts";
-import type { DemoScript } from "../../src/services/demo/script.ts";
 import { randomFrom } from "./fault-load.ts";
+import type { HostileScript } from "./hostile/script.ts";
 
 /** What the scripted agent's person types; no prompt contains it. */
 const personsText = "hm";
@@ -9,7 +9,7 @@ const personsText = "hm";
  * An agent that misbehaves in every way that loses no work, often enough for a run of 200 prompts. With some seeds the
  * person sends their drafts, and with some the title never tells that the agent works.
  */
-export function hostileScript(seed: number): DemoScript {
+export function hostileScript(seed: number): HostileScript {
   return {
     schema_version: 1,
     seed,

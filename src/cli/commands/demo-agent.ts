@@ -13,7 +13,13 @@ import {
   render,
 } from "../../services/demo/screen.ts";
 import { type DemoScript, emptyScript, parseDemoScript } from "../../services/demo/script.ts";
-import { createDemoState, type DemoEvent, isPainting, nextWakeMs } from "../../services/demo/state.ts";
+import {
+  createDemoState,
+  type DemoEvent,
+  type Interference,
+  isPainting,
+  nextWakeMs,
+} from "../../services/demo/state.ts";
 import { demoRecordRoot } from "../../services/transcript/conversations.ts";
 import { createClock, toTimestamp } from "../../system/clock.ts";
 import { childPath } from "../../system/contained-path.ts";
@@ -30,7 +36,7 @@ const usage = `Usage: svc-gateway demo-agent [--script FILE] [--log FILE] [--spe
 The scripted agent: behaves like a coding agent in a terminal, without a model.
 With --headless it takes one turn: prompt on standard input, JSON lines on standard output.
 
-  --script FILE  JSON file: how it misbehaves, so that it can be repeated, or a program
+  --script FILE  JSON file: directives for its prompts, rounds of mail, or a program
                  that does its work
   --log FILE     append what it really received and did, one JSON object per line
   --speed F      divide the durations of turns by F (default 1)
@@ -49,8 +55,14 @@ EXIT [code], CRASH, KILL, CUT or HANG [SIGINT] [SIGTERM].
 /** How long a terminal may take the last bytes. */
 const goneMs = 1000;
 
+/** What the file of `--script` says; tests add an interference. */
+export type ScriptReader = (
+  text: string,
+) => { script: DemoScript; interference?: Interference } | { errors: string[] };
+
 interface Options {
   script: DemoScript;
+  interference?: Interference | undefined;
   logPath: string | null;
   speed: number;
   /** The hook command, or null. */
@@ -59,10 +71,13 @@ interface Options {
 
 /**
  * Runs the scripted agent on this process's terminal until it exits. Resolves to the exit code: 0 after an
- * ordinary exit, a signal or the end of the input, 1 when its log cannot be written, 2 for wrong arguments or no terminal, 3 for a crash that the
- * script or a prompt asked for. The terminal is restored except after a crash.
+ * ordinary exit, a signal or the end of the input, 1 when its log cannot be written, 2 for wrong arguments or no terminal, 3 for a crash that
+ * a prompt asked for. The terminal is restored except after a crash.
  */
-export async function runDemoAgent(argv: string[]): Promise<number> {
+export async function runDemoAgent(
+  argv: string[],
+  readScript: ScriptReader = parseDemoScript,
+): Promise<number> {
   if (argv.includes("--headless") && !argv.includes("--help")) {
     const { runHeadlessDemoAgent } = await import("./demo-agent-headless.ts");
     return runHeadlessDemoAgent(argv);
@@ -70,7 +85,7 @@ export async function runDemoAgent(argv: string[]): Promise<number> {
   const files = createFiles({ ids: createIds(), steps: quietSteps });
   let options: Options | "help";
   try {
-    options = parseOptions(argv, files);
+    options = parseOptions(argv, files, readScript);
   } catch (error) {
     process.stderr.write(`demo-agent: ${messageOf(error)}\n`);
     return 2;
@@ -86,7 +101,7 @@ export async function runDemoAgent(argv: string[]): Promise<number> {
   return converse(options, files);
 }
 
-function parseOptions(argv: string[], files: Files): Options | "help" {
+function parseOptions(argv: string[], files: Files, readScript: ScriptReader): Options | "help" {
   const { values } = parseArgs({
     args: argv,
     strict: true,
@@ -101,32 +116,35 @@ function parseOptions(argv: string[], files: Files): Options | "help" {
   if (values.help) return "help";
   const speed = Number(values.speed);
   if (!(speed > 0 && speed <= 1000)) throw new Error("--speed must be a number above 0, at most 1000");
-  const script = values.script === undefined ? emptyScript : readScript(values.script, files);
+  const given =
+    values.script === undefined
+      ? { script: emptyScript }
+      : scriptIn(resolve(values.script), files, readScript);
   // A launch by svc says which program it is.
   const hook = values.signals
     ? (JSON.parse(process.env["SVC_DEMO_HOOK"] ?? "null") as string[] | null)
     : null;
-  return { script, speed, hook, logPath: values.log === undefined ? null : resolve(values.log) };
+  return { ...given, speed, hook, logPath: values.log === undefined ? null : resolve(values.log) };
 }
 
-function readScript(path: string, files: Files): DemoScript {
-  const text = files.read(resolve(path));
+function scriptIn(path: string, files: Files, readScript: ScriptReader) {
+  const text = files.read(path);
   if (text === null) throw new Error(`script ${path}: no such file`);
-  const parsed = parseDemoScript(text);
+  const parsed = readScript(text);
   if ("errors" in parsed) throw new Error(`script ${path}: ${parsed.errors.join("; ")}`);
-  return parsed.script;
+  return parsed;
 }
 
 /** An event of the model before its time is known. */
 type Happening = DemoEvent extends infer E ? (E extends DemoEvent ? Omit<E, "atMs"> : never) : never;
 
 /** Connects the model to the terminal: bytes, signals and one timer in; log, screen and exit out. */
-function converse({ script, speed, logPath, hook }: Options, files: Files): Promise<number> {
+function converse({ script, interference, speed, logPath, hook }: Options, files: Files): Promise<number> {
   const { stdin, stdout } = process;
   const clock = createClock();
   const startedMs = clock.monotonicMs();
   const size = () => ({ cols: stdout.columns || 80, rows: stdout.rows || 24 });
-  let state = createDemoState({ script, speed });
+  let state = createDemoState({ script, speed, interference });
   let shown: Frame | null = null;
   let cancelTimer = () => {};
   const end = Promise.withResolvers<number>();

@@ -1,41 +1,19 @@
 import type { DemoInput } from "./input.ts";
 import { type DialogSource, fingerprint } from "./log.ts";
 import { demoSignature } from "./signature.ts";
-import type { Dialog } from "./state.ts";
-import type { Work } from "./work.ts";
+import type { Dialog, Work } from "./state.ts";
 
-const DISMISS_MS = 700;
-
-/** Opens a decision. `dismissMs`: a person elsewhere answers after it; 0 is never. */
 export function openDialog(
   work: Work,
-  { source, question, dismissMs }: { source: DialogSource; question: string; dismissMs: number },
+  { source, question }: { source: DialogSource; question: string },
 ): void {
   const options = source === "trust" ? ["Yes, continue", "No, exit"] : ["Yes", "No", "Always"];
-  const dismissAtMs = dismissMs > 0 ? work.state.nowMs + dismissMs : null;
-  work.set({ phase: { kind: "dialog", dialog: { source, question, options, selected: 0, dismissAtMs } } });
+  work.set({ phase: { kind: "dialog", dialog: { source, question, options, selected: 0 } } });
   work.log({ kind: "menu_opened", source, question, options });
 }
 
-/** Opens a menu that nobody asked for. */
-export function openUnasked(
-  work: Work,
-  source: "before_prompt" | "after_paste" | "spontaneous",
-  dismissMs = DISMISS_MS,
-): void {
-  openDialog(work, { source, question: "May the agent look around?", dismissMs });
-}
-
 export function openTrustDialog(work: Work): void {
-  openDialog(work, { source: "trust", question: demoSignature.trustQuestion, dismissMs: 0 });
-}
-
-/** A person elsewhere has answered. */
-export function dismissDialog(work: Work): void {
-  const { phase } = work.state;
-  if (phase.kind !== "dialog") return;
-  work.log({ kind: "menu_dismissed", source: phase.dialog.source });
-  work.set({ phase: { kind: "idle" } });
+  openDialog(work, { source: "trust", question: demoSignature.trustQuestion });
 }
 
 /** Input while a dialog is open: moves, chooses, cancels, or is lost. Leaves the agent idle once answered. */

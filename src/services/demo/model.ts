@@ -1,11 +1,16 @@
 import { assertNever } from "../../system/errors.ts";
-import { dismissDialog, openTrustDialog, openUnasked } from "./dialog.ts";
+import { openTrustDialog } from "./dialog.ts";
 import { awaitsSequence, type DemoInput, flushInput, parseInput } from "./input.ts";
-import { receive, showNextPiece } from "./keys.ts";
-import { beginPersonDraft, typeOn } from "./person.ts";
-import { type Deadline, type DemoEffect, type DemoEvent, type DemoState, deadlines } from "./state.ts";
+import { receive } from "./keys.ts";
+import {
+  type Deadline,
+  type DemoEffect,
+  type DemoEvent,
+  type DemoState,
+  deadlines,
+  type Work,
+} from "./state.ts";
 import { endTurn, runQueue } from "./turn.ts";
-import { createWork, type Work } from "./work.ts";
 
 /** A lone ESC is the Escape key when nothing follows it for so long. */
 const ESCAPE_MS = 30;
@@ -93,32 +98,14 @@ function meet(work: Work, what: Deadline["what"]): void {
     case "turn_end":
       if (phase.kind === "busy") endTurn(work, phase.turn, "finished");
       return;
-    case "dismiss":
-      dismissDialog(work);
-      return;
     case "escape": {
       const { state: parser, events } = flushInput(work.state.parser);
       work.set({ parser, escapeDueMs: null });
       enqueue(work, events);
       return;
     }
-    case "piece":
-      showNextPiece(work);
-      return;
-    case "menu":
-      work.set({ menuDueMs: null });
-      if (phase.kind === "idle") {
-        openUnasked(work, "spontaneous", work.state.script.hostile?.spontaneous_menu?.dismiss_ms);
-      }
-      return;
-    case "person_begins":
-      beginPersonDraft(work);
-      return;
-    case "person_types":
-      typeOn(work);
-      return;
-    case "repaint":
-      work.set({ frozenUntilMs: null });
+    case "interference":
+      work.state.interference?.act(work);
       return;
     case "disarm":
       work.set({ exitArmedUntilMs: null });
@@ -133,9 +120,9 @@ function enqueue(work: Work, inputs: readonly DemoInput[]): void {
   drain(work);
 }
 
-/** Input keeps its order: what waits behind the start or a split paste is taken as soon as that is over. */
+/** Input keeps its order: what waits behind the start or an interference is taken as soon as that is over. */
 function drain(work: Work): void {
-  while (!isGone(work) && work.state.phase.kind !== "starting" && !work.state.splitPaste) {
+  while (!isGone(work) && work.state.phase.kind !== "starting" && !holdsInput(work)) {
     const [first, ...others] = work.state.backlog;
     if (!first) return;
     work.set({ backlog: others });
@@ -144,6 +131,49 @@ function drain(work: Work): void {
   }
 }
 
+function holdsInput(work: Work): boolean {
+  return work.state.interference?.holdsInput() ?? false;
+}
+
 function isGone(work: Work): boolean {
   return work.state.phase.kind === "gone";
+}
+
+const MOST_CELLS = 400;
+
+function createWork(given: DemoState): Work {
+  let state = given;
+  const effects: DemoEffect[] = [];
+  const work: Work = {
+    get state() {
+      return state;
+    },
+    effects,
+    set(patch) {
+      state = { ...state, ...patch };
+    },
+    log(entry) {
+      const n = state.counts.logLines + 1;
+      work.set({ counts: { ...state.counts, logLines: n } });
+      effects.push({ kind: "log", record: { at_ms: Math.round(state.nowMs), n, ...entry } });
+    },
+    workMail(turn, round) {
+      effects.push({ kind: "mail_round", turn, round });
+    },
+    runProgram(turn, command, prompt) {
+      effects.push({ kind: "program", turn, command, prompt });
+    },
+    stopProgram(turn) {
+      effects.push({ kind: "program_stop", turn });
+    },
+    show(...cells) {
+      work.set({ cells: [...state.cells, ...cells].slice(-MOST_CELLS) });
+    },
+    exit(code, why, restore) {
+      work.log({ kind: "exited", code, why });
+      work.set({ phase: { kind: "gone" } });
+      effects.push({ kind: "exit", code, restore });
+    },
+  };
+  return work;
 }

@@ -95,9 +95,9 @@ function dialogBlock(dialog: Dialog, cols: number): Block {
 }
 
 function titleOf(state: DemoState): string {
-  const { phase, nowMs, script } = state;
+  const { phase, nowMs, interference } = state;
   if (phase.kind === "dialog") return signature.titleDecision;
-  if (phase.kind !== "busy" || script.hostile?.busy_title === false) return signature.titleReady;
+  if (phase.kind !== "busy" || interference?.hidesWork) return signature.titleReady;
   return `${spinnerFrame(phase.turn, nowMs)} ${signature.titleBusy}`;
 }
 

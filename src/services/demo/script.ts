@@ -1,74 +1,18 @@
-import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { parseDirective } from "./directive.ts";
-import type { Occasion } from "./occasion.ts";
 
 const milliseconds = (description: string) => Type.Integer({ minimum: 0, maximum: 3_600_000, description });
 const closed = { additionalProperties: false };
 
-/** When a behaviour shows: exactly one of the three. Ordinals count from 1, per behaviour. */
-const occasion = {
+/** When a rule applies or a behaviour shows: one of the three. Ordinals count from 1. */
+export const occasion = {
   every: Type.Optional(Type.Integer({ minimum: 1, description: "At every n-th occasion" })),
   on: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { description: "At these occasions" })),
   probability: Type.Optional(
     Type.Number({ minimum: 0, maximum: 1, description: "At random, decided by the seed and the ordinal" }),
   ),
 };
-
-const behaviour = <P extends TProperties>(description: string, parameters: P) =>
-  Type.Object({ ...occasion, ...parameters }, { ...closed, description });
-
-const hostileProperties = {
-  late_repaint: behaviour("Occasion: each paste and each accepted Enter. The screen is painted later.", {
-    delay_ms: Type.Optional(milliseconds("How long the screen does not change; default 250")),
-  }),
-  swallow_enter: behaviour("Occasion: each Enter with a draft. The Enter has no effect.", {
-    in_a_row: Type.Optional(
-      Type.Integer({ minimum: 1, description: "At most so many one after another; default 2" }),
-    ),
-  }),
-  enter_dead_time: behaviour("Occasion: each paste. An Enter that comes too soon after it has no effect.", {
-    dead_ms: Type.Optional(milliseconds("Default 200")),
-  }),
-  split_paste: behaviour("Occasion: each paste. It appears piece by piece; later input waits behind it.", {
-    pieces: Type.Optional(Type.Integer({ minimum: 2, maximum: 100, description: "Default 3" })),
-    piece_delay_ms: Type.Optional(milliseconds("Between two pieces; default 60")),
-  }),
-  crash_during_paste: behaviour("Occasion: each paste. The process ends with code 3 inside it.", {}),
-  crash_on_prompt: behaviour("Occasion: each submitted prompt. The process ends with code 3 after it.", {}),
-  menu_before_prompt: behaviour(
-    "Occasion: the first Enter of each draft while idle. A menu opens instead; the draft comes back after it.",
-    { dismiss_ms: Type.Optional(milliseconds("A person answers after this; 0 is never; default 700")) },
-  ),
-  menu_after_paste: behaviour(
-    "Occasion: each paste while idle. A menu opens over it at once; the draft is there after it.",
-    { dismiss_ms: Type.Optional(milliseconds("A person answers after this; 0 is never; default 700")) },
-  ),
-  spontaneous_menu: behaviour("Occasion: each turn's end that leaves the agent idle. A menu opens.", {
-    after_ms: Type.Optional(milliseconds("After the turn's end; default 0")),
-    dismiss_ms: Type.Optional(milliseconds("A person answers after this; 0 is never; default 700")),
-  }),
-  person_draft: behaviour(
-    "Occasion: each turn's end that leaves the agent idle and opens no menu. A person types a draft.",
-    {
-      after_ms: Type.Optional(milliseconds("After the turn's end; default 0")),
-      text: Type.Optional(Type.String({ minLength: 1, description: "What the person types" })),
-      hold_ms: Type.Optional(milliseconds("From the last character to the end of the draft; default 500")),
-      ending: Type.Optional(
-        Type.Union([Type.Literal("delete"), Type.Literal("submit")], { description: "Default delete" }),
-      ),
-    },
-  ),
-} satisfies Record<string, TObject>;
-
-const HostileSchema = Type.Partial(
-  Type.Object({
-    ...hostileProperties,
-    queue_merge: Type.Boolean({ description: "All queued input becomes one turn; default false" }),
-    busy_title: Type.Boolean({ description: "false: the title stays idle while busy; default true" }),
-  }),
-  closed,
-);
 
 const RuleSchema = Type.Object(
   {
@@ -85,7 +29,7 @@ const RuleSchema = Type.Object(
   },
 );
 
-/** The script file of the scripted agent: makes it behave badly in a way that a seed repeats exactly. */
+/** The script file of the scripted agent. */
 export const DemoScriptSchema = Type.Object(
   {
     schema_version: Type.Literal(1),
@@ -114,19 +58,16 @@ export const DemoScriptSchema = Type.Object(
       }),
     ),
     rules: Type.Optional(Type.Array(RuleSchema, { description: "The first that applies wins" })),
-    hostile: Type.Optional(HostileSchema),
   },
   closed,
 );
 
 export type DemoScript = Static<typeof DemoScriptSchema>;
 export type DemoRule = Static<typeof RuleSchema>;
-export type Hostile = Static<typeof HostileSchema>;
-export type BehaviourName = keyof typeof hostileProperties;
 
 export const emptyScript: DemoScript = { schema_version: 1 };
 
-/** Reads a script file's text. A refusal names each wrong place, such as `/hostile/swallow_enter/every: ...`. */
+/** Reads a script file's text. A refusal names each wrong place, such as `/rules/0/every: ...`. */
 export function parseDemoScript(text: string): { script: DemoScript } | { errors: string[] } {
   let value: unknown;
   try {
@@ -140,26 +81,18 @@ export function parseDemoScript(text: string): { script: DemoScript } | { errors
     );
     return { errors: [...new Set(errors)] };
   }
-  const errors = [...occasionErrors(value), ...directiveErrors(value)];
+  const errors = ruleErrors(value.rules ?? []);
   return errors.length > 0 ? { errors } : { script: value };
 }
 
-function occasionErrors(script: DemoScript): string[] {
-  const places: [string, Occasion, number][] = [];
-  for (const [name, given] of Object.entries(script.hostile ?? {})) {
-    if (typeof given === "object") places.push([`/hostile/${name}`, given, 1]);
-  }
-  // A rule without an occasion applies every time.
-  for (const [index, rule] of (script.rules ?? []).entries()) places.push([`/rules/${index}`, rule, 0]);
-  return places.flatMap(([path, { every, on, probability }, least]) => {
-    const given = [every, on, probability].filter((one) => one !== undefined).length;
-    if (given >= least && given <= 1) return [];
-    return [`${path}: ${least ? "exactly" : "at most"} one of every, on, probability`];
+function ruleErrors(rules: readonly DemoRule[]): string[] {
+  return rules.flatMap(({ directive, every, on, probability }, index) => {
+    const occasions = [every, on, probability].filter((one) => one !== undefined).length;
+    return [
+      ...(occasions > 1 ? [`/rules/${index}: at most one of every, on, probability`] : []),
+      ...(parseDirective(directive)
+        ? []
+        : [`/rules/${index}/directive: ${JSON.stringify(directive)} is none`]),
+    ];
   });
-}
-
-function directiveErrors(script: DemoScript): string[] {
-  return (script.rules ?? []).flatMap(({ directive }, index) =>
-    parseDirective(directive) ? [] : [`/rules/${index}/directive: ${JSON.stringify(directive)} is none`],
-  );
 }

@@ -1,13 +1,14 @@
 import { type Composer, emptyComposer } from "./composer.ts";
 import type { TurnEnding } from "./directive.ts";
 import { type DemoInput, emptyParser, type ParserState } from "./input.ts";
-import type { DemoLogRecord, DialogSource } from "./log.ts";
+import type { DemoLogEntry, DemoLogRecord, DialogSource } from "./log.ts";
 import type { MailAct, MailRound } from "./mail-round.ts";
 import type { DemoScript } from "./script.ts";
 
 /** Everything the scripted agent knows. Never changed in place. Times are milliseconds since its start. */
 export interface DemoState {
   readonly script: DemoScript;
+  readonly interference: Interference | null;
   /** Divides the durations of turns. */
   readonly speed: number;
   readonly nowMs: number;
@@ -15,28 +16,14 @@ export interface DemoState {
   readonly parser: ParserState;
   /** When a lone ESC counts as Escape, or null. */
   readonly escapeDueMs: number | null;
-  /** Input that waits for the start, or behind a split paste. */
+  /** Input that waits for the start, or behind an interference. */
   readonly backlog: readonly DemoInput[];
   readonly composer: Composer;
-  readonly splitPaste: SplitPaste | null;
   readonly queue: readonly QueuedPrompt[];
   readonly cells: readonly Cell[];
-  readonly person: PersonDraft | null;
-  /** When a spontaneous menu opens, or null. */
-  readonly menuDueMs: number | null;
-  /** When a person begins to type, or null. */
-  readonly personDueMs: number | null;
-  /** The screen does not change until then, or null. */
-  readonly frozenUntilMs: number | null;
-  readonly enterDeadUntilMs: number;
   /** Until when a second ctrl-c exits, or null. */
   readonly exitArmedUntilMs: number | null;
-  readonly swallowedInARow: number;
-  /** Whether a menu comes before this draft has been decided. */
-  readonly draftMenuDecided: boolean;
   readonly counts: Counts;
-  /** Occasions seen so far, by behaviour. */
-  readonly occasions: Readonly<Record<string, number>>;
   readonly ruleMatches: readonly number[];
 }
 
@@ -64,33 +51,11 @@ export interface Dialog {
   options: readonly string[];
   /** Index of the selected option. */
   selected: number;
-  /** When a person elsewhere answers, or null. */
-  dismissAtMs: number | null;
-}
-
-export interface SplitPaste {
-  /** The composer before the paste. */
-  base: Composer;
-  text: string;
-  pieces: number;
-  shown: number;
-  pieceDelayMs: number;
-  nextMs: number;
 }
 
 export interface QueuedPrompt {
   prompt: number;
   text: string;
-}
-
-export interface PersonDraft {
-  text: string;
-  typed: number;
-  nextMs: number;
-  holdMs: number;
-  ending: "delete" | "submit";
-  /** Keys from elsewhere have changed the composer since. */
-  foreign: boolean;
 }
 
 export interface Counts {
@@ -133,9 +98,58 @@ export type DemoEvent =
   /** A signal or the end of the input. */
   | { kind: "stop"; why: string; atMs: number };
 
-export function createDemoState(options: { script: DemoScript; speed: number }): DemoState {
+/**
+ * How a test makes the agent misbehave; it keeps its own state. The agent that ships has none. Each method is called where
+ * the agent does the ordinary thing; one that returns true has done another instead.
+ */
+export interface Interference {
+  /** All queued input becomes one turn. */
+  readonly mergesQueue: boolean;
+  /** The title stays idle while the agent works. */
+  readonly hidesWork: boolean;
+  /** Input waits now. */
+  holdsInput(): boolean;
+  freezesScreen(): boolean;
+  pasteBegins(work: Work): void;
+  paste(work: Work, text: string): boolean;
+  /** Enter with a draft. `merged`: it submits a person's draft too. */
+  enter(work: Work): { swallowed: boolean; merged: boolean };
+  /** Keys have changed the draft, or emptied it by command. */
+  draftEdited(work: Work): void;
+  draftCleared(work: Work): void;
+  promptSubmitted(work: Work): boolean;
+  turnStarted(): void;
+  /** A turn has ended and the agent is idle. */
+  turnEnded(work: Work): void;
+  /** When `act` is wanted, or null. */
+  dueMs(state: DemoState): number | null;
+  act(work: Work): void;
+}
+
+/** One step of the model under way: the state so far and the effects so far. Lives inside one `next` call. */
+export interface Work {
+  readonly state: DemoState;
+  readonly effects: readonly DemoEffect[];
+  set(patch: Partial<DemoState>): void;
+  log(entry: DemoLogEntry): void;
+  show(...cells: Cell[]): void;
+  /** Has the hands work a round of mail. */
+  workMail(turn: number, round: MailRound): void;
+  /** Has the hands run the script's program, or end it. */
+  runProgram(turn: number, command: readonly string[], prompt: string): void;
+  stopProgram(turn: number): void;
+  /** Ends the agent. `restore` false is a crash. */
+  exit(code: number, why: string, restore: boolean): void;
+}
+
+export function createDemoState(options: {
+  script: DemoScript;
+  speed: number;
+  interference?: Interference | undefined;
+}): DemoState {
   return {
     script: options.script,
+    interference: options.interference ?? null,
     speed: options.speed,
     nowMs: 0,
     phase: { kind: "starting", untilMs: options.script.startup?.delay_ms ?? 0 },
@@ -143,19 +157,10 @@ export function createDemoState(options: { script: DemoScript; speed: number }):
     escapeDueMs: null,
     backlog: [],
     composer: emptyComposer,
-    splitPaste: null,
     queue: [],
     cells: [{ kind: "banner", session: 1 }],
-    person: null,
-    menuDueMs: null,
-    personDueMs: null,
-    frozenUntilMs: null,
-    enterDeadUntilMs: 0,
     exitArmedUntilMs: null,
-    swallowedInARow: 0,
-    draftMenuDecided: false,
     counts: { prompts: 0, turns: 0, chips: 0, sessions: 1, logLines: 0 },
-    occasions: {},
     ruleMatches: [],
   };
 }
@@ -175,22 +180,12 @@ export function streamedWords(turn: Turn, nowMs: number): number {
 /** Something that happens at a fixed time. */
 export interface Deadline {
   atMs: number;
-  what:
-    | "start"
-    | "turn_end"
-    | "dismiss"
-    | "escape"
-    | "piece"
-    | "menu"
-    | "person_begins"
-    | "person_types"
-    | "repaint"
-    | "disarm";
+  what: "start" | "turn_end" | "escape" | "interference" | "disarm";
 }
 
 /** All that is due some time, the earliest first; empty while idle, so that an idle agent sets no timer. */
 export function deadlines(state: DemoState): Deadline[] {
-  const { phase, splitPaste, person } = state;
+  const { phase, interference } = state;
   const found: Deadline[] = [];
   const add = (what: Deadline["what"], atMs: number | null | undefined) => {
     if (atMs !== null && atMs !== undefined) found.push({ what, atMs });
@@ -198,14 +193,8 @@ export function deadlines(state: DemoState): Deadline[] {
   if (phase.kind === "gone") return [];
   if (phase.kind === "starting") add("start", phase.untilMs);
   if (phase.kind === "busy") add("turn_end", phase.turn.endsMs);
-  if (phase.kind === "dialog") add("dismiss", phase.dialog.dismissAtMs);
   add("escape", state.escapeDueMs);
-  add("piece", splitPaste?.nextMs);
-  add("menu", state.menuDueMs);
-  add("person_begins", state.personDueMs);
-  // A person sees a paste arriving and waits for its end.
-  if (!splitPaste) add("person_types", person?.nextMs);
-  add("repaint", state.frozenUntilMs);
+  add("interference", interference?.dueMs(state));
   add("disarm", state.exitArmedUntilMs);
   return found.sort((left, right) => left.atMs - right.atMs);
 }
@@ -222,5 +211,7 @@ export function nextWakeMs(state: DemoState): number | null {
 
 /** Whether the screen may be painted now. */
 export function isPainting(state: DemoState): boolean {
-  return state.frozenUntilMs === null && state.phase.kind !== "starting" && state.phase.kind !== "gone";
+  return (
+    !state.interference?.freezesScreen() && state.phase.kind !== "starting" && state.phase.kind !== "gone"
+  );
 }

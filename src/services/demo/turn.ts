@@ -5,11 +5,11 @@ import { parseMailRound } from "./mail-round.ts";
 import { isChosen } from "./occasion.ts";
 import type { DemoRule } from "./script.ts";
 import { demoCommands, demoSignature } from "./signature.ts";
-import { type Cell, type QueuedPrompt, streamedWords, type Turn } from "./state.ts";
-import { CRASH_CODE, type Work } from "./work.ts";
+import { type Cell, type QueuedPrompt, streamedWords, type Turn, type Work } from "./state.ts";
 
+/** The exit code of a crash that was asked for. */
+export const CRASH_CODE = 3;
 const COMPACT_MS = 1000;
-const REPAINT_DELAY_MS = 250;
 
 /** Takes a text as submitted: it runs at once when idle and is queued while busy. */
 export function submit(
@@ -31,10 +31,7 @@ export function submit(
     command,
     merged_with_person_draft: merged,
   });
-  if (!command && work.chosen("crash_on_prompt")) {
-    work.exit(CRASH_CODE, "crash_on_prompt", false);
-    return;
-  }
+  if (!command && work.state.interference?.promptSubmitted(work)) return;
   if (busy) work.log({ kind: "queued", prompt });
   work.set({ queue: [...work.state.queue, { prompt, text }] });
   runQueue(work);
@@ -51,7 +48,7 @@ export function runQueue(work: Work): void {
       runCommand(work, command, first.text);
       continue;
     }
-    const merges = work.state.script.hostile?.queue_merge ?? false;
+    const merges = work.state.interference?.mergesQueue ?? false;
     const found = others.findIndex((item) => parseCommand(item.text) !== null);
     const end = merges ? (found < 0 ? others.length : found) : 0;
     work.set({ queue: others.slice(end) });
@@ -86,22 +83,12 @@ export function endTurn(work: Work, turn: Turn, given: "finished" | "interrupted
       return;
     }
     if (ending.kind === "menu") {
-      openDialog(work, { source: "prompt", question: ending.question, dismissMs: 0 });
+      openDialog(work, { source: "prompt", question: ending.question });
       return;
     }
   }
   runQueue(work);
-  if (work.state.phase.kind === "idle") planDisturbance(work);
-}
-
-/** The script may hold the screen back after this input. */
-export function maybeFreeze(work: Work, after: "paste" | "enter"): void {
-  const late = work.chosen("late_repaint");
-  if (!late) return;
-  const delay_ms = late.delay_ms ?? REPAINT_DELAY_MS;
-  work.log({ kind: "late_repaint", after, delay_ms });
-  const untilMs = work.state.nowMs + delay_ms;
-  work.set({ frozenUntilMs: Math.max(work.state.frozenUntilMs ?? 0, untilMs) });
+  if (work.state.phase.kind === "idle") work.state.interference?.turnEnded(work);
 }
 
 function startTurn(work: Work, items: readonly QueuedPrompt[]): void {
@@ -135,7 +122,8 @@ function beginWork(work: Work, plan: TurnPlan, number: number | null, prompts: r
     ending,
     ...(says === undefined ? {} : { says }),
   };
-  work.set({ phase: { kind: "busy", turn }, menuDueMs: null, personDueMs: null });
+  work.set({ phase: { kind: "busy", turn } });
+  work.state.interference?.turnStarted();
 }
 
 function showEnd(work: Work, turn: Turn, result: TurnResult): void {
@@ -185,17 +173,6 @@ function runCommand(work: Work, command: string, text: string): void {
     default:
       work.show({ kind: "note", text: `✗ unknown command: ${command}`, tone: "error" });
   }
-}
-
-function planDisturbance(work: Work): void {
-  const { nowMs } = work.state;
-  const menu = work.chosen("spontaneous_menu");
-  if (menu) {
-    work.set({ menuDueMs: nowMs + (menu.after_ms ?? 0) });
-    return;
-  }
-  const person = work.chosen("person_draft");
-  if (person) work.set({ personDueMs: nowMs + (person.after_ms ?? 0) });
 }
 
 /**

@@ -1,21 +1,21 @@
 import type { DemoLogRecord } from "../../../src/services/demo/log.ts";
 import { next } from "../../../src/services/demo/model.ts";
 import { type Frame, render, type Size } from "../../../src/services/demo/screen.ts";
-import { type DemoScript, parseDemoScript } from "../../../src/services/demo/script.ts";
 import {
   createDemoState,
   type DemoEffect,
   type DemoEvent,
   nextWakeMs,
 } from "../../../src/services/demo/state.ts";
+import { type HostileScript, parseHostileScript } from "../../support/hostile/script.ts";
 
 type Kind = DemoLogRecord["kind"];
 
 /** The pure agent on a clock of its own: what a test types and when, and what came of it. */
-export function driveDemo(script: Omit<DemoScript, "schema_version"> = {}, speed = 1) {
-  const parsed = parseDemoScript(JSON.stringify({ schema_version: 1, ...script }));
+export function driveDemo(script: Omit<HostileScript, "schema_version"> = {}, speed = 1) {
+  const parsed = parseHostileScript(JSON.stringify({ schema_version: 1, ...script }));
   if ("errors" in parsed) throw new Error(parsed.errors.join("; "));
-  let state = createDemoState({ script: parsed.script, speed });
+  let state = createDemoState({ ...parsed, speed });
   let nowMs = 0;
   const effects: DemoEffect[] = [];
   const feed = (event: DemoEvent) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseDemoScript } from "../../../src/services/demo/script.ts";
+import { parseHostileScript } from "../../support/hostile/script.ts";
 import { hostileProblems, hostilePrompts, hostileScript, hostilityOf } from "../../support/hostile-run.ts";
 import { driveDemo } from "./demo-driver.ts";
 
@@ -42,6 +42,6 @@ describe("the judgement of a hostile run", () => {
     expect(prompts).toEqual(hostilePrompts(5, 200));
     expect(new Set(prompts).size).toBe(200);
     expect(Math.max(...prompts.map((prompt) => prompt.length))).toBeGreaterThan(3000);
-    expect(parseDemoScript(JSON.stringify(hostileScript(5)))).not.toHaveProperty("errors");
+    expect(parseHostileScript(JSON.stringify(hostileScript(5)))).not.toHaveProperty("errors");
   });
 });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { parseCommand, parseDirective } from "../../../src/services/demo/directive.ts";
 import { isChosen, randomAt } from "../../../src/services/demo/occasion.ts";
-import { parseDemoScript } from "../../../src/services/demo/script.ts";
 import { planTurn } from "../../../src/services/demo/turn.ts";
+import { parseHostileScript } from "../../support/hostile/script.ts";
 
-const parse = (script: object) => parseDemoScript(JSON.stringify({ schema_version: 1, ...script }));
+const parse = (script: object) => parseHostileScript(JSON.stringify({ schema_version: 1, ...script }));
 
 describe("the script file", () => {
   test("every behaviour may be given with each kind of occasion", () => {
@@ -16,7 +16,7 @@ describe("the script file", () => {
       busy_title: false,
     };
     expect(parse({ seed: 7, startup: { trust_dialog: true }, hostile })).toMatchObject({
-      script: { hostile },
+      interference: { mergesQueue: true, hidesWork: true },
     });
   });
 
@@ -58,7 +58,7 @@ describe("the script file", () => {
   });
 
   test("text that is no JSON is refused", () => {
-    expect(parseDemoScript("{")).toHaveProperty("errors");
+    expect(parseHostileScript("{")).toHaveProperty("errors");
   });
 });
 

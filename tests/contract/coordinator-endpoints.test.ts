@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { consoleEndpoints } from "../../src/protocol/console-endpoints.ts";
 import {
@@ -11,7 +11,7 @@ import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { forwardedEndpoints } from "../../src/protocol/endpoints.ts";
 import { isOfPage } from "../support/console-services.ts";
 import { type CoordinatorBundle, createCoordinatorBundle } from "../support/coordinator-bundle.ts";
-import { json, surfaces } from "../support/http-surface.ts";
+import { type HttpSurface, json, surfaces } from "../support/http-surface.ts";
 import { deliverTo } from "../support/mail-delivery.ts";
 import { notUtf8 } from "../support/not-utf8.ts";
 import { bodyOfOldClient } from "../support/old-client.ts";
@@ -162,15 +162,30 @@ test("every route of the app is declared once, and every declaration has a route
 });
 
 describe.each(surfaces)("every operation $surface", ({ open }) => {
-  async function call(
+  interface Server {
+    bundle: CoordinatorBundle;
+    http: HttpSurface;
+  }
+  const serve = (): Server => {
+    const bundle = createCoordinatorBundle();
+    return { bundle, http: open((request) => bundle.app.fetch(request)) };
+  };
+  const end = async ({ bundle, http }: Server) => {
+    await http[Symbol.asyncDispose]();
+    await bundle[Symbol.asyncDispose]();
+  };
+  /** Of all calls that are refused: to build its app takes most of such a test's time. */
+  let refusing: Server | undefined;
+  afterAll(async () => {
+    if (refusing) await end(refusing);
+  });
+
+  async function callOn(
+    { bundle, http }: Server,
     name: Name,
     change: (init: RequestInit) => RequestInit = (init) => init,
-    prepare: (bundle: CoordinatorBundle) => void = () => {},
     ref: string | null = null,
   ) {
-    await using bundle = createCoordinatorBundle();
-    prepare(bundle);
-    await using http = open((request) => bundle.app.fetch(request));
     const { url, body } = calls[name];
     const endpoint: Endpoint = declared[name];
     const init = body ? json(body, endpoint.method) : { method: endpoint.method };
@@ -181,6 +196,26 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
       change(init),
     );
     return { endpoint, reply, text: await reply.text() };
+  }
+
+  async function call(
+    name: Name,
+    change?: (init: RequestInit) => RequestInit,
+    prepare: (bundle: CoordinatorBundle) => void = () => {},
+    ref: string | null = null,
+  ) {
+    const server = serve();
+    try {
+      prepare(server.bundle);
+      return await callOn(server, name, change, ref);
+    } finally {
+      await end(server);
+    }
+  }
+
+  function refused(name: Name, change?: (init: RequestInit) => RequestInit, ref?: string) {
+    refusing ??= serve();
+    return callOn(refusing, name, change, ref);
   }
 
   test.each(names)("%s answers with its declared status and body", async (name) => {
@@ -198,7 +233,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
   const withBody = names.filter((name) => declared[name].body !== null);
   test.each(withBody)("%s refuses an unknown key, bad JSON, an empty body and another type", async (name) => {
     const status = async (init: RequestInit) =>
-      (await call(name, (good) => ({ ...good, ...init }))).reply.status;
+      (await refused(name, (good) => ({ ...good, ...init }))).reply.status;
     expect(await status({ body: JSON.stringify({ ...calls[name].body, surprise: 1 }) })).toBe(422);
     for (const body of ["{", "[]", "5", "null", '"text"']) {
       expect([body, await status({ body })]).toEqual([body, 422]);
@@ -216,7 +251,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
   });
 
   test.each(names)("%s refuses another method with 405 and says which one it takes", async (name) => {
-    const { endpoint, reply } = await call(name, () => ({ method: "PATCH" }));
+    const { endpoint, reply } = await refused(name, () => ({ method: "PATCH" }));
     expect([reply.status, reply.headers.get("allow")]).toEqual([
       405,
       expect.stringContaining(endpoint.method),
@@ -225,12 +260,12 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
 
   const ofAgent = names.filter((name) => declared[name].path.includes(":agent_ref"));
   test.each(ofAgent)("%s is 404 for an unknown agent and 409 for an alias of two", async (name) => {
-    const unknown = await call(name, undefined, undefined, "nobody");
+    const unknown = await refused(name, undefined, "nobody");
     expect([unknown.reply.status, JSON.parse(unknown.text)]).toEqual([
       404,
       { detail: 'no agent is known as "nobody"' },
     ]);
-    const both = await call(name, undefined, undefined, "twin");
+    const both = await refused(name, undefined, "twin");
     expect([both.reply.status, JSON.parse(both.text)]).toEqual([
       409,
       { detail: expect.stringContaining("2 agents"), agent_ids: ["id-twin-1", "id-twin-2"] },
@@ -238,7 +273,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
   });
 
   test.each(ofAgent)("%s is 409 for the id of one agent that is the name of another", async (name) => {
-    const { reply, text } = await call(name, undefined, undefined, "crossed");
+    const { reply, text } = await refused(name, undefined, "crossed");
     expect([reply.status, JSON.parse(text)]).toEqual([
       409,
       {
@@ -250,7 +285,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
 
   const ofMailbox = forwarded.filter((name) => /^agent(Mail|.*Notifier)/.test(name));
   test.each(ofMailbox)("%s is 503 for an agent without a mailbox, and says how to get one", async (name) => {
-    const { reply, text } = await call(name, undefined, undefined, "mailless");
+    const { reply, text } = await refused(name, undefined, "mailless");
     expect([reply.status, JSON.parse(text)]).toEqual([
       503,
       { detail: expect.stringContaining("svc-mgr agents single --agent-id id-mailless mailbox register") },
@@ -260,7 +295,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
   test.each(forwarded)(
     "%s is 503 for an agent that no gateway serves, and says how to get one",
     async (name) => {
-      const { reply, text } = await call(name, undefined, undefined, "bare");
+      const { reply, text } = await refused(name, undefined, "bare");
       expect([reply.status, JSON.parse(text)]).toEqual([
         503,
         { detail: expect.stringContaining("svc-mgr agents single --agent-id id-bare gateway attach") },
@@ -294,7 +329,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     "interruptAgent",
   ] as const;
   test.each(headless)("%s is 400 for a terminal agent", async (name) => {
-    expect((await call(name, undefined, undefined, "worker")).reply.status).toBe(400);
+    expect((await refused(name, undefined, "worker")).reply.status).toBe(400);
   });
 
   test.each(["worker", "SVC-worker", "id-worker", "local_interactive-1", "%20worker%20"])(

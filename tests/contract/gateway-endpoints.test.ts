@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { documentEndpoints } from "../../src/protocol/core-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
@@ -8,7 +8,7 @@ import { isOfPage } from "../support/console-services.ts";
 import { giveTerminal } from "../support/fake-terminal.ts";
 import { giveTurns } from "../support/fake-turns.ts";
 import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";
-import { json, surfaces } from "../support/http-surface.ts";
+import { type HttpSurface, json, surfaces } from "../support/http-surface.ts";
 import { deliverTo } from "../support/mail-delivery.ts";
 import { notUtf8 } from "../support/not-utf8.ts";
 import { bodyOfOldClient } from "../support/old-client.ts";
@@ -117,16 +117,47 @@ test("every route of the app is declared once, and every declaration has a route
 });
 
 describe.each(surfaces)("every operation $surface", ({ open }) => {
-  async function call(name: Name, change: (init: RequestInit) => RequestInit = (init) => init) {
-    await using bundle = createGatewayBundle();
+  interface Server {
+    bundle: GatewayBundle;
+    http: HttpSurface;
+  }
+  const serve = (): Server => {
+    const bundle = createGatewayBundle();
     giveTerminal(bundle.agent);
     giveTurns(bundle.agent);
-    await using http = open((request) => bundle.app.fetch(request));
+    return { bundle, http: open((request) => bundle.app.fetch(request)) };
+  };
+  const end = async ({ bundle, http }: Server) => {
+    await http[Symbol.asyncDispose]();
+    await bundle[Symbol.asyncDispose]();
+  };
+  /** Of all calls that are refused: to build its app takes most of such a test's time. */
+  let refusing: Server | undefined;
+  afterAll(async () => {
+    if (refusing) await end(refusing);
+  });
+  type Change = (init: RequestInit) => RequestInit;
+
+  async function callOn({ bundle, http }: Server, name: Name, change: Change = (init) => init) {
     const { url, body } = calls[name];
     const endpoint: Endpoint = declared[name];
     const init = body ? json(body, endpoint.method) : { method: endpoint.method };
     const reply = await http.request((await url?.(bundle)) ?? endpoint.path, change(init));
     return { endpoint, reply, text: await reply.text() };
+  }
+
+  async function call(name: Name, change?: Change) {
+    const server = serve();
+    try {
+      return await callOn(server, name, change);
+    } finally {
+      await end(server);
+    }
+  }
+
+  function refused(name: Name, change?: Change) {
+    refusing ??= serve();
+    return callOn(refusing, name, change);
   }
 
   test.each(names)("%s answers with its declared status and body", async (name) => {
@@ -151,10 +182,10 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
   const withBody = names.filter((name) => declared[name].body !== null);
   test.each(withBody)("%s takes its schema_version or none, and no other", async (name) => {
     const version = name === "controlPrompt" ? 2 : 1;
-    const answered = async (change: (body: Record<string, unknown>) => void) => {
+    const answered = async (change: (body: Record<string, unknown>) => void, ask = call) => {
       const body: Record<string, unknown> = { ...calls[name].body };
       change(body);
-      const { reply, text } = await call(name, (init) => ({ ...init, body: JSON.stringify(body) }));
+      const { reply, text } = await ask(name, (init) => ({ ...init, body: JSON.stringify(body) }));
       return { status: reply.status, detail: (JSON.parse(text) as { detail?: unknown }).detail };
     };
     const good = declared[name].status;
@@ -175,7 +206,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
     for (const wrong of [3 - version, 0, String(version), version + 0.5]) {
       const answer = await answered((body) => {
         body["schema_version"] = wrong;
-      });
+      }, refused);
       expect([wrong, answer.status, answer.detail]).toEqual([
         wrong,
         422,
@@ -186,7 +217,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
 
   test.each(withBody)("%s refuses an unknown key, bad JSON, an empty body and another type", async (name) => {
     const status = async (init: RequestInit) =>
-      (await call(name, (good) => ({ ...good, ...init }))).reply.status;
+      (await refused(name, (good) => ({ ...good, ...init }))).reply.status;
     expect(await status({ body: JSON.stringify({ ...calls[name].body, surprise: 1 }) })).toBe(422);
     for (const body of ["{", "", "[]", "5", "null", '"text"']) expect(await status({ body })).toBe(422);
     expect(await status({ body: notUtf8({ ...calls[name].body }) })).toBe(422);
@@ -200,7 +231,7 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
   });
 
   test.each(names)("%s refuses another method with 405 and says which one it takes", async (name) => {
-    const { endpoint, reply } = await call(name, () => ({ method: "PATCH" }));
+    const { endpoint, reply } = await refused(name, () => ({ method: "PATCH" }));
     expect([reply.status, reply.headers.get("allow")]).toEqual([
       405,
       expect.stringContaining(endpoint.method),

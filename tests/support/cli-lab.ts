@@ -42,7 +42,13 @@ export interface CliLab extends AsyncDisposable {
   kill(pid: number): void;
 }
 
-/** `executable`: the compiled svc-gateway instead of the source, with svc-coord and svc beside it. */
+/**
+ * The folder of the built programs, which `bun run test` names: they start in a third of the time that the source
+ * takes. Without it, as for one file under `bun test`, the source runs.
+ */
+const built = process.env["SVC_TEST_PROGRAMS"];
+
+/** `executable`: the compiled svc-gateway alone, with svc-coord and svc beside it. */
 export function createCliLab(options: { executable?: string | undefined } = {}): CliLab {
   const { executable } = options;
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-cli-")));
@@ -64,7 +70,9 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
   const mutex = createTmuxMutex({ locks: createLocks({ clock }), clock }, socket);
   const tmux = createTmux({ processes, steps: quietSteps, clock, socket, mutex });
   const command = (program: Program) => {
-    if (executable === undefined) return [process.execPath, join(entries, `${program}.ts`)];
+    if (executable === undefined) {
+      return built ? [join(built, program)] : [process.execPath, join(entries, `${program}.ts`)];
+    }
     if (program === "svc-coord" || program === "svc") return [join(dirname(executable), program)];
     return program === "svc-mgr" ? [executable, "mgr"] : [executable];
   };

@@ -6,27 +6,39 @@ import { runStep, type Step, type StepResult, tool } from "./steps.ts";
 
 await bootstrap({ tmux: false });
 
-const fastTests = ["unit", "guards", "contract"].flatMap((tier) =>
-  [...new Bun.Glob(`tests/${tier}/**/*.test.ts`).scanSync(repositoryRoot)].sort(),
-);
+const testsOf = (...tiers: string[]) =>
+  tiers
+    .flatMap((tier) => [...new Bun.Glob(`tests/${tier}/**/*.test.ts`).scanSync(repositoryRoot)].sort())
+    .filter((path) => path !== underDeno && !long.includes(path));
 /** Starts another runtime on much of the rest: it runs beside it. */
 const underDeno = "tests/contract/under-deno.test.ts";
+/** They try many variants of the same for seconds each, and run in `bun run test` alone. */
+const long = [
+  "tests/unit/headless/turn-reader.test.ts",
+  "tests/unit/terminal/explain.test.ts",
+  "tests/unit/terminal/mutated-corpus.test.ts",
+  "tests/unit/terminal/profile-pattern.test.ts",
+];
 /** Beside other work the tests may take many times their usual seconds. */
 const busyMachineMs = 10 * 60_000;
 const test = (...files: string[]) => [
   ...[process.execPath, "test", "--only-failures", "--timeout=30000"],
   ...files,
 ];
+/** What the compiler knew last time: a check of a small change then takes it a second. */
+const typesKnown = "node_modules/.cache/svc/types.json";
 
 const steps: Step[] = [
   { name: "format and lint", command: tool("biome", "check", "--error-on-warnings", ".") },
-  { name: "types", command: tool("tsc", "-p", ".") },
+  { name: "types", command: tool("tsc", "-p", ".", "--incremental", "--tsBuildInfoFile", typesKnown) },
   { name: "dead code", command: tool("knip") },
   {
-    name: "fast tests",
-    command: test(...fastTests.filter((path) => path !== underDeno)),
+    name: "rules",
+    command: test(...testsOf("unit", "guards")),
     timeoutMs: busyMachineMs,
   },
+  // In worker processes: the garbage of some thousand apps makes each next test slower.
+  { name: "the contract", command: test("--parallel=2", ...testsOf("contract")), timeoutMs: busyMachineMs },
   { name: "the contract under Deno", command: test(underDeno), timeoutMs: busyMachineMs },
 ];
 

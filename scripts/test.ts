@@ -3,42 +3,35 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { plantedSecret } from "../tests/hostile/planted-secrets.ts";
 import { bootstrap, repositoryRoot } from "./bootstrap.ts";
+import { reachedTests } from "./changed-tests.ts";
 import { findLeftSecrets } from "./left-secrets.ts";
 import { endLeftovers } from "./leftovers.ts";
 import { runStep } from "./steps.ts";
+import { groupTests, ofShard, readTestWish, type TestGroup, type Timings } from "./test-plan.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
 
 // Runs every test but those that need a real agent CLI; the last line counts what really ran. Arguments are
-// parts of paths: `bun run test e2e queue`.
+// parts of paths: `bun run test e2e queue`. `--changed` leaves out what the changes since the last commit cannot
+// reach, `--changed=COMMIT` those since a commit; `--shard=1/3` runs one of three parts. `--record-timings` keeps how
+// long each file took, for the order of the files and for the shards.
 
+const recordsTimings = process.argv.includes("--record-timings");
+const wish = readTestWish(process.argv.slice(2).filter((word) => word !== "--record-timings"));
 await bootstrap({ tmux: true });
 
-/** Files that run together; later groups need more of the machine. */
-interface Group {
-  name: string;
-  files: string[];
-  needsExecutables: boolean;
-}
-
-const filters = process.argv.slice(2);
-const files = readdirSync(join(repositoryRoot, "tests"), { recursive: true, encoding: "utf8" })
+const timingsPath = "tests/timings.json";
+const { files: timings } = (await Bun.file(join(repositoryRoot, timingsPath)).json()) as { files: Timings };
+const all = readdirSync(join(repositoryRoot, "tests"), { recursive: true, encoding: "utf8" })
   .map((path) => `tests/${path}`)
   .filter((path) => path.endsWith(".test.ts") && !path.startsWith("tests/live/"))
-  .filter((path) => filters.length === 0 || filters.some((filter) => path.includes(filter)))
+  .filter((path) => wish.parts.length === 0 || wish.parts.some((part) => path.includes(part)))
   .sort();
-const inTier = (...tiers: string[]) =>
-  files.filter((path) => tiers.some((tier) => path.startsWith(`tests/${tier}/`)));
-const story = inTier("e2e", "faults", "hostile");
-const machine = inTier("integration");
-const groups: Group[] = [
-  {
-    name: "rules",
-    files: files.filter((path) => ![...story, ...machine].includes(path)),
-    needsExecutables: false,
-  },
-  { name: "machine", files: machine, needsExecutables: false },
-  { name: "stories", files: story, needsExecutables: true },
-].filter((group) => group.files.length > 0);
+const files = ofShard(
+  wish.changedSince === null ? all : reachedBy(wish.changedSince, all),
+  timings,
+  wish.shard,
+);
+const groups = groupTests(files, timings);
 
 // Before the clocks of the tests run: it takes a minute where it was never installed.
 const need = (support: string) =>
@@ -62,7 +55,16 @@ const places = {
   TMUX_TMPDIR: join(playground, "tmux"),
 };
 for (const folder of Object.values(places)) mkdirSync(folder, { mode: 0o700 });
-const environment = { PATH: process.env["PATH"] ?? "", CI: "true", ...places, [mark.name]: mark.value };
+const environment = {
+  PATH: process.env["PATH"] ?? "",
+  CI: "true",
+  ...places,
+  [mark.name]: mark.value,
+  // Those of before a build are never run.
+  ...(groups.some((group) => group.needsExecutables)
+    ? { SVC_TEST_PROGRAMS: join(repositoryRoot, "dist") }
+    : {}),
+};
 
 const total: TestCounts = { passed: 0, failed: 0 };
 let interrupted = false;
@@ -93,12 +95,14 @@ try {
 }
 
 if (interrupted) fail(1, "interrupted");
-if (files.length === 0) console.log(`no test file has ${filters.join(" or ") || "a name"} in its path`);
+if (files.length === 0) console.log(nothingToRun());
 console.log(`${total.passed} passed, ${total.failed} failed`);
 if (interrupted) process.exit(130);
-process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
+// Of a change or a shard nothing may be left to run, of parts of paths something must be.
+const mayBeNone = files.length === 0 && all.length > 0;
+process.exit(total.failed === 0 && (total.passed > 0 || mayBeNone) ? 0 : 1);
 
-async function runGroup(group: Group): Promise<void> {
+async function runGroup(group: TestGroup): Promise<void> {
   const report = join(playground, `${group.name}.xml`);
   const run = await runStep({
     name: group.name,
@@ -106,7 +110,10 @@ async function runGroup(group: Group): Promise<void> {
     command: [
       process.execPath,
       "test",
-      "--parallel=2",
+      `--parallel=${group.parallel}`,
+      // Also the order of the files: the longest first.
+      `--timings=${timingsPath}`,
+      ...(recordsTimings ? ["--update-timings"] : []),
       "--only-failures",
       "--timeout=120000",
       "--reporter=junit",
@@ -132,6 +139,30 @@ async function runGroup(group: Group): Promise<void> {
   console.log(
     `${group.name}: ${counts.passed} tests of ${group.files.length} files went well, ${run.seconds.toFixed(1)} s\n`,
   );
+}
+
+/** The tests that the changes since `commit`, and what is not committed, can reach. */
+function reachedBy(commit: string, tests: readonly string[]): string[] {
+  const git = (...words: string[]) => {
+    const run = Bun.spawnSync(["git", ...words], { cwd: repositoryRoot });
+    if (run.exitCode !== 0) throw new Error(`git ${words.join(" ")}: ${run.stderr.toString().trim()}`);
+    return run.stdout.toString().split("\0").filter(Boolean);
+  };
+  const changed = [
+    ...git("diff", "--name-only", "--no-renames", "-z", "--merge-base", commit),
+    ...git("ls-files", "--others", "--exclude-standard", "-z"),
+  ];
+  const sources = [...new Bun.Glob("{src,scripts,tests}/**/*.{ts,tsx}").scanSync(repositoryRoot)].map(
+    (path) => ({ path, text: readFileSync(join(repositoryRoot, path), "utf8") }),
+  );
+  const reached = reachedTests(sources, changed, tests);
+  console.log(`${changed.length} files changed since ${commit}: ${reached.length} test files can notice it`);
+  return reached;
+}
+
+function nothingToRun(): string {
+  if (all.length > 0) return "no test file is left to run";
+  return `no test file has ${wish.parts.join(" or ") || "a name"} in its path`;
 }
 
 function fail(count: number, why?: string): void {

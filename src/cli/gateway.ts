@@ -150,12 +150,16 @@ export function createGateway(options: GatewayOptions): Gateway {
   const board = createStatusBoard({
     ...{ identity, store, agent, events, log, clock },
     storage: storage.problem,
-    slot: () => ({ ...slot.report(), running: slot.running() }),
+    slot: slot.report,
     onReconciled: slot.recount,
   });
   const { admission, block, epoch } = board;
   slot.join("status", { wake: board.refresh });
-  slot.join("turns", { report: () => ({ turn: agent.turns?.active() != null }) });
+  slot.join("turns", {
+    report(all) {
+      all.turn = agent.turns?.active() != null;
+    },
+  });
   const queue = createQueue({ store, agent, clock, ids, events, log, admission, block, epoch, slot });
   const reminders = createReminders({
     ...{ agent, clock, ids, events, log, admission },
@@ -164,7 +168,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     onChange: () => slot.changed("reminders"),
   });
   slot.join("reminders", {
-    report: () => ({ reminder: reminders.phase(), remindersLost: reminders.lost() }),
+    report(all) {
+      all.reminder = reminders.phase();
+      all.remindersLost = reminders.lost();
+    },
     wake: reminders.wake,
   });
   const prompt = createPromptControl({ agent, queue, slot, board, events, log, clock });
@@ -260,7 +267,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     });
     const { notifier } = deferred;
     slot.join("notifier", {
-      report: () => ({ contextMaintenance: notifier.busyWith() }),
+      report(all) {
+        all.contextMaintenance = notifier.busyWith();
+      },
       wake: notifier.wake,
     });
     await deferred.app.fetch(healthRequest());

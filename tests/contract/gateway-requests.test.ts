@@ -31,6 +31,39 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
     expect([reply.status, await reply.json()]).toEqual([200, { protocol_version: "v1", status: "ok" }]);
   });
 
+  test("GET /v1/status asked again is the same answer, until anything in it changes", async () => {
+    await using gateway = await setup({ allowedOrigins: ["http://page.example"] });
+    const ask = async (headers: Record<string, string> = {}) => {
+      const reply = await gateway.http.request("/v1/status", { headers });
+      const names = ["content-type", "vary", "access-control-allow-origin"];
+      return { told: names.map((name) => reply.headers.get(name)), status: await reply.json() };
+    };
+    const first = await ask();
+    expect(await ask()).toEqual(first);
+    expect(first.told).toEqual(["application/json;charset=utf-8", "Origin", null]);
+    const page = await ask({ origin: "http://page.example" });
+    expect(page).toMatchObject({
+      told: [first.told[0], "Origin", "http://page.example"],
+      status: first.status,
+    });
+    // The next caller is told nothing of what that page was told.
+    expect(await ask()).toEqual(first);
+    gateway.agent.setPresence({ connected: false, detail: "gone" });
+    const gone = await ask();
+    expect(gone.status).toMatchObject({ request_admission: "blocked_unavailable" });
+    expect(await ask()).toEqual(gone);
+    gateway.agent.setPresence({ connected: true });
+    const back = await ask();
+    expect(back.status).toMatchObject({ request_admission: "open" });
+    gateway.agent.setReadiness(notReady);
+    await gateway.http.request("/v1/requests", json(submit("wait")));
+    await settle();
+    expect([(await ask()).status, (await ask()).status]).toEqual([
+      expect.objectContaining({ queue_depth: 1 }),
+      expect.objectContaining({ queue_depth: 1 }),
+    ]);
+  });
+
   test("GET /v1/status has the contract's fields and leaves optional ones out", async () => {
     await using gateway = await setup();
     const body = (await (await gateway.http.request("/v1/status")).json()) as Record<string, unknown>;

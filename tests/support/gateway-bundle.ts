@@ -122,7 +122,7 @@ export function createGatewayBundle(
     },
     ...{ store, agent, events: eventLog, log, clock },
     storage: storage.problem,
-    slot: () => ({ ...slot.report(), running: slot.running() }),
+    slot: slot.report,
     onReconciled: slot.recount,
   });
   slot.join("status", { wake: board.refresh });
@@ -137,7 +137,10 @@ export function createGatewayBundle(
     onChange: () => slot.changed("reminders"),
   });
   slot.join("reminders", {
-    report: () => ({ reminder: reminders.phase(), remindersLost: reminders.lost() }),
+    report(all) {
+      all.reminder = reminders.phase();
+      all.remindersLost = reminders.lost();
+    },
     wake: reminders.wake,
   });
   const prompt = createPromptControl({ agent, queue, slot, board, events: eventLog, log, clock });

@@ -1,7 +1,12 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { coreEndpoints } from "../../protocol/core-endpoints.ts";
-import { type NotePromptRequest, type PromptRefusalCode, protocolVersion } from "../../protocol/gateway.ts";
+import {
+  type GatewayStatus,
+  type NotePromptRequest,
+  type PromptRefusalCode,
+  protocolVersion,
+} from "../../protocol/gateway.ts";
 import { maxListed } from "../../protocol/wire.ts";
 import type { AgentTurns } from "../../services/agent/agent.ts";
 import { chatSessionProblem, refuseRequest } from "../../services/queue/admission.ts";
@@ -50,10 +55,13 @@ export function createCoreApp(options: GatewayAppOptions<CoreServices>) {
 type CoreHandlers = Handlers<typeof coreEndpoints>;
 
 function statusHandlers({ board }: Pick<CoreServices, "board">): Pick<CoreHandlers, "health" | "status"> {
+  const textOf = textOfSame<GatewayStatus>();
   // Read as a property: Elysia looks for calls in a handler's text and awaits whatever may be a promise.
   const shown = {
     get status() {
-      return board.status();
+      const status = board.status();
+      const text = textOf(status);
+      return text === null ? status : (new Response(text, asJson) as never);
     },
   };
   return {
@@ -74,6 +82,27 @@ function snapshotHandlers({
       terminal: agent.terminalState(),
       requests: queue.list({ limit: query.limit }),
     }),
+  };
+}
+
+/** Shared: to make headers from a plain object for each answer takes longer than the rest of the answer. */
+const asJson = { headers: new Headers({ "content-type": "application/json;charset=utf-8" }) };
+
+/**
+ * The JSON text of an object that is asked for again and again, and is never changed in place. Null for another object
+ * than the last one: its answer is checked against the schema as every answer is, and only then repeated as text.
+ */
+function textOfSame<T extends object>(): (value: T) => string | null {
+  let last: T | null = null;
+  let text: string | null = null;
+  return (value) => {
+    if (value === last) {
+      text ??= JSON.stringify(value);
+      return text;
+    }
+    last = value;
+    text = null;
+    return null;
   };
 }
 

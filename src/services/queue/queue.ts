@@ -340,7 +340,11 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   deps.slot.join("queue", {
-    report: () => ({ request: inSlot, depth, waiting }),
+    report(all) {
+      all.request = inSlot;
+      all.depth = depth;
+      all.waiting = waiting;
+    },
     wake: () => loop.wake(),
     recount() {
       changed();

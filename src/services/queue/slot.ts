@@ -50,13 +50,15 @@ export function refuseSlot(claimant: SlotClaimant, use: SlotUse): SlotRefusal {
   }
 }
 
-/** Whether the gateway's status calls the slot `running`. A reminder's attempt has not begun anything. Pure. */
+/** Whether the slot is in use by what has begun. A reminder's attempt has not begun anything. Pure. */
 export function isSlotRunning(use: SlotUse): boolean {
   return use.request || use.reminder === "execution" || use.contextMaintenance !== null || use.turn;
 }
 
-/** What the members of the slot report about themselves. */
+/** What the members of the slot fill in about themselves. */
 export interface SlotReport extends SlotUse {
+  /** Whether the gateway's status calls the slot `running`: what the rest of the report comes to. */
+  running: boolean;
   /** Requests accepted or running. */
   depth: number;
   /** Why the oldest request has not started, or null when nothing waits. */
@@ -66,8 +68,8 @@ export interface SlotReport extends SlotUse {
 }
 
 export interface SlotMember {
-  /** Its own part of the report. */
-  report?(): Partial<SlotReport>;
+  /** Fills in its own part of the report, which is made for each request for the status. */
+  report?(all: SlotReport): void;
   /** Look again: another member, the agent, the admission or the disk may have changed. */
   wake?(): void;
   /** Stored requests were changed by another hand: count them again, then look. */
@@ -93,22 +95,33 @@ export interface ExecutionSlot {
 
 export function createExecutionSlot(): ExecutionSlot {
   const members = new Map<MemberName, SlotMember>();
-  const empty: SlotReport = {
-    ...{ request: false, reminder: null, contextMaintenance: null, turn: false },
-    ...{ depth: 0, waiting: null, remindersLost: null },
-  };
+  const reporting: Required<Pick<SlotMember, "report">>[] = [];
 
   function report(): SlotReport {
-    const all = { ...empty };
-    for (const member of members.values()) Object.assign(all, member.report?.());
+    const all: SlotReport = {
+      request: false,
+      reminder: null,
+      contextMaintenance: null,
+      turn: false,
+      depth: 0,
+      waiting: null,
+      remindersLost: null,
+      running: false,
+    };
+    for (const member of reporting) member.report(all);
+    all.running = isSlotRunning(all);
     return all;
   }
 
   return {
-    join: (name, member) => void members.set(name, member),
+    join(name, member) {
+      members.set(name, member);
+      const { report } = member;
+      if (report) reporting.push({ report });
+    },
     report,
     refusal: (claimant) => refuseSlot(claimant, report()),
-    running: () => isSlotRunning(report()),
+    running: () => report().running,
     changed(by) {
       for (const [name, member] of members) if (name !== by) member.wake?.();
     },

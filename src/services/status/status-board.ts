@@ -186,5 +186,8 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
 
 /** None of the facts is changed in place, so the same one is the same. */
 function sameFacts(one: StatusFacts, other: StatusFacts): boolean {
-  return (Object.keys(one) as (keyof StatusFacts)[]).every((name) => one[name] === other[name]);
+  for (const name in one) {
+    if (one[name as keyof StatusFacts] !== other[name as keyof StatusFacts]) return false;
+  }
+  return true;
 }

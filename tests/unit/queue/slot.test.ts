@@ -171,9 +171,14 @@ test("a member that changed wakes every other one, in the order in which they jo
   const slot = createExecutionSlot();
   const woken: string[] = [];
   slot.join("status", { wake: () => void woken.push("status") });
-  slot.join("queue", { report: () => ({ request: true, depth: 2 }), wake: () => void woken.push("queue") });
+  slot.join("queue", {
+    report: (all) => void Object.assign(all, { request: true, depth: 2 }),
+    wake: () => void woken.push("queue"),
+  });
   slot.join("reminders", {
-    report: () => ({ reminder: "attempt" }),
+    report(all) {
+      all.reminder = "attempt";
+    },
     wake: () => void woken.push("reminders"),
     recount: () => void woken.push("recount"),
   });
@@ -183,7 +188,15 @@ test("a member that changed wakes every other one, in the order in which they jo
   slot.recount();
   expect(woken.slice(2)).toEqual(["status", "queue", "reminders", "recount"]);
   expect({ report: slot.report(), refusal: slot.refusal("reminder"), running: slot.running() }).toEqual({
-    report: { ...free, request: true, reminder: "attempt", depth: 2, waiting: null, remindersLost: null },
+    report: {
+      ...free,
+      request: true,
+      reminder: "attempt",
+      depth: 2,
+      waiting: null,
+      remindersLost: null,
+      running: true,
+    },
     refusal: executed,
     running: true,
   });

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { DeliveryRules } from "../src/protocol/delivery.ts";
 import { renderJson } from "../src/protocol/json.ts";
 import { TeamFile } from "../src/protocol/team-file.ts";
 import { coordinatorOpenApi, gatewayOpenApi } from "../src/routes/openapi/documents.ts";
@@ -24,6 +25,10 @@ write("openapi.coordinator.json", renderJson(coordinatorOpenApi()));
 write(
   "svc.schema.json",
   renderJson({ $schema: "https://json-schema.org/draft/2020-12/schema", ...TeamFile }),
+);
+write(
+  "deliveries.schema.json",
+  renderJson({ $schema: "https://json-schema.org/draft/2020-12/schema", ...DeliveryRules }),
 );
 write("reference.md", await renderReference());
 write("commands.md", await renderCommandsPage());

@@ -268,9 +268,8 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
       });
     },
     hold(seq, dueMs) {
-      store.write("sql:delivery-hold", () => {
-        db.update(deliveries).set({ dueMs }).where(eq(deliveries.seq, seq)).run();
-      });
+      const hold = () => void db.update(deliveries).set({ dueMs }).where(eq(deliveries.seq, seq)).run();
+      store.write("sql:delivery-hold", hold, { durable: false });
     },
     settle(seq, result) {
       store.write(

@@ -1,5 +1,6 @@
 import type { DeliveryStore, NewEntry, PendingDelivery } from "../../db/coordinator/delivery-store.ts";
 import type { AttentionItem } from "../../protocol/attention.ts";
+import type { DeliveredItem } from "../../protocol/delivery.ts";
 import { afterThisTurn, type Clock, sleep } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
@@ -20,7 +21,7 @@ export interface OutboxDeps {
 }
 
 /** Rules are read again this often. */
-const longestWaitMs = 5000;
+const longestWaitMs = 15_000;
 const followAgainMs = 1000;
 /** An attempt that lasts longer is left: it is made again after the next start. */
 const stopGraceMs = 2000;
@@ -41,12 +42,15 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
   const { store, clock } = deps;
   /** What waits now; null before the first look. */
   let current: Map<string, AttentionItem> | null = null;
+  /** Something may wait, or a rule be new, that is not written yet. */
+  let unwritten = true;
   /** Rule and item of `current` that the store has. */
   const written = new Set<string>();
   const underWay = new Map<number, { rule: string; done: Promise<void> }>();
   let following: { leave: AbortController; done: Promise<void> } | null = null;
   let prunedMs = Number.NEGATIVE_INFINITY;
   let ruleNames: string | null = null;
+  let writtenBy: readonly NamedRule[] | null = null;
   /** What ended while no server ran is known. */
   let compared = false;
   const report = (error: unknown) => deps.log("delivery fault", { error: String(error) });
@@ -58,6 +62,7 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
       if (kind === "attention_list") current = new Map(items.map((item) => [item.id, item]));
       else if (kind === "attention_gone") for (const { id } of items) current?.delete(id);
       else for (const item of items) current?.set(item.id, item);
+      unwritten = true;
       loop.wake();
     }
   }
@@ -129,19 +134,25 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
     }
   }
 
+  /** They were not sent; when they wait again, they are. */
+  function forget(rule: string, items: readonly DeliveredItem[]): void {
+    for (const item of items) written.delete(keyOf(rule, item));
+    if (items.length > 0) unwritten = true;
+  }
+
   async function attempt(rule: NamedRule, delivery: PendingDelivery): Promise<void> {
     const { seq, deliveryId, createdMs } = delivery;
     const begunMs = clock.nowMs();
     const waiting = delivery.items.filter(({ id }) => current?.has(id));
     if (waiting.length === 0) {
-      for (const item of delivery.items) written.delete(keyOf(rule.name, item));
+      forget(rule.name, delivery.items);
       store.settle(seq, { state: "withdrawn", atMs: begunMs, error: null });
       return;
     }
     // What a target may have got once is the same in each attempt.
     const items = delivery.attempts === 0 ? waiting : delivery.items;
     const withdrawn = delivery.items.filter((item) => !items.includes(item));
-    for (const item of withdrawn) written.delete(keyOf(rule.name, item));
+    forget(rule.name, withdrawn);
     const number = delivery.attempts + 1;
     const random = Number.parseInt(deps.ids.hex(4), 16) / 2 ** 32;
     store.begin(seq, {
@@ -180,7 +191,16 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
       ruleNames = names.join();
     }
     if (current === null) return longestWaitMs;
-    await writeDown(rules, signal);
+    if (unwritten || rules !== writtenBy) {
+      unwritten = false;
+      writtenBy = rules;
+      try {
+        await writeDown(rules, signal);
+      } catch (error) {
+        unwritten = true;
+        throw error;
+      }
+    }
     if (signal.aborted) return 0;
     for (const rule of rules) attemptDue(rule);
     pruneSometimes();

@@ -85,7 +85,7 @@ export async function runDeliveryCrash(options: {
       // Sometimes before it serves, sometimes amid its work.
       if (random() < 0.8) {
         const before = read();
-        await until("a delivery", () => read() > before || running.exitCode !== null, 20_000);
+        await until("a delivery", () => read() > before || running.exitCode !== null, 60_000);
       }
       await randomMoment(random, options.longestLifeMs);
       running.kill("SIGKILL");

@@ -20,6 +20,8 @@ export interface NewEntry {
   dueMs: number;
   /** Joins a delivery of its rule that gathers and is not due yet, or makes one that gathers. */
   gathers: boolean;
+  /** The same id may stand for a later condition of the same kind, such as a gateway that died again. */
+  mayRecur: boolean;
 }
 
 export interface PendingDelivery {
@@ -37,8 +39,7 @@ export interface DeliveryStore extends DeliveryListing {
   /**
    * Makes the deliveries of these items in one transaction. An item that its rule has already is left alone, also when
    * one of the two epochs is unknown; one that was withdrawn is sent after all, in its delivery where nothing of that
-   * was sent. One that was gone for ten minutes or more is another one with the same id, such as a gateway that died
-   * again.
+   * was sent. One that may recur and was gone for ten minutes or more is another one with the same id.
    */
   enqueue(entries: readonly NewEntry[], nowMs: number): void;
   /** Pending deliveries of a rule that are due, the longest first. */
@@ -164,7 +165,11 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
     const same = sameItem(earlier, epoch);
     const isSame = same && itemIs(rule, item.id, same);
     const recurs =
-      same && same.state !== "pending" && same.goneMs !== null && nowMs - same.goneMs >= recurrenceMs;
+      entry.mayRecur &&
+      same &&
+      same.state !== "pending" &&
+      same.goneMs !== null &&
+      nowMs - same.goneMs >= recurrenceMs;
     if (same && isSame && !same.withdrawn && !recurs) {
       const adopted = same.epoch === unknownEpoch ? epoch : same.epoch;
       if (adopted !== same.epoch || same.goneMs !== null)
@@ -173,7 +178,7 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
     }
     if (same && isSame && same.state === "withdrawn" && !recurs) {
       db.update(deliveries)
-        .set({ state: "pending", dueMs, endedMs: null })
+        .set({ state: "pending", dueMs, endedMs: null, firstAttemptMs: null })
         .where(eq(deliveries.seq, same.seq))
         .run();
       db.update(deliveryItems).set({ withdrawn: false, goneMs: null }).where(isSame).run();

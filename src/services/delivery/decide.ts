@@ -48,6 +48,11 @@ const transient: ReadonlySet<AttentionItem["kind"]> = new Set([
 ]);
 const transientMs = 10_000;
 
+const recurring: ReadonlySet<AttentionItem["kind"]> = new Set([...transient, "usage_limit"] as const);
+
+/** Whether a later condition of this kind has the same id; each question and each request has another one. Pure. */
+export const mayRecur = (kind: AttentionItem["kind"]): boolean => recurring.has(kind);
+
 /** When an item that appears now is sent, and whether others join it until then. Pure. */
 export function planSending(
   { quiet_hours, digest = 0 }: Pick<DeliveryRule, "quiet_hours" | "digest">,

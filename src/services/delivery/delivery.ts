@@ -8,6 +8,7 @@ import type { Files } from "../../system/files.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Steps } from "../../system/steps.ts";
+import { refuseExposed } from "../sessions/trust.ts";
 import { createOutbox, type OutboxDeps } from "./outbox.ts";
 import { createRuleSource } from "./rules.ts";
 import { createSend, type SendDeps } from "./send.ts";
@@ -49,6 +50,7 @@ export function createDelivery(
   async function turn(): Promise<number | null> {
     if (running) return null;
     files.ensureDirectory("file:delivery-folder", paths.folder);
+    refuseExposed(files, paths.folder, "the folder of deliveries");
     const lock = deps.locks.tryTake(paths.lock);
     if (!lock) return lockAgainMs;
     try {

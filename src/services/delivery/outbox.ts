@@ -5,7 +5,15 @@ import { afterThisTurn, type Clock, sleep } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Attention } from "../attention/attention.ts";
-import { decideFailure, matchesRule, planSending, quietForMs, retryAfterMs, toDelivered } from "./decide.ts";
+import {
+  decideFailure,
+  matchesRule,
+  mayRecur,
+  planSending,
+  quietForMs,
+  retryAfterMs,
+  toDelivered,
+} from "./decide.ts";
 import type { NamedRule } from "./rules.ts";
 import type { Send } from "./send.ts";
 
@@ -30,7 +38,7 @@ const kept = { count: 20_000, ageMs: 30 * 24 * 3_600_000 };
 /** In one transaction; a turn of the event loop is between two of them. */
 const entriesAtOnce = 250;
 
-/** So many attempts of one rule run at the same time. A program is not asked for that of itself. */
+/** So many attempts of one rule run at the same time: a program need not expect to run twice at once. */
 const attemptsAtOnce = (rule: NamedRule) => (rule.kind === "command" ? 1 : 4);
 
 /**
@@ -96,7 +104,8 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
         if (written.has(key)) continue;
         const { name, kind: target, include } = rule;
         const delivered = toDelivered(item, include);
-        entries.push({ rule: name, target, item: delivered, ...planSending(rule, item.kind, clock.nowMs()) });
+        const plan = planSending(rule, item.kind, clock.nowMs());
+        entries.push({ rule: name, target, item: delivered, ...plan, mayRecur: mayRecur(item.kind) });
       }
     }
     const left = [...written].filter((key) => !present.has(key));
@@ -217,11 +226,7 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
 
   const ofRule = (name: string) => [...underWay].filter(([, { rule }]) => rule === name).map(([seq]) => seq);
 
-  const loop = createLoop({
-    clock,
-    turn,
-    onError: report,
-  });
+  const loop = createLoop({ clock, turn, onError: report });
 
   return {
     start() {

@@ -40,6 +40,7 @@ test("doctor names rules with mistakes, and deliveries that fail for an hour or 
     target: "command",
     item: toDelivered(attentionItem()),
     gathers: false,
+    mayRecur: false,
   } as const;
   store.enqueue([{ ...entry, dueMs: 0 }], clock.nowMs());
   const beganMs = clock.nowMs();

@@ -119,40 +119,48 @@ describe("an item", () => {
     await outbox.stop();
   });
 
-  test("that is over and comes again is sent again after ten minutes, not before", async () => {
+  test.each([
+    { kind: "usage_limit", sent: ["dlv_1", "dlv_2"] },
+    { kind: "question", sent: ["dlv_1"] },
+  ] as const)(
+    "of the kind $kind that is over and comes again after ten minutes is sent as $sent",
+    async ({ kind, sent }) => {
+      const lab = createLab();
+      const outbox = lab.start();
+      await lab.waits(item(1, { kind }));
+      await lab.waits();
+      await lab.clock.advance(9 * minuteMs);
+      await lab.waits(item(1, { kind }));
+      expect(lab.sent.length).toBe(1);
+      await lab.waits();
+      await lab.clock.advance(11 * minuteMs);
+      await lab.waits(item(1, { kind }));
+      expect(lab.sent.map(({ id }) => id)).toEqual([...sent]);
+      // Each delivery says what it was about.
+      const { deliveries } = lab.store.list({ limit: 10 });
+      expect(deliveries.map(({ items }) => items.map(({ id }) => id))).toEqual(
+        sent.map(() => ["question-1"]),
+      );
+      await outbox.stop();
+    },
+  );
+
+  test("that was withdrawn after failures and comes again is attempted again, for a whole day", async () => {
     const lab = createLab();
+    lab.answer = async () => refused;
     const outbox = lab.start();
     await lab.waits(item(1));
     await lab.waits();
-    await lab.clock.advance(9 * minuteMs);
+    await lab.clock.advance(minuteMs);
+    expect([lab.sent.length, lab.states()]).toEqual([1, ["withdrawn"]]);
+    const sinceMs = lab.clock.nowMs();
     await lab.waits(item(1));
-    expect(lab.sent.length).toBe(1);
-    await lab.waits();
-    await lab.clock.advance(11 * minuteMs);
-    await lab.waits(item(1));
-    expect(lab.sent.map(({ id }) => id)).toEqual(["dlv_1", "dlv_2"]);
-    // Both deliveries say what they were about.
-    const { deliveries } = lab.store.list({ limit: 10 });
-    expect(deliveries.map(({ items }) => items.map(({ id }) => id))).toEqual([
-      ["question-1"],
-      ["question-1"],
-    ]);
+    await lab.clock.advance(minuteMs);
+    expect(lab.states()).toEqual(["pending"]);
+    expect(new Set(lab.sent.map(({ id }) => id))).toEqual(new Set(["dlv_1"]));
+    expect(lab.store.troubles({ pendingMs: lab.clock.nowMs(), givenUpMs: 0 })).toMatchObject([{ sinceMs }]);
     await outbox.stop();
   });
-});
-
-test("an item that was withdrawn long ago and comes again is a new delivery with a full day of attempts", async () => {
-  const lab = createLab();
-  lab.answer = async () => refused;
-  const outbox = lab.start();
-  await lab.waits(item(1));
-  await lab.waits();
-  await lab.clock.advance(60 * minuteMs);
-  expect(lab.states()).toEqual(["withdrawn"]);
-  await lab.waits(item(1));
-  await lab.clock.advance(minuteMs);
-  expect(lab.states()).toEqual(["withdrawn", "pending"]);
-  await outbox.stop();
 });
 
 describe("a target that fails", () => {

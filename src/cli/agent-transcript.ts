@@ -74,12 +74,16 @@ export function renderAnswer(turn: TranscriptTurn): string {
   return `the turn has no answer (${turn.status}${why})`;
 }
 
+/** A screen shows that a turn ended, not how. Pure. */
+const statusForPeople = ({ status, source }: TranscriptTurn): string =>
+  status === "unknown" && source === "screen" ? "ended" : status;
+
 /** A turn in a log: when, who asked what, what was done, what was answered. Pure. */
 export function renderTurn(turn: TranscriptTurn): string {
   const { prompt, tool_calls: calls, tool_calls_omitted: omitted } = turn;
   const source =
     turn.source === "tool" ? "" : ` · read from the ${turn.source === "screen" ? "screen" : "events"}`;
-  const head = `${turn.turn_id}  ${turn.started_at_utc ?? "at an unknown time"}  ${turn.status}${source}`;
+  const head = `${turn.turn_id}  ${turn.started_at_utc ?? "at an unknown time"}  ${statusForPeople(turn)}${source}`;
   const asked = (prompt ?? "(the prompt is not known)").split("\n").map((line) => `> ${line}`);
   if (turn.prompt_truncated) asked.push("> …");
   const actions = calls.map(

@@ -39,7 +39,7 @@ export function toLaunchAnswer(
       ? [`its queue is closed: it is a new instance. Open it with: ${target} gateway reconcile`]
       : []),
     `  watch it:   ${tmuxAttachLine(manifest.tmux, context.bareTmuxSocket)}`,
-    `  prompt it:  ${target} prompt --prompt "..."`,
+    attached ? `  prompt it:  ${target} prompt --prompt "..."` : `  serve it:   ${target} gateway attach`,
     `  end it:     ${target} stop`,
   ];
   return {

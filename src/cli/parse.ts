@@ -189,7 +189,8 @@ function settle(
       continue;
     }
     const word = flag.many && words.length > 0 ? words.splice(0).join(" ") : words.shift();
-    if (word === undefined && flag.required !== false) throw usage(chain, `<${name}> is missing`);
+    if (word === undefined && flag.required !== false)
+      throw usage(chain, `<${name}> is missing: ${flag.description}`);
     own[name] = word;
   }
   const [surplus] = words;

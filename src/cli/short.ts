@@ -1,4 +1,3 @@
-import type { AgentSnapshot } from "../services/fleet/agent-snapshot.ts";
 import { ServiceError } from "../system/errors.ts";
 import {
   type Command,
@@ -12,7 +11,9 @@ import {
 } from "./command.ts";
 import { CommandFailure, exitCodes, runProgram } from "./dispatch.ts";
 import { createProcessIo } from "./process-io.ts";
+import { findQuestions, renderQuestions } from "./questions.ts";
 import { rootFlags } from "./shared-flags.ts";
+import { withShortHints } from "./short-hints.ts";
 import { programVersion } from "./version.ts";
 
 const agentName = {
@@ -39,6 +40,9 @@ function shorthand<const A extends Flags>({
   });
 }
 
+/** With these words a command prints what an agent said or shows: its output is left as it is. */
+const quoting = ["last", "log", "search", "screen", "--wait"];
+
 async function manage({ inherited, io, rest }: Invocation, words: readonly string[]): Promise<number> {
   const { managerCommands } = await import("./mgr.ts");
   const roots = Object.keys(rootFlags).flatMap((name) =>
@@ -46,7 +50,9 @@ async function manage({ inherited, io, rest }: Invocation, words: readonly strin
   );
   const json = inherited["json"] === true ? ["--json"] : [];
   const after = rest.length > 0 ? ["--", ...rest] : [];
-  return runProgram(managerCommands, programVersion, [...roots, ...words, ...json, ...after], io);
+  const quotes = quoting.some((word) => words.includes(word));
+  const shown = json.length > 0 ? io : withShortHints(io, { stdout: !quotes });
+  return runProgram(managerCommands, programVersion, [...roots, ...words, ...json, ...after], shown);
 }
 
 const single = (name: string, ...words: string[]) => ["agents", "single", `--agent-name=${name}`, ...words];
@@ -232,59 +238,6 @@ const ok = command({
   },
 });
 
-interface Question {
-  agent_name: string;
-  kind: string;
-  question: string;
-  options: { index: number; text: string }[];
-}
-
-/** What agents that run ask a person; of the agent of this name alone where one is given, which must be there. */
-async function findQuestions({ io, inherited }: Invocation, name?: string): Promise<Question[]> {
-  const { openCliContext } = await import("./cli-context.ts");
-  const { findRecord } = await import("../services/sessions/find.ts");
-  const { snapshotAgents } = await import("../services/fleet/agent-snapshot.ts");
-  const { createSessionsSeen } = await import("../services/sessions/session-alive.ts");
-  const { mailboxOpeners } = await import("./mailbox-openers.ts");
-  const context = openCliContext(io, inherited);
-  const active = () =>
-    context.registry.list().records.filter(({ lifecycle }) => lifecycle.state === "active");
-  const records = name === undefined ? active() : [findRecord(context, { agentName: name })];
-  const openers = mailboxOpeners(context, () => {});
-  try {
-    const sessionAlive = createSessionsSeen(context.tmuxFor);
-    return (await snapshotAgents({ ...context, openers, sessionAlive }, records)).flatMap(toQuestion);
-  } finally {
-    for (const opener of Object.values(openers)) opener.close();
-  }
-}
-
-function toQuestion({ record, state }: AgentSnapshot): Question[] {
-  const decision = state?.awaiting_decision;
-  if (!decision) return [];
-  const { kind, question, options } = decision;
-  return [
-    {
-      agent_name: record.agent_name,
-      kind,
-      question,
-      options: options.map(({ index, text }) => ({ index, text })),
-    },
-  ];
-}
-
-function renderQuestions(questions: readonly Question[]): string {
-  return questions
-    .map(({ agent_name: name, question, options }) =>
-      [
-        `${name} asks: ${question || "its question could not be read"}`,
-        ...options.map(({ index, text }) => `  ${index}. ${text}`),
-        `  Answer: svc ok ${name} ${options.length > 0 ? "NUMBER" : "ANSWER"}`,
-      ].join("\n"),
-    )
-    .join("\n");
-}
-
 /** All commands of `svc`. */
 export const shortCommands = group({
   name: "svc",
@@ -316,8 +269,8 @@ export const shortCommands = group({
       name: "search",
       description: "show the turns whose prompt or answer has these words",
       examples: ["svc search worker parser"],
-      args: { ...nameOnly, text: textOf("words, in any case") },
-      words: ({ name, text }) => single(name, "search", ...(text === undefined ? [] : [text])),
+      args: { ...nameOnly, text: { type: "positional", many: true, description: "words, in any case" } },
+      words: ({ name, text }) => single(name, "search", text),
     }),
     screen: shorthand({
       name: "screen",
@@ -352,8 +305,9 @@ export const shortCommands = group({
       ],
     }),
     fix: ofOne("fix", {
-      description: "open a queue that a relaunch closed: what the earlier instance did not do fails",
-      words: ["gateway", "reconcile"],
+      description:
+        "start its gateway where none runs, and open a queue that a relaunch closed: what the earlier instance did not do fails",
+      words: ["gateway", "attach", "--reconcile"],
     }),
     mail,
     mcp: shorthand({
@@ -391,8 +345,17 @@ export const shortCommands = group({
   },
 });
 
-/** The program `svc`; `argv` without the program's name. Resolves with the exit code. */
-export function runShort(argv: readonly string[]): Promise<number> {
+/**
+ * The program `svc`; `argv` without the program's name. Resolves with the exit code. A command that only `svc-mgr` has is
+ * run as that.
+ */
+export async function runShort(argv: readonly string[]): Promise<number> {
+  const [word = ""] = argv;
+  if (!Object.hasOwn(shortCommands.subCommands ?? {}, word)) {
+    const { managerCommands } = await import("./mgr.ts");
+    if (Object.hasOwn(managerCommands.subCommands ?? {}, word))
+      return runProgram(managerCommands, programVersion, argv, createProcessIo());
+  }
   const bare = argv.every((word) => word === "--json");
   return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, createProcessIo());
 }

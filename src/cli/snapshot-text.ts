@@ -99,6 +99,27 @@ export function ageText(ms: number): string {
 /** Columns that are left out where the terminal is too narrow, the first one first. */
 const dispensable = ["ID", "GATEWAY", "TOOL", "LAST TURN", "STATE"] as const;
 
+/** The table of all agents, without the columns for which lines of `columns` have no room. Pure. */
+export function renderSnapshotTable(
+  snapshots: readonly AgentSnapshot[],
+  nowMs: number,
+  columns: number,
+): string[] {
+  const all = [[...snapshotHeader], ...snapshots.map((snapshot) => toSnapshotCells(snapshot, nowMs))];
+  const left = new Set<string>();
+  const table = () => {
+    const cells = all.map((row) => row.filter((_, index) => !left.has(snapshotHeader[index] ?? "")));
+    return renderTable(cells[0] ?? [], cells.slice(1)).split("\n");
+  };
+  let lines = table();
+  for (const name of dispensable) {
+    if (lines.every((line) => line.length <= columns)) break;
+    left.add(name);
+    lines = table();
+  }
+  return lines;
+}
+
 /**
  * The table of all agents as it fits a terminal: lines of at most `columns`, at most `rows` of them. A separate
  * line says how many agents do not fit. Pure.
@@ -113,18 +134,7 @@ export function renderSnapshotScreen(screen: {
   const { title, snapshots, columns } = screen;
   const room = Math.max(1, screen.rows - 2);
   const shown = snapshots.length <= room ? snapshots : snapshots.slice(0, room - 1);
-  const all = [[...snapshotHeader], ...shown.map((snapshot) => toSnapshotCells(snapshot, screen.nowMs))];
-  const left = new Set<string>();
-  const table = () => {
-    const cells = all.map((row) => row.filter((_, index) => !left.has(snapshotHeader[index] ?? "")));
-    return renderTable(cells[0] ?? [], cells.slice(1)).split("\n");
-  };
-  let lines = table();
-  for (const name of dispensable) {
-    if (lines.every((line) => line.length <= columns)) break;
-    left.add(name);
-    lines = table();
-  }
+  const lines = renderSnapshotTable(shown, screen.nowMs, columns);
   const rest = snapshots.length - shown.length;
   return [title, ...lines, ...(rest > 0 ? [`and ${rest} more`] : [])].map((line) => cutText(line, columns));
 }

@@ -5,10 +5,9 @@ import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
 import { factsIn, renderWaiting } from "../attention-text.ts";
 import { openCliContext } from "../cli-context.ts";
 import { command } from "../command.ts";
-import { renderTable } from "../format.ts";
 import { mailboxOpeners } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
-import { snapshotHeader, toSnapshotCells, toSnapshotJson, toSnapshotNotes } from "../snapshot-text.ts";
+import { renderSnapshotTable, toSnapshotJson, toSnapshotNotes } from "../snapshot-text.ts";
 
 /** The command `list` of the group or program that `commandPrefix` names. */
 export const listCommand = (commandPrefix: string) =>
@@ -48,7 +47,10 @@ export const listCommand = (commandPrefix: string) =>
       for (const { path, problem } of ignored) await warn(io, `ignored ${path}: ${problem}`);
       return {
         json: { agents: snapshots.map(toSnapshotJson), ignored, orphans: orphans.map(toOrphanJson) },
-        text: toText(snapshots, { state: args.state, orphans: orphans.length }, context.clock.nowMs()),
+        text: toText(snapshots, {
+          ...{ state: args.state, orphans: orphans.length, nowMs: context.clock.nowMs() },
+          columns: io.stdoutIsTty ? io.columns : Number.POSITIVE_INFINITY,
+        }),
       };
     },
   });
@@ -65,16 +67,13 @@ function toOrphanJson({ tmuxSession, sessionRoot, agentName, manifest, problem }
 
 function toText(
   snapshots: readonly AgentSnapshot[],
-  { state, orphans }: { state: string; orphans: number },
-  nowMs: number,
+  { state, orphans, nowMs, columns }: { state: string; orphans: number; nowMs: number; columns: number },
 ): string {
   if (snapshots.length > 0) {
     const waiting = renderWaiting(decideAttention(factsIn(snapshots), nowMs));
-    const rows = snapshots.map((snapshot) => toSnapshotCells(snapshot, nowMs));
+    const table = renderSnapshotTable(snapshots, nowMs, columns);
     const notes = toSnapshotNotes(snapshots);
-    return [...waiting, renderTable(snapshotHeader, rows), ...(notes.length > 0 ? ["", ...notes] : [])].join(
-      "\n",
-    );
+    return [...waiting, ...table, ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
   }
   if (orphans > 0) return `${orphans} run without a record that can be used, none with one`;
   return state === "active"

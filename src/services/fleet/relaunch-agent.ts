@@ -15,7 +15,8 @@ import {
 import type { Resume } from "../sessions/resume.ts";
 import { instanceId, type TmuxPane } from "../terminal/tmux-command.ts";
 import { type AttachDeps, type Attached, attachGateway } from "./attach-gateway.ts";
-import { linkedStatus, linkGateway } from "./gateway-link.ts";
+import { claimOf, linkedStatus, linkGateway } from "./gateway-link.ts";
+import { recordedProcessLives } from "./listener-proof.ts";
 import { stopGateway } from "./stop-gateway.ts";
 
 export interface Relaunched {
@@ -32,7 +33,7 @@ const pollIntervalMs = 50;
 
 /**
  * Starts a stopped or running agent again (see `planRelaunch`, `relaunchSession`). A running one keeps its gateway,
- * a stopped one gets one when `gateway`. It is a new instance: what was accepted before waits for an operator, and
+ * a stopped one gets one when `gateway`, and so does one whose gateway died. It is a new instance: what was accepted before waits for an operator, and
  * `reconcile` is the operator's word, for which a gateway is started when none runs (ruling 5). Where nothing waits, the
  * relaunch itself is that word. Throws as these do,
  * `conflict` when a former gateway cannot be ended, `unavailable` when the gateway does not see the new instance.
@@ -49,8 +50,13 @@ export async function relaunchAgent(
   if (plan.headless) await endFormerLife(deps, agent, plan);
   const { session, pane } = await relaunchSession(deps, agent, plan);
   const done = { session, inPlace, missingVariables };
-  const serves = inPlace && (await isServed(deps, session));
-  if (!serves && !(wish.reconcile || (wish.gateway && !inPlace))) return { ...done, attached: null };
+  const link = inPlace ? await linkOf(deps, session) : null;
+  const serves = link?.state === "healthy";
+  // One that was detached was not wanted; one that died is missed.
+  const needs =
+    link === null ||
+    (link.state === "stale" && !recordedProcessLives(deps.processes, claimOf(link.instance)));
+  if (!serves && !(wish.reconcile || (wish.gateway && needs))) return { ...done, attached: null };
   if (serves) await awaitSeen(deps, session, pane, { unlessGone: false });
   const reconcile = wish.reconcile || (await isQueueEmpty(deps, session));
   return { ...done, attached: await attachGateway(deps, session, { reconcile }) };
@@ -94,10 +100,6 @@ type Served = Pick<LaunchedSession, "manifest" | "sessionRoot">;
 
 const linkOf = (deps: AttachDeps, { manifest, sessionRoot }: Served) =>
   linkGateway(deps, { sessionRoot, attachIdentity: gatewayIdentity(manifest).attachIdentity });
-
-async function isServed(deps: AttachDeps, session: Served): Promise<boolean> {
-  return (await linkOf(deps, session)).state === "healthy";
-}
 
 /**
  * Reconciling before the gateway has seen the new instance would agree to the old one. `unlessGone`: one that does not

@@ -92,13 +92,14 @@ export async function unregisterMailbox(
 
 /** The binding of a registered address, for who works in a mailbox without an agent. Throws `not_found`. */
 export function bindingOfAddress(at: OpenRoot, address: string): MailboxBinding {
-  const active = at.registrations.active(parseAddress(address));
+  const wanted = parseAddress(address);
+  const active = at.registrations.active(wanted);
   if (active) return toBinding(at.root, active, active.created_at_utc);
   const known = at.registrations.list({ status: "active" }).map((one) => one.address);
   const near = nearestAddress(address, known);
   throw new ServiceError(
     "not_found",
-    `no mailbox of ${at.root} has the address ${shown(address)}${near === null ? "" : `; did you mean ${near}?`}`,
+    `no mailbox of ${at.root} has the address ${shown(address)}. ${near === null ? "" : `Did you mean ${near}? `}Make a mailbox with: svc-mgr mailbox register --address ${wanted} --principal-id NAME`,
   );
 }
 

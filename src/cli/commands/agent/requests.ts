@@ -24,7 +24,7 @@ const list = command({
       one.request_kind,
       stateForPeople(one),
       one.accepted_at_utc,
-      one.error_detail ?? one.waiting?.reason ?? one.evidence.at(-1)?.step ?? "",
+      one.error_detail ?? one.waiting?.reason ?? lastStepOf(one),
     ]);
     return {
       json: list,
@@ -35,6 +35,12 @@ const list = command({
     };
   },
 });
+
+/** What was seen last of it; of an interrupt, what it came to. */
+function lastStepOf({ request_kind: kind, result_json: result, evidence }: RequestRecord): string {
+  const outcome = kind === "interrupt" ? result?.["outcome"] : undefined;
+  return typeof outcome === "string" ? outcome : (evidence.at(-1)?.step ?? "");
+}
 
 const show = command({
   name: "show",

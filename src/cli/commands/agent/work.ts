@@ -4,6 +4,7 @@ import { type Observed, observeAgent } from "../../../services/fleet/agent-reade
 import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
 import { isOpen } from "../../../services/fleet/gateway-client.ts";
 import { toIdentity, trackedAgentId } from "../../../services/fleet/projection.ts";
+import { type Clock, sleep } from "../../../system/clock.ts";
 import { interruptThrough, renderRequest, waitForRequest } from "../../agent-requests.ts";
 import { findAnswer, renderAnswer } from "../../agent-transcript.ts";
 import { command } from "../../command.ts";
@@ -107,10 +108,15 @@ const prompt = command({
         text: `accepted ${accepted.request_id} (${accepted.queue_depth} in the queue)\nSee: ${commandPrefix} requests show ${accepted.request_id}`,
       };
     }
+    const waited = new AbortController();
+    const reported = reportQuestions(context.clock, link.client, waited.signal, (text) =>
+      warn(io, `"${agent.manifest.agent_name}" ${text}: ${commandPrefix} gateway tui decide --option ANSWER`),
+    );
     const record = await waitForRequest(context.clock, link.client, accepted.request_id, {
       until: "turn_ended",
       timeoutSeconds,
-    });
+    }).finally(() => waited.abort());
+    await reported;
     const json = { ...submission, ...outcome(record), request: record };
     if (!isDone(record))
       return { json: { ...json, answer: null, turn: null }, text: renderRequest(record), exitCode: 1 };
@@ -123,6 +129,31 @@ const prompt = command({
     };
   },
 });
+
+const questionPollIntervalMs = 1000;
+
+/** Reports each question that the agent asks while its turn is waited for: without an answer the turn has no end. */
+async function reportQuestions(
+  clock: Clock,
+  client: GatewayClient,
+  signal: AbortSignal,
+  report: (text: string) => Promise<void>,
+): Promise<void> {
+  for (let reported: string | null = null; ; ) {
+    await sleep(clock, questionPollIntervalMs, signal);
+    if (signal.aborted) return;
+    const reply = await client.call("terminalState", {});
+    // A headless agent has no terminal that asks.
+    if (reply.kind === "refused") return;
+    const decision = reply.kind === "ok" ? reply.body.awaiting_decision : null;
+    const key = decision ? (decision.id ?? decision.question) : null;
+    if (decision && key !== reported && !signal.aborted) {
+      const choices = decision.options.map(({ index, text }) => `${index}. ${text}`).join(", ");
+      await report(`asks: ${decision.question} ${choices && `(${choices}) `}Answer it elsewhere`);
+    }
+    reported = key;
+  }
+}
 
 const interrupt = command({
   name: "interrupt",

@@ -1,0 +1,62 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { until } from "../support/until.ts";
+
+const svc = (lab: CliLab, ...words: string[]) => lab.run("svc", words);
+
+/** Ends the gateway of the agent as a crash would. */
+async function killGateway(lab: CliLab, sessionRoot: string): Promise<void> {
+  const path = join(sessionRoot, "gateway/run/current-instance.json");
+  const { pid } = JSON.parse(readFileSync(path, "utf8")) as { pid: number };
+  lab.kill(pid);
+  await until("the gateway's end", () => !lab.alive(pid));
+}
+
+test("what goes wrong for a person who types svc is answered in words of svc", async () => {
+  await using lab = createCliLab();
+  expect((await svc(lab)).stdout).toContain("svc new first demo");
+  expect((await svc(lab, "new", "worker")).stderr).toContain("<tool> is missing: claude, codex,");
+  const found = await svc(lab, "agents", "list", "--state", "all", "--json");
+  expect([found.exitCode, found.json()["agents"]]).toEqual([0, []]);
+
+  const launched = await svc(lab, "new", "worker", "demo", "-m", "-w");
+  expect(launched.stdout).toContain('svc ask worker "..."');
+  expect(launched.stdout).not.toContain("svc-mgr");
+  const listed = (await svc(lab, "--json")).json()["agents"] as Record<string, string>[];
+  const sessionRoot = String(listed[0]?.["session_root"]);
+  const unknown = await svc(lab, "mail", "worker", "hello", "text", "--from", "ann@svc.localhost");
+  expect(unknown.stderr).toContain("svc-mgr mailbox register --address ann@svc.localhost");
+  expect((await svc(lab, "search", "worker")).stderr).toMatch(/<text> is missing.*\nSee: svc search --help/);
+
+  await killGateway(lab, sessionRoot);
+  expect((await svc(lab, "tell", "worker", "x")).stderr).toContain("Start one with: svc fix worker");
+  expect((await svc(lab, "fix", "worker")).exitCode).toBe(0);
+  expect((await svc(lab, "ask", "worker", "one\nFAST")).exitCode).toBe(0);
+  await killGateway(lab, sessionRoot);
+  const again = await svc(lab, "restart", "worker");
+  expect(again.stdout).toContain("its gateway serves");
+  expect((await svc(lab, "ask", "worker", "two\nFAST")).exitCode).toBe(0);
+  expect((await svc(lab, "log", "worker")).stdout).toMatch(/\bended · read from the screen/);
+  expect((await svc(lab, "int", "worker")).exitCode).toBe(0);
+  const requests = await lab.mgr("agents", "single", "--agent-name", "worker", "requests", "list");
+  expect(requests.stdout).toMatch(/ interrupt +completed +\S+ +no_op$/m);
+}, 120_000);
+
+test("who waits for an answer hears that the agent asks something", async () => {
+  await using lab = createCliLab();
+  await svc(lab, "new", "worker", "demo", "-w");
+  const asking = Bun.spawn([...lab.command("svc"), "ask", "worker", "MENU Which way?"], {
+    ...{ env: lab.env, cwd: lab.workdir },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let notice = "";
+  for await (const chunk of asking.stderr) {
+    notice += new TextDecoder().decode(chunk);
+    if (notice.endsWith("\n")) break;
+  }
+  expect(notice).toMatch(/"worker" asks: Which way\? \(1\. .*Answer it elsewhere: svc ok worker ANSWER/);
+  expect((await svc(lab, "ok", "worker", "1")).exitCode).toBe(0);
+  expect(await asking.exited).toBe(0);
+}, 120_000);

@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import { toShortHints } from "../../../src/cli/short-hints.ts";
+
+const one = "svc-mgr agents single --agent-name my-agent";
+
+test.each([
+  { long: "svc-mgr agents launch --tool demo --agent-name first", short: "svc new first demo" },
+  { long: `prompt it:  ${one} prompt --prompt "..."`, short: 'prompt it:  svc ask my-agent "..."' },
+  { long: `Start one with: ${one} gateway attach`, short: "Start one with: svc fix my-agent" },
+  { long: `${one} gateway attach --reconcile.`, short: "svc fix my-agent." },
+  { long: `with: ${one} gateway reconcile\nx`, short: "with: svc fix my-agent\nx" },
+  { long: `${one} relaunch`, short: "svc restart my-agent" },
+  { long: `\`${one} stop\` and ${one} attach`, short: "`svc stop my-agent` and svc attach my-agent" },
+  { long: `${one} gateway tui decide --option 1`, short: "svc ok my-agent 1" },
+  { long: "See your agents with: svc-mgr agents list", short: "See your agents with: svc ls" },
+])("$short", ({ long, short }) => {
+  expect(toShortHints(long)).toBe(short);
+});
+
+test.each([
+  `${one} relaunch --reconcile`,
+  `${one} gateway attach --port 0`,
+  `${one} requests show gwreq-1`,
+  "svc-mgr agents list --state all",
+  "svc-mgr agents launch --tool demo --agent-name first --mailbox",
+])("what svc cannot say stays: %s", (line) => {
+  expect(toShortHints(line)).toBe(line);
+});

@@ -6,8 +6,8 @@ import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
 import type { PaneReads } from "../services/console/pane-screen.ts";
 import type { EventLog } from "../services/diagnostics/event-log.ts";
 import type { Log } from "../services/diagnostics/gateway-log.ts";
+import { createHeadlessConnectivity } from "../services/headless/connectivity.ts";
 import { createHeadlessAgent } from "../services/headless/headless-agent.ts";
-import { createHeadlessPresence } from "../services/headless/presence.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
 import { createTurnDirectories } from "../services/headless/turn-directory.ts";
 import { createTurnPane, createTurnRunner } from "../services/headless/turn-runner.ts";
@@ -171,7 +171,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   const manifests = createManifestStore({ files, locks });
   const manifestPath = sessionPaths(sessionRoot).manifest;
   const turns = createTurnDirectories({ files, sessionRoot });
-  const presence = createHeadlessPresence({
+  const connectivity = createHeadlessConnectivity({
     ...{ clock, tmux },
     readManifest: () => manifests.read(manifestPath),
     onError: (error) => log.line("looking for the agent failed", { error: messageOf(error) }),
@@ -191,7 +191,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   });
   const agent = createHeadlessAgent({
     ...settling,
-    ...{ backend: manifest.backend, tool: manifest.tool, provider, presence, turns, runner, log },
+    ...{ backend: manifest.backend, tool: manifest.tool, provider, connectivity, turns, runner, log },
   });
   let ends: (() => void)[] = [];
   return {
@@ -199,7 +199,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
     turnSources: headlessSources(files, sessionRoot),
     reads: null,
     start() {
-      ends = [control.onEvent(presence.wake), watch.watchFolder(sessionRoot, presence.wake)];
+      ends = [control.onEvent(connectivity.wake), watch.watchFolder(sessionRoot, connectivity.wake)];
       control.start();
       agent.start();
     },

@@ -1,7 +1,11 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { createHookPayloads, createRecordLines } from "../../services/demo/hooks.ts";
-import { type DemoLogRecord, renderLogLine } from "../../services/demo/log.ts";
+import {
+  createHookPayloads,
+  createRecordLines,
+  type DemoLogRecord,
+  renderLogLine,
+} from "../../services/demo/log.ts";
 import type { MailRound } from "../../services/demo/mail-round.ts";
 import { next } from "../../services/demo/model.ts";
 import {

@@ -1,4 +1,4 @@
-import { maxSpoolBytes, toSpoolLine } from "../../services/signals/spool-source.ts";
+import { maxSpoolBytes, toSpoolLine } from "../../services/signals/spool-line.ts";
 import { parsePayload, toReportedEvent } from "../../services/signals/tool-events.ts";
 import { createClock } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";

@@ -1,6 +1,110 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { parseDirective } from "./directive.ts";
+
+/** How a turn runs. Durations are milliseconds before `--speed` divides them. */
+export interface TurnPlan {
+  durationMs: number;
+  /** False: nothing but the spinner shows. */
+  streams: boolean;
+  ending: TurnEnding;
+  /** The whole answer, instead of words that it makes up. */
+  says?: string;
+}
+
+export type TurnEnding =
+  | { kind: "success" }
+  /** `text`: the row that ends the turn, behind its mark. */
+  | { kind: "error"; text: string }
+  | { kind: "menu"; question: string }
+  | { kind: "exit" }
+  | { kind: "crash" };
+
+/** How long a turn runs that nothing directs. */
+export const DEFAULT_MS = 1500;
+const FAST_MS = 30;
+/** Long enough to be seen at work before it is gone. */
+const ENDING_MS = 500;
+const DEFAULT_QUESTION = "Go on with this?";
+
+/**
+ * Reads a directive: `FAST`, `SLOW <ms>`, `SILENT <ms>`, `FAIL <text>`, `LIMIT [time]`, `MENU [question]`,
+ * `EXIT` or `CRASH`, alone on its line. Null when the line is none of them.
+ */
+export function parseDirective(line: string): TurnPlan | null {
+  const [, word = "", rest = ""] = /^([A-Z]+)(?:\s+(.*))?$/.exec(line.trim()) ?? [];
+  const success: TurnEnding = { kind: "success" };
+  const durationMs = /^\d{1,7}$/.test(rest) ? Number(rest) : null;
+  switch (word) {
+    case "FAST":
+      return rest ? null : { durationMs: FAST_MS, streams: true, ending: success };
+    case "SLOW":
+      return durationMs === null ? null : { durationMs, streams: true, ending: success };
+    case "SILENT":
+      return durationMs === null ? null : { durationMs, streams: false, ending: success };
+    case "FAIL":
+      return failure(`error: ${rest || "failed"}`);
+    case "LIMIT":
+      return failure(`usage limit reached${rest ? ` · resets ${rest}` : ""}`);
+    case "MENU":
+      return menuPlan(rest);
+    case "EXIT":
+    case "CRASH":
+      if (rest) return null;
+      return { durationMs: ENDING_MS, streams: false, ending: { kind: word === "EXIT" ? "exit" : "crash" } };
+    default:
+      return null;
+  }
+}
+
+function failure(text: string): TurnPlan {
+  return { durationMs: DEFAULT_MS, streams: true, ending: { kind: "error", text } };
+}
+
+/** A turn that ends by asking `question`, or its default question when that is empty. */
+export function menuPlan(question: string): TurnPlan {
+  const ending = { kind: "menu", question: question || DEFAULT_QUESTION } as const;
+  return { durationMs: DEFAULT_MS, streams: true, ending };
+}
+
+/** The slash command that a submitted text is, or null. A leading blank or a path makes plain text. */
+export function parseCommand(text: string): string | null {
+  return /^(\/[a-z][a-z-]*)(?:[^\S\n][^\n]*)?\n*$/.exec(text)?.[1] ?? null;
+}
+
+/** When something shows: one of the three at most; none is every time. Ordinals count from 1. */
+export interface Occasion {
+  every?: number;
+  on?: number[];
+  probability?: number;
+}
+
+/**
+ * Whether the `ordinal`-th (from 1) occasion of `name` is one of the chosen. Random choices depend on seed,
+ * name and ordinal alone, so that no behaviour disturbs another and timing changes nothing.
+ */
+export function isChosen(occasion: Occasion, seed: number, name: string, ordinal: number): boolean {
+  if (occasion.every !== undefined) return ordinal % occasion.every === 0;
+  if (occasion.on !== undefined) return occasion.on.includes(ordinal);
+  if (occasion.probability !== undefined) return randomAt(seed, name, ordinal) < occasion.probability;
+  return true;
+}
+
+/** A number in [0, 1) that is a pure function of its arguments. */
+export function randomAt(seed: number, name: string, ordinal: number): number {
+  let mixed = seed >>> 0;
+  for (const char of `${name}#${ordinal}`) {
+    mixed = Math.imul(mixed ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  }
+  return mulberry32(mixed);
+}
+
+/** One step of the mulberry32 generator: public-domain integer mixing, uniform enough for a script. */
+function mulberry32(seed: number): number {
+  let mixed = (seed + 0x6d2b79f5) >>> 0;
+  mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+}
 
 const milliseconds = (description: string) => Type.Integer({ minimum: 0, maximum: 3_600_000, description });
 const closed = { additionalProperties: false };

@@ -1,9 +1,8 @@
 import { openDialog } from "./dialog.ts";
-import { DEFAULT_MS, menuPlan, parseCommand, parseDirective, type TurnPlan } from "./directive.ts";
 import { fingerprint, type TurnResult } from "./log.ts";
 import { parseMailRound } from "./mail-round.ts";
-import { isChosen } from "./occasion.ts";
 import type { DemoRule } from "./script.ts";
+import { DEFAULT_MS, isChosen, menuPlan, parseCommand, parseDirective, type TurnPlan } from "./script.ts";
 import { demoCommands, demoSignature } from "./signature.ts";
 import { type Cell, type QueuedPrompt, streamedWords, type Turn, type Work } from "./state.ts";
 

@@ -1,6 +1,6 @@
 import { basename, dirname } from "node:path";
-import { Value } from "@sinclair/typebox/value";
 import { type EventKind, GatewayEvent } from "../../protocol/events.ts";
+import { parseJson } from "../../protocol/json.ts";
 import { afterThisTurn, type Clock, createTimestamps } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 
@@ -124,16 +124,6 @@ const firstChunkBytes = 64 * 1024;
 const scanChunkBytes = 256 * 1024;
 const searchChunkBytes = 1024 * 1024;
 
-/** The event on a line, or null when the line holds none. */
-function parseEvent(line: string): GatewayEvent | null {
-  try {
-    const value: unknown = JSON.parse(line);
-    return Value.Check(GatewayEvent, value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
 /**
  * What a crash left after the last whole line: the offset where it begins and whether it is a whole event that
  * lacks only its end of line. Null when the file ends as it must or is empty or absent.
@@ -148,7 +138,7 @@ function findTornTail(files: Files, path: string): { offset: number; wholeEvent:
     if (end === bytes.length - 1) return null;
     if (end < 0 && start > 0) continue;
     const tail = new TextDecoder().decode(bytes.subarray(end + 1));
-    return { offset: start + end + 1, wholeEvent: parseEvent(tail) !== null };
+    return { offset: start + end + 1, wholeEvent: parseJson(GatewayEvent, tail) !== null };
   }
 }
 
@@ -167,7 +157,7 @@ function lastSeqIn(files: Files, path: string): number | null {
     // The first may be the rest of a line that began before.
     if (start > 0) lines.shift();
     for (const line of lines.reverse()) {
-      const event = parseEvent(line);
+      const event = parseJson(GatewayEvent, line);
       if (event) return event.seq;
     }
     if (start === 0) return null;
@@ -189,7 +179,7 @@ function* eventsWith(files: Files, path: string, text: string): Generator<Gatewa
     if (start > 0 && (begin === 0 || begin === bytes.length)) continue;
     const whole = bytes.subarray(begin);
     for (const line of whole.includes(text) ? whole.toString().split("\n").reverse() : []) {
-      const event = line.includes(text) ? parseEvent(line) : null;
+      const event = line.includes(text) ? parseJson(GatewayEvent, line) : null;
       if (event) yield event;
     }
     end = start + begin;
@@ -241,7 +231,9 @@ function* eventsFrom(
     bytes.set(chunk, rest.length);
     let begin = 0;
     for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, begin)) {
-      const event = skip ? null : parseEvent(new TextDecoder().decode(bytes.subarray(begin, end)));
+      const event = skip
+        ? null
+        : parseJson(GatewayEvent, new TextDecoder().decode(bytes.subarray(begin, end)));
       skip = false;
       if (event) yield { event, offset: offset + begin };
       begin = end + 1;

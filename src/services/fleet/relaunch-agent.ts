@@ -1,6 +1,6 @@
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { headlessInstanceId } from "../headless/presence.ts";
+import { headlessInstanceId } from "../headless/connectivity.ts";
 import { stopTurns } from "../headless/stop-turn.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";

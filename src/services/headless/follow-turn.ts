@@ -1,4 +1,4 @@
-import { Value } from "@sinclair/typebox/value";
+import { parseJson } from "../../protocol/json.ts";
 import type { TurnProcess, TurnResult } from "../../protocol/turns.ts";
 import { CanonicalEvent } from "../../protocol/turns.ts";
 import { sleep } from "../../system/clock.ts";
@@ -122,11 +122,4 @@ export function followTurn(
 }
 
 /** Null for a line that is no event of ours. */
-export function toEvent(text: string): CanonicalEvent | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Value.Check(CanonicalEvent, value) ? value : null;
-  } catch {
-    return null;
-  }
-}
+export const toEvent = (text: string) => parseJson(CanonicalEvent, text);

@@ -14,7 +14,7 @@ import type {
   SubmitOutcome,
 } from "../agent/agent.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
-import type { HeadlessPresence } from "./presence.ts";
+import type { HeadlessConnectivity } from "./connectivity.ts";
 import type { HeadlessProvider } from "./provider.ts";
 import { refuseModel } from "./provider.ts";
 import { interruptTurn, type StopDeps } from "./stop-turn.ts";
@@ -26,7 +26,7 @@ export interface HeadlessAgentDeps extends StopDeps {
   backend: string;
   tool: string;
   provider: HeadlessProvider;
-  presence: HeadlessPresence;
+  connectivity: HeadlessConnectivity;
   turns: TurnDirectories;
   runner: TurnRunner;
   clock: Clock;
@@ -41,7 +41,7 @@ export interface HeadlessAgent extends Agent, Lifecycle {
 }
 
 export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
-  const { presence, runner, turns, provider, clock, log } = deps;
+  const { connectivity, runner, turns, provider, clock, log } = deps;
   const listeners = new Set<() => void>();
   let override = false;
   /** A prompt is on its way into a turn: two must not both find the agent idle. */
@@ -52,13 +52,13 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
   };
 
   function chatSession() {
-    const { manifest } = presence.state();
+    const { manifest } = connectivity.state();
     if (!manifest) throw new ServiceError("unavailable", "the session's manifest cannot be read");
     return toChatSession(runner.latest(manifest), override);
   }
 
   function readiness(): Readiness {
-    const state = presence.state();
+    const state = connectivity.state();
     if (!state.connected) return refuse("unavailable", state.detail);
     const active = runner.active();
     if (active) return refuse("not_ready", `turn ${active.turnId} is running`);
@@ -66,7 +66,7 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
   }
 
   function toPresence(): Presence {
-    const state = presence.state();
+    const state = connectivity.state();
     if (!state.connected) {
       const { detail, unusable } = state;
       const absent = { connected: false, detail, instanceId: null, eligibility: "unknown" } as const;
@@ -77,18 +77,18 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
   }
 
   function refuseExecution(execution: Execution | undefined): string | null {
-    const { manifest } = presence.state();
+    const { manifest } = connectivity.state();
     if (!manifest) return null;
     const model = toModel(manifest, execution);
     return model && refuseModel(provider, { model, args: manifest.launch_plan.args });
   }
 
   async function submit(submission: Submission): Promise<SubmitOutcome> {
-    const before = presence.state();
-    await presence.look();
+    const before = connectivity.state();
+    await connectivity.look();
     const answer = readiness();
     if (!answer.ready) return { outcome: "refused", refusal: answer };
-    const state = presence.state();
+    const state = connectivity.state();
     if (!state.connected) return { outcome: "refused", refusal: refuse("unavailable", state.detail) };
     // The caller checked admission for the instance of that moment.
     if (before.connected && before.instanceId !== state.instanceId) {
@@ -166,17 +166,17 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
       return () => listeners.delete(listener);
     },
     async firstLook() {
-      const state = await presence.look();
+      const state = await connectivity.look();
       await runner.takeOver(state.manifest);
       log.line("headless agent", { connected: state.connected, at: timestampNow(clock) });
     },
     start() {
-      presence.onChange(changed);
+      connectivity.onChange(changed);
       runner.onChange(changed);
-      presence.start();
+      connectivity.start();
     },
     async stop() {
-      await presence.stop();
+      await connectivity.stop();
       await runner.stop();
     },
   };

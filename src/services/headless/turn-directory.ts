@@ -1,7 +1,6 @@
 import { basename, join } from "node:path";
-import type { Static, TSchema } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
-import { renderJson } from "../../protocol/json.ts";
+import type { TSchema } from "@sinclair/typebox";
+import { parseJson, renderJson } from "../../protocol/json.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
 import { TurnInterrupt, TurnProcess, TurnRequest, TurnResult } from "../../protocol/turns.ts";
 import { childPath } from "../../system/contained-path.ts";
@@ -44,16 +43,7 @@ export interface TurnDirectory {
 
 export function openTurn(files: Files, folder: string): TurnDirectory {
   const paths = turnPaths(folder);
-  const load = <S extends TSchema>(schema: S, path: string): Static<S> | null => {
-    const text = files.readOwn(path);
-    if (text === null) return null;
-    try {
-      const value: unknown = JSON.parse(text);
-      return Value.Check(schema, value) ? value : null;
-    } catch {
-      return null;
-    }
-  };
+  const load = <S extends TSchema>(schema: S, path: string) => parseJson(schema, files.readOwn(path));
   const saveExitCode = (result: TurnResult) => {
     const code = result.returncode === null ? (result.signal ?? "unknown") : String(result.returncode);
     files.write("file:turn-exitcode", paths.exitCode, `${code}\n`, { durable: false });

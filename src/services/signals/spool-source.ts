@@ -1,7 +1,6 @@
 import { basename, join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
-import { renderJson } from "../../protocol/json.ts";
+import { parseJson, renderJson } from "../../protocol/json.ts";
 import { type ToolReport, ToolReportSchema } from "../../protocol/tool-report.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
@@ -9,12 +8,18 @@ import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { faultLine } from "../../system/storage-fault.ts";
 import type { FolderWatch } from "../../system/watch.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import { maxSpoolBytes } from "./spool-line.ts";
 
-/** No line of a spool is longer, its end included. A write of this size is one system call. */
-export const maxLineBytes = 64 * 1024;
-
-/** A hook adds nothing to a file of this size: no gateway has read it for a long time. */
-export const maxSpoolBytes = 8 * 1024 * 1024;
+/**
+ * Where a gateway gets its agent's reports from. A report may come late, twice, never, out of order, or from another
+ * session than the one in the pane; its user decides what that means.
+ */
+export interface ReportSource extends Lifecycle {
+  /** Calls `listener` once for each report `id`, in the order of arrival; reports from before `start` come first. */
+  subscribe(listener: (report: ToolReport) => void): () => void;
+  /** Why there are no reports (`--no-signals`, a joined agent, a tool without a way), or null when they may come. */
+  absence(): string | null;
+}
 
 /** Files of a session that its tool's hooks write or are configured by. */
 export function signalPaths(sessionRoot: string) {
@@ -29,40 +34,6 @@ export function signalPaths(sessionRoot: string) {
     opencodePlugin: join(root, "opencode-plugin.js"),
     opencodeConfig: join(root, "opencode.json"),
   };
-}
-
-/**
- * The line of a report, at most `maxLineBytes` in UTF-8: first `message`, then `prompt` lose their ends. It begins with a
- * newline too: after a write that was cut short, this line stays whole. Pure.
- */
-export function toSpoolLine(report: ToolReport): string {
-  let { message, prompt } = report;
-  for (;;) {
-    const line = `\n${JSON.stringify({ ...report, message, prompt })}\n`;
-    const excess = Buffer.byteLength(line) - maxLineBytes;
-    if (excess <= 0) return line;
-    if (message) message = shortened(message, excess);
-    else if (prompt) prompt = shortened(prompt, excess);
-    else return "\n";
-  }
-}
-
-/** Without about `excess` bytes of its JSON, and never half a character. */
-function shortened(text: string, excess: number): string {
-  const bytes = Buffer.byteLength(JSON.stringify(text));
-  const kept = Math.floor(text.length * Math.max(0, 1 - excess / bytes));
-  return text.slice(0, Math.min(kept, text.length - 1)).replace(/[\ud800-\udbff]$/, "");
-}
-
-/**
- * Where a gateway gets its agent's reports from. A report may come late, twice, never, out of order, or from another
- * session than the one in the pane; its user decides what that means.
- */
-export interface ReportSource extends Lifecycle {
-  /** Calls `listener` once for each report `id`, in the order of arrival; reports from before `start` come first. */
-  subscribe(listener: (report: ToolReport) => void): () => void;
-  /** Why there are no reports (`--no-signals`, a joined agent, a tool without a way), or null when they may come. */
-  absence(): string | null;
 }
 
 /** A change in the folder makes the gateway look at once; this is for changes that were not reported. */
@@ -174,7 +145,7 @@ export function createSpoolSource(deps: {
     let unfit = 0;
     for (const line of lines) {
       if (line === "") continue;
-      const report = parseReport(line);
+      const report = parseJson(ToolReportSchema, line);
       if (report === null) unfit += 1;
       else if (isNew(report.id)) for (const listener of [...listeners]) listener(report);
     }
@@ -201,7 +172,7 @@ export function createSpoolSource(deps: {
 
   function readPositions(): Map<string, number> {
     if (!files.exists(paths.cursor)) return new Map();
-    const read = parseCursor(files.readOwn(paths.cursor));
+    const read = parseJson(Cursor, files.readOwn(paths.cursor))?.read;
     if (read) return new Map(read.map(({ file, offset }) => [file, offset]));
     logOnce("the reports of the tool before now are passed over: cursor.json is damaged");
     return new Map(
@@ -249,21 +220,3 @@ export function createNoSource(why: string): ReportSource {
 }
 
 const newline = 10;
-
-function parseReport(line: string): ToolReport | null {
-  try {
-    const value: unknown = JSON.parse(line);
-    return Value.Check(ToolReportSchema, value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-function parseCursor(text: string | null): Static<typeof Position>[] | null {
-  try {
-    const value: unknown = JSON.parse(text ?? "");
-    return Value.Check(Cursor, value) ? value.read : null;
-  } catch {
-    return null;
-  }
-}

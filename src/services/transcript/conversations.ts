@@ -1,7 +1,6 @@
 import { isAbsolute, join, relative, sep } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
-import { renderJson } from "../../protocol/json.ts";
+import { parseJson, renderJson } from "../../protocol/json.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { childPath, PathRefused } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
@@ -102,10 +101,8 @@ export function createConversations(deps: {
   function load(): Conversation[] {
     const text = files.readOwn(paths.conversations);
     if (text === null) return [];
-    try {
-      const value: unknown = JSON.parse(text);
-      if (Value.Check(Conversations, value)) return value.conversations;
-    } catch {}
+    const kept = parseJson(Conversations, text);
+    if (kept) return kept.conversations;
     deps.onProblem("conversations.json is damaged: turns of earlier conversations are not found");
     return [];
   }

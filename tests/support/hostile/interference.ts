@@ -9,7 +9,7 @@ import {
 import { openDialog } from "../../../src/services/demo/dialog.ts";
 import { finishPaste, logPaste } from "../../../src/services/demo/keys.ts";
 import type { DialogSource, PersonDraftOutcome } from "../../../src/services/demo/log.ts";
-import { isChosen } from "../../../src/services/demo/occasion.ts";
+import { isChosen } from "../../../src/services/demo/script.ts";
 import type { DemoState, Interference, Work } from "../../../src/services/demo/state.ts";
 import { CRASH_CODE, submit } from "../../../src/services/demo/turn.ts";
 import type { Hostile } from "./behaviours.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseCommand, parseDirective } from "../../../src/services/demo/directive.ts";
-import { isChosen, randomAt } from "../../../src/services/demo/occasion.ts";
+import { isChosen, parseCommand, parseDirective, randomAt } from "../../../src/services/demo/script.ts";
 import { planTurn } from "../../../src/services/demo/turn.ts";
 import { parseHostileScript } from "../../support/hostile/script.ts";
 

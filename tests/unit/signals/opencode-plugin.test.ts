@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { type ToolReport, ToolReportSchema } from "../../../src/protocol/tool-report.ts";
 import { opencodePlugin } from "../../../src/services/signals/handover.ts";
-import { maxLineBytes } from "../../../src/services/signals/spool-source.ts";
+import { maxLineBytes } from "../../../src/services/signals/spool-line.ts";
 import { sha256 } from "../../../src/system/digest.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";
 

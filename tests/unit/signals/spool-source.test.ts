@@ -12,12 +12,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import type { ToolReport } from "../../../src/protocol/tool-report.ts";
-import {
-  createSpoolSource,
-  maxLineBytes,
-  signalPaths,
-  toSpoolLine,
-} from "../../../src/services/signals/spool-source.ts";
+import { maxLineBytes, toSpoolLine } from "../../../src/services/signals/spool-line.ts";
+import { createSpoolSource, signalPaths } from "../../../src/services/signals/spool-source.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 import { sampleReport } from "../../support/sample-report.ts";
 import { createScratch, type Scratch } from "../../support/scratch.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
-import { Value } from "@sinclair/typebox/value";
 import type { MailboxBinding, Manifest } from "../../../protocol/files.ts";
+import { parseJson } from "../../../protocol/json.ts";
 import type { ContainedPath } from "../../../system/contained-path.ts";
 import { sha256 } from "../../../system/digest.ts";
 import { ServiceError } from "../../../system/errors.ts";
@@ -64,8 +64,7 @@ export function readLogin(
   files: Pick<Files, "readOwn">,
   { path, url, address }: { path: string; url: string; address: string },
 ): JmapLogin {
-  const text = files.readOwn(path);
-  const parsed = text === null ? null : parseCredential(text);
+  const parsed = parseJson(JmapCredential, files.readOwn(path));
   if (!parsed)
     throw new ServiceError(
       "transport_failed",
@@ -78,15 +77,6 @@ export function readLogin(
     );
   }
   return { identity: parsed.login_identity, password: parsed.password };
-}
-
-function parseCredential(text: string): JmapCredential | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Value.Check(JmapCredential, value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 export interface JmapRegisterDeps extends RegisterDeps {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Manifest } from "../../../src/protocol/files.ts";
-import { createHeadlessPresence } from "../../../src/services/headless/presence.ts";
+import { createHeadlessConnectivity } from "../../../src/services/headless/connectivity.ts";
 import type { Tmux, TmuxPane } from "../../../src/services/terminal/tmux-command.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
@@ -12,7 +12,7 @@ test("a look that began before a newer one was reported does not bring the forme
   const answers: ((panes: TmuxPane[]) => void)[] = [];
   const panes = () => new Promise<TmuxPane[]>((resolve) => void answers.push(resolve));
   let manifest = manifestOf("former");
-  const presence = createHeadlessPresence({
+  const connectivity = createHeadlessConnectivity({
     clock: createFakeClock(),
     tmux: { panes } as unknown as Tmux,
     readManifest: () => manifest,
@@ -20,11 +20,11 @@ test("a look that began before a newer one was reported does not bring the forme
     environmentFault: () => null,
   });
   const seen: unknown[] = [];
-  presence.onChange(() => seen.push(presence.state()));
+  connectivity.onChange(() => seen.push(connectivity.state()));
 
-  const former = presence.look();
+  const former = connectivity.look();
   manifest = manifestOf("next");
-  const next = presence.look();
+  const next = connectivity.look();
   answers[1]?.([pane as unknown as TmuxPane]);
   expect(await next).toMatchObject({ instanceId: "tmux-1-$0-%0-next" });
   answers[0]?.([pane as unknown as TmuxPane]);
@@ -36,7 +36,7 @@ test("a look that fails is reported once, and the next ones come all the same", 
   const clock = createFakeClock();
   const errors: string[] = [];
   let looks = 0;
-  const presence = createHeadlessPresence({
+  const connectivity = createHeadlessConnectivity({
     clock,
     tmux: {
       panes: async () => {
@@ -48,12 +48,12 @@ test("a look that fails is reported once, and the next ones come all the same", 
     environmentFault: () => null,
     onError: (error) => void errors.push(String(error)),
   });
-  presence.onChange(() => {
+  connectivity.onChange(() => {
     throw new Error("a listener");
   });
-  presence.start();
+  connectivity.start();
   await clock.advance(100_000);
   expect(errors).toEqual(["Error: a listener"]);
   expect(looks).toBeGreaterThan(3);
-  await presence.stop();
+  await connectivity.stop();
 });

@@ -7,23 +7,23 @@ import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts
 import { instanceMarkOf } from "./turn-request.ts";
 
 /** Whether a headless agent is there: its tmux session with its own pane, and a manifest that can be read. */
-export interface HeadlessPresence extends Lifecycle {
+export interface HeadlessConnectivity extends Lifecycle {
   /** By the latest look. */
-  state(): PresenceState;
+  state(): ConnectivityState;
   /** Looks now. Never rejects. */
-  look(): Promise<PresenceState>;
+  look(): Promise<ConnectivityState>;
   /** Something may have changed: look soon. */
   wake(): void;
   onChange(listener: () => void): () => void;
 }
 
-export type PresenceState =
+export type ConnectivityState =
   | { connected: true; pane: TmuxPane; manifest: Manifest; instanceId: string }
   | { connected: false; detail: string; manifest: Manifest | null; unusable?: AgentPresence["unusable"] };
 
 const resyncMs = 30_000;
 
-export function createHeadlessPresence(deps: {
+export function createHeadlessConnectivity(deps: {
   clock: Clock;
   tmux: Tmux;
   readManifest: () => Manifest;
@@ -31,14 +31,18 @@ export function createHeadlessPresence(deps: {
   onError: (error: unknown) => void;
   /** Why the values that turns need are lost, or null. */
   environmentFault: (manifest: Manifest) => string | null;
-}): HeadlessPresence {
+}): HeadlessConnectivity {
   const listeners = new Set<() => void>();
-  let state: PresenceState = { connected: false, detail: "the agent was not looked for yet", manifest: null };
+  let state: ConnectivityState = {
+    connected: false,
+    detail: "the agent was not looked for yet",
+    manifest: null,
+  };
   /** Looks so far, and the one that `state` is of. */
   let begun = 0;
   let newest = 0;
 
-  async function observe(): Promise<PresenceState> {
+  async function observe(): Promise<ConnectivityState> {
     let manifest: Manifest | null = null;
     const absent = (detail: string) => ({ connected: false, detail, manifest }) as const;
     try {
@@ -65,7 +69,7 @@ export function createHeadlessPresence(deps: {
     }
   }
 
-  async function look(): Promise<PresenceState> {
+  async function look(): Promise<ConnectivityState> {
     begun += 1;
     const own = begun;
     const seen = await observe();
@@ -111,6 +115,6 @@ export function headlessInstanceId(pane: TmuxPane, manifest: Manifest): string {
   return `tmux-${pane.sessionCreated}-${pane.sessionId}-${pane.paneId}-${mark}`;
 }
 
-function instanceOf(state: PresenceState): string | null {
+function instanceOf(state: ConnectivityState): string | null {
   return state.connected ? state.instanceId : null;
 }

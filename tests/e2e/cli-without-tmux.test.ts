@@ -18,7 +18,10 @@ test("where tmux is not on PATH no living agent is called gone, and nothing is e
   });
   const listed = (await lab.run("svc-mgr", ["agents", "list", "--json"], blind)).json();
   expect(listed["agents"]).toMatchObject([
-    { agent_name: "alive", lifecycle_state: "active", session_gone: false },
+    {
+      ...{ agent_name: "alive", lifecycle_state: "active", session_gone: false },
+      problem: "tmux is not installed or not on PATH; see: svc-mgr doctor",
+    },
   ]);
   const stopped = await lab.run("svc-mgr", ["agents", "single", "--agent-name", "alive", "stop"], blind);
   expect(stopped).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("tmux is not installed") });

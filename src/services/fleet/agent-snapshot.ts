@@ -89,6 +89,9 @@ async function snapshotAgent(deps: SnapshotDeps, record: RegistryRecord): Promis
   }
 }
 
+/** tmux cannot be asked whether the agent lives: it may be well. */
+class NotSeen extends Error {}
+
 /** What of an agent cannot be read may still be ended. */
 function describeFailure(record: RegistryRecord, error: unknown): string {
   const problem = messageOf(error);
@@ -100,7 +103,9 @@ const wordsOf = ({ agent_name }: Pick<RegistryRecord, "agent_name">) =>
   `svc-mgr agents single --agent-name ${agent_name}`;
 
 async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSnapshot> {
-  const alive = await deps.sessionAlive(record);
+  const alive = await deps.sessionAlive(record).catch((error) => {
+    throw new NotSeen(`${messageOf(error)}; see: svc-mgr doctor`, { cause: error });
+  });
   const agent = openRecord(deps.files, record);
   const { manifest, sessionRoot } = agent;
   const running = isRunning(record);

@@ -71,7 +71,8 @@ function createTurnRecorder(deps: {
       if (index === 0 && sources.ofTool().length === 0) break;
     }
     const seen = capture && deps.profile ? readScreenTurn(capture, deps.profile) : null;
-    if (!seen && turn.typed === null) return;
+    // Work that nobody asked for is no turn: codex is busy while it starts its MCP servers.
+    if (turn.typed === null && seen?.prompt == null) return;
     append({
       schema_version: 1,
       started_at_ms: turn.startedMs,

@@ -172,7 +172,9 @@ export function createTranscript(deps: {
       const chosen = asked ? chooseTurn(turns, asked) : null;
       const wanted = asked ? (chosen ? [chosen.found] : []) : turnsBefore(turns, query.before);
       const { shown, next } = await pageOf(wanted, query, chosen?.evidence ?? "");
-      return { schema_version: 1, turns: shown, next, ...describeGaps(sources) };
+      // A turn that the screen showed has the text that was typed: with another text it is another turn.
+      const fits = shown.filter(({ source }) => chosen?.evidence !== byTime || source !== "screen");
+      return { schema_version: 1, turns: fits, next, ...describeGaps(sources) };
     },
     async turn(turnId, part) {
       const { turns, sources } = await allTurns();
@@ -202,6 +204,8 @@ function sortByTime(turns: Found[]): Found[] {
   return timed.sort((left, right) => left.atMs - right.atMs || 0).map(({ turn }) => turn);
 }
 
+const byTime = "; found by the time of the prompt";
+
 /**
  * The turn of a request: the headless turn that it names, else the first turn of its text since it was typed, else the
  * only one that began while it ran. Pure.
@@ -223,7 +227,7 @@ function chooseTurn(turns: readonly Found[], asked: AskedRequest): { found: Foun
   const same = within.find(({ head }) => isSamePrompt(head.promptKey, key));
   if (same) return { found: same, evidence: "; found by the text of the prompt" };
   const [only] = within;
-  return only && within.length === 1 ? { found: only, evidence: "; found by the time of the prompt" } : null;
+  return only && within.length === 1 ? { found: only, evidence: byTime } : null;
 }
 
 /** A stored request as far as its turn is found by it; null where there is none. Pure. */

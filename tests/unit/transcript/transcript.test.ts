@@ -105,6 +105,13 @@ describe("the turn of a request", () => {
     expect(ids(await ask({ prompt: "other words" }, 19_500, 40_000))).toEqual([]);
   });
 
+  test("is none that the screen showed with another text", async () => {
+    const busyStart = fakeTurn("start", { startedMs: 18_500, prompt: "Ask for anything", source: "screen" });
+    const asked = { payload: { prompt: "words" }, result: null, evidence: evidence(20_000, 21_000) };
+    const page = await open([[busyStart]], asked).page({ ...defaults, request_id: "r" });
+    expect(ids(page)).toEqual([]);
+  });
+
   test("is the headless turn that it names or began", async () => {
     expect(ids(await ask({ prompt: "x", turn_id: "other" }, 0, 1))).toEqual(["other"]);
     expect(ids(await ask({ prompt: "x" }, 0, 1, { turn_id: "early" }))).toEqual(["early"]);

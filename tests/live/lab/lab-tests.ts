@@ -2,10 +2,11 @@ import { cacheRoot, type InstalledCli, installCli, type LabTool } from "./cli-ca
 import { openHeadlessSession } from "./headless-session.ts";
 import { openLabSession, type SessionSettings } from "./lab-session.ts";
 import { openMailSession } from "./mail-session.ts";
+import { openMcpSession } from "./mcp-session.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { openSkillSession } from "./skill-session.ts";
 import { describeSteps } from "./staged-steps.ts";
-import { headlessStepsOf, mailSteps, skillStepsOf, stepsOf } from "./steps.ts";
+import { headlessStepsOf, mailSteps, mcpSteps, skillStepsOf, stepsOf } from "./steps.ts";
 
 const shared: SessionSettings = { trusted: true };
 
@@ -38,6 +39,12 @@ export function describeLab(tool: LabTool): void {
     steps: mailSteps,
     shared: null,
     open: async () => openMailSession(await install(tool)),
+  });
+  describeSteps({
+    name: `${tool} calls our tools in the lab`,
+    steps: mcpSteps,
+    shared: null,
+    open: async () => openMcpSession(await install(tool)),
   });
   describeSteps({
     name: `${tool} follows its skills in the lab`,

@@ -18,6 +18,7 @@ import {
 } from "./steps/headless-steps.ts";
 import type { LabStep } from "./steps/lab-step.ts";
 import { conversation, type MailStep } from "./steps/mail-steps.ts";
+import { type McpStep, taskIsHandedOn } from "./steps/mcp-steps.ts";
 import {
   arrives,
   directWhenReady,
@@ -140,6 +141,15 @@ export function skillStepsOf(tool: LabTool): SkillStep[] {
     { id: "a round of mail is done by commands of the skill's text alone", run: roundBySkill, last: true },
   ];
 }
+
+/** The steps of one tool that has our MCP server. */
+export const mcpSteps: readonly McpStep[] = [
+  {
+    id: "a task is handed to another agent by our tools alone, over a killed server",
+    run: taskIsHandedOn,
+    last: true,
+  },
+];
 
 /** The steps of one tool that talks by mail. */
 export const mailSteps: readonly MailStep[] = [

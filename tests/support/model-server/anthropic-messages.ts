@@ -88,7 +88,8 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
   yield event("message_stop", {});
 }
 
-function callOf({ command, skill }: Speech): { name: string; input: object } | null {
+function callOf({ command, skill, mcp }: Speech): { name: string; input: object } | null {
+  if (mcp) return { name: `mcp__svc__${mcp.tool}`, input: mcp.input };
   if (skill !== null) return { name: "Skill", input: { skill } };
   if (command === null) return null;
   return { name: "Bash", input: { command: command.command, description: "Run a command" } };

@@ -76,7 +76,8 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
   yield { afterMs: 0, text: "data: [DONE]\n\n" };
 }
 
-function callOf({ command, skill }: Speech): { name: string; input: object } | null {
+function callOf({ command, skill, mcp }: Speech): { name: string; input: object } | null {
+  if (mcp) return { name: `svc_${mcp.tool}`, input: mcp.input };
   if (skill !== null) return { name: "skill", input: { name: skill } };
   if (command === null) return null;
   return { name: "bash", input: { command: command.command, description: "Run a command" } };

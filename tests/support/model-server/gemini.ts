@@ -73,6 +73,10 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
     const args = { command: speech.command.command, description: "Run a command" };
     yield frame([{ functionCall: { name: "run_shell_command", args } }]);
   }
+  if (speech.mcp) {
+    const { tool, input } = speech.mcp;
+    yield frame([{ functionCall: { name: `mcp_svc_${tool}`, args: input } }]);
+  }
   if (speech.skill !== null) {
     yield frame([{ functionCall: { name: "activate_skill", args: { name: speech.skill } } }]);
   }

@@ -73,14 +73,27 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
   yield event("response.content_part.done", { ...at, part: textPart(text) });
   yield event("response.output_item.done", { output_index: 0, item: messageItem(id, text) });
   const output: object[] = [messageItem(id, text)];
-  if (speech.command) {
-    const item = callItem(speech.command);
+  const item = callOf(speech);
+  if (item) {
     output.push(item);
     yield event("response.output_item.added", { output_index: 1, item: { ...item, status: "in_progress" } });
     yield event("response.output_item.done", { output_index: 1, item });
   }
   const response_ = { ...base, status: "completed", output, usage: usageOf(speech) };
   yield event("response.completed", { response: response_ });
+}
+
+function callOf({ command, mcp }: Speech): object | null {
+  if (!mcp) return command && callItem(command);
+  return {
+    type: "function_call",
+    id: mintId("fc"),
+    call_id: mintId("call"),
+    namespace: "mcp__svc",
+    name: mcp.tool,
+    arguments: JSON.stringify(mcp.input),
+    status: "completed",
+  };
 }
 
 function callItem(command: { command: string; escalate: boolean }) {
@@ -138,7 +151,12 @@ function personTexts(item: Json): string[] {
 const isToolResult = (item: Json | undefined) => textOf(member(item, "type")).endsWith("_call_output");
 
 function saidIn(item: Json): Said[] {
-  if (isToolResult(item)) return [{ by: "tool", text: textOf(member(item, "output")) }];
+  if (isToolResult(item)) {
+    const output = member(item, "output");
+    // Of an MCP tool it is a list of parts.
+    const parts = items(output).map((part) => textOf(member(part, "text")));
+    return [{ by: "tool", text: textOf(output) || parts.join("") }];
+  }
   if (member(item, "role") !== "user") return [];
   return personTexts(item).map((text) => ({ by: "person", text }));
 }

@@ -28,6 +28,8 @@ export interface Speech {
   command: ShellCommand | null;
   /** The skill that it has the CLI open, by its name; for a CLI that gives the model a tool for that. */
   skill: string | null;
+  /** The tool of our MCP server that it calls, by its short name. */
+  mcp?: { tool: string; input: object };
 }
 
 export interface ShellCommand {

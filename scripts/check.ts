@@ -38,7 +38,12 @@ const steps: Step[] = [
     timeoutMs: busyMachineMs,
   },
   // In worker processes: the garbage of some thousand apps makes each next test slower.
-  { name: "the contract", command: test("--parallel=2", ...testsOf("contract")), timeoutMs: busyMachineMs },
+  {
+    name: "the contract",
+    command: test("--parallel=2", ...testsOf("contract")),
+    env: { SVC_TEST_SURFACES: "one" },
+    timeoutMs: busyMachineMs,
+  },
   { name: "the contract under Deno", command: test(underDeno), timeoutMs: busyMachineMs },
 ];
 

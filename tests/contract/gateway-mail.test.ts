@@ -7,7 +7,7 @@ import { ServiceError } from "../../src/system/errors.ts";
 import { createFakeMail } from "../support/fake-mailbox.ts";
 import { createFilesystemMail } from "../support/filesystem-mail.ts";
 import { createGatewayBundle, type GatewayBundle } from "../support/gateway-bundle.ts";
-import { json, surfaces } from "../support/http-surface.ts";
+import { inProcess, json, surfaces } from "../support/http-surface.ts";
 import { deliverTo } from "../support/mail-delivery.ts";
 import { createScratch } from "../support/scratch.ts";
 
@@ -18,7 +18,7 @@ const letter = { to: ["other@svc.localhost"], subject: "hello", body_content: "t
 const inMemory = () => Object.assign(createFakeMail(), { [Symbol.dispose]: () => {} });
 const settings = [
   ...surfaces.map((surface) => ({ ...surface, carrier: "in memory", carry: inMemory })),
-  { ...surfaces[0], carrier: "on the file system", carry: createFilesystemMail },
+  { surface: "in process", open: inProcess, carrier: "on the file system", carry: createFilesystemMail },
 ];
 
 describe.each(settings)("mail $carrier $surface", ({ open, carry }) => {

@@ -131,7 +131,6 @@ export const componentTexts: Readonly<Record<string, string>> = {
   ReminderDefinition:
     "a prompt or keys, due after some seconds or at a time, once or with an interval: exactly one of each pair; or due by a cron expression",
   ReminderDeleted: "the reminder is gone",
-  ReminderFiring: "a delivery of a reminder that has ended",
   ReminderList: "reminders, the effective one first",
   ReminderUpdateRequest: "the whole definition, as for a new reminder",
   RemindersLost: "reminders that ended with the gateway before this one",

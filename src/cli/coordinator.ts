@@ -7,6 +7,7 @@ import { describeFault } from "../routes/http/errors.ts";
 import { hostRule, refuseOtherUsers } from "../routes/http/gate.ts";
 import { createAttention } from "../services/attention/attention.ts";
 import { createFleetScreens } from "../services/console/fleet-screens.ts";
+import { createRemoteTerminal } from "../services/console/live-terminal.ts";
 import { createSignIn } from "../services/console/sign-in.ts";
 import type { Delivery } from "../services/delivery/delivery.ts";
 import { createFileLog } from "../services/diagnostics/gateway-log.ts";
@@ -34,6 +35,7 @@ import { profileFor } from "../services/terminal/profile.ts";
 import { timestampNow } from "../system/clock.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
+import { createSocketUpgrade } from "../system/sockets.ts";
 import { giveMailbox } from "./agent-mailbox.ts";
 import { type CliContext, readProfiles } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
@@ -135,6 +137,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     ...{ directory, links, clock, ids },
     onError: (error) => log.line(`fleet events fault: ${messageOf(error)}`),
   });
+  const sockets = createSocketUpgrade();
   const screens = createFleetScreens({ directory, links, clock });
   const current = () => {
     if (!instance) throw new ServiceError("unavailable", "the server is still starting");
@@ -199,7 +202,8 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         ...{ directory, links, clock },
         streams: () => events.following() + screens.following(),
       }),
-      ...{ events, screens },
+      ...{ events, screens, sockets },
+      terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
       server: {
         instance: current,
         shutdown: () => void clock.after(shutdownMs, options.onShutdown),
@@ -240,6 +244,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     if (left.length > 0) fileLog?.line("not removed", { paths: left.join(", ") });
     await (await delivery)?.stop();
     await attention.stop();
+    sockets.close();
     await screens.stop();
     await events.stop();
     await server?.stop(stopGraceMs);
@@ -256,6 +261,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       server = system.network.listen({
         fetch: app.fetch,
         admit: refuseOtherUsers,
+        sockets,
         host: options.host,
         port: options.port,
         clock,

@@ -8,6 +8,7 @@ import type { GatewayAppOptions } from "../routes/gateway/core.ts";
 import type { CoreServices, GatewayServices } from "../routes/gateway/services.ts";
 import type { Agent } from "../services/agent/agent.ts";
 import { createAgui } from "../services/agui/agui.ts";
+import { createLiveTerminal } from "../services/console/live-terminal.ts";
 import { createPaneScreen } from "../services/console/pane-screen.ts";
 import { followScreens } from "../services/console/screens.ts";
 import { createSignIn } from "../services/console/sign-in.ts";
@@ -19,7 +20,9 @@ import { createContextTending } from "../services/notifier/context.ts";
 import { createNotifier, type Notifier } from "../services/notifier/notifier.ts";
 import { isSkillInstalled } from "../services/notifier/skill.ts";
 import { createHeadlessControl } from "../services/prompt/headless-control.ts";
+import { createTypingLeases } from "../services/prompt/typing-lease.ts";
 import type { Queue } from "../services/queue/queue.ts";
+import type { ExecutionSlot } from "../services/queue/slot.ts";
 import type { Reminders } from "../services/reminders/reminders.ts";
 import { attachmentRoots } from "../services/sessions/desired-config.ts";
 import { readManifest } from "../services/sessions/manifest.ts";
@@ -27,6 +30,7 @@ import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import type { StatusBoard } from "../services/status/status-board.ts";
 import type { CompiledProfile } from "../services/terminal/profile.ts";
 import { createTranscript, toAskedRequest } from "../services/transcript/transcript.ts";
+import type { SocketUpgrade } from "../system/sockets.ts";
 import type { System } from "../system/system.ts";
 import { consoleAssets } from "./console-archive.ts";
 import type { GatewayAgent } from "./gateway-agent.ts";
@@ -44,6 +48,10 @@ export interface GatewayCore {
   agent: Agent;
   turnSources: GatewayAgent["turnSources"];
   reads: GatewayAgent["reads"];
+  pane: GatewayAgent["pane"];
+  sockets: SocketUpgrade;
+  /** The typing lease joins it, and what the notifier does changes it. */
+  slot: Pick<ExecutionSlot, "join" | "changed">;
   queue: Queue;
   board: StatusBoard;
   reminders: Reminders;
@@ -53,8 +61,6 @@ export interface GatewayCore {
   mailServed: boolean;
   /** Where the agent reaches this gateway; null before it listens and where mail is not served. */
   baseUrl: () => string | null;
-  /** The notifier's `busyWith` changed. */
-  onNotifierChange: () => void;
 }
 
 /** Between two pictures of the screen for one reader. */
@@ -115,7 +121,16 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     context: createContextTending({ agent, commands: core.profile?.data.commands ?? null }),
     baseUrl: core.baseUrl,
     skillInstalled: () => isSkillInstalled(files, manifest, env),
-    onChange: core.onNotifierChange,
+    onChange: () => core.slot.changed("notifier"),
+  });
+  const leases = createTypingLeases({
+    ...{ agent, board, clock, ids, events },
+    onChange: () => core.slot.changed("typing"),
+  });
+  core.slot.join("typing", {
+    report(all) {
+      all.typing = leases.current();
+    },
   });
   const ended = new AbortController();
   const source = createPaneScreen({
@@ -137,7 +152,9 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
         ...core.app.services,
         mail: diagnostics ? observeMail(mailFacade, diagnostics.record) : mailFacade,
         headless: createHeadlessControl({ agent, status: board.status }),
-        ...{ notifier, reminders, stream, agui, transcript, screen },
+        ...{ notifier, reminders, stream, agui, transcript, screen, leases },
+        terminal: createLiveTerminal({ leases, pane: core.pane, epoch: board.epoch }),
+        sockets: core.sockets,
         console: {
           ...{ assets: consoleAssets(system.processes), signIn, asksForToken: core.app.gate.token !== null },
           nonce: () => ids.hex(16),
@@ -156,6 +173,8 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     notifier,
     endStreams() {
       ended.abort();
+      leases.stop();
+      core.sockets.close();
       stream.close();
       agui.close();
     },

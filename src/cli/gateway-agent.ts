@@ -18,6 +18,7 @@ import { type Environment, sessionPaths } from "../services/sessions/roots.ts";
 import { signalsAbsence } from "../services/signals/handover.ts";
 import type { ReportSource } from "../services/signals/spool-source.ts";
 import { createNoSource, createSpoolSource } from "../services/signals/spool-source.ts";
+import { followPane, type PaneFrame } from "../services/terminal/pane-stream.ts";
 import type { CompiledProfile } from "../services/terminal/profile.ts";
 import { newTransitions } from "../services/terminal/reduce-transition.ts";
 import { createControlConnection } from "../services/terminal/tmux-control.ts";
@@ -56,6 +57,8 @@ export interface GatewayAgent {
   turnSources(): readonly TurnSource[];
   /** What is read of its terminal; null for an agent without one. */
   reads: PaneReads | null;
+  /** Its terminal, live; null for an agent without one. */
+  pane: ((signal: AbortSignal) => AsyncGenerator<PaneFrame>) | null;
   start(): void;
   /** Resolves when something is known of the agent, or after `timeoutMs`. */
   firstLook(timeoutMs: number): Promise<void>;
@@ -133,6 +136,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     ),
     turnSources: transcript.sources,
     reads: { observation: tracker.lastObservation, subscribe: tracker.subscribe },
+    pane: (signal) => followPane({ control, clock, paneId: tracker.paneId, signal }),
     start() {
       control.start();
       tracker.start();
@@ -197,7 +201,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   return {
     agent,
     turnSources: headlessSources(files, sessionRoot),
-    reads: null,
+    ...{ reads: null, pane: null },
     start() {
       ends = [control.onEvent(connectivity.wake), watch.watchFolder(sessionRoot, connectivity.wake)];
       control.start();

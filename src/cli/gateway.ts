@@ -38,6 +38,7 @@ import { afterThisTurn } from "../system/clock.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { HttpServer } from "../system/http-server.ts";
 import { createIdleMemory, type IdleMemory } from "../system/idle-memory.ts";
+import { createSocketUpgrade } from "../system/sockets.ts";
 import { faultLine } from "../system/storage-fault.ts";
 import type { System } from "../system/system.ts";
 import type { DeferredServices } from "./deferred-services.ts";
@@ -178,6 +179,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const keys = createKeyControl({ agent, board, events, clock });
 
   // The app
+  const sockets = createSocketUpgrade();
   let server: HttpServer | null = null;
   const challengeKey = ids.hex(32);
   const token = decideToken({
@@ -258,12 +260,11 @@ export function createGateway(options: GatewayOptions): Gateway {
     const { createDeferredServices } = await import("./deferred-services.ts");
     deferred = createDeferredServices({
       ...{ system, sessionRoot, manifest, profile, records, database, agent, queue, board, reminders },
-      ...{ turnSources: driven.turnSources, reads: driven.reads },
+      ...{ turnSources: driven.turnSources, reads: driven.reads, pane: driven.pane, sockets, slot },
       env: options.env,
       app: appOptions,
       mailServed: isLoopback(options.host),
       baseUrl: () => (server && isLoopback(server.host) ? `http://127.0.0.1:${server.port}` : null),
-      onNotifierChange: () => slot.changed("notifier"),
     });
     const { notifier } = deferred;
     slot.join("notifier", {
@@ -278,7 +279,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   /** On any port means on the last one while it is free: followers of this gateway come back there. */
   function bind(fetch: Fetch): HttpServer {
-    const listener = { fetch, admit: refuseOtherUsers, host: options.host, clock };
+    const listener = { fetch, admit: refuseOtherUsers, host: options.host, clock, sockets };
     const at = (port: number) => system.network.listen({ ...listener, port });
     const last = options.port === 0 ? live.lastPort() : 0;
     try {

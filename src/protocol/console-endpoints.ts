@@ -1,5 +1,18 @@
-import { ConsoleSession, SignedOut, SignInCode } from "./console.ts";
-import { endpoint } from "./endpoint.ts";
+import { Type } from "@sinclair/typebox";
+import {
+  ConsoleSession,
+  LeaseGrant,
+  LeaseRequest,
+  LeaseState,
+  leaseIdleSeconds,
+  leaseLongestSeconds,
+  SignedOut,
+  SignInCode,
+  TypeRequest,
+  TypeResult,
+} from "./console.ts";
+import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { ErrorBody } from "./wire.ts";
 
 /** What the console in a browser asks the server that it came from; the same at a coordinator and at a gateway. */
 export const consoleEndpoints = {
@@ -28,3 +41,55 @@ export const consoleEndpoints = {
     reply: SignedOut,
   }),
 } as const;
+
+/** Typing into the terminal by hand, and the terminal itself (gateway). */
+export const typingEndpoints = {
+  readTypingLease: endpoint({
+    method: "GET",
+    path: "/v1/control/typing-lease",
+    summary: "Who types into the terminal by hand",
+    status: 200,
+    reply: LeaseState,
+  }),
+  takeTypingLease: endpoint({
+    method: "POST",
+    path: "/v1/control/typing-lease",
+    summary: "Take the right to type into the terminal by hand",
+    description: `One person has it at a time. Meanwhile queued prompts and reminders wait with the reason typing_lease, and direct prompts are refused; an interrupt is not held up. It ends ${leaseIdleSeconds} s after the last key and ${leaseLongestSeconds / 60} minutes after it was taken.`,
+    body: LeaseRequest,
+    status: 200,
+    reply: LeaseGrant,
+    errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
+  }),
+  endTypingLease: endpoint({
+    method: "DELETE",
+    path: "/v1/control/typing-lease",
+    summary: "End the typing lease, also another person's",
+    description: "Harmless to repeat.",
+    status: 200,
+    reply: LeaseState,
+  }),
+  typeText: endpoint({
+    method: "POST",
+    path: "/v1/control/typing",
+    summary: "Type what a keyboard sent, under the typing lease",
+    description:
+      "Refused with 409 once the lease has ended or another person took it: nothing is typed then.",
+    body: TypeRequest,
+    status: 200,
+    reply: TypeResult,
+    errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
+  }),
+} as const;
+
+/** What the agent's terminal shows and writes, for the live terminal of the console. */
+export const terminalFrames = endpoint({
+  method: "GET",
+  path: "/v1/terminal/frames",
+  summary: "Follow the bytes of the agent's terminal",
+  description:
+    "Frames without an end: one byte that says the kind, four bytes of length (big-endian), then the content. Kind 1: a JSON text (TerminalMessage: a picture follows, or who has the typing lease). Kind 2: bytes for a terminal; after `picture` they begin with the whole picture. Kind 0: nothing, every 15 s of silence. A reader that is too slow is skipped to the newest picture.",
+  status: 200,
+  reply: Type.String({ contentMediaType: "application/octet-stream" }),
+  errors: { 422: ErrorBody, 503: ErrorBody },
+});

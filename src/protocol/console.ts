@@ -190,20 +190,29 @@ export const TypeRequest = Strict({
   schema_version: Type.Optional(SchemaVersion1),
   lease_id: NonBlank("of the lease"),
   text: Type.String({
-    minLength: 1,
     maxLength: maxTyped,
     description: "what the keyboard sent, control characters and escape sequences as they are",
   }),
+  release: Type.Optional(Type.Boolean({ description: "give the lease back afterwards" })),
 });
 export type TypeRequest = Static<typeof TypeRequest>;
 
-export const TypeResult = Strict({ status: Type.Literal("ok"), lease: TypingLease });
+export const TypeResult = Strict({
+  status: Type.Literal("ok"),
+  action: Type.Literal("type"),
+  lease: Nullable(TypingLease),
+});
 export type TypeResult = Static<typeof TypeResult>;
 
 // ---- The live terminal -------------------------------------------------------------------------------------------
 
+/** The live terminal at a gateway; see `TerminalMessage`. */
+export const gatewaySocketPath = "/v1/terminal/socket";
+/** The same at the coordinator. */
+export const coordinatorSocketPath = "/svc/agents/:agent_ref/gateway/terminal/socket";
+
 /**
- * A WebSocket: `/svc/agents/:agent_ref/gateway/terminal/socket` at the coordinator, `/v1/terminal/socket` at a gateway.
+ * A WebSocket at `coordinatorSocketPath` or `gatewaySocketPath`.
  * Binary messages are bytes for the terminal, in order. Text messages are one value of `TerminalMessage` (from the
  * server) or `ViewerMessage` (from the viewer) as JSON.
  *

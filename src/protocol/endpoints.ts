@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { aguiEndpoints, aguiStreamEndpoints } from "./agui.ts";
 import { ScreenEvent, screenEventKinds } from "./console.ts";
-import { consoleEndpoints } from "./console-endpoints.ts";
+import { consoleEndpoints, terminalFrames, typingEndpoints } from "./console-endpoints.ts";
 import { coreEndpoints } from "./core-endpoints.ts";
 import { type Endpoint, type ErrorReplies, endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { eventKinds, eventNames, eventStream, GatewayEvent, maxFollowers } from "./events.ts";
@@ -22,6 +22,7 @@ export const gatewayEndpoints = {
   ...mailEndpoints,
   ...aguiEndpoints,
   ...consoleEndpoints,
+  ...typingEndpoints,
 } as const;
 
 /** Answers that do not end by themselves; not part of the typed client. */
@@ -49,6 +50,7 @@ export const streamEndpoints = {
     reply: eventStream({ item: ScreenEvent, kinds: screenEventKinds }),
     errors: { 503: ErrorBody },
   }),
+  terminalFrames,
   ...turnArtifactEndpoints,
   ...aguiStreamEndpoints,
 } as const;
@@ -125,6 +127,10 @@ export const forwardedEndpoints = {
   agentExplain: forward("/gateway/tui/explain", gatewayEndpoints.explain),
   agentWait: forward("/gateway/tui/wait", gatewayEndpoints.wait, waitTimeoutMs),
   agentDecide: forward("/gateway/tui/decide", gatewayEndpoints.decide, promptTimeoutMs),
+  agentReadTypingLease: forward("/gateway/control/typing-lease", gatewayEndpoints.readTypingLease),
+  agentTakeTypingLease: forward("/gateway/control/typing-lease", gatewayEndpoints.takeTypingLease),
+  agentEndTypingLease: forward("/gateway/control/typing-lease", gatewayEndpoints.endTypingLease),
+  agentTypeText: forward("/gateway/control/typing", gatewayEndpoints.typeText),
   agentTranscript: forward("/gateway/transcript", gatewayEndpoints.transcript, transcriptTimeoutMs),
   agentTranscriptTurn: forward(
     "/gateway/transcript/:turn_id",

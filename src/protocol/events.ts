@@ -21,6 +21,8 @@ export const eventKinds = {
   turn_event: "what a headless turn says, numbered by turn_seq",
   turn_finished: "a headless turn ended",
   terminal_state: "what the terminal shows changed",
+  typing_lease_taken: "a person types into the terminal by hand",
+  typing_lease_ended: "nobody types by hand any more, and why",
   instance_changed: "the agent is a new instance",
   reconciled: "work for an earlier instance was failed and admission reopened",
   reminder_registered: "a reminder was created",

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { TypingLease } from "./console.ts";
 import { atLeastOne, enforced, keySequencePattern, patterns } from "./enforced.ts";
 import { TerminalState } from "./terminal.ts";
 import {
@@ -86,6 +87,7 @@ export const GatewayStatus = Strict(
     managed_agent_instance_id: Type.Optional(Type.String()),
     admission_block: Type.Optional(AdmissionBlock),
     waiting: Type.Optional(Waiting),
+    typing_lease: Type.Optional(TypingLease),
     reminders_lost: Type.Optional(RemindersLost),
   },
   { description: "one gateway's status, also kept as state.json" },

@@ -3,6 +3,7 @@ import { type Clock, sleep } from "./clock.ts";
 import { guardConnections } from "./connection-guard.ts";
 import { ServiceError } from "./errors.ts";
 import { createPressureRelief } from "./idle-memory.ts";
+import { type SocketHandler, type SocketUpgrade, socketEvents } from "./sockets.ts";
 
 export interface HttpServer {
   host: string;
@@ -19,6 +20,8 @@ export interface ListenOptions {
   host: string;
   port: number;
   clock: Clock;
+  /** Lets `fetch` turn requests whose path ends with `/socket` into WebSockets. */
+  sockets?: SocketUpgrade;
   /** How long a body may bring nothing, whole seconds from 1 to 255, in steps of 4. Default four minutes. */
   stalledBodySeconds?: number;
 }
@@ -79,7 +82,27 @@ function serve(options: ListenOptions, busy: BusyCallers) {
     }
   }
 
-  let server: Bun.Server<undefined>;
+  /** A request that became a socket has no answer; its connection is in use until the socket is closed. */
+  async function upgraded(
+    request: Request,
+    sockets: SocketUpgrade,
+    port: number,
+    answer: Response | Promise<Response>,
+  ): Promise<Response | undefined> {
+    busy.enter(port);
+    try {
+      const response = await answer;
+      const ended = sockets.ended(request);
+      if (ended === null) return response;
+      busy.enter(port);
+      void ended.then(() => busy.leave(port));
+      return undefined;
+    } finally {
+      busy.leave(port);
+    }
+  }
+
+  let server: Bun.Server<SocketHandler>;
   try {
     server = Bun.serve({
       hostname: options.host,
@@ -92,6 +115,7 @@ function serve(options: ListenOptions, busy: BusyCallers) {
       idleTimeout: 30,
       // The server's own refusal has no body that says why.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      websocket: socketEvents,
       fetch(request, server) {
         // A quiet event stream lives on, and a caller that keeps its connection is never cut off as it asks again.
         const bringsBody = hasBody(request);
@@ -101,6 +125,8 @@ function serve(options: ListenOptions, busy: BusyCallers) {
         if (refusal) return refusal;
         const answer = options.fetch(request);
         const port = peer?.port ?? 0;
+        if (options.sockets && request.url.endsWith("/socket"))
+          return upgraded(request, options.sockets, port, answer);
         // Most answers are there at once; to wait for one takes longer than to make it.
         if (bringsBody || !(answer instanceof Response) || mayStream(request.url)) {
           return follow(request, bringsBody, port, answer);
@@ -110,6 +136,7 @@ function serve(options: ListenOptions, busy: BusyCallers) {
       },
     });
     const callerOf = createCallerLookup(boundTo(server));
+    options.sockets?.bind(server);
     return server;
   } catch (error) {
     if ((error as { code?: string }).code === "EADDRINUSE") {

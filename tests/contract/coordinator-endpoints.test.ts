@@ -115,6 +115,17 @@ const calls: Record<Name, Call> = {
   agentExplain: {},
   agentWait: { url: `${worker}/gateway/tui/wait?for=ready&timeout_seconds=0.5` },
   agentDecide: { body: { option: 1 } },
+  agentReadTypingLease: {},
+  agentTakeTypingLease: { body: { holder: "ann" } },
+  agentEndTypingLease: {},
+  agentTypeText: {
+    url: async ({ gateway }) => {
+      gateway.leases.take({ holder: "ann", takeOver: false });
+      return `${worker}/gateway/control/typing`;
+    },
+    // The first id of a bundle.
+    body: { lease_id: "0".repeat(32), text: "x" },
+  },
   agentTranscript: { url: `${worker}/gateway/transcript?limit=5` },
   agentTranscriptTurn: { url: `${worker}/gateway/transcript/turn-one` },
   agentSubmitGatewayRequest: {

@@ -56,6 +56,17 @@ const calls: Record<Name, Call> = {
   decide: { body: { option: 1 } },
   sendKeys: { body: { sequence: "y<[Enter]>" } },
   reconcile: {},
+  readTypingLease: {},
+  takeTypingLease: { body: { holder: "ann" } },
+  endTypingLease: {},
+  typeText: {
+    url: async ({ leases }) => {
+      leases.take({ holder: "ann", takeOver: false });
+      return "/v1/control/typing";
+    },
+    // The first id of a bundle.
+    body: { lease_id: "0".repeat(32), text: "x" },
+  },
   consoleSession: {},
   createSignInCode: {},
   signOut: {},

@@ -48,5 +48,7 @@ export function consoleServices(deps: {
 
 /** Whether a route is what a browser loads: no operation of the API. */
 export function isOfPage(path: string): boolean {
-  return path === consolePage || path === signInPath || path.startsWith(assetsPath);
+  return (
+    path.endsWith("/socket") || path === consolePage || path === signInPath || path.startsWith(assetsPath)
+  );
 }

@@ -6,6 +6,7 @@ import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coor
 import { hostRule } from "../../src/routes/http/gate.ts";
 import { createAttention } from "../../src/services/attention/attention.ts";
 import { createFleetScreens } from "../../src/services/console/fleet-screens.ts";
+import { createRemoteTerminal } from "../../src/services/console/live-terminal.ts";
 import { toAttentionFacts } from "../../src/services/fleet/attention-facts.ts";
 import {
   toHeadlessDetail,
@@ -152,6 +153,8 @@ export function createCoordinatorBundle(
   });
   const services: CoordinatorServices = {
     console,
+    terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
+    sockets: { upgrade: () => false },
     screens: createFleetScreens({ directory, links, clock: gateway.clock }),
     view: {
       list: async ({ state }) => ({

@@ -16,6 +16,8 @@ export interface FakeAgent extends Agent {
   withdrawn: string[];
   interrupts: number;
   keysSent: KeyToken[][];
+  /** What was typed by hand. */
+  typed: string[];
   /** Turns taken over from an earlier process. */
   followed: Parameters<Agent["followTurn"]>[0][];
   setPresence(presence: Partial<Presence>): void;
@@ -42,6 +44,7 @@ export function createFakeAgent(): FakeAgent {
     withdrawn: [],
     interrupts: 0,
     keysSent: [],
+    typed: [],
     followed: [],
     followTurn: (turn) => void fake.followed.push(turn),
     presence: () => presence,
@@ -67,6 +70,9 @@ export function createFakeAgent(): FakeAgent {
       const parsed = parseKeySequence(sequence, literal);
       if (!parsed.ok) throw new ServiceError("invalid_request", parsed.message);
       fake.keysSent.push(parsed.tokens);
+    },
+    async type(text) {
+      fake.typed.push(text);
     },
     decide: async () => ({ index: 1, text: "Yes" }),
     explain: () => null,

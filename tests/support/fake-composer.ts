@@ -189,6 +189,7 @@ export function createFakeComposer(options: FakeComposerOptions = {}) {
         show();
       }
     },
+    raw: async () => {},
     leaveMode: async () => false,
   };
   const deps: DispatchDeps = {

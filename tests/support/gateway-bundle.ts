@@ -10,6 +10,7 @@ import { createGatewayApp, type GatewayApp } from "../../src/routes/gateway/app.
 import { hostRule } from "../../src/routes/http/gate.ts";
 import type { HttpObservation } from "../../src/routes/http/observe.ts";
 import { type Agui, createAgui } from "../../src/services/agui/agui.ts";
+import { createLiveTerminal } from "../../src/services/console/live-terminal.ts";
 import { createEventStream } from "../../src/services/diagnostics/event-stream.ts";
 import { createMailFacade } from "../../src/services/mail/facade.ts";
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
@@ -17,6 +18,7 @@ import { createNotifier, type Notifier } from "../../src/services/notifier/notif
 import { createHeadlessControl } from "../../src/services/prompt/headless-control.ts";
 import { createKeyControl } from "../../src/services/prompt/key-control.ts";
 import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
+import { createTypingLeases, type TypingLeases } from "../../src/services/prompt/typing-lease.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
 import { createExecutionSlot } from "../../src/services/queue/slot.ts";
 import { createReminders, type Reminders } from "../../src/services/reminders/reminders.ts";
@@ -42,6 +44,7 @@ export interface GatewayBundle extends AsyncDisposable {
   notifier: Notifier;
   app: GatewayApp;
   agui: Agui;
+  leases: TypingLeases;
   /** The agent's mailbox is `worker@svc.localhost`; `other@svc.localhost` is there too. */
   mail: FakeMail;
   events: GatewayEvent[];
@@ -173,10 +176,22 @@ export function createGatewayBundle(
     request: (requestId) => toAskedRequest(store.get(requestId)),
   });
   const agui = createAgui({ agent, board, queue, events: eventLog, clock, ids });
+  const leases = createTypingLeases({
+    ...{ agent, board, clock, ids, events: eventLog },
+    onChange: () => slot.changed("typing"),
+  });
+  slot.join("typing", {
+    report(all) {
+      all.typing = leases.current();
+    },
+  });
   const console = consoleServices({ clock, surface: "gateway", asksForToken: options.token !== undefined });
   const app = createGatewayApp({
     services: {
       console,
+      leases,
+      terminal: createLiveTerminal({ leases, pane: null, epoch: board.epoch }),
+      sockets: { upgrade: () => false },
       screen: {
         async *follow() {
           yield { item: "heartbeat" };
@@ -231,6 +246,7 @@ export function createGatewayBundle(
     notifier,
     app,
     agui,
+    leases,
     mail,
     events,
     followers: () => listeners.size,

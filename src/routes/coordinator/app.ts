@@ -1,10 +1,12 @@
 import { Elysia } from "elysia";
+import { coordinatorSocketPath } from "../../protocol/console.ts";
 import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { coordinatorEndpoints, coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
 import type { DeliveryList, DeliveryQuery } from "../../protocol/delivery.ts";
 import { type ForwardedEndpoint, forwardedEndpoints, forwardedStreams } from "../../protocol/endpoints.ts";
 import type { Attention, AttentionStreamItem } from "../../services/attention/attention.ts";
 import type { FleetScreens } from "../../services/console/fleet-screens.ts";
+import type { LiveTerminal } from "../../services/console/live-terminal.ts";
 import type { FleetEvents, FleetStreamItem } from "../../services/fleet/fleet-events.ts";
 import type { FleetLaunch } from "../../services/fleet/fleet-launch.ts";
 import type { FleetTurns } from "../../services/fleet/fleet-turns.ts";
@@ -13,7 +15,9 @@ import type { FleetWork } from "../../services/fleet/fleet-work.ts";
 import type { Forward } from "../../services/fleet/forward.ts";
 import type { Answer } from "../../services/fleet/gateway-client.ts";
 import { ServiceError } from "../../system/errors.ts";
+import type { SocketUpgrade } from "../../system/sockets.ts";
 import { type ConsoleServices, consoleRoutes } from "../console/app.ts";
+import { terminalSocket } from "../console/terminal.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { createFollowers } from "../http/followers.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
@@ -33,6 +37,9 @@ export interface CoordinatorServices {
   forward: Forward;
   events: FleetEvents;
   screens: Pick<FleetScreens, "follow">;
+  /** The live terminal of any agent; throws `not_found` and `ambiguous`. */
+  terminals: { of(agentRef: string): LiveTerminal };
+  sockets: Pick<SocketUpgrade, "upgrade">;
   console: ConsoleServices;
   server: {
     instance(): CoordinatorInstance;
@@ -72,6 +79,13 @@ export function createCoordinatorApp(options: {
       }),
     )
     .use(forwardRoutes(services))
+    .use(
+      terminalSocket({
+        path: coordinatorSocketPath,
+        sockets: services.sockets,
+        terminalOf: (params) => services.terminals.of(params["agent_ref"] ?? ""),
+      }),
+    )
     .use(consoleRoutes(services.console))
     .use(openApiRoutes(async () => (await import("../openapi/documents.ts")).coordinatorOpenApi));
 }

@@ -1,3 +1,5 @@
+import { gatewaySocketPath } from "../../protocol/console.ts";
+import { typingEndpoints } from "../../protocol/console-endpoints.ts";
 import { mailEndpoints } from "../../protocol/mail-endpoints.ts";
 import { notifierEndpoints } from "../../protocol/notifier.ts";
 import { reminderEndpoints } from "../../protocol/reminders.ts";
@@ -5,6 +7,7 @@ import { transcriptEndpoints } from "../../protocol/transcript.ts";
 import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turns.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { consoleRoutes } from "../console/app.ts";
+import { terminalSocket } from "../console/terminal.ts";
 import { type Handlers, mount } from "../http/mount.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
 import { openApiRoutes } from "../openapi/routes.ts";
@@ -49,6 +52,14 @@ export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
     .use(eventRoutes(services))
     .use(aguiRoutes(services))
     .use(aguiStreamRoutes(services))
+    .use(mount({ name: "gateway-typing", endpoints: typingEndpoints, handlers: typingHandlers(services) }))
+    .use(
+      terminalSocket({
+        path: gatewaySocketPath,
+        sockets: services.sockets,
+        terminalOf: () => services.terminal,
+      }),
+    )
     .use(consoleRoutes(services.console))
     .use(openApiRoutes(async () => (await import("../openapi/documents.ts")).gatewayOpenApi));
 }
@@ -77,6 +88,21 @@ const notifierHandlers = ({
   updateNotifier: ({ body }) => notifier.update(body),
   disableNotifier: () => notifier.disable(),
   notifierAudit: ({ query }) => notifier.audit(query),
+});
+
+/** Typing into the terminal by hand (additional; issue 18). */
+const typingHandlers = ({ leases }: Pick<GatewayServices, "leases">): Handlers<typeof typingEndpoints> => ({
+  readTypingLease: () => ({ schema_version: 1, lease: leases.current() }),
+  takeTypingLease: ({ body: { holder, take_over } }) => leases.take({ holder, takeOver: take_over ?? false }),
+  endTypingLease: () => {
+    leases.end();
+    return { schema_version: 1, lease: leases.current() };
+  },
+  typeText: async ({ body: { lease_id, text, release } }) => {
+    await leases.type(lease_id, text);
+    if (release) leases.end(lease_id);
+    return { status: "ok", action: "type", lease: leases.current() };
+  },
 });
 
 /** Reminders of the live gateway (contract 4.1, 4.3). */

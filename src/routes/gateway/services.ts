@@ -1,5 +1,6 @@
 import type { Agent } from "../../services/agent/agent.ts";
 import type { Agui } from "../../services/agui/agui.ts";
+import type { LiveTerminal } from "../../services/console/live-terminal.ts";
 import type { ScreenItem } from "../../services/console/screens.ts";
 import type { EventStream } from "../../services/diagnostics/event-stream.ts";
 import type { MailFacade } from "../../services/mail/facade.ts";
@@ -7,10 +8,12 @@ import type { Notifier } from "../../services/notifier/notifier.ts";
 import type { HeadlessControl } from "../../services/prompt/headless-control.ts";
 import type { KeyControl } from "../../services/prompt/key-control.ts";
 import type { PromptControl } from "../../services/prompt/prompt-control.ts";
+import type { TypingLeases } from "../../services/prompt/typing-lease.ts";
 import type { Queue } from "../../services/queue/queue.ts";
 import type { Reminders } from "../../services/reminders/reminders.ts";
 import type { StatusBoard } from "../../services/status/status-board.ts";
 import type { Transcript } from "../../services/transcript/transcript.ts";
+import type { SocketUpgrade } from "../../system/sockets.ts";
 import type { ConsoleServices } from "../console/app.ts";
 
 /** What the routes call that a gateway answers from its first moment on. */
@@ -42,5 +45,8 @@ export interface GatewayServices extends CoreServices {
   stream: Pick<EventStream, "follow">;
   agui: Pick<Agui, "capabilities" | "connect" | "detach" | "run">;
   screen: { follow(options: { signal: AbortSignal }): AsyncGenerator<ScreenItem> };
+  terminal: LiveTerminal;
+  leases: Pick<TypingLeases, "current" | "take" | "end" | "type">;
+  sockets: Pick<SocketUpgrade, "upgrade">;
   console: ConsoleServices;
 }

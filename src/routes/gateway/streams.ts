@@ -2,18 +2,28 @@ import { aguiEndpoints, aguiStreamEndpoints } from "../../protocol/agui.ts";
 import { streamEndpoints } from "../../protocol/endpoints.ts";
 import { aguiConnectionHeader } from "../../protocol/wire.ts";
 import type { AguiItem } from "../../services/agui/paced-stream.ts";
+import { admitting, framesAnswer } from "../console/terminal.ts";
 import { createFollowers } from "../http/followers.ts";
 import { mount } from "../http/mount.ts";
 import { heartbeat, renderScreen, resumePosition, streamOf, toServerSentEvents } from "../http/sse.ts";
 import type { GatewayServices } from "./services.ts";
 
 /** The stream of everything that happens at one gateway. */
-export function eventRoutes({ stream, screen }: Pick<GatewayServices, "stream" | "screen">) {
+export function eventRoutes({
+  stream,
+  screen,
+  terminal,
+}: Pick<GatewayServices, "stream" | "screen" | "terminal">) {
   const followers = createFollowers();
   const viewers = createFollowers();
+  const watchers = createFollowers();
   return mount({
     name: "gateway-events",
-    endpoints: { events: streamEndpoints.events, screenEvents: streamEndpoints.screenEvents },
+    endpoints: {
+      events: streamEndpoints.events,
+      screenEvents: streamEndpoints.screenEvents,
+      terminalFrames: streamEndpoints.terminalFrames,
+    },
     unchecked: "all",
     handlers: {
       events: ({ request, query }) => {
@@ -25,6 +35,7 @@ export function eventRoutes({ stream, screen }: Pick<GatewayServices, "stream" |
         const items = viewers.admit(request.signal, (signal) => screen.follow({ signal }));
         return streamOf(items, renderScreen, { method: request.method });
       },
+      terminalFrames: ({ request }) => framesAnswer(admitting(watchers, terminal), request),
     },
   });
 }

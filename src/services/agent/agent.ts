@@ -52,6 +52,11 @@ export interface Agent {
    */
   keys(input: { sequence: string; literal: boolean }): Promise<void>;
   /**
+   * Types what a keyboard sent, control characters and sequences as they are, whatever the agent does at the moment.
+   * Throws ServiceError: `unavailable`, `dispatch_failed`, `unsupported` without a terminal.
+   */
+  type(text: string): Promise<void>;
+  /**
    * Answers what the agent asks a person. Throws ServiceError: `precondition_failed` when it asks nothing or
    * something else, `invalid_request` when no option fits, `unavailable`, `dispatch_failed`.
    */

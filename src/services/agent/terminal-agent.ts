@@ -226,6 +226,12 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
         }
       });
     },
+    type: (text) =>
+      exclusivePane.exclusive(async (pane) => {
+        const answer = judgeReadiness(view.judged(), "always", tracked);
+        if (!answer.ready) throw new ServiceError("unavailable", answer.detail);
+        await pane.raw(text);
+      }),
     decide,
     explain: () => (tracked ? view.explain() : null),
     async waitFor(wanted, { timeoutMs, signal }) {

@@ -154,7 +154,7 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
       begin();
       return interrupt();
     },
-    keys: noKeys,
+    ...{ keys: noKeys, type: noKeys },
     decide: noKeys,
     explain: () => null,
     waitFor: async () => null,

@@ -109,10 +109,11 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   }
 
   function gate(): GateFacts {
-    const { request_admission, active_execution, queue_depth } = board.status();
+    const { request_admission, active_execution, queue_depth, typing_lease } = board.status();
     return {
       admission: request_admission,
-      execution: active_execution,
+      // What is done to the conversation before a wake-up is typed, too.
+      execution: typing_lease ? "running" : active_execution,
       queueDepth: queue_depth,
       readiness: agent.readiness("turn_boundary"),
     };

@@ -92,7 +92,7 @@ export interface QueueDeps {
   block: () => AdmissionBlock | null;
   epoch: () => number;
   /** The queue joins it. */
-  slot: Pick<ExecutionSlot, "join" | "refusal" | "changed">;
+  slot: Pick<ExecutionSlot, "join" | "changed" | "refusal" | "report">;
 }
 
 /** After a refusal that contradicts what we knew, look again this soon even if nothing is reported. */
@@ -274,6 +274,7 @@ export function createQueue(deps: QueueDeps): Queue {
       epoch: deps.epoch(),
       heads,
       slotRefusal: deps.slot.refusal("request"),
+      typing: deps.slot.report().typing !== null,
       readiness: (policy) => agent.readiness(policy),
     });
     switch (next.do) {

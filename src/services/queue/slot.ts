@@ -1,4 +1,5 @@
 import type { StoredRequest } from "../../db/gateway/request-store.ts";
+import type { TypingLease } from "../../protocol/console.ts";
 import type { AdmissionBlock, RemindersLost, RequestAdmission, Waiting } from "../../protocol/gateway.ts";
 import { assertNever } from "../../system/errors.ts";
 import type { Readiness, SubmitPolicy } from "../agent/agent.ts";
@@ -13,6 +14,8 @@ export interface SlotUse {
   contextMaintenance: string | null;
   /** A turn that is a separate process runs, for a request or for a direct prompt. */
   turn: boolean;
+  /** Who types into the terminal by hand, and until when. */
+  typing: TypingLease | null;
 }
 
 /** Who asks for the slot. An `interrupt` stops what runs, so it waits for nobody (ruling 8). */
@@ -25,29 +28,34 @@ export type SlotRefusal = string | null;
  * Whether `claimant` may take the execution slot. A turn refuses nobody here: the agent's own readiness does. Rows: the
  * claimant; columns: what holds the slot.
  *
- * |               | request | reminder, attempt | reminder, execution | context maintenance |
- * | request       | itself  | waits             | waits               | waits               |
- * | interrupt     | may     | may               | may                 | may                 |
- * | reminder      | waits   | itself            | itself              | waits               |
- * | direct prompt | refused | may               | refused             | refused             |
+ * |               | request | reminder, attempt | reminder, execution | context maintenance | typing lease |
+ * | request       | itself  | waits             | waits               | waits               | waits        |
+ * | interrupt     | may     | may               | may                 | may                 | may          |
+ * | reminder      | waits   | itself            | itself              | waits               | waits        |
+ * | direct prompt | refused | may               | refused             | refused             | refused      |
  *
  * Pure. Source: contract 2.2, 4.2; ruling 8.
  */
 export function refuseSlot(claimant: SlotClaimant, use: SlotUse): SlotRefusal {
   const byRequest = use.request ? "a request is being executed" : null;
   const byReminder = use.reminder === null ? null : "a reminder is being delivered";
+  const byOther = use.contextMaintenance ?? (use.typing && typedByHand(use.typing));
   switch (claimant) {
     case "interrupt":
       return null;
     case "request":
-      return byReminder ?? use.contextMaintenance;
+      return byReminder ?? byOther;
     case "reminder":
-      return byRequest ?? use.contextMaintenance;
+      return byRequest ?? byOther;
     case "direct_prompt":
-      return byRequest ?? (use.reminder === "execution" ? byReminder : null) ?? use.contextMaintenance;
+      return byRequest ?? (use.reminder === "execution" ? byReminder : null) ?? byOther;
     default:
       return assertNever(claimant);
   }
+}
+
+function typedByHand({ holder, until_utc }: TypingLease): string {
+  return `"${holder}" types in the terminal, until ${until_utc} at most without a key`;
 }
 
 /** Whether the slot is in use by what has begun. A reminder's attempt has not begun anything. Pure. */
@@ -76,7 +84,7 @@ export interface SlotMember {
   recount?(): void;
 }
 
-type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier";
+type MemberName = "status" | "turns" | "queue" | "reminders" | "notifier" | "typing";
 
 /**
  * Arbiter of the execution slot. Status, queue, reminders and notifier know this and not one another: each joins,
@@ -103,6 +111,7 @@ export function createExecutionSlot(): ExecutionSlot {
       reminder: null,
       contextMaintenance: null,
       turn: false,
+      typing: null,
       depth: 0,
       waiting: null,
       remindersLost: null,
@@ -141,6 +150,8 @@ export interface NextFacts {
   heads: readonly StoredRequest[];
   /** Why a prompt may not take the slot now. */
   slotRefusal: SlotRefusal;
+  /** Somebody types by hand. */
+  typing: boolean;
   readiness: (policy: SubmitPolicy) => Readiness;
 }
 
@@ -173,7 +184,8 @@ export function decideNext(facts: NextFacts): NextDecision {
   for (const request of heads) {
     if (request.kind === "interrupt") return { do: "run", request };
     if (facts.slotRefusal !== null) {
-      waiting ??= { do: "wait", head: request, reason: "execution_slot", detail: facts.slotRefusal };
+      const reason = facts.typing ? "typing_lease" : "execution_slot";
+      waiting ??= { do: "wait", head: request, reason, detail: facts.slotRefusal };
       continue;
     }
     const answer = facts.readiness(policyOf(request));

@@ -4,6 +4,7 @@ import {
   type QueueReader,
   type StoredRequest,
 } from "../../db/gateway/request-store.ts";
+import type { TypingLease } from "../../protocol/console.ts";
 import {
   type ActiveExecution,
   type AdmissionBlock,
@@ -47,6 +48,7 @@ export interface StatusFacts {
   queueDepth: number;
   waiting: Waiting | null;
   remindersLost: RemindersLost | null;
+  typing: TypingLease | null;
 }
 
 export interface Admission {
@@ -120,6 +122,7 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
     ...(instance.instanceId === null ? {} : { managed_agent_instance_id: instance.instanceId }),
     ...(admission.block ? { admission_block: admission.block } : {}),
     ...(facts.waiting ? { waiting: facts.waiting } : {}),
+    ...(facts.typing ? { typing_lease: facts.typing } : {}),
     ...(facts.remindersLost ? { reminders_lost: facts.remindersLost } : {}),
   };
 }

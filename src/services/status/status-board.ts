@@ -1,4 +1,5 @@
 import type { InstanceRow, RequestStore } from "../../db/gateway/request-store.ts";
+import type { TypingLease } from "../../protocol/console.ts";
 import type {
   ActiveExecution,
   AdmissionBlock,
@@ -63,6 +64,7 @@ export interface StatusBoardDeps {
     depth: number;
     waiting: Waiting | null;
     remindersLost: RemindersLost | null;
+    typing: TypingLease | null;
   };
 }
 
@@ -100,7 +102,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   }
 
   function gather(): StatusFacts {
-    const { running, depth, waiting, remindersLost } = deps.slot();
+    const { running, depth, waiting, remindersLost, typing } = deps.slot();
     const activeExecution: ActiveExecution = running ? "running" : "idle";
     return {
       identity,
@@ -112,6 +114,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       queueDepth: depth,
       waiting,
       remindersLost,
+      typing,
     };
   }
 

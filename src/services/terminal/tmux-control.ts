@@ -34,6 +34,13 @@ export interface ControlConnection extends Lifecycle {
    * nothing is answered for 10 s.
    */
   command(line: string, options?: { replies?: number }): Promise<string[]>;
+  /**
+   * As `command`, each reply apart. `onReplies` is called while the last one is read: output that tmux sent before it was
+   * heard before, and output that it sends after it is not heard yet.
+   */
+  batch(line: string, replies: number, onReplies: (parts: string[][]) => void): Promise<void>;
+  /** Called with all that the pane writes, in order. Returns how to stop listening. */
+  onBytes(paneId: string, listener: (bytes: Uint8Array) => void): () => void;
   /** Called when the pane has written something: a wake-up without content. Returns how to stop listening. */
   onOutput(paneId: string, listener: () => void): () => void;
   onEvent(listener: (event: ControlEvent) => void): () => void;
@@ -60,6 +67,7 @@ const LONGEST_GREETING_MS = 1000;
 export function createControlConnection(options: ControlOptions): ControlConnection {
   const { clock, mutex, session, log } = options;
   const outputListeners = new Map<string, Set<() => void>>();
+  const byteListeners = new Map<string, Set<(bytes: Uint8Array) => void>>();
   const eventListeners = new Set<(event: ControlEvent) => void>();
   let client: ControlClient | null = null;
   let running: Promise<void> | null = null;
@@ -78,6 +86,15 @@ export function createControlConnection(options: ControlOptions): ControlConnect
 
   function emit(event: ControlEvent): void {
     for (const listener of [...eventListeners]) tell(() => listener(event));
+  }
+
+  function listen<L>(listeners: Map<string, Set<L>>, paneId: string, listener: L): () => void {
+    const set = listeners.get(paneId) ?? new Set();
+    listeners.set(paneId, set.add(listener));
+    client?.turnOutputOn();
+    return () => {
+      if (set.delete(listener) && set.size === 0) listeners.delete(paneId);
+    };
   }
 
   /** Attaches and stays until the client ends. Returns whether it had been attached. */
@@ -101,11 +118,13 @@ export function createControlConnection(options: ControlOptions): ControlConnect
         onAttached() {
           introduced();
           attached = true;
-          if (outputListeners.size > 0) mine.turnOutputOn();
+          if (outputListeners.size > 0 || byteListeners.size > 0) mine.turnOutputOn();
           emit({ kind: "connected" });
         },
-        onOutput(paneId) {
+        wantsBytes: (paneId) => byteListeners.has(paneId),
+        onOutput(paneId, bytes) {
           for (const listener of outputListeners.get(paneId) ?? []) tell(listener);
+          if (bytes) for (const listener of byteListeners.get(paneId) ?? []) tell(() => listener(bytes));
         },
         onNotice: (name, text) => emit({ kind: "notice", name, text }),
       });
@@ -182,14 +201,12 @@ export function createControlConnection(options: ControlOptions): ControlConnect
     },
     command: (line, { replies = 1 } = {}) =>
       client ? client.send(line, replies) : Promise.reject(lost("not attached")),
-    onOutput(paneId, listener) {
-      const set = outputListeners.get(paneId) ?? new Set();
-      outputListeners.set(paneId, set.add(listener));
-      client?.turnOutputOn();
-      return () => {
-        if (set.delete(listener) && set.size === 0) outputListeners.delete(paneId);
-      };
+    async batch(line, replies, onReplies) {
+      if (!client) throw lost("not attached");
+      await client.send(line, replies, onReplies);
     },
+    onBytes: (paneId, listener) => listen(byteListeners, paneId, listener),
+    onOutput: (paneId, listener) => listen(outputListeners, paneId, listener),
     onEvent(listener) {
       eventListeners.add(listener);
       return () => eventListeners.delete(listener);
@@ -201,7 +218,7 @@ export function createControlConnection(options: ControlOptions): ControlConnect
 export interface ControlClient {
   attached(): boolean;
   /** As `ControlConnection.command`; before the attach and after the end it rejects. */
-  send(line: string, replies: number): Promise<string[]>;
+  send(line: string, replies: number, onReplies?: (parts: string[][]) => void): Promise<string[]>;
   /** Asks tmux, once, to push what panes write. */
   turnOutputOn(): void;
   /** Detaches; the process is killed when it does not go within a second. */
@@ -216,7 +233,8 @@ export interface ControlClientOptions {
   socket?: string;
   session: string;
   onAttached: () => void;
-  onOutput: (paneId: string) => void;
+  wantsBytes: (paneId: string) => boolean;
+  onOutput: (paneId: string, bytes?: Uint8Array) => void;
   onNotice: (name: string, text: string) => void;
 }
 
@@ -233,7 +251,8 @@ const ATTACH_FLAGS = "ignore-size,no-output";
 
 interface Waiting {
   left: number;
-  lines: string[];
+  parts: string[][];
+  onReplies: ((parts: string[][]) => void) | undefined;
   resolve: (lines: string[]) => void;
   reject: (error: TmuxError) => void;
 }
@@ -254,10 +273,10 @@ function openControlClient(options: ControlClientOptions): ControlClient {
 
   const lost = (why: string) => new TmuxError("lost", `no connection to tmux session ${session}: ${why}`);
 
-  function send(line: string, replies: number): Promise<string[]> {
+  function send(line: string, replies: number, onReplies?: (parts: string[][]) => void): Promise<string[]> {
     if (state !== "attached") return Promise.reject(lost(reason || "not attached"));
     return new Promise((resolve, reject) => {
-      waiting.push({ left: replies, lines: [], resolve, reject });
+      waiting.push({ left: replies, parts: [], onReplies, resolve, reject });
       if (outbox.push(line) === 1) queueMicrotask(flush);
       watch();
     });
@@ -288,7 +307,7 @@ function openControlClient(options: ControlClientOptions): ControlClient {
   function receive(item: ControlItem): void {
     switch (item.kind) {
       case "output":
-        options.onOutput(item.paneId);
+        options.onOutput(item.paneId, item.bytes);
         return;
       case "reply":
         if (item.ours) answer(item);
@@ -314,18 +333,19 @@ function openControlClient(options: ControlClientOptions): ControlClient {
     answers += 1;
     const first = waiting[0];
     if (!first) return;
-    first.lines = first.lines.concat(item.lines);
+    first.parts.push(item.lines);
     first.left -= 1;
     if (item.ok && first.left > 0) return;
     // tmux drops the rest of a line after an error.
     waiting.shift();
     if (waiting.length === 0) quieten();
-    if (item.ok) first.resolve(first.lines);
+    if (item.ok) first.onReplies?.(first.parts);
+    if (item.ok) first.resolve(first.parts.length === 1 ? item.lines : first.parts.flat());
     else first.reject(new TmuxError("refused", `tmux: ${item.lines.join(" ")}`));
   }
 
   async function read(): Promise<void> {
-    const reader = createControlReader();
+    const reader = createControlReader(options.wantsBytes);
     for await (const chunk of child.stdout) {
       if (state === "ended") return;
       for (const item of reader.push(chunk)) receive(item);

@@ -36,6 +36,7 @@ export function createExclusivePane(deps: PaneWriterDeps): ExclusivePane {
           return await task({
             paste: inside(writer.paste),
             keys: inside(writer.keys),
+            raw: inside(writer.raw),
             leaveMode: inside(writer.leaveMode),
           });
         } finally {
@@ -59,6 +60,8 @@ export interface PaneWriter {
   paste(...pieces: string[]): Promise<void>;
   /** Presses and types in the order given; text without its control characters. No Enter is implied. */
   keys(tokens: readonly KeyToken[]): Promise<void>;
+  /** Sends what a keyboard sent, byte for byte. */
+  raw(text: string): Promise<void>;
   /** Ends copy mode and its kin, which would take the keys. Returns whether one was on. */
   leaveMode(): Promise<boolean>;
 }
@@ -74,6 +77,8 @@ export interface PaneWriterDeps {
 
 /** Bytes of a prompt in one line to tmux; each becomes up to four characters. */
 const CHUNK_BYTES = 16_384;
+/** Bytes of one line that a keyboard sent. */
+const RAW_BYTES = 1024;
 /** How long a paste waits for its turn: what was seen of the pane before must still hold. */
 const PASTE_TURN_WITHIN_MS = 200;
 
@@ -189,7 +194,17 @@ export function createPaneWriter(deps: PaneWriterDeps): PaneWriter {
     }
   }
 
-  return { paste, keys, leaveMode };
+  async function raw(text: string): Promise<void> {
+    await leaveMode();
+    const target = pane();
+    const bytes = Buffer.from(text, "utf8");
+    for (let at = 0; at < bytes.length; at += RAW_BYTES) {
+      const codes = [...bytes.subarray(at, at + RAW_BYTES)].map((byte) => byte.toString(16));
+      await step("pane.keys", () => control.command(`send-keys -t ${target} -H ${codes.join(" ")}`));
+    }
+  }
+
+  return { paste, keys, raw, leaveMode };
 }
 
 const CLOSED = "#{?#{||:#{pane_dead},#{pane_input_off}},1,0}";

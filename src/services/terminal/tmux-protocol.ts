@@ -57,8 +57,11 @@ export function quoteArgument(value: string | Uint8Array): string {
 }
 
 export type ControlItem =
-  /** The pane wrote something: at most one item per pane and chunk, since it is only a wake-up. */
-  | { kind: "output"; paneId: string }
+  /**
+   * The pane wrote something: without `bytes` a wake-up, at most one for each pane and chunk; with them all that it wrote,
+   * in order.
+   */
+  | { kind: "output"; paneId: string; bytes?: Uint8Array }
   /** The end of one command. `ours`: sent by this client, not run by tmux for it. */
   | { kind: "reply"; ours: boolean; ok: boolean; lines: string[] }
   /** Any other notification: `%name text`. */
@@ -67,9 +70,11 @@ export type ControlItem =
 /**
  * Splits the byte stream of a control-mode client into items, in order. Lines may straddle chunks, and inside
  * a reply a line that looks like a notification is data: only the end mark with the numbers of its begin
- * mark closes the reply. Never throws.
+ * mark closes the reply. `wantsBytes`: whether somebody reads what the pane writes. Never throws.
  */
-export function createControlReader(): { push(chunk: Uint8Array): ControlItem[] } {
+export function createControlReader(wantsBytes: (paneId: string) => boolean = () => false): {
+  push(chunk: Uint8Array): ControlItem[];
+} {
   let held: Buffer[] = [];
   let block: { mark: string; ours: boolean; lines: string[] } | null = null;
 
@@ -87,6 +92,10 @@ export function createControlReader(): { push(chunk: Uint8Array): ControlItem[] 
     if (line[0] !== PERCENT) return;
     const paneId = outputPane(line);
     if (paneId !== null) {
+      if (wantsBytes(paneId)) {
+        items.push({ kind: "output", paneId, bytes: outputBytes(line, paneId) });
+        return;
+      }
       if (woken.has(paneId)) return;
       woken.add(paneId);
       items.push({ kind: "output", paneId });
@@ -135,6 +144,29 @@ function outputPane(line: Buffer): string | null {
     return line.toString("latin1", prefix.length, end < 0 ? line.length : end);
   }
   return null;
+}
+
+const COLON = Buffer.from(" : ");
+const BACKSLASH = 0x5c;
+
+/** What the pane wrote: control characters and backslashes come as `\ooo`. */
+function outputBytes(line: Buffer, paneId: string): Uint8Array {
+  const extended = line[1] === EXTENDED_OUTPUT[1];
+  const at = (extended ? EXTENDED_OUTPUT : OUTPUT).length + paneId.length;
+  const start = extended ? line.indexOf(COLON, at) + COLON.length : at + 1;
+  const bytes = new Uint8Array(Math.max(0, line.length - start));
+  let size = 0;
+  for (let from = start; from < line.length; from++) {
+    const byte = line[from] ?? 0;
+    if (byte === BACKSLASH && from + 3 < line.length) {
+      const digit = (offset: number) => ((line[from + offset] ?? 0) - 0x30) & 7;
+      bytes[size++] = (digit(1) << 6) | (digit(2) << 3) | digit(3);
+      from += 3;
+    } else {
+      bytes[size++] = byte;
+    }
+  }
+  return bytes.subarray(0, size);
 }
 
 function closes(line: string, mark: string): "end" | "error" | null {

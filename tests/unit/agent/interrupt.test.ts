@@ -56,6 +56,7 @@ async function timed(states: Shown[]) {
     },
   } as unknown as TerminalView;
   const pane = {
+    raw: async () => {},
     leaveMode: async () => false,
     paste: () => Promise.reject(new Error("nothing is pasted")),
     keys: async (tokens: unknown) => {

@@ -11,7 +11,9 @@ import {
   type SlotUse,
 } from "../../../src/services/queue/slot.ts";
 
-const free: SlotUse = { request: false, reminder: null, contextMaintenance: null, turn: false };
+const free: SlotUse = {
+  ...{ request: false, reminder: null, contextMaintenance: null, turn: false, typing: null },
+};
 const held = {
   request: { request: true },
   attempt: { reminder: "attempt" },
@@ -95,6 +97,7 @@ const decide = (
   given: {
     admission?: RequestAdmission;
     slotRefusal?: string;
+    typing?: boolean;
     boundary?: Readiness;
     composer?: Readiness;
   } = {},
@@ -105,6 +108,7 @@ const decide = (
     epoch: 1,
     heads,
     slotRefusal: given.slotRefusal ?? null,
+    typing: given.typing ?? false,
     readiness: (policy) => (policy === "composer" ? given.composer : given.boundary) ?? { ready: true },
   });
   switch (next.do) {

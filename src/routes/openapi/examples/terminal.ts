@@ -56,6 +56,12 @@ const terminalState = {
 
 const reasoned = (value: string, reason: string) => ({ value, reason });
 
+const typingLease = {
+  holder: "ann",
+  since_utc: "2026-11-21T04:47:00.000+00:00",
+  until_utc: "2026-11-21T04:48:00.000+00:00",
+};
+
 export const terminalExamples: Readonly<Record<string, readonly unknown[]>> = {
   DecisionAnswer: [{ schema_version: 1, option: 1 }],
   DecisionResult: [{ status: "ok", action: "decide", option: { index: 1, text: "Yes, proceed" } }],
@@ -135,4 +141,9 @@ export const terminalExamples: Readonly<Record<string, readonly unknown[]>> = {
       reason: "no gateway runs for this agent",
     },
   ],
+  LeaseGrant: [{ schema_version: 1, lease_id: "7d0b6c1e8f1d4b529a570c3a4be5d7f1", lease: typingLease }],
+  LeaseRequest: [{ holder: "ann" }],
+  LeaseState: [{ schema_version: 1, lease: typingLease }],
+  TypeRequest: [{ lease_id: "7d0b6c1e8f1d4b529a570c3a4be5d7f1", text: "ls\r" }],
+  TypeResult: [{ status: "ok", action: "type", lease: typingLease }],
 };

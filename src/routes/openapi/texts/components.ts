@@ -180,4 +180,9 @@ export const componentTexts: Readonly<Record<string, string>> = {
   ValidationIssue: "one finding of the validation",
   WaitResult: "whether the state was reached, and the state now",
   Waiting: "why the oldest accepted request has not started",
+  LeaseGrant: "the right to type, with the id that proves it",
+  LeaseRequest: "who wants to type by hand",
+  LeaseState: "who types by hand now",
+  TypeRequest: "a piece of typing",
+  TypeResult: "it was typed",
 };

@@ -190,4 +190,6 @@ export const fieldTexts: Readonly<Record<string, string>> = {
   video: "whether video is taken",
   waiting: "why the oldest accepted request has not started; absent when none waits",
   wake_policy: "when mail that already woke the agent wakes it again",
+  lease: "who types by hand; null when nobody does",
+  typing_lease: "who types into the terminal by hand; absent when nobody does",
 };

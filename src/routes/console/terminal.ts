@@ -1,0 +1,60 @@
+import { Elysia } from "elysia";
+import { encodeFrame } from "../../services/console/frames.ts";
+import type { LiveTerminal } from "../../services/console/live-terminal.ts";
+import { createViewer } from "../../services/console/viewer.ts";
+import type { SocketUpgrade } from "../../system/sockets.ts";
+import { createFollowers, type Followers } from "../http/followers.ts";
+
+/**
+ * The live terminal over a WebSocket, at `path`. The gate has let the request in: a page of another origin, which a
+ * browser names for a socket too, is refused there.
+ */
+export function terminalSocket(options: {
+  path: string;
+  sockets: Pick<SocketUpgrade, "upgrade">;
+  /** Throws when there is no such agent. */
+  terminalOf: (params: Record<string, string>) => LiveTerminal;
+}) {
+  const { path, sockets, terminalOf } = options;
+  const viewers = createFollowers();
+  return new Elysia({ name: "terminal-socket", seed: options }).get(
+    path,
+    ({ params, request }) => {
+      const viewer = createViewer(admitting(viewers, terminalOf(params as Record<string, string>)));
+      if (sockets.upgrade(request, viewer)) return new Response(null, { status: 204 });
+      const headers = { upgrade: "websocket", connection: "upgrade" };
+      return Response.json({ detail: "this is a WebSocket" }, { status: 426, headers });
+    },
+    { detail: { hide: true } },
+  );
+}
+
+/** As many viewers as `viewers` admits; the others are refused. */
+export function admitting(viewers: Followers, terminal: LiveTerminal): LiveTerminal {
+  return { ...terminal, frames: (signal) => viewers.admit(signal, (left) => terminal.frames(left)) };
+}
+
+/** The same as a stream of frames, as a coordinator reads it from a gateway. */
+export function framesAnswer(terminal: LiveTerminal, request: Request): Response {
+  const left = new AbortController();
+  const signal = AbortSignal.any([request.signal, left.signal]);
+  const headers = { "content-type": "application/octet-stream", "cache-control": "no-cache" };
+  if (request.method === "HEAD") return new Response(null, { headers });
+  const frames = terminal.frames(signal);
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => controller.enqueue(encodeFrame({ kind: "heartbeat" })),
+      async pull(controller) {
+        const next = await frames.next();
+        if (next.done) controller.close();
+        else controller.enqueue(encodeFrame(next.value));
+      },
+      async cancel() {
+        left.abort();
+        await frames.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(body, { headers });
+}

@@ -94,7 +94,7 @@ export async function runDeliveryCrash(options: {
     }
     start();
     waits(items);
-    await until("the last item", () => read() === items, Math.max(30_000, items * 20));
+    await until("the last item", () => read() === items, Math.max(40_000, items * 60));
     const store = join(folder, "outbox", "deliveries.sqlite");
     const left = () => {
       const listing = openDeliveriesForReading(store);

@@ -28,6 +28,7 @@ export interface PendingDelivery {
   seq: number;
   deliveryId: string;
   rule: string;
+  gathers: boolean;
   attempts: number;
   createdMs: number;
   firstAttemptMs: number | null;
@@ -50,8 +51,14 @@ export interface DeliveryStore extends DeliveryListing {
   leave(items: readonly ItemOfRule[], nowMs: number): void;
   /** What waited when that was last written. */
   present(): ItemOfRule[];
-  /** One attempt begins: no item joins it any more. Without a result it is due again at `retryMs`. */
-  begin(seq: number, attempt: { nowMs: number; retryMs: number; withdrawn: readonly string[] }): void;
+  /**
+   * One attempt begins: no item joins it any more. Without a result it is due again at `retryMs`. A loss of power may
+   * undo it where the delivery does not gather: the same is sent again then, with the same id.
+   */
+  begin(
+    seq: number,
+    attempt: { nowMs: number; retryMs: number; withdrawn: readonly string[]; gathers: boolean },
+  ): void;
   hold(seq: number, dueMs: number): void;
   /** A loss of power may undo it: the same delivery is attempted once more then. */
   settle(seq: number, result: Settled): void;
@@ -217,8 +224,8 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
       return rows
         .filter(({ seq }) => !except.includes(seq))
         .slice(0, limit)
-        .map(({ seq, deliveryId, attempts, createdMs, firstAttemptMs }) => ({
-          ...{ seq, deliveryId, rule, attempts, createdMs, firstAttemptMs },
+        .map(({ seq, deliveryId, gathers, attempts, createdMs, firstAttemptMs }) => ({
+          ...{ seq, deliveryId, rule, gathers, attempts, createdMs, firstAttemptMs },
           items: itemsOf(seq)
             .filter(({ withdrawn }) => !withdrawn)
             .map(({ itemJson }) => parseColumn(DeliveredItem, itemJson, `item_json of delivery ${seq}`)),
@@ -254,8 +261,8 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
         .from(deliveryItems)
         .where(isNull(deliveryItems.goneMs))
         .all(),
-    begin(seq, { nowMs, retryMs, withdrawn }) {
-      store.write("sql:delivery-begin", () => {
+    begin(seq, { nowMs, retryMs, withdrawn, gathers }) {
+      const begin = () => {
         db.update(deliveries)
           .set({
             attempts: sql`attempts + 1`,
@@ -270,7 +277,8 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
             .where(and(eq(deliveryItems.seq, seq), eq(deliveryItems.itemId, itemId)))
             .run();
         }
-      });
+      };
+      store.write("sql:delivery-begin", begin, { durable: gathers });
     },
     hold(seq, dueMs) {
       const hold = () => void db.update(deliveries).set({ dueMs }).where(eq(deliveries.seq, seq)).run();

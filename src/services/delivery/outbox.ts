@@ -168,6 +168,7 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
       nowMs: begunMs,
       retryMs: begunMs + retryAfterMs(number, random),
       withdrawn: withdrawn.map(({ id }) => id),
+      gathers: delivery.gathers,
     });
     const result = await deps.send(rule, { deliveryId, createdMs, items });
     const nowMs = clock.nowMs();

@@ -44,7 +44,7 @@ test("doctor names rules with mistakes, and deliveries that fail for an hour or 
   } as const;
   store.enqueue([{ ...entry, dueMs: 0 }], clock.nowMs());
   const beganMs = clock.nowMs();
-  store.begin(1, { nowMs: beganMs, retryMs: beganMs, withdrawn: [] });
+  store.begin(1, { nowMs: beganMs, retryMs: beganMs, withdrawn: [], gathers: false });
   store.settle(1, { state: "pending", dueMs: beganMs, error: "exit status 3" });
   await clock.advance(hourMs - 1);
   expect(check()).toEqual([`ok: ${rulesFile}`]);

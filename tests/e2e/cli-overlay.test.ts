@@ -27,7 +27,7 @@ describe("an overlay that was not adopted", () => {
     expect(launched.stderr).toContain("not in the project overlay");
     expect(launched.stderr).toContain(adoptLine(lab));
     expect(launched.json()["session_root"]).toStartWith(join(lab.env["HOME"] ?? "", ".local/state/svc"));
-    expect(readdirSync(overlayOf(lab))).toEqual(["mailbox", "runtime"]);
+    expect(readdirSync(overlayOf(lab)).sort()).toEqual(["mailbox", "runtime"]);
     const doctor = await lab.mgr("doctor");
     expect(doctor.stdout).toContain(adoptLine(lab));
   }, 120_000);

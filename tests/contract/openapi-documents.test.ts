@@ -10,7 +10,7 @@ import { placeTexts } from "../../src/routes/openapi/texts/places.ts";
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
 
 const documents = [
-  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 122, wholeKilobytes: 215 },
+  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 126, wholeKilobytes: 215 },
   { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 165, wholeKilobytes: 280 },
 ];
 

@@ -63,11 +63,13 @@ export function longestFirst(files: readonly string[], timings: Timings): string
 
 /** Stories that measure times, fill a machine's limits or use all cores themselves: more beside them would decide. */
 const careful = [
+  "tests/browser/",
   "tests/faults/",
   "tests/hostile/",
   "tests/e2e/agui-silence",
   "tests/e2e/cli-signals",
   "tests/e2e/cli-way-back",
+  "tests/e2e/documented-commands",
   "tests/e2e/packed",
   "tests/e2e/release",
 ];
@@ -79,7 +81,7 @@ const careful = [
 export function groupTests(files: readonly string[], timings: Timings): TestGroup[] {
   const below = (...folders: string[]) =>
     files.filter((file) => folders.some((folder) => file.startsWith(`tests/${folder}/`)));
-  const stories = below("e2e", "faults", "hostile");
+  const stories = below("e2e", "faults", "hostile", "browser");
   const machine = below("integration");
   const carefulStories = stories.filter((file) => careful.some((start) => file.startsWith(start)));
   const group = (name: string, of: readonly string[], parallel: number, needsExecutables = false) => ({

@@ -46,7 +46,16 @@ test("a long file is alone in its shard", () => {
 });
 
 test("each file is in one group, and groups without files are left out", () => {
-  const tiers = ["unit", "simulation", "integration/mail", "e2e", "faults", "hostile/two-users", "new"];
+  const tiers = [
+    "unit",
+    "simulation",
+    "integration/mail",
+    "e2e",
+    "faults",
+    "hostile/two-users",
+    "browser",
+    "new",
+  ];
   const one = tiers.map((tier) => `tests/${tier}/x.test.ts`);
   const groups = groupTests(one, {});
   expect(groups.flatMap((group) => group.files).sort()).toEqual([...one].sort());

@@ -19,7 +19,7 @@ describe("deliveries of a server that is killed", () => {
       expect({ seed, wrong }).toEqual({ seed, wrong: [] });
       expect(figures.received).toBeGreaterThanOrEqual(300);
     },
-    60_000,
+    120_000,
   );
 
   const writes = { ...random, fault: "The same, immediately before and after each write of its outbox" };
@@ -40,6 +40,6 @@ describe("deliveries of a server that is killed", () => {
       });
       expect([wrong, figures.kills]).toEqual([[], at.length]);
     },
-    60_000,
+    120_000,
   );
 });

@@ -120,10 +120,9 @@ const calls: Record<Name, Call> = {
   agentEndTypingLease: {},
   agentTypeText: {
     url: async ({ gateway }) => {
-      gateway.leases.take({ holder: "ann", takeOver: false });
+      gateway.leases.take({ holder: "ann", takeOver: true });
       return `${worker}/gateway/control/typing`;
     },
-    // The first id of a bundle.
     body: { lease_id: "0".repeat(32), text: "x" },
   },
   agentTranscript: { url: `${worker}/gateway/transcript?limit=5` },

@@ -61,10 +61,9 @@ const calls: Record<Name, Call> = {
   endTypingLease: {},
   typeText: {
     url: async ({ leases }) => {
-      leases.take({ holder: "ann", takeOver: false });
+      leases.take({ holder: "ann", takeOver: true });
       return "/v1/control/typing";
     },
-    // The first id of a bundle.
     body: { lease_id: "0".repeat(32), text: "x" },
   },
   consoleSession: {},

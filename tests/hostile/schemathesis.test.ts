@@ -68,6 +68,8 @@ const streams = [
   { operation: "events", server: 0, path: "/v1/events" },
   { operation: "aguiConnect", server: 0, path: "/v1/ag-ui/connect", body: { ...thread, messages: [] } },
   { operation: "aguiRun", server: 1, path: "/v1/ag-ui/runs", body: { ...thread, messages: [task] } },
+  { operation: "screenEvents", server: 0, path: "/v1/screen/events" },
+  { operation: "screensEvents", server: 2, path: "/svc/console/screens/events?agents=worker" },
   { operation: "fleetEvents", server: 2, path: "/svc/events" },
   { operation: "agentGatewayEvents", server: 2, path: "/svc/agents/worker/gateway/events" },
 ];

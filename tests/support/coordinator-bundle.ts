@@ -5,7 +5,6 @@ import type { CoordinatorServices } from "../../src/routes/coordinator/app.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coordinator/app.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
 import { createAttention } from "../../src/services/attention/attention.ts";
-import { createFleetScreens } from "../../src/services/console/fleet-screens.ts";
 import { createRemoteTerminal } from "../../src/services/console/live-terminal.ts";
 import { toAttentionFacts } from "../../src/services/fleet/attention-facts.ts";
 import {
@@ -155,7 +154,11 @@ export function createCoordinatorBundle(
     console,
     terminals: { of: (ref) => createRemoteTerminal({ directory, links }, ref) },
     sockets: { upgrade: () => false },
-    screens: createFleetScreens({ directory, links, clock: gateway.clock }),
+    screens: {
+      async *follow() {
+        yield { item: "heartbeat" };
+      },
+    },
     view: {
       list: async ({ state }) => ({
         agents: agents

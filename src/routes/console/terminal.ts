@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { encodeFrame } from "../../services/console/frames.ts";
+import { encodeFrame, type TerminalFrame } from "../../services/console/frames.ts";
 import type { LiveTerminal } from "../../services/console/live-terminal.ts";
 import { createViewer } from "../../services/console/viewer.ts";
 import type { SocketUpgrade } from "../../system/sockets.ts";
@@ -35,17 +35,19 @@ export function admitting(viewers: Followers, terminal: LiveTerminal): LiveTermi
 }
 
 /** The same as a stream of frames, as a coordinator reads it from a gateway. */
-export function framesAnswer(terminal: LiveTerminal, request: Request): Response {
+export async function framesAnswer(terminal: LiveTerminal, request: Request): Promise<Response> {
   const left = new AbortController();
   const signal = AbortSignal.any([request.signal, left.signal]);
   const headers = { "content-type": "application/octet-stream", "cache-control": "no-cache" };
   if (request.method === "HEAD") return new Response(null, { headers });
   const frames = terminal.frames(signal);
+  // A terminal that cannot be shown is a refusal, no stream that breaks.
+  let first: IteratorResult<TerminalFrame> | null = await frames.next();
   const body = new ReadableStream<Uint8Array>(
     {
-      start: (controller) => controller.enqueue(encodeFrame({ kind: "heartbeat" })),
       async pull(controller) {
-        const next = await frames.next();
+        const next = first ?? (await frames.next());
+        first = null;
         if (next.done) controller.close();
         else controller.enqueue(encodeFrame(next.value));
       },

@@ -8,6 +8,7 @@ import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Agent } from "../agent/agent.ts";
+import { backendFacts } from "../agent/backends.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { StatusBoard } from "../status/status-board.ts";
 
@@ -41,7 +42,7 @@ const idleMs = leaseIdleSeconds * 1000;
 const renewMs = 10_000;
 
 export function createTypingLeases(deps: {
-  agent: Pick<Agent, "type" | "presence">;
+  agent: Pick<Agent, "type" | "presence" | "backend">;
   board: Pick<StatusBoard, "reconciliationRequired">;
   clock: Clock;
   ids: Ids;
@@ -88,6 +89,8 @@ export function createTypingLeases(deps: {
     take({ holder, takeOver }) {
       if (board.reconciliationRequired())
         throw new ServiceError("blocked_reconciliation", "the agent is a new instance; reconcile first");
+      if (!backendFacts(agent.backend).exactKeys)
+        throw new ServiceError("unsupported", `nobody types by hand into a ${agent.backend} session`);
       const presence = agent.presence();
       if (!presence.connected) throw new ServiceError("unavailable", presence.detail);
       if (held !== null && !takeOver) {

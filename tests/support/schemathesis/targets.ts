@@ -13,6 +13,9 @@ const endingOperations = ["shutdown", "stopAgent"];
  */
 const streamOperations = [
   "events",
+  "screenEvents",
+  "screensEvents",
+  "terminalFrames",
   "fleetEvents",
   "attentionEvents",
   "agentGatewayEvents",

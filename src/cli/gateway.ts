@@ -270,6 +270,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     slot.join("notifier", {
       report(all) {
         all.contextMaintenance = notifier.busyWith();
+        all.wakesHeld = notifier.wakesHeld();
       },
       wake: notifier.wake,
     });

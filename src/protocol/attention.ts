@@ -22,11 +22,12 @@ export const attentionKinds = [
   "failed_request",
   "unknown_request",
   "closed_queue",
+  "held_wakes",
 ] as const;
 
 export const AttentionKind = StringEnum(attentionKinds, {
   description:
-    "question and permission: the agent asks; unknown_request: whether the agent took it is not known; closed_queue: its gateway accepts no work",
+    "question and permission: the agent asks; unknown_request: whether the agent took it is not known; closed_queue: its gateway accepts no work; held_wakes: mail waits and a limit keeps it from waking the agent",
 });
 export type AttentionKind = Static<typeof AttentionKind>;
 

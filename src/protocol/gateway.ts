@@ -63,6 +63,14 @@ export const RemindersLost = Strict({
 });
 export type RemindersLost = Static<typeof RemindersLost>;
 
+/** Mail waits and the notifier wakes nobody for it until a limit is over or is raised (additional; ruling 17). */
+export const WakesHeld = Strict({
+  reason: StringEnum(["max_wakes_per_hour", "max_hops"], { description: "the setting that holds them back" }),
+  detail: Type.String(),
+  since_utc: Timestamp,
+});
+export type WakesHeld = Static<typeof WakesHeld>;
+
 export const GatewayStatus = Strict(
   {
     schema_version: SchemaVersion1,
@@ -89,6 +97,7 @@ export const GatewayStatus = Strict(
     waiting: Type.Optional(Waiting),
     typing_lease: Type.Optional(TypingLease),
     reminders_lost: Type.Optional(RemindersLost),
+    wakes_held: Type.Optional(WakesHeld),
   },
   { description: "one gateway's status, also kept as state.json" },
 );

@@ -100,6 +100,9 @@ export const MailMessage = Strict(
     notify_auth: Nullable(
       Strict({ scheme: NotifyAuth.properties.scheme }, { description: "a token is never shown" }),
     ),
+    hops: Type.Optional(
+      Type.Integer({ minimum: 1, description: "how many replies led to it; absent for none" }),
+    ),
   },
   { description: "one mail message, with its state in this mailbox" },
 );

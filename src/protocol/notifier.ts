@@ -20,7 +20,7 @@ export const ContextErrorPolicy = StringEnum(["continue_current", "clear_context
 export const ContextAction = StringEnum(["none", "compact"]);
 export const WakePolicy = StringEnum(["every_poll", "on_change"], {
   description:
-    "every_poll wakes on each poll that finds eligible mail; on_change only when the eligible mail differs from the last wake-up, and again after a growing pause while it stays",
+    "every_poll wakes on each poll that finds eligible mail; on_change for a new message at once, and again for one that stays as it is after a pause that doubles from 5 minutes to an hour",
 });
 
 const timeOfDay = (description: string) =>
@@ -64,6 +64,12 @@ const config = {
     maximum: 3600,
     description: "no further wake-up after so many in the hour before; 0 is no limit",
   }),
+  max_hops: Type.Integer({
+    minimum: 0,
+    maximum: 1000,
+    description:
+      "mail to which so many replies led wakes nobody: agents that answer each other would never end; 0 is no limit",
+  }),
   quiet_hours: Nullable(QuietHours),
 };
 
@@ -95,6 +101,7 @@ export const NotifierUpdate = Strict({
   wake_policy: Type.Optional(WakePolicy),
   min_gap_seconds: Type.Optional(config.min_gap_seconds),
   max_wakes_per_hour: Type.Optional(config.max_wakes_per_hour),
+  max_hops: Type.Optional(config.max_hops),
   quiet_hours: Type.Optional(
     Type.Union([QuietHours, Type.Literal("none")], {
       description: "daily hours without a wake-up; none: no such hours",
@@ -128,7 +135,10 @@ export const NotifierOutcome = StringEnum(
     "pre_notification_context_error",
     "context_recovery_error",
   ],
-  { description: "wake_held: wake_policy, min_gap_seconds, max_wakes_per_hour or quiet_hours held it back" },
+  {
+    description:
+      "wake_held: wake_policy, min_gap_seconds, max_wakes_per_hour, max_hops or quiet_hours held it back",
+  },
 );
 export type NotifierOutcome = Static<typeof NotifierOutcome>;
 

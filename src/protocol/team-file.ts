@@ -16,6 +16,13 @@ const TeamNotifier = Strict(
     max_wakes_per_hour: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 3600, description: "default: 12; 0 is no limit" }),
     ),
+    max_hops: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1000,
+        description: "mail to which so many replies led wakes nobody; default: 20; 0 is no limit",
+      }),
+    ),
     appendix_text: Type.Optional(Type.String({ description: "guidance in every wake-up" })),
   },
   { description: "wakes the agent when mail arrives; needs `mailbox: true`" },

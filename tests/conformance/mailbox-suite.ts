@@ -243,6 +243,17 @@ export function mailboxConformance(name: string, open: () => Promise<MailLab>): 
       expect((await lab.ben.peek(ref)).box).toBe("inbox");
     });
 
+    test("counts the replies that led to it", async () => {
+      await using lab = await open();
+      const [first] = await correspondence(lab, ["Hops"]);
+      expect(first).not.toHaveProperty("hops");
+      await lab.ben.reply(first?.message_ref ?? "", { body: "Again.", ...plain });
+      const second = await arrived(lab.ada, "Re: Hops");
+      expect((await lab.ada.peek(second.message_ref)).hops).toBe(1);
+      await lab.ada.reply(second.message_ref, { body: "Again.", ...plain });
+      expect((await arrived(lab.ben, "Re: Hops")).hops).toBe(2);
+    });
+
     test("replies to its sender, in the same thread, and counts as answered", async () => {
       await using lab = await open();
       const [mail] = await correspondence(lab, ["Question"]);

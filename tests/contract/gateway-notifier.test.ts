@@ -44,6 +44,7 @@ describe.each(surfaces)("the mail notifier $surface", ({ open }) => {
       wake_policy: "every_poll",
       min_gap_seconds: 0,
       max_wakes_per_hour: 0,
+      max_hops: 0,
       quiet_hours: null,
       supported: true,
       support_error: null,

@@ -15,7 +15,7 @@ interface Talker {
 }
 
 /** An agent that works its mail by itself, with a gateway that wakes it. */
-async function launchTalker(lab: CliLab, name: string): Promise<Talker> {
+async function launchTalker(lab: CliLab, name: string, ...settings: string[]): Promise<Talker> {
   const log = join(lab.folder, `${name}.log`);
   const script = join(lab.folder, `${name}.json`);
   const root = join(lab.folder, "mail");
@@ -25,7 +25,7 @@ async function launchTalker(lab: CliLab, name: string): Promise<Talker> {
   expect([launched.exitCode, launched.stderr]).toEqual([0, expect.any(String)]);
   const mgr = (...words: string[]) => lab.mgr("agents", "single", "--agent-name", name, ...words, "--json");
   // The doorbell alone drives the conversation: a sweep comes too late to help.
-  const enabled = await mgr("gateway", "mail-notifier", "enable", "--interval-seconds", "3600");
+  const enabled = await mgr("gateway", "mail-notifier", "enable", "--interval-seconds", "3600", ...settings);
   expect(enabled.exitCode).toBe(0);
   return { mgr, log: () => parseDemoLog(readFileSync(log, "utf8")) };
 }
@@ -79,3 +79,28 @@ test(`two agents talk by mail for ${rounds} rounds with no person and no model b
   const said = [...kinds(alice.log(), "mail_sent"), ...kinds(alice.log(), "mail_replied")];
   expect(said.length + kinds(bob.log(), "mail_replied").length).toBe(rounds);
 }, 400_000);
+
+test("two agents that answer each other for ever stop at the limit of replies, say so, and go on when it is raised", async () => {
+  await using lab = createCliLab();
+  const limits = ["--max-hops", "4", "--max-wakes-per-hour", "0"];
+  const alice = await launchTalker(lab, "alice", ...limits);
+  const bob = await launchTalker(lab, "bob", ...limits);
+  const body = `TALK ${address("bob")} 1000`;
+  await alice.mgr("mail", "post", "--subject", "Talk to bob", "--body-content", body);
+  const held = async () => (await bob.mgr("gateway", "status")).json()["wakes_held"];
+  await until("bob to be woken no more", async () => (await held()) !== undefined, 120_000);
+  expect(await held()).toMatchObject({ reason: "max_hops", detail: expect.stringContaining("max_hops=4") });
+  // The message is there, and its hops with it.
+  const parked = (await bob.mgr("mail", "list")).json()["messages"];
+  expect(parked).toMatchObject([{ hops: 4, archived: false }]);
+  const replies = () => [...kinds(alice.log(), "mail_replied"), ...kinds(bob.log(), "mail_replied")].length;
+  expect(replies()).toBe(4);
+  const waiting = (await lab.mgr("attention", "list", "--json")).json()["items"];
+  expect(waiting).toMatchObject([{ kind: "held_wakes", agent_name: "bob" }]);
+
+  for (const talker of [alice, bob]) {
+    const raised = await talker.mgr("gateway", "mail-notifier", "enable", "--max-hops", "7");
+    expect(raised.json()).toMatchObject({ max_hops: 7 });
+  }
+  await until("the next limit", () => replies() > 4, 120_000);
+}, 300_000);

@@ -216,8 +216,8 @@ export function createFakeMail(options: { clock?: Clock } = {}): FakeMail {
       reply: (ref, draft) =>
         act(() => {
           const parent = holding(ref);
-          const { subject, to, threadId, inReplyTo, references } = planReply(parent.envelope);
-          const thread = { thread_id: threadId, in_reply_to: inReplyTo, references };
+          const { subject, to, threadId, inReplyTo, references, headers } = planReply(parent.envelope);
+          const thread = { thread_id: threadId, in_reply_to: inReplyTo, references, headers };
           const message = { from: box.owner, to: to.map((one) => registered(one.address)), cc: [], subject };
           const reply = deliver({ ...message, ...thread }, draft);
           parent.state = { ...parent.state, read: true, answered: true };

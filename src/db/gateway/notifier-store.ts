@@ -1,4 +1,4 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { desc, eq, lt, sql } from "drizzle-orm";
 import { type NotifierAuditRow, NotifierConfig } from "../../protocol/notifier.ts";
 import { parseColumn } from "../json-column.ts";
@@ -12,9 +12,7 @@ export interface NotifierMemory {
   lastPollAtUtc: string | null;
   lastNotificationAtUtc: string | null;
   lastError: string | null;
-  /** Digest of the references in the last wake-up, and how often they were repeated since. */
-  lastNotifiedDigest: string | null;
-  lastNotifiedRepeats: number;
+  notified: Notified;
 }
 
 export type NewAuditRow = Omit<NotifierAuditRow, "audit_id">;
@@ -41,43 +39,55 @@ const maxAuditChars = 8 * 2 ** 20;
 
 /** Rows of other versions may have further fields. */
 const Entries = Type.Array(Type.Object({}));
-const { max_wakes_per_hour, ...storedBefore } = NotifierConfig.properties;
-const StoredConfig = Type.Object({ ...storedBefore, max_wakes_per_hour: Type.Optional(max_wakes_per_hour) });
+const { max_wakes_per_hour, max_hops, ...storedBefore } = NotifierConfig.properties;
+const StoredConfig = Type.Object({
+  ...storedBefore,
+  max_wakes_per_hour: Type.Optional(max_wakes_per_hour),
+  max_hops: Type.Optional(max_hops),
+});
 
-const addedFields: Pick<NotifierConfig, "max_wakes_per_hour"> = { max_wakes_per_hour: 0 };
-
-const noMemory: NotifierMemory = {
-  lastPollAtUtc: null,
-  lastNotificationAtUtc: null,
-  lastError: null,
-  lastNotifiedDigest: null,
-  lastNotifiedRepeats: 0,
+const addedFields: Pick<NotifierConfig, "max_wakes_per_hour" | "max_hops"> = {
+  max_wakes_per_hour: 0,
+  max_hops: 0,
 };
+
+const Notified = Type.Record(
+  Type.String(),
+  Type.Object({ at_utc: Type.String(), repeats: Type.Integer(), state: Type.String() }),
+);
+/** The mail of the last wake-ups that is still eligible, by reference. */
+export type Notified = Static<typeof Notified>;
 
 export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
   const { db } = store;
   // Read at every turn of the notifier, which each acceptance wakes.
   const stored = once(() => db.select().from(mailNotifier).prepare());
+  let notified: { json: string; value: Notified } = { json: "{}", value: {} };
   return namingFile(store, {
     read() {
       const row = stored().get();
       if (!row) return null;
-      const { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats } =
-        row;
+      const { lastPollAtUtc, lastNotificationAtUtc, lastError } = row;
+      if (row.notifiedJson !== notified.json) {
+        notified = {
+          json: row.notifiedJson,
+          value: parseColumn(Notified, row.notifiedJson, "notified_json of the notifier"),
+        };
+      }
       return {
         // Written before a field was added.
         config: {
           ...addedFields,
           ...parseColumn(StoredConfig, row.configJson, "config_json of the notifier"),
         },
-        memory: { lastPollAtUtc, lastNotificationAtUtc, lastError, lastNotifiedDigest, lastNotifiedRepeats },
+        memory: { lastPollAtUtc, lastNotificationAtUtc, lastError, notified: notified.value },
       };
     },
     saveConfig(config, updatedAtUtc) {
       const set = { configJson: JSON.stringify(config), updatedAtUtc, lastError: null };
       store.write("sql:notifier-config", () => {
         db.insert(mailNotifier)
-          .values({ singleton: 1, ...noMemory, ...set })
+          .values({ singleton: 1, ...set })
           .onConflictDoUpdate({ target: mailNotifier.singleton, set })
           .run();
       });
@@ -85,7 +95,10 @@ export function notifierStoreOn(store: GatewayDatabase): NotifierStore {
     recordPoll: (row, memory) =>
       store.write("sql:notifier-poll", () => {
         const { auditId } = db.insert(notifierAudit).values(toColumns(row)).returning().get();
-        db.update(mailNotifier).set(memory).run();
+        const { notified: mail, ...others } = memory;
+        db.update(mailNotifier)
+          .set({ ...others, notifiedJson: JSON.stringify(mail) })
+          .run();
         if (auditId % pruneEvery === 0) {
           db.delete(notifierAudit)
             .where(lt(notifierAudit.auditId, auditId - keptRows))

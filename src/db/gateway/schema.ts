@@ -71,9 +71,8 @@ export const mailNotifier = sqliteTable(
     lastPollAtUtc: text("last_poll_at_utc"),
     lastNotificationAtUtc: text("last_notification_at_utc"),
     lastError: text("last_error"),
-    /** The last wake-up: the digest of its references, and how often it was repeated since. */
-    lastNotifiedDigest: text("last_notified_digest"),
-    lastNotifiedRepeats: integer("last_notified_repeats").notNull().default(0),
+    /** Of each message that woke the agent and is still eligible: when last, how often, and as what it was seen. */
+    notifiedJson: text("notified_json").notNull().default("{}"),
     updatedAtUtc: text("updated_at_utc").notNull(),
   },
   (table) => [check("only_one_notifier", sql`${table.singleton} = 1`)],

@@ -50,7 +50,7 @@ function findingsOf(facts: AttentionFacts): Finding[] {
   const gateway = deadGateway(facts);
   const queue = gateway && facts.gateway.state !== "dead" ? null : closedQueue(facts);
   const surface = facts.decision ? decision(facts) : (usageLimit(facts) ?? stuckAgent(facts));
-  return [gateway, queue, surface, ...failures].filter((finding) => finding !== null);
+  return [gateway, queue, surface, heldWakes(facts), ...failures].filter((finding) => finding !== null);
 }
 
 const commandPrefix = ({ agent }: AttentionFacts) => `svc-mgr agents single --agent-name ${agent.name}`;
@@ -179,6 +179,22 @@ function stuckAgent(facts: AttentionFacts): Finding | null {
     evidence: stuck.facts,
     next: "See why",
     command: `${commandPrefix(facts)} gateway tui explain`,
+  };
+}
+
+function heldWakes(facts: AttentionFacts): Finding | null {
+  const { agent, wakesHeld: held } = facts;
+  if (!held) return null;
+  const notifier = `${commandPrefix(facts)} gateway mail-notifier`;
+  const isLoop = held.reason === "max_hops";
+  return {
+    ...{ kind: "held_wakes", key: [agent.generation, held.reason], sinceUtc: held.since_utc },
+    reason: sentence(`mail does not wake "${agent.name}": ${held.detail}`),
+    evidence: [held.reason],
+    next: isLoop
+      ? "See who answers whom; a higher limit lets it go on"
+      : "See why it is woken so often; a higher limit lets it go on",
+    command: isLoop ? `${notifier} enable --max-hops N` : `${notifier} audit`,
   };
 }
 

@@ -151,6 +151,7 @@ const summaries: Readonly<Record<AttentionItem["kind"], string>> = {
   failed_request: "did not take a request",
   unknown_request: "has a request with an unknown outcome",
   closed_queue: "has a closed queue",
+  held_wakes: "has mail that does not wake it",
 };
 
 const maxSummary = 200;

@@ -1,6 +1,6 @@
 import type { AgentLiveness } from "../../protocol/agents.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
-import type { AdmissionBlock, GatewayStatus, RequestRecord } from "../../protocol/gateway.ts";
+import type { AdmissionBlock, GatewayStatus, RequestRecord, WakesHeld } from "../../protocol/gateway.ts";
 import type { AwaitingDecision, Parked, TerminalState } from "../../protocol/terminal.ts";
 import { stuckOn } from "../terminal/readiness.ts";
 import { tmuxAttachLine } from "../terminal/tmux-lines.ts";
@@ -42,6 +42,7 @@ export interface AttentionFacts {
   parked: (Parked & { sinceUtc: string }) | null;
   stuck: { facts: string[]; since: string } | null;
   failed: FailedRequest[];
+  wakesHeld: WakesHeld | null;
 }
 
 /** Of an agent whose manifest cannot be read. Pure. */
@@ -98,6 +99,7 @@ export function toAttentionFacts(look: {
     parked: terminal && parked ? { ...parked, sinceUtc: terminal.stability.stable_since_utc } : null,
     stuck: terminal && stuckOn(terminal),
     failed: failuresOf(look.requests),
+    wakesHeld: gateway.state === "live" ? (status?.wakes_held ?? null) : null,
   };
 }
 

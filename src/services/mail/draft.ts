@@ -147,6 +147,15 @@ export function inField<T>(field: string, check: () => T): T {
 
 /** How a reply refers to its parent. Source: contract 2.5; spec/mailbox-agui.md A1, A9. Pure. */
 
+/** How many replies led to a message, one counted up by each: agents that answer each other for ever show in it. */
+export const hopsHeader = "x-svc-hops";
+
+/** Of a header's value, whatever wrote it; 0 for none. */
+export function hopsOf(value: unknown): number {
+  const hops = typeof value === "string" && /^ *[0-9]{1,6} *$/.test(value) ? Number(value) : value;
+  return typeof hops === "number" && Number.isSafeInteger(hops) && hops > 0 ? hops : 0;
+}
+
 export const originHeader = "x-svc-origin";
 export const replyPolicyHeader = "x-svc-reply-policy";
 
@@ -159,6 +168,7 @@ interface Thread {
   threadId: string;
   inReplyTo: string;
   references: string[];
+  headers: Record<string, unknown>;
 }
 
 /** Throws `invalid_request` for a note of the operator that takes no reply. */
@@ -175,6 +185,7 @@ export function planReply(parent: MailEnvelope): Thread {
     to: parent.reply_to.length > 0 ? parent.reply_to : [parent.from],
     threadId: parent.thread_id,
     inReplyTo: parent.message_id,
+    headers: { [hopsHeader]: hopsOf(parent.headers[hopsHeader]) + 1 },
     references: all.length > maxReferences ? [...all.slice(0, 1), ...all.slice(1 - maxReferences)] : all,
   };
 }

@@ -24,6 +24,7 @@ export const defaultNotifierConfig: NotifierConfig = {
   wake_policy: "every_poll",
   min_gap_seconds: 0,
   max_wakes_per_hour: 0,
+  max_hops: 0,
   quiet_hours: null,
 };
 

@@ -1,4 +1,5 @@
 import type { NewAuditRow, NotifierMemory } from "../../db/gateway/notifier-store.ts";
+import type { WakesHeld } from "../../protocol/gateway.ts";
 import type {
   MailSummaryEntry,
   NotifierConfig,
@@ -19,8 +20,10 @@ import {
   decideCycle,
   type EligibleMail,
   type GateFacts,
+  loopDetail,
   whyBusy,
 } from "./decide.ts";
+import { rememberWake, type WakingMail } from "./wake.ts";
 
 export interface CycleDeps {
   agent: Pick<Agent, "tool" | "terminalState">;
@@ -56,11 +59,17 @@ interface Act {
 export async function runCycle(
   deps: CycleDeps,
   facts: { trigger: NotifierTrigger; config: NotifierConfig; memory: NotifierMemory },
-): Promise<{ row: NewAuditRow; memory: NotifierMemory; heldForMs: number | null }> {
+): Promise<{
+  row: NewAuditRow;
+  memory: NotifierMemory;
+  heldForMs: number | null;
+  /** The limit that keeps mail from waking the agent. */
+  limit: Pick<WakesHeld, "reason" | "detail"> | null;
+}> {
   const { clock } = deps;
   const { trigger, config, memory } = facts;
   const polledAtUtc = timestampNow(clock);
-  const mail = await eligibleMail(deps.openMailbox, config.mode);
+  const mail = await eligibleMail(deps.openMailbox, config);
   const gate = deps.gate();
   const degraded = degradedContext(deps.agent);
   const decision = decideCycle({
@@ -70,8 +79,7 @@ export async function runCycle(
     degraded,
     nowMs: clock.nowMs(),
     lastNotificationMs: memory.lastNotificationAtUtc ? parseTimestamp(memory.lastNotificationAtUtc) : null,
-    lastDigest: memory.lastNotifiedDigest,
-    repeats: memory.lastNotifiedRepeats,
+    notified: memory.notified,
     wakesMs: newestWakesMs(deps, config.max_wakes_per_hour),
   });
   const act = await perform(deps, { decision, config, mail, degraded: degraded !== null });
@@ -80,7 +88,7 @@ export async function runCycle(
     poll_time_utc: polledAtUtc,
     trigger,
     outcome: act.outcome,
-    detail: act.detail ?? leftOut(mail),
+    detail: act.detail ?? leftOut(mail, config),
     unread_count: mail.listed ? mail.messages.length : null,
     unread_digest: digest,
     unread_summary: mail.listed ? summaryOf(mail.messages) : [],
@@ -97,7 +105,20 @@ export async function runCycle(
     prompt_chars: act.promptChars,
   };
   const heldForMs = decision.outcome === "wake_held" ? decision.forMs : null;
-  return { row, memory: remember(memory, row), heldForMs };
+  const next = remember(memory, row, mail.listed ? mail.messages : []);
+  return { row, memory: next, heldForMs, limit: limitOf(decision, mail, config) };
+}
+
+function limitOf(
+  decision: CycleDecision,
+  mail: EligibleMail,
+  { max_hops }: NotifierConfig,
+): Pick<WakesHeld, "reason" | "detail"> | null {
+  if (decision.outcome === "wake_held" && decision.limit) {
+    return { reason: decision.limit, detail: decision.detail };
+  }
+  if (!mail.listed || mail.looping === 0) return null;
+  return { reason: "max_hops", detail: loopDetail(mail.looping, max_hops) };
 }
 
 function newestWakesMs({ newestWakes }: CycleDeps, limit: number): number[] {
@@ -160,27 +181,26 @@ const failures: readonly NotifierOutcome[] = [
 ];
 
 /** What is remembered after a poll that came to `row`. */
-function remember(memory: NotifierMemory, row: NewAuditRow): NotifierMemory {
+function remember(memory: NotifierMemory, row: NewAuditRow, mail: readonly WakingMail[]): NotifierMemory {
   const next = {
     ...memory,
     lastPollAtUtc: row.poll_time_utc,
     lastError: failures.includes(row.outcome) ? row.detail : null,
   };
   if (row.outcome !== "enqueued") return next;
-  const again = row.unread_digest === memory.lastNotifiedDigest;
   return {
     ...next,
     lastNotificationAtUtc: row.poll_time_utc,
-    lastNotifiedDigest: row.unread_digest,
-    lastNotifiedRepeats: again ? memory.lastNotifiedRepeats + 1 : 0,
+    notified: rememberWake(mail, memory.notified, row.poll_time_utc),
   };
 }
 
 /** What a poll did not look at, although it is there. */
-function leftOut(mail: EligibleMail): string | null {
+function leftOut(mail: EligibleMail, { max_hops }: NotifierConfig): string | null {
   if (!mail.listed) return null;
-  const { unreadable, more, messages } = mail;
+  const { unreadable, looping, more, messages } = mail;
   const parts = [
+    ...(looping > 0 ? [loopDetail(looping, max_hops)] : []),
     ...(unreadable > 0
       ? [`${unreadable} message(s) left out, their files are missing: svc-mgr mailbox repair says which`]
       : []),
@@ -201,9 +221,12 @@ const maxSummed = 50;
 
 /**
  * The unarchived inbox mail that counts under `mode`, oldest first, with the sha256 of its sorted references. What has
- * lost its content is counted apart: it would wake the agent for ever. Never rejects: a mailbox that cannot be opened or read gives an error. Source: contract 2.6, 4.1 notifier rule 3.
+ * lost its content or has too many hops is counted apart: it would wake the agent for ever. Never rejects: a mailbox that cannot be opened or read gives an error. Source: contract 2.6, 4.1 notifier rule 3.
  */
-export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mode"]): Promise<EligibleMail> {
+export async function eligibleMail(
+  open: () => Mailbox,
+  { mode, max_hops }: Pick<NotifierConfig, "mode" | "max_hops">,
+): Promise<EligibleMail> {
   try {
     const mailbox = open();
     const page = await mailbox.list({
@@ -218,7 +241,8 @@ export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mo
       query: null,
       onlyReadable: true,
     });
-    const messages = [...page.messages].sort(byAge);
+    const loops = ({ hops = 0 }: Mail) => max_hops > 0 && hops >= max_hops;
+    const messages = page.messages.filter((one) => !loops(one)).sort(byAge);
     const refs = messages.map((message) => message.message_ref).sort();
     return {
       listed: true,
@@ -226,6 +250,7 @@ export async function eligibleMail(open: () => Mailbox, mode: NotifierConfig["mo
       messages,
       more: page.nextCursor !== null,
       unreadable: page.unreadable ?? 0,
+      looping: page.messages.length - messages.length,
       digest: sha256(refs.join("\n")),
     };
   } catch (error) {

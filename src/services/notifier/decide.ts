@@ -1,9 +1,10 @@
+import type { Notified } from "../../db/gateway/notifier-store.ts";
 import type { NotifierConfig, NotifierOutcome, RenderedBlockEntry } from "../../protocol/notifier.ts";
 import type { Readiness } from "../agent/agent.ts";
 import type { Mail } from "../mail/mailbox.ts";
 import { renderNotices } from "./notices.ts";
 import { type RenderFacts, renderPrompt } from "./render.ts";
-import { holdOf } from "./wake.ts";
+import { type Hold, holdOf } from "./wake.ts";
 
 /** Whether the agent could be given a prompt this moment. */
 export interface GateFacts {
@@ -23,6 +24,8 @@ export type EligibleMail =
       more: boolean;
       /** Messages without their content, which are not among `messages`. */
       unreadable: number;
+      /** Messages to which too many replies led, which are not among `messages`. */
+      looping: number;
       digest: string;
     }
   | { listed: false; error: string };
@@ -35,8 +38,7 @@ export interface CycleFacts {
   degraded: { tool: string; errorType: string } | null;
   nowMs: number;
   lastNotificationMs: number | null;
-  lastDigest: string | null;
-  repeats: number;
+  notified: Notified;
   /** As of `holdOf`. */
   wakesMs: readonly number[];
 }
@@ -47,7 +49,12 @@ export type BeforeWake = "compact" | "new_chat";
 export type CycleDecision =
   | { outcome: Extract<NotifierOutcome, "poll_error" | "busy_skip">; detail: string }
   /** `forMs`: as of a `Hold`. */
-  | { outcome: Extract<NotifierOutcome, "wake_held">; detail: string; forMs: number | null }
+  | {
+      outcome: Extract<NotifierOutcome, "wake_held">;
+      detail: string;
+      forMs: number | null;
+      limit?: Hold["limit"];
+    }
   | { outcome: "empty" }
   | { outcome: "wake"; before: BeforeWake[] };
 
@@ -59,15 +66,26 @@ export type CycleDecision =
 export function decideCycle(facts: CycleFacts): CycleDecision {
   const { config, mail } = facts;
   if (!mail.listed) return { outcome: "poll_error", detail: mail.error };
-  if (mail.messages.length === 0) return { outcome: "empty" };
+  if (mail.messages.length === 0) {
+    if (mail.looping === 0) return { outcome: "empty" };
+    return { outcome: "wake_held", detail: loopDetail(mail.looping, config.max_hops), forMs: null };
+  }
   const busy = whyBusy(facts.gate);
   if (busy !== null) return { outcome: "busy_skip", detail: busy };
-  const held = holdOf({ ...facts, digest: mail.digest });
-  if (held !== null) return { outcome: "wake_held", detail: held.why, forMs: held.forMs };
+  const held = holdOf({ ...facts, mail: mail.messages });
+  if (held !== null) {
+    const { why: detail, forMs, limit } = held;
+    return { outcome: "wake_held", detail, forMs, ...(limit ? { limit } : {}) };
+  }
   const before: BeforeWake[] = [];
   if (config.pre_notification_context_action === "compact") before.push("compact");
   if (facts.degraded && config.context_error_policy === "clear_context") before.push("new_chat");
   return { outcome: "wake", before };
+}
+
+/** For people and the audit. */
+export function loopDetail(looping: number, maxHops: number): string {
+  return `max_hops=${maxHops}: ${looping} message(s) are answers to answers, perhaps of agents that answer each other`;
 }
 
 /** Why the agent is left alone, naming each failing fact; null when it may be given a prompt. */

@@ -1,4 +1,5 @@
 import type { NotifierMemory, NotifierStore } from "../../db/gateway/notifier-store.ts";
+import type { WakesHeld } from "../../protocol/gateway.ts";
 import type {
   NotifierAudit,
   NotifierAuditRow,
@@ -36,6 +37,8 @@ export interface Notifier extends Lifecycle {
   audit(options: { limit: number; before?: number }): NotifierAudit;
   /** What it does to the agent itself at this moment, as a clause for people, or null: nobody else may type then. */
   busyWith(): string | null;
+  /** Which limit keeps mail from waking the agent, as of the last poll; null when none does. */
+  wakesHeld(): WakesHeld | null;
   /** The agent, the queue or the admission changed. */
   wake(): void;
 }
@@ -74,8 +77,7 @@ const noMemory: NotifierMemory = {
   lastPollAtUtc: null,
   lastNotificationAtUtc: null,
   lastError: null,
-  lastNotifiedDigest: null,
-  lastNotifiedRepeats: 0,
+  notified: {},
 };
 
 export function createNotifier(deps: NotifierDeps): Notifier {
@@ -88,6 +90,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
   /** Until then, on the monotonic clock, a trigger has no effect, except that a busy agent is free again. */
   let backoff: { untilMs: number; why: "busy" | "held" } | null = null;
   let busyWith: string | null = null;
+  let wakesHeld: WakesHeld | null = null;
   /** The last turn found nothing to do for as long as the configuration is not changed. */
   let off = false;
   let endArrivals = () => {};
@@ -173,6 +176,13 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     }
   }
 
+  function setWakesHeld(limit: Pick<WakesHeld, "reason" | "detail"> | null): void {
+    if (limit?.reason === wakesHeld?.reason && limit?.detail === wakesHeld?.detail) return;
+    const since_utc = limit?.reason === wakesHeld?.reason ? wakesHeld?.since_utc : undefined;
+    wakesHeld = limit && { ...limit, since_utc: since_utc ?? timestampNow(clock) };
+    deps.onChange();
+  }
+
   function logOutcome(row: Omit<NotifierAuditRow, "audit_id">): void {
     const { outcome, detail, trigger, unread_count, enqueued_request_id, prompt_chars } = row;
     const repeats = `${outcome} ${detail ?? ""}`;
@@ -191,6 +201,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     const { config, memory } = read();
     const baseUrl = deps.baseUrl();
     off = !config.enabled || baseUrl === null;
+    if (off) setWakesHeld(null);
     if (!config.enabled || baseUrl === null) return null;
     const trigger = due();
     if (trigger === null) return Math.max(1, nextAtMs() - clock.monotonicMs());
@@ -217,6 +228,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       acted = result.row.outcome === "enqueued" || result.row.context_action_outcome !== null;
       store.recordPoll(result.row, result.memory);
       logOutcome(result.row);
+      setWakesHeld(result.limit);
       if (trigger === "interval") scheduleNextPoll(config);
       settleTrigger(answersTrigger, result);
       backoff = backoffAfter(result);
@@ -256,7 +268,8 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       });
       backoff = null;
       if (!config.enabled) return status();
-      if (wasEnabled && wakeTrigger !== "held") loop.wake();
+      // Settings may let through what a limit held back.
+      if (wasEnabled && wakeTrigger !== "held" && wakesHeld === null) loop.wake();
       else triggerWake();
       return status();
     },
@@ -266,6 +279,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
         const config = { ...(stored ?? defaultNotifierConfig), enabled: false };
         store.saveConfig(config, timestampNow(clock));
         log.line("mail notifier disabled");
+        loop.wake();
       }
       return status();
     },
@@ -274,6 +288,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
       return { schema_version: 1, rows, next_before: more ? (rows.at(-1)?.audit_id ?? null) : null };
     },
     busyWith: () => busyWith,
+    wakesHeld: () => wakesHeld,
     wake() {
       if (!off) loop.wake();
     },

@@ -1,4 +1,8 @@
+import type { Notified } from "../../db/gateway/notifier-store.ts";
+import type { WakesHeld } from "../../protocol/gateway.ts";
 import type { NotifierConfig, QuietHours } from "../../protocol/notifier.ts";
+import { parseTimestamp } from "../../system/clock.ts";
+import type { Mail } from "../mail/mailbox.ts";
 
 /** After the first wake-up for the same mail, `on_change` repeats it after this long, doubled each time. */
 const firstRepeatMs = 300_000;
@@ -10,21 +14,22 @@ export interface Hold {
   why: string;
   /** After so many milliseconds this alone holds no longer; null where only other mail or a scheduled poll ends it. */
   forMs: number | null;
+  /** A limit that a person should know of. */
+  limit?: WakesHeld["reason"];
 }
 
 /**
  * Null when the agent may be woken. `lastNotificationMs`: when it was last woken, epoch milliseconds; a time yet to
- * come, as after the clock was set back, counts as none. `digest`: of the eligible mail; `lastDigest`, `repeats`:
- * of the last wake-up, and how often it was repeated. Opt-in; with the defaults never holds. Pure.
+ * come, as after the clock was set back, counts as none. `mail`: what is eligible; `notified`: what woke the agent
+ * before. Opt-in; with the defaults never holds. Pure.
  * Source: ruling 17.
  */
 export function holdOf(facts: {
   config: Pick<NotifierConfig, "wake_policy" | "min_gap_seconds" | "max_wakes_per_hour" | "quiet_hours">;
   nowMs: number;
   lastNotificationMs: number | null;
-  digest: string;
-  lastDigest: string | null;
-  repeats: number;
+  mail: readonly WakingMail[];
+  notified: Notified;
   /** Times of the newest `max_wakes_per_hour` wake-ups, epoch milliseconds, newest first. */
   wakesMs: readonly number[];
 }): Hold | null {
@@ -42,12 +47,42 @@ export function holdOf(facts: {
     const ago = `last wake-up ${Math.round(sinceMs / 1000)} s ago`;
     return { why: `min_gap_seconds=${config.min_gap_seconds}, ${ago}`, forMs: gapMs - sinceMs };
   }
-  if (config.wake_policy === "on_change" && facts.digest === facts.lastDigest) {
-    const pauseMs = repeatAfterMs(facts.repeats);
-    const why = `wake_policy=on_change, nothing new; repeated after ${pauseMs / 1000} s`;
-    if (sinceMs < pauseMs) return { why, forMs: null };
+  if (config.wake_policy === "on_change") {
+    const untilMs = Math.min(...facts.mail.map((one) => pausedUntilMs(one, facts.notified, nowMs)));
+    const seconds = Math.ceil((untilMs - nowMs) / 1000);
+    const why = `wake_policy=on_change, nothing new; repeated in ${seconds} s`;
+    if (untilMs > nowMs) return { why, forMs: null };
   }
   return null;
+}
+
+export type WakingMail = Pick<Mail, "message_ref" | "read" | "answered">;
+
+/** What an agent does to a message without taking it out of the inbox. */
+const stateOf = ({ read, answered }: WakingMail) =>
+  `${read ? "read" : "unread"}${answered ? " answered" : ""}`;
+
+/**
+ * Until when one message wakes nobody, epoch milliseconds: a new one does at once, one that stays as it is ever more
+ * rarely. One that was read or answered since begins again with the first pause. Pure.
+ */
+function pausedUntilMs(mail: WakingMail, notified: Notified, nowMs: number): number {
+  const before = Object.hasOwn(notified, mail.message_ref) ? notified[mail.message_ref] : undefined;
+  const atMs = before ? parseTimestamp(before.at_utc) : null;
+  if (!before || atMs === null || atMs > nowMs) return nowMs;
+  return atMs + repeatAfterMs(before.state === stateOf(mail) ? before.repeats : 0);
+}
+
+/** What is remembered of the mail of a wake-up; what is eligible no more is forgotten. Pure. */
+export function rememberWake(mail: readonly WakingMail[], before: Notified, at_utc: string): Notified {
+  return Object.fromEntries(
+    mail.map((one) => {
+      const known = Object.hasOwn(before, one.message_ref) ? before[one.message_ref] : undefined;
+      const state = stateOf(one);
+      const repeats = known?.state === state ? known.repeats + 1 : 0;
+      return [one.message_ref, { at_utc, repeats, state }];
+    }),
+  );
 }
 
 /** A time yet to come, as after the clock was set back, counts as none. */
@@ -56,7 +91,8 @@ function capOf({ config, nowMs, wakesMs }: Parameters<typeof holdOf>[0]): Hold |
   const within = wakesMs.filter((atMs) => atMs <= nowMs && nowMs - atMs < hourMs).slice(0, max);
   const oldest = within.at(-1);
   if (max === 0 || within.length < max || oldest === undefined) return null;
-  return { why: `max_wakes_per_hour=${max} is reached`, forMs: oldest + hourMs - nowMs };
+  const why = `max_wakes_per_hour=${max} is reached`;
+  return { why, forMs: oldest + hourMs - nowMs, limit: "max_wakes_per_hour" };
 }
 
 /** How long the same mail wakes nobody after `repeats` + 1 wake-ups. */

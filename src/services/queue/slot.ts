@@ -1,6 +1,12 @@
 import type { StoredRequest } from "../../db/gateway/request-store.ts";
 import type { TypingLease } from "../../protocol/console.ts";
-import type { AdmissionBlock, RemindersLost, RequestAdmission, Waiting } from "../../protocol/gateway.ts";
+import type {
+  AdmissionBlock,
+  RemindersLost,
+  RequestAdmission,
+  Waiting,
+  WakesHeld,
+} from "../../protocol/gateway.ts";
 import { assertNever } from "../../system/errors.ts";
 import type { Readiness, SubmitPolicy } from "../agent/agent.ts";
 
@@ -73,6 +79,8 @@ export interface SlotReport extends SlotUse {
   waiting: Waiting | null;
   /** The reminders that ended with the former process. */
   remindersLost: RemindersLost | null;
+  /** Which limit keeps mail from waking the agent. */
+  wakesHeld: WakesHeld | null;
 }
 
 export interface SlotMember {
@@ -115,6 +123,7 @@ export function createExecutionSlot(): ExecutionSlot {
       depth: 0,
       waiting: null,
       remindersLost: null,
+      wakesHeld: null,
       running: false,
     };
     for (const member of reporting) member.report(all);

@@ -15,6 +15,7 @@ import {
   type RequestAdmission,
   type RequestRecord,
   type Waiting,
+  type WakesHeld,
 } from "../../protocol/gateway.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
@@ -49,6 +50,7 @@ export interface StatusFacts {
   waiting: Waiting | null;
   remindersLost: RemindersLost | null;
   typing: TypingLease | null;
+  wakesHeld: WakesHeld | null;
 }
 
 export interface Admission {
@@ -124,6 +126,7 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
     ...(facts.waiting ? { waiting: facts.waiting } : {}),
     ...(facts.typing ? { typing_lease: facts.typing } : {}),
     ...(facts.remindersLost ? { reminders_lost: facts.remindersLost } : {}),
+    ...(facts.wakesHeld ? { wakes_held: facts.wakesHeld } : {}),
   };
 }
 

@@ -7,6 +7,7 @@ import type {
   RemindersLost,
   RequestAdmission,
   Waiting,
+  WakesHeld,
 } from "../../protocol/gateway.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
@@ -65,6 +66,7 @@ export interface StatusBoardDeps {
     waiting: Waiting | null;
     remindersLost: RemindersLost | null;
     typing: TypingLease | null;
+    wakesHeld: WakesHeld | null;
   };
 }
 
@@ -102,7 +104,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   }
 
   function gather(): StatusFacts {
-    const { running, depth, waiting, remindersLost, typing } = deps.slot();
+    const { running, depth, waiting, remindersLost, typing, wakesHeld } = deps.slot();
     const activeExecution: ActiveExecution = running ? "running" : "idle";
     return {
       identity,
@@ -115,6 +117,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       waiting,
       remindersLost,
       typing,
+      wakesHeld,
     };
   }
 

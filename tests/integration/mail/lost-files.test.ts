@@ -10,7 +10,7 @@ import { draft, everything } from "../../support/mail-story.ts";
 
 const noMemory = {
   ...{ lastPollAtUtc: null, lastNotificationAtUtc: null, lastError: null },
-  ...{ lastNotifiedDigest: null, lastNotifiedRepeats: 0 },
+  notified: {},
 };
 
 /** Ben has two messages, and the file of one, `lost`, was taken away by somebody. */
@@ -64,14 +64,17 @@ test.each(spoilt)(
       "transport_failed",
       expect.stringContaining("svc-mgr mailbox repair"),
     ]);
-    expect(await eligibleMail(() => has.ben, "any_inbox")).toMatchObject({ messages: [], unreadable: 2 });
+    expect(await eligibleMail(() => has.ben, defaultNotifierConfig)).toMatchObject({
+      messages: [],
+      unreadable: 2,
+    });
   },
 );
 
 test("a message whose file is lost wakes nobody, and the poll says that it was left out", async () => {
   using has = await setup();
   const open = () => has.ben;
-  const before = await eligibleMail(open, "any_inbox");
+  const before = await eligibleMail(open, defaultNotifierConfig);
   expect(before).toMatchObject({ messages: [{ subject: "kept" }], unreadable: 1, more: false });
   await has.ben.archive([has.kept.message_ref]);
   const { row } = await runCycle(

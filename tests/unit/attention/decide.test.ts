@@ -27,6 +27,7 @@ function agent(change: Partial<AttentionFacts> = {}, name = "worker"): Attention
     parked: null,
     stuck: null,
     failed: [],
+    wakesHeld: null,
     ...change,
   };
 }
@@ -85,6 +86,32 @@ const cases: {
           { answer: "2", label: "No" },
         ],
         command: expect.stringMatching(/^svc-mgr attention answer question-[0-9a-f]{12} ANSWER$/),
+      },
+    ],
+  },
+  {
+    id: "mail that a loop of answers keeps from waking the agent",
+    given: {
+      wakesHeld: { reason: "max_hops", detail: "max_hops=20: 1 message(s)", since_utc: utc(-5) },
+    },
+    want: [
+      {
+        kind: "held_wakes",
+        age_seconds: 300,
+        reason: 'mail does not wake "worker": max_hops=20: 1 message(s)',
+        command: "svc-mgr agents single --agent-name worker gateway mail-notifier enable --max-hops N",
+      },
+    ],
+  },
+  {
+    id: "mail that the limit of wake-ups an hour holds back, beside a failure",
+    given: {
+      wakesHeld: { reason: "max_wakes_per_hour", detail: "12 is reached", since_utc: utc(-1) },
+    },
+    want: [
+      {
+        kind: "held_wakes",
+        command: "svc-mgr agents single --agent-name worker gateway mail-notifier audit",
       },
     ],
   },

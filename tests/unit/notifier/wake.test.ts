@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { holdOf, isQuiet, repeatAfterMs } from "../../../src/services/notifier/wake.ts";
+import { holdOf, isQuiet, rememberWake, repeatAfterMs } from "../../../src/services/notifier/wake.ts";
 
 const at = (time: string) => Date.parse(`2026-06-01T${time}:00Z`);
 const night = { start: "22:00", end: "07:00", time_zone: "UTC" };
@@ -8,11 +8,11 @@ const facts = {
   config: { wake_policy: "every_poll", min_gap_seconds: 0, max_wakes_per_hour: 0, quiet_hours: null },
   nowMs: at("12:00"),
   lastNotificationMs: at("11:59"),
-  digest: "same",
-  lastDigest: "same",
-  repeats: 0,
+  mail: [{ message_ref: "a", read: false, answered: false }],
+  notified: { a: { at_utc: "2026-06-01T11:59:00.000+00:00", repeats: 0, state: "unread" } },
   wakesMs: [],
 } as const;
+const fresh = { message_ref: "new", read: false, answered: false };
 
 describe("waking is held back", () => {
   test("never with the contract's defaults", () => {
@@ -61,29 +61,74 @@ describe("waking is held back", () => {
     { id: "one in the future", wakes: ["12:30", "11:40", "11:15"], held: null },
   ])("by a limit of wake-ups an hour, also for new mail: $id", ({ wakes, held }) => {
     const config = { ...facts.config, max_wakes_per_hour: 3 };
-    const hold = holdOf({ ...facts, config, digest: "new", wakesMs: wakes.map(at) });
+    const hold = holdOf({ ...facts, config, mail: [fresh], wakesMs: wakes.map(at) });
     expect(hold?.forMs ?? null).toBe(held);
     if (held !== null) expect(hold?.why).toBe("max_wakes_per_hour=3 is reached");
   });
 
-  test("on_change wakes for new mail at once", () => {
+  test.each([
+    { id: "new mail wakes at once", mail: [fresh], notified: {}, wait: 0 },
+    { id: "new mail beside what is known wakes at once", mail: [facts.mail[0], fresh], wait: 0 },
+    { id: "what woke the agent waits", mail: facts.mail, wait: 300 },
+    { id: "after one repetition it waits twice as long", mail: facts.mail, repeats: 1, wait: 600 },
+    { id: "at most an hour", mail: facts.mail, repeats: 50, wait: 3600 },
+    {
+      id: "one that was read begins again",
+      mail: [{ ...facts.mail[0], read: true }],
+      repeats: 3,
+      wait: 300,
+    },
+    {
+      id: "one that was answered begins again",
+      mail: [{ ...facts.mail[0], answered: true }],
+      repeats: 3,
+      wait: 300,
+    },
+    {
+      id: "of two the one that may be repeated first counts",
+      mail: [facts.mail[0], { ...fresh, message_ref: "b" }],
+      notified: { b: { at_utc: "2026-06-01T11:59:00.000+00:00", repeats: 0, state: "unread" } },
+      repeats: 4,
+      wait: 300,
+    },
+    {
+      id: "a wake-up of the future, as after the clock was set back, counts as none",
+      mail: facts.mail,
+      notified: { a: { at_utc: "2027-01-01T00:00:00.000+00:00", repeats: 0, state: "unread" } },
+      wait: 0,
+    },
+    {
+      id: "the name of a property is a reference like any other",
+      mail: [{ ...fresh, message_ref: "toString" }],
+      wait: 0,
+    },
+  ])("on_change: $id", ({ mail, notified = {}, repeats = 0, wait }) => {
     const config = { ...facts.config, wake_policy: "on_change" } as const;
-    expect(whyHeld({ ...facts, config, digest: "new" })).toBeNull();
+    const known = { a: { ...facts.notified.a, repeats }, ...notified };
+    const after = (seconds: number) =>
+      whyHeld({ ...facts, config, mail, notified: known, nowMs: at("11:59") + seconds * 1000 });
+    expect(after(wait)).toBeNull();
+    if (wait > 0) expect(after(wait - 1)).toBe("wake_policy=on_change, nothing new; repeated in 1 s");
   });
 
-  test("on_change reports the same mail again after a growing pause", () => {
-    const config = { ...facts.config, wake_policy: "on_change" } as const;
-    const heldAfter = (seconds: number, repeats: number) =>
-      whyHeld({ ...facts, config, repeats, lastNotificationMs: facts.nowMs - seconds * 1000 }) !== null;
-    expect([heldAfter(299, 0), heldAfter(300, 0), heldAfter(599, 1), heldAfter(600, 1)]).toEqual([
-      true,
-      false,
-      true,
-      false,
-    ]);
+  test("the pause doubles from five minutes to an hour", () => {
     expect([0, 1, 2, 3, 4, 50].map((repeats) => repeatAfterMs(repeats) / 60_000)).toEqual([
       5, 10, 20, 40, 60, 60,
     ]);
+  });
+
+  test("of a wake-up each message is remembered with what it was, and what is gone is forgotten", () => {
+    const before = {
+      a: { at_utc: "then", repeats: 2, state: "unread" },
+      b: { at_utc: "then", repeats: 2, state: "unread" },
+      gone: { at_utc: "then", repeats: 2, state: "unread" },
+    };
+    const mail = [facts.mail[0], { ...fresh, message_ref: "b", read: true }, fresh];
+    expect(rememberWake(mail, before, "now")).toEqual({
+      a: { at_utc: "now", repeats: 3, state: "unread" },
+      b: { at_utc: "now", repeats: 0, state: "read" },
+      new: { at_utc: "now", repeats: 0, state: "unread" },
+    });
   });
 
   test("nothing holds the first wake-up but quiet hours", () => {

@@ -199,6 +199,7 @@ test("a member that changed wakes every other one, in the order in which they jo
       depth: 2,
       waiting: null,
       remindersLost: null,
+      wakesHeld: null,
       running: true,
     },
     refusal: executed,

@@ -50,6 +50,11 @@ const settingFlags = {
     description: "no further wake-up after so many in an hour; 0 is no limit",
     valueHint: "N",
   },
+  "max-hops": {
+    type: "string",
+    description: "mail to which so many replies led wakes nobody; 0 is no limit",
+    valueHint: "N",
+  },
   "quiet-hours": {
     type: "string",
     description: 'no wake-ups in these hours, such as "22:00-07:00 Europe/Berlin"; "" ends it',
@@ -96,12 +101,16 @@ const status = readCommand({
 });
 
 /** What this command sets where nobody has set anything yet: an agent that forgets its mail is not woken for ever. */
-const firstSettings = { wake_policy: "on_change", max_wakes_per_hour: 12 } as const satisfies NotifierUpdate;
+const firstSettings = {
+  wake_policy: "on_change",
+  max_wakes_per_hour: 12,
+  max_hops: 20,
+} as const satisfies NotifierUpdate;
 
 const enable = command({
   name: "enable",
   description:
-    "wake the agent when mail arrives; what is not named stays as it is, at first --wake-policy on_change and --max-wakes-per-hour 12",
+    "wake the agent when mail arrives; what is not named stays as it is, at first --wake-policy on_change, --max-wakes-per-hour 12 and --max-hops 20",
   examples: [
     "svc-mgr agents single --agent-name worker gateway mail-notifier enable",
     "svc-mgr agents single --agent-name worker gateway mail-notifier enable --interval-seconds 300 --mode unread_only",
@@ -172,6 +181,7 @@ function toSettings(args: Values<typeof settingFlags & typeof notifyBlockFlags>)
   return {
     interval_seconds: toWholeNumber("interval-seconds", args["interval-seconds"], 1, 86_400),
     min_gap_seconds: toWholeNumber("min-gap-seconds", args["min-gap-seconds"], 0, 86_400),
+    max_hops: toWholeNumber("max-hops", args["max-hops"], 0, 1000),
     max_wakes_per_hour: toWholeNumber("max-wakes-per-hour", args["max-wakes-per-hour"], 0, 3600),
     quiet_hours: quiet === undefined ? undefined : toQuietHours(quiet),
     mode: args.mode,
@@ -230,6 +240,7 @@ function renderNotifier(status: NotifierStatus): string {
     ["verifier", status.notify_block_auth_verifier],
     ["wake policy", status.wake_policy],
     ["least gap", status.min_gap_seconds === 0 ? null : `${status.min_gap_seconds} s`],
+    ["most replies", status.max_hops === 0 ? null : `${status.max_hops} before a message that wakes`],
     ["most wake-ups", status.max_wakes_per_hour === 0 ? null : `${status.max_wakes_per_hour} an hour`],
     ["quiet hours", quiet && `${quiet.start}-${quiet.end} ${quiet.time_zone}`],
     ["last poll", status.last_poll_at_utc ?? "never"],

@@ -283,7 +283,7 @@ export function createFilesystemMailbox(
     reply: (ref, draft) =>
       seeing((now) => {
         const parent = holding(now, ref);
-        const { to, subject, ...thread } = planReply(envelopeOf(parent));
+        const { to, subject, headers, ...thread } = planReply(envelopeOf(parent));
         const message = delivery.deliver({
           ...draft,
           from: now.row,
@@ -291,7 +291,7 @@ export function createFilesystemMailbox(
           cc: [],
           replyTo: [],
           subject,
-          headers: {},
+          headers,
           thread,
         });
         return toDelivered(message, to.some((one) => one.address === address) ? inbox : sent);

@@ -4,6 +4,7 @@ import type { MailParticipant } from "../../../protocol/mail.ts";
 import { MailEnvelope, type MailPrincipal } from "../../../protocol/mail-file.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { parseYaml } from "../../../system/yaml.ts";
+import { hopsHeader, hopsOf } from "../draft.ts";
 import type { Mail } from "../mailbox.ts";
 import { previewOf } from "../message-body.ts";
 import { isArchived, type ViewState } from "../view-state.ts";
@@ -158,6 +159,7 @@ export function toMail(options: {
   locate: (path: string) => string;
 }): Mail {
   const { envelope, state, preview, body, locate } = options;
+  const hops = hopsOf(envelope.headers[hopsHeader]);
   return {
     message_ref: toRef(envelope.message_id),
     thread_ref: toRef(envelope.thread_id),
@@ -185,6 +187,7 @@ export function toMail(options: {
     })),
     notify_block: envelope.notify_block,
     notify_auth: envelope.notify_auth,
+    ...(hops === 0 ? {} : { hops }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { MailParticipant } from "../../../protocol/mail.ts";
 import { maxListed } from "../../../protocol/wire.ts";
 import { parseTimestamp, toTimestamp } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
+import { hopsOf } from "../draft.ts";
 import type { Mail } from "../mailbox.ts";
 import { previewOf } from "../message-body.ts";
 import { createAnswerBudget, isArchived, type ViewState } from "../view-state.ts";
@@ -44,6 +45,7 @@ export function viewStateOf(email: JmapEmail, boxes: Boxes, preferredBox?: strin
 /** `body`: whether the text is included. */
 export function toMail(email: JmapEmail, state: ViewState, { body }: { body: boolean }): Mail {
   const { box, read, answered } = state;
+  const hops = hopsOf(email["header:X-Svc-Hops:asText"]);
   const receivedMs = parseTimestamp(email.receivedAt);
   if (receivedMs === null)
     throw new ServiceError("transport_failed", "the JMAP server returned an invalid time");
@@ -74,6 +76,7 @@ export function toMail(email: JmapEmail, state: ViewState, { body }: { body: boo
     })),
     notify_block: null,
     notify_auth: null,
+    ...(hops === 0 ? {} : { hops }),
   };
 }
 
@@ -105,6 +108,7 @@ export function planReply(parent: JmapEmail): {
   subject: string;
   inReplyTo: string[];
   references: string[];
+  hops: number;
 } {
   const to = (parent.replyTo?.length ? parent.replyTo : (parent.from ?? [])).map(({ email }) => email);
   if (to.length === 0) throw new ServiceError("invalid_request", "the message does not say who wrote it");
@@ -115,6 +119,7 @@ export function planReply(parent: JmapEmail): {
     to,
     subject: /^re:/i.test(subject) ? subject : `Re: ${subject}`,
     inReplyTo,
+    hops: hopsOf(parent["header:X-Svc-Hops:asText"]) + 1,
     references: all.length > maxReferences ? [...all.slice(0, 1), ...all.slice(1 - maxReferences)] : all,
   };
 }

@@ -33,6 +33,8 @@ export interface Outgoing {
   attachments: readonly Blob[];
   inReplyTo: readonly string[];
   references: readonly string[];
+  /** How many replies led to it; none when absent. */
+  hops?: number;
 }
 
 /**
@@ -243,6 +245,7 @@ export function toDraft(options: {
     ...(cc.length === 0 ? {} : { cc: participants(cc) }),
     ...(inReplyTo.length === 0 ? {} : { inReplyTo, references }),
     subject,
+    ...(message.hops ? { "header:X-Svc-Hops:asText": String(message.hops) } : {}),
     textBody: [{ partId: "text", type: "text/plain" }],
     bodyValues: { text: { value: toWireBody(body) } },
     ...(attachments.length === 0 ? {} : { attachments }),

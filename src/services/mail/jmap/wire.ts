@@ -41,6 +41,7 @@ export const JmapEmail = Type.Object({
   cc: orNull(Type.Array(Address)),
   replyTo: orNull(Type.Array(Address)),
   subject: orNull(Text),
+  "header:X-Svc-Hops:asText": orNull(Text),
   preview: orNull(Text),
   attachments: orNull(Type.Array(Part)),
   textBody: orNull(Type.Array(Part)),

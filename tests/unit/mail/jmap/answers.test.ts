@@ -177,6 +177,8 @@ describe("a message", () => {
       ...{ to: ["b@x"], cc: [], subject: "S", body: "t", attachments: [] },
       ...{ inReplyTo: ["p@x"], references: ["r@x", "p@x"] },
     };
+    const replied = toDraft({ message: { ...message, hops: 5 }, messageId: "m@x", address: "a@x", box: "D" });
+    expect(replied["header:X-Svc-Hops:asText"]).toBe("5");
     expect(toDraft({ message, messageId: "m@x", address: "a@x", box: "D" })).toEqual({
       mailboxIds: { D: true },
       keywords: { $draft: true, $seen: true },
@@ -204,7 +206,12 @@ describe("a reply", () => {
       subject: "Re: Lünch report",
       inReplyTo: ["abc.1@svc.localhost"],
       references: ["root@x", "abc.1@svc.localhost"],
+      hops: 1,
     });
+    const seen = { box: "inbox", read: true, answered: false };
+    const answered = { ...recorded.email, "header:X-Svc-Hops:asText": " 4" };
+    expect([planReply(answered).hops, toMail(answered, seen, { body: false }).hops]).toEqual([5, 4]);
+    expect(toMail(recorded.email, seen, { body: false })).not.toHaveProperty("hops");
     expect(planReply({ ...recorded.email, subject: "RE: x" })).toMatchObject({
       to: ["alice@svc.localhost"],
       subject: "RE: x",

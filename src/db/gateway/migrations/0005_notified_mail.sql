@@ -1,0 +1,1 @@
+ALTER TABLE `gateway_mail_notifier` ADD `notified_json` text DEFAULT '{}' NOT NULL;

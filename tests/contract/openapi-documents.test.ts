@@ -10,8 +10,8 @@ import { placeTexts } from "../../src/routes/openapi/texts/places.ts";
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
 
 const documents = [
-  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 126, wholeKilobytes: 215 },
-  { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 165, wholeKilobytes: 280 },
+  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 126, wholeKilobytes: 219 },
+  { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 169, wholeKilobytes: 284 },
 ];
 
 /** The bodies of each operation, by media type. A shared response is looked up. */

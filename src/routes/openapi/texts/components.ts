@@ -185,4 +185,5 @@ export const componentTexts: Readonly<Record<string, string>> = {
   LeaseState: "who types by hand now",
   TypeRequest: "a piece of typing",
   TypeResult: "it was typed",
+  WakesHeld: "which limit of the mail notifier keeps mail from waking the agent",
 };

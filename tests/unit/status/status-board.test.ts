@@ -41,7 +41,14 @@ function openBoard() {
     clock: createFakeClock(),
     onReconciled: () => {},
     storage: () => disk.block,
-    slot: () => ({ running: false, depth: 0, waiting: null, remindersLost: null, wakesHeld: null, typing: null }),
+    slot: () => ({
+      running: false,
+      depth: 0,
+      waiting: null,
+      remindersLost: null,
+      wakesHeld: null,
+      typing: null,
+    }),
   });
   board.onChange((status) => void statuses.push(status.request_admission));
   return { agent, board, rows, told, statuses, disk, lines };

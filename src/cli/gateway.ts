@@ -269,8 +269,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const { notifier } = deferred;
     slot.join("notifier", {
       report(all) {
-        all.contextMaintenance = notifier.busyWith();
-        all.wakesHeld = notifier.wakesHeld();
+        Object.assign(all, { contextMaintenance: notifier.busyWith(), wakesHeld: notifier.wakesHeld() });
       },
       wake: notifier.wake,
     });

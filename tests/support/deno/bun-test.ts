@@ -5,13 +5,16 @@ import "./fetch.ts";
 export { expect } from "./expect.ts";
 
 declare const Deno: {
-  test(definition: {
-    name: string;
-    fn: () => unknown;
-    sanitizeOps: boolean;
-    sanitizeResources: boolean;
-    sanitizeExit: boolean;
-  }): void;
+  test: {
+    (definition: {
+      name: string;
+      fn: () => unknown;
+      sanitizeOps: boolean;
+      sanitizeResources: boolean;
+      sanitizeExit: boolean;
+    }): void;
+    afterAll(fn: () => unknown): void;
+  };
 };
 
 type Body = (...row: never[]) => unknown;
@@ -58,3 +61,5 @@ export const test = Object.assign((name: string, body: () => unknown) => define(
   each: eachBy(define),
 });
 export const describe = Object.assign(group, { each: eachBy(group) });
+/** At the end of the file, also where a group asks for it. */
+export const afterAll = (fn: () => unknown): void => Deno.test.afterAll(fn);

@@ -289,7 +289,7 @@ export function createCoordinatorBundle(
     }),
     deliveries: {
       list(query) {
-        asked.push(query);
+        asked.push(["deliveries", query]);
         return { schema_version: 1, deliveries: [], next_before: null };
       },
     },

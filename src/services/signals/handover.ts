@@ -11,6 +11,7 @@ import { claudeEvents } from "./tool-events.ts";
  */
 export function opencodePlugin(spool: string): string {
   return `import { createHash, randomUUID } from "node:crypto";
+import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
 
 const spool = ${JSON.stringify(spool)};
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;

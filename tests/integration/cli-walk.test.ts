@@ -33,8 +33,8 @@ async function leaves(chain: Station[]): Promise<Station[][]> {
   return (await Promise.all(children.map((child) => leaves([...chain, child])))).flat();
 }
 
-/** One that starts an agent, and one that never ends by itself. */
-const others = ["svc-mgr agents launch", "svc-mgr agents watch"];
+/** One that starts an agent, one that never ends by itself, and one that speaks to a program. */
+const others = ["svc-mgr agents launch", "svc-mgr agents watch", "svc-mgr mcp serve"];
 const commands = (await leaves([await toStation("svc-mgr", managerCommands)]))
   .map((chain) => ({ id: wordsOf(chain).join(" "), chain }))
   .filter(({ id }) => !others.includes(id));

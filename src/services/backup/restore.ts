@@ -113,7 +113,8 @@ type Archive = ReturnType<typeof openArchive>;
 
 function openArchive(files: Files, path: string) {
   const facts = files.stat(path);
-  if (!facts || facts.directory) throw new ServiceError("not_found", `there is no archive ${path}`);
+  if (!facts || facts.directory)
+    throw new ServiceError("not_found", `there is no archive ${path}. Make one with: svc-mgr backup create`);
   // It says which programs agents are started with.
   refuseExposed(files, path, "the archive");
   const read = (start: number, end: number) => files.readPart(path, start, end);

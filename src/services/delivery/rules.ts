@@ -182,7 +182,11 @@ export function createRuleSource(options: {
 /** Throws `invalid_request` with every finding, and `not_found` without a file. */
 export function usableRules(files: Files, path: string): readonly NamedRule[] {
   const reading = readRules(files, path);
-  if (reading === null) throw new ServiceError("not_found", `there is no rule file ${path}`);
+  if (reading === null)
+    throw new ServiceError(
+      "not_found",
+      `there is no rule file ${path}. Write one: see docs/guides/deliveries.md, or name another with --rules`,
+    );
   if (reading.ok) return reading.rules;
   throw new ServiceError("invalid_request", renderFindings(path, reading.findings).join("\n"));
 }

@@ -279,7 +279,7 @@ test("two people without agents mail each other between registered addresses", a
   const near = await type("mail list --address bem@svc.localhost");
   expect([near.exitCode, near.stderr]).toEqual([
     1,
-    expect.stringContaining("did you mean ben@svc.localhost?"),
+    expect.stringContaining("Did you mean ben@svc.localhost?"),
   ]);
   expect((await type("mail list")).exitCode).toBe(2);
   await using empty = createCliLab();

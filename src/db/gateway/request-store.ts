@@ -17,8 +17,6 @@ import notifier from "./migrations/0001_notifier.sql" with { type: "text" };
 import leanerAccept from "./migrations/0002_leaner_accept.sql" with { type: "text" };
 import turnsFound from "./migrations/0003_turns_found.sql" with { type: "text" };
 import reminders from "./migrations/0004_reminders.sql" with { type: "text" };
-import notifiedMail from "./migrations/0005_notified_mail.sql" with { type: "text" };
-import notifiedMailOnly from "./migrations/0006_notified_mail_only.sql" with { type: "text" };
 import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
 import * as schema from "./schema.ts";
 
@@ -29,8 +27,6 @@ export const gatewayMigrations: readonly Migration[] = [
   { tag: "0002_leaner_accept", sql: leanerAccept },
   { tag: "0003_turns_found", sql: turnsFound },
   { tag: "0004_reminders", sql: reminders },
-  { tag: "0005_notified_mail", sql: notifiedMail },
-  { tag: "0006_notified_mail_only", sql: notifiedMailOnly },
 ];
 
 const restart = "restart the gateway (`gateway detach`, then `gateway attach`)";

@@ -9,3 +9,7 @@ CREATE TABLE `gateway_reminders` (
 	`reminder_json` text NOT NULL,
 	`lost_at_utc` text
 );
+--> statement-breakpoint
+ALTER TABLE `gateway_mail_notifier` ADD `notified_json` text DEFAULT '{}' NOT NULL;--> statement-breakpoint
+ALTER TABLE `gateway_mail_notifier` DROP COLUMN `last_notified_digest`;--> statement-breakpoint
+ALTER TABLE `gateway_mail_notifier` DROP COLUMN `last_notified_repeats`;

@@ -1,1 +1,0 @@
-ALTER TABLE `gateway_mail_notifier` ADD `notified_json` text DEFAULT '{}' NOT NULL;

@@ -66,7 +66,8 @@ async function openCase(row: FileRow, stateRoot: string): Promise<Case> {
   const mailRoot = join(lab.folder, "mail", name);
   const project = join(lab.folder, "projects", name);
   const overlay = join(project, ".svc");
-  mkdirSync(overlay, { recursive: true, mode: 0o700 });
+  // Sessions lie in a project that has the folder for them.
+  mkdirSync(join(overlay, "runtime"), { recursive: true, mode: 0o700 });
   if (row.overlay) expect((await lab.mgr("overlay", "adopt", overlay)).exitCode).toBe(0);
   const agent = await launchSick({
     ...{ lab, name, env: row.env ?? {}, agentFlags: row.agentFlags ?? [] },

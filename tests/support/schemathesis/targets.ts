@@ -34,6 +34,7 @@ const stateDependent = [
   /a terminal agent (?:runs|takes)|for headless agents$/,
   /^pre_notification_context_action=compact needs a terminal agent of codex$/,
   /a headless agent (?:takes|has)|^keys do not arrive exactly at /,
+  /^nobody types by hand into a /,
   /invalid_execution: |^invalid_admission_policy: chat_session\.mode "new" needs |^dispatch_failed: /,
   // Other mailboxes and the mail of this one.
   /^a message reference of this mailbox begins with /,
@@ -44,7 +45,9 @@ const stateDependent = [
   /^the message is not in that box but in |^an archived message is read: /,
   // Files and time zones of this machine, programs that are installed.
   /^(?:brain_manifest_path|agent_def_dir|working_directory|tool|role_name|mailbox\.filesystem_root): /,
-  /^quiet_hours\.time_zone: /,
+  /^quiet_hours\.time_zone: |^must be an IANA name that is known here/,
+  // A cron expression has a grammar with ranges and steps, and some name no day: its pattern says which characters it has.
+  /^must be minute, hour, day of month, month, day of week, |^names no day that there is$/,
   // Two fields that differ. A schema compares a field with constants, never with another one; with these two it would
   // need a case for each of the 1,440 minutes of a day. The shape is released, and one that named a duration instead would
   // break its clients.

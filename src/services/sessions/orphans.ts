@@ -115,20 +115,31 @@ export async function adoptOrphan(
 
 /**
  * Throws `conflict` when an orphan on this tmux server has the name, in whatever letters, or the id: two agents would
- * share a mailbox. `inSession`: the session that is about to get the name.
+ * share a mailbox. One that lacks nothing but its record gets that again, so that all commands find it. What a launch left
+ * that was cut short is no agent. `inSession`: the session that is about to get the name.
  */
 export async function refuseOrphanName(
-  deps: Omit<OrphanDeps, "registry"> & { registry: Pick<Registry, "root" | "list"> },
+  deps: Omit<OrphanDeps, "registry"> & { registry: Registry; clock: Clock },
   wanted: { agentName: string; agentId: string; inSession: string | null },
 ): Promise<void> {
   const orphans = await findOrphans(deps, deps.registry.list().records);
   const other = orphans.find(
-    ({ agentName, manifest, tmuxSession }) =>
+    ({ agentName, manifest, tmuxSession, state }) =>
       tmuxSession !== wanted.inSession &&
+      state !== "unfinished" &&
       (agentName?.toLowerCase() === wanted.agentName.toLowerCase() ||
         manifest?.agent_id.toLowerCase() === wanted.agentId.toLowerCase()),
   );
   if (!other) return;
+  if (other.manifest) {
+    const { gatewayRoot } = sessionPaths(other.sessionRoot);
+    for (const at of [other.sessionRoot, gatewayRoot]) deps.files.removeLeftovers("file:sweep", at);
+    const { agent_name } = await adoptOrphan(deps, { ...other, manifest: other.manifest });
+    throw new ServiceError(
+      "conflict",
+      `agent "${agent_name}" already runs in tmux session ${other.tmuxSession}; its record was missing and is there again`,
+    );
+  }
   throw new ServiceError(
     "conflict",
     `agent "${other.agentName}" already runs in tmux session ${other.tmuxSession}, and no record names it. To use it again, ${orphanRemedy(deps.tmux, other)}`,

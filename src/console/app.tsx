@@ -141,13 +141,9 @@ export function App() {
         </button>
         <div class="foot">
           <ConnectionState />
-          <button
-            type="button"
-            class="plain"
-            onClick={nextTheme}
-            aria-label={`Colours: ${theme.value}. Change`}
-          >
+          <button type="button" class="plain" onClick={nextTheme}>
             {theme.value === "system" ? "Auto" : theme.value === "light" ? "Light" : "Dark"}
+            <span class="hidden"> colours, change them</span>
           </button>
           <button
             type="button"

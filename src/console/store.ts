@@ -2,12 +2,12 @@ import { batch, computed, signal } from "@preact/signals";
 import type { AttentionEvent } from "../protocol/attention.ts";
 import type { FleetEvent } from "../protocol/coordinator.ts";
 import { call, pathOf } from "./api.ts";
-import { every, isVisible, nowMs, onVisibility, parseTime } from "./browser.ts";
+import { after, every, isVisible, nowMs, onVisibility, parseTime } from "./browser.ts";
 import { createLoader } from "./loader.ts";
 import { streamedKinds } from "./operations.ts" with { type: "macro" };
 import { type AgentView, changesState, idOf, toRows } from "./state/agents.ts";
 import { lastLine } from "./state/format.ts";
-import { addMoment, type Moment, toMoment } from "./state/history.ts";
+import { addEvents, type PastEvent } from "./state/history.ts";
 import { emptyInbox, type Inbox, receive, waiting } from "./state/inbox.ts";
 import { followStream, type StreamState } from "./streams.ts";
 
@@ -17,9 +17,8 @@ export const agents = signal<ReadonlyMap<string, AgentView>>(new Map());
 /** False until the first list of agents came. */
 export const agentsKnown = signal(false);
 export const inbox = signal<Inbox>(emptyInbox);
-export const moments = signal<readonly Moment[]>([]);
-/** The same events as they came, for what is computed from them. */
-export const pastEvents = signal<readonly { atMs: number; agentId: string | null; event: FleetEvent }[]>([]);
+/** What happened at all agents since this page was opened. */
+export const pastEvents = signal<readonly PastEvent[]>([]);
 /** The present, coarse: relative times follow it. */
 export const now = signal(nowMs());
 /** Grows with each event of an agent: what shows the agent loads again. */
@@ -32,8 +31,9 @@ export const waitingItems = computed(() => waiting(inbox.value));
 export const rows = computed(() => toRows(agents.value.values(), waitingItems.value));
 
 const kinds = streamedKinds();
-const maxPastEvents = 5_000;
-const counted = { moments: 0 };
+/** Events are shown in steps: a burst of them is one drawing. */
+const flushMs = 200;
+const pending: { events: PastEvent[]; next: number; isSet: boolean } = { events: [], next: 1, isSet: false };
 
 const states = createLoader({ concurrency: 4, gapMs: 700, load: loadState });
 const answers = createLoader({ concurrency: 2, gapMs: 2_000, load: loadLastAnswer });
@@ -74,7 +74,7 @@ export function startStore(): () => void {
 
 function followFleet(): () => void {
   return followStream({
-    address: (after) => pathOf("fleetEvents", {}, after === null ? {} : { after }),
+    address: (last) => pathOf("fleetEvents", {}, last === null ? {} : { after: last }),
     kinds: kinds.fleet,
     onEvent: (event) => takeEvent(event as FleetEvent),
     onState: (state) => {
@@ -95,19 +95,65 @@ async function setConnection(kind: StreamState): Promise<void> {
 function takeEvent(event: FleetEvent): void {
   const atMs = parseTime(event.at_utc) ?? nowMs();
   const id = event.agent_id ?? event.tracked_agent_id;
-  batch(() => {
-    moments.value = addMoment(moments.value, toMoment(event, atMs, counted.moments));
-    pastEvents.value = [...pastEvents.value.slice(1 - maxPastEvents), { atMs, agentId: id, event }];
-    counted.moments += 1;
-    if (id !== null) revisions.value = new Map(revisions.value).set(id, (revisions.value.get(id) ?? 0) + 1);
-  });
+  pending.events.push({ key: pending.next, atMs, agentId: id, event });
+  pending.next += 1;
+  if (!pending.isSet) {
+    pending.isSet = true;
+    after(flushMs, showEvents);
+  }
   if (/^agent_(?:seen|changed|gone)$/.test(event.kind) || event.kind === "stream_gap") void refreshAgents();
   if (id === null || !agents.value.has(id)) return;
   if (changesState(event.kind)) states.want(id);
   if (/^(?:completed|turn_finished|control_prompt_completed)$/.test(event.kind)) {
     answers.want(id);
-    mailboxes.want(id);
+    if (agents.value.get(id)?.identity.has_mailbox) mailboxes.want(id);
   }
+}
+
+function showEvents(): void {
+  const { events } = pending;
+  pending.events = [];
+  pending.isSet = false;
+  const counts = new Map(revisions.value);
+  for (const { agentId } of events) if (agentId !== null) counts.set(agentId, (counts.get(agentId) ?? 0) + 1);
+  batch(() => {
+    pastEvents.value = addEvents(pastEvents.value, events);
+    revisions.value = counts;
+  });
+}
+
+/**
+ * Reads the whole log of one agent and follows it, in steps. Returns what ends it.
+ */
+export function followLog(id: string, onEvents: (events: PastEvent[]) => void): () => void {
+  let events: PastEvent[] = [];
+  let cancel: (() => void) | null = null;
+  let key = 1;
+  const flush = () => {
+    cancel = null;
+    onEvents(events);
+    events = [];
+  };
+  const end = followStream({
+    address: (last) => pathOf("agentGatewayEvents", { agent_ref: id }, { after: last ?? 0 }),
+    kinds: kinds.fleet,
+    onEvent: (data) => {
+      const event = {
+        agent_id: id,
+        agent_name: null,
+        tracked_agent_id: id,
+        ...(data as object),
+      } as FleetEvent;
+      events.push({ key, atMs: parseTime(event.at_utc) ?? 0, agentId: id, event });
+      key += 1;
+      cancel ??= after(flushMs, flush);
+    },
+    onState: () => {},
+  });
+  return () => {
+    cancel?.();
+    end();
+  };
 }
 
 /** Asks again which agents there are, and what each does. */
@@ -150,8 +196,14 @@ async function loadState(id: string): Promise<void> {
 }
 
 async function turnBegin(params: { agent_ref: string }): Promise<number | null> {
-  const running = await call("agentListGatewayRequests", { params, query: { state: "running", limit: 1 } });
-  return running.ok ? parseTime(running.value.requests[0]?.started_at_utc) : null;
+  const newest = await call("agentListGatewayRequests", { params, query: { limit: 5 } });
+  if (!newest.ok) return null;
+  const began = newest.value.requests.flatMap(({ evidence }) =>
+    evidence.some(({ step }) => step === "turn_ended")
+      ? []
+      : evidence.filter(({ step }) => step === "turn_started"),
+  );
+  return parseTime(began[0]?.at_utc);
 }
 
 async function loadLastAnswer(id: string): Promise<void> {

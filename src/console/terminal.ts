@@ -52,8 +52,14 @@ export function openTerminal(
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
   };
   socket.onopen = () => change({ ended: null });
+  let isOver = false;
   socket.onclose = () =>
-    change({ ended: state.ended ?? "The connection to the terminal ended.", lease: null, mine: false });
+    !isOver &&
+    change({
+      ended: "The live terminal is not connected. Its screen is shown, read only.",
+      lease: null,
+      mine: false,
+    });
   socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) => {
     if (typeof data === "string") take(JSON.parse(data) as TerminalMessage);
     else terminal.write(new Uint8Array(data));
@@ -74,7 +80,8 @@ export function openTerminal(
         change({ refused: message.detail });
         break;
       case "ended":
-        change({ ended: message.reason });
+        isOver = true;
+        change({ ended: message.reason, lease: null, mine: false });
         break;
     }
   }

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { interruptAction, reconcileAction, relaunchAction, stopAction } from "../actions.ts";
 import type { AgentRow } from "../state/agents.ts";
 import { search } from "../state/match.ts";
@@ -57,7 +57,8 @@ export function Palette() {
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
   const open = paletteOpen.value;
-  useEffect(() => {
+  // Before the next key: what is typed right after the shortcut belongs to the palette.
+  useLayoutEffect(() => {
     if (!open) return;
     setQuery("");
     setAt(0);

@@ -1,8 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { recall, remember } from "../browser.ts";
+import { Picture } from "../parts/picture.tsx";
 import { Ago, Failure } from "../parts/pieces.tsx";
+import { followScreens } from "../screens-stream.ts";
 import type { LiveTerminal, TerminalState } from "../terminal.ts";
 import { announce } from "../ui.ts";
+
+const mostRows = 200;
 
 /** The live terminal: read only until the reader takes the typing lease. */
 export function AgentTerminal({ id, name }: { id: string; name: string }) {
@@ -38,7 +42,18 @@ export function AgentTerminal({ id, name }: { id: string; name: string }) {
           </button>
         </p>
       )}
-      <div ref={box} class="xterm-box" />
+      {state.ended === null ? null : <StillScreen id={id} />}
+      <div ref={box} class="xterm-box" hidden={state.ended !== null} />
+    </div>
+  );
+}
+
+/** What the terminal shows, read only, while there is no live one. */
+function StillScreen({ id }: { id: string }) {
+  useEffect(() => followScreens([id]), [id]);
+  return (
+    <div class="still">
+      <Picture id={id} most={mostRows} />
     </div>
   );
 }

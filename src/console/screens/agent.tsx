@@ -1,6 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { interruptAction, reconcileAction, relaunchAction, stopAction } from "../actions.ts";
 import { call } from "../api.ts";
+import { every, isVisible } from "../browser.ts";
 import { Condition, Empty, Since, useLoaded } from "../parts/pieces.tsx";
 import { PromptBox } from "../parts/prompt-box.tsx";
 import { type AgentView, conditionOf, nameOf } from "../state/agents.ts";
@@ -151,6 +152,12 @@ function Readiness({ id, view }: { id: string; view: AgentView }) {
   const block = status.value?.admission_block;
   const waitsFor = status.value?.waiting;
   const ready = explanation?.prompt_ready;
+  const waits = ready?.holds === false;
+  // That a screen is still for long enough is no event.
+  useEffect(
+    () => (waits ? every(readinessPollMs, () => isVisible() && explained.reload()) : undefined),
+    [id, waits],
+  );
   return (
     <div class="readiness">
       <h2>{ready === undefined ? "State" : ready.holds ? "Ready for a prompt" : "Not ready for a prompt"}</h2>
@@ -199,7 +206,24 @@ function Readiness({ id, view }: { id: string; view: AgentView }) {
   );
 }
 
+const readinessPollMs = 2_000;
+
+/** What keeps a prompt back, in words; a fact without words here is shown as it is. */
+const reasons: Record<string, string> = {
+  "stability.stable=false": "Its screen has not been still for long enough.",
+  "turn.phase=active": "A turn runs.",
+  "turn.phase=unknown": "Its screen does not say whether a turn runs.",
+  "accepting_input=no": "It accepts no input now.",
+  "ready_posture=no": "It does not show its prompt.",
+  "business_state=awaiting_operator": "It asks a person.",
+  "business_state=working": "It works.",
+  "input_mode=modal": "A menu is open.",
+  "editing_input=yes": "Somebody types into it.",
+};
+
 const failingText = (fact: string): string => {
+  const known = reasons[fact];
+  if (known !== undefined) return known;
   const [name = "", value = ""] = fact.split("=");
   return `${words(name.replaceAll(".", " "))} is ${value}`;
 };

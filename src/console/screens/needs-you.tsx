@@ -3,11 +3,13 @@ import { useEffect } from "preact/hooks";
 import type { AttentionItem } from "../../protocol/attention.ts";
 import { call } from "../api.ts";
 import { clockTime, nowMs } from "../browser.ts";
-import { Ago, Empty, Key, useLoaded } from "../parts/pieces.tsx";
+import { Picture } from "../parts/picture.tsx";
+import { Ago, Empty, Key } from "../parts/pieces.tsx";
+import { followScreens, screenOf } from "../screens-stream.ts";
 import { clip, count, words } from "../state/format.ts";
 import { identical, neighbour, reveal } from "../state/inbox.ts";
 import { formatRoute } from "../state/route.ts";
-import { agents, inbox, revisions } from "../store.ts";
+import { agents, inbox } from "../store.ts";
 import { announce, replaceRoute, route } from "../ui.ts";
 
 /** The option that is marked, by item: Enter sends it. */
@@ -36,7 +38,7 @@ function current(): AttentionItem | null {
 function select(item: string | null): void {
   if (item === null) return;
   if (item !== marked.value?.item) marked.value = null;
-  all.value = false;
+  if (item !== selectedId()) all.value = false;
   replaceRoute({ screen: "needs-you", item });
 }
 
@@ -56,6 +58,7 @@ export function takeNeedsYouKey(key: string): boolean {
 function mark(item: AttentionItem, index: number): void {
   const option = item.answers[index];
   if (option === undefined || inbox.value.gone.has(item.id)) return;
+  select(item.id);
   marked.value = { item: item.id, answer: option.answer };
   announce(`${option.label} is marked. Enter sends it.`);
 }
@@ -110,9 +113,11 @@ export function NeedsYou() {
   if (shown === null) return <Empty title="Looking at your agents…" />;
   return (
     <div class={`needs-you ${selectedId() === null ? "" : "chosen"}`}>
+      {/* On a phone the list makes room for the item, and the page keeps its heading. */}
+      <h1 class="hidden">Needs you</h1>
       <section class="list" aria-label="What needs you">
         <header>
-          <h1>Needs you</h1>
+          <h2 class="title">Needs you</h2>
           {arrived.length > 0 ? (
             <button type="button" class="arrived" onClick={revealAll}>
               {arrived.length} new <Key>.</Key>
@@ -272,17 +277,15 @@ function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
 
 /** What the terminal of the agent shows last. */
 function LastLines({ id }: { id: string }) {
-  const revision = revisions.value.get(id) ?? 0;
-  const detail = useLoaded(id, revision, () => call("agentStateDetail", { params: { agent_ref: id } }));
-  const shown = detail.value?.detail;
-  const excerpt = shown?.transport === "tui" ? shown.probe_snapshot?.captured_text_excerpt : null;
-  const lines = (excerpt ?? "").trimEnd().split("\n").slice(-14);
-  if (!excerpt) return null;
+  useEffect(() => followScreens([id]), [id]);
+  if (screenOf(id).value.absent !== null) return null;
   return (
     <figure class="screen-lines">
       <figcaption>Last lines of its terminal</figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
-      <pre tabIndex={0}>{lines.join("\n")}</pre>
+      <pre tabIndex={0}>
+        <Picture id={id} most={14} />
+      </pre>
     </figure>
   );
 }

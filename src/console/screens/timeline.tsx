@@ -3,22 +3,27 @@ import { clockTime, exactTime } from "../browser.ts";
 import { Empty } from "../parts/pieces.tsx";
 import { nameOf } from "../state/agents.ts";
 import { count } from "../state/format.ts";
-import { type Moment, toSeries, toSpans } from "../state/history.ts";
+import { addEvents, type PastEvent, toMoment, toSeries, toSpans } from "../state/history.ts";
 import { formatRoute } from "../state/route.ts";
-import { agents, moments, now, pastEvents, rows } from "../store.ts";
+import { agents, followLog, now, pastEvents, rows } from "../store.ts";
 import { go } from "../ui.ts";
 
 const mostShown = 400;
 const buckets = 120;
 const leastPeriodMs = 60_000;
 
-/** What happened at one or all agents since the server keeps events, each moment with a link. */
+/** What happened at all agents since the page was opened, or at one since its log began; each moment has a link. */
 export function Timeline({ agent, at }: { agent: string | null; at: number | null }) {
-  const own = moments.value.filter((moment) => agent === null || moment.agentId === agent);
-  const shown = (at === null ? own : own.filter(({ atMs }) => atMs <= at + 1_000))
-    .slice(-mostShown)
-    .toReversed();
-  const chosen = at === null ? undefined : shown.find(({ atMs }) => atMs <= at + 999);
+  const [log, setLog] = useState<readonly PastEvent[]>([]);
+  useEffect(() => {
+    setLog([]);
+    return agent === null
+      ? undefined
+      : followLog(agent, (events) => setLog((before) => addEvents(before, events)));
+  }, [agent]);
+  const own = agent === null ? pastEvents.value : log;
+  const until = at === null ? own : own.filter(({ atMs }) => atMs <= at + 999);
+  const shown = until.slice(-mostShown).toReversed();
   return (
     <div class="timeline">
       <header>
@@ -29,10 +34,10 @@ export function Timeline({ agent, at }: { agent: string | null; at: number | nul
           value={agent ?? ""}
           onChange={(event) => go({ screen: "timeline", agent: event.currentTarget.value || null, at: null })}
         >
-          <option value="">All agents</option>
+          <option value="">All agents, since this page was opened</option>
           {rows.value.map(({ id, name }) => (
             <option key={id} value={id}>
-              {name}
+              {name}, its whole log
             </option>
           ))}
         </select>
@@ -43,47 +48,59 @@ export function Timeline({ agent, at }: { agent: string | null; at: number | nul
         )}
       </header>
       {own.length === 0 ? (
-        <Empty title="No event yet">What happens at your agents from now on is listed here.</Empty>
-      ) : null}
-      {own.length === 0 ? null : <Chart agent={agent} at={at} />}
+        <Empty title="No event yet">
+          What happens from now on is listed here. Choose an agent to see its log.
+        </Empty>
+      ) : (
+        <Chart events={own} agent={agent} at={at} />
+      )}
       <ol class="moments" aria-label="Events, newest first">
-        {shown.map((moment) => (
-          <li key={moment.key} class={`${moment.tone} ${moment === chosen ? "chosen" : ""}`}>
-            <Line moment={moment} agent={agent} />
-          </li>
+        {shown.map((past, index) => (
+          <Line key={past.key} past={past} agent={agent} chosen={at !== null && index === 0} />
         ))}
       </ol>
     </div>
   );
 }
 
-function Line({ moment, agent }: { moment: Moment; agent: string | null }) {
-  const view = moment.agentId === null ? undefined : agents.value.get(moment.agentId);
+function Line({ past, agent, chosen }: { past: PastEvent; agent: string | null; chosen: boolean }) {
+  const { atMs, agentId, event } = past;
+  const view = agentId === null ? undefined : agents.value.get(agentId);
+  const { text, tone, detail } = toMoment(event);
   return (
-    <>
+    <li class={`${tone} ${chosen ? "chosen" : ""}`}>
       <a
         class="when"
-        href={formatRoute({ screen: "timeline", agent, at: moment.atMs })}
-        title={`${exactTime(moment.atMs)}: link to this moment`}
+        href={formatRoute({ screen: "timeline", agent, at: atMs })}
+        title={`${exactTime(atMs)}: link to this moment`}
       >
-        {clockTime(moment.atMs)}
+        {clockTime(atMs)}
       </a>
-      {moment.agentId === null || agent !== null ? null : (
-        <a class="agent" href={formatRoute({ screen: "agent", agent: moment.agentId, tab: "terminal" })}>
-          {view ? nameOf(view.identity) : (moment.agentName ?? moment.agentId)}
+      {agentId === null || agent !== null ? null : (
+        <a class="agent" href={formatRoute({ screen: "agent", agent: agentId, tab: "terminal" })}>
+          {view ? nameOf(view.identity) : (event.agent_name ?? agentId)}
         </a>
       )}
-      <span class="what">{moment.text}</span>
-    </>
+      <span class="what" title={detail}>
+        {text}
+      </span>
+    </li>
   );
 }
 
 /** How many turns ran and how many agents waited for a person, over the time that is known. */
-function Chart({ agent, at }: { agent: string | null; at: number | null }) {
+function Chart({
+  events,
+  agent,
+  at,
+}: {
+  events: readonly PastEvent[];
+  agent: string | null;
+  at: number | null;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const draw = useRef<((data: ReturnType<typeof toSeries>, marked: number | null) => void) | null>(null);
   const [ready, setReady] = useState(false);
-  const events = pastEvents.value.filter(({ agentId }) => agent === null || agentId === agent);
   const toMs = now.value;
   const fromMs = Math.min(events[0]?.atMs ?? toMs, toMs - leastPeriodMs);
   useEffect(() => {

@@ -63,7 +63,10 @@ function Turn({ turn }: { turn: TranscriptTurn }) {
   return (
     <article class="turn">
       <header>
-        <span class={`tag ${turn.status}`}>{words(turn.status)}</span>
+        {/* Of a turn that the screen showed it is known that it ended, and not how. */}
+        <span class={`tag ${turn.status}`}>
+          {turn.status === "unknown" && turn.source === "screen" ? "ended" : words(turn.status)}
+        </span>
         <Ago at={turn.started_at_utc} />
         <span class="quiet" title={turn.evidence}>
           {turn.source === "screen"

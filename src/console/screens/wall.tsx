@@ -1,13 +1,13 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { ScreenRun } from "../../protocol/console.ts";
+import { Picture } from "../parts/picture.tsx";
 import { Condition, Empty, Key, Since } from "../parts/pieces.tsx";
-import { followScreens, screenOf } from "../screens-stream.ts";
-import { type AgentRow, conditionOrder, keepOrder, toRows } from "../state/agents.ts";
+import { followScreens } from "../screens-stream.ts";
+import { type AgentRow, type AgentView, conditionOrder, keepOrder, toRows } from "../state/agents.ts";
 import { count } from "../state/format.ts";
 import { formatRoute, type Route } from "../state/route.ts";
-import { type GridWindow, gridWindow, lastRows } from "../state/screen.ts";
-import { agents, agentsKnown, waitingItems, wantTile } from "../store.ts";
+import { type GridWindow, gridWindow } from "../state/screen.ts";
+import { agents, agentsKnown, inbox, waitingItems, wantTile } from "../store.ts";
 import { go, replaceRoute, route } from "../ui.ts";
 
 const tile = { tileWidthPx: 260, tileHeightPx: 252, gapPx: 14 };
@@ -34,7 +34,7 @@ function sortAgain(): void {
 export function takeWallKey(key: string): boolean {
   const list = shownRows();
   const move = (step: number) => {
-    selected.value = Math.min(list.length - 1, Math.max(0, selected.value + step));
+    selected.value = Math.max(0, Math.min(list.length - 1, selected.value + step));
   };
   const row = list[selected.value];
   if (key === "s") sortAgain();
@@ -48,14 +48,26 @@ export function takeWallKey(key: string): boolean {
   return true;
 }
 
+const isAsked = ({ identity, state, failure }: AgentView): boolean =>
+  !identity.has_gateway || state !== null || failure !== null;
+
 export function Wall() {
   const filter = filterOf();
   const sorted = sortedRows();
   const list = keepOrder(sorted, order.value);
   const known = agentsKnown.value;
+  const settled = known && inbox.value.shown !== null && [...agents.value.values()].every(isAsked);
+  // While the first states come in there is no order that a reader could know.
   useEffect(() => {
-    if (known) sortAgain();
-  }, [known]);
+    if (settled) sortAgain();
+  }, [settled]);
+  useEffect(
+    () => () => {
+      order.value = [];
+      selected.value = 0;
+    },
+    [],
+  );
   const moved = list.filter((row, index) => sorted[index]?.id !== row.id).length;
   const tools = [...new Set([...agents.value.values()].map(({ identity }) => identity.tool))].sort();
   const change = (part: Partial<WallRoute>) => replaceRoute({ ...filter, ...part });
@@ -120,7 +132,9 @@ function Grid({ rows }: { rows: AgentRow[] }) {
   const [size, setSize] = useState({ widthPx: 1000, heightPx: 800, scrollPx: 0 });
   const measure = () => {
     const box = element.current;
-    if (box) setSize({ widthPx: box.clientWidth, heightPx: box.clientHeight, scrollPx: box.scrollTop });
+    // Without the padding of the box: tiles lie in what it holds.
+    const widthPx = box?.firstElementChild?.clientWidth ?? 0;
+    if (box) setSize({ widthPx, heightPx: box.clientHeight, scrollPx: box.scrollTop });
   };
   useLayoutEffect(() => {
     measure();
@@ -186,56 +200,8 @@ function Tile({ row, selected: isSelected }: { row: AgentRow; selected: boolean 
         {depth > 0 ? <span class="number">queue {depth}</span> : null}
         {view.unread ? <span class="number">mail {view.unread}</span> : null}
       </span>
-      <Picture id={row.id} />
+      <Picture id={row.id} most={screenRows} />
       <span class="answer">{condition.detail || view.lastAnswer || " "}</span>
     </a>
   );
-}
-
-/** The last rows of the screen, as the server rendered them. */
-function Picture({ id }: { id: string }) {
-  const view = screenOf(id).value;
-  if (view.absent !== null) return <span class="picture absent">{view.absent}</span>;
-  return (
-    <span class="picture" aria-hidden="true">
-      {lastRows(view, screenRows).map(({ row, runs }) => (
-        <span key={row} class="row">
-          {runs.map((run, index) => (
-            <span key={index} style={styleOf(run)}>
-              {run.text}
-            </span>
-          ))}
-        </span>
-      ))}
-    </span>
-  );
-}
-
-function styleOf(run: ScreenRun) {
-  const front = colourOf(run.foreground);
-  const back = colourOf(run.background);
-  return {
-    ...(run.inverse
-      ? { color: back ?? "var(--screen)", background: front ?? "var(--screen-ink)" }
-      : { ...(front ? { color: front } : {}), ...(back ? { background: back } : {}) }),
-    ...(run.bold ? { fontWeight: 600 } : {}),
-    ...(run.dim ? { opacity: 0.7 } : {}),
-    ...(run.italic ? { fontStyle: "italic" } : {}),
-    ...(run.underline ? { textDecoration: "underline" } : {}),
-  };
-}
-
-/** Colours of the palette: the first sixteen are the design's, the others the usual cube and greys. */
-function colourOf(name: string | undefined): string | null {
-  if (name === undefined) return null;
-  if (!name.startsWith("palette:")) return name;
-  const index = Number(name.slice("palette:".length));
-  if (index < 16) return `var(--ansi-${index})`;
-  if (index >= 232)
-    return `rgb(${Array(3)
-      .fill(8 + (index - 232) * 10)
-      .join(" ")})`;
-  const level = (part: number) => (part === 0 ? 0 : 55 + part * 40);
-  const cube = index - 16;
-  return `rgb(${level(Math.floor(cube / 36))} ${level(Math.floor(cube / 6) % 6)} ${level(cube % 6)})`;
 }

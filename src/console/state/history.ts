@@ -3,40 +3,34 @@ import { words } from "./format.ts";
 
 /** The events of one or all agents that this page has seen, and what follows from them. Pure. */
 
-export interface Moment {
-  /** Grows with each event; names the moment within this page. */
+export interface PastEvent {
+  /** Grows with each event; names the event within this page. */
   key: number;
   atMs: number;
-  kind: string;
   agentId: string | null;
-  agentName: string | null;
+  event: FleetEvent;
+}
+
+/** Older events are dropped: the page keeps a bounded history. */
+export const maxPastEvents = 5_000;
+
+/** Gateways send what they logged: an event of one agent may be older than the last one of another. */
+export const addEvents = (history: readonly PastEvent[], events: readonly PastEvent[]): PastEvent[] =>
+  [...history, ...events].sort((a, b) => a.atMs - b.atMs || a.key - b.key).slice(-maxPastEvents);
+
+/** One event as the timeline shows it. */
+export interface Moment {
   text: string;
+  /** Every fact that changed, for those who want them. */
+  detail: string;
   tone: "plain" | "waits" | "broken" | "done";
 }
 
-/** Older moments are dropped: the page keeps a bounded history. */
-export const maxMoments = 5_000;
-
-export function addMoment(moments: readonly Moment[], moment: Moment): Moment[] {
-  const kept = moments.length >= maxMoments ? moments.slice(moments.length - maxMoments + 1) : [...moments];
-  // Gateways send what they logged: an event of another agent may be older than the last one shown.
-  let at = kept.length;
-  while (at > 0 && (kept[at - 1]?.atMs ?? 0) > moment.atMs) at -= 1;
-  kept.splice(at, 0, moment);
-  return kept;
-}
-
-export function toMoment(event: FleetEvent, atMs: number, key: number): Moment {
-  return {
-    key,
-    atMs,
-    kind: event.kind,
-    agentId: event.agent_id,
-    agentName: event.agent_name,
-    text: textOf(event),
-    tone: toneOf(event),
-  };
-}
+export const toMoment = (event: FleetEvent): Moment => ({
+  text: textOf(event),
+  detail: field(event, "summary"),
+  tone: toneOf(event),
+});
 
 const broken = /failed|lost|refused|error|gap/;
 const done = /completed|turn_finished|reconciled/;
@@ -50,7 +44,32 @@ function toneOf(event: FleetEvent): Moment["tone"] {
 const phaseText = (event: FleetEvent): string =>
   /business_state: (\w+ -> \w+)/.exec(field(event, "summary"))?.[1] ?? "";
 
+/** What of a terminal a person follows, in words; the other facts are in the event. */
+const facts: readonly [pattern: RegExp, words: (value: string) => string][] = [
+  [/turn\.phase: \w+ -> (\w+)/, (phase) => (phase === "active" ? "a turn runs" : `turn ${phase}`)],
+  [
+    /business_state: \w+ -> (\w+)/,
+    (state) => (state === "awaiting_operator" ? "waits for a person" : words(state)),
+  ],
+  [/last_turn\.result: \w+ -> (\w+)/, (result) => `last turn ${words(result)}`],
+  [/pending_input: \w+ -> (yes)/, () => "somebody types"],
+  [/availability: \w+ -> (\w+)/, (state) => words(state)],
+  [
+    /parked_until: \S+ -> (\S+)/,
+    (until) => (until === "none" ? "the usage limit is over" : `usage limit until ${until}`),
+  ],
+];
+
+function terminalText(summary: string): string {
+  const found = facts.flatMap(([pattern, inWords]) => {
+    const value = pattern.exec(summary)?.[1];
+    return value === undefined ? [] : [inWords(value)];
+  });
+  return `terminal: ${found.length > 0 ? [...new Set(found)].join(", ") : "changed"}`;
+}
+
 function textOf(event: FleetEvent): string {
+  if (event.kind === "terminal_state") return terminalText(field(event, "summary"));
   const what = words(event.kind);
   const detail =
     field(event, "detail") ||
@@ -75,9 +94,7 @@ export interface Span {
 }
 
 /** The turns of each agent and its waits for a person, from the transitions of its terminal. */
-export function toSpans(
-  events: readonly { atMs: number; agentId: string | null; event: FleetEvent }[],
-): Map<string, Span[]> {
+export function toSpans(events: readonly PastEvent[]): Map<string, Span[]> {
   const spans = new Map<string, Span[]>();
   for (const { atMs, agentId, event } of events) {
     if (agentId === null) continue;

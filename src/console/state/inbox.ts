@@ -93,6 +93,6 @@ const keyOf = ({ kind, question, subject, answers }: AttentionItem): string =>
 export function neighbour(inbox: Inbox, id: string | null, step: number): string | null {
   const shown = inbox.shown ?? [];
   const at = shown.findIndex((item) => item.id === id);
-  const next = at < 0 ? 0 : Math.min(shown.length - 1, Math.max(0, at + step));
+  const next = at < 0 ? 0 : Math.max(0, Math.min(shown.length - 1, at + step));
   return shown[next]?.id ?? null;
 }

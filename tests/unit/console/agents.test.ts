@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { type AgentView, conditionOf, keepOrder, toRows } from "../../../src/console/state/agents.ts";
 import {
-  addMoment,
-  type Moment,
-  maxMoments,
+  addEvents,
+  maxPastEvents,
+  type PastEvent,
   toMoment,
   toSeries,
   toSpans,
@@ -208,17 +208,17 @@ describe("history", () => {
     ...fields,
   });
   const at = (atMs: number, kind: string, fields: Record<string, unknown> = {}) => ({
+    key: atMs,
     atMs,
     agentId: "a",
     event: event(kind, fields),
   });
 
-  test("moments are in the order of time and bounded", () => {
-    const moment = (atMs: number, key: number): Moment => toMoment(event("accepted"), atMs, key);
-    const list = [3, 1, 2].reduce((all: Moment[], ms) => addMoment(all, moment(ms, ms)), []);
-    expect(list.map(({ atMs }) => atMs)).toEqual([1, 2, 3]);
-    const full = Array.from({ length: maxMoments }, (_, index) => moment(index, index));
-    expect(addMoment(full, moment(maxMoments, 1))).toHaveLength(maxMoments);
+  test("events are in the order of time and bounded", () => {
+    const past = (atMs: number): PastEvent => at(atMs, "accepted");
+    expect(addEvents([past(1), past(3)], [past(2)]).map(({ atMs }) => atMs)).toEqual([1, 2, 3]);
+    const full = Array.from({ length: maxPastEvents }, (_, index) => past(index));
+    expect(addEvents(full, [past(maxPastEvents)])).toHaveLength(maxPastEvents);
   });
   test.each([
     { kind: "failed", fields: {}, tone: "broken" },
@@ -230,9 +230,17 @@ describe("history", () => {
       tone: "waits",
     },
   ])("$kind is $tone", ({ kind, fields, tone }) =>
-    expect(toMoment(event(kind, fields), 1, 1).tone).toBe(tone as never),
+    expect(toMoment(event(kind, fields)).tone).toBe(tone as never),
   );
 
+  test("a transition of the terminal is worded, its other facts are not listed", () => {
+    const summary =
+      "turn.phase: ready -> active; chat_context: unknown -> current; parsed_surface.business_state: idle -> working";
+    expect(toMoment(event("terminal_state", { summary })).text).toBe("terminal: a turn runs, working");
+    expect(toMoment(event("terminal_state", { summary: "chat_context: unknown -> current" })).text).toBe(
+      "terminal: changed",
+    );
+  });
   test("turns and waits follow from the transitions of the terminal", () => {
     const spans = toSpans([
       at(10, "terminal_state", { turn_phase: "active", summary: "turn.phase: ready -> active" }),

@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { AttentionItem } from "../../src/protocol/attention.ts";
+import { until } from "../support/until.ts";
+import { type ConsoleLab, createConsoleLab, type Size } from "./support/console.ts";
+
+/** Needs you: a person answers agents with two keys. */
+
+let at: ConsoleLab;
+beforeAll(async () => {
+  at = await createConsoleLab();
+  for (const name of ["atlas", "bruno", "clara"]) await at.launch(name);
+}, 120_000);
+afterAll(() => at?.[Symbol.asyncDispose]());
+
+const answered = (name: string) =>
+  at.log(name).flatMap((record) => (record.kind === "menu_answered" ? [record.label] : []));
+
+/** Lets an agent ask, and waits until the server lists the question. */
+async function asks(name: string, question: string): Promise<AttentionItem> {
+  await at.prompt(name, `MENU ${question}`);
+  return until(`the question of ${name}`, async () => {
+    const { body } = await at.coordinator().ask(`/svc/attention?agent=${name}&kind=question`);
+    return (body["items"] as AttentionItem[]).find((item) => item.question === question);
+  });
+}
+
+describe("Needs you", () => {
+  test("nobody waits: it says so and since when", async () => {
+    await using view = await at.open("needs-you");
+    await view.shows("Nobody waits for you");
+    await view.shows(/Since .*, as far as this page has seen/);
+    expect(await view.violations()).toEqual([]);
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test("a digit marks an answer, Enter sends it, and the agent got it", async () => {
+    await using view = await at.open("needs-you");
+    await view.shows("Nobody waits for you");
+    await asks("atlas", "Delete the cache?");
+    await view.shows("Delete the cache?");
+    await view.shows("Nothing is pressed before you send it.");
+    await view.page.keyboard.press("2");
+    await view.shows("Sends answer 2 to atlas");
+    expect(answered("atlas")).toEqual([]);
+    await view.page.keyboard.press("Enter");
+    await view.shows(/Answered “No” for atlas at/);
+    await until("the answer arrives", () => answered("atlas").length === 1);
+    expect(answered("atlas")).toEqual(["No"]);
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test("one answer for identical questions, and only for those", async () => {
+    for (const name of ["atlas", "bruno"]) await asks(name, "Push to main?");
+    await asks("clara", "Push to a branch?");
+    await using view = await at.open("needs-you");
+    await view.shows("Also answer 1 identical question");
+    await view.page.keyboard.press("1");
+    await view.page.keyboard.press("a");
+    await view.shows("Sends answer 1 to 2 agents");
+    await view.page.keyboard.press("Enter");
+    await view.shows(/Answered “Yes” for (?:atlas, bruno|bruno, atlas) at/);
+    await until(
+      "both answers arrive",
+      () => answered("atlas").length === 2 && answered("bruno").length === 1,
+    );
+    expect(answered("clara")).toEqual([]);
+    // The cursor is on the question that is left.
+    await view.shows("Push to a branch?");
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test("a question that was answered meanwhile says so, and nothing is pressed", async () => {
+    await using view = await at.open("needs-you");
+    await view.shows("Push to a branch?");
+    const [item] = (await at.coordinator().ask("/svc/attention?agent=clara")).body[
+      "items"
+    ] as AttentionItem[];
+    // The answer of somebody else arrives first, while this one is on its way.
+    await view.page.route("**/answers", async (route) => {
+      await at.coordinator().ask(`/svc/attention/${item?.id}/answers`, { answer: "3" });
+      await route.continue();
+    });
+    await view.page.keyboard.press("1");
+    await view.page.keyboard.press("Enter");
+    await view.shows("clara: nothing was pressed.");
+    await until("the first answer arrives", () => answered("clara").length === 1);
+    expect(answered("clara")).toEqual(["Always"]);
+    await view.shows("This waits no more.");
+    // The browser itself reports each refused request.
+    expect(view.errors.filter((error) => !error.includes("409"))).toEqual([]);
+  }, 120_000);
+
+  test("what comes is counted and moves nothing until a key reveals it", async () => {
+    await asks("bruno", "First?");
+    await using view = await at.open("needs-you");
+    await view.shows("First?");
+    await asks("atlas", "Second?");
+    await view.shows("1 new");
+    const listed = () => view.page.locator(".needs-you .list .line").allInnerTexts();
+    expect(await listed()).toHaveLength(1);
+    await view.page.keyboard.press(".");
+    await until("both are listed", async () => (await listed()).length === 2);
+    await view.page.keyboard.press("j");
+    await view.shows("Second?");
+    expect(await view.page.locator(".needs-you .item h2").innerText()).toBe("Second?");
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test.each<Size>(["desk", "laptop", "phone"])(
+    "is usable on a %s, light and dark",
+    async (size) => {
+      for (const dark of [false, true]) {
+        await using view = await at.open("needs-you", size, { dark });
+        await view.shows("First?");
+        await view.page.locator(".line").first().click();
+        await view.shows("Nothing is pressed before you send it.");
+        expect(await view.violations()).toEqual([]);
+        const overflow = await view.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect(overflow).toBeLessThanOrEqual(0);
+        expect(view.errors).toEqual([]);
+      }
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { AgentList } from "../../src/protocol/agents.ts";
+import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import { until } from "../support/until.ts";
+import { type ConsoleLab, createConsoleLab } from "./support/console.ts";
+
+/** What the console does when a server or a gateway is killed, and with a hundred agents. */
+
+let at: ConsoleLab;
+beforeAll(async () => {
+  at = await createConsoleLab();
+  await at.launch("hanna");
+}, 120_000);
+afterAll(() => at?.[Symbol.asyncDispose]());
+
+/** What the browser itself reports of requests to a server that is gone. */
+const unreachable =
+  /ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET|503|502/;
+
+test("a killed coordination server is reported, and the page goes on when it is back", async () => {
+  await using view = await at.open("wall");
+  await view.shows("hanna");
+  await view.shows("Live");
+  await at.killCoordinator();
+  await view.shows("The server does not answer since");
+  expect(await view.page.locator(".tile strong").allInnerTexts()).toEqual(["hanna"]);
+  expect(await view.violations()).toEqual([]);
+  await at.restartCoordinator();
+  await view.shows("Live");
+  await at.prompt("hanna", "MENU Are you there?");
+  await view.shows("waits for you");
+  await view.shows("Are you there?");
+  expect(view.errors.filter((error) => !unreachable.test(error))).toEqual([]);
+}, 120_000);
+
+test("a killed gateway is something that needs a person", async () => {
+  await using view = await at.open("needs-you");
+  await view.shows("Are you there?");
+  const { agents } = (await at.coordinator().ask("/svc/agents")).body as AgentList;
+  const { currentInstance } = sessionPaths(agents[0]?.session_root ?? "");
+  const { pid } = JSON.parse(readFileSync(currentInstance, "utf8")) as { pid: number };
+  at.lab.kill(pid);
+  await until("the dead gateway is listed", async () => {
+    await view.page.keyboard.press(".");
+    return /dead gateway/.test(await view.page.evaluate(() => document.body.innerText));
+  });
+  expect(await view.violations()).toEqual([]);
+}, 120_000);
+
+/** How long the page is watched while nothing changes. */
+const measuredMs = 5_000;
+
+test("a hundred agents cost the page less than a tenth of a core while nothing changes", async () => {
+  await using view = await at.open("needs-you");
+  // One agent answers for all: what is measured is the page.
+  await view.page.route("**/svc/agents", async (route) => {
+    const list = (await (await route.fetch()).json()) as AgentList;
+    const [one] = list.agents;
+    const agents = Array.from({ length: 100 }, (_, index) => ({
+      ...one,
+      agent_id: `agent-${index}`,
+      tracked_agent_id: `agent-${index}`,
+      agent_name: `agent-${String(index).padStart(3, "0")}`,
+      has_gateway: false,
+      liveness: "alive",
+    }));
+    await route.fulfill({ json: { ...list, agents } });
+  });
+  await view.page.evaluate(() => {
+    location.hash = "#/wall";
+  });
+  await view.page.reload();
+  await view.shows("100 agents");
+  expect(await view.page.locator(".tile").count()).toBeLessThan(50);
+  const client = await view.page.context().newCDPSession(view.page);
+  await client.send("Performance.enable");
+  const busySeconds = async () => {
+    const { metrics } = await client.send("Performance.getMetrics");
+    const value = (name: string) => metrics.find((one) => one.name === name)?.value ?? 0;
+    return { at: value("Timestamp"), busy: value("TaskDuration") };
+  };
+  const before = await busySeconds();
+  const began = performance.now();
+  await until("time to measure has passed", () => performance.now() - began > measuredMs);
+  const after = await busySeconds();
+  expect((after.busy - before.busy) / (after.at - before.at)).toBeLessThan(0.1);
+  // Scrolled to the end, the last ones are drawn and the first are not.
+  await view.page.locator(".grid").evaluate((box) => {
+    box.scrollTop = box.scrollHeight;
+  });
+  await view.shows("agent-099");
+  expect(await view.page.locator(".tile").count()).toBeLessThan(50);
+}, 120_000);

@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { until } from "../support/until.ts";
+import { type ConsoleLab, createConsoleLab, type Size } from "./support/console.ts";
+
+/** Wall, agent, mail, timeline and palette in a real browser. */
+
+let at: ConsoleLab;
+let edith: string;
+beforeAll(async () => {
+  at = await createConsoleLab();
+  edith = await at.launch("edith", "--mailbox");
+  await at.launch("felix");
+  await at.prompt("edith", "Explain the plan");
+  await at.prompt("felix", "MENU Delete it?");
+  await until("the question is listed", async () => {
+    const { body } = await at.coordinator().ask("/svc/attention?agent=felix");
+    return (body["items"] as unknown[]).length > 0;
+  });
+}, 120_000);
+afterAll(() => at?.[Symbol.asyncDispose]());
+
+const everywhere: Size[] = ["desk", "laptop", "phone"];
+const overflow = () => document.documentElement.scrollWidth - innerWidth;
+
+describe("the wall", () => {
+  test.each(everywhere)(
+    "shows each agent with its state and its screen, on a %s",
+    async (size) => {
+      await using view = await at.open("wall", size);
+      await view.shows("waits for you");
+      await view.shows("Type a message");
+      expect(await view.page.locator(".tile strong").allInnerTexts()).toEqual(["felix", "edith"]);
+      expect(await view.violations()).toEqual([]);
+      expect(await view.page.evaluate(overflow)).toBeLessThanOrEqual(0);
+      expect(view.errors).toEqual([]);
+    },
+    120_000,
+  );
+
+  test("is filtered by name and state, and the address says so", async () => {
+    await using view = await at.open("wall");
+    await view.shows("2 agents");
+    await view.page.keyboard.press("/");
+    await view.page.keyboard.type("edi");
+    await view.shows("1 agent");
+    expect(view.page.url()).toEndWith("#/wall?q=edi");
+    await view.page.getByLabel("State").selectOption("waits");
+    await view.shows("No agent matches this filter");
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test("Enter opens the selected agent, Escape leads back", async () => {
+    await using view = await at.open("wall");
+    await view.shows("Delete it?");
+    await view.page.keyboard.press("j");
+    await view.page.keyboard.press("Enter");
+    await view.shows("Ready for a prompt");
+    expect(await view.page.locator("h1").innerText()).toBe("edith");
+    await view.page.keyboard.press("Escape");
+    await view.shows("2 agents");
+  }, 120_000);
+});
+
+describe("an agent", () => {
+  test("takes a prompt, and the ladder shows each step with its proof", async () => {
+    await using view = await at.open(`agents/${edith}/queue`);
+    await view.page.getByLabel("Prompt for edith").fill("Write it down");
+    await view.page.keyboard.press("Control+Enter");
+    await view.shows(/Accepted as \S+, next in the queue/);
+    const newest = view.page.locator("aside .ladder li");
+    await until("the turn ended", async () => (await newest.locator(":scope.done").count()) === 5);
+    expect(await newest.locator(".step").allInnerTexts()).toEqual([
+      "accepted",
+      "typed",
+      "submitted",
+      "started",
+      "ended",
+    ]);
+    expect((await newest.locator(".proof").allInnerTexts()).every((proof) => proof !== "")).toBe(true);
+    await view.page.getByRole("link", { name: "Transcript" }).click();
+    await view.shows("Write it down");
+    expect(await view.violations()).toEqual([]);
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test("is interrupted after the console said what will happen, and shows that it did", async () => {
+    await at.prompt("edith", "SLOW 600000");
+    await using view = await at.open(`agents/${edith}/queue`);
+    await view.shows("working");
+    await view.page.getByRole("button", { name: "Interrupt" }).click();
+    await view.shows("What waits stays there.");
+    expect(await view.violations()).toEqual([]);
+    await view.page.keyboard.press("Enter");
+    await view.shows("Interrupted");
+    await view.shows("Ready for a prompt");
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test("says in words why it takes no prompt", async () => {
+    await using view = await at.open("wall");
+    await view.page.getByRole("link", { name: /felix/ }).click();
+    await view.shows("Not ready for a prompt");
+    await view.shows("It accepts no input now.");
+    await view.page.getByRole("link", { name: "Answer" }).click();
+    await view.shows("Delete it?");
+  }, 120_000);
+
+  test("gets a reminder", async () => {
+    await using view = await at.open(`agents/${edith}/reminders`);
+    await view.shows("No reminder");
+    await view.page.getByLabel("Title").fill("Look again");
+    await view.page.getByLabel("Prompt", { exact: true }).fill("Look at the build again");
+    await view.page.getByRole("button", { name: "Create" }).click();
+    await view.shows("scheduled");
+    await view.page.getByRole("button", { name: "Delete" }).click();
+    await view.page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await view.shows("Deleted");
+    await view.page.keyboard.press("Escape");
+    await view.shows("No reminder");
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test.each(everywhere)(
+    "has its parts on a %s",
+    async (size) => {
+      for (const tab of ["queue", "transcript", "wakes", "reminders"]) {
+        await using view = await at.open(`agents/${edith}/${tab}`, size, { dark: tab === "queue" });
+        await view.shows("Interrupt");
+        await until("the part is there", () => view.page.locator(".part > *").count());
+        expect(await view.violations()).toEqual([]);
+        expect(await view.page.evaluate(overflow)).toBeLessThanOrEqual(0);
+        expect(view.errors).toEqual([]);
+      }
+    },
+    120_000,
+  );
+});
+
+describe("mail", () => {
+  test.each(everywhere)(
+    "is written to an agent by a person, on a %s",
+    async (size) => {
+      await using view = await at.open(`mail/${edith}`, size);
+      await view.page.getByRole("button", { name: "Write to edith" }).click();
+      await view.page.getByLabel("Subject").fill(`Plan for the ${size}`);
+      await view.page.getByLabel("Text, Markdown").fill("Read **this** <img src=x onerror=alert(1)>");
+      await view.page.keyboard.press("Control+Enter");
+      await view.shows("Delivered to edith as");
+      expect(await view.violations()).toEqual([]);
+      if (size === "phone") await view.page.getByRole("button", { name: "All threads" }).click();
+      await view.page.getByRole("button", { name: new RegExp(`Plan for the ${size}`) }).click();
+      await view.shows("Read this <img src=x onerror=alert(1)>");
+      expect(await view.page.locator(".prose strong").innerText()).toBe("this");
+      expect(await view.page.locator(".prose img").count()).toBe(0);
+      expect(await view.violations()).toEqual([]);
+      expect(view.errors).toEqual([]);
+    },
+    120_000,
+  );
+});
+
+describe("the timeline", () => {
+  test.each(everywhere)(
+    "shows the log of an agent, each moment with a link, on a %s",
+    async (size) => {
+      await using view = await at.open(`timeline/${edith}`, size);
+      await view.shows("turn started");
+      await until("the chart is drawn", () => view.page.locator(".chart canvas").count());
+      expect(await view.violations()).toEqual([]);
+      const moment = view.page.locator(".moments .when").nth(3);
+      const address = await moment.getAttribute("href");
+      await moment.click();
+      await view.shows("Back to now");
+      expect(view.page.url()).toEndWith(address ?? "none");
+      expect(await view.page.evaluate(overflow)).toBeLessThanOrEqual(0);
+      expect(view.errors).toEqual([]);
+    },
+    120_000,
+  );
+});
+
+test("Ctrl-K finds an agent and an action by a few letters", async () => {
+  await using view = await at.open("needs-you");
+  await view.shows("Delete it?");
+  await view.page.keyboard.press("Control+k");
+  await view.page.keyboard.type("stop edi");
+  await view.shows("Stop edith");
+  expect(await view.violations()).toEqual([]);
+  await view.page.keyboard.press("Enter");
+  await view.shows("Its gateway, its processes and its tmux session end.");
+  await view.page.keyboard.press("Escape");
+  await view.page.keyboard.press("Control+k");
+  await view.page.keyboard.type("edith");
+  await view.page.keyboard.press("Enter");
+  await until("the agent is open", async () => view.page.url().includes(`agents/${edith}`));
+  expect(view.errors).toEqual([]);
+}, 120_000);
+
+test("an agent is stopped, and the console shows that it is", async () => {
+  const gone = await at.launch("gustav");
+  await using view = await at.open(`agents/${gone}/queue`);
+  await view.page.getByRole("button", { name: "Stop" }).click();
+  await view.page.getByRole("button", { name: "Stop the agent" }).click();
+  await view.shows("gustav is stopped");
+  await view.page.keyboard.press("Escape");
+  await view.shows("stopped");
+}, 120_000);
+
+test("no request leaves the origin, and the first load is small", async () => {
+  await using view = await at.open("needs-you");
+  await view.shows("Delete it?");
+  const loaded = await view.page.evaluate(() =>
+    (performance.getEntriesByType("resource") as PerformanceResourceTiming[]).map(
+      ({ name, encodedBodySize }) => ({
+        name,
+        encodedBodySize,
+      }),
+    ),
+  );
+  const origin = new URL(at.coordinator().baseUrl).origin;
+  expect(loaded.filter(({ name }) => new URL(name).origin !== origin)).toEqual([]);
+  const assets = loaded.filter(({ name }) => name.includes("/assets/"));
+  expect(assets.reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)).toBeLessThan(40 * 1024);
+}, 120_000);
+
+/** `SVC_CONSOLE_IMAGES=docs/images` renews the pictures of README and guide. */
+test("the pictures of the guide are taken", async () => {
+  const folder = process.env["SVC_CONSOLE_IMAGES"] ?? at.lab.folder;
+  await at.launch("greta");
+  await at.launch("henri");
+  await at.prompt("greta", "MENU Push to main?");
+  await at.prompt("henri", "SLOW 600000");
+  await until("the question is listed", async () => {
+    const { body } = await at.coordinator().ask("/svc/attention?agent=greta");
+    return (body["items"] as unknown[]).length > 0;
+  });
+  const pictures = [
+    { name: "console-needs-you", fragment: "needs-you", shows: /Push to main[\s\S]*enter to choose/ },
+    { name: "console-wall", fragment: "wall", shows: /working[\s\S]*Working/ },
+    { name: "console-agent", fragment: `agents/${edith}/transcript`, shows: "Write it down" },
+  ];
+  for (const { name, fragment, shows } of pictures) {
+    await using view = await at.open(fragment, "laptop");
+    await view.shows(shows);
+    const path = join(folder, `${name}.png`);
+    const bytes = await view.page.screenshot({ path });
+    expect(bytes.length).toBeGreaterThan(10_000);
+  }
+}, 120_000);

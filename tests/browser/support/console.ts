@@ -1,0 +1,151 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Browser, chromium, type Page } from "playwright-core";
+import type { DemoLogRecord } from "../../../src/services/demo/log.ts";
+import { parseDemoLog } from "../../../src/services/demo/log.ts";
+import { createBuiltLab } from "../../support/built-agent.ts";
+import type { CliLab } from "../../support/cli-lab.ts";
+import { type CoordServer, startCoordinator } from "../../support/coord-server.ts";
+import { installPackages } from "../../support/debian-packages.ts";
+import { until } from "../../support/until.ts";
+
+/** A real Chromium in front of the built executables with demo agents. */
+
+const dist = join(import.meta.dir, "../../../dist");
+/** For hangs only: far above what a busy machine needs. */
+const showMs = 45_000;
+const executablePath = "/usr/bin/chromium";
+
+export const sizes = {
+  desk: { width: 1440, height: 900 },
+  laptop: { width: 1024, height: 768 },
+  phone: { width: 390, height: 844 },
+} as const;
+export type Size = keyof typeof sizes;
+
+export interface ConsoleLab extends AsyncDisposable {
+  lab: CliLab;
+  browser: Browser;
+  coordinator(): CoordServer;
+  /** Ends the server by SIGKILL. */
+  killCoordinator(): Promise<void>;
+  /** Starts it again on the same port. */
+  restartCoordinator(): Promise<void>;
+  /** Launches a demo agent; its id. */
+  launch(name: string, ...flags: string[]): Promise<string>;
+  run(...words: string[]): Promise<string>;
+  prompt(name: string, text: string): Promise<string>;
+  /** What the agent itself says that it received and did. */
+  log(name: string): DemoLogRecord[];
+  open(fragment: string, size?: Size, options?: { dark?: boolean }): Promise<ConsolePage>;
+}
+
+export interface ConsolePage extends AsyncDisposable {
+  page: Page;
+  /** Errors on its console, and exceptions. */
+  errors: string[];
+  /** What axe-core finds wrong, one line each. */
+  violations(): Promise<string[]>;
+  /** Resolves when the page shows the text. */
+  shows(text: string | RegExp): Promise<void>;
+}
+
+const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+export async function createConsoleLab(): Promise<ConsoleLab> {
+  await installPackages({
+    purpose: "Chromium, which these tests drive, is not installed",
+    packages: ["chromium"],
+    isThere: () => existsSync(executablePath),
+  });
+  const lab = createBuiltLab(dist);
+  const [browser, first] = await Promise.all([
+    // Chromium refuses its sandbox to root.
+    chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] }),
+    startCoordinator(lab),
+  ]);
+  let server = first;
+  const run = async (...words: string[]) => {
+    const done = await lab.mgr(...words);
+    if (done.exitCode !== 0) throw new Error(`${words.join(" ")}: ${done.stderr}${done.stdout}`);
+    return done.stdout;
+  };
+  return {
+    lab,
+    browser,
+    coordinator: () => server,
+    async killCoordinator() {
+      server.signal("SIGKILL");
+      await server.exited;
+    },
+    async restartCoordinator() {
+      server = await startCoordinator(lab, { port: Number(new URL(server.baseUrl).port) });
+    },
+    run,
+    async launch(name, ...flags) {
+      const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--json"];
+      const answer = JSON.parse(await run(...words, "--", "--log", join(lab.folder, `${name}.log`)));
+      return String(answer.agent_id);
+    },
+    prompt: (name, text) => run("agents", "single", "--agent-name", name, "prompt", "--prompt", text),
+    log: (name) => parseDemoLog(readFileSync(join(lab.folder, `${name}.log`), "utf8")),
+    open: (fragment, size = "desk", options = {}) =>
+      openPage(browser, `${server.baseUrl}/#/${fragment}`, { size, dark: options.dark ?? false }),
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      await server[Symbol.asyncDispose]();
+      await lab[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function openPage(
+  browser: Browser,
+  address: string,
+  options: { size: Size; dark: boolean },
+): Promise<ConsolePage> {
+  const context = await browser.newContext({
+    viewport: sizes[options.size],
+    colorScheme: options.dark ? "dark" : "light",
+    reducedMotion: "reduce",
+  });
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error") errors.push(message.text());
+  });
+  page.on("pageerror", (error) => errors.push(String(error)));
+  await page.goto(address);
+  return {
+    page,
+    errors,
+    async violations() {
+      await page.evaluate(axeSource);
+      return page.evaluate(async () => {
+        type Found = { violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] };
+        const axe = (window as unknown as { axe: { run(): Promise<Found> } }).axe;
+        const { violations } = await axe.run();
+        return violations.flatMap(({ id, nodes }) =>
+          nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary ?? ""}`),
+        );
+      });
+    },
+    async shows(text) {
+      let shown = "";
+      const found = until(
+        `the page shows ${text}`,
+        async () => {
+          shown = await page.evaluate(() => document.body.innerText);
+          return typeof text === "string" ? shown.includes(text) : text.test(shown);
+        },
+        showMs,
+      );
+      await found.catch((error: Error) => {
+        throw new Error(`${error.message}\nIt shows:\n${shown}`);
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      await context.close();
+    },
+  };
+}

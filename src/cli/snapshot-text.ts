@@ -3,7 +3,7 @@ import { type AgentSnapshot, maxUnread } from "../services/fleet/agent-snapshot.
 import { parseTimestamp } from "../system/clock.ts";
 import { renderTable } from "./format.ts";
 
-export const snapshotHeader = [
+const snapshotHeader = [
   "NAME",
   "ID",
   "TOOL",

@@ -15,7 +15,7 @@ const files = createFiles({ ids: system.ids, steps: system.steps });
 const attention = fakeAttention();
 const waiting = join(folder, "waiting");
 
-export const questionId = (number: number) => `question-${String(number).padStart(12, "0")}`;
+const questionId = (number: number) => `question-${String(number).padStart(12, "0")}`;
 
 let seen = "";
 function look(): void {

@@ -8,7 +8,7 @@ export interface TarEntry {
   target: string;
 }
 
-export const blockBytes = 512;
+const blockBytes = 512;
 
 /** How many bytes follow content of this size up to the next block. */
 export const paddingOf = (size: number): number => (blockBytes - (size % blockBytes)) % blockBytes;

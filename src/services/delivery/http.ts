@@ -38,7 +38,7 @@ export function sendWebhook(
 }
 
 /** The bytes of a secret: base64 after `whsec_`. Throws `precondition_failed`, without the secret. Pure. */
-export function webhookKey(secret: string): Uint8Array {
+function webhookKey(secret: string): Uint8Array {
   const encoded = secret.startsWith("whsec_") ? secret.slice("whsec_".length) : secret;
   const key = Buffer.from(encoded, "base64");
   const plain = (text: string) => text.replace(/=+$/, "");

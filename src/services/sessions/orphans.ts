@@ -133,7 +133,7 @@ export async function refuseOrphanName(
   if (!other) return;
   if (other.manifest) {
     const { gatewayRoot } = sessionPaths(other.sessionRoot);
-    for (const at of [other.sessionRoot, gatewayRoot]) deps.files.removeLeftovers("file:sweep", at);
+    for (const at of [other.sessionRoot, gatewayRoot]) deps.files.removeLeftovers("file:leftovers", at);
     const { agent_name } = await adoptOrphan(deps, { ...other, manifest: other.manifest });
     throw new ServiceError(
       "conflict",

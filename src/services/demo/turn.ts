@@ -127,7 +127,8 @@ function beginWork(work: Work, plan: TurnPlan, number: number | null, prompts: r
 
 function showEnd(work: Work, turn: Turn, result: TurnResult): void {
   const { nowMs } = work.state;
-  const streamed = streamedWords(turn, nowMs);
+  // The same answer each time, however late the end is noticed.
+  const streamed = streamedWords(turn, Math.min(nowMs, turn.endsMs - 1));
   // Also the shortest answer says something.
   const words = result === "success" && turn.streams ? Math.max(streamed, 8) : streamed;
   const said = result === "success" && turn.says !== undefined ? { text: turn.says } : {};

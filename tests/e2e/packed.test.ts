@@ -48,7 +48,7 @@ describe("the package", () => {
     const expected = [
       /^package\/(package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
       /^package\/dist\/npm\/(svc(-(mgr|gateway|coord))?(\.js)?|[\w-]+\.js|console\.assets|THIRD-PARTY-NOTICES)$/,
-      /^package\/docs\/[\w./-]+\.(md|json|svg)$/,
+      /^package\/docs\/[\w./-]+\.(md|json|svg|png)$/,
       /^package\/examples\/[\w./@-]+$/,
     ];
     expect(paths.filter((path) => !expected.some((pattern) => pattern.test(path)))).toEqual([]);

@@ -40,6 +40,10 @@ if (need("support/cyrus/")) {
   const { installCyrus } = await import("../tests/support/cyrus/install.ts");
   await installCyrus();
 }
+if (need("support/console.ts")) {
+  const { installChromium } = await import("../tests/support/chromium.ts");
+  await installChromium();
+}
 if (need("support/shells.ts")) {
   const { installShells } = await import("../tests/support/shells.ts");
   await installShells();

@@ -1,12 +1,12 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 import type { DemoLogRecord } from "../../../src/services/demo/log.ts";
 import { parseDemoLog } from "../../../src/services/demo/log.ts";
 import { createBuiltLab } from "../../support/built-agent.ts";
+import { chromiumPath, installChromium } from "../../support/chromium.ts";
 import type { CliLab } from "../../support/cli-lab.ts";
 import { type CoordServer, startCoordinator } from "../../support/coord-server.ts";
-import { installPackages } from "../../support/debian-packages.ts";
 import { until } from "../../support/until.ts";
 
 /** A real Chromium in front of the built executables with demo agents. */
@@ -14,7 +14,6 @@ import { until } from "../../support/until.ts";
 const dist = join(import.meta.dir, "../../../dist");
 /** For hangs only: far above what a busy machine needs. */
 const showMs = 45_000;
-const executablePath = "/usr/bin/chromium";
 
 export const sizes = {
   desk: { width: 1440, height: 900 },
@@ -53,15 +52,11 @@ export interface ConsolePage extends AsyncDisposable {
 const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 export async function createConsoleLab(): Promise<ConsoleLab> {
-  await installPackages({
-    purpose: "Chromium, which these tests drive, is not installed",
-    packages: ["chromium"],
-    isThere: () => existsSync(executablePath),
-  });
+  await installChromium();
   const lab = createBuiltLab(dist);
   const [browser, first] = await Promise.all([
     // Chromium refuses its sandbox to root.
-    chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] }),
+    chromium.launch({ executablePath: chromiumPath, args: process.getuid?.() === 0 ? ["--no-sandbox"] : [] }),
     startCoordinator(lab),
   ]);
   let server = first;

@@ -74,7 +74,7 @@ test.each([
 });
 
 test("a variable of the tool that is an absolute path names its folder", () => {
-  const facts = { env: {}, cwd: "/work", home: "/home/me" };
+  const facts = { env: {}, cwd: "/project", home: "/home/me" };
   expect(mcpClients.map((client) => configurationPath(client, "user", facts))).toEqual([
     "/home/me/.claude.json",
     "/home/me/.codex/config.toml",
@@ -82,10 +82,10 @@ test("a variable of the tool that is an absolute path names its folder", () => {
     "/home/me/.config/opencode/opencode.json",
   ]);
   expect(mcpClients.map((client) => configurationPath(client, "project", facts))).toEqual([
-    "/work/.mcp.json",
-    "/work/.codex/config.toml",
-    "/work/.gemini/settings.json",
-    "/work/opencode.json",
+    "/project/.mcp.json",
+    "/project/.codex/config.toml",
+    "/project/.gemini/settings.json",
+    "/project/opencode.json",
   ]);
   const env = { CODEX_HOME: "/c", CLAUDE_CONFIG_DIR: "relative" };
   expect(configurationPath("codex", "user", { ...facts, env })).toBe("/c/config.toml");

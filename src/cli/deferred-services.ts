@@ -144,6 +144,14 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
       }),
   };
   const signIn = createSignIn({ clock, ids });
+  let ownAgent: ReturnType<GatewayServices["ownAgent"]> | null = null;
+  const openOwnAgent = async () => {
+    const { createOwnAgent } = await import("../services/console/own-agent.ts");
+    return createOwnAgent({
+      ...{ files, clock, agent, board, queue, sessionRoot, manifestPath: paths.manifest },
+      readManifest: () => readManifest(files, paths.manifest),
+    });
+  };
   return {
     app: createGatewayApp({
       ...core.app,
@@ -155,6 +163,10 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
         ...{ notifier, reminders, stream, agui, transcript, screen, leases },
         terminal: createLiveTerminal({ leases, pane: core.pane, epoch: board.epoch }),
         sockets: core.sockets,
+        ownAgent() {
+          ownAgent ??= openOwnAgent();
+          return ownAgent;
+        },
         console: {
           ...{ assets: consoleAssets(system.processes), signIn, asksForToken: core.app.gate.token !== null },
           nonce: () => ids.hex(16),

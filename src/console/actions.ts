@@ -3,6 +3,7 @@ import { clockTime, nowMs, parseTime } from "./browser.ts";
 import { type AgentView, idOf, nameOf } from "./state/agents.ts";
 import { count, words } from "./state/format.ts";
 import { refreshAgents, reloadAgent } from "./store.ts";
+import { atGateway } from "./surface.ts";
 import { type Action, type Outcome, outcomeOf, refused } from "./ui.ts";
 
 /** What a person can do with an agent: what it will do in words, the route that does it, and what proves it. */
@@ -23,6 +24,7 @@ export function interruptAction(view: AgentView): Action {
     danger: false,
     async run() {
       const params = paramsOf(view);
+      if (atGateway) return interruptHere(view);
       const sent = await call("submitAgentRequest", { params, body: { request_kind: "interrupt" } });
       reloadAgent(idOf(view.identity));
       if (sent.ok && sent.value.gateway_request_id !== undefined)
@@ -38,6 +40,16 @@ export function interruptAction(view: AgentView): Action {
       });
     },
   };
+}
+
+/** A gateway has its queue alone. */
+async function interruptHere(view: AgentView): Promise<Outcome> {
+  const params = paramsOf(view);
+  const sent = await call("agentSubmitGatewayRequest", { params, body: { kind: "interrupt" } });
+  reloadAgent(idOf(view.identity));
+  return sent.ok
+    ? followRequest(view, sent.value.request_id, "Interrupted")
+    : refused(`${nameOf(view.identity)} was not interrupted`, sent, "Look at the terminal, then try again.");
 }
 
 /** How often and how many times a request is asked for until it has ended. */
@@ -74,6 +86,15 @@ async function followRequest(view: AgentView, requestId: string, title: string):
 
 export function stopAction(view: AgentView): Action {
   const name = nameOf(view.identity);
+  if (atGateway)
+    return commandAction(
+      `Stop ${name}`,
+      [
+        "A gateway ends with its agent, so it cannot end it.",
+        "Its gateway, its processes and its tmux session end. A turn that runs is lost.",
+      ],
+      `svc-mgr agents single --agent-name ${name} stop`,
+    );
   return {
     title: `Stop ${name}?`,
     will: [
@@ -123,17 +144,11 @@ export function reconcileAction(view: AgentView): Action {
   };
 }
 
-/** There is no route for it: a tool is started in the environment of a person's terminal. */
-export function relaunchAction(view: AgentView): Action {
-  const name = nameOf(view.identity);
-  const command = `svc-mgr agents single --agent-name ${name} relaunch`;
+/** What only a command on the agent's machine does. */
+function commandAction(title: string, will: string[], command: string): Action {
   return {
-    title: `Relaunch ${name}`,
-    will: [
-      "A tool is started with the environment of a person's terminal, so a browser cannot do it.",
-      `On the agent's machine, type: ${command}`,
-      "Its program ends and starts again in the same tmux session. The queue then asks for Reconcile.",
-    ],
+    title,
+    will: [...will, `On the agent's machine, type: ${command}`],
     button: "Copy the command",
     danger: false,
     async run() {
@@ -155,4 +170,16 @@ export function relaunchAction(view: AgentView): Action {
       }
     },
   };
+}
+
+export function relaunchAction(view: AgentView): Action {
+  const name = nameOf(view.identity);
+  return commandAction(
+    `Relaunch ${name}`,
+    [
+      "A tool is started with the environment of a person's terminal, so a browser cannot do it.",
+      "Its program ends and starts again in the same tmux session. The queue then asks for Reconcile.",
+    ],
+    `svc-mgr agents single --agent-name ${name} relaunch`,
+  );
 }

@@ -1,6 +1,7 @@
 import type { allCoordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
 import type { BodyOf, ReplyOf } from "../protocol/endpoint.ts";
 import { operations } from "./operations.ts" with { type: "macro" };
+import { atGateway } from "./surface.ts";
 
 /** The one way in which the console calls the server: the routes of the command line, from the same table. */
 
@@ -29,7 +30,8 @@ export function pathOf(
   params: Record<string, string> = {},
   query: Record<string, string | number> = {},
 ) {
-  const path = (table[id]?.[1] ?? "").replace(/:(\w+)/g, (_, name: string) =>
+  const [, ofCoordinator = "", ofGateway = ofCoordinator] = table[id] ?? [];
+  const path = (atGateway ? ofGateway : ofCoordinator).replace(/:(\w+)/g, (_, name: string) =>
     encodeURIComponent(params[name] ?? ""),
   );
   const search = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)]));

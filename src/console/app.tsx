@@ -6,9 +6,11 @@ import { Palette } from "./parts/palette.tsx";
 import { Ago, Key, lazy } from "./parts/pieces.tsx";
 import { NeedsYou, takeNeedsYouKey } from "./screens/needs-you.tsx";
 import { takeWallKey, Wall } from "./screens/wall.tsx";
+import { nameOf } from "./state/agents.ts";
 import { count } from "./state/format.ts";
 import type { Route } from "./state/route.ts";
-import { connection, startStore, waitingItems } from "./store.ts";
+import { agents, connection, startStore, waitingItems } from "./store.ts";
+import { atGateway } from "./surface.ts";
 import {
   announcement,
   dialog,
@@ -27,25 +29,47 @@ const AgentScreen = lazy(async () => (await import("./screens/agent.tsx")).Agent
 const Mail = lazy(async () => (await import("./screens/mail.tsx")).Mail);
 const Timeline = lazy(async () => (await import("./screens/timeline.tsx")).Timeline);
 
-const places: readonly { screen: Route["screen"]; name: string; href: string; key: string; icon: string }[] =
-  [
-    { screen: "needs-you", name: "Needs you", href: "#/needs-you", key: "n", icon: "M8 2v7M8 12.5v1" },
-    {
-      screen: "wall",
-      name: "Wall",
-      href: "#/wall",
-      key: "w",
-      icon: "M2 2h5v5H2zM9 2h5v5H9zM2 9h5v5H2zM9 9h5v5H9z",
-    },
-    { screen: "mail", name: "Mail", href: "#/mail", key: "m", icon: "M2 4h12v8H2zM2 4l6 5 6-5" },
-    {
-      screen: "timeline",
-      name: "Timeline",
-      href: "#/timeline",
-      key: "t",
-      icon: "M2 13V9M6 13V4M10 13V7M14 13V2",
-    },
-  ];
+interface Place {
+  screen: Route["screen"];
+  name: string;
+  href: string;
+  key: string;
+  icon: string;
+}
+
+const allPlaces: readonly Place[] = [
+  { screen: "needs-you", name: "Needs you", href: "#/needs-you", key: "n", icon: "M8 2v7M8 12.5v1" },
+  {
+    screen: "wall",
+    name: "Wall",
+    href: "#/wall",
+    key: "w",
+    icon: "M2 2h5v5H2zM9 2h5v5H9zM2 9h5v5H2zM9 9h5v5H9z",
+  },
+  { screen: "mail", name: "Mail", href: "#/mail", key: "m", icon: "M2 4h12v8H2zM2 4l6 5 6-5" },
+  {
+    screen: "timeline",
+    name: "Timeline",
+    href: "#/timeline",
+    key: "t",
+    icon: "M2 13V9M6 13V4M10 13V7M14 13V2",
+  },
+];
+
+/** At a gateway: its agent, and what waits there. */
+function placesHere(): readonly Place[] {
+  if (!atGateway) return allPlaces;
+  const [view] = agents.value.values();
+  const name = view ? nameOf(view.identity) : "Agent";
+  const own: Place = {
+    screen: "agent",
+    name,
+    href: "#/agents",
+    key: "a",
+    icon: "M2 3h12v10H2zM4 6l2 2-2 2M8 10h3",
+  };
+  return [own, ...allPlaces.filter(({ screen }) => screen === "needs-you")];
+}
 
 /** The first key of `g w`, `g n` and so on. */
 const chord = signal(false);
@@ -65,11 +89,11 @@ function takeKey(event: KeyboardEvent): void {
 }
 
 function takeGlobalKey(key: string): boolean {
-  const place = chord.value ? places.find((one) => one.key === key) : undefined;
+  const place = chord.value ? placesHere().find((one) => one.key === key) : undefined;
   chord.value = key === "g" && !chord.value;
   if (place) location.hash = place.href;
   else if (key === "?") helpOpen.value = true;
-  else if (key === "Escape" && route.value.screen === "agent")
+  else if (key === "Escape" && route.value.screen === "agent" && !atGateway)
     go({ screen: "wall", text: "", tool: "", state: "" });
   else return chord.value;
   return true;
@@ -91,13 +115,14 @@ export function App() {
     };
   }, []);
   const { screen } = route.value;
+  const places = placesHere();
   const waits = waitingItems.value.length;
+  const shown = route.value.screen === "agent" ? agents.value.get(route.value.agent) : undefined;
   useEffect(() => {
     const name =
-      places.find((one) => one.screen === screen)?.name ??
-      (route.value.screen === "agent" ? route.value.agent : "svc");
+      places.find((one) => one.screen === screen)?.name ?? (shown ? nameOf(shown.identity) : "svc");
     document.title = `${waits > 0 ? `(${waits}) ` : ""}${name} · svc`;
-  }, [screen, waits]);
+  }, [screen, waits, shown]);
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
@@ -183,12 +208,18 @@ function Screen() {
     case "wall":
       return <Wall />;
     case "agent":
-      return <AgentScreen key={current.agent} id={current.agent} tab={current.tab} />;
+      return <AgentScreen key={agentIn(current)} id={agentIn(current)} tab={current.tab} />;
     case "mail":
       return <Mail agent={current.agent} thread={current.thread} />;
     case "timeline":
       return <Timeline agent={current.agent} at={current.at} />;
   }
+}
+
+/** A gateway has one agent, whatever the address names. */
+function agentIn({ agent }: { agent: string }): string {
+  const [own = agent] = atGateway ? agents.value.keys() : [];
+  return own;
 }
 
 function SignIn() {

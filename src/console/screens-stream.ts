@@ -4,6 +4,7 @@ import { pathOf } from "./api.ts";
 import { after } from "./browser.ts";
 import { applyScreen, noScreen, type ScreenView } from "./state/screen.ts";
 import { followStream } from "./streams.ts";
+import { atGateway } from "./surface.ts";
 
 const views = new Map<string, Signal<ScreenView>>();
 
@@ -26,7 +27,8 @@ export function followScreens(ids: readonly string[]): () => void {
   let end = () => {};
   const cancel = after(settleMs, () => {
     end = followStream({
-      address: () => pathOf("screensEvents", {}, { agents: ids.slice(0, mostScreens).join(",") }),
+      address: () =>
+        pathOf("screensEvents", {}, atGateway ? {} : { agents: ids.slice(0, mostScreens).join(",") }),
       kinds: ["screen", "screen_absent"],
       onEvent: (data) => {
         const event = data as ScreenEvent;

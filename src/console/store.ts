@@ -1,7 +1,8 @@
 import { batch, computed, signal } from "@preact/signals";
+import type { AgentIdentity } from "../protocol/agents.ts";
 import type { AttentionEvent } from "../protocol/attention.ts";
 import type { FleetEvent } from "../protocol/coordinator.ts";
-import { call, pathOf } from "./api.ts";
+import { type Answer, call, pathOf } from "./api.ts";
 import { after, every, isVisible, nowMs, onVisibility, parseTime } from "./browser.ts";
 import { createLoader } from "./loader.ts";
 import { streamedKinds } from "./operations.ts" with { type: "macro" };
@@ -10,6 +11,7 @@ import { lastLine } from "./state/format.ts";
 import { addEvents, type PastEvent } from "./state/history.ts";
 import { emptyInbox, type Inbox, receive, waiting } from "./state/inbox.ts";
 import { followStream, type StreamState } from "./streams.ts";
+import { atGateway } from "./surface.ts";
 
 /** What the console knows, as signals: components read them, this module alone writes them. */
 
@@ -38,9 +40,52 @@ const pending: { events: PastEvent[]; next: number; isSet: boolean } = { events:
 const states = createLoader({ concurrency: 4, gapMs: 700, load: loadState });
 const answers = createLoader({ concurrency: 2, gapMs: 2_000, load: loadLastAnswer });
 const mailboxes = createLoader({ concurrency: 2, gapMs: 10_000, load: loadUnread });
+/** What waits at the agent of a gateway, which has no stream of it. */
+const ownItems = createLoader({ concurrency: 1, gapMs: 300, load: loadOwnItems });
 
 /** Begins to follow the server. Returns what ends it. */
 export function startStore(): () => void {
+  return atGateway ? followGateway() : followCoordinator();
+}
+
+const followClock = () =>
+  every(5_000, () => {
+    if (isVisible()) now.value = nowMs();
+  });
+
+/** One agent: its events say when to ask again what waits. */
+function followGateway(): () => void {
+  const endEvents = followStream({
+    address: (last) => pathOf("fleetEvents", {}, last === null ? {} : { after: last }),
+    kinds: kinds.fleet,
+    onEvent(data) {
+      const [id = null] = agents.value.keys();
+      const names = { agent_id: id, agent_name: null, tracked_agent_id: id };
+      takeEvent({ ...names, ...(data as object) } as FleetEvent);
+      ownItems.want("");
+    },
+    onState(state) {
+      void setConnection(state);
+      if (state !== "live") return;
+      void refreshAgents();
+      ownItems.want("");
+    },
+  });
+  const endClock = followClock();
+  return () => {
+    endEvents();
+    endClock();
+  };
+}
+
+async function loadOwnItems(): Promise<void> {
+  const answer = await call("listAttention");
+  if (!answer.ok) return;
+  const { items } = answer.value;
+  inbox.value = receive(inbox.value, { kind: "attention_list", items }, nowMs());
+}
+
+function followCoordinator(): () => void {
   const endAttention = followStream({
     address: () => pathOf("attentionEvents"),
     kinds: kinds.attention,
@@ -49,9 +94,7 @@ export function startStore(): () => void {
     },
     onState: setConnection,
   });
-  const endClock = every(5_000, () => {
-    if (isVisible()) now.value = nowMs();
-  });
+  const endClock = followClock();
   // A browser gives one server six connections over all its tabs: a hidden tab keeps one.
   let endFleet: (() => void) | null = null;
   const followWhileVisible = () => {
@@ -88,7 +131,7 @@ async function setConnection(kind: StreamState): Promise<void> {
   if (kind !== "lost" || connection.value.kind === "live" || connection.value.kind === "connecting")
     connection.value = { kind, sinceMs: nowMs() };
   if (kind !== "lost") return;
-  const health = await call("listAgents");
+  const health = await call("consoleSession");
   if (!health.ok && health.why === "signed_out") connection.value = { kind: "signed_out", sinceMs: nowMs() };
 }
 
@@ -158,10 +201,10 @@ export function followLog(id: string, onEvents: (events: PastEvent[]) => void): 
 
 /** Asks again which agents there are, and what each does. */
 export async function refreshAgents(): Promise<void> {
-  const answer = await call("listAgents");
+  const answer = await listIdentities();
   if (!answer.ok) return;
   const known = agents.value;
-  const entries = answer.value.agents.map((identity): [string, AgentView] => {
+  const entries = answer.value.map((identity): [string, AgentView] => {
     const before = known.get(idOf(identity));
     const fresh = { state: null, failure: null, workingSinceMs: null, lastAnswer: null, unread: null };
     return [idOf(identity), { ...(before ?? fresh), identity }];
@@ -169,6 +212,15 @@ export async function refreshAgents(): Promise<void> {
   agents.value = new Map(entries);
   agentsKnown.value = true;
   for (const [id, { identity }] of entries) if (identity.has_gateway) states.want(id);
+}
+
+async function listIdentities(): Promise<Answer<AgentIdentity[]>> {
+  if (atGateway) {
+    const own = await call("agentState");
+    return own.ok ? { ok: true, value: [own.value.identity] } : own;
+  }
+  const list = await call("listAgents");
+  return list.ok ? { ok: true, value: list.value.agents } : list;
 }
 
 /** Asks for what a tile shows beside the state, once it is visible. */

@@ -1,6 +1,8 @@
 import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { Terminal } from "@xterm/xterm";
 import type { TerminalMessage, TypingLease, ViewerMessage } from "../protocol/console.ts";
+import { socketPaths } from "./operations.ts" with { type: "macro" };
+import { atGateway } from "./surface.ts";
 
 /** The live terminal of one agent. Loaded when a reader opens one: xterm is larger than all the rest. */
 
@@ -19,6 +21,7 @@ export interface LiveTerminal {
 }
 
 const fontSize = 13;
+const paths = socketPaths();
 
 export function openTerminal(
   box: HTMLElement,
@@ -103,7 +106,9 @@ export function openTerminal(
 }
 
 function addressOf(agent: string): string {
-  const address = new URL(`/svc/agents/${encodeURIComponent(agent)}/gateway/terminal/socket`, location.href);
+  const { ofCoordinator, ofGateway } = paths;
+  const path = atGateway ? ofGateway : ofCoordinator.replace(":agent_ref", encodeURIComponent(agent));
+  const address = new URL(path, location.href);
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
   return address.href;
 }

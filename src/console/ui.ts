@@ -2,14 +2,22 @@ import { signal } from "@preact/signals";
 import type { Answer, Refusal } from "./api.ts";
 import { recall, remember } from "./browser.ts";
 import { formatRoute, parseRoute, type Route } from "./state/route.ts";
+import { atGateway } from "./surface.ts";
 
 /** Where the reader is and what lies over the page. */
 
-export const route = signal<Route>(parseRoute(location.hash));
+export const route = signal<Route>(routeOf(location.hash));
+
+/** A gateway has its agent, which is its home, and what waits there. */
+function routeOf(fragment: string): Route {
+  const named = parseRoute(fragment);
+  if (!atGateway || named.screen === "agent" || fragment.startsWith("#/needs-you")) return named;
+  return { screen: "agent", agent: "", tab: "terminal" };
+}
 
 export function startRouter(): () => void {
   const follow = () => {
-    route.value = parseRoute(location.hash);
+    route.value = routeOf(location.hash);
   };
   addEventListener("hashchange", follow);
   return () => removeEventListener("hashchange", follow);

@@ -1,4 +1,6 @@
 import { Type } from "@sinclair/typebox";
+import { AgentState } from "./agents.ts";
+import { AttentionAnswered, AttentionAnswerRequest, AttentionList } from "./attention.ts";
 import {
   ConsoleSession,
   LeaseGrant,
@@ -39,6 +41,39 @@ export const consoleEndpoints = {
     description: "Its cookie is worth nothing afterwards. Harmless to repeat.",
     status: 200,
     reply: SignedOut,
+  }),
+} as const;
+
+/** What a gateway says of its one agent in the words of the coordination server: a console beside it asks the same. */
+export const ownAgentEndpoints = {
+  ownAgentState: endpoint({
+    method: "GET",
+    path: "/v1/agent/state",
+    summary: "Who the agent is and what it is doing, as the coordination server says it",
+    status: 200,
+    reply: AgentState,
+    errors: { 503: ErrorBody },
+  }),
+  ownAttention: endpoint({
+    method: "GET",
+    path: "/v1/attention",
+    summary: "What of this agent waits for a person",
+    description:
+      "The same items under the same ids as at the coordination server, but for those that say that this gateway is dead.",
+    status: 200,
+    reply: AttentionList,
+    errors: { 503: ErrorBody },
+  }),
+  answerOwnAttention: endpoint({
+    method: "POST",
+    path: "/v1/attention/:attention_id/answers",
+    summary: "Answer a question or a permission of this agent",
+    description:
+      "The question on the screen is compared before each key. When the item waits no more, is about another instance of the agent, or another question is asked by then, the answer is 409 and nothing is pressed.",
+    body: AttentionAnswerRequest,
+    status: 200,
+    reply: AttentionAnswered,
+    errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
 } as const;
 

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { aguiEndpoints, aguiStreamEndpoints } from "./agui.ts";
 import { ScreenEvent, screenEventKinds } from "./console.ts";
-import { consoleEndpoints, terminalFrames, typingEndpoints } from "./console-endpoints.ts";
+import { consoleEndpoints, ownAgentEndpoints, terminalFrames, typingEndpoints } from "./console-endpoints.ts";
 import { coreEndpoints } from "./core-endpoints.ts";
 import { type Endpoint, type ErrorReplies, endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { eventKinds, eventNames, eventStream, GatewayEvent, maxFollowers } from "./events.ts";
@@ -22,6 +22,7 @@ export const gatewayEndpoints = {
   ...mailEndpoints,
   ...aguiEndpoints,
   ...consoleEndpoints,
+  ...ownAgentEndpoints,
   ...typingEndpoints,
 } as const;
 

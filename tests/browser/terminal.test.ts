@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { until } from "../support/until.ts";
-import { type ConsoleLab, createConsoleLab } from "./support/console.ts";
+import { type ConsoleLab, createConsoleLab, type Size } from "./support/console.ts";
 
-/** The live terminal in a real browser: looked at, typed into under a lease, and lost. */
+/** One agent in a real browser: its live terminal, typed into under a lease, and the console of its gateway alone. */
 
 let at: ConsoleLab;
 let edith: string;
 beforeAll(async () => {
   at = await createConsoleLab();
-  edith = await at.launch("edith");
+  edith = await at.launch("edith", "--mailbox");
 }, 120_000);
 afterAll(() => at?.[Symbol.asyncDispose]());
 
@@ -53,3 +53,88 @@ test("another person takes the terminal over", async () => {
   await first.shows("ben types since");
   expect([...first.errors, ...second.errors]).toEqual([]);
 }, 120_000);
+
+describe("a single gateway", () => {
+  const overflow = () => document.documentElement.scrollWidth - innerWidth;
+
+  test.each<Size>(["desk", "laptop", "phone"])(
+    "serves the console for its own agent, on a %s",
+    async (size) => {
+      const baseUrl = await at.gatewayOf("edith");
+      await using view = await at.open("", size, { baseUrl, dark: size === "laptop" });
+      await view.shows("Ready for a prompt");
+      expect(await view.page.locator("h1").innerText()).toBe("edith");
+      const places = await view.page.locator("nav[aria-label=Screens] a").allInnerTexts();
+      expect(places.map((name) => name.trim())).toEqual(["edith", "Needs you"]);
+      await view.shows("Type a message");
+      expect(await view.violations()).toEqual([]);
+      expect(await view.page.evaluate(overflow)).toBeLessThanOrEqual(0);
+      // What other addresses name is not here.
+      for (const fragment of ["wall", "mail", "timeline", "agents/nobody"]) {
+        await view.page.evaluate((to) => {
+          location.hash = `#/${to}`;
+        }, fragment);
+        await view.shows("Ready for a prompt");
+      }
+      expect(view.errors).toEqual([]);
+    },
+    120_000,
+  );
+
+  test("gives its agent a prompt, shows the ladder, and interrupts", async () => {
+    const baseUrl = await at.gatewayOf("edith");
+    await using view = await at.open("agents/self/queue", "desk", { baseUrl });
+    await view.page.getByLabel("Prompt for edith").fill("SLOW 600000");
+    await view.page.keyboard.press("Control+Enter");
+    await view.shows(/Accepted as \S+, next in the queue/);
+    await view.shows("working");
+    await view.page.getByRole("button", { name: "Interrupt" }).click();
+    await view.page.keyboard.press("Enter");
+    await view.shows("Interrupted");
+    await view.page.keyboard.press("Escape");
+    await view.shows("Ready for a prompt");
+    for (const [tab, shows] of [
+      ["Transcript", "SLOW 600000"],
+      ["Mail", "Write to edith"],
+      ["Reminders", "No reminder"],
+      ["Wakes", "Wakes"],
+    ] as const) {
+      await view.page.getByRole("navigation", { name: "Parts" }).getByRole("link", { name: tab }).click();
+      await view.shows(shows);
+    }
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test("lists what waits for a person, under the id of the coordination server, and answers it", async () => {
+    const baseUrl = await at.gatewayOf("edith");
+    await using view = await at.open("needs-you", "phone", { baseUrl });
+    await view.shows("Nobody waits for you");
+    await at.prompt("edith", "MENU Delete the cache?");
+    await view.shows("Delete the cache?");
+    const { body } = await at.coordinator().ask("/svc/attention?agent=edith");
+    const [item] = body["items"] as { id: string }[];
+    await view.page.locator(".line").first().click();
+    expect(view.page.url()).toEndWith(`#/needs-you/${item?.id}`);
+    await view.page.getByRole("button", { name: "No", exact: false }).first().click();
+    await view.page.getByRole("button", { name: "Send" }).click();
+    await view.shows(/Answered “No” for edith at/);
+    await until("the answer arrives", () => at.log("edith").some(({ kind }) => kind === "menu_answered"));
+    expect(await view.violations()).toEqual([]);
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test("is typed into, and says that it ends with its agent", async () => {
+    const baseUrl = await at.gatewayOf("edith");
+    await using view = await at.open("agents/self", "laptop", { baseUrl });
+    await view.shows("Read only.");
+    await view.page.getByRole("button", { name: "Type" }).click();
+    await view.shows("You type.");
+    await view.page.keyboard.type("by hand");
+    await until("the pane has what was typed", async () => (await screen()).includes("by hand"));
+    await view.page.keyboard.press("Control+u");
+    await view.page.getByRole("button", { name: "Stop typing" }).click();
+    await view.page.getByRole("button", { name: "Stop", exact: true }).click();
+    await view.shows("svc-mgr agents single --agent-name edith stop");
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+});

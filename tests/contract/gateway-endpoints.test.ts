@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
+import type { AttentionList } from "../../src/protocol/attention.ts";
 import { documentEndpoints } from "../../src/protocol/core-endpoints.ts";
 import type { Endpoint } from "../../src/protocol/endpoint.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
@@ -65,6 +66,19 @@ const calls: Record<Name, Call> = {
       return "/v1/control/typing";
     },
     body: { lease_id: "0".repeat(32), text: "x" },
+  },
+  ownAgentState: {},
+  ownAttention: {},
+  answerOwnAttention: {
+    url: async ({ app, agent }) => {
+      const { state } = giveTerminal(agent);
+      const options = [{ index: 1, text: "Yes", selected: true }];
+      state.awaiting_decision = { kind: "selection_menu", question: "Go on?", id: "aaaaaaaaaaaa", options };
+      const reply = await app.fetch(new Request("http://127.0.0.1/v1/attention"));
+      const { items } = (await reply.json()) as AttentionList;
+      return `/v1/attention/${items[0]?.id}/answers`;
+    },
+    body: { answer: "1" },
   },
   consoleSession: {},
   createSignInCode: {},

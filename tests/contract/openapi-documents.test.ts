@@ -10,7 +10,7 @@ import { placeTexts } from "../../src/routes/openapi/texts/places.ts";
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
 
 const documents = [
-  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 126, wholeKilobytes: 219 },
+  { id: "gateway", document: gatewayOpenApi(), structureKilobytes: 130, wholeKilobytes: 235 },
   { id: "coordinator", document: coordinatorOpenApi(), structureKilobytes: 169, wholeKilobytes: 284 },
 ];
 

@@ -11,6 +11,7 @@ import { hostRule } from "../../src/routes/http/gate.ts";
 import type { HttpObservation } from "../../src/routes/http/observe.ts";
 import { type Agui, createAgui } from "../../src/services/agui/agui.ts";
 import { createLiveTerminal } from "../../src/services/console/live-terminal.ts";
+import { createOwnAgent } from "../../src/services/console/own-agent.ts";
 import { createEventStream } from "../../src/services/diagnostics/event-stream.ts";
 import { createMailFacade } from "../../src/services/mail/facade.ts";
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
@@ -27,12 +28,14 @@ import { createStorageWatch } from "../../src/services/status/storage-watch.ts";
 import { createTranscript, toAskedRequest } from "../../src/services/transcript/transcript.ts";
 import type { TurnSource } from "../../src/services/transcript/turn-source.ts";
 import { toTimestamp } from "../../src/system/clock.ts";
+import { createFiles } from "../../src/system/files.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
 import { consoleServices } from "./console-services.ts";
 import { createFakeAgent, type FakeAgent } from "./fake-agent.ts";
 import { createFakeClock, type FakeClock } from "./fake-clock.ts";
 import { createFakeMail, type FakeMail } from "./fake-mailbox.ts";
 import { fakeTurn, fakeTurns } from "./fake-transcript.ts";
+import { sampleManifest } from "./session-samples.ts";
 
 export interface GatewayBundle extends AsyncDisposable {
   clock: FakeClock;
@@ -188,9 +191,15 @@ export function createGatewayBundle(
     },
   });
   const console = consoleServices({ clock, surface: "gateway", asksForToken: options.token !== undefined });
+  const ownAgent = createOwnAgent({
+    ...{ agent, board, queue, clock, files: createFiles({ ids, steps }) },
+    ...{ readManifest: sampleManifest, manifestPath: "/sessions/one/manifest.json" },
+    sessionRoot: "/sessions/one",
+  });
   const app = createGatewayApp({
     services: {
       console,
+      ownAgent: async () => ownAgent,
       leases,
       terminal: createLiveTerminal({ leases, pane: null, epoch: board.epoch }),
       sockets: { upgrade: () => false },

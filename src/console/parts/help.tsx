@@ -1,22 +1,27 @@
 import { useEffect, useRef } from "preact/hooks";
+import { atGateway } from "../surface.ts";
 import { helpOpen } from "../ui.ts";
 import { Key } from "./pieces.tsx";
 
-const keys: readonly [keys: string, what: string][] = [
+const keys: readonly (readonly [keys: string, what: string])[] = [
   ["j k", "next and previous item or tile"],
   ["1 … 9", "mark an answer"],
   ["Enter", "send the marked answer; open the tile"],
   ["a", "answer identical questions too"],
   [".", "show what is new"],
-  ["s", "sort the wall again"],
-  ["/", "filter the wall"],
   ["g n", "Needs you"],
-  ["g w", "Wall"],
-  ["g m", "Mail"],
-  ["g t", "Timeline"],
   ["Ctrl K", "find agents and actions"],
   ["Ctrl Enter", "send a prompt or mail"],
-  ["Esc", "from an agent back to the wall"],
+  ...(atGateway
+    ? ([["g a", "the agent"]] as const)
+    : ([
+        ["s", "sort the wall again"],
+        ["/", "filter the wall"],
+        ["g w", "Wall"],
+        ["g m", "Mail"],
+        ["g t", "Timeline"],
+        ["Esc", "from an agent back to the wall"],
+      ] as const)),
 ];
 
 export function Help() {

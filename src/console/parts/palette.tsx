@@ -3,6 +3,7 @@ import { interruptAction, reconcileAction, relaunchAction, stopAction } from "..
 import type { AgentRow } from "../state/agents.ts";
 import { search } from "../state/match.ts";
 import { rows } from "../store.ts";
+import { atGateway } from "../surface.ts";
 import { go, nextTheme, paletteOpen, propose, route } from "../ui.ts";
 
 interface Entry {
@@ -13,13 +14,21 @@ interface Entry {
 
 const mostShown = 12;
 
-const screens: readonly Entry[] = [
-  { name: "Needs you", hint: "screen", act: () => go({ screen: "needs-you", item: null }) },
+const needsYou: Entry = {
+  name: "Needs you",
+  hint: "screen",
+  act: () => go({ screen: "needs-you", item: null }),
+};
+
+const colours: Entry = { name: "Change the colours", hint: "auto, light, dark", act: nextTheme };
+
+const screensOfAll: readonly Entry[] = [
   { name: "Wall", hint: "screen", act: () => go({ screen: "wall", text: "", tool: "", state: "" }) },
   { name: "Mail", hint: "screen", act: () => go({ screen: "mail", agent: null, thread: null }) },
   { name: "Timeline", hint: "screen", act: () => go({ screen: "timeline", agent: null, at: null }) },
-  { name: "Change the colours", hint: "auto, light, dark", act: nextTheme },
 ];
+
+const screens = [needsYou, ...(atGateway ? [] : screensOfAll), colours];
 
 function entriesOf(row: AgentRow): Entry[] {
   const { id, name, view } = row;
@@ -28,8 +37,12 @@ function entriesOf(row: AgentRow): Entry[] {
     entry("Interrupt", () => propose(interruptAction(view))),
     entry("Prompt", () => go({ screen: "agent", agent: id, tab: "queue" })),
     entry("Transcript of", () => go({ screen: "agent", agent: id, tab: "transcript" })),
-    entry("Mail of", () => go({ screen: "mail", agent: id, thread: null })),
-    entry("Timeline of", () => go({ screen: "timeline", agent: id, at: null })),
+    entry("Mail of", () =>
+      go(
+        atGateway ? { screen: "agent", agent: id, tab: "mail" } : { screen: "mail", agent: id, thread: null },
+      ),
+    ),
+    ...(atGateway ? [] : [entry("Timeline of", () => go({ screen: "timeline", agent: id, at: null }))]),
     entry("Stop", () => propose(stopAction(view))),
     entry("Relaunch", () => propose(relaunchAction(view))),
     entry("Reconcile", () => propose(reconcileAction(view))),

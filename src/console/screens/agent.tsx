@@ -8,6 +8,7 @@ import { type AgentView, conditionOf, nameOf } from "../state/agents.ts";
 import { count, words } from "../state/format.ts";
 import { type AgentTab, agentTabs, formatRoute } from "../state/route.ts";
 import { agents, agentsKnown, inbox, reloadAgent, revisions, waitingItems } from "../store.ts";
+import { atGateway } from "../surface.ts";
 import { propose } from "../ui.ts";
 import { Queue } from "./agent-queue.tsx";
 import { AgentTerminal } from "./agent-terminal.tsx";
@@ -102,9 +103,11 @@ function Head({ view, id }: { view: AgentView; id: string }) {
   const question = items.find(({ id: item }) => (inbox.value.shown ?? []).some((one) => one.id === item));
   return (
     <header class="agent-head">
-      <a class="back" href="#/wall">
-        Wall
-      </a>
+      {atGateway ? null : (
+        <a class="back" href="#/wall">
+          Wall
+        </a>
+      )}
       <h1>{nameOf(view.identity)}</h1>
       <Condition condition={condition} />
       {condition.kind === "working" && view.workingSinceMs !== null ? (

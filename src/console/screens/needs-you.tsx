@@ -10,6 +10,7 @@ import { clip, count, words } from "../state/format.ts";
 import { identical, neighbour, reveal } from "../state/inbox.ts";
 import { formatRoute } from "../state/route.ts";
 import { agents, inbox } from "../store.ts";
+import { atGateway } from "../surface.ts";
 import { announce, replaceRoute, route } from "../ui.ts";
 
 /** The option that is marked, by item: Enter sends it. */
@@ -155,8 +156,14 @@ function Nobody() {
             Since <Ago at={emptySinceMs} />, as far as this page has seen.{" "}
           </>
         )}
-        {count(agents.value.size, "agent")} {agents.value.size === 1 ? "is" : "are"} on the{" "}
-        <a href="#/wall">wall</a>.
+        {atGateway ? (
+          <a href="#/agents">Back to the agent</a>
+        ) : (
+          <>
+            {count(agents.value.size, "agent")} {agents.value.size === 1 ? "is" : "are"} on the{" "}
+            <a href="#/wall">wall</a>.
+          </>
+        )}
       </p>
     </div>
   );

@@ -16,7 +16,7 @@ export interface Inbox {
 
 export const emptyInbox: Inbox = { shown: null, arrived: [], gone: new Set(), emptySinceMs: null };
 
-export function receive(inbox: Inbox, event: AttentionEvent, nowMs: number): Inbox {
+export function receive(inbox: Inbox, event: Pick<AttentionEvent, "kind" | "items">, nowMs: number): Inbox {
   const { items } = event;
   switch (event.kind) {
     case "attention_list":

@@ -31,7 +31,8 @@ export function consoleRoutes(services: ConsoleServices) {
         async ({ request }) => {
           if (!wantsPage(request)) return redirect(documentEndpoints.referencePage.path);
           const nonce = services.nonce();
-          return new Response(await assets.page(nonce), { headers: pageHeaders(nonce) });
+          const { surface } = services.identity();
+          return new Response(await assets.page({ nonce, surface }), { headers: pageHeaders(nonce) });
         },
         { detail: { hide: true } },
       )

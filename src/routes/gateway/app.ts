@@ -1,5 +1,5 @@
 import { gatewaySocketPath } from "../../protocol/console.ts";
-import { typingEndpoints } from "../../protocol/console-endpoints.ts";
+import { ownAgentEndpoints, typingEndpoints } from "../../protocol/console-endpoints.ts";
 import { mailEndpoints } from "../../protocol/mail-endpoints.ts";
 import { notifierEndpoints } from "../../protocol/notifier.ts";
 import { reminderEndpoints } from "../../protocol/reminders.ts";
@@ -53,6 +53,7 @@ export function createGatewayApp(options: GatewayAppOptions<GatewayServices>) {
     .use(aguiRoutes(services))
     .use(aguiStreamRoutes(services))
     .use(mount({ name: "gateway-typing", endpoints: typingEndpoints, handlers: typingHandlers(services) }))
+    .use(mount({ name: "gateway-own", endpoints: ownAgentEndpoints, handlers: ownHandlers(services) }))
     .use(
       terminalSocket({
         path: gatewaySocketPath,
@@ -88,6 +89,15 @@ const notifierHandlers = ({
   updateNotifier: ({ body }) => notifier.update(body),
   disableNotifier: () => notifier.disable(),
   notifierAudit: ({ query }) => notifier.audit(query),
+});
+
+/** The agent and what waits for a person, for a console beside this gateway (additional; issue 18). */
+const ownHandlers = ({
+  ownAgent,
+}: Pick<GatewayServices, "ownAgent">): Handlers<typeof ownAgentEndpoints> => ({
+  ownAgentState: async () => (await ownAgent()).state(),
+  ownAttention: async () => (await ownAgent()).attention(),
+  answerOwnAttention: async ({ params, body }) => (await ownAgent()).answer(params.attention_id, body),
 });
 
 /** Typing into the terminal by hand (additional; issue 18). */

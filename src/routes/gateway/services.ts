@@ -1,6 +1,7 @@
 import type { Agent } from "../../services/agent/agent.ts";
 import type { Agui } from "../../services/agui/agui.ts";
 import type { LiveTerminal } from "../../services/console/live-terminal.ts";
+import type { OwnAgent } from "../../services/console/own-agent.ts";
 import type { ScreenItem } from "../../services/console/screens.ts";
 import type { EventStream } from "../../services/diagnostics/event-stream.ts";
 import type { MailFacade } from "../../services/mail/facade.ts";
@@ -49,4 +50,6 @@ export interface GatewayServices extends CoreServices {
   leases: Pick<TypingLeases, "current" | "take" | "end" | "type">;
   sockets: Pick<SocketUpgrade, "upgrade">;
   console: ConsoleServices;
+  /** Opened when it is asked for the first time: only a console beside this gateway asks. */
+  ownAgent: () => Promise<OwnAgent>;
 }

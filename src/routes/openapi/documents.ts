@@ -23,7 +23,7 @@ export function gatewayOpenApi(): OpenApiDocument {
         "One gateway beside one coding agent: a durable queue of prompts, direct control, and what the agent's terminal shows. Unknown keys of a request are refused. Times are UTC.",
       version: gatewaySchemas.protocolVersion,
       endpoints: { ...gatewayEndpoints, ...streamEndpoints, ...documentEndpoints },
-      schemas: namedSchemas([aguiSchemas, consoleSchemas]),
+      schemas: namedSchemas([aguiSchemas, agentSchemas, attentionSchemas, consoleSchemas]),
       refusals: gateRefusals(),
     }),
   );

@@ -35,32 +35,43 @@ export function chooseAnswer(
   throw new ServiceError("invalid_request", `answer: not one of: ${known}`);
 }
 
-/**
- * Answers the question of an item through the agent's gateway, which compares its id with the screen before each key.
- * `decision`: the one that the item was made of. The gateway is not looked for before the answer is known to be one of the
- * item's; its refusal keeps status and body.
- */
-export async function sendAnswer(
-  { item, decision }: { item: AttentionItem; decision: AwaitingDecision | null },
-  given: AttentionAnswerRequest,
-  openClient: () => Promise<Pick<GatewayClient, "call">>,
-): Promise<Answer<AttentionAnswered>> {
+/** An item and the question that it was made of. */
+interface Asked {
+  item: AttentionItem;
+  decision: AwaitingDecision | null;
+}
+
+/** The call that presses the answer: the gateway compares the question before each key. Throws as `chooseAnswer`. Pure. */
+export function toDecisionAnswer({ item, decision }: Asked, given: AttentionAnswerRequest): DecisionAnswer {
   const chosen = chooseAnswer(item, given);
   if (decision === null) throw movedOn(item.id);
   const { id, question } = decision;
-  const body: DecisionAnswer = {
+  return {
     schema_version: 1,
     option: Number(chosen.answer),
     // A gateway of an earlier version compares the question alone.
     ...(id === undefined ? {} : { id }),
     ...(question.trim() === "" ? {} : { question }),
   };
+}
+
+export const toAnswered = (
+  { item }: Pick<Asked, "item">,
+  { index, text }: { index: number; text: string },
+): AttentionAnswered => ({ status: "ok", id: item.id, answer: { answer: String(index), label: text } });
+
+/**
+ * Answers the question of an item through the agent's gateway. The gateway is not looked for before the answer is known to
+ * be one of the item's; its refusal keeps status and body.
+ */
+export async function sendAnswer(
+  asked: Asked,
+  given: AttentionAnswerRequest,
+  openClient: () => Promise<Pick<GatewayClient, "call">>,
+): Promise<Answer<AttentionAnswered>> {
+  const body = toDecisionAnswer(asked, given);
   const client = await openClient();
   const reply = await client.call("decide", { body, timeoutMs: decideTimeoutMs });
   if (reply.kind !== "ok") return refusalOf(reply);
-  const { index, text } = reply.body.option;
-  return {
-    kind: "done",
-    body: { status: "ok", id: item.id, answer: { answer: String(index), label: text } },
-  };
+  return { kind: "done", body: toAnswered(asked, reply.body.option) };
 }

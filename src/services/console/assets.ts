@@ -1,11 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import type { ConsoleSession } from "../../protocol/console.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /** The browser application, as scripts/console-assets.ts packs it into one file. */
 export interface ConsoleAssets {
-  /** The page; `nonce` allows the style elements that its scripts make. */
-  page(nonce: string): Promise<string>;
+  /** The page; `nonce` allows the style elements that its scripts make, `surface` says whose agents it shows. */
+  page(facts: { nonce: string; surface: ConsoleSession["surface"] }): Promise<string>;
   /** In the best encoding that the client takes; null for an unknown name. */
   find(name: string, acceptEncoding: string): Promise<ConsoleAsset | null>;
 }
@@ -52,9 +53,9 @@ export function createConsoleAssets(read: () => Promise<Uint8Array | null>): Con
   }
 
   return {
-    async page(nonce) {
+    async page({ nonce, surface }) {
       const { index } = await archive();
-      return index.page.replaceAll("%STYLE_NONCE%", nonce);
+      return index.page.replaceAll("%STYLE_NONCE%", nonce).replaceAll("%SURFACE%", surface);
     },
     async find(name, acceptEncoding) {
       const { index, content } = await archive();

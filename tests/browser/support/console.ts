@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
+import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
 import type { DemoLogRecord } from "../../../src/services/demo/log.ts";
 import { parseDemoLog } from "../../../src/services/demo/log.ts";
 import { createBuiltLab } from "../../support/built-agent.ts";
@@ -36,7 +37,15 @@ export interface ConsoleLab extends AsyncDisposable {
   prompt(name: string, text: string): Promise<string>;
   /** What the agent itself says that it received and did. */
   log(name: string): DemoLogRecord[];
-  open(fragment: string, size?: Size, options?: { dark?: boolean }): Promise<ConsolePage>;
+  /** Where the gateway of an agent listens. */
+  gatewayOf(name: string): Promise<string>;
+  open(fragment: string, size?: Size, options?: OpenOptions): Promise<ConsolePage>;
+}
+
+export interface OpenOptions {
+  dark?: boolean;
+  /** The server; the coordination server when absent. */
+  baseUrl?: string;
 }
 
 export interface ConsolePage extends AsyncDisposable {
@@ -84,8 +93,12 @@ export async function createConsoleLab(): Promise<ConsoleLab> {
     },
     prompt: (name, text) => run("agents", "single", "--agent-name", name, "prompt", "--prompt", text),
     log: (name) => parseDemoLog(readFileSync(join(lab.folder, `${name}.log`), "utf8")),
-    open: (fragment, size = "desk", options = {}) =>
-      openPage(browser, `${server.baseUrl}/#/${fragment}`, { size, dark: options.dark ?? false }),
+    async gatewayOf(name) {
+      const said = await run("agents", "single", "--agent-name", name, "gateway", "status", "--json");
+      return `http://127.0.0.1:${(JSON.parse(said) as GatewayStatus).gateway_port}`;
+    },
+    open: (fragment, size = "desk", { dark = false, baseUrl = server.baseUrl } = {}) =>
+      openPage(browser, `${baseUrl}/#/${fragment}`, { size, dark }),
     async [Symbol.asyncDispose]() {
       await browser.close();
       await server[Symbol.asyncDispose]();

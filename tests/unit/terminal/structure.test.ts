@@ -161,7 +161,8 @@ test("a pane of few columns is unknown", () => {
 
 test("the row of a tool call of gemini 0.60.0 is no panel of keys", () => {
   const finished = recorded("gemini", "finished-titled");
-  const row = "  \u2713  ReadManyFiles  Attempting to read files from ~/project/README.md \u2192 Read 1 file(s)";
+  const row =
+    "  \u2713  ReadManyFiles  Attempting to read files from ~/project/README.md \u2192 Read 1 file(s)";
   const answer = finished.raw.lastIndexOf("\n", finished.raw.lastIndexOf("\u2726")) + 1;
   const raw = `${finished.raw.slice(0, answer)}${row}\n${finished.raw.slice(answer)}`;
   const seen = observe({

@@ -52,13 +52,14 @@ const pollIntervalMs = 100;
 
 /**
  * Reads the request until it is as far as asked, and returns its record; one that failed or was coalesced goes
- * no further and is returned at once. Ends the command with exit 1 when `timeoutSeconds` are over.
+ * no further and is returned at once. Ends the command with exit 1 when `timeoutSeconds` are over, and with exit 130
+ * when `interrupted` aborts: the request goes on, and `howToFollow` says what a person can do with it.
  */
 export async function waitForRequest(
   clock: Clock,
   client: GatewayClient,
   requestId: string,
-  options: { until: WaitUntil; timeoutSeconds: number },
+  options: { until: WaitUntil; timeoutSeconds: number; interrupted?: AbortSignal; howToFollow?: string },
 ): Promise<RequestRecord> {
   const deadlineMs = clock.monotonicMs() + options.timeoutSeconds * 1000;
   for (;;) {
@@ -77,7 +78,16 @@ export async function waitForRequest(
       const detail = `request ${requestId} ${stillWaitsFor(record)} after ${options.timeoutSeconds} s; it goes on without us`;
       throw new CommandFailure(exitCodes.refused, detail, { error: "timeout", detail, request: record });
     }
-    await sleep(clock, pollIntervalMs);
+    await sleep(clock, pollIntervalMs, options.interrupted);
+    if (options.interrupted?.aborted) {
+      const detail =
+        `interrupted; request ${requestId} goes on without us. ${options.howToFollow ?? ""}`.trim();
+      throw new CommandFailure(exitCodes.interrupted, detail, {
+        error: "interrupted",
+        detail,
+        request_id: requestId,
+      });
+    }
   }
 }
 

@@ -29,7 +29,8 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`${one}gateway reconcile${end}`, "g"), "svc fix $1"],
   [new RegExp(`${one}relaunch${end}`, "g"), "svc restart $1"],
   [new RegExp(`${one}interrupt${end}`, "g"), "svc int $1"],
-  [new RegExp(`${one}(attach|stop|screen)${end}`, "g"), "svc $2 $1"],
+  [new RegExp(`${one}log --follow${end}`, "g"), "svc log $1 -f"],
+  [new RegExp(`${one}(attach|stop|screen|log|last)${end}`, "g"), "svc $2 $1"],
   [new RegExp(`${one}gateway tui decide --option`, "g"), "svc ok $1"],
   [new RegExp(`svc-mgr agents list${end}`, "g"), "svc ls"],
 ];

@@ -60,3 +60,40 @@ test("who waits for an answer hears that the agent asks something", async () => 
   expect((await svc(lab, "ok", "worker", "1")).exitCode).toBe(0);
   expect(await asking.exited).toBe(0);
 }, 120_000);
+
+test("Ctrl-C while an answer is waited for says that the request goes on, and how to follow and end it", async () => {
+  await using lab = createCliLab();
+  await svc(lab, "new", "worker", "demo", "-w");
+  const start = (...more: string[]) =>
+    Bun.spawn([...lab.command("svc"), "ask", "worker", "SLOW 600000", ...more], {
+      ...{ env: lab.env, cwd: lab.workdir },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+  const states = async () => {
+    const listed = await lab.mgr("agents", "single", "--agent-name", "worker", "requests", "list", "--json");
+    return listed.json()["requests"] as { request_id: string; state: string; waiting?: unknown }[];
+  };
+  const asking = start();
+  const taken = await until("the prompt to be taken", async () =>
+    (await states()).find(({ state }) => state === "completed"),
+  );
+  asking.kill("SIGINT");
+  expect([await asking.exited, await new Response(asking.stderr).text()]).toEqual([
+    130,
+    `Error: interrupted; request ${taken.request_id} goes on without us. Follow it with: svc log worker -f. End its turn with: svc int worker\n`,
+  ]);
+
+  // The same of one that waits in the queue, as a document.
+  const waits = start("--json");
+  const queued = await until("the prompt to wait", async () =>
+    (await states()).find(({ request_id: id, waiting }) => id !== taken.request_id && waiting),
+  );
+  waits.kill("SIGINT");
+  expect(await waits.exited).toBe(130);
+  expect(JSON.parse(await new Response(waits.stderr).text())).toMatchObject({
+    error: "interrupted",
+    request_id: queued.request_id,
+  });
+  expect((await states()).map(({ state }) => state)).toEqual(["accepted", "completed"]);
+  expect((await svc(lab, "int", "worker")).exitCode).toBe(0);
+}, 120_000);

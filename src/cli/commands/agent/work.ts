@@ -83,6 +83,8 @@ const prompt = command({
       ...execution,
     };
     const submitter = await findSubmitter(context, io.env);
+    // From here on Ctrl-C reports what goes on.
+    const interrupted = args.wait ? io.interrupted() : undefined;
     const accepted = acceptanceOf(
       await link.client.call("submitRequest", {
         body: {
@@ -113,8 +115,8 @@ const prompt = command({
       warn(io, `"${agent.manifest.agent_name}" ${text}: ${commandPrefix} gateway tui decide --option ANSWER`),
     );
     const record = await waitForRequest(context.clock, link.client, accepted.request_id, {
-      until: "turn_ended",
-      timeoutSeconds,
+      ...{ until: "turn_ended", timeoutSeconds, ...(interrupted ? { interrupted } : {}) },
+      howToFollow: `Follow it with: ${commandPrefix} log --follow. End its turn with: ${commandPrefix} interrupt`,
     }).finally(() => waited.abort());
     await reported;
     const json = { ...submission, ...outcome(record), request: record };

@@ -332,7 +332,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     const app = await openApp();
     await driven.firstLook(firstLookMs);
     board.refresh();
-    if (options.reconcile) board.reconcile();
+    const agreed =
+      desired.reconciled_instance_id === agent.presence().instanceId && board.status().queue_depth === 0;
+    if (options.reconcile || agreed) board.reconcile();
     server = bind(app.fetch);
     const { host, port } = server;
     reminders.start();

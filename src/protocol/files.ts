@@ -47,6 +47,11 @@ export const DesiredConfig = Strict({
       description: "folders from which mail may take attachments, besides the agent's working directory",
     }),
   ),
+  reconciled_instance_id: Type.Optional(
+    Type.String({
+      description: "additional: no request waited when this instance of the agent was launched",
+    }),
+  ),
 });
 export type DesiredConfig = Static<typeof DesiredConfig>;
 

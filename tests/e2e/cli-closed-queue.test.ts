@@ -24,6 +24,25 @@ describe("a caller that is refused by a closed queue", () => {
     expect(await at.type(`${one} prompt --wait`, "--prompt", "x\nFAST")).toMatchObject({ exitCode: 0 });
   }, 120_000);
 
+  test("never closes for a relaunch without a gateway that finds no request", async () => {
+    await using at = await launched();
+    expect(await at.type(`${one} prompt --wait`, "--prompt", "FAST")).toMatchObject({ exitCode: 0 });
+    expect(await at.type(`${one} gateway detach`)).toMatchObject({ exitCode: 0 });
+    expect(await at.type(`${one} relaunch`)).toMatchObject({ exitCode: 0 });
+    expect(await at.type(`${one} gateway attach`)).toMatchObject({ exitCode: 0 });
+    expect(await at.type(`${one} prompt --wait`, "--prompt", "FAST")).toMatchObject({ exitCode: 0 });
+
+    // With one that waits it stays closed, and so it does for a program that somebody else started in the pane.
+    await at.type(`${one} prompt`, "--prompt", "SLOW 600000");
+    await at.busy();
+    await at.type(`${one} prompt`, "--prompt", "later");
+    expect(await at.type(`${one} gateway detach`)).toMatchObject({ exitCode: 0 });
+    expect(await at.type(`${one} relaunch`)).toMatchObject({ exitCode: 0 });
+    expect(await at.type(`${one} gateway attach`)).toMatchObject({ exitCode: 0 });
+    const refused = await at.type(`${one} prompt`, "--prompt", "x");
+    expect([refused.exitCode, hints(refused)]).toEqual([1, [`${one} gateway reconcile`]]);
+  }, 120_000);
+
   test("is advised to relaunch an agent whose session is gone although its gateway lives", async () => {
     await using at = await launched("--gateway-background");
     await at.tmux("new-session", "-d", "-s", "another", "sleep", "600");

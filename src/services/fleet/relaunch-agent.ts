@@ -2,6 +2,7 @@ import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { headlessInstanceId } from "../headless/connectivity.ts";
 import { stopTurns } from "../headless/stop-turn.ts";
+import { saveWish } from "../sessions/desired-config.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import type { LaunchedSession } from "../sessions/launch.ts";
@@ -56,7 +57,14 @@ export async function relaunchAgent(
   const needs =
     link === null ||
     (link.state === "stale" && !recordedProcessLives(deps.processes, claimOf(link.instance)));
-  if (!serves && !(wish.reconcile || (wish.gateway && needs))) return { ...done, attached: null };
+  if (!serves && !(wish.reconcile || (wish.gateway && needs))) {
+    // The next gateway of this instance takes the relaunch for the operator's word.
+    if (await isQueueEmpty(deps, session)) {
+      const reconciledInstanceId = instanceOf(session, pane);
+      saveWish(deps.files, session.sessionRoot, { reconciledInstanceId });
+    }
+    return { ...done, attached: null };
+  }
   if (serves) await awaitSeen(deps, session, pane, { unlessGone: false });
   const reconcile = wish.reconcile || (await isQueueEmpty(deps, session));
   return { ...done, attached: await attachGateway(deps, session, { reconcile }) };
@@ -96,6 +104,9 @@ async function endFormerLife(deps: RelaunchDeps & AttachDeps, agent: FoundAgent,
   await stopTurns(deps, sessionRoot);
 }
 
+const instanceOf = ({ manifest }: Served, pane: TmuxPane): string =>
+  manifest.headless ? headlessInstanceId(pane, manifest) : instanceId(pane);
+
 type Served = Pick<LaunchedSession, "manifest" | "sessionRoot">;
 
 const linkOf = (deps: AttachDeps, { manifest, sessionRoot }: Served) =>
@@ -111,8 +122,7 @@ async function awaitSeen(
   pane: TmuxPane,
   { unlessGone }: { unlessGone: boolean },
 ): Promise<void> {
-  const { manifest } = session;
-  const wanted = manifest.headless ? headlessInstanceId(pane, manifest) : instanceId(pane);
+  const wanted = instanceOf(session, pane);
   const deadlineMs = deps.clock.monotonicMs() + seenWithinMs;
   for (;;) {
     const link = await linkOf(deps, session);

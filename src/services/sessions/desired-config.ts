@@ -21,6 +21,8 @@ export interface GatewayWish {
   /** Absolute; replaces those of before. */
   attachmentRoots?: readonly string[] | undefined;
   tokenRequired?: boolean | undefined;
+  /** It needs no reconciliation while no request waits (ruling 5): a relaunch without a gateway found none. */
+  reconciledInstanceId?: string | undefined;
 }
 
 /** Throws `precondition_failed` with the place when the file is there and does not fit. */
@@ -76,6 +78,7 @@ export function mergeWish(before: DesiredConfig, wish: GatewayWish): DesiredConf
     ...(wish.attachmentRoots === undefined ? {} : { desired_attachment_roots: [...wish.attachmentRoots] }),
     desired_execution_mode: wish.executionMode ?? before.desired_execution_mode,
     ...(wish.tokenRequired === undefined ? {} : { desired_token_required: wish.tokenRequired }),
+    ...(wish.reconciledInstanceId === undefined ? {} : { reconciled_instance_id: wish.reconciledInstanceId }),
     ...(Object.keys(timings).length > 0 ? { desired_tui_tracking_timings: timings } : {}),
   };
 }

@@ -86,6 +86,11 @@ function toMessage(path: readonly string[], { message, schema, value }: ValueErr
     const known = Object.keys((schema["properties"] ?? {}) as object);
     return `${where}: is not known here${meant(path.at(-1), known)}`;
   }
+  if (message === "Expected required property") {
+    const { const: fixed } = schema as { const?: unknown };
+    const key = path.at(-1);
+    return `${where}: is missing${fixed === undefined ? "" : `; write \`${key}: ${fixed}\``}`;
+  }
   const what = isChoice
     ? `expected one of ${choices.join(", ")}${meant(value, choices)}`
     : message.replace(/^Expected/, "expected");

@@ -82,7 +82,7 @@ describe("a finding names line and field", () => {
     {
       id: "a webhook without a secret",
       text: rule("webhook: { url: https://example.test/ }"),
-      want: "rules.phone.webhook.secret_file: expected required property",
+      want: "rules.phone.webhook.secret_file: is missing",
     },
     {
       id: "an ntfy address without a topic",

@@ -29,7 +29,7 @@ test("a whole file is read as written", () => {
 
 describe("a finding names its line", () => {
   test.each([
-    { id: "no version", text: lines("agents: {}"), want: ["1: version: expected required property"] },
+    { id: "no version", text: lines("agents: {}"), want: ["1: version: is missing; write `version: 1`"] },
     {
       id: "another version",
       text: lines("version: 2", "agents: {}"),

@@ -41,6 +41,7 @@ import { type CliContext, readProfiles } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { consoleAssets } from "./console-archive.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
+import { openPeopleMail } from "./mailbox-openers.ts";
 
 export interface CoordinatorOptions {
   context: CliContext;
@@ -79,13 +80,13 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   const log = { line: (text: string) => fileLog?.line(text) };
   let fileLog: ReturnType<typeof createFileLog> | null = null;
   const reported = new Set<string>();
+  const reportOnce = (line: string) => {
+    if (!reported.has(line)) log.line(line);
+    reported.add(line);
+  };
   const context: CliContext = {
     ...options.context,
-    onClaimError(what, error) {
-      const line = `${what}: ${messageOf(error)}`;
-      if (!reported.has(line)) log.line(line);
-      reported.add(line);
-    },
+    onClaimError: (what, error) => reportOnce(`${what}: ${messageOf(error)}`),
   };
   const { system, roots, registry, tools, tmuxFor } = context;
   const { clock, ids, files, processes } = system;
@@ -157,6 +158,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         `no live gateway serves "${agent.record.agent_name}": ${link.why}`,
       );
     },
+    people: openPeopleMail(context, (what) => reportOnce(what)),
     onError: (error) => fileLog?.line("attention", { error: messageOf(error) }),
   });
   const signIn = createSignIn({ clock, ids });

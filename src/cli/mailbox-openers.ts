@@ -1,7 +1,10 @@
+import { join } from "node:path";
+import { createPeopleMail, type PeopleMail } from "../services/attention/people-mail.ts";
 import type { MailboxOpeners } from "../services/mail/binding.ts";
 import { type MailRootDeps, openMailRoot } from "../services/mail/filesystem/root.ts";
 import { createFilesystemOpener, createJmapOpener } from "../services/mail/openers.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
+import type { CliContext } from "./cli-context.ts";
 
 /** How the mailbox of each transport is opened; any other transport is answered 422. Reports: see `MailRootDeps`. */
 export function mailboxOpeners(
@@ -13,11 +16,32 @@ export function mailboxOpeners(
   return {
     filesystem: createFilesystemOpener({
       files: deps.files,
-      openRoot(root) {
-        refuseExposed(deps.files, root, "the mailbox root");
-        return openMailRoot(deps, root);
-      },
+      openRoot: (root) => openTrustedRoot(deps, root),
     }),
     jmap: createJmapOpener(deps),
   };
 }
+
+function openTrustedRoot(deps: MailRootDeps, root: string) {
+  refuseExposed(deps.files, root, "the mailbox root");
+  return openMailRoot(deps, root);
+}
+
+/** Folders of mailboxes that are known without an agent: of adopted projects, and the one that is named or of this project. */
+export function knownMailboxRoots({ overlays, roots }: Pick<CliContext, "overlays" | "roots">): string[] {
+  const adopted = overlays.list().filter(({ path }) => overlays.exposure(path) === null);
+  return [
+    ...adopted.map(({ path }) => join(path, "mailbox")),
+    ...(roots.mailboxRoot === null ? [] : [roots.mailboxRoot]),
+  ];
+}
+
+/** The mail of people on this machine. `onError` gets what cannot be read. */
+export const openPeopleMail = (context: CliContext, onError: (what: string) => void): PeopleMail =>
+  createPeopleMail({
+    files: context.files,
+    otherRoots: () => knownMailboxRoots(context),
+    records: () => context.registry.list().records,
+    openRoot: (root) => openTrustedRoot(context, root),
+    onError,
+  });

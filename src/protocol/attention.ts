@@ -23,11 +23,12 @@ export const attentionKinds = [
   "unknown_request",
   "closed_queue",
   "held_wakes",
+  "mail",
 ] as const;
 
 export const AttentionKind = StringEnum(attentionKinds, {
   description:
-    "question and permission: the agent asks; unknown_request: whether the agent took it is not known; closed_queue: its gateway accepts no work; held_wakes: mail waits and a limit keeps it from waking the agent",
+    "question and permission: the agent asks; unknown_request: whether the agent took it is not known; closed_queue: its gateway accepts no work; held_wakes: mail waits and a limit keeps it from waking the agent; mail: a person has not read it",
 });
 export type AttentionKind = Static<typeof AttentionKind>;
 
@@ -42,9 +43,10 @@ export const AttentionItem = Strict({
       "of this condition, also after a restart of the server; a new question or failure has another id",
   }),
   kind: AttentionKind,
-  agent_id: Type.String(),
-  agent_name: Type.String(),
-  tracked_agent_id: Type.String(),
+  agent_id: Nullable(Type.String({ description: "null for mail that no known agent wrote" })),
+  agent_name: Nullable(Type.String()),
+  tracked_agent_id: Nullable(Type.String({ description: "null for mail" })),
+  address: Nullable(Type.String({ description: "of the person whose mail it is; null for other kinds" })),
   since_utc: Type.Union([Timestamp, Type.Null()], {
     description: "when it began or was first seen; null when nobody recorded that",
   }),
@@ -77,13 +79,13 @@ export const AttentionList = Strict({
   schema_version: SchemaVersion1,
   items: Type.Array(AttentionItem, {
     maxItems: maxListed,
-    description: "oldest first; those of unknown age before all others",
+    description: "oldest first, those of unknown age before all others; mail last",
   }),
 });
 export type AttentionList = Static<typeof AttentionList>;
 
 export const AttentionQuery = Strict({
-  agent: Type.Optional(NonBlank("only what this agent waits for; any name or id of it")),
+  agent: Type.Optional(NonBlank("only what this agent waits for or wrote; any name or id of it")),
   kind: Type.Optional({ ...AttentionKind, description: "only items of this kind" }),
 });
 export type AttentionQuery = Static<typeof AttentionQuery>;

@@ -118,7 +118,7 @@ export type DeliveryRules = Static<typeof DeliveryRules>;
 export const DeliveredItem = Strict({
   id: Type.String(),
   epoch: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
-  agent: Type.String(),
+  agent: Nullable(Type.String()),
   reason: StringEnum(attentionKinds),
   summary: Type.String(),
   question: Nullable(Type.String()),
@@ -162,7 +162,7 @@ export const Delivery = Strict({
     Strict({
       id: Type.String(),
       epoch: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
-      agent_name: Type.String(),
+      agent_name: Nullable(Type.String()),
       kind: StringEnum(attentionKinds),
     }),
     { maxItems: 100, description: "what it is about, without text of agents" },

@@ -106,6 +106,34 @@ describe("Needs you", () => {
     expect(view.errors).toEqual([]);
   }, 120_000);
 
+  test("mail that a person has not read is listed last, with the command that reads it", async () => {
+    const register = (name: string, ...more: string[]) =>
+      at.lab.mgr(
+        "mailbox",
+        "register",
+        "--address",
+        `${name}@svc.localhost`,
+        "--principal-id",
+        `SVC-${name}`,
+        ...more,
+      );
+    await register("dora", "--role", "person");
+    await register("helper");
+    const to = ["--address", "helper@svc.localhost", "send", "--to", "dora@svc.localhost"];
+    const sent = await at.lab.mgr("mail", ...to, "--subject", "<b>Done</b>", "--body-content", "the body");
+    expect([sent.exitCode, sent.stderr]).toEqual([0, ""]);
+    await using view = await at.open("needs-you");
+    await view.shows("dora@svc.localhost has mail from helper@svc.localhost: <b>Done</b>");
+    const lines = view.page.locator(".needs-you .list .line");
+    expect(await lines.last().innerText()).toContain("dora@svc.localhost");
+    await lines.last().click();
+    await view.shows(/svc-mgr mail --mailbox-root .* read --message-ref filesystem:msg-/);
+    expect(await view.violations()).toEqual([]);
+    expect(view.errors).toEqual([]);
+    await at.lab.shell(`cd ${at.lab.workdir} && ${await view.page.locator("code.command").innerText()}`);
+    await view.shows("waits no more");
+  }, 120_000);
+
   test.each<Size>(["desk", "laptop", "phone"])(
     "is usable on a %s, light and dark",
     async (size) => {

@@ -17,6 +17,12 @@ const asksNothing = ({ terminal }: CoordinatorBundle) => {
   delete terminal.state.awaiting_decision;
 };
 
+const personMail = {
+  ...{ root: "/srv/mail", address: "ann@svc.localhost", messageRef: "filesystem:msg-1" },
+  ...{ sinceUtc: "2026-11-21T04:40:00.000+00:00", from: "worker@svc.localhost", subject: "done" },
+  agent: { id: "id-worker", name: "worker" },
+};
+
 /** The answers that its gateway was sent. */
 function decisionsOf(bundle: CoordinatorBundle): unknown[] {
   const sent: unknown[] = [];
@@ -138,6 +144,26 @@ describe.each(surfaces)("what waits for a person $surface", ({ open }) => {
       });
     }));
 
+  test("mail that a person has not read is listed beside what agents ask, and has no answers", () =>
+    withServer(async (bundle, ask) => {
+      asks(bundle);
+      bundle.peopleMail.push(personMail);
+      const { items } = (await ask("")).body;
+      expect(items.map(({ kind, address }) => [kind, address])).toEqual([
+        ["question", null],
+        ["mail", "ann@svc.localhost"],
+      ]);
+      expect((await ask("?kind=mail")).body.items).toHaveLength(1);
+      const path = `/${items[1]?.id}/answers`;
+      expect(await ask(path, { answer: "1" })).toMatchObject({
+        status: 422,
+        body: { detail: expect.stringContaining("Read it: svc-mgr mail --mailbox-root /srv/mail") },
+      });
+      bundle.peopleMail.length = 0;
+      expect((await ask(path, { answer: "1" })).status).toBe(409);
+      expect((await ask("")).body.items).toHaveLength(1);
+    }));
+
   test("an id that was never listed is 409", () =>
     withServer(async (_, ask) => {
       expect((await ask("/question-000000000000/answers", { answer: "1" })).status).toBe(409);
@@ -209,6 +235,16 @@ test("the stream begins with everything and shows what comes, changes and goes",
     }),
   ).toEqual(["attention_changed", ["Go on?"]]);
   expect(await after(asksNothing)).toEqual(["attention_gone", ["Go on?"]]);
+  // Mail is looked at every 5 s.
+  const afterMail = async (change: () => void) => {
+    change();
+    const event = told();
+    bundle.gateway.clock.advance(5000);
+    await settle();
+    return event;
+  };
+  expect(await afterMail(() => void bundle.peopleMail.push(personMail))).toEqual(["attention_added", [null]]);
+  expect(await afterMail(() => void bundle.peopleMail.pop())).toEqual(["attention_gone", [null]]);
   left.abort();
   await reader?.cancel();
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AttentionItem } from "../../src/protocol/attention.ts";
 import { parseDemoLog } from "../../src/services/demo/log.ts";
@@ -134,3 +134,64 @@ describe("what waits for a person", () => {
     await until("nothing to wait", async () => (await listed(at)).length === 0);
   }, 120_000);
 });
+
+test("mail to a person of svc.yaml waits for the person, is delivered once, and is over when it is read", async () => {
+  await using lab = createBuiltLab(dist);
+  const config = join(lab.env["HOME"] ?? "", ".config/svc");
+  mkdirSync(config, { recursive: true, mode: 0o700 });
+  const got = join(lab.folder, "got.ndjson");
+  const rules = `version: 1\nrules:\n  desk:\n    reasons: [mail]\n    command: { argv: [sh, -c, 'cat >> "$0"', ${got}] }\n`;
+  writeFileSync(join(config, "deliveries.yaml"), rules, { mode: 0o600 });
+  const team = "version: 1\nagents:\n  builder: { tool: demo, mailbox: true }\npeople:\n  ann: {}\n";
+  writeFileSync(join(lab.workdir, "svc.yaml"), team);
+  const svc = (...words: string[]) => lab.run("svc", words, { cwd: lab.workdir });
+  expect((await svc("up", "--yes")).exitCode).toBe(0);
+  await using at = await startCoordinator(lab);
+  expect(await listed(at)).toEqual([]);
+
+  const content = ["--subject", "The build is red", "--body-content", "the private part"];
+  await run(lab, ...one("builder"), "mail", "send", "--to", "ann@svc.localhost", ...content);
+  const item = await until("the mail of ann", async () => (await listed(at, "?kind=mail"))[0]);
+  expect(item).toMatchObject({
+    ...{ agent_name: "builder", address: "ann@svc.localhost", epoch: null, answers: [] },
+    reason: 'ann@svc.localhost has mail from "builder": The build is red',
+    evidence: ["from builder@svc.localhost", expect.stringMatching(/^filesystem:msg-/)],
+  });
+  expect(item.age_seconds).toBeLessThan(60);
+  // The same id from the command line in another folder, and from the short program above the agents.
+  const read = (await run(lab, "attention", "list", "--json")).json()["items"] as AttentionItem[];
+  expect(read.map(({ id }) => id)).toEqual([item.id]);
+  const short = await svc();
+  expect(short.stdout).toContain('ann@svc.localhost has mail from "builder": The build is red');
+  expect([short.stdout, JSON.stringify(read)].join()).not.toContain("the private part");
+  const answered = await lab.mgr("attention", "answer", item.id, "1");
+  expect([answered.exitCode, answered.stderr]).toEqual([2, expect.stringContaining("Read it: svc-mgr mail")]);
+
+  const delivered = await until("the delivery", () =>
+    existsSync(got) ? readFileSync(got, "utf8") : undefined,
+  );
+  expect(JSON.parse(delivered)["data"]["items"]).toMatchObject([
+    { id: item.id, agent: "builder", reason: "mail", summary: '"builder" sent mail that nobody has read' },
+  ]);
+  expect(delivered).not.toMatch(/red|private|ann/);
+
+  // A look leaves it unread; the command of the item reads it.
+  const command = (item.command ?? "").split(" ").slice(1);
+  await run(lab, ...command.map((word) => (word === "read" ? "peek" : word)));
+  expect((await listed(at)).map(({ id }) => id)).toEqual([item.id]);
+  expect((await run(lab, ...command)).stdout).toContain("the private part");
+  await until("nothing to wait", async () => (await listed(at)).length === 0);
+  expect((await run(lab, "attention", "list")).stdout).toBe("nothing waits for you\n");
+
+  // What the agent replies to a note of the operator waits for a person too.
+  await run(lab, ...one("builder"), "mail", "post", "--subject", "look", "--body-content", "at this");
+  const inbox = (await run(lab, ...one("builder"), "mail", "list", "--json")).json()["messages"] as {
+    message_ref: string;
+  }[];
+  const ref = inbox[0]?.message_ref ?? "";
+  await run(lab, ...one("builder"), "mail", "reply", "--message-ref", ref, "--body-content", "seen");
+  const reply = await until("the reply", async () => (await listed(at))[0]);
+  expect(reply.reason).toBe('SVC-operator@svc.localhost has mail from "builder": Re: look');
+  await until("its delivery", () => readFileSync(got, "utf8").includes(reply.id));
+  expect(readFileSync(got, "utf8").match(new RegExp(item.id, "g"))).toHaveLength(1);
+}, 120_000);

@@ -8,6 +8,7 @@ export function attentionItem(fields: Partial<AttentionItem> = {}): AttentionIte
     agent_id: "id-worker",
     agent_name: "worker",
     tracked_agent_id: "demo_worker",
+    address: null,
     since_utc: "2026-01-01T00:00:00.000+00:00",
     age_seconds: 1,
     epoch: 3,

@@ -5,6 +5,7 @@ import type { CoordinatorServices } from "../../src/routes/coordinator/app.ts";
 import { type CoordinatorApp, createCoordinatorApp } from "../../src/routes/coordinator/app.ts";
 import { hostRule } from "../../src/routes/http/gate.ts";
 import { createAttention } from "../../src/services/attention/attention.ts";
+import type { PersonMail } from "../../src/services/attention/people-mail.ts";
 import { createRemoteTerminal } from "../../src/services/console/live-terminal.ts";
 import { toAttentionFacts } from "../../src/services/fleet/attention-facts.ts";
 import {
@@ -35,6 +36,8 @@ export interface CoordinatorBundle extends AsyncDisposable {
   /** Instead of the gateway's own answers. */
   answer: { with: ((request: Request) => Promise<Response>) | null };
   launched: HeadlessLaunch[];
+  /** Unread mail of people; the newest list is what is there. */
+  peopleMail: PersonMail[];
 }
 
 const turn: TurnStatusRecord = {
@@ -88,6 +91,7 @@ export function createCoordinatorBundle(
   const asked: unknown[] = [];
   const faults: unknown[] = [];
   const launched: HeadlessLaunch[] = [];
+  const peopleMail: PersonMail[] = [];
   const answer: CoordinatorBundle["answer"] = { with: null };
   const client = createGatewayClient({
     clock: gateway.clock,
@@ -286,6 +290,7 @@ export function createCoordinatorBundle(
         });
       },
       gatewayOf: async () => client,
+      people: { unread: async () => [...peopleMail] },
     }),
     deliveries: {
       list(query) {
@@ -308,7 +313,7 @@ export function createCoordinatorBundle(
     faults: { report: (error) => `fault-${faults.push(error)}` },
   });
   return {
-    ...{ app, gateway, terminal, asked, faults, answer, launched },
+    ...{ app, gateway, terminal, asked, faults, answer, launched, peopleMail },
     [Symbol.asyncDispose]: () => gateway[Symbol.asyncDispose](),
   };
 }

@@ -1,11 +1,12 @@
 import { decideAttention } from "../../services/attention/decide.ts";
+import type { PersonMail } from "../../services/attention/people-mail.ts";
 import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
 import { findOrphans, type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
 import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
 import { factsIn, renderWaiting } from "../attention-text.ts";
 import { openCliContext } from "../cli-context.ts";
 import { command } from "../command.ts";
-import { mailboxOpeners } from "../mailbox-openers.ts";
+import { mailboxOpeners, openPeopleMail } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
 import { renderSnapshotTable, toSnapshotJson, toSnapshotNotes } from "../snapshot-text.ts";
 
@@ -31,9 +32,13 @@ export const listCommand = (commandPrefix: string) =>
       );
       const openers = mailboxOpeners(context, (what) => void warn(io, what));
       let snapshots: AgentSnapshot[];
+      let mail: PersonMail[];
       try {
         const sessionAlive = createSessionsSeen(context.tmuxFor);
-        snapshots = await snapshotAgents({ ...context, openers, sessionAlive }, wanted);
+        [snapshots, mail] = await Promise.all([
+          snapshotAgents({ ...context, openers, sessionAlive }, wanted),
+          openPeopleMail(context, (what) => void warn(io, what)).unread(),
+        ]);
       } finally {
         for (const opener of Object.values(openers)) opener.close();
       }
@@ -47,7 +52,7 @@ export const listCommand = (commandPrefix: string) =>
       for (const { path, problem } of ignored) await warn(io, `ignored ${path}: ${problem}`);
       return {
         json: { agents: snapshots.map(toSnapshotJson), ignored, orphans: orphans.map(toOrphanJson) },
-        text: toText(snapshots, {
+        text: toText(snapshots, mail, {
           ...{ state: args.state, orphans: orphans.length, nowMs: context.clock.nowMs() },
           columns: io.stdoutIsTty ? io.columns : Number.POSITIVE_INFINITY,
         }),
@@ -65,18 +70,20 @@ function toOrphanJson({ tmuxSession, sessionRoot, agentName, manifest, problem }
   };
 }
 
+const noAgents = "no agents run. Launch one with: svc-mgr agents launch --tool demo --agent-name first";
+
 function toText(
   snapshots: readonly AgentSnapshot[],
+  mail: readonly PersonMail[],
   { state, orphans, nowMs, columns }: { state: string; orphans: number; nowMs: number; columns: number },
 ): string {
+  const waiting = renderWaiting(decideAttention(factsIn(snapshots), nowMs, mail));
   if (snapshots.length > 0) {
-    const waiting = renderWaiting(decideAttention(factsIn(snapshots), nowMs));
     const table = renderSnapshotTable(snapshots, nowMs, columns);
     const notes = toSnapshotNotes(snapshots);
     return [...waiting, ...table, ...(notes.length > 0 ? ["", ...notes] : [])].join("\n");
   }
-  if (orphans > 0) return `${orphans} run without a record that can be used, none with one`;
-  return state === "active"
-    ? "no agents run. Launch one with: svc-mgr agents launch --tool demo --agent-name first"
-    : "no such agents";
+  const none = state === "active" ? noAgents : "no such agents";
+  const lost = `${orphans} run without a record that can be used, none with one`;
+  return [...waiting, orphans > 0 ? lost : none].join("\n");
 }

@@ -1,22 +1,24 @@
 import { type AttentionItem, attentionKinds } from "../../protocol/attention.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
-import { movedOn, sendAnswer } from "../../services/attention/answer.ts";
+import { chooseAnswer, movedOn, sendAnswer } from "../../services/attention/answer.ts";
 import { decideAttention, filterAttention } from "../../services/attention/decide.ts";
 import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
+import type { AttentionFacts } from "../../services/fleet/attention-facts.ts";
 import type { GatewayClient } from "../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import { openRecord } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
 import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
 import { timestampNow } from "../../system/clock.ts";
-import { ServiceError } from "../../system/errors.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import { createLoop } from "../../system/lifecycle.ts";
 import { factsIn, renderItem } from "../attention-text.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command, type Flags } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { toWholeNumber } from "../flag-values.ts";
 import { aborted, followFleet } from "../follow-fleet.ts";
-import { mailboxOpeners } from "../mailbox-openers.ts";
+import { mailboxOpeners, openPeopleMail } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
 
 const filterFlags = {
@@ -48,7 +50,9 @@ const list = command({
       await watchItems({ context, io, wanted, json: inherited["json"] === true });
       return exitCodes.done;
     }
-    const items = wanted(decideAttention(factsIn(await look(context, io)), context.clock.nowMs()));
+    const people = openPeopleMail(context, (what) => void warn(io, what));
+    const [snapshots, mail] = await Promise.all([look(context, io), people.unread()]);
+    const items = wanted(decideAttention(factsIn(snapshots), context.clock.nowMs(), mail));
     return {
       json: { schema_version: 1, items },
       text: items.length === 0 ? "nothing waits for you" : items.map(renderItem).join("\n"),
@@ -76,6 +80,11 @@ const answer = command({
     const context = openCliContext(io, inherited);
     const epoch = toWholeNumber("epoch", args.epoch, 0, Number.MAX_SAFE_INTEGER);
     const id = args.id ?? "";
+    if (id.startsWith("mail-")) {
+      const mail = await openPeopleMail(context, (what) => void warn(io, what)).unread();
+      const item = decideAttention([], context.clock.nowMs(), mail).find((one) => one.id === id);
+      if (item) chooseAnswer(item, { answer: args.answer ?? "" });
+    }
     for (const { record, attention: facts } of await look(context, io)) {
       const item = facts && decideAttention([facts], context.clock.nowMs()).find((one) => one.id === id);
       if (!item) continue;
@@ -119,6 +128,8 @@ async function openClient(context: CliContext, record: RegistryRecord): Promise<
   throw new ServiceError("unavailable", `no healthy gateway serves "${record.agent_name}" (${link.why})`);
 }
 
+const mailEveryMs = 5000;
+
 /** Prints what waits, then what comes and goes, a line or a JSON document each. */
 async function watchItems(options: {
   context: CliContext;
@@ -133,14 +144,40 @@ async function watchItems(options: {
     const line = { at_utc: timestampNow(context.clock), change, item };
     await io.writeOut(json ? `${JSON.stringify(line)}\n` : `${change}: ${renderItem(item)}\n`);
   };
-  await followFleet({
-    ...{ context, io, stopped, shown: aborted(stopped) },
-    async onChange({ snapshots }) {
-      const items = wanted(decideAttention(factsIn(snapshots), context.clock.nowMs()));
+  let facts: AttentionFacts[] = [];
+  const people = openPeopleMail(context, (what) => void warn(io, what));
+  let mail = await people.unread();
+  let printing = Promise.resolve();
+  const show = () => {
+    printing = printing.then(async () => {
+      const items = wanted(decideAttention(facts, context.clock.nowMs(), mail));
       const now = new Map(items.map((item) => [item.id, item]));
       for (const [id, item] of before) if (!now.has(id)) await print("over", item);
       for (const [id, item] of now) if (!before.has(id)) await print("waits", item);
       before = now;
+    });
+    return printing;
+  };
+  const mailLoop = createLoop({
+    clock: context.clock,
+    async turn() {
+      mail = await people.unread();
+      await show();
+      return mailEveryMs;
     },
+    onError: (error) => void warn(io, messageOf(error)),
   });
+  try {
+    await followFleet({
+      ...{ context, io, stopped, shown: aborted(stopped) },
+      async onChange({ snapshots }) {
+        // Mail is looked at after the agents: what waits is one list from its first line.
+        facts = factsIn(snapshots);
+        await show();
+        mailLoop.start();
+      },
+    });
+  } finally {
+    await mailLoop.stop();
+  }
 }

@@ -1,4 +1,4 @@
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { BackupManifest } from "../../protocol/backup.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import { createBackup } from "../../services/backup/create.ts";
@@ -10,6 +10,7 @@ import { idStamp } from "../../system/ids.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command } from "../command.ts";
 import { renderTable } from "../format.ts";
+import { knownMailboxRoots } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
 import { withProgress } from "../progress.ts";
 import { programVersion } from "../version.ts";
@@ -41,7 +42,7 @@ const create = command({
       created_at_utc: toTimestamp(nowMs),
       home: io.home,
       with_secrets: args["with-secrets"],
-      places: findPlaces(context.files, rootsOf(context, io), records, otherMailboxes(context)),
+      places: findPlaces(context.files, rootsOf(context, io), records, knownMailboxRoots(context)),
     };
     const output = resolve(io.cwd, args.output ?? `svc-backup-${idStamp(nowMs)}.tar`);
     const done = await withProgress(io, "no archive was written", ({ signal, onProgress }) =>
@@ -133,15 +134,6 @@ const toAgent = (record: RegistryRecord) => ({
 function rootsOf({ roots }: CliContext, io: CliIo): BackupRoots {
   const { runtimeRoot } = planRoots({ flags: {}, env: io.env, home: io.home, overlay: null });
   return { registryRoot: roots.registryRoot, runtimeRoot, stateRoot: stateRootOf(io.env, io.home) };
-}
-
-/** Of people, in projects without an agent that has mail. */
-function otherMailboxes({ overlays, roots }: CliContext): string[] {
-  const adopted = overlays.list().filter(({ path }) => overlays.exposure(path) === null);
-  return [
-    ...adopted.map(({ path }) => join(path, "mailbox")),
-    ...(roots.mailboxRoot === null ? [] : [roots.mailboxRoot]),
-  ];
 }
 
 export const backupCommands = { create, restore };

@@ -42,7 +42,11 @@ function toText(found: readonly Delivery[]): string {
     one.state,
     `${one.rule} (${one.target})`,
     String(one.attempts),
-    visibleLine(one.items.map(({ agent_name, kind }) => `${agent_name}: ${kind}`).join(", ")),
+    visibleLine(
+      one.items
+        .map(({ agent_name, kind }) => (agent_name === null ? kind : `${agent_name}: ${kind}`))
+        .join(", "),
+    ),
     visibleLine(one.last_error ?? ""),
   ]);
   return renderTable(["", "STATE", "RULE", "ATTEMPTS", "ITEMS", "LAST ERROR"], rows);

@@ -103,7 +103,11 @@ const register = command({
       valueHint: "DIR",
     },
     "display-name": { type: "string", description: "a name for people", valueHint: "NAME" },
-    role: { type: "string", description: "what its owner is there for", valueHint: "ROLE" },
+    role: {
+      type: "string",
+      description: "what its owner is there for; unread mail of a `person` waits for that person",
+      valueHint: "ROLE",
+    },
   },
   async run(invocation) {
     const { args, io } = invocation;

@@ -1,5 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import type { TeamLaunch, TeamRecord } from "../../protocol/team-file.ts";
+import { personRole } from "../../services/attention/people-mail.ts";
 import { stateRootOf } from "../../services/sessions/roots.ts";
 import {
   planDown,
@@ -238,13 +239,21 @@ async function openTeam(
     if (!listed.ok) throw new CommandFailure(exitCodes.refused, listed.problem);
     const state = store.read();
     const running = listed.document["agents"] as RunningAgent[];
-    const registered = (accounts?.document["accounts"] ?? []) as { address: string; status: string }[];
+    const registered = (accounts?.document["accounts"] ?? []) as {
+      address: string;
+      status: string;
+      role: string | null;
+    }[];
     return {
       ...{ team, launches, state, running },
       reminders: mapValues(reminders, (ofAgent) => mapValues(ofAgent, digestOf)),
       liveReminders: await readReminders(state, running),
       worktrees: new Set(Object.keys(team.agents).filter((name) => worktrees.exists(name))),
-      addresses: new Set(registered.filter((one) => one.status === "active").map(({ address }) => address)),
+      addresses: new Set(
+        registered
+          .filter((one) => one.status === "active" && one.role === personRole)
+          .map(({ address }) => address),
+      ),
     };
   };
 
@@ -286,6 +295,7 @@ async function openTeam(
           "register",
           `--address=${step.address}`,
           `--principal-id=${principal}`,
+          `--role=${personRole}`,
         ]);
         return made.ok ? null : made.problem;
       }

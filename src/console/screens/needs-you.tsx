@@ -56,6 +56,8 @@ export function takeNeedsYouKey(key: string): boolean {
   return true;
 }
 
+const whoOf = ({ agent_name, address }: AttentionItem): string => agent_name ?? address ?? "?";
+
 function mark(item: AttentionItem, index: number): void {
   const option = item.answers[index];
   if (option === undefined || inbox.value.gone.has(item.id)) return;
@@ -81,9 +83,9 @@ async function send(item: AttentionItem): Promise<void> {
   for (const target of targets) {
     const body = { answer, ...(target.epoch === null ? {} : { epoch: target.epoch }) };
     const sent = await call("answerAttention", { params: { attention_id: target.id }, body });
-    if (sent.ok) done.push(target.agent_name);
-    else if (sent.why === "stale") failed.push(`${target.agent_name}: nothing was pressed. ${sent.detail}`);
-    else failed.push(`${target.agent_name}: ${sent.detail}`);
+    if (sent.ok) done.push(whoOf(target));
+    else if (sent.why === "stale") failed.push(`${whoOf(target)}: nothing was pressed. ${sent.detail}`);
+    else failed.push(`${whoOf(target)}: ${sent.detail}`);
   }
   sending.value = false;
   marked.value = null;
@@ -177,7 +179,7 @@ function Line({ item, selected, gone }: { item: AttentionItem; selected: boolean
       aria-current={selected ? "true" : undefined}
     >
       <span class="who">
-        {item.agent_name}
+        {whoOf(item)}
         <Ago at={item.since_utc} />
       </span>
       <span class="what">{gone ? "waits no more" : clip(item.question || item.reason, 140)}</span>
@@ -187,7 +189,7 @@ function Line({ item, selected, gone }: { item: AttentionItem; selected: boolean
 }
 
 const toneOf = ({ kind }: AttentionItem): string =>
-  kind === "question" || kind === "permission" || kind === "usage_limit" ? "waits" : "broken";
+  ["question", "permission", "usage_limit", "mail"].includes(kind) ? "waits" : "broken";
 
 function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
   const same = identical(inbox.value, item);
@@ -195,7 +197,7 @@ function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
     ({ answer }) => marked.value?.item === item.id && answer === marked.value.answer,
   );
   useEffect(() => {
-    announce(`${item.agent_name}: ${item.question || item.reason}`);
+    announce(`${whoOf(item)}: ${item.question || item.reason}`);
   }, [item.id]);
   return (
     <article class={gone ? "gone" : ""}>
@@ -204,9 +206,13 @@ function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
           All
         </a>
         <span class={`tag ${toneOf(item)}`}>{words(item.kind)}</span>
-        <a class="agent" href={formatRoute({ screen: "agent", agent: item.agent_id, tab: "terminal" })}>
-          {item.agent_name}
-        </a>
+        {item.agent_id === null ? (
+          <span class="agent">{whoOf(item)}</span>
+        ) : (
+          <a class="agent" href={formatRoute({ screen: "agent", agent: item.agent_id, tab: "terminal" })}>
+            {whoOf(item)}
+          </a>
+        )}
         <Ago at={item.since_utc} />
       </header>
       <h2>{item.question || item.reason}</h2>
@@ -243,12 +249,12 @@ function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
                 }}
               />
               Also answer {count(same.length, "identical question")} <Key>a</Key>:{" "}
-              {same.map(({ agent_name }) => agent_name).join(", ")}
+              {same.map(whoOf).join(", ")}
             </label>
           ) : null}
           <p class="will">
             {choice
-              ? `Sends answer ${choice.answer} to ${all.value ? count(same.length + 1, "agent") : item.agent_name}: its gateway reads the screen again and presses “${choice.label}” only if the same question is there.`
+              ? `Sends answer ${choice.answer} to ${all.value ? count(same.length + 1, "agent") : whoOf(item)}: its gateway reads the screen again and presses “${choice.label}” only if the same question is there.`
               : "Choose an answer. Nothing is pressed before you send it."}
           </p>
           <button
@@ -277,7 +283,7 @@ function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
           </ul>
         </details>
       )}
-      <LastLines id={item.agent_id} />
+      {item.agent_id === null ? null : <LastLines id={item.agent_id} />}
     </article>
   );
 }

@@ -73,9 +73,13 @@ function settle(inbox: Inbox, nowMs: number): Inbox {
   return { ...settled, emptySinceMs: quiet ? (inbox.emptySinceMs ?? nowMs) : null };
 }
 
+/** Mail is last: no agent stops because of it. */
 function oldestFirst(items: readonly AttentionItem[]): AttentionItem[] {
   return items.toSorted(
-    (a, b) => (a.since_utc ?? "").localeCompare(b.since_utc ?? "") || a.id.localeCompare(b.id),
+    (a, b) =>
+      Number(a.kind === "mail") - Number(b.kind === "mail") ||
+      (a.since_utc ?? "").localeCompare(b.since_utc ?? "") ||
+      a.id.localeCompare(b.id),
   );
 }
 

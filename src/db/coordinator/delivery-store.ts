@@ -193,8 +193,8 @@ function storeOn(store: DeliveryFile, makeId: () => string): DeliveryStore {
     }
     const gathering = entry.gathers ? statements.gathering.get({ rule, nowMs })?.seq : undefined;
     const seq = gathering ?? makeDelivery(entry, nowMs);
-    const { id: itemId, agent: agentName, reason: kind } = item;
-    const text = { itemId, agentName, kind, itemJson: JSON.stringify(item) };
+    const { id: itemId, agent, reason: kind } = item;
+    const text = { itemId, agentName: agent ?? "", kind, itemJson: JSON.stringify(item) };
     db.insert(deliveryItems)
       .values({ rule, epoch, occurrence: (same?.occurrence ?? 0) + 1, seq, ...text, withdrawn: false })
       .run();

@@ -9,6 +9,7 @@ import type {
 import { maxListed } from "../../protocol/wire.ts";
 import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
+import { createLoop } from "../../system/lifecycle.ts";
 import { type AttentionFacts, unusableFacts } from "../fleet/attention-facts.ts";
 import type { Directory, KnownAgent } from "../fleet/directory.ts";
 import type { FleetEvents } from "../fleet/fleet-events.ts";
@@ -16,10 +17,11 @@ import { createFleetWatch } from "../fleet/fleet-watch.ts";
 import type { Answer, GatewayClient } from "../fleet/gateway-client.ts";
 import { movedOn, sendAnswer } from "./answer.ts";
 import { decideAttention, filterAttention } from "./decide.ts";
+import type { PeopleMail, PersonMail } from "./people-mail.ts";
 
 export type AttentionStreamItem = { item: "event"; event: AttentionEvent } | { item: "heartbeat" };
 
-/** What waits for a person, over all agents that run. */
+/** What waits for a person, over all agents that run, and the unread mail of people. */
 export interface Attention {
   /** Looked at now. Throws `not_found` and `ambiguous` for the agent of the query. */
   list(query: AttentionQuery): Promise<AttentionList>;
@@ -42,6 +44,7 @@ export interface AttentionDeps {
   /** The client of the agent's live gateway; throws `unavailable` without one. */
   gatewayOf: (agent: KnownAgent) => Promise<Pick<GatewayClient, "call">>;
   events: Pick<FleetEvents, "follow">;
+  people: PeopleMail;
   clock: Clock;
   onError: (error: unknown) => void;
 }
@@ -49,6 +52,7 @@ export interface AttentionDeps {
 const atOnce = 32;
 const deadlineMs = 1500;
 const heartbeatMs = 15_000;
+const mailEveryMs = 5000;
 
 const runs = ({ record: { lifecycle } }: KnownAgent) =>
   lifecycle.state === "active" || lifecycle.state === "relaunching";
@@ -93,9 +97,10 @@ export function createAttention(deps: AttentionDeps): Attention {
     return facts;
   }
 
-  function itemsOf(facts: readonly AttentionFacts[]): AttentionItem[] {
-    const items = decideAttention(facts, clock.nowMs()).slice(0, maxListed);
-    for (const { id, agent_id } of items) owners.set(id, agent_id);
+  function itemsOf(facts: readonly AttentionFacts[], mail: readonly PersonMail[] = []): AttentionItem[] {
+    const items = decideAttention(facts, clock.nowMs(), mail).slice(0, maxListed);
+    for (const { id, agent_id, kind } of items)
+      if (agent_id !== null && kind !== "mail") owners.set(id, agent_id);
     while (owners.size > maxListed) owners.delete(owners.keys().next().value ?? "");
     return items;
   }
@@ -117,6 +122,25 @@ export function createAttention(deps: AttentionDeps): Attention {
 
   function startWatching(): { end: () => Promise<void> } {
     const over = new AbortController();
+    let facts: AttentionFacts[] | null = null;
+    let mail: PersonMail[] | null = null;
+    const show = () => {
+      if (facts === null || mail === null) return;
+      current = itemsOf(facts, mail);
+      known = true;
+      for (const wake of [...readers]) wake();
+    };
+    const mailLoop = createLoop({
+      ...{ clock, onError: deps.onError },
+      async turn(signal) {
+        const unread = await deps.people.unread();
+        if (!signal.aborted && JSON.stringify(unread) !== JSON.stringify(mail)) {
+          mail = unread;
+          show();
+        }
+        return mailEveryMs;
+      },
+    });
     const watch = createFleetWatch<{ record: KnownAgent["record"]; facts: AttentionFacts }>({
       ...{ directory, clock, onError: deps.onError },
       async look(records) {
@@ -129,9 +153,8 @@ export function createAttention(deps: AttentionDeps): Attention {
         });
       },
       async onChange({ snapshots }) {
-        current = itemsOf(snapshots.map(({ facts }) => facts));
-        known = true;
-        for (const wake of [...readers]) wake();
+        facts = snapshots.map((snapshot) => snapshot.facts);
+        show();
       },
     });
     const hints = (async () => {
@@ -141,10 +164,11 @@ export function createAttention(deps: AttentionDeps): Attention {
       }
     })().catch(deps.onError);
     watch.start();
+    mailLoop.start();
     return {
       async end() {
         over.abort();
-        await Promise.all([watch.stop(), hints]);
+        await Promise.all([watch.stop(), mailLoop.stop(), hints]);
         known = false;
       },
     };
@@ -160,7 +184,8 @@ export function createAttention(deps: AttentionDeps): Attention {
       const wanted = directory
         .agents()
         .filter((one) => runs(one) && (only?.has(one.record.agent_id) ?? true));
-      const items = itemsOf(await lookAt(wanted));
+      const [facts, mail] = await Promise.all([lookAt(wanted), deps.people.unread()]);
+      const items = itemsOf(facts, mail);
       return { schema_version: 1, items: filterAttention(items, { ...(kind ? { kind } : {}) }, only) };
     },
     async *follow(options) {
@@ -203,6 +228,11 @@ export function createAttention(deps: AttentionDeps): Attention {
       }
     },
     async answer(id, given) {
+      if (id.startsWith("mail-")) {
+        const mail = itemsOf([], await deps.people.unread()).find((one) => one.id === id);
+        if (!mail) throw movedOn(id);
+        return sendAnswer({ item: mail, decision: null }, given, () => Promise.reject(movedOn(id)));
+      }
       const { agent, item, facts } = await find(id);
       return sendAnswer({ item, decision: facts.decision }, given, () => deps.gatewayOf(agent));
     },

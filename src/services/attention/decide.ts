@@ -2,6 +2,8 @@ import type { AttentionItem, AttentionKind, AttentionQuery } from "../../protoco
 import { parseTimestamp } from "../../system/clock.ts";
 import { sha256 } from "../../system/digest.ts";
 import type { AttentionFacts, FailedRequest } from "../fleet/attention-facts.ts";
+import { shellWord } from "../terminal/shell-word.ts";
+import type { PersonMail } from "./people-mail.ts";
 
 /** What one condition adds to what every item has. */
 interface Finding {
@@ -22,14 +24,40 @@ const idLength = 12;
 const maxSentence = 300;
 
 /**
- * Everything that waits for a person, oldest first; what nobody knows the age of is first. A cause hides what follows
- * from it: of a dead agent neither its gateway nor its queue is listed. Pure.
+ * Everything that waits for a person, oldest first; what nobody knows the age of is first. Mail is last, since no agent
+ * stops because of it. A cause hides what follows from it: of a dead agent neither its gateway nor its queue is listed. Pure.
  */
-export function decideAttention(agents: readonly AttentionFacts[], nowMs: number): AttentionItem[] {
-  return agents
-    .flatMap((facts) => findingsOf(facts).map((finding) => toItem(facts, finding, nowMs)))
-    .sort(byAge);
+export function decideAttention(
+  agents: readonly AttentionFacts[],
+  nowMs: number,
+  mail: readonly PersonMail[] = [],
+): AttentionItem[] {
+  const items = agents.flatMap((facts) => findingsOf(facts).map((finding) => toItem(facts, finding, nowMs)));
+  return [...items.sort(byAge), ...mail.map((one) => toMailItem(one, nowMs)).sort(byAge)];
 }
+
+/** Without the body: it is shown where it is read. */
+function toMailItem(mail: PersonMail, nowMs: number): AttentionItem {
+  const { root, address, agent, from, messageRef, sinceUtc } = mail;
+  return {
+    id: `mail-${sha256(JSON.stringify([root, address, messageRef])).slice(0, idLength)}`,
+    ...{ kind: "mail", address, epoch: null, question: null, subject: null, answers: [] },
+    agent_id: agent?.id ?? null,
+    agent_name: agent?.name ?? null,
+    tracked_agent_id: null,
+    since_utc: sinceUtc,
+    age_seconds: ageOf(sinceUtc, nowMs),
+    reason: sentence(`${address} has mail from ${agent ? `"${agent.name}"` : from}: ${mail.subject}`),
+    evidence: [`from ${from}`, messageRef],
+    next: "Read it",
+    command: `svc-mgr mail --mailbox-root ${shellWord(root)} --address ${address} read --message-ref ${messageRef}`,
+  };
+}
+
+const ageOf = (sinceUtc: string, nowMs: number): number | null => {
+  const sinceMs = parseTimestamp(sinceUtc);
+  return sinceMs === null ? null : Math.max(0, Math.round((nowMs - sinceMs) / 1000));
+};
 
 /** The items that a query asks for; `agentIds`: of the agent it names, null for all. Pure. */
 export function filterAttention(
@@ -39,7 +67,7 @@ export function filterAttention(
 ): AttentionItem[] {
   return items.filter(
     (item) =>
-      (kind === undefined || item.kind === kind) && (agentIds === null || agentIds.has(item.agent_id)),
+      (kind === undefined || item.kind === kind) && (agentIds === null || agentIds.has(item.agent_id ?? "")),
   );
 }
 
@@ -222,15 +250,15 @@ function idOf({ agent }: AttentionFacts, kind: AttentionKind, key: Finding["key"
 
 function toItem(facts: AttentionFacts, finding: Finding, nowMs: number): AttentionItem {
   const { agent, epoch } = facts;
-  const sinceMs = finding.sinceUtc === null ? null : parseTimestamp(finding.sinceUtc);
   return {
     id: idOf(facts, finding.kind, finding.key),
     kind: finding.kind,
     agent_id: agent.id,
     agent_name: agent.name,
     tracked_agent_id: agent.trackedId,
+    address: null,
     since_utc: finding.sinceUtc,
-    age_seconds: sinceMs === null ? null : Math.max(0, Math.round((nowMs - sinceMs) / 1000)),
+    age_seconds: finding.sinceUtc === null ? null : ageOf(finding.sinceUtc, nowMs),
     epoch,
     reason: finding.reason,
     question: finding.question ?? null,
@@ -249,6 +277,6 @@ function sentence(text: string): string {
 }
 
 function byAge(one: AttentionItem, other: AttentionItem): number {
-  const order = (item: AttentionItem) => `${item.since_utc ?? ""}\0${item.agent_name}\0${item.id}`;
+  const order = (item: AttentionItem) => `${item.since_utc ?? ""}\0${item.agent_name ?? ""}\0${item.id}`;
   return order(one) < order(other) ? -1 : 1;
 }

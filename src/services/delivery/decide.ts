@@ -17,7 +17,7 @@ export function matchesRule(
   { kind, agent_name }: Pick<AttentionItem, "kind" | "agent_name">,
 ): boolean {
   if (reasons && !reasons.includes(kind)) return false;
-  return agents === undefined || agents.some((pattern) => matchesName(pattern, agent_name));
+  return agents === undefined || agents.some((pattern) => matchesName(pattern, agent_name ?? ""));
 }
 
 /** `*` is any text and `?` one character; everything else is itself. Linear in both. Pure. */
@@ -152,13 +152,15 @@ const summaries: Readonly<Record<AttentionItem["kind"], string>> = {
   unknown_request: "has a request with an unknown outcome",
   closed_queue: "has a closed queue",
   held_wakes: "has mail that does not wake it",
+  mail: "sent mail that nobody has read",
 };
 
 const maxSummary = 200;
 
 function summaryOf({ kind, agent_name, question }: AttentionItem): string {
   const asked = question?.replace(/\s+/gu, " ").trim();
-  return shorten(`"${agent_name}" ${summaries[kind]}${asked ? `: ${asked}` : ""}`, maxSummary);
+  const who = agent_name === null ? "somebody" : `"${agent_name}"`;
+  return shorten(`${who} ${summaries[kind]}${asked ? `: ${asked}` : ""}`, maxSummary);
 }
 
 function shorten(text: string, most: number): string {

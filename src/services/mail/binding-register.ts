@@ -99,7 +99,7 @@ export function bindingOfAddress(at: OpenRoot, address: string): MailboxBinding 
   const near = nearestAddress(address, known);
   throw new ServiceError(
     "not_found",
-    `no mailbox of ${at.root} has the address ${shown(address)}. ${near === null ? "" : `Did you mean ${near}? `}Make a mailbox with: svc-mgr mailbox register --address ${wanted} --principal-id NAME`,
+    `no mailbox of ${at.root} has the address ${shown(address)}. ${near === null ? "" : `Did you mean ${near}? `}Make a mailbox with: svc-mgr mailbox register --address ${wanted} --principal-id NAME --role person`,
   );
 }
 

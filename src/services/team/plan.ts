@@ -18,7 +18,7 @@ export interface TeamFacts {
   running: readonly RunningAgent[];
   /** Worktrees that are there, by agent. */
   worktrees: ReadonlySet<string>;
-  /** Addresses that have a mailbox. */
+  /** Addresses that have the mailbox of a person. */
   addresses: ReadonlySet<string>;
   /** Ends and starts again an agent that works and differs. */
   restart: boolean;

@@ -3,6 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { AttentionItem } from "../../../src/protocol/attention.ts";
 import { chooseAnswer } from "../../../src/services/attention/answer.ts";
 import { decideAttention } from "../../../src/services/attention/decide.ts";
+import type { PersonMail } from "../../../src/services/attention/people-mail.ts";
 import type { AttentionFacts, FailedRequest } from "../../../src/services/fleet/attention-facts.ts";
 
 const now = Date.UTC(2026, 10, 21, 12);
@@ -324,4 +325,49 @@ describe("an answer", () => {
     if (!dead) throw new Error("no item");
     expect(() => chooseAnswer(dead, { answer: "1" })).toThrow("relaunch");
   });
+});
+
+const mail = (change: Partial<PersonMail> = {}): PersonMail => ({
+  root: "/srv/the mail",
+  address: "ann@svc.localhost",
+  messageRef: "filesystem:msg-1",
+  sinceUtc: utc(-90),
+  from: "worker@svc.localhost",
+  subject: "done",
+  agent: { id: "id-worker", name: "worker" },
+  ...change,
+});
+
+test("mail of a person comes last, without its body, with the command that reads it", () => {
+  const items = decideAttention([agent({ decision: question })], now, [
+    mail(),
+    mail({ messageRef: "filesystem:msg-2", sinceUtc: utc(-95), agent: null, subject: "a\nb" }),
+  ]);
+  expect(items.map(({ kind, agent_name }) => [kind, agent_name])).toEqual([
+    ["question", "worker"],
+    ["mail", null],
+    ["mail", "worker"],
+  ]);
+  expect(items[2]).toEqual({
+    id: expect.stringMatching(/^mail-[0-9a-f]{12}$/),
+    kind: "mail",
+    agent_id: "id-worker",
+    agent_name: "worker",
+    tracked_agent_id: null,
+    address: "ann@svc.localhost",
+    since_utc: utc(-90),
+    age_seconds: 5400,
+    epoch: null,
+    reason: 'ann@svc.localhost has mail from "worker": done',
+    question: null,
+    subject: null,
+    evidence: ["from worker@svc.localhost", "filesystem:msg-1"],
+    answers: [],
+    next: "Read it",
+    command:
+      "svc-mgr mail --mailbox-root '/srv/the mail' --address ann@svc.localhost read --message-ref filesystem:msg-1",
+  });
+  expect(items[1]?.reason).toBe("ann@svc.localhost has mail from worker@svc.localhost: a b");
+  for (const item of items) expect([...Value.Errors(AttentionItem, item)]).toEqual([]);
+  expect(new Set(items.map(({ id }) => id)).size).toBe(3);
 });

@@ -68,6 +68,7 @@ const item = (agent: string, kind: AttentionItem["kind"]): AttentionItem => ({
     agent_id: agent,
     agent_name: agent,
     tracked_agent_id: agent,
+    address: null,
     age_seconds: 1,
     epoch: 1,
   },

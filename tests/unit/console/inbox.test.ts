@@ -16,6 +16,7 @@ const item = (id: string, change: Partial<AttentionItem> = {}): AttentionItem =>
   agent_id: `agent-${id}`,
   agent_name: id,
   tracked_agent_id: `agent-${id}`,
+  address: null,
   since_utc: `2026-11-23T10:00:0${id.charCodeAt(0) - 97}+00:00`,
   age_seconds: 1,
   epoch: 1,

@@ -30,6 +30,13 @@ describe("a rule is about an item", () => {
     },
   );
 
+  test("mail of no known agent is for rules about all agents", () => {
+    const mail = { kind: "mail", agent_name: null } as const;
+    expect(matchesRule({ reasons: ["mail"] }, mail)).toBe(true);
+    expect(matchesRule({ agents: ["*"] }, mail)).toBe(true);
+    expect(matchesRule({ agents: ["worker"] }, mail)).toBe(false);
+  });
+
   test("a pattern means what its regular expression means, whatever it holds", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", ".", "*", "?", "(", "\\"), maxLength: 12 });
     fc.assert(
@@ -171,6 +178,25 @@ describe("what a target is given", () => {
       question: "Do you want to proceed?",
     });
     expect(JSON.stringify(given)).not.toContain("rm -r");
+  });
+
+  test("of mail who wrote it, and neither its subject nor whose it is", () => {
+    const mail = attentionItem({
+      ...{ kind: "mail", address: "ann@svc.localhost", epoch: null, question: null },
+      ...{ reason: 'ann@svc.localhost has mail from "worker": the secret', evidence: ["from worker@x.test"] },
+    });
+    const given = toDelivered(mail);
+    expect(given).toMatchObject({
+      agent: "worker",
+      reason: "mail",
+      summary: '"worker" sent mail that nobody has read',
+    });
+    expect(JSON.stringify(given)).not.toMatch(/secret|ann|x\.test/);
+    expect(toDelivered(mail, ["evidence"]).evidence).toEqual([mail.reason, "from worker@x.test"]);
+    expect(toDelivered({ ...mail, agent_id: null, agent_name: null })).toMatchObject({
+      agent: null,
+      summary: "somebody sent mail that nobody has read",
+    });
   });
 
   test("what the rule includes", () => {

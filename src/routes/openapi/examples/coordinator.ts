@@ -61,6 +61,7 @@ const attentionItem = {
   agent_id: identity.agent_id,
   agent_name: "worker",
   tracked_agent_id: identity.tracked_agent_id,
+  address: null,
   since_utc: "2026-11-21T04:49:30.000+00:00",
   age_seconds: 42,
   epoch: 3,

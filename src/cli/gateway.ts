@@ -332,9 +332,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const app = await openApp();
     await driven.firstLook(firstLookMs);
     board.refresh();
-    const agreed =
-      desired.reconciled_instance_id === agent.presence().instanceId && board.status().queue_depth === 0;
-    if (options.reconcile || agreed) board.reconcile();
+    if (options.reconcile || board.holdsNothingFor(desired.reconciled_instance_id)) board.reconcile();
     server = bind(app.fetch);
     const { host, port } = server;
     reminders.start();

@@ -43,6 +43,8 @@ export interface StatusBoard {
    * reopens admission. Idempotent. Returns the failed requests, oldest first. Source: ruling 5.
    */
   reconcile(): string[];
+  /** Whether this is the agent's present instance and no request waits. */
+  holdsNothingFor(instanceId: string | undefined): boolean;
   /** Known once the listener is bound. */
   setListener(listener: { host: string; port: number }): void;
   onChange(listener: (status: GatewayStatus) => void): () => void;
@@ -162,6 +164,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
     reconciliationRequired: () => needsReconciliation(instance),
     epoch: () => instance.epoch,
     refresh,
+    holdsNothingFor: (instanceId) => instanceId === agent.presence().instanceId && status().queue_depth === 0,
     reconcile() {
       seeInstance();
       saveInstance();

@@ -112,8 +112,11 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
 
   test("an interrupt ends a run as an error", async () => {
     await idle();
-    const running = client.run(runs(), { runId: `stopped-${at}`, prompt: "HANG" });
-    await batch.running(`stopped-${at}`);
+    const prompt = `${"word ".repeat(30)}\nSLOW 60000`;
+    const running = client.run(runs(), { runId: `stopped-${at}`, prompt });
+    await until("its answer has begun", () =>
+      batch.file(`stopped-${at}`, "stdout.jsonl")?.includes('"piece"'),
+    );
     await batch.call("/v1/requests", { kind: "interrupt" });
     const run = await running;
     expect(brokenRules(run.raw)).toEqual([]);

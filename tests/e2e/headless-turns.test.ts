@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createProcesses } from "../../src/system/processes.ts";
 import { quietSteps } from "../../src/system/steps.ts";
 import { type HeadlessAgentLab, launchHeadless } from "../support/headless-lab.ts";
+import { createHostileLab } from "../support/hostile/lab.ts";
 import { until } from "../support/until.ts";
 
 let batch: HeadlessAgentLab;
@@ -137,26 +138,6 @@ describe("one headless agent", () => {
     await batch.ended("secret");
   });
 
-  test("a stubborn provider and what it started are ended by an interrupt", async () => {
-    const request = await batch.submit("stubborn", "CHILD STUBBORN\nHANG SIGINT SIGTERM");
-    const { child_pid: pid } = await batch.running("stubborn");
-    const tree = await until("what the tool starts", async () => {
-      const found = await createProcesses({ steps: quietSteps }).tree(pid);
-      return found.length > 1 ? found : null;
-    });
-    const interrupt = await type("agents single --agent-name batch interrupt --json");
-    expect(interrupt.json()).toMatchObject({ success: true, disposition: "accepted" });
-    expect(tree.filter((one) => batch.lab.alive(one.pid))).toEqual([]);
-    expect(await batch.ended("stubborn")).toMatchObject({ status: "interrupted" });
-    expect(await batch.settled(request)).toMatchObject({
-      state: "failed",
-      result_json: { outcome: "interrupted" },
-    });
-    expect(JSON.parse(batch.file("stubborn", "interrupt.json") ?? "{}")).toMatchObject({
-      requested_by: "gateway",
-    });
-  }, 120_000);
-
   test("Ctrl-C in the pane interrupts the turn that is shown there", async () => {
     await batch.submit("by-hand", "SLOW 600000");
     await batch.running("by-hand");
@@ -177,23 +158,6 @@ describe("one headless agent", () => {
     const interrupt = await type("agents single --agent-name batch interrupt --json");
     expect(interrupt.json()).toMatchObject({ success: true, disposition: "no_op" });
   });
-
-  test("a line of 50 MB and invalid UTF-8 break nothing and reach the disk whole", async () => {
-    await batch.submit("big", "BIG 50000000\nINVALID");
-    expect(await batch.ended("big", 60_000)).toMatchObject({ status: "completed" });
-    const stdout = join(batch.sessionRoot, "manifest.turn-artifacts", "big", "stdout.jsonl");
-    expect(statSync(stdout).size).toBeGreaterThan(50_000_000);
-    const words = [...batch.lab.command("svc-mgr"), "agents single --agent-name batch turn stdout big"];
-    expect(await batch.lab.shell(`${words.join(" ")} | cmp - ${stdout}`)).toMatchObject({
-      exitCode: 0,
-      stdout: "",
-      stderr: "",
-    });
-    const events = (await batch.call("/v1/turns/big/events?limit=1000")).body["entries"];
-    expect(JSON.stringify(events)).toContain("was read without the ends of its long texts");
-    const part = await batch.text("/v1/turns/big/artifacts/stdout?offset=1&max_bytes=16");
-    expect(part).toBe('"type":"session"');
-  }, 120_000);
 
   test("a gateway killed in the middle of a turn finds it again and finishes its record once", async () => {
     const request = await batch.submit("outlived", "SLOW 15000");
@@ -302,6 +266,51 @@ describe("one headless agent", () => {
     expect(JSON.parse(batch.file("last", "result.json") ?? "{}")).toMatchObject({ status: "interrupted" });
     const status = await batch.mgr("turn", "status", "last", "--json");
     expect(status.json()).toMatchObject({ status: "interrupted" });
+  }, 120_000);
+});
+
+describe("one agent whose tool is hostile", () => {
+  let hostile: HeadlessAgentLab;
+  beforeAll(async () => {
+    hostile = await launchHeadless({ lab: await createHostileLab() });
+  });
+  afterAll(() => hostile[Symbol.asyncDispose]());
+
+  test("a stubborn provider and what it started are ended by an interrupt", async () => {
+    const request = await hostile.submit("stubborn", "CHILD STUBBORN\nHANG SIGINT SIGTERM");
+    const { child_pid: pid } = await hostile.running("stubborn");
+    const tree = await until("what the tool starts", async () => {
+      const found = await createProcesses({ steps: quietSteps }).tree(pid);
+      return found.length > 1 ? found : null;
+    });
+    const interrupt = await hostile.mgr("interrupt", "--json");
+    expect(interrupt.json()).toMatchObject({ success: true, disposition: "accepted" });
+    expect(tree.filter((one) => hostile.lab.alive(one.pid))).toEqual([]);
+    expect(await hostile.ended("stubborn")).toMatchObject({ status: "interrupted" });
+    expect(await hostile.settled(request)).toMatchObject({
+      state: "failed",
+      result_json: { outcome: "interrupted" },
+    });
+    expect(JSON.parse(hostile.file("stubborn", "interrupt.json") ?? "{}")).toMatchObject({
+      requested_by: "gateway",
+    });
+  }, 120_000);
+
+  test("a line of 50 MB and invalid UTF-8 break nothing and reach the disk whole", async () => {
+    await hostile.submit("big", "BIG 50000000\nINVALID");
+    expect(await hostile.ended("big", 60_000)).toMatchObject({ status: "completed" });
+    const stdout = join(hostile.sessionRoot, "manifest.turn-artifacts", "big", "stdout.jsonl");
+    expect(statSync(stdout).size).toBeGreaterThan(50_000_000);
+    const words = [...hostile.lab.command("svc-mgr"), "agents single --agent-name batch turn stdout big"];
+    expect(await hostile.lab.shell(`${words.join(" ")} | cmp - ${stdout}`)).toMatchObject({
+      exitCode: 0,
+      stdout: "",
+      stderr: "",
+    });
+    const events = (await hostile.call("/v1/turns/big/events?limit=1000")).body["entries"];
+    expect(JSON.stringify(events)).toContain("was read without the ends of its long texts");
+    const part = await hostile.text("/v1/turns/big/artifacts/stdout?offset=1&max_bytes=16");
+    expect(part).toBe('"type":"session"');
   }, 120_000);
 });
 

@@ -16,7 +16,7 @@ const seed = Number(process.env["SVC_FAULT_SEED"] ?? 1);
 
 type Blow = "none" | "gateway" | "bridge" | "both" | "interrupt";
 const blows: readonly Blow[] = ["none", "gateway", "gateway", "bridge", "both", "interrupt"];
-const works = ["FAST", "SLOW 60", "SLOW 250", "TOOL read\nSLOW 30", "ERROR no", "EXIT 4", "CUT"] as const;
+const works = ["FAST", "SLOW 60", "SLOW 250", "TOOL read\nSLOW 30", "ERROR no", "EXIT 4", "EXIT"] as const;
 
 interface Begun {
   turnId: string;

@@ -11,13 +11,14 @@ import { until } from "../support/until.ts";
 import { kindsOf, providerOf } from "../unit/headless/recorded-streams.ts";
 
 const program = join(import.meta.dir, "../../src/cli/svc-gateway.ts");
+const hostileProgram = join(import.meta.dir, "../support/hostile/svc-gateway.ts");
 
 /** The scripted agent without a terminal, driven by its provider as the gateway drives it. */
-function setup() {
+function setup(entry = program) {
   const scratch = createScratch();
   const provider = providerOf("demo");
   const logPath = scratch.path("runs.jsonl");
-  const args = [program, "demo-agent", "--state", scratch.path("state"), "--log", logPath];
+  const args = [entry, "demo-agent", "--state", scratch.path("state"), "--log", logPath];
 
   function start(
     prompt: string,
@@ -153,15 +154,28 @@ describe("a headless turn of the scripted agent", () => {
   test.each([
     { prompt: "ERROR no luck", status: "failed", error: "no luck" },
     { prompt: "EXIT 7", status: "failed", error: "the tool ended without a terminal event (exit code 7)" },
-    { prompt: "KILL", status: "failed", error: "the tool ended without a terminal event (signal SIGKILL)" },
-    { prompt: "CUT", status: "failed", error: "the tool ended without a terminal event (exit code 0)" },
   ])("$prompt is a failed turn that says why", async ({ prompt, status, error }) => {
     using lab = setup();
     expect((await lab.turn(prompt)).verdict).toMatchObject({ status, error });
   });
+});
+
+describe("a headless turn of a hostile tool", () => {
+  test.each([
+    { prompt: "KILL", error: "the tool ended without a terminal event (signal SIGKILL)" },
+    { prompt: "CUT", error: "the tool ended without a terminal event (exit code 0)" },
+  ])("$prompt is a failed turn that says why", async ({ prompt, error }) => {
+    using lab = setup(hostileProgram);
+    expect((await lab.turn(prompt)).verdict).toMatchObject({ status: "failed", error });
+  });
+
+  test("the shipped program takes a hostile directive as plain text", async () => {
+    using lab = setup();
+    expect((await lab.turn("HANG")).summary.resultText).toBe("You said: HANG");
+  });
 
   test("neither a line of 50 MB nor invalid UTF-8 breaks a turn", async () => {
-    using lab = setup();
+    using lab = setup(hostileProgram);
     const { events, verdict } = await lab.turn("hello\nINVALID\nBIG 50000000");
     expect(verdict.status).toBe("completed");
     expect(events.find(({ provider_event_type: type }) => type === "oversize_line")?.data).toMatchObject({
@@ -176,7 +190,7 @@ describe("a headless turn of the scripted agent", () => {
   });
 
   test("a turn that hangs ends by the first signal that it does not ignore", async () => {
-    using lab = setup();
+    using lab = setup(hostileProgram);
     const { child, events, ended } = lab.start("HANG SIGINT");
     await until("it has begun to answer", () => events.some(({ kind }) => kind === "progress"));
     child.kill("SIGINT");

@@ -47,10 +47,11 @@ export interface HeadlessAgentLab extends AsyncDisposable {
   screen(): Promise<string>;
 }
 
+/** `lab`: where it runs, in place of a new lab; it ends with the agent. */
 export async function launchHeadless(
-  options: { name?: string; flags?: readonly string[]; executable?: string | undefined } = {},
+  options: { name?: string; flags?: readonly string[]; executable?: string | undefined; lab?: CliLab } = {},
 ): Promise<HeadlessAgentLab> {
-  const lab = createCliLab(options);
+  const lab = options.lab ?? createCliLab(options);
   const { name = "batch", flags = [] } = options;
   const log = join(lab.folder, "provider.log");
   const state = join(lab.folder, "conversations");

@@ -1,6 +1,8 @@
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import {
+  type HeadlessFacts,
+  type HeadlessPlan,
   type HeadlessSession,
   type HeadlessStep,
   planHeadlessTurn,
@@ -11,7 +13,6 @@ import { childPath } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createFiles, type Files } from "../../system/files.ts";
 import { createIds, type Ids } from "../../system/ids.ts";
-import { createProcesses } from "../../system/processes.ts";
 import { quietSteps } from "../../system/steps.ts";
 import type { CliIo } from "../command.ts";
 import { readStdin } from "../flag-values.ts";
@@ -38,12 +39,15 @@ interface Parts {
  * lines and keeps its conversations as files in the state folder. Resolves to the exit code: 2 for wrong arguments, 1
  * for a conversation that does not exist and for a turn that was asked to fail.
  */
-export async function runHeadlessDemoAgent(argv: string[]): Promise<number> {
+export async function runHeadlessDemoAgent(
+  argv: string[],
+  plan: (facts: HeadlessFacts) => HeadlessPlan = planHeadlessTurn,
+): Promise<number> {
   const ids = createIds();
   const io = createProcessIo();
   const parts = { ids, io, clock: createClock(), files: createFiles({ ids, steps: quietSteps }) };
   try {
-    return await takeTurn(parseOptions(argv, io), parts);
+    return await takeTurn(parseOptions(argv, io), parts, plan);
   } catch (error) {
     await io.writeError(`demo-agent: ${messageOf(error)}\n`).catch(() => {});
     return 2;
@@ -81,7 +85,7 @@ function defaultFolder(env: CliIo["env"], home: string): string {
   return join(planRoots({ flags: {}, env, home, overlay: null }).runtimeRoot, "demo-agent");
 }
 
-async function takeTurn(options: Options, parts: Parts): Promise<number> {
+async function takeTurn(options: Options, parts: Parts, plan: typeof planHeadlessTurn): Promise<number> {
   const { stateFolder, logPath, model, effort, speed, resume } = options;
   const { files, io } = parts;
   const prompt = await readStdin(io);
@@ -98,10 +102,9 @@ async function takeTurn(options: Options, parts: Parts): Promise<number> {
     const run = { pid: process.pid, session_id, turn: turns, resume: resume.mode, model, effort, prompt };
     files.append("demo.log", logPath, `${JSON.stringify(run)}\n`);
   }
-  const plan = planHeadlessTurn({ prompt, session, model, effort });
-  for (const name of plan.ignores) process.on(name, () => {});
-  for (const step of plan.steps) await perform(step, { ...parts, stateFolder, speed });
-  return plan.exitCode;
+  const { steps, exitCode } = plan({ prompt, session, model, effort });
+  for (const step of steps) await perform(step, { ...parts, stateFolder, speed });
+  return exitCode;
 }
 
 async function perform(
@@ -114,21 +117,12 @@ async function perform(
       return io.writeOut(`${JSON.stringify(step.record)}\n`);
     case "wait":
       return sleep(clock, step.ms / speed);
-    case "bytes":
-      return writeBytes(step.bytes);
-    case "big":
-      return writeBig(step.bytes, io);
     case "warning":
       return io.writeError(`${step.text}\n`);
-    case "child":
-      return startChild(step.stubborn);
     case "save":
       return saveSession(files, stateFolder, step.session);
-    case "kill":
-      process.kill(process.pid, "SIGKILL");
-      return hang(clock);
-    case "hang":
-      return hang(clock);
+    case "act":
+      return step.act();
   }
 }
 
@@ -149,29 +143,3 @@ function saveSession(files: Files, folder: string, session: HeadlessSession): vo
 
 const sessionPath = (folder: string, id: string) => childPath(folder, `${id}.json`);
 const lastPath = (folder: string) => join(folder, "last");
-
-const pieceBytes = 65_536;
-
-async function writeBig(bytes: number, io: CliIo): Promise<void> {
-  const piece = "x".repeat(pieceBytes);
-  await io.writeOut('{"type":"answer","text":"');
-  for (let left = bytes; left > 0; left -= pieceBytes)
-    await io.writeOut(piece.slice(0, Math.min(left, pieceBytes)));
-  await io.writeOut('"}\n');
-}
-
-function writeBytes(bytes: Uint8Array): Promise<void> {
-  return new Promise((done, failed) => {
-    process.stdout.write(bytes, (error) => (error ? failed(error) : done()));
-  });
-}
-
-/** Left behind on purpose, in our process group: the process that ends the turn must end it too. */
-function startChild(stubborn: boolean): void {
-  const script = stubborn ? "trap '' INT TERM; while :; do sleep 600; done" : "sleep 600";
-  createProcesses({ steps: quietSteps }).pipe(["/bin/sh", "-c", script]);
-}
-
-async function hang(clock: Clock): Promise<void> {
-  for (;;) await sleep(clock, 3_600_000);
-}

@@ -52,8 +52,7 @@ With --headless it takes one turn: prompt on standard input, JSON lines on stand
 The last line of a prompt directs its turn: FAST, SLOW <ms>, SILENT <ms>, FAIL <text>,
 LIMIT [time], MENU [question], ECHO, EXIT or CRASH. /help lists the slash commands.
 Headless, the last lines may be FAST, SLOW <ms>, SILENT <ms>, THINK [text], TOOL [name],
-STDERR [text], ECHO, BIG <bytes>, INVALID, USAGE <in> <out>, CHILD [STUBBORN], ERROR [text],
-EXIT [code], CRASH, KILL, CUT or HANG [SIGINT] [SIGTERM].
+STDERR [text], ECHO, USAGE <in> <out>, ERROR [text], EXIT [code] or CRASH.
 `;
 
 /** How long a terminal may take the last bytes. */

@@ -18,20 +18,22 @@ export type HeadlessRecord = { type: string } & Record<string, unknown>;
 export type HeadlessStep =
   | { kind: "record"; record: HeadlessRecord }
   | { kind: "wait"; ms: number }
-  | { kind: "bytes"; bytes: Uint8Array }
-  /** A record of type answer whose text has this many bytes, written piece by piece. */
-  | { kind: "big"; bytes: number }
   | { kind: "warning"; text: string }
-  | { kind: "child"; stubborn: boolean }
   /** The conversation is worth keeping from here on. */
   | { kind: "save"; session: HeadlessSession }
-  | { kind: "hang" }
-  | { kind: "kill" };
+  /** What a fixture of the tests does in between. */
+  | { kind: "act"; act(): Promise<void> | void };
 
 export interface HeadlessPlan {
-  ignores: IgnoredSignal[];
   steps: HeadlessStep[];
   exitCode: number;
+}
+
+export interface HeadlessFacts {
+  prompt: string;
+  session: HeadlessSession;
+  model: string | null;
+  effort: string | null;
 }
 
 /**
@@ -39,24 +41,17 @@ export interface HeadlessPlan {
  * conversation with this turn counted in. A prompt that says `remember X` is remembered once the turn succeeds;
  * `recall` is answered with everything remembered.
  */
-export function planHeadlessTurn(facts: {
-  prompt: string;
-  session: HeadlessSession;
-  model: string | null;
-  effort: string | null;
-}): HeadlessPlan {
+export function planHeadlessTurn(facts: HeadlessFacts): HeadlessPlan {
   const { session, model, effort } = facts;
   const { said, wishes } = parseHeadlessPrompt(facts.prompt);
   const { answer, remembered } = wishes.echo
     ? { answer: said, remembered: session.remembered }
-    : reply(said, session.remembered);
+    : answerTo(said, session.remembered);
   const { session_id } = session;
   return {
-    ignores: wishes.ending.kind === "hang" ? wishes.ending.ignores : [],
     steps: [
       { kind: "record", record: { type: "session", session_id, model, effort } },
       ...wishes.warnings.map((text) => ({ kind: "warning", text }) as const),
-      ...(wishes.child === null ? [] : [{ kind: "child", stubborn: wishes.child === "stubborn" } as const]),
       ...workSteps(wishes),
       ...pieceSteps(answer, wishes.answerMs),
       ...endSteps(wishes, answer, { ...session, remembered }),
@@ -92,8 +87,6 @@ function endSteps(wishes: HeadlessWishes, answer: string, session: HeadlessSessi
     case "success":
       return [
         record("answer", { text: answer }),
-        ...(wishes.invalidText ? [{ kind: "bytes", bytes: invalidAnswer() } as const] : []),
-        ...(wishes.bigBytes === null ? [] : [{ kind: "big", bytes: wishes.bigBytes } as const]),
         { kind: "save", session },
         record("end", { status: "success", ...usage }),
       ];
@@ -101,12 +94,6 @@ function endSteps(wishes: HeadlessWishes, answer: string, session: HeadlessSessi
       return [record("end", { status: "error", error: ending.text, ...usage })];
     case "exit":
       return [];
-    case "kill":
-      return [{ kind: "kill" }];
-    case "cut":
-      return [{ kind: "bytes", bytes: new TextEncoder().encode('{"type":"answer","te') }];
-    case "hang":
-      return [{ kind: "hang" }];
     default:
       return assertNever(ending);
   }
@@ -117,7 +104,7 @@ function exitCodeOf({ ending }: HeadlessWishes): number {
   return ending.kind === "error" ? 1 : 0;
 }
 
-function reply(said: string, remembered: string[]): { answer: string; remembered: string[] } {
+function answerTo(said: string, remembered: string[]): { answer: string; remembered: string[] } {
   const fact = /^remember (.+)$/im.exec(said)?.[1];
   if (fact !== undefined) return { answer: `I will remember ${fact}`, remembered: [...remembered, fact] };
   if (!/^recall\b/im.test(said))
@@ -134,16 +121,6 @@ function record(type: string, fields: Record<string, unknown>): HeadlessStep {
   return { kind: "record", record: { type, ...fields } };
 }
 
-/** An answer with bytes that are no UTF-8, and a line that is no JSON. */
-function invalidAnswer(): Uint8Array {
-  const text = (part: string) => [...new TextEncoder().encode(part)];
-  return new Uint8Array([
-    ...text('{"type":"answer","text":"broken '),
-    ...[0xff, 0xc3, 0x28, 0xe2, 0x82],
-    ...text(' text"}\nno JSON at all\n'),
-  ]);
-}
-
 /** What the last lines of a prompt ask of a headless turn. Durations are milliseconds before `--speed`. */
 export interface HeadlessWishes {
   answerMs: number;
@@ -152,14 +129,9 @@ export interface HeadlessWishes {
   /** Names of the tools that it pretends to use, in order. */
   tools: string[];
   warnings: string[];
-  /** An extra answer on one line of about this many bytes. */
-  bigBytes: number | null;
-  invalidText: boolean;
   /** The answer is what was said, as it was said. */
   echo: boolean;
   usage: { input_tokens: number; output_tokens: number } | null;
-  /** A separate process that it starts and leaves; a stubborn one ignores SIGINT and SIGTERM. */
-  child: "ordinary" | "stubborn" | null;
   ending: HeadlessEnding;
 }
 
@@ -167,13 +139,7 @@ export type HeadlessEnding =
   | { kind: "success" }
   | { kind: "error"; text: string }
   /** Without a terminal event. */
-  | { kind: "exit"; code: number }
-  | { kind: "kill" }
-  /** In the middle of a line, with exit code 0. */
-  | { kind: "cut" }
-  | { kind: "hang"; ignores: IgnoredSignal[] };
-
-export type IgnoredSignal = "SIGINT" | "SIGTERM";
+  | { kind: "exit"; code: number };
 
 interface Words {
   rest: string;
@@ -193,30 +159,21 @@ const directives: Readonly<Record<string, Directive>> = {
   THINK: ({ rest }) => ({ thought: rest || "thinking" }),
   TOOL: ({ rest }, { tools }) => ({ tools: [...tools, rest || "look"] }),
   STDERR: ({ rest }, { warnings }) => ({ warnings: [...warnings, rest || "warning"] }),
-  BIG: ({ numbers: [bytes] }) => (bytes === undefined ? null : { bigBytes: bytes }),
-  INVALID: () => ({ invalidText: true }),
   ECHO: ({ rest }) => (rest === "" ? { echo: true } : null),
   USAGE: ({ numbers: [input, output] }) =>
     input === undefined || output === undefined
       ? null
       : { usage: { input_tokens: input, output_tokens: output } },
-  CHILD: ({ rest }) => ({ child: rest === "STUBBORN" ? "stubborn" : "ordinary" }),
   ERROR: fail,
   FAIL: fail,
   EXIT: ({ numbers: [code = 0] }) => ({ ending: { kind: "exit", code: code & 255 } }),
   CRASH: () => ({ ending: { kind: "exit", code: 3 } }),
-  KILL: () => ({ ending: { kind: "kill" } }),
-  CUT: () => ({ ending: { kind: "cut" } }),
-  HANG: ({ rest }) => ({
-    ending: { kind: "hang", ignores: (["SIGINT", "SIGTERM"] as const).filter((name) => rest.includes(name)) },
-  }),
 };
 
 /**
  * Reads the directives that end a prompt, one a line: `FAST`, `SLOW <ms>`, `SILENT <ms>`, `THINK [text]`,
- * `TOOL [name]`, `STDERR [text]`, `BIG <bytes>`, `INVALID`, `USAGE <input> <output>`, `CHILD [STUBBORN]`,
- * `ERROR [text]` (also `FAIL`), `EXIT [code]`, `CRASH`, `KILL`, `CUT`, `HANG [SIGINT] [SIGTERM]` with the signals
- * that it ignores. `said`: the lines before them.
+ * `TOOL [name]`, `STDERR [text]`, `ECHO`, `USAGE <input> <output>`, `ERROR [text]` (also `FAIL`), `EXIT [code]`,
+ * `CRASH`. `said`: the lines before them.
  */
 export function parseHeadlessPrompt(prompt: string): { said: string; wishes: HeadlessWishes } {
   const lines = prompt.trimEnd().split(/\r\n|\r|\n/);
@@ -232,11 +189,8 @@ const noWishes: HeadlessWishes = {
   thought: null,
   tools: [],
   warnings: [],
-  bigBytes: null,
-  invalidText: false,
   echo: false,
   usage: null,
-  child: null,
   ending: { kind: "success" },
 };
 

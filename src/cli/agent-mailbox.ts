@@ -1,16 +1,25 @@
-import type { Manifest } from "../protocol/files.ts";
-import { type Registered, type RegisterWish, registerMailbox } from "../services/mail/binding-register.ts";
+import type { MailboxBinding, Manifest } from "../protocol/files.ts";
+import { bindingOf } from "../services/mail/binding.ts";
+import {
+  bindingOfAddress,
+  type Registered,
+  type RegisterWish,
+  registerMailbox,
+} from "../services/mail/binding-register.ts";
 import { initMailRoot, openMailRoot } from "../services/mail/filesystem/root.ts";
-import { isSkillInstalled } from "../services/notifier/skill.ts";
+import { isSkillInstalled } from "../services/notifier/render.ts";
 import type { FoundAgent } from "../services/sessions/find.ts";
+import { readManifest } from "../services/sessions/manifest.ts";
 import { ownHomes, skillTools } from "../services/skills/ownership.ts";
 import { quoteShell } from "../services/terminal/shell-word.ts";
 import { messageOf, ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
-import type { CliContext } from "./cli-context.ts";
-import type { Answer, CliIo } from "./command.ts";
+import { type CliContext, openCliContext } from "./cli-context.ts";
+import { type Answer, type CliIo, type Invocation, UsageError } from "./command.ts";
 import { exitCodes } from "./dispatch.ts";
 import { chooseMailboxFolder } from "./mailbox-root.ts";
+import { warn } from "./narrate.ts";
+import { openTarget, type Target } from "./target.ts";
 
 /**
  * Registers a mailbox for an agent below the root that `flag`, the environment or the project names; the root is
@@ -88,4 +97,53 @@ export function skillHint(
   const usual = cwd === io.cwd && launch_plan.home_selector.home_path === null;
   const there = usual ? "" : ` --home ${quoteShell(project)}`;
   return `svc-mgr system-skills install --tool ${known}${there}`;
+}
+
+/** Whose mail a command is about. */
+export interface MailTarget {
+  context: CliContext;
+  /** How it is named on a command line, for the hints we print. */
+  commandPrefix: string;
+  /** Null for a mailbox that was named by its address alone. */
+  agent: FoundAgent | null;
+  /** Throws the refusal when there is no usable mailbox. */
+  readBinding: () => MailboxBinding;
+  /** For what needs attention and does not stop the command. */
+  warn: (text: string) => void;
+}
+
+/** The agent of `agents single|self ... mail`, or the mailbox of `mail --address`, which needs no agent. */
+export async function openMailTarget(invocation: Invocation<never> | Invocation): Promise<MailTarget> {
+  if (!invocation.path.includes("agents")) return byAddress(invocation);
+  return mailOf(await openTarget(invocation), invocation.io);
+}
+
+/** The mail of an agent. */
+export function mailOf(
+  { context, agent, commandPrefix }: Target,
+  io: CliIo,
+): MailTarget & { agent: FoundAgent } {
+  const readBinding = () => bindingOf(() => readManifest(context.files, agent.manifestPath));
+  return { context, agent, commandPrefix, readBinding, warn: (text) => void warn(io, text) };
+}
+
+function byAddress({ inherited, path, io }: Invocation<never> | Invocation): MailTarget {
+  const { address, "mailbox-root": flag } = inherited;
+  if (typeof address !== "string") throw new UsageError("say whose mailbox with --address", path);
+  const context = openCliContext(io, inherited);
+  const { mailboxRoot } = chooseMailboxFolder(context, io, { flag, creates: false });
+  return {
+    context,
+    agent: null,
+    warn: (text) => void warn(io, text),
+    commandPrefix: `svc-mgr mail --address ${address}`,
+    readBinding() {
+      const root = openMailRoot(context, mailboxRoot);
+      try {
+        return bindingOfAddress(root, address);
+      } finally {
+        root.close();
+      }
+    },
+  };
 }

@@ -1,7 +1,6 @@
 import { type AgentSnapshot, type SnapshotDeps, snapshotAgents } from "../services/fleet/agent-snapshot.ts";
 import { createDirectory } from "../services/fleet/directory.ts";
-import { openFleetHints } from "../services/fleet/fleet-hints.ts";
-import { createFleetWatch, type FleetChange } from "../services/fleet/fleet-watch.ts";
+import { createFleetWatch, type FleetChange, openFleetHints } from "../services/fleet/fleet-watch.ts";
 import { createLinks } from "../services/fleet/links.ts";
 import { createLiveness } from "../services/fleet/liveness.ts";
 import { sleep } from "../system/clock.ts";

@@ -13,8 +13,7 @@ import { backendFacts } from "../services/agent/backends.ts";
 import { diagnosticSettings } from "../services/diagnostics/diagnostic-log.ts";
 import { openGatewayRecords } from "../services/diagnostics/records.ts";
 import { answerChallenge, isChallenge } from "../services/fleet/listener-proof.ts";
-import { createKeyControl } from "../services/prompt/key-control.ts";
-import { createPromptControl } from "../services/prompt/prompt-control.ts";
+import { createKeyControl, createPromptControl } from "../services/prompt/prompt-control.ts";
 import { createQueue } from "../services/queue/queue.ts";
 import { recoverFromEventLog } from "../services/queue/recovery.ts";
 import { createExecutionSlot } from "../services/queue/slot.ts";
@@ -43,7 +42,7 @@ import { faultLine } from "../system/storage-fault.ts";
 import type { System } from "../system/system.ts";
 import type { DeferredServices } from "./deferred-services.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
-import { isLoopback } from "./listener-flags.ts";
+import { isLoopback } from "./gateway-flags.ts";
 import { selfCommand } from "./self-command.ts";
 import { openRecordedTmux } from "./tmux-socket.ts";
 

@@ -4,7 +4,7 @@ import type { NewSession } from "../services/sessions/launch.ts";
 import type { LaunchTool } from "../services/sessions/launch-tools.ts";
 import type { NotifierCarryOver } from "../services/sessions/notifier-carry-over.ts";
 import { lacksSignals, signalsAbsence } from "../services/signals/handover.ts";
-import { tmuxAttachLine } from "../services/terminal/tmux-lines.ts";
+import { tmuxAttachLine } from "../services/terminal/tmux-screen.ts";
 import { isOlder } from "../services/terminal/tool-version.ts";
 import type { CliContext } from "./cli-context.ts";
 import type { Answer, CliIo } from "./command.ts";

@@ -52,7 +52,7 @@ const mailbox = group({
       name: "accounts",
       description: "the registered mailboxes, the present and the former",
       examples: ["svc-mgr mailbox accounts list", "svc-mgr mailbox accounts get --address ann@svc.localhost"],
-      subCommands: () => import("./commands/mailbox-contents.ts").then((module) => module.accountCommands),
+      subCommands: () => import("./commands/mailbox.ts").then((module) => module.accountCommands),
     }),
     messages: group({
       name: "messages",
@@ -61,7 +61,7 @@ const mailbox = group({
       examples: ["svc-mgr mailbox messages list --address ann@svc.localhost"],
       subCommands: {
         ...lazyLeaves(["list", "get"], () =>
-          import("./commands/mailbox-contents.ts").then((module) => module.messageCommands),
+          import("./commands/mailbox.ts").then((module) => module.messageCommands),
         ),
         ...lazyLeaves(["clear"], mailboxUpkeep),
       },

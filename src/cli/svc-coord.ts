@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-import { runCoordinator } from "./coord.ts";
+import { runCoordinator } from "./programs.ts";
 
 process.exitCode = await runCoordinator(process.argv.slice(2));
 process.exit();

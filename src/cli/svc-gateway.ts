@@ -39,7 +39,7 @@ async function serve(argv: string[]): Promise<number> {
     const { runTurnBridge } = await import("./commands/turn-bridge.ts");
     return runTurnBridge(rest);
   }
-  const { runGatewayProgram } = await import("./gateway-commands.ts");
+  const { runGatewayProgram } = await import("./programs.ts");
   return runGatewayProgram(argv);
 }
 
@@ -49,7 +49,7 @@ async function manage(argv: string[]): Promise<number> {
 }
 
 async function coordinate(argv: string[]): Promise<number> {
-  const { runCoordinator } = await import("./coord.ts");
+  const { runCoordinator } = await import("./programs.ts");
   return runCoordinator(argv);
 }
 

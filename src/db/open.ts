@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
 import type { Clock } from "../system/clock.ts";
 import { ServiceError } from "../system/errors.ts";
-import { createPrivately, fileIdentity, fileShape, freeBytes } from "../system/private-file.ts";
+import { createPrivately, fileIdentity, fileShape, freeBytes } from "../system/own-file.ts";
 import { quietSteps, type Steps } from "../system/steps.ts";
 import { ofFile, storageFaultOf } from "../system/storage-fault.ts";
 import { countApplied, damaged, type Migration, migrate, refuseOtherShape } from "./migrations.ts";

@@ -21,6 +21,7 @@ import type { Ids } from "./ids.ts";
 import {
   type Appender,
   appendTo,
+  freeBytes,
   isAbsent,
   openAppend,
   readOwn,
@@ -31,7 +32,6 @@ import {
   writeWhole,
 } from "./own-file.ts";
 import { type Exposure, findExposure } from "./ownership.ts";
-import { freeBytes } from "./private-file.ts";
 import { type InputOptions, type InputRead, readInputFile } from "./read-input.ts";
 import {
   type CopyOptions,

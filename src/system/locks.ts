@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { truncateSync } from "node:fs";
 import { type Clock, sleep } from "./clock.ts";
-import { createPrivately } from "./private-file.ts";
+import { createPrivately } from "./own-file.ts";
 
 /**
  * Mutual exclusion between processes. The lock belongs to the operating system: it ends with its owner, also

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { coreEndpoints, documentEndpoints } from "../../src/protocol/core-endpoints.ts";
 import { gatewayEndpoints, streamEndpoints } from "../../src/protocol/endpoints.ts";
 import { createCoreApp } from "../../src/routes/gateway/core.ts";
-import { routesAt } from "../../src/routes/http/routes-at.ts";
+import { routesAt } from "../../src/routes/http/errors.ts";
 
 /** No handler of it is called. */
 const { routes } = createCoreApp({

@@ -3,9 +3,8 @@ import Ajv from "ajv/dist/2020.js";
 import type { Content, OpenApiDocument } from "../../src/routes/openapi/document.ts";
 import { coordinatorOpenApi, gatewayOpenApi } from "../../src/routes/openapi/documents.ts";
 import { type JsonSchema, nameIn } from "../../src/routes/openapi/json-schema.ts";
-import { componentTexts } from "../../src/routes/openapi/texts/components.ts";
-import { fieldTexts } from "../../src/routes/openapi/texts/fields.ts";
 import { placeTexts } from "../../src/routes/openapi/texts/places.ts";
+import { componentTexts, fieldTexts } from "../../src/routes/openapi/texts/types.ts";
 
 // What people who generate clients need of the documents: one name for each body, and nothing written twice.
 

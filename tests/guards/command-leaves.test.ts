@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { coordinatorCommands } from "../../src/cli/coord.ts";
-import { gatewayCommands } from "../../src/cli/gateway-commands.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
+import { coordinatorCommands, gatewayCommands } from "../../src/cli/programs.ts";
 import { shortCommands } from "../../src/cli/short.ts";
 import { findUntestedLeaves, listLeaves, parseCommands } from "./command-leaves.ts";
 import { readTree } from "./tree.ts";

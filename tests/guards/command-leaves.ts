@@ -1,5 +1,5 @@
 import type { Command } from "../../src/cli/command.ts";
-import { renderHelp } from "../../src/cli/help.ts";
+import { renderHelp } from "../../src/cli/dispatch.ts";
 import { childOf, type Station, toStation, wordsOf } from "../../src/cli/parse.ts";
 
 /** Every command that does something, as words: `svc-mgr agents single state`. Found as people find it, by the help. */

@@ -16,7 +16,6 @@ const tests = readTree("tests");
 const sources = readTree("src");
 
 const tinyModules = {
-  "src/cli/gateway-commands.ts": "a tree of commands: data",
   "src/system/yaml.ts": "the runtime's parser; Deno has another",
 };
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { coordinatorCommands } from "../../src/cli/coord.ts";
-import { gatewayCommands } from "../../src/cli/gateway-commands.ts";
-import { renderHelp } from "../../src/cli/help.ts";
+import { renderHelp } from "../../src/cli/dispatch.ts";
 import { managerCommands } from "../../src/cli/mgr.ts";
 import { childrenOf, everywhere, type Station, toStation, wordsOf } from "../../src/cli/parse.ts";
+import { coordinatorCommands, gatewayCommands } from "../../src/cli/programs.ts";
 import { shortCommands } from "../../src/cli/short.ts";
 import { specifiedCommands } from "./spec-commands.ts";
 

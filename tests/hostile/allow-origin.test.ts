@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { toOrigins } from "../../src/cli/listener-flags.ts";
+import { toOrigins } from "../../src/cli/gateway-flags.ts";
 import { createCliLab } from "../support/cli-lab.ts";
 import { startCoordinator } from "../support/coord-server.ts";
 

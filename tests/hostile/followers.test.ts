@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { maxFollowers } from "../../src/protocol/events.ts";
-import { createFollowers } from "../../src/routes/http/followers.ts";
+import { createFollowers } from "../../src/routes/http/sse.ts";
 import type { FleetEvents } from "../../src/services/fleet/fleet-events.ts";
 import { createCoordinatorBundle } from "../support/coordinator-bundle.ts";
 import { faultTest } from "../support/fault-table.ts";

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { MailRound } from "../../src/services/demo/mail-round.ts";
+import type { MailRound } from "../../src/services/demo/script.ts";
 import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import type { Dice } from "./dice.ts";
 import type { SimHost } from "./sim-host.ts";

@@ -6,7 +6,7 @@ import { createGateway, type Gateway } from "../../src/cli/gateway.ts";
 import type { Manifest } from "../../src/protocol/files.ts";
 import { renderJson } from "../../src/protocol/json.ts";
 import type { DemoLogRecord } from "../../src/services/demo/log.ts";
-import type { MailRound } from "../../src/services/demo/mail-round.ts";
+import type { MailRound } from "../../src/services/demo/script.ts";
 import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import { defaultMailbox } from "../../src/services/mail/address.ts";
 import { registerMailbox } from "../../src/services/mail/binding-register.ts";

@@ -1,8 +1,8 @@
 import { shownText } from "../../src/services/demo/composer.ts";
 import type { DemoLogRecord } from "../../src/services/demo/log.ts";
-import type { MailRound } from "../../src/services/demo/mail-round.ts";
 import { next } from "../../src/services/demo/model.ts";
 import { type Frame, render } from "../../src/services/demo/screen.ts";
+import type { MailRound } from "../../src/services/demo/script.ts";
 import {
   createDemoState,
   type DemoEvent,

@@ -12,7 +12,7 @@ import {
   toHeadlessDetail,
   toHeadlessHistory,
   toTerminalDetail,
-} from "../../src/services/fleet/fleet-detail.ts";
+} from "../../src/services/fleet/fleet-view.ts";
 import { createForward } from "../../src/services/fleet/forward.ts";
 import { createGatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import type { Links } from "../../src/services/fleet/links.ts";

@@ -1,4 +1,4 @@
-import { keyOfText } from "../../src/services/terminal/prompt-key.ts";
+import { keyOfText } from "../../src/services/terminal/keys.ts";
 import type { ReadTurn, TurnSource } from "../../src/services/transcript/turn-source.ts";
 
 /** A turn with what a test says of it. */

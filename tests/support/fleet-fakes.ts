@@ -1,5 +1,9 @@
-import { aliasesOf, chooseAgent } from "../../src/services/fleet/aliases.ts";
-import type { Directory, KnownAgent } from "../../src/services/fleet/directory.ts";
+import {
+  aliasesOf,
+  chooseAgent,
+  type Directory,
+  type KnownAgent,
+} from "../../src/services/fleet/directory.ts";
 import type { GatewayClient } from "../../src/services/fleet/gateway-client.ts";
 import type { FleetLink } from "../../src/services/fleet/links.ts";
 import { toIdentity } from "../../src/services/fleet/projection.ts";

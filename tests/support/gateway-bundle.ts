@@ -16,9 +16,11 @@ import { createEventStream } from "../../src/services/diagnostics/event-stream.t
 import { createMailFacade } from "../../src/services/mail/facade.ts";
 import type { Mailbox } from "../../src/services/mail/mailbox.ts";
 import { createNotifier, type Notifier } from "../../src/services/notifier/notifier.ts";
-import { createHeadlessControl } from "../../src/services/prompt/headless-control.ts";
-import { createKeyControl } from "../../src/services/prompt/key-control.ts";
-import { createPromptControl } from "../../src/services/prompt/prompt-control.ts";
+import {
+  createHeadlessControl,
+  createKeyControl,
+  createPromptControl,
+} from "../../src/services/prompt/prompt-control.ts";
 import { createTypingLeases, type TypingLeases } from "../../src/services/prompt/typing-lease.ts";
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
 import { createExecutionSlot } from "../../src/services/queue/slot.ts";

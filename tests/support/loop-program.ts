@@ -1,5 +1,5 @@
 import { appendFileSync } from "node:fs";
-import { parseMailRound } from "../../src/services/demo/mail-round.ts";
+import { parseMailRound } from "../../src/services/demo/script.ts";
 import { skills } from "../../src/services/skills/catalog.ts";
 import { guideSkills } from "./loop-guide.ts";
 import { fillIn, skillCommands } from "./skill-commands.ts";

@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { coordinatorFolders, runningCoordinators } from "../../services/fleet/coordinator-files.ts";
-import { coordinatorFault } from "../../services/fleet/fleet-hints.ts";
+import { coordinatorFault } from "../../services/fleet/fleet-watch.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { listen } from "../../system/http-server.ts";

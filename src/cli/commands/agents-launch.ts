@@ -1,6 +1,6 @@
 import { parse, resolve } from "node:path";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
-import { evictDead, evictExisting } from "../../services/fleet/evict-existing.ts";
+import { evictDead, evictExisting } from "../../services/fleet/forget-agent.ts";
 import { saveWish } from "../../services/sessions/desired-config.ts";
 import {
   checkLaunch,
@@ -19,6 +19,7 @@ import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } fr
 import { type Answer, type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { readFileFlag, toWholeNumber } from "../flag-values.ts";
+import { attachmentRootFlag, originFlag, toAttachmentRoots, toOrigins } from "../gateway-flags.ts";
 import {
   type LaunchedVersion,
   toLaunchAnswer,
@@ -27,7 +28,6 @@ import {
   withNotifier,
   withVersion,
 } from "../launch-answer.ts";
-import { attachmentRootFlag, originFlag, toAttachmentRoots, toOrigins } from "../listener-flags.ts";
 import { narrate, warn } from "../narrate.ts";
 import { mailboxRootFlag, noSignalsFlag } from "../shared-flags.ts";
 

@@ -11,7 +11,7 @@ import { command } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { toWholeNumber } from "../flag-values.ts";
 import { renderTable } from "../format.ts";
-import { rulesFlag, toRulesFile } from "../listener-flags.ts";
+import { rulesFlag, toRulesFile } from "../gateway-flags.ts";
 
 const deliveries = command({
   name: "deliveries",

@@ -1,18 +1,18 @@
 import { resolve } from "node:path";
-import { evictDead } from "../../services/fleet/evict-existing.ts";
+import { evictDead } from "../../services/fleet/forget-agent.ts";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
 import { chooseByName, type FoundAgent, findAgent, openRecord } from "../../services/sessions/find.ts";
 import { joinAgent, managedIn } from "../../services/sessions/join.ts";
 import { launchAgent } from "../../services/sessions/launch.ts";
 import { chooseTool } from "../../services/sessions/launch-tools.ts";
 import { isFresh } from "../../services/sessions/record.ts";
-import { tmuxAttachLine } from "../../services/terminal/tmux-lines.ts";
+import { tmuxAttachLine } from "../../services/terminal/tmux-screen.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
 import { type CliIo, command } from "../command.ts";
 import { createGateway } from "../gateway.ts";
-import { chooseListener, listenerFlags, readListenerWish } from "../listener-flags.ts";
+import { chooseListener, listenerFlags, readListenerWish } from "../gateway-flags.ts";
 import { warn } from "../narrate.ts";
 import { joinFlags, noSignalsFlag, readJoinFlags, rootFlags } from "../shared-flags.ts";
 

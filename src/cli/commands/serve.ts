@@ -6,10 +6,15 @@ import { createSystem } from "../../system/system.ts";
 import { openBaseContext, readProfiles } from "../cli-context.ts";
 import { command } from "../command.ts";
 import { createGateway } from "../gateway.ts";
-import { chooseListener, listenerFlags, readListenerWish } from "../listener-flags.ts";
+import {
+  chooseListener,
+  listenerFlags,
+  readListenerWish,
+  readTimings,
+  serveTimingFlags,
+} from "../gateway-flags.ts";
 import { warn } from "../narrate.ts";
 import { rootFlags } from "../shared-flags.ts";
-import { readTimings, serveTimingFlags } from "../timing-flags.ts";
 
 export default command({
   name: "serve",

@@ -5,7 +5,7 @@ import { and, lt, sql } from "drizzle-orm";
 import { Evidence, type RequestState, type StoredRequestKind } from "../../protocol/gateway.ts";
 import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { createPrivately, fileIdentity } from "../../system/private-file.ts";
+import { createPrivately, fileIdentity } from "../../system/own-file.ts";
 import type { Steps } from "../../system/steps.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
 import { createGroupCommit } from "../group-commit.ts";

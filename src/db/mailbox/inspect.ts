@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { basename } from "node:path";
 import { and, asc, count, desc, eq, getTableColumns } from "drizzle-orm";
 import { ServiceError } from "../../system/errors.ts";
-import { createPrivately, refuseLinkedDatabase } from "../../system/private-file.ts";
+import { createPrivately, refuseLinkedDatabase } from "../../system/own-file.ts";
 import { countApplied, type Migration, refuseOtherShape } from "../migrations.ts";
 import { attachments, messages, projections, recipients } from "./catalog/schema.ts";
 import type { CatalogStore } from "./catalog.ts";

@@ -3,7 +3,7 @@ import { encodeFrame, type TerminalFrame } from "../../services/console/frames.t
 import type { LiveTerminal } from "../../services/console/live-terminal.ts";
 import { createViewer } from "../../services/console/viewer.ts";
 import type { SocketUpgrade } from "../../system/sockets.ts";
-import { createFollowers, type Followers } from "../http/followers.ts";
+import { createFollowers, type Followers } from "../http/sse.ts";
 
 /**
  * The live terminal over a WebSocket, at `path`. The gate has let the request in: a page of another origin, which a

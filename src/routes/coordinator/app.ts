@@ -19,12 +19,11 @@ import type { SocketUpgrade } from "../../system/sockets.ts";
 import { type ConsoleServices, consoleRoutes } from "../console/app.ts";
 import { terminalSocket } from "../console/terminal.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
-import { createFollowers } from "../http/followers.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
 import { type Handlers, mount } from "../http/mount.ts";
-import { heartbeat, renderEvent, renderScreen, streamOf } from "../http/sse.ts";
+import { createFollowers, heartbeat, renderEvent, renderScreen, streamOf } from "../http/sse.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
-import { openApiRoutes } from "../openapi/routes.ts";
+import { openApiRoutes } from "../openapi/page.ts";
 
 /** What the coordination server's routes call. */
 export interface CoordinatorServices {

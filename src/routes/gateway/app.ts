@@ -1,19 +1,30 @@
+import { aguiEndpoints, aguiStreamEndpoints } from "../../protocol/agui.ts";
 import { gatewaySocketPath } from "../../protocol/console.ts";
 import { ownAgentEndpoints, typingEndpoints } from "../../protocol/console-endpoints.ts";
+import { streamEndpoints } from "../../protocol/endpoints.ts";
 import { mailEndpoints } from "../../protocol/mail-endpoints.ts";
 import { notifierEndpoints } from "../../protocol/notifier.ts";
 import { reminderEndpoints } from "../../protocol/reminders.ts";
 import { transcriptEndpoints } from "../../protocol/transcript.ts";
 import { turnArtifactEndpoints, turnEndpoints } from "../../protocol/turns.ts";
+import { aguiConnectionHeader } from "../../protocol/wire.ts";
+import type { AguiItem } from "../../services/agui/paced-stream.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { consoleRoutes } from "../console/app.ts";
-import { terminalSocket } from "../console/terminal.ts";
+import { admitting, framesAnswer, terminalSocket } from "../console/terminal.ts";
 import { type Handlers, mount } from "../http/mount.ts";
+import {
+  createFollowers,
+  heartbeat,
+  renderScreen,
+  resumePosition,
+  streamOf,
+  toServerSentEvents,
+} from "../http/sse.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
-import { openApiRoutes } from "../openapi/routes.ts";
+import { openApiRoutes } from "../openapi/page.ts";
 import { createCoreApp, type GatewayAppOptions } from "./core.ts";
 import type { GatewayServices } from "./services.ts";
-import { aguiRoutes, aguiStreamRoutes, eventRoutes } from "./streams.ts";
 
 /**
  * The HTTP surface of one gateway as an edge-style handler: `app.fetch(request)` is all a server needs. Source:
@@ -168,4 +179,104 @@ function artifactHandlers({
 function foundTurn<T>(value: T | null): T {
   if (value === null) throw new ServiceError("not_found", "no turn with this id");
   return value;
+}
+
+/** The stream of everything that happens at one gateway. */
+function eventRoutes({ stream, screen, terminal }: Pick<GatewayServices, "stream" | "screen" | "terminal">) {
+  const followers = createFollowers();
+  const viewers = createFollowers();
+  const watchers = createFollowers();
+  return mount({
+    name: "gateway-events",
+    endpoints: {
+      events: streamEndpoints.events,
+      screenEvents: streamEndpoints.screenEvents,
+      terminalFrames: streamEndpoints.terminalFrames,
+    },
+    unchecked: "all",
+    handlers: {
+      events: ({ request, query }) => {
+        const afterSeq = resumePosition(request, query.after);
+        const items = followers.admit(request.signal, (signal) => stream.follow({ afterSeq, signal }));
+        return toServerSentEvents(request, items);
+      },
+      screenEvents: ({ request }) => {
+        const items = viewers.admit(request.signal, (signal) => screen.follow({ signal }));
+        return streamOf(items, renderScreen, { method: request.method });
+      },
+      terminalFrames: ({ request }) => framesAnswer(admitting(watchers, terminal), request),
+    },
+  });
+}
+
+/** What GUI clients of the AG-UI protocol ask besides their streams (contract 4.1). */
+const aguiRoutes = ({ agui }: Pick<GatewayServices, "agui">) =>
+  mount({
+    name: "gateway-agui",
+    endpoints: aguiEndpoints,
+    handlers: {
+      aguiCapabilities: () => agui.capabilities(),
+      aguiDetach: ({ params, status }) => {
+        const connectionId = params.connection_id;
+        return agui.detach(connectionId)
+          ? {
+              status: "detached",
+              connectionId,
+              detached: true,
+              detail: "the stream is finished; the agent is left as it is",
+            }
+          : status(404, {
+              status: "not_found",
+              connectionId,
+              detached: false,
+              detail: "no stream with this id is attached",
+            });
+      },
+    },
+  });
+
+/** Streams of the AG-UI protocol. */
+const aguiStreamRoutes = ({ agui }: Pick<GatewayServices, "agui">) =>
+  mount({
+    name: "gateway-agui-streams",
+    endpoints: aguiStreamEndpoints,
+    unchecked: "all",
+    handlers: {
+      aguiConnect: ({ body, request }) => {
+        const reader = readerOf(request);
+        const { connectionId, stream } = agui.connect(body, reader.left);
+        return toAguiStream(stream, reader, { [aguiConnectionHeader]: connectionId });
+      },
+      aguiRun: async ({ body, request }) => {
+        const reader = readerOf(request);
+        return toAguiStream(await agui.run(body, reader.left), reader);
+      },
+    },
+  });
+
+interface Reader {
+  left: AbortSignal;
+  leave(): void;
+}
+
+/** A server aborts the request of a reader that left; a caller in this process cancels the body. */
+function readerOf(request: Request): Reader {
+  const cancelled = new AbortController();
+  return {
+    left: AbortSignal.any([request.signal, cancelled.signal]),
+    leave: () => cancelled.abort(),
+  };
+}
+
+function toAguiStream(
+  items: AsyncGenerator<AguiItem>,
+  reader: Reader,
+  headers: Record<string, string> = {},
+): Response {
+  const render = (item: AguiItem) =>
+    item.item === "heartbeat" ? heartbeat : `data: ${JSON.stringify(item.event)}\n\n`;
+  return streamOf(items, render, {
+    headers: { "x-accel-buffering": "no", ...headers },
+    onCancel: reader.leave,
+  });
 }

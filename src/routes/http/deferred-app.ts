@@ -1,5 +1,5 @@
+import { pathOf, type Route, routesAt } from "./errors.ts";
 import type { Fetch } from "./observe.ts";
-import { pathOf, type Route, routesAt } from "./routes-at.ts";
 
 export interface DeferredApp {
   fetch: Fetch;

@@ -3,9 +3,7 @@ import type { ValidationIssue } from "../../protocol/wire.ts";
 import type { Diagnostic } from "../../services/diagnostics/diagnostic-log.ts";
 import type { Clock } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
-import { inBody, serviceErrorOf } from "./errors.ts";
-import { toIssues } from "./issues.ts";
-import { pathOf, type Route, routesAt } from "./routes-at.ts";
+import { inBody, pathOf, type Route, routesAt, serviceErrorOf, toIssues } from "./errors.ts";
 
 /** An edge-style handler. */
 export type Fetch = (request: Request) => Response | Promise<Response>;

@@ -11,8 +11,13 @@ import { gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
 import * as gatewaySchemas from "../../protocol/gateway.ts";
 import { ErrorBody } from "../../protocol/wire.ts";
 import { maxBodyBytes, openPaths } from "../http/gate.ts";
-import { describeDocument } from "./describe.ts";
 import { buildOpenApi, namedSchemas, type OpenApiDocument, type Refusal } from "./document.ts";
+import { coordinatorExamples } from "./examples/coordinator.ts";
+import { gatewayExamples } from "./examples/gateway.ts";
+import { mailExamples, terminalExamples } from "./examples/terminal.ts";
+import type { JsonSchema } from "./json-schema.ts";
+import { parameterTexts, placeTexts } from "./texts/places.ts";
+import { componentTexts, fieldTexts } from "./texts/types.ts";
 
 /** The document of the gateway's routes. Built again by each call; nothing in it depends on a running gateway. */
 export function gatewayOpenApi(): OpenApiDocument {
@@ -62,4 +67,40 @@ function gateRefusals(): Refusal[] {
     refusal(421, "This host name is not served here", () => true),
     refusal(500, "An unforeseen fault; its error_id is in the log", () => true),
   ];
+}
+
+const examples = {
+  ...gatewayExamples,
+  ...terminalExamples,
+  ...mailExamples,
+  ...coordinatorExamples,
+};
+
+/**
+ * Adds what the schemas lack, in place: texts of components, of their fields at every depth and of parameters, and
+ * examples of bodies. A description that a schema has stays. Returns the document.
+ */
+export function describeDocument(document: OpenApiDocument): OpenApiDocument {
+  for (const [name, schema] of Object.entries(document.components.schemas)) {
+    schema["description"] ??= componentTexts[name];
+    describeFields(schema, name);
+    const own = examples[name];
+    if (own) schema["examples"] = own;
+  }
+  for (const { parameters = [] } of Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods),
+  )) {
+    for (const parameter of parameters) parameter.description ??= parameterTexts[parameter.name] ?? "";
+  }
+  return document;
+}
+
+function describeFields(schema: JsonSchema, place: string): void {
+  for (const [field, part] of Object.entries((schema["properties"] ?? {}) as Record<string, JsonSchema>)) {
+    const text = placeTexts[`${place}.${field}`] ?? fieldTexts[field];
+    if (part["description"] === undefined && text !== undefined) part["description"] = text;
+    describeFields(part, `${place}.${field}`);
+  }
+  for (const branch of (schema["anyOf"] ?? []) as JsonSchema[]) describeFields(branch, place);
+  if (schema["items"]) describeFields(schema["items"] as JsonSchema, `${place}[]`);
 }

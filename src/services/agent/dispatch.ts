@@ -5,7 +5,6 @@ import type { CompiledProfile } from "../terminal/profile.ts";
 import type { PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
 import { isProvedVersion } from "../terminal/tool-version.ts";
 import { enterDelayMs, isDraftOf, pastesOf } from "./prompt-text.ts";
-import { cameUp, closedMode, hasDraft, hasEnded, isCommand, isWorking, wasTaken } from "./screen-facts.ts";
 import {
   beginAtDraft,
   beginPaste,
@@ -18,7 +17,18 @@ import {
   type SubmissionStep,
   transition,
 } from "./submission.ts";
-import { awaitState, type DispatchOutcome, type TerminalView } from "./terminal-view.ts";
+import {
+  awaitState,
+  cameUp,
+  closedMode,
+  type DispatchOutcome,
+  hasDraft,
+  hasEnded,
+  isCommand,
+  isWorking,
+  type TerminalView,
+  wasTaken,
+} from "./terminal-view.ts";
 
 /**
  * A command that is still visible gets no second Enter before this: it may be ending the tool or opening a menu, and

@@ -1,7 +1,7 @@
 import type { TerminalState, WaitFor } from "../../protocol/terminal.ts";
 import { describeParked, failingFacts } from "../terminal/readiness.ts";
 import type { Presence, Readiness, Refusal, SubmitPolicy } from "./agent.ts";
-import { closedMode } from "./screen-facts.ts";
+import { closedMode } from "./terminal-view.ts";
 /**
  * Whether a terminal that shows `state` may be given a prompt under `policy`. `tracked`: we can read this tool's
  * screen; without that only the presence of its process counts. No policy types into a dead pane or a shell; only

@@ -3,6 +3,7 @@ import { holdsText, personsWords, wordsBehind } from "./prompt-text.ts";
 import {
   cameUp,
   closedMode,
+  type DispatchOutcome,
   describeProof,
   hasDraft,
   hasEnded,
@@ -10,8 +11,7 @@ import {
   isWorking,
   projectionOf,
   wasTaken,
-} from "./screen-facts.ts";
-import type { DispatchOutcome } from "./terminal-view.ts";
+} from "./terminal-view.ts";
 
 /**
  * How one prompt gets from the composer into the tool: the text is pasted once, Enter is pressed until the tool is seen

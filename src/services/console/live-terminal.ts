@@ -6,7 +6,7 @@ import { type Directory, openedAgent } from "../fleet/directory.ts";
 import type { CallRequest, GatewayClient, Reply } from "../fleet/gateway-client.ts";
 import type { Links } from "../fleet/links.ts";
 import type { TypingLeases } from "../prompt/typing-lease.ts";
-import type { PaneFrame } from "../terminal/pane-stream.ts";
+import type { PaneFrame } from "../terminal/tmux-pane-stream.ts";
 import { createFrameReader, type TerminalFrame } from "./frames.ts";
 
 /** The terminal of one agent, live: what a viewer of it sees and does. Its methods throw ServiceError. */

@@ -1,4 +1,4 @@
-import type { MailAct } from "./mail-round.ts";
+import type { MailAct } from "./script.ts";
 
 /**
  * The scripted agent's log: what it really received and did. One JSON object per line, appended before the

@@ -1,8 +1,7 @@
 import { type Composer, emptyComposer } from "./composer.ts";
 import { type DemoInput, emptyParser, type ParserState } from "./input.ts";
 import type { DemoLogEntry, DemoLogRecord, DialogSource } from "./log.ts";
-import type { MailAct, MailRound } from "./mail-round.ts";
-import type { DemoScript, TurnEnding } from "./script.ts";
+import type { DemoScript, MailAct, MailRound, TurnEnding } from "./script.ts";
 
 /** Everything the scripted agent knows. Never changed in place. Times are milliseconds since its start. */
 export interface DemoState {

@@ -1,10 +1,17 @@
-import { openDialog } from "./dialog.ts";
-import { fingerprint, type TurnResult } from "./log.ts";
-import { parseMailRound } from "./mail-round.ts";
-import type { DemoRule } from "./script.ts";
-import { DEFAULT_MS, isChosen, menuPlan, parseCommand, parseDirective, type TurnPlan } from "./script.ts";
+import type { DemoInput } from "./input.ts";
+import { type DialogSource, fingerprint, type TurnResult } from "./log.ts";
+import {
+  DEFAULT_MS,
+  type DemoRule,
+  isChosen,
+  menuPlan,
+  parseCommand,
+  parseDirective,
+  parseMailRound,
+  type TurnPlan,
+} from "./script.ts";
 import { demoCommands, demoSignature } from "./signature.ts";
-import { type Cell, type QueuedPrompt, streamedWords, type Turn, type Work } from "./state.ts";
+import { type Cell, type Dialog, type QueuedPrompt, streamedWords, type Turn, type Work } from "./state.ts";
 
 /** The exit code of a crash that was asked for. */
 export const CRASH_CODE = 3;
@@ -202,4 +209,59 @@ export function planTurn(
     if (plan) return { plan, seen: counts };
   }
   return { plan: { durationMs: DEFAULT_MS, streams: true, ending: { kind: "success" } }, seen: counts };
+}
+
+export function openDialog(
+  work: Work,
+  { source, question }: { source: DialogSource; question: string },
+): void {
+  const options = source === "trust" ? ["Yes, continue", "No, exit"] : ["Yes", "No", "Always"];
+  work.set({ phase: { kind: "dialog", dialog: { source, question, options, selected: 0 } } });
+  work.log({ kind: "menu_opened", source, question, options });
+}
+
+export function openTrustDialog(work: Work): void {
+  openDialog(work, { source: "trust", question: demoSignature.trustQuestion });
+}
+
+/** Input while a dialog is open: moves, chooses, cancels, or is lost. Leaves the agent idle once answered. */
+export function takeDialogInput(work: Work, dialog: Dialog, input: DemoInput): void {
+  if (input.kind === "key") {
+    takeDialogKey(work, dialog, input.name);
+    return;
+  }
+  if (input.kind === "paste_started") return;
+  const digit = input.kind === "text" && /^[1-9]$/.test(input.text) ? Number(input.text) : null;
+  if (digit !== null && digit <= dialog.options.length) {
+    answer(work, dialog, digit - 1);
+    return;
+  }
+  const { source } = dialog;
+  work.log({ kind: "lost_input", input: input.kind, ...fingerprint(input.text), while: source });
+}
+
+function takeDialogKey(work: Work, dialog: Dialog, name: string): void {
+  const select = (selected: number) =>
+    work.set({
+      phase: {
+        kind: "dialog",
+        dialog: { ...dialog, selected: Math.min(Math.max(selected, 0), dialog.options.length - 1) },
+      },
+    });
+  if (name === "Up") select(dialog.selected - 1);
+  else if (name === "Down") select(dialog.selected + 1);
+  else if (name === "Enter") answer(work, dialog, dialog.selected);
+  else if (name === "Escape") answer(work, dialog, null);
+}
+
+function answer(work: Work, dialog: Dialog, index: number | null): void {
+  const label = index === null ? null : (dialog.options[index] ?? null);
+  const option = index === null ? null : index + 1;
+  work.log({ kind: "menu_answered", source: dialog.source, option, label });
+  work.set({ phase: { kind: "idle" } });
+  if (dialog.source === "trust") {
+    if (index !== 0) work.exit(0, "trust_refused", true);
+    return;
+  }
+  work.show({ kind: "note", text: `menu: ${label ?? "cancelled"}`, tone: "dim" });
 }

@@ -3,7 +3,7 @@ import type { RegistryRecord } from "../../protocol/files.ts";
 import type { AdmissionBlock, GatewayStatus, RequestRecord, WakesHeld } from "../../protocol/gateway.ts";
 import type { AwaitingDecision, Parked, TerminalState } from "../../protocol/terminal.ts";
 import { stuckOn } from "../terminal/readiness.ts";
-import { tmuxAttachLine } from "../terminal/tmux-lines.ts";
+import { tmuxAttachLine } from "../terminal/tmux-screen.ts";
 
 /** `dead`: its record names a process that is gone; `silent`: the process lives and does not answer. */
 export interface GatewayCondition {

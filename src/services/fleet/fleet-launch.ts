@@ -1,4 +1,6 @@
 import { isAbsolute } from "node:path";
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import type { HeadlessLaunch, HeadlessLaunched } from "../../protocol/coordinator.ts";
 import type { Manifest } from "../../protocol/files.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
@@ -12,10 +14,8 @@ import { nameProblem } from "../sessions/names.ts";
 import { withRole } from "../sessions/role.ts";
 import { removeSession } from "../sessions/roots.ts";
 import { explainExposure } from "../sessions/trust.ts";
-import { type Brain, parseBrainManifest } from "./brain-manifest.ts";
 import type { Directory } from "./directory.ts";
-import type { StopAgentDeps } from "./stop-agent.ts";
-import { stopAgent } from "./stop-agent.ts";
+import { type StopAgentDeps, stopAgent } from "./stop-agent.ts";
 
 /** Makes headless agents. */
 export interface FleetLaunch {
@@ -197,4 +197,71 @@ function absolute(field: string, path: string): string {
 
 function invalid(field: string, problem: string): ServiceError {
   return new ServiceError("invalid_request", `${field}: ${problem}`);
+}
+
+const open = { additionalProperties: true } as const;
+
+/** The parts of a brain manifest, schema 3, that a headless launch reads. Source: spec/coordination.md. */
+const BrainManifest = Type.Object(
+  {
+    schema_version: Type.Literal(3),
+    inputs: Type.Object({ tool: Type.String(), role_prompt_text: Type.Optional(Type.String()) }, open),
+    launch_policy: Type.Optional(Type.Object({ operator_prompt_mode: Type.Optional(Type.String()) }, open)),
+    runtime: Type.Optional(
+      Type.Object(
+        {
+          launch_home_selector: Type.Optional(
+            Type.Object({ env_var: Type.Optional(Type.String()), value: Type.Optional(Type.String()) }, open),
+          ),
+          launch_contract: Type.Optional(
+            Type.Object(
+              {
+                adapter_defaults: Type.Optional(
+                  Type.Object({ args: Type.Optional(Type.Array(Type.String())) }, open),
+                ),
+              },
+              open,
+            ),
+          ),
+        },
+        open,
+      ),
+    ),
+  },
+  open,
+);
+
+/** What a brain manifest asks of a launch. */
+interface Brain {
+  tool: string;
+  rolePrompt: string | null;
+  /** Only where it says so itself: flags that skip permissions are never a default (ruling 19). */
+  unattended: boolean;
+  home: string | null;
+  args: string[];
+}
+
+/** Reads YAML or JSON. Throws `invalid_request` with what does not fit. Pure. */
+export function parseBrainManifest(text: string): Brain {
+  let value: unknown;
+  try {
+    value = Bun.YAML.parse(text);
+  } catch (error) {
+    throw new ServiceError("invalid_request", `brain_manifest_path: ${messageOf(error)}`);
+  }
+  if (!Value.Check(BrainManifest, value)) {
+    const first = Value.Errors(BrainManifest, value).First();
+    throw new ServiceError(
+      "invalid_request",
+      `brain_manifest_path: not a brain manifest of schema 3, at ${first?.path || "/"}`,
+    );
+  }
+  const { inputs, launch_policy, runtime } = value;
+  return {
+    tool: inputs.tool,
+    rolePrompt: inputs.role_prompt_text ?? null,
+    unattended: launch_policy?.operator_prompt_mode === "unattended",
+    home: runtime?.launch_home_selector?.value ?? null,
+    args: runtime?.launch_contract?.adapter_defaults?.args ?? [],
+  };
 }

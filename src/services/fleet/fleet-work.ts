@@ -12,8 +12,7 @@ import type { GatewayClient } from "./gateway-client.ts";
 import { type Answer, coalescedInto, isOpen, refusalOf } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
-import { type AgentStop, type StopAgentDeps, stopAgent } from "./stop-agent.ts";
-import { stopDamaged } from "./stop-damaged.ts";
+import { type AgentStop, type StopAgentDeps, stopAgent, stopDamaged } from "./stop-agent.ts";
 
 /** What agents are asked to do. Each method throws `not_found` and `ambiguous` for its `ref`. */
 export interface FleetWork {

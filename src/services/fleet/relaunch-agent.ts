@@ -1,7 +1,7 @@
 import { sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { headlessInstanceId } from "../headless/connectivity.ts";
-import { stopTurns } from "../headless/stop-turn.ts";
+import { stopTurns } from "../headless/settle-turn.ts";
 import { saveWish } from "../sessions/desired-config.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
@@ -18,7 +18,7 @@ import { instanceId, type TmuxPane } from "../terminal/tmux-command.ts";
 import { type AttachDeps, type Attached, attachGateway } from "./attach-gateway.ts";
 import { claimOf, linkedStatus, linkGateway } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
-import { stopGateway } from "./stop-gateway.ts";
+import { stopGateway } from "./stop-agent.ts";
 
 export interface Relaunched {
   session: LaunchedSession;

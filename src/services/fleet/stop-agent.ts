@@ -1,19 +1,32 @@
-import { isAbsolute } from "node:path";
-import type { Manifest } from "../../protocol/files.ts";
+import { dirname, isAbsolute } from "node:path";
+import type { CurrentInstance, Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Locks } from "../../system/locks.ts";
 import { tellStorageFault } from "../../system/storage-fault.ts";
 import { backendFacts } from "../agent/backends.ts";
-import { stopTurns } from "../headless/stop-turn.ts";
+import { stopTurns } from "../headless/settle-turn.ts";
 import { turnIndexOf } from "../headless/turn-request.ts";
 import type { FoundAgent } from "../sessions/find.ts";
+import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import { forgetSession } from "../sessions/join.ts";
 import type { LaunchTool } from "../sessions/launch-tools.ts";
-import { endSession, endTree } from "../sessions/process-tree.ts";
+import {
+  endProcesses,
+  endSession,
+  endTree,
+  type KnownProcess,
+  waitForEnd,
+} from "../sessions/process-tree.ts";
 import type { Registry } from "../sessions/registry.ts";
+import { sessionPaths } from "../sessions/roots.ts";
+import { refuseExposed } from "../sessions/trust.ts";
 import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
 import { respawnShell } from "../terminal/tmux-launch.ts";
-import { type GatewayStop, type StopGatewayDeps, stopGateway } from "./stop-gateway.ts";
+import { closeWindow } from "../terminal/tmux-window.ts";
+import { claimOf, linkGateway, readCurrentInstance } from "./gateway-link.ts";
+import { isGatewayProcess, windowOf } from "./gateway-process.ts";
+import { recordedProcessLives } from "./listener-proof.ts";
+import { type ClaimDeps, clearClaims } from "./liveness.ts";
 
 export interface AgentStop {
   gateway: GatewayStop;
@@ -38,7 +51,7 @@ export interface StopAgentDeps extends StopGatewayDeps {
 }
 
 /** An agent CLI that saves its session on TERM gets this long. */
-const agentGraceMs = 3000;
+const graceMs = 3000;
 
 /**
  * Ends an agent: its gateway first, so that nothing types any more; then its turns, where they are processes of their
@@ -69,10 +82,10 @@ export async function stopAgent(deps: StopAgentDeps, agent: FoundAgent): Promise
   return { gateway, ...ended, recordStopped, interruptedTurns, unwritten: disk.unwritten };
 }
 
-export const recordClause = "that it was stopped, into its record";
+const recordClause = "that it was stopped, into its record";
 
 /** Runs what a disk that is full or read-only must not keep a stop from; null where it did. */
-export function tolerateDisk() {
+function tolerateDisk() {
   const unwritten: string[] = [];
   return {
     unwritten,
@@ -120,7 +133,7 @@ async function endProgram(
   const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
   const tool = deps.tools.find((one) => one.tool === manifest.tool);
   const program = pane && (await deps.processes.tree(pane.panePid)).find((one) => tool?.occupies(one));
-  const tree = program ? await endTree(deps, program.pid, agentGraceMs) : { ended: 0, surviving: [] };
+  const tree = program ? await endTree(deps, program.pid, graceMs) : { ended: 0, surviving: [] };
   await forgetSession(tmux, manifest);
   if (pane && ranTurns) await respawnShell(tmux, pane.paneId);
   return { endedProcesses: tree.ended, survivingPids: tree.surviving, sessionEnded: false };
@@ -130,6 +143,138 @@ async function endTerminal(deps: StopAgentDeps, manifest: Manifest): Promise<End
   const tmux = deps.tmuxFor(manifest.tmux.socket);
   const pane = agentPane(await tmux.panes(manifest.tmux_session_name), manifest.tmux.primary_pane_id ?? null);
   const session = manifest.tmux_session_name;
-  const end = await endSession({ ...deps, tmux }, "stop.session", session, pane, agentGraceMs);
+  const end = await endSession({ ...deps, tmux }, "stop.session", session, pane, graceMs);
   return { endedProcesses: end.ended, survivingPids: end.surviving, sessionEnded: end.sessionEnded };
+}
+
+const gatewayGraceMs = 5000;
+
+/**
+ * Ends an agent whose manifest cannot be read, by what its record and its session show: its gateway, its turns, the
+ * session if a launch of ours made it for this very agent, and the record then says `stopped`. The session of an agent
+ * that was joined is the person's and stays. Idempotent; throws, with nothing ended, where tmux cannot be asked, and
+ * as `refuseExposed` where a command makes the session's folder trusted again.
+ * Source: spec/coordination.md "Stop, relaunch".
+ */
+export async function stopDamaged(deps: StopAgentDeps, record: RegistryRecord): Promise<AgentStop> {
+  const sessionRoot = record.runtime.session_root ?? dirname(record.runtime.manifest_path);
+  const exposure = deps.files.exposure(sessionRoot);
+  if (exposure?.command) refuseExposed(deps.files, sessionRoot, "the session folder");
+  const tmux = deps.tmuxFor(record.terminal.socket);
+  const session = record.terminal.current_session_name ?? null;
+  const ours = session !== null && (await isOurs(tmux, session, record.agent_id));
+  // What another user wrote names no process to end and no file to remove.
+  const gateway: GatewayStop = exposure
+    ? { outcome: "not_running" }
+    : await endGateway(deps, tmux, { sessionRoot, session: session ?? "" });
+  const { headless } = backendFacts(record.identity.backend);
+  const disk = tolerateDisk();
+  const endTurns = () => disk.attempt("the end of its turn", () => stopTurns(deps, sessionRoot));
+  const interruptedTurns = (headless && !exposure ? await endTurns() : null) ?? [];
+  const pane = ours ? agentPane(await tmux.panes(session), null) : null;
+  const ended = ours
+    ? await endSession({ ...deps, tmux }, "stop.session", session, pane, graceMs)
+    : { ended: 0, surviving: [] };
+  const recordStopped =
+    record.lifecycle.state !== "stopped" &&
+    (await disk.attempt(recordClause, () =>
+      deps.registry.markStopped(record.agent_id, record.generation_id, "operator_stop"),
+    )) === true;
+  return {
+    gateway,
+    endedProcesses: ended.ended,
+    survivingPids: ended.surviving,
+    sessionEnded: ours,
+    recordStopped,
+    interruptedTurns,
+    unwritten: disk.unwritten,
+  };
+}
+
+async function endGateway(
+  deps: StopAgentDeps,
+  tmux: Tmux,
+  { sessionRoot, session }: { sessionRoot: string; session: string },
+): Promise<GatewayStop> {
+  const { files, processes } = deps;
+  const paths = sessionPaths(sessionRoot);
+  const instance = readCurrentInstance(files, paths.currentInstance);
+  const startToken = instance && processes.startToken(instance.pid);
+  let outcome: GatewayStop = { outcome: "not_running" };
+  if (instance && startToken !== null && recordedProcessLives(processes, claimOf(instance))) {
+    const { pid } = instance;
+    if (!(await isGatewayProcess({ processes, tmux }, { sessionRoot, session }, instance))) {
+      return { outcome: "unproven", pid, why: "the manifest, which names it, cannot be read" };
+    }
+    await endProcesses(deps, [{ pid, startToken }], graceMs);
+    outcome = { outcome: "stopped", pid };
+  }
+  for (const path of [paths.currentInstance, paths.pidFile, paths.token, paths.challengeKey]) {
+    files.removeFile("file:current-instance", path);
+  }
+  return outcome;
+}
+
+async function isOurs(tmux: Tmux, session: string, agentId: string): Promise<boolean> {
+  const marked = (await tmux.sessionMarks()).some(({ name }) => name === session);
+  return marked && (await tmux.environment(session))?.["SVC_AGENT_ID"] === agentId;
+}
+
+/** `unproven`: a process has the recorded id, but nothing shows that it is this gateway; it was left alone. */
+type GatewayStop =
+  | { outcome: "stopped"; pid: number }
+  | { outcome: "not_running" }
+  | { outcome: "unproven"; pid: number; why: string };
+
+type StopGatewayDeps = ClaimDeps;
+
+/** A gateway finishes what it types before it leaves. */
+const endingMs = 500;
+
+/**
+ * Ends the gateway of a session: TERM to the recorded process, whose start time matches the record, once it proved to be this
+ * session's gateway or, silent, is seen to be it; KILL after 5 s; then its window, when it had one. What a gateway leaves when it could
+ * not end cleanly is put right (see `clearClaims`). Idempotent.
+ */
+export async function stopGateway(
+  deps: StopGatewayDeps,
+  session: { sessionRoot: string; manifest: Manifest },
+): Promise<GatewayStop> {
+  const { files, processes } = deps;
+  const { sessionRoot, manifest } = session;
+  const instance = readCurrentInstance(files, sessionPaths(sessionRoot).currentInstance);
+  const startToken = instance && processes.startToken(instance.pid);
+  // An id alone may be another process's by now.
+  if (instance === null || startToken === null || !recordedProcessLives(processes, claimOf(instance))) {
+    await clearClaims(deps, session, instance?.pid ?? null);
+    return { outcome: "not_running" };
+  }
+  const gateway: KnownProcess = { pid: instance.pid, startToken };
+  const tmux = deps.tmuxFor(manifest.tmux.socket);
+  const { attachIdentity } = gatewayIdentity(manifest);
+  const link = await linkGateway(deps, { sessionRoot, attachIdentity });
+  const placed = { sessionRoot, session: manifest.tmux_session_name };
+  if (link.state !== "healthy" && !(await isGatewayProcess({ processes, tmux }, placed, instance))) {
+    // One that is about to end has no arguments any more, and is not ended yet.
+    if (await waitForEnd(deps, [gateway], endingMs)) {
+      await clearClaims(deps, session, instance.pid);
+      return { outcome: "not_running" };
+    }
+    return { outcome: "unproven", pid: instance.pid, why: link.why };
+  }
+  await endProcesses(deps, [gateway], gatewayGraceMs);
+  await closeItsWindow(deps, session, instance);
+  await clearClaims(deps, session, instance.pid);
+  return { outcome: "stopped", pid: instance.pid };
+}
+
+/** A window closes with its program; one that tmux was set to keep does not. */
+async function closeItsWindow(
+  deps: StopGatewayDeps,
+  { manifest }: { manifest: Manifest },
+  instance: CurrentInstance,
+): Promise<void> {
+  const window = windowOf(instance);
+  if (window === null) return;
+  await closeWindow(deps.tmuxFor(manifest.tmux.socket), manifest.tmux_session_name, window);
 }

@@ -17,7 +17,7 @@ import type { Log } from "../diagnostics/gateway-log.ts";
 import type { HeadlessConnectivity } from "./connectivity.ts";
 import type { HeadlessProvider } from "./provider.ts";
 import { refuseModel } from "./provider.ts";
-import { interruptTurn, type StopDeps } from "./stop-turn.ts";
+import { interruptTurn, type StopDeps } from "./settle-turn.ts";
 import type { TurnDirectories } from "./turn-directory.ts";
 import { createTurnReader } from "./turn-reader.ts";
 import { resolveChatSession, toChatSession, toModel } from "./turn-request.ts";

@@ -13,10 +13,9 @@ import type { ManifestStore } from "../sessions/manifest.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher } from "../terminal/tmux-launch.ts";
-import { type FollowDeps, type FollowedTurn, followTurn } from "./follow-turn.ts";
 import { settleTurn } from "./settle-turn.ts";
 import type { TurnDirectories, TurnDirectory } from "./turn-directory.ts";
-import { createTurnReader } from "./turn-reader.ts";
+import { createTurnReader, type FollowDeps, type FollowedTurn, followTurn } from "./turn-reader.ts";
 import { instanceMarkOf, toTurnRequest, turnIndexOf } from "./turn-request.ts";
 
 /** Puts the bridge of a turn into the agent's pane. */

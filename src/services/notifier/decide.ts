@@ -2,8 +2,7 @@ import type { Notified } from "../../db/gateway/notifier-store.ts";
 import type { NotifierConfig, NotifierOutcome, RenderedBlockEntry } from "../../protocol/notifier.ts";
 import type { Readiness } from "../agent/agent.ts";
 import type { Mail } from "../mail/mailbox.ts";
-import { renderNotices } from "./notices.ts";
-import { type RenderFacts, renderPrompt } from "./render.ts";
+import { type RenderFacts, renderNotices, renderPrompt } from "./render.ts";
 import { type Hold, holdOf } from "./wake.ts";
 
 /** Whether the agent could be given a prompt this moment. */

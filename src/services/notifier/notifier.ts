@@ -16,8 +16,7 @@ import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Mailbox } from "../mail/mailbox.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { StatusBoard } from "../status/status-board.ts";
-import { defaultNotifierConfig, mergeConfig, toNotifierStatus } from "./config.ts";
-import type { ContextTending } from "./context.ts";
+import { type ContextTending, defaultNotifierConfig, mergeConfig, toNotifierStatus } from "./config.ts";
 import { runCycle } from "./cycle.ts";
 import { type BeforeWake, type GateFacts, whyBusy } from "./decide.ts";
 

@@ -1,19 +1,26 @@
 import type {
   AdmissionPolicy,
+  GatewayStatus,
   PromptControlRequest,
   PromptControlResult,
   PromptRefusal,
   PromptRefusalCode,
+  SendKeysRequest,
+  SendKeysResult,
 } from "../../protocol/gateway.ts";
+import type { HeadlessState } from "../../protocol/turns.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
-import type { Agent, RunningTurn } from "../agent/agent.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Agent, AgentTurns, RunningTurn } from "../agent/agent.ts";
 import { backendFacts } from "../agent/backends.ts";
+import { previewKeys } from "../agent/key-sequence.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { ExecutionSlot } from "../queue/slot.ts";
 import type { StatusBoard } from "../status/status-board.ts";
 import { decidePromptControl, type HeadlessFacts } from "./decide.ts";
+
 /** Direct prompts: sent now or refused with the reason, never queued. Source: contract 4.2. */
 export interface PromptControl {
   /** Resolves with success only after the agent was seen to take the prompt. Never rejects for a refusal. */
@@ -123,6 +130,94 @@ export function createPromptControl(deps: {
           };
         }
       }
+    },
+  };
+}
+
+/**
+ * What a headless agent can be asked beside prompts. Throws ServiceError: `unsupported` for a terminal agent,
+ * `unavailable` when its manifest cannot be read. Source: contract 2.4, 4.1; spec/gateway.md 2.4.
+ */
+export interface HeadlessControl {
+  state(): HeadlessState;
+  /** The next direct prompt that leaves its conversation open begins a new one. */
+  beginNewNext(): HeadlessState;
+  turns(): AgentTurns;
+}
+
+export function createHeadlessControl(deps: {
+  agent: Pick<Agent, "turns" | "backend">;
+  status: () => GatewayStatus;
+}): HeadlessControl {
+  function turns(): AgentTurns {
+    if (deps.agent.turns) return deps.agent.turns;
+    throw new ServiceError("unsupported", `an agent of the backend ${deps.agent.backend} is not headless`);
+  }
+
+  function state(): HeadlessState {
+    const active = turns().active();
+    const chat_session = turns().chatSession();
+    const { managed_agent_connectivity, request_admission, active_execution, queue_depth } = deps.status();
+    const connected = managed_agent_connectivity === "connected";
+    const idle = active_execution === "idle" && active === null;
+    return {
+      schema_version: 1,
+      runtime_resumable: connected,
+      tmux_session_live: connected,
+      can_accept_prompt_now: connected && request_admission === "open" && idle,
+      interruptible: active !== null,
+      chat_session,
+      request_admission,
+      active_execution,
+      queue_depth,
+      ...(active ? { active_turn_id: active.turnId } : {}),
+    };
+  }
+
+  return {
+    turns,
+    state,
+    beginNewNext() {
+      turns().overrideNextPrompt();
+      return state();
+    },
+  };
+}
+
+/**
+ * Raw keys: outside the queue, without a prompt note, without a look at readiness. Throws ServiceError:
+ * `blocked_reconciliation`, `unavailable`, `unsupported` for a backend that has no keys, `invalid_request` for a bad token with nothing sent, `dispatch_failed`.
+ * Source: contract 4.1, 4.3; spec/gateway.md 4.3.
+ */
+export interface KeyControl {
+  send(request: SendKeysRequest): Promise<SendKeysResult>;
+}
+
+export function createKeyControl(deps: {
+  agent: Agent;
+  board: Pick<StatusBoard, "reconciliationRequired">;
+  events: EventLog;
+  clock: Clock;
+}): KeyControl {
+  const { agent, board, events, clock } = deps;
+  return {
+    async send(request) {
+      if (board.reconciliationRequired()) {
+        throw new ServiceError("blocked_reconciliation", "the agent is a new instance; reconcile first");
+      }
+      const presence = agent.presence();
+      if (!presence.connected) throw new ServiceError("unavailable", presence.detail);
+      if (!backendFacts(agent.backend).exactKeys) {
+        throw new ServiceError("unsupported", `keys do not arrive exactly at a ${agent.backend} session`);
+      }
+      const literal = request.escape_special_keys ?? false;
+      await agent.keys({ sequence: request.sequence, literal });
+      events.append("control_input", {
+        escape_special_keys: literal,
+        sequence_preview: previewKeys(request.sequence, literal),
+        submitted_at_utc: timestampNow(clock),
+      });
+      return { status: "ok", action: "control_input", detail: "sent" };
     },
   };
 }

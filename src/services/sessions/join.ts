@@ -14,7 +14,6 @@ import { type HeadlessWish, type NewSession, removeOwn } from "./launch.ts";
 import { launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore, toRestarted } from "./manifest.ts";
-import { refuseNameConflict, runningAgents } from "./name-conflict.ts";
 import {
   checkedAgentId,
   checkedName,
@@ -22,6 +21,8 @@ import {
   headlessBackend,
   localInteractive,
   newSessionId,
+  refuseNameConflict,
+  runningAgents,
 } from "./names.ts";
 import { carryNotifierOver } from "./notifier-carry-over.ts";
 import { refuseOrphanName } from "./orphans.ts";

@@ -10,10 +10,9 @@ import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
 import { planEnvironment, saveLaunchEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
-import { launchMark } from "./launch-mark.ts";
+import { awaitOccupied, launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore } from "./manifest.ts";
-import { refuseNameConflict } from "./name-conflict.ts";
 import {
   checkedAgentId,
   checkedName,
@@ -22,9 +21,9 @@ import {
   localInteractive,
   newSessionId,
   newTmuxSessionName,
+  refuseNameConflict,
 } from "./names.ts";
 import { carryNotifierOver, type NotifierCarryOver } from "./notifier-carry-over.ts";
-import { awaitOccupied } from "./occupied.ts";
 import { refuseOrphanName } from "./orphans.ts";
 import { endSession } from "./process-tree.ts";
 import { buildRecord } from "./record.ts";

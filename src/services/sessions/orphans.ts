@@ -5,7 +5,7 @@ import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
-import { tmuxEndLine } from "../terminal/tmux-lines.ts";
+import { tmuxEndLine } from "../terminal/tmux-screen.ts";
 import { type LaunchMark, parseLaunchMark, registryKey } from "./launch-mark.ts";
 import { readManifest } from "./manifest.ts";
 import { isSameProcess } from "./process-tree.ts";

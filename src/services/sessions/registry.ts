@@ -6,8 +6,7 @@ import { childPath } from "../../system/contained-path.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
-import { refuseSimilarName, runsAlready } from "./name-conflict.ts";
-import { checkedAgentId, checkedName } from "./names.ts";
+import { checkedAgentId, checkedName, refuseSimilarName, runsAlready } from "./names.ts";
 import { isFresh, judgeRecord, parseRecord, toStopped } from "./record.ts";
 import type { SessionAlive } from "./session-alive.ts";
 

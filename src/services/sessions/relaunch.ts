@@ -18,11 +18,10 @@ import {
   waitingProgram,
   withHandover,
 } from "./launch.ts";
-import { launchMark } from "./launch-mark.ts";
+import { awaitOccupied, launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { toRelaunched, toRestarted } from "./manifest.ts";
 import { newTmuxSessionName } from "./names.ts";
-import { awaitOccupied } from "./occupied.ts";
 import { refuseOrphanName } from "./orphans.ts";
 import { endProcesses, knownTree } from "./process-tree.ts";
 import { buildRecord, isRelaunchable } from "./record.ts";

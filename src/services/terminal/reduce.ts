@@ -7,12 +7,18 @@ import type {
 } from "../../protocol/terminal.ts";
 import { toTimestamp } from "../../system/clock.ts";
 import { type Signals, unknownSurface } from "./detect/signals.ts";
-import { fuseEnd } from "./fusion.ts";
+import { fuseEnd, secondWitness } from "./fusion.ts";
 import type { Observation } from "./observation.ts";
 import { failingOnScreen } from "./readiness.ts";
 import { observedFields } from "./record.ts";
-import { nextAsked } from "./reduce-question.ts";
-import { type Held, type Moment, noTurn, type TrackEvent, type TrackState } from "./reduce-state.ts";
+import {
+  type Held,
+  type Moment,
+  nextAsked,
+  noTurn,
+  type TrackEvent,
+  type TrackState,
+} from "./reduce-state.ts";
 import { transitionBetween } from "./reduce-transition.ts";
 import { closeTurn, growthHint, nextTurn, sampleGrowth, unmovingMs } from "./reduce-turn.ts";
 import {
@@ -24,7 +30,6 @@ import {
   turnOver,
   typedPrompt,
 } from "./reported-turns.ts";
-import { secondWitness } from "./second-witness.ts";
 import { nextParked } from "./usage-limit.ts";
 
 const maxTransitions = 24;

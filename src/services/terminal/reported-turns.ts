@@ -1,5 +1,5 @@
 import type { ToolReport } from "../../protocol/tool-report.ts";
-import { isSamePrompt, keyOfReport, type PromptKey } from "./prompt-key.ts";
+import { isSamePrompt, keyOfReport, type PromptKey } from "./keys.ts";
 
 /** A prompt that we typed, until its turn is over. */
 export interface TypedPrompt {

@@ -6,8 +6,8 @@ import type { Ids } from "../../system/ids.ts";
 import type { Steps } from "../../system/steps.ts";
 import { quoteShell } from "./shell-word.ts";
 import { escapeEnd, markName, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
-import { tmuxAttachLine } from "./tmux-lines.ts";
 import { exactWindow } from "./tmux-protocol.ts";
+import { tmuxAttachLine } from "./tmux-screen.ts";
 
 /** What runs in the agent's pane. */
 export interface PaneProgram {

@@ -1,3 +1,4 @@
+import { shellWord } from "./shell-word.ts";
 import type { Tmux } from "./tmux-command.ts";
 import type { ControlConnection } from "./tmux-control.ts";
 
@@ -42,4 +43,27 @@ export async function captureWithScrollback(
     control.command(`capture-pane -p -e -S -${scrolledRows} -t ${paneId}`),
   ]);
   return { text: `${lines.join("\n")}\n`, height: Number(height) };
+}
+
+/** A session and its server, as in a manifest. */
+interface TmuxPlace {
+  session_name: string;
+  socket?: string | undefined;
+}
+
+/**
+ * The command with which a person watches a session, for any shell. `bare`: the socket that a bare `tmux` of that
+ * shell reaches, where it is known. Pure.
+ */
+export function tmuxAttachLine(tmux: TmuxPlace, bare?: string): string {
+  return `tmux ${serverFlags(tmux.socket === bare ? undefined : tmux.socket)}attach -t '=${tmux.session_name}'`;
+}
+
+/** The command with which a person ends a session, for any shell. Pure. */
+export function tmuxEndLine(tmux: TmuxPlace): string {
+  return `tmux ${serverFlags(tmux.socket)}kill-session -t '=${tmux.session_name}'`;
+}
+
+function serverFlags(socket: string | undefined): string {
+  return socket === undefined ? "" : `${socket.startsWith("/") ? "-S" : "-L"} ${shellWord(socket)} `;
 }

@@ -5,7 +5,7 @@ import { sha256 } from "../../system/digest.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { boundsOfRecords, createLineSplitter } from "../headless/line-splitter.ts";
-import { keyOfText } from "../terminal/prompt-key.ts";
+import { keyOfText } from "../terminal/keys.ts";
 import { type LineReader, parseRecordLine } from "./record-lines.ts";
 import type { TurnHead, TurnSource } from "./turn-source.ts";
 import { createTurnFold, type TurnItem } from "./turn-source.ts";

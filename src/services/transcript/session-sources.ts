@@ -5,7 +5,7 @@ import type { Files } from "../../system/files.ts";
 import { fieldsOf, textOf } from "../headless/json-fields.ts";
 import type { TurnDirectories, TurnDirectory } from "../headless/turn-directory.ts";
 import type { TurnReader } from "../headless/turn-reader.ts";
-import { isSamePrompt, keyOfText, type PromptKey } from "../terminal/prompt-key.ts";
+import { isSamePrompt, keyOfText, type PromptKey } from "../terminal/keys.ts";
 import { type Conversation, type Conversations, dayFolders, transcriptPaths } from "./conversations.ts";
 import { createOpencodeSource } from "./opencode-source.ts";
 import { createRecordFile } from "./record-file.ts";

@@ -2,7 +2,7 @@ import type { Evidence } from "../../protocol/gateway.ts";
 import type { TranscriptPage, TranscriptTurn } from "../../protocol/transcript.ts";
 import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
-import { isSamePrompt, keyOfText } from "../terminal/prompt-key.ts";
+import { isSamePrompt, keyOfText } from "../terminal/keys.ts";
 import type { ReadTurn, TurnHead, TurnSource } from "./turn-source.ts";
 
 /** A part of a text by bytes of UTF-8, never half a character. */

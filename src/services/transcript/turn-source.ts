@@ -1,5 +1,5 @@
 import type { TranscriptSource, TranscriptStatus, TranscriptToolCall } from "../../protocol/transcript.ts";
-import type { PromptKey } from "../terminal/prompt-key.ts";
+import type { PromptKey } from "../terminal/keys.ts";
 
 /** What one line or row of a tool's record says, whatever the tool's own form for it is. `atMs`: null without a time. */
 export type TurnItem =

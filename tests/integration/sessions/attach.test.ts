@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { attachGateway } from "../../../src/services/fleet/attach-gateway.ts";
 import { linkGateway } from "../../../src/services/fleet/gateway-link.ts";
-import { stopGateway } from "../../../src/services/fleet/stop-gateway.ts";
+import { stopGateway } from "../../../src/services/fleet/stop-agent.ts";
 import { gatewayIdentity } from "../../../src/services/sessions/gateway-folder.ts";
 import { launchAgent } from "../../../src/services/sessions/launch.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";

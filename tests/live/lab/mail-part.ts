@@ -1,4 +1,4 @@
-import { type MailRound, parseMailRound, planMailAnswer } from "../../../src/services/demo/mail-round.ts";
+import { type MailRound, parseMailRound, planMailAnswer } from "../../../src/services/demo/script.ts";
 import { type Speech, sayAtOnce } from "../../support/model-server/scenario.ts";
 import type { Part } from "../../support/model-server/server.ts";
 

@@ -6,12 +6,11 @@ import {
   removeText,
   submittedText,
 } from "../../../src/services/demo/composer.ts";
-import { openDialog } from "../../../src/services/demo/dialog.ts";
-import { finishPaste, logPaste } from "../../../src/services/demo/keys.ts";
 import type { DialogSource, PersonDraftOutcome } from "../../../src/services/demo/log.ts";
+import { finishPaste, logPaste } from "../../../src/services/demo/model.ts";
 import { isChosen } from "../../../src/services/demo/script.ts";
 import type { DemoState, Interference, Work } from "../../../src/services/demo/state.ts";
-import { CRASH_CODE, submit } from "../../../src/services/demo/turn.ts";
+import { CRASH_CODE, openDialog, submit } from "../../../src/services/demo/turn.ts";
 import type { Hostile } from "./behaviours.ts";
 
 /** What the script leaves open, in milliseconds. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
-import { stopTurn } from "../../../src/services/agent/interrupt.ts";
+import { stopTurn } from "../../../src/services/agent/terminal-agent.ts";
 import type { TerminalView } from "../../../src/services/agent/terminal-view.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Command } from "../../../src/cli/command.ts";
-import { coordinatorCommands } from "../../../src/cli/coord.ts";
-import { gatewayCommands } from "../../../src/cli/gateway-commands.ts";
 import { managerCommands } from "../../../src/cli/mgr.ts";
 import { childrenOf, parseCommandLine, type Station, toStation, wordsOf } from "../../../src/cli/parse.ts";
+import { coordinatorCommands, gatewayCommands } from "../../../src/cli/programs.ts";
 import { shortCommands } from "../../../src/cli/short.ts";
 
 /** Every command of the tree, by the words that lead to it. */

@@ -6,7 +6,7 @@ import { readPrompt, toWholeNumber } from "../../../src/cli/flag-values.ts";
 import { renderPairs, renderTable } from "../../../src/cli/format.ts";
 import { bareTmuxSocket, chooseTmuxSocket, serverSocket } from "../../../src/cli/tmux-socket.ts";
 import type { Evidence, RequestRecord } from "../../../src/protocol/gateway.ts";
-import { tmuxAttachLine } from "../../../src/services/terminal/tmux-lines.ts";
+import { tmuxAttachLine } from "../../../src/services/terminal/tmux-screen.ts";
 import { suggest } from "../../../src/system/similar-word.ts";
 import { createFakeIo } from "../../support/fake-io.ts";
 

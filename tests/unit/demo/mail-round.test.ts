@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { parseMailRound, planMailAnswer } from "../../../src/services/demo/mail-round.ts";
 import { next } from "../../../src/services/demo/model.ts";
+import { parseMailRound, planMailAnswer } from "../../../src/services/demo/script.ts";
 import { createDemoState, type DemoEvent } from "../../../src/services/demo/state.ts";
 import { renderPrompt } from "../../../src/services/notifier/render.ts";
 import { mailSample } from "../../support/mail-sample.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { aliasesOf, chooseAgent, type Named } from "../../../src/services/fleet/aliases.ts";
+import { aliasesOf, chooseAgent, type Named } from "../../../src/services/fleet/directory.ts";
 import { ServiceError } from "../../../src/system/errors.ts";
 
 const agent = (facts: Partial<Named> = {}) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { parseBrainManifest } from "../../../src/services/fleet/brain-manifest.ts";
+import { parseBrainManifest } from "../../../src/services/fleet/fleet-launch.ts";
 
 const whole = `
 schema_version: 3

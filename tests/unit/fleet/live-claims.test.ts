@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { GatewayLink } from "../../../src/services/fleet/gateway-link.ts";
-import { type ClaimDeps, settleClaims } from "../../../src/services/fleet/live-claims.ts";
+import { type ClaimDeps, settleClaims } from "../../../src/services/fleet/liveness.ts";
 import { createScratch } from "../../support/scratch.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import type { SubmitOutcome } from "../../../src/services/agent/agent.ts";
-import { createContextTending } from "../../../src/services/notifier/context.ts";
+import { createContextTending } from "../../../src/services/notifier/config.ts";
 
 const commands = { reset: "/clear", compact: "/compact" };
 const never = new AbortController().signal;

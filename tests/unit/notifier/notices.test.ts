@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { defaultNotifierConfig } from "../../../src/services/notifier/config.ts";
-import { renderNotices } from "../../../src/services/notifier/notices.ts";
+import { renderNotices } from "../../../src/services/notifier/render.ts";
 import { mailSample } from "../../support/mail-sample.ts";
 
 const config = defaultNotifierConfig;

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { mailRoundSkill } from "../../../src/services/notifier/render.ts";
-import { isSkillInstalled } from "../../../src/services/notifier/skill.ts";
+import { isSkillInstalled, mailRoundSkill } from "../../../src/services/notifier/render.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 
 const cases: {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { awaitOccupied } from "../../../src/services/sessions/launch-mark.ts";
 import type { LaunchTool } from "../../../src/services/sessions/launch-tools.ts";
-import { awaitOccupied } from "../../../src/services/sessions/occupied.ts";
 import type { Tmux, TmuxPane } from "../../../src/services/terminal/tmux-command.ts";
 import type { Processes } from "../../../src/system/processes.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";

@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
 import { reduce } from "../../../src/services/terminal/reduce.ts";
-import { nextDeadlineMs } from "../../../src/services/terminal/reduce-deadline.ts";
 import { initialTrack } from "../../../src/services/terminal/reduce-state.ts";
+import { nextDeadlineMs } from "../../../src/services/terminal/reduce-transition.ts";
 import { compiled } from "./corpus.ts";
 import { demoDialog, demoScreen } from "./screens.ts";
 

@@ -2,8 +2,8 @@ import type { AdmissionPolicy, GatewayStatus } from "../../../protocol/gateway.t
 import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
 import { toRefusalCode } from "../../../services/fleet/gateway-client.ts";
 import { linkedStatus, linkGateway } from "../../../services/fleet/gateway-link.ts";
-import { settleClaims } from "../../../services/fleet/live-claims.ts";
-import { stopGateway } from "../../../services/fleet/stop-gateway.ts";
+import { settleClaims } from "../../../services/fleet/liveness.ts";
+import { stopGateway } from "../../../services/fleet/stop-agent.ts";
 import { gatewayIdentity, readOfflineStatus } from "../../../services/sessions/gateway-folder.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { interruptThrough, renderRequest } from "../../agent-requests.ts";
@@ -14,17 +14,18 @@ import { renderPairs } from "../../format.ts";
 import { bodyOf, readCommand } from "../../gateway-call.ts";
 import {
   attachmentRootFlag,
+  attachTimingFlags,
   listenerFlags,
   readListenerWish,
+  readTimings,
   toAttachmentRoots,
   toOrigins,
-} from "../../listener-flags.ts";
+} from "../../gateway-flags.ts";
 import { narrate, warn } from "../../narrate.ts";
 import { findRecoveryAdvice, type RecoveryAdvice, stepAfterRefusal } from "../../recovery-advice.ts";
 import { refuseLongSequence } from "../../reminder-flags.ts";
 import { promptFlag } from "../../shared-flags.ts";
 import { openLiveTarget, openTarget, type Target } from "../../target.ts";
-import { attachTimingFlags, readTimings } from "../../timing-flags.ts";
 
 const attach = command({
   name: "attach",

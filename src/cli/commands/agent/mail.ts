@@ -1,12 +1,11 @@
 import type { MailMessage } from "../../../protocol/mail.ts";
-import { performMail, performOrAsk, resolveLive } from "../../agent-mail.ts";
+import { type MailAsked, performMail, performOrAsk, resolveLive } from "../../agent-mail.ts";
+import { mailOf, openMailTarget } from "../../agent-mailbox.ts";
 import { type Answer, type Command, command, UsageError } from "../../command.ts";
 import { exitCodes } from "../../dispatch.ts";
 import { givenFields, toWholeNumber } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
-import type { MailAsked } from "../../mail-by-terminal.ts";
 import { boxFlag, choice, contentFlags, readContent, readRefs, refFlag, refsFlag } from "../../mail-flags.ts";
-import { mailOf, openMailTarget } from "../../mail-target.ts";
 import { renderChanged, renderMail, renderMailList, renderSent } from "../../mail-text.ts";
 import { openTarget } from "../../target.ts";
 

@@ -10,12 +10,11 @@ import {
 import type { FoundAgent } from "../../../services/sessions/find.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { inMailbox } from "../../agent-mail.ts";
-import { giveMailbox } from "../../agent-mailbox.ts";
+import { giveMailbox, mailOf } from "../../agent-mailbox.ts";
 import type { CliContext } from "../../cli-context.ts";
 import { type CliIo, command, type Flags } from "../../command.ts";
 import { readFileFlag, readStdin } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
-import { mailOf } from "../../mail-target.ts";
 import { mailboxRootFlag } from "../../shared-flags.ts";
 import { openTarget } from "../../target.ts";
 

@@ -9,7 +9,7 @@ import {
   rulesFlag,
   toPort,
   toRulesFile,
-} from "../../listener-flags.ts";
+} from "../../gateway-flags.ts";
 import { warn } from "../../narrate.ts";
 
 export default command({

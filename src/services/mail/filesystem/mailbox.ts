@@ -22,8 +22,7 @@ import {
   type ViewState,
 } from "../view-state.ts";
 import { toServiceError } from "./carrier-fault.ts";
-import type { Delivery } from "./delivery.ts";
-import { watchDoorbell } from "./doorbell.ts";
+import { type Delivery, watchDoorbell } from "./delivery.ts";
 import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
 import { bodyOf, idOf, isFileOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";

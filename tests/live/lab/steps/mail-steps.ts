@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MailList } from "../../../../src/protocol/mail.ts";
 import type { NotifierAuditRow } from "../../../../src/protocol/notifier.ts";
-import { parseMailRound } from "../../../../src/services/demo/mail-round.ts";
+import { parseMailRound } from "../../../../src/services/demo/script.ts";
 import { until } from "../../../support/until.ts";
 import type { MailAgent, MailSession } from "../mail-session.ts";
 import type { StageStep } from "../staged-steps.ts";

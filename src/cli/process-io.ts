@@ -1,5 +1,5 @@
+import { fstatSync } from "node:fs";
 import { homedir } from "node:os";
-import { isatty } from "node:tty";
 import { readStandardInput } from "../system/read-input.ts";
 import { onReaderGone } from "../system/signals.ts";
 import { visible } from "../system/visible.ts";
@@ -32,8 +32,8 @@ export function createProcessIo(): CliIo {
     get stdinIsTty() {
       return process.stdin.isTTY === true;
     },
-    writeOut: (text) => out(isatty(1) ? atTerminal(text) : text),
-    writeError: (text) => error(isatty(2) ? visible(text) : text),
+    writeOut: (text) => out(isTerminal(1) ? atTerminal(text) : text),
+    writeError: (text) => error(isTerminal(2) ? visible(text) : text),
     writeScreen: (stream, text) => (stream === "stdout" ? out(text) : error(text)),
     readInput: (options) =>
       readStandardInput(() => Bun.stdin.stream(), { ...options, isTty: process.stdin.isTTY === true }),
@@ -45,6 +45,19 @@ export function createProcessIo(): CliIo {
       return AbortSignal.any([interrupted(), abort.signal]);
     },
   };
+}
+
+/**
+ * `node:tty` brings Node's streams with it, which take 3 ms to load: it is asked only about a character device. A pipe,
+ * a file and a closed descriptor are no terminal.
+ */
+function isTerminal(descriptor: number): boolean {
+  try {
+    if (!fstatSync(descriptor).isCharacterDevice()) return false;
+  } catch {
+    return false;
+  }
+  return process.getBuiltinModule("node:tty").isatty(descriptor);
 }
 
 /** What of `writeOut` a terminal gets, piece by piece: bytes are UTF-8, a character may end in a later piece. */

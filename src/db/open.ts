@@ -12,10 +12,11 @@ import { countApplied, damaged, type Migration, migrate, refuseOtherShape } from
 type Sync<T> = T extends Promise<unknown> ? never : T;
 
 /** An open SQLite file: reads are free, every write is one labelled immediate transaction. */
-export interface Store<S extends Record<string, unknown>> {
+export interface Store {
   /** The file without its folder. */
   readonly name: string;
-  readonly db: BunSQLiteDatabase<S>;
+  /** Without its relational queries: to read them from a schema takes half a millisecond of a start. */
+  readonly db: BunSQLiteDatabase;
   /** What `db` is built on, for the statement that runs too often for the library's way. */
   readonly client: Pick<Database, "prepare">;
   /**
@@ -23,7 +24,7 @@ export interface Store<S extends Record<string, unknown>> {
    * throw rolls back. `change` must be synchronous: an async callback would commit before it finished.
    * `durable: false` leaves the sync to a later write: after a loss of power this one may be undone, whole.
    */
-  write<T>(label: string, change: (db: BunSQLiteDatabase<S>) => Sync<T>, options?: { durable?: boolean }): T;
+  write<T>(label: string, change: (db: BunSQLiteDatabase) => Sync<T>, options?: { durable?: boolean }): T;
   /**
    * What keeps the next write from the file, as it was or would be thrown by `write`; null as far as nothing is known.
    * Looks at the file, and writes only where the last write was refused or the disk is nearly full.
@@ -54,9 +55,8 @@ const scarceBytes = 4 * 2 ** 20;
 /**
  * Opens (and creates, 0600) a database file and brings it to the newest migration. `:memory:` is allowed. Refuses a file that a newer version wrote, or whose applied migrations differ from ours.
  */
-export function openStore<S extends Record<string, unknown>>(options: {
+export function openStore(options: {
   path: string;
-  schema: S;
   migrations: readonly Migration[];
   clock: Clock;
   steps: Steps;
@@ -66,8 +66,8 @@ export function openStore<S extends Record<string, unknown>>(options: {
   onLost?: (client: Database) => never;
   /** Changes as many pages as the smallest write does, and leaves everything as it was. */
   probe?: (client: Database) => void;
-}): Store<S> {
-  const { path, schema, migrations, clock, steps, checkedBytes = 0, onLost, probe } = options;
+}): Store {
+  const { path, migrations, clock, steps, checkedBytes = 0, onLost, probe } = options;
   if (path !== ":memory:") createPrivately(path);
   const client = new Database(path, { create: true, readwrite: true, strict: true });
   try {
@@ -89,7 +89,7 @@ export function openStore<S extends Record<string, unknown>>(options: {
     client.close();
     throw error;
   }
-  const db = drizzle({ client, schema });
+  const db = drizzle({ client });
   const name = basename(path);
   // Two counters: what others commit shows in the first alone, and what this connection changes in the second.
   let versions: Statement<{ others: number; own: number }, []> | null = null;
@@ -114,7 +114,7 @@ export function openStore<S extends Record<string, unknown>>(options: {
 
   function write<T>(
     label: string,
-    change: (db: BunSQLiteDatabase<S>) => Sync<T>,
+    change: (db: BunSQLiteDatabase) => Sync<T>,
     { durable = true }: { durable?: boolean } = {},
   ): T {
     refuseLost();
@@ -170,13 +170,12 @@ export function openStore<S extends Record<string, unknown>>(options: {
  * The same file for reading, while nobody serves it: nothing is created, migrated or written, also not beside it where
  * no log waits there. Each write throws. Throws for a file that is absent, damaged or of another version.
  */
-export function openStoreForReading<S extends Record<string, unknown>>(options: {
+export function openStoreForReading(options: {
   path: string;
-  schema: S;
   migrations: readonly Migration[];
   checkedBytes: number;
-}): Store<S> {
-  const { path, schema, migrations, checkedBytes } = options;
+}): Store {
+  const { path, migrations, checkedBytes } = options;
   if ((fileShape(path)?.size ?? 0) < smallestBytes) throw damaged("it was cut off");
   const hasLog = (fileShape(`${path}-wal`)?.size ?? 0) > 0;
   let client = hasLog
@@ -198,7 +197,7 @@ export function openStoreForReading<S extends Record<string, unknown>>(options: 
   }
   return {
     name: basename(path),
-    db: drizzle({ client, schema }),
+    db: drizzle({ client }),
     client,
     write() {
       throw new Error(`${basename(path)} was opened for reading`);

@@ -1,5 +1,5 @@
 import { fstatSync, type Stats, statSync } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { isAbsent } from "./own-file.ts";
 
 /** What a person hands over to be read whole: a file that a flag names, or standard input. */
@@ -24,6 +24,7 @@ export async function readInputFile(path: string, options: InputOptions): Promis
   try {
     const refused = whyRefused(statSync(path));
     if (refused) return { ok: false, why: refused };
+    const { open } = await import("node:fs/promises");
     await using handle = await open(path, "r");
     const opened = whyRefused(await handle.stat());
     return opened ? { ok: false, why: opened } : await readText(chunksOf(handle), options);

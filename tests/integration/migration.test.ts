@@ -2,7 +2,6 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gatewayMigrations } from "../../src/db/gateway/request-store.ts";
-import * as schema from "../../src/db/gateway/schema.ts";
 import type { Migration } from "../../src/db/migrations.ts";
 import { openStore } from "../../src/db/open.ts";
 import { quietSteps, type Steps } from "../../src/system/steps.ts";
@@ -21,7 +20,7 @@ function createQueue(scratch: Scratch) {
     before: dump(path),
     dump: () => dump(path),
     open(migrations: readonly Migration[], steps: Steps = quietSteps) {
-      const store = openStore({ path, schema, migrations, clock: createFakeClock(), steps });
+      const store = openStore({ path, migrations, clock: createFakeClock(), steps });
       store.close();
     },
   };

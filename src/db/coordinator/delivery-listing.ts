@@ -7,7 +7,7 @@ import * as schema from "./schema.ts";
 
 const { deliveries, deliveryItems } = schema;
 
-export type DeliveryFile = Store<typeof schema>;
+export type DeliveryFile = Store;
 
 /** `epoch` in the file when nobody said which. */
 export const unknownEpoch = -1;

@@ -93,7 +93,7 @@ export function openDeliveryStore(options: {
   /** Of a new delivery. */
   makeId: () => string;
 }): DeliveryStore {
-  const store = openStore({ ...options, schema, migrations: coordinatorMigrations, checkedBytes: 2 ** 24 });
+  const store = openStore({ ...options, migrations: coordinatorMigrations, checkedBytes: 2 ** 24 });
   return storeOn(store, options.makeId);
 }
 

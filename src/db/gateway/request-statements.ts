@@ -39,7 +39,7 @@ export interface InstanceRow {
   reconciledEpoch: number;
 }
 
-type Queue = { db: BunSQLiteDatabase<typeof schema>; client: Pick<Database, "prepare"> };
+type Queue = { db: BunSQLiteDatabase; client: Pick<Database, "prepare"> };
 
 /**
  * The queue's frequent statements, each prepared when it is first asked for: a cold process takes about half a

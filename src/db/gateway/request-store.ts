@@ -26,7 +26,11 @@ export const gatewayMigrations: readonly Migration[] = [
   { tag: "0001_notifier", sql: notifier },
   { tag: "0002_leaner_accept", sql: leanerAccept },
   { tag: "0003_turns_found", sql: turnsFound },
-  { tag: "0004_reminders", sql: reminders },
+  {
+    tag: "0004_reminders",
+    sql: reminders,
+    digest: "8ce133a60d7213f797c97471ee37ee046491f77095ff8becc29f2abbb9c4e904",
+  },
 ];
 
 const restart = "restart the gateway (`gateway detach`, then `gateway attach`)";
@@ -163,7 +167,7 @@ export interface RequestStore {
 }
 
 /** queue.sqlite, for the stores that share it. */
-export type GatewayDatabase = Store<typeof schema>;
+export type GatewayDatabase = Store;
 
 const checkedBytes = 16 * 2 ** 20;
 
@@ -172,7 +176,7 @@ export function openGatewayDatabase(options: { path: string; clock: Clock; steps
   const { path } = options;
   try {
     const guards = { onLost: refuseLostFile(path), probe: probeQueue, checkedBytes };
-    return openStore({ ...options, ...guards, schema, migrations: gatewayMigrations });
+    return openStore({ ...options, ...guards, migrations: gatewayMigrations });
   } catch (error) {
     throw whenDamaged(error, path);
   }
@@ -188,7 +192,7 @@ export type QueueReader = Pick<RequestStore, "list" | "get" | "heads" | "depth" 
 /** Throws ServiceError `precondition_failed` for a damaged file, and as SQLite does for one that is not there. */
 export function openQueueForReading(path: string): QueueReader {
   try {
-    return requestStoreOn(openStoreForReading({ path, schema, migrations: gatewayMigrations, checkedBytes }));
+    return requestStoreOn(openStoreForReading({ path, migrations: gatewayMigrations, checkedBytes }));
   } catch (error) {
     throw whenDamaged(error, path);
   }

@@ -7,7 +7,7 @@ const { attachments, catalog, messages, pendingArtifacts, projections, recipient
 const value = sql.placeholder;
 
 /** The statements that every delivery and every look at a mailbox runs. */
-export function catalogStatements({ db }: Pick<Store<typeof schema>, "db">) {
+export function catalogStatements({ db }: Pick<Store, "db">) {
   return {
     generation: db.select({ generation: catalog.generation }).from(catalog).prepare(),
     active: db

@@ -12,7 +12,7 @@ import { createReopeningHandle } from "./reopening-handle.ts";
 
 const { catalog, pendingArtifacts, projections, registrations } = schema;
 
-export type CatalogStore = Store<typeof schema>;
+export type CatalogStore = Store;
 export type RegistrationRow = typeof registrations.$inferSelect;
 export type PendingArtifact = Pick<typeof pendingArtifacts.$inferSelect, "action" | "path" | "destination">;
 export type MessageRow = typeof schema.messages.$inferSelect;
@@ -92,7 +92,7 @@ export function openCatalog(options: {
   function open() {
     // SQLite takes an empty file for a new database, in which nobody is registered.
     if (!mayBeEmpty && files.stat(path)?.size === 0) throw damaged("it was emptied");
-    const store: CatalogStore = openStore({ ...options, schema, migrations: catalogMigrations });
+    const store: CatalogStore = openStore({ ...options, migrations: catalogMigrations });
     const prepared = catalogStatements(store);
     if (!prepared.generation.get()) {
       store.write("sql:mail-catalog", (db) => {

@@ -7,7 +7,7 @@ import * as schema from "./state/schema.ts";
 
 const { messageState, seeded } = schema;
 
-export type StateStore = Store<typeof schema>;
+export type StateStore = Store;
 export type StateRow = typeof messageState.$inferSelect;
 /** What a list shows of a message: the envelope holds the rest. */
 export type ListedRow = Pick<StateRow, (typeof listedColumns)[number]>;
@@ -100,7 +100,7 @@ export interface MailboxState {
 }
 
 export function openMailboxState(options: { path: string; clock: Clock; steps: Steps }): MailboxState {
-  const store: StateStore = openStore({ ...options, schema, migrations: stateMigrations });
+  const store: StateStore = openStore({ ...options, migrations: stateMigrations });
   const { db } = store;
   const byId = db
     .select()

@@ -6,7 +6,6 @@ import {
   openGatewayDatabase,
   requestStoreOn,
 } from "../../../src/db/gateway/request-store.ts";
-import * as schema from "../../../src/db/gateway/schema.ts";
 import { openStore } from "../../../src/db/open.ts";
 import type { RequestState } from "../../../src/protocol/gateway.ts";
 import { quietSteps } from "../../../src/system/steps.ts";
@@ -31,7 +30,7 @@ function watched() {
       };
     },
   });
-  const store = requestStoreOn({ ...database, client, db: drizzle({ client, schema }) });
+  const store = requestStoreOn({ ...database, client, db: drizzle({ client }) });
   /** How SQLite goes about what `act` prepared, of the table of requests. */
   const plansOf = async (act: () => unknown): Promise<{ text: string; steps: string[] }[]> => {
     await act();
@@ -162,7 +161,7 @@ test("the turns of a queue of an earlier version are found", () => {
   using scratch = createScratch();
   const path = scratch.path("queue.sqlite");
   const options = { path, clock: createFakeClock(), steps: quietSteps };
-  const earlier = openStore({ ...options, schema, migrations: gatewayMigrations.slice(0, 3) });
+  const earlier = openStore({ ...options, migrations: gatewayMigrations.slice(0, 3) });
   const columns =
     "request_id, request_kind, lane, payload_json, state, accepted_at_utc, managed_agent_instance_epoch";
   for (const [id, payload] of [

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-import { assetsPath } from "../src/protocol/console.ts";
+import { assetsPath } from "../src/protocol/wire.ts";
 import { repositoryRoot } from "./bootstrap.ts";
 
 /** Where the archive of the console is made: one file that the executables and the package carry. */

@@ -1,6 +1,5 @@
-import { fstatSync } from "node:fs";
 import { homedir } from "node:os";
-import { readStandardInput } from "../system/read-input.ts";
+import { isTerminal, readStandardInput } from "../system/read-input.ts";
 import { onReaderGone } from "../system/signals.ts";
 import { visible } from "../system/visible.ts";
 import type { CliIo } from "./command.ts";
@@ -45,19 +44,6 @@ export function createProcessIo(): CliIo {
       return AbortSignal.any([interrupted(), abort.signal]);
     },
   };
-}
-
-/**
- * `node:tty` brings Node's streams with it, which take 3 ms to load: it is asked only about a character device. A pipe,
- * a file and a closed descriptor are no terminal.
- */
-function isTerminal(descriptor: number): boolean {
-  try {
-    if (!fstatSync(descriptor).isCharacterDevice()) return false;
-  } catch {
-    return false;
-  }
-  return process.getBuiltinModule("node:tty").isatty(descriptor);
 }
 
 /** What of `writeOut` a terminal gets, piece by piece: bytes are UTF-8, a character may end in a later piece. */

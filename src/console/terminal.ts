@@ -1,6 +1,7 @@
 import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { Terminal } from "@xterm/xterm";
-import type { TerminalMessage, TypingLease, ViewerMessage } from "../protocol/console.ts";
+import type { TerminalMessage, ViewerMessage } from "../protocol/console.ts";
+import type { TypingLease } from "../protocol/gateway.ts";
 import { socketPaths } from "./operations.ts" with { type: "macro" };
 import { atGateway } from "./surface.ts";
 

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { TypingLease } from "./gateway.ts";
 import {
   maxListed,
   maxPage,
@@ -12,13 +13,6 @@ import {
 } from "./wire.ts";
 
 /** The console in a browser: how it signs in, and what it gets beyond the routes that every client has (additional). */
-
-/** Where its scripts and styles are; their names change with their content. */
-export const assetsPath = "/svc/console/assets/";
-/** The page itself, by the same name in the executables. */
-export const consolePage = "/";
-/** Opened in a browser with `?code=`: the one-time link. */
-export const signInPath = "/svc/console/sign-in";
 
 export const ConsoleSession = Strict(
   {
@@ -147,18 +141,6 @@ export const ScreensQuery = Strict({
  * The right of one person to type into the agent's terminal. While it is held the queue, reminders and the notifier
  * start nothing: their requests wait with the reason `typing_lease`.
  */
-export const TypingLease = Strict(
-  {
-    holder: Type.String({ description: "who types, as given by that person" }),
-    since_utc: Timestamp,
-    until_utc: Type.String({
-      description: "when it ends by itself; each key moves it, never beyond the longest time",
-    }),
-  },
-  { description: "who types into the terminal by hand" },
-);
-export type TypingLease = Static<typeof TypingLease>;
-
 /** Without a key for this long a lease ends. */
 export const leaseIdleSeconds = 60;
 /** It ends after this long, whatever is typed. */

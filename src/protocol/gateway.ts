@@ -1,5 +1,4 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { TypingLease } from "./console.ts";
 import { atLeastOne, enforced, keySequencePattern, patterns } from "./enforced.ts";
 import { TerminalState } from "./terminal.ts";
 import {
@@ -70,6 +69,18 @@ export const WakesHeld = Strict({
   since_utc: Timestamp,
 });
 export type WakesHeld = Static<typeof WakesHeld>;
+
+export const TypingLease = Strict(
+  {
+    holder: Type.String({ description: "who types, as given by that person" }),
+    since_utc: Timestamp,
+    until_utc: Type.String({
+      description: "when it ends by itself; each key moves it, never beyond the longest time",
+    }),
+  },
+  { description: "who types into the terminal by hand" },
+);
+export type TypingLease = Static<typeof TypingLease>;
 
 export const GatewayStatus = Strict(
   {

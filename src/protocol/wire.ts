@@ -8,6 +8,13 @@ import {
   Type,
 } from "@sinclair/typebox";
 
+/** Where the scripts and styles of the console are; their names change with their content. */
+export const assetsPath = "/svc/console/assets/";
+/** The page itself, by the same name in the executables. */
+export const consolePage = "/";
+/** Opened in a browser with `?code=`: the one-time link. */
+export const signInPath = "/svc/console/sign-in";
+
 /**
  * An object of the wire or of a file: unknown keys are refused (ruling 11). Bodies use TypeBox's own types,
  * never Elysia's coercing ones: a number is not a string.

@@ -52,6 +52,19 @@ export async function readStandardInput(
   }
 }
 
+/**
+ * `node:tty` brings Node's streams with it, which take 3 ms to load: it is asked only about a character device. A pipe,
+ * a file and a closed descriptor are no terminal.
+ */
+export function isTerminal(descriptor: number): boolean {
+  try {
+    if (!fstatSync(descriptor).isCharacterDevice()) return false;
+  } catch {
+    return false;
+  }
+  return process.getBuiltinModule("node:tty").isatty(descriptor);
+}
+
 function whyRefused(facts: Stats): "folder" | "device" | null {
   if (facts.isDirectory()) return "folder";
   return facts.isCharacterDevice() || facts.isBlockDevice() ? "device" : null;

@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { assetsPath, consolePage, signInPath } from "../../src/protocol/console.ts";
+import { assetsPath, consolePage, signInPath } from "../../src/protocol/wire.ts";
 import type { ConsoleServices } from "../../src/routes/console/app.ts";
 import { createConsoleAssets } from "../../src/services/console/assets.ts";
 import { createSignIn } from "../../src/services/console/sign-in.ts";

@@ -1,7 +1,8 @@
 import { Elysia } from "elysia";
-import { assetsPath, type ConsoleSession, consolePage, signInPath } from "../../protocol/console.ts";
+import type { ConsoleSession } from "../../protocol/console.ts";
 import { consoleEndpoints } from "../../protocol/console-endpoints.ts";
 import { documentEndpoints } from "../../protocol/core-endpoints.ts";
+import { assetsPath, consolePage, signInPath } from "../../protocol/wire.ts";
 import type { ConsoleAssets } from "../../services/console/assets.ts";
 import type { SignIn } from "../../services/console/sign-in.ts";
 import { type Handlers, mount } from "../http/mount.ts";

@@ -1,7 +1,13 @@
 import { Elysia, type PreContext } from "elysia";
-import { assetsPath, consolePage, signInPath } from "../../protocol/console.ts";
 import { coreEndpoints, documentEndpoints } from "../../protocol/core-endpoints.ts";
-import { aguiConnectionHeader, challengeAnswerHeader, challengeHeader } from "../../protocol/wire.ts";
+import {
+  aguiConnectionHeader,
+  assetsPath,
+  challengeAnswerHeader,
+  challengeHeader,
+  consolePage,
+  signInPath,
+} from "../../protocol/wire.ts";
 import type { Caller } from "../../system/callers.ts";
 import { pathOf } from "./errors.ts";
 

@@ -1,6 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
-import { ConsoleSession, consolePage, SignInCode } from "../../protocol/console.ts";
+import { ConsoleSession, SignInCode } from "../../protocol/console.ts";
 import { consoleEndpoints } from "../../protocol/console-endpoints.ts";
+import { consolePage } from "../../protocol/wire.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";

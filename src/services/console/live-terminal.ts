@@ -1,6 +1,7 @@
-import type { LeaseGrant, LeaseRequest, TypingLease } from "../../protocol/console.ts";
+import type { LeaseGrant, LeaseRequest } from "../../protocol/console.ts";
 import { terminalFrames } from "../../protocol/console-endpoints.ts";
 import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
+import type { TypingLease } from "../../protocol/gateway.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type Directory, openedAgent } from "../fleet/directory.ts";
 import type { CallRequest, GatewayClient, Reply } from "../fleet/gateway-client.ts";

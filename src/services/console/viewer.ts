@@ -1,10 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
-import {
-  type LeaseGrant,
-  type TerminalMessage,
-  type TypingLease,
-  ViewerMessage,
-} from "../../protocol/console.ts";
+import { type LeaseGrant, type TerminalMessage, ViewerMessage } from "../../protocol/console.ts";
+import type { TypingLease } from "../../protocol/gateway.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { ServerSocket, SocketHandler } from "../../system/sockets.ts";
 import { withoutTerminalReplies } from "../prompt/typing-lease.ts";

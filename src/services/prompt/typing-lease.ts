@@ -1,9 +1,5 @@
-import {
-  type LeaseGrant,
-  leaseIdleSeconds,
-  leaseLongestSeconds,
-  type TypingLease,
-} from "../../protocol/console.ts";
+import { type LeaseGrant, leaseIdleSeconds, leaseLongestSeconds } from "../../protocol/console.ts";
+import type { TypingLease } from "../../protocol/gateway.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";

@@ -1,9 +1,9 @@
 import type { StoredRequest } from "../../db/gateway/request-store.ts";
-import type { TypingLease } from "../../protocol/console.ts";
 import type {
   AdmissionBlock,
   RemindersLost,
   RequestAdmission,
+  TypingLease,
   Waiting,
   WakesHeld,
 } from "../../protocol/gateway.ts";

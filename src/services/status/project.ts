@@ -4,7 +4,7 @@ import {
   type QueueReader,
   type StoredRequest,
 } from "../../db/gateway/request-store.ts";
-import type { TypingLease } from "../../protocol/console.ts";
+import type { TypingLease } from "../../protocol/gateway.ts";
 import {
   type ActiveExecution,
   type AdmissionBlock,

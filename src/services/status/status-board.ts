@@ -1,11 +1,11 @@
 import type { InstanceRow, RequestStore } from "../../db/gateway/request-store.ts";
-import type { TypingLease } from "../../protocol/console.ts";
 import type {
   ActiveExecution,
   AdmissionBlock,
   GatewayStatus,
   RemindersLost,
   RequestAdmission,
+  TypingLease,
   Waiting,
   WakesHeld,
 } from "../../protocol/gateway.ts";

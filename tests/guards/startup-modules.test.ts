@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { plantedTree, readTree, type SourceFile, type Violation } from "./tree.ts";
 
 /** Where a gateway's process begins, and the modules that it imports one after the other until it answers. */
-const entries = ["src/cli/svc-gateway.ts", "src/cli/gateway-commands.ts", "src/cli/commands/serve.ts"];
+const entries = ["src/cli/svc-gateway.ts", "src/cli/programs.ts", "src/cli/commands/serve.ts"];
 
 /** Of services and routes, what a gateway is made of when it answers `/health`; the rest is imported later. */
 const startingServices = new Set([
@@ -63,7 +63,7 @@ function mayStart(path: string): boolean {
 const files = readTree("src");
 
 test("a gateway answers before it evaluates what nothing asks for yet", () => {
-  expect(files.map((file) => file.path)).toEqual(expect.arrayContaining(entries));
+  expect(entries.filter((path) => !files.some((file) => file.path === path))).toEqual([]);
   expect(findEarlyModules(files, entries)).toEqual([]);
 });
 

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import type { BodyOf, ReplyOf } from "../protocol/endpoint.ts";
+import type { BodyOf, ResponseOf } from "../protocol/endpoint.ts";
 import type { GatewayEndpoints } from "../protocol/endpoints.ts";
 import type { MailboxBinding } from "../protocol/files.ts";
 import type { AttachmentInput, MailResolveLive } from "../protocol/mail.ts";
 import { defaultTimings } from "../protocol/terminal.ts";
 import type { SubmitOutcome } from "../services/agent/agent.ts";
-import type { GatewayClient, Reply } from "../services/fleet/gateway-client.ts";
+import type { CallResult, GatewayClient } from "../services/fleet/gateway-client.ts";
 import { type GatewayLink, linkGateway } from "../services/fleet/gateway-link.ts";
 import { createMailBinding, isOutOfReach, type MailBinding } from "../services/mail/binding.ts";
 import { createMailFacade, type MailFacade } from "../services/mail/facade.ts";
@@ -60,7 +60,7 @@ interface Execution<V extends MailVerb> {
   status: "verified";
   execution_path: "gateway_backed" | "manager_direct";
 }
-type MailDone<V extends MailVerb> = Omit<ReplyOf<MailEndpoint<V>>, "operation"> & Execution<V>;
+type MailDone<V extends MailVerb> = Omit<ResponseOf<MailEndpoint<V>>, "operation"> & Execution<V>;
 
 /** A delivery with large attachments takes its time. */
 const callTimeoutMs = 60_000;
@@ -80,7 +80,7 @@ export async function performMail<V extends MailVerb>(
   if (answered) return { done: executed(answered, verb, "gateway_backed") };
   const payload = await inMailbox(target, (binding) => {
     const facade = createMailFacade({ bound: binding.bound, served: true });
-    const act = facade[verb] as (request: unknown) => Promise<ReplyOf<MailEndpoint<V>>>;
+    const act = facade[verb] as (request: unknown) => Promise<ResponseOf<MailEndpoint<V>>>;
     return act(request);
   });
   return { done: executed(payload, verb, "manager_direct") };
@@ -160,7 +160,7 @@ export async function inMailbox<T>(
 }
 
 function executed<V extends MailVerb>(
-  payload: ReplyOf<MailEndpoint<V>>,
+  payload: ResponseOf<MailEndpoint<V>>,
   operation: V,
   executionPath: Execution<V>["execution_path"],
 ): MailDone<V> {
@@ -178,7 +178,7 @@ async function askGateway<V extends MailVerb>(
   target: MailTarget,
   verb: V,
   request: MailRequest<V>,
-): Promise<ReplyOf<MailEndpoint<V>> | null> {
+): Promise<ResponseOf<MailEndpoint<V>> | null> {
   if (target.agent === null) return null;
   const link = await linkTo(target.context, target.agent);
   if (link.state !== "healthy" || !isLoopback(link.instance.host)) return null;
@@ -186,15 +186,15 @@ async function askGateway<V extends MailVerb>(
     name: keyof GatewayEndpoints,
     options: { body: unknown; timeoutMs: number },
   ) => ReturnType<GatewayClient["call"]>;
-  const reply = (await call(endpointOf[verb], { body: request, timeoutMs: callTimeoutMs })) as Reply<
+  const response = (await call(endpointOf[verb], { body: request, timeoutMs: callTimeoutMs })) as CallResult<
     MailEndpoint<V>
   >;
-  if (reply.kind !== "unreachable") return bodyOf(reply);
+  if (response.kind !== "unreachable") return bodyOf(response);
   if (harmless.has(verb)) return null;
   throw new CommandFailure(
     exitCodes.unreachable,
-    `the gateway's answer to "${verb}" was lost (${reply.detail}); it may have been carried out. Look with: mail list`,
-    { error: "unreachable", detail: reply.detail },
+    `the gateway's answer to "${verb}" was lost (${response.detail}); it may have been carried out. Look with: mail list`,
+    { error: "unreachable", detail: response.detail },
   );
 }
 
@@ -278,7 +278,7 @@ async function submitAlone(
   try {
     driven.start();
     await driven.firstLook(firstLookMs);
-    if (!driven.agent.presence().connected) return null;
+    if (!driven.agent.connectivity().connected) return null;
     await driven.agent.waitFor("ready", { timeoutMs: readyMs, signal: interrupted });
     if (interrupted.aborted)
       return { status: "interrupted", detail: "interrupted before anything was typed" };

@@ -63,16 +63,16 @@ export async function waitForRequest(
 ): Promise<RequestRecord> {
   const deadlineMs = clock.monotonicMs() + options.timeoutSeconds * 1000;
   for (;;) {
-    const reply = await client.call("readRequest", { params: { request_id: requestId } });
-    if (reply.kind === "unreachable") {
-      const detail = `request ${requestId} is accepted and kept, but its gateway stopped answering: ${reply.detail}`;
+    const response = await client.call("readRequest", { params: { request_id: requestId } });
+    if (response.kind === "unreachable") {
+      const detail = `request ${requestId} is accepted and kept, but its gateway stopped answering: ${response.detail}`;
       throw new CommandFailure(exitCodes.unreachable, detail, {
         error: "unreachable",
         detail,
         request_id: requestId,
       });
     }
-    const record = bodyOf<GatewayEndpoints["readRequest"]>(reply);
+    const record = bodyOf<GatewayEndpoints["readRequest"]>(response);
     if (isFarEnough(record, options.until)) return record;
     if (clock.monotonicMs() >= deadlineMs) {
       const detail = `request ${requestId} ${stillWaitsFor(record)} after ${options.timeoutSeconds} s; it goes on without us`;

@@ -52,17 +52,17 @@ export async function findAnswer(
 ): Promise<{ turn: TranscriptTurn; why: null } | { turn: null; why: string }> {
   const deadlineMs = clock.monotonicMs() + maxRecordingMs;
   for (;;) {
-    const reply = await client.call("transcript", {
+    const response = await client.call("transcript", {
       query: { limit: 1, request_id: requestId, max_bytes: pageBytes },
       timeoutMs: callTimeoutMs,
     });
     // A gateway of an earlier version has no transcript; the request is done all the same.
-    if (reply.kind !== "ok") return { turn: null, why: reply.detail };
-    const [turn] = reply.body.turns;
+    if (response.kind !== "ok") return { turn: null, why: response.detail };
+    const [turn] = response.body.turns;
     const over = clock.monotonicMs() >= deadlineMs;
     if (turn && (turn.status !== "running" || over))
       return { turn: await withWholeAnswer(client, turn), why: null };
-    if (over) return { turn: null, why: reply.body.gaps.join("; ") || "no source has its text" };
+    if (over) return { turn: null, why: response.body.gaps.join("; ") || "no source has its text" };
     await sleep(clock, pollIntervalMs);
   }
 }

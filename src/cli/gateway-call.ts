@@ -1,6 +1,6 @@
-import type { Endpoint, ReplyOf } from "../protocol/endpoint.ts";
+import type { Endpoint, ResponseOf } from "../protocol/endpoint.ts";
 import type { GatewayEndpoints } from "../protocol/endpoints.ts";
-import type { CallRequest, Reply } from "../services/fleet/gateway-client.ts";
+import type { CallRequest, CallResult } from "../services/fleet/gateway-client.ts";
 import {
   type Answer,
   type Command,
@@ -25,7 +25,7 @@ export function readCommand<Name extends keyof GatewayEndpoints, const A extends
 }: Omit<CommandDeclaration<A>, "run"> & {
   endpoint: Name;
   request?: (invocation: Invocation<A>) => CallRequest<Name> | Promise<CallRequest<Name>>;
-  render: (body: ReplyOf<GatewayEndpoints[Name]>) => string | Pick<Answer, "text" | "exitCode">;
+  render: (body: ResponseOf<GatewayEndpoints[Name]>) => string | Pick<Answer, "text" | "exitCode">;
 }): Command {
   return command<A>({
     ...declaration,
@@ -40,16 +40,18 @@ export function readCommand<Name extends keyof GatewayEndpoints, const A extends
 }
 
 /** The body of a successful call. Any other outcome ends the command with the gateway's message. */
-export function bodyOf<E extends Endpoint>(reply: Reply<E>): Extract<Reply<E>, { kind: "ok" }>["body"] {
-  switch (reply.kind) {
+export function bodyOf<E extends Endpoint>(
+  response: CallResult<E>,
+): Extract<CallResult<E>, { kind: "ok" }>["body"] {
+  switch (response.kind) {
     case "ok":
-      return reply.body;
+      return response.body;
     case "refused":
-      throw new CommandFailure(exitCodes.refused, reply.detail, reply.body);
+      throw new CommandFailure(exitCodes.refused, response.detail, response.body);
     case "unreachable":
-      throw new CommandFailure(exitCodes.unreachable, reply.detail, {
+      throw new CommandFailure(exitCodes.unreachable, response.detail, {
         error: "unreachable",
-        detail: reply.detail,
+        detail: response.detail,
       });
   }
 }
@@ -59,10 +61,10 @@ export function bodyOf<E extends Endpoint>(reply: Reply<E>): Extract<Reply<E>, {
  * command that shows whether it did.
  */
 export function acceptanceOf<E extends Endpoint>(
-  reply: Reply<E>,
+  response: CallResult<E>,
   look: string,
-): Extract<Reply<E>, { kind: "ok" }>["body"] {
-  if (reply.kind !== "unreachable" || !reply.sent) return bodyOf(reply);
-  const detail = `whether it was accepted is not known: ${reply.detail}. See: ${look}`;
+): Extract<CallResult<E>, { kind: "ok" }>["body"] {
+  if (response.kind !== "unreachable" || !response.sent) return bodyOf(response);
+  const detail = `whether it was accepted is not known: ${response.detail}. See: ${look}`;
   throw new CommandFailure(exitCodes.unreachable, detail, { error: "unknown", detail });
 }

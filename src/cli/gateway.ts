@@ -304,7 +304,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   /** Writes down where the gateway listens, for its clients and for the next start. */
   async function publish({ host, port }: HttpServer): Promise<void> {
     board.setListener({ host, port });
-    const { instanceId } = agent.presence();
+    const { instanceId } = agent.connectivity();
     if (token !== null || options.noToken) saveWish(files, sessionRoot, { tokenRequired: token !== null });
     if (token !== options.token) log.line("callers must show a token", { file: paths.token });
     // Our own clients reach an address other than loopback only where the session says that it was asked for.

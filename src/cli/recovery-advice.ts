@@ -123,13 +123,13 @@ export function adviseRefusals(client: GatewayClient, commandPrefix: string): Ga
   return {
     ...client,
     async call(name, options) {
-      const reply = await client.call(name, options);
-      if (name !== "submitRequest" || reply.kind !== "refused") return reply;
+      const response = await client.call(name, options);
+      if (name !== "submitRequest" || response.kind !== "refused") return response;
       const status = await client.call("status", {});
       const step = status.kind === "ok" ? stepAfterBlocked(status.body, commandPrefix) : null;
-      if (step === null || !Value.Check(ErrorBody, reply.body)) return reply;
-      const detail = `${reply.detail}. ${step}`;
-      return { ...reply, detail, body: { ...reply.body, detail } };
+      if (step === null || !Value.Check(ErrorBody, response.body)) return response;
+      const detail = `${response.detail}. ${step}`;
+      return { ...response, detail, body: { ...response.body, detail } };
     },
   };
 }

@@ -21,9 +21,9 @@ export async function findSubmitter(context: CliContext, env: CliIo["env"]): Pro
   const { manifest, sessionRoot } = self;
   const { attachIdentity } = gatewayIdentity(manifest);
   const link = await linkGateway(context, { sessionRoot, attachIdentity });
-  const reply =
+  const response =
     link.state === "healthy" ? await link.client.call("listRequests", { query: { limit: looked } }) : null;
-  const hops = (reply?.kind === "ok" ? hopsOf(reply.body.requests) : 0) + 1;
+  const hops = (response?.kind === "ok" ? hopsOf(response.body.requests) : 0) + 1;
   if (hops > maxPromptHops) {
     throw new ServiceError(
       "precondition_failed",

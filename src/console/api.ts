@@ -1,5 +1,5 @@
 import type { allCoordinatorEndpoints } from "../protocol/coordinator-endpoints.ts";
-import type { BodyOf, ReplyOf } from "../protocol/endpoint.ts";
+import type { BodyOf, ResponseOf } from "../protocol/endpoint.ts";
 import { operations } from "./operations.ts" with { type: "macro" };
 import { atGateway } from "./surface.ts";
 
@@ -42,7 +42,7 @@ export function pathOf(
 export async function call<Id extends Operation>(
   id: Id,
   { params, query, body }: Call<Id> = {},
-): Promise<Answer<ReplyOf<Endpoints[Id]>>> {
+): Promise<Answer<ResponseOf<Endpoints[Id]>>> {
   const method = table[id]?.[0] ?? "GET";
   const json =
     body === undefined ? {} : { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
@@ -57,7 +57,7 @@ export async function call<Id extends Operation>(
     };
   }
   const value: unknown = await response.json().catch(() => null);
-  if (response.ok) return { ok: true, value: value as ReplyOf<Endpoints[Id]> };
+  if (response.ok) return { ok: true, value: value as ResponseOf<Endpoints[Id]> };
   return refusalOf(response.status, value);
 }
 

@@ -253,7 +253,7 @@ export const aguiEndpoints = {
     path: "/v1/ag-ui/capabilities",
     summary: "What a GUI client may expect",
     status: 200,
-    reply: AguiCapabilities,
+    response: AguiCapabilities,
   }),
   aguiDetach: endpoint({
     method: "DELETE",
@@ -261,7 +261,7 @@ export const aguiEndpoints = {
     summary: "Detach a GUI stream",
     description: "Its stream is finished; the agent is left as it is.",
     status: 200,
-    reply: AguiDetached,
+    response: AguiDetached,
     errors: { 404: AguiNotConnected },
   }),
 } as const;
@@ -276,7 +276,7 @@ export const aguiStreamEndpoints = {
       "The state of the gateway and its agent now, and again whenever it changes, until the client leaves or is detached. Submits no work and replays nothing. The header x-svc-connection-id names the connection. At most 64 are attached at once; 503 then.",
     body: AguiConnectInput,
     status: 200,
-    reply: aguiEvents,
+    response: aguiEvents,
     errors: { 422: ValidationErrorBody, 503: ErrorBody },
   }),
   aguiRun: endpoint({
@@ -287,7 +287,7 @@ export const aguiStreamEndpoints = {
       "The task becomes an ordinary request of the queue; the stream carries what the agent says and does until its turn has ended. A client that leaves ends the stream, not the task. Refused while anything waits or runs.",
     body: AguiRunInput,
     status: 200,
-    reply: aguiEvents,
+    response: aguiEvents,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
 } as const;

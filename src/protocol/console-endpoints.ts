@@ -23,7 +23,7 @@ export const consoleEndpoints = {
     path: "/svc/console/session",
     summary: "Whom the console talks to, and how it signed in",
     status: 200,
-    reply: ConsoleSession,
+    response: ConsoleSession,
   }),
   createSignInCode: endpoint({
     method: "POST",
@@ -32,7 +32,7 @@ export const consoleEndpoints = {
     description:
       "The browser that opens the link first gets a cookie for this server, within two minutes. A browser that signed in by such a link may make another one.",
     status: 200,
-    reply: SignInCode,
+    response: SignInCode,
   }),
   signOut: endpoint({
     method: "POST",
@@ -40,7 +40,7 @@ export const consoleEndpoints = {
     summary: "Sign this browser out",
     description: "Its cookie is worth nothing afterwards. Harmless to repeat.",
     status: 200,
-    reply: SignedOut,
+    response: SignedOut,
   }),
 } as const;
 
@@ -51,7 +51,7 @@ export const ownAgentEndpoints = {
     path: "/v1/agent/state",
     summary: "Who the agent is and what it is doing, as the coordination server says it",
     status: 200,
-    reply: AgentState,
+    response: AgentState,
     errors: { 503: ErrorBody },
   }),
   ownAttention: endpoint({
@@ -61,7 +61,7 @@ export const ownAgentEndpoints = {
     description:
       "The same items under the same ids as at the coordination server, but for those that say that this gateway is dead.",
     status: 200,
-    reply: AttentionList,
+    response: AttentionList,
     errors: { 503: ErrorBody },
   }),
   answerOwnAttention: endpoint({
@@ -72,7 +72,7 @@ export const ownAgentEndpoints = {
       "The question on the screen is compared before each key. When the item waits no more, is about another instance of the agent, or another question is asked by then, the answer is 409 and nothing is pressed.",
     body: AttentionAnswerRequest,
     status: 200,
-    reply: AttentionAnswered,
+    response: AttentionAnswered,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
 } as const;
@@ -84,7 +84,7 @@ export const typingEndpoints = {
     path: "/v1/control/typing-lease",
     summary: "Who types into the terminal by hand",
     status: 200,
-    reply: LeaseState,
+    response: LeaseState,
   }),
   takeTypingLease: endpoint({
     method: "POST",
@@ -93,7 +93,7 @@ export const typingEndpoints = {
     description: `One person has it at a time. Meanwhile queued prompts and reminders wait with the reason typing_lease, and direct prompts are refused; an interrupt is not held up. It ends ${leaseIdleSeconds} s after the last key and ${leaseLongestSeconds / 60} minutes after it was taken.`,
     body: LeaseRequest,
     status: 200,
-    reply: LeaseGrant,
+    response: LeaseGrant,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   endTypingLease: endpoint({
@@ -102,7 +102,7 @@ export const typingEndpoints = {
     summary: "End the typing lease, also another person's",
     description: "Harmless to repeat.",
     status: 200,
-    reply: LeaseState,
+    response: LeaseState,
   }),
   typeText: endpoint({
     method: "POST",
@@ -112,7 +112,7 @@ export const typingEndpoints = {
       "Refused with 409 once the lease has ended or another person took it: nothing is typed then.",
     body: TypeRequest,
     status: 200,
-    reply: TypeResult,
+    response: TypeResult,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
 } as const;
@@ -125,6 +125,6 @@ export const terminalFrames = endpoint({
   description:
     "Frames without an end: one byte that says the kind, four bytes of length (big-endian), then the content. Kind 1: a JSON text (TerminalMessage: a picture follows, or who has the typing lease). Kind 2: bytes for a terminal; after `picture` they begin with the whole picture. Kind 0: nothing, every 15 s of silence. A reader that is too slow is skipped to the newest picture.",
   status: 200,
-  reply: Type.String({ contentMediaType: "application/octet-stream" }),
+  response: Type.String({ contentMediaType: "application/octet-stream" }),
   errors: { 422: ErrorBody, 503: ErrorBody },
 });

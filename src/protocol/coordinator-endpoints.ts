@@ -61,14 +61,14 @@ export const coordinatorEndpoints = {
     summary: "Whether the coordination server answers",
     description: "Never asks for a token, nor do `/docs` and `/openapi.json`.",
     status: 200,
-    reply: CoordinatorHealth,
+    response: CoordinatorHealth,
   }),
   currentInstance: endpoint({
     method: "GET",
     path: "/svc/coord/current-instance",
     summary: "Which process serves, and where",
     status: 200,
-    reply: CoordinatorInstance,
+    response: CoordinatorInstance,
   }),
   shutdown: endpoint({
     method: "POST",
@@ -76,7 +76,7 @@ export const coordinatorEndpoints = {
     summary: "End the coordination server",
     description: "Agents and gateways live on. It ends a moment after the answer.",
     status: 200,
-    reply: ShutdownAnswer,
+    response: ShutdownAnswer,
   }),
   listAgents: endpoint({
     method: "GET",
@@ -84,7 +84,7 @@ export const coordinatorEndpoints = {
     summary: "The agents of this user",
     query: AgentListQuery,
     status: 200,
-    reply: AgentList,
+    response: AgentList,
     errors: { 422: ValidationErrorBody },
   }),
   listAttention: endpoint({
@@ -95,7 +95,7 @@ export const coordinatorEndpoints = {
       "Questions and permissions with the answers that they allow, usage limits, agents and gateways that are dead, agents that are stuck, requests that failed, queues that are closed. Looked at now; an agent that does not answer within 1.5 s is listed as such. A failed request is listed until the agent is given new work. The terminal of an agent without a gateway is not watched.",
     query: AttentionQuery,
     status: 200,
-    reply: AttentionList,
+    response: AttentionList,
     errors: { ...ofAgent, 422: ValidationErrorBody },
   }),
   answerAttention: endpoint({
@@ -106,7 +106,7 @@ export const coordinatorEndpoints = {
       "Through the agent's gateway, which compares the question on the screen before each key. When the item waits no more, is about another instance of the agent, or another question is asked by then, the answer is 409 and nothing is pressed.",
     body: AttentionAnswerRequest,
     status: 200,
-    reply: AttentionAnswered,
+    response: AttentionAnswered,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   listDeliveries: endpoint({
@@ -117,7 +117,7 @@ export const coordinatorEndpoints = {
       "By the rules of this user's rule file. A pending delivery is attempted again until its target takes it, for a day at most. The newest 20,000 that ended are kept, for 30 days.",
     query: DeliveryQuery,
     status: 200,
-    reply: DeliveryList,
+    response: DeliveryList,
     errors: { 422: ValidationErrorBody },
   }),
   readAgent: endpoint({
@@ -127,7 +127,7 @@ export const coordinatorEndpoints = {
     description:
       "agent_ref, here and everywhere: tracked_agent_id, terminal_id, session_name, runtime_session_id, agent_name (with or without SVC-) or agent_id. The tracked_agent_id wins, then agents that run; what is still ambiguous is refused with the candidates.",
     status: 200,
-    reply: AgentIdentity,
+    response: AgentIdentity,
     errors: ofAgent,
   }),
   agentState: endpoint({
@@ -135,7 +135,7 @@ export const coordinatorEndpoints = {
     path: `${agent}/state`,
     summary: "What an agent is doing",
     status: 200,
-    reply: AgentState,
+    response: AgentState,
     errors: ofReachable,
   }),
   agentStateDetail: endpoint({
@@ -143,7 +143,7 @@ export const coordinatorEndpoints = {
     path: `${agent}/state/detail`,
     summary: "The same with what its terminal shows, or with its turns",
     status: 200,
-    reply: AgentStateDetail,
+    response: AgentStateDetail,
     errors: ofReachable,
   }),
   agentHistory: endpoint({
@@ -156,7 +156,7 @@ export const coordinatorEndpoints = {
       limit: Type.Integer({ minimum: 1, maximum: 500, default: 100, description: "at most this many" }),
     }),
     status: 200,
-    reply: AgentHistory,
+    response: AgentHistory,
     errors: { ...ofReachable, 422: ValidationErrorBody },
   }),
   submitAgentRequest: endpoint({
@@ -167,7 +167,7 @@ export const coordinatorEndpoints = {
       "Through its gateway where one serves it. An interrupt that finds nothing to stop is answered with the disposition no_op.",
     body: AgentRequest,
     status: 200,
-    reply: AgentSubmission,
+    response: AgentSubmission,
     errors: { ...ofReachable, 422: RefusedOrInvalid },
   }),
   agentGateway: endpoint({
@@ -175,7 +175,7 @@ export const coordinatorEndpoints = {
     path: `${agent}/gateway`,
     summary: "The status of an agent's gateway, also while none runs",
     status: 200,
-    reply: GatewayStatus,
+    response: GatewayStatus,
     errors: ofAgent,
   }),
   attachAgentGateway: endpoint({
@@ -184,7 +184,7 @@ export const coordinatorEndpoints = {
     summary: "Not offered: a gateway is attached on the agent's own machine",
     body: RemoteAttach,
     status: 501,
-    reply: ErrorBody,
+    response: ErrorBody,
     errors: { ...ofAgent, 422: ValidationErrorBody },
   }),
   detachAgentGateway: endpoint({
@@ -192,7 +192,7 @@ export const coordinatorEndpoints = {
     path: `${agent}/gateway/detach`,
     summary: "Not offered: a gateway is detached on the agent's own machine",
     status: 501,
-    reply: ErrorBody,
+    response: ErrorBody,
     errors: ofAgent,
   }),
   agentMailResolveLive: endpoint({
@@ -201,7 +201,7 @@ export const coordinatorEndpoints = {
     summary: "Where an agent's mailbox is and which gateway serves it",
     description: "From the manifest, also while no gateway runs; gateway is then null.",
     status: 200,
-    reply: MailResolveLive,
+    response: MailResolveLive,
     errors: ofReachable,
   }),
   stopAgent: endpoint({
@@ -210,7 +210,7 @@ export const coordinatorEndpoints = {
     summary: "End an agent: its gateway, its processes, its tmux session",
     description: "Its record stays, so that it can be launched again. Harmless to repeat.",
     status: 200,
-    reply: AgentStopped,
+    response: AgentStopped,
     errors: { ...ofReachable, 502: ErrorBody },
   }),
   launchHeadless: endpoint({
@@ -220,7 +220,7 @@ export const coordinatorEndpoints = {
     description: "No process of the tool runs until its first turn.",
     body: HeadlessLaunch,
     status: 200,
-    reply: HeadlessLaunched,
+    response: HeadlessLaunched,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   submitTurn: endpoint({
@@ -230,7 +230,7 @@ export const coordinatorEndpoints = {
     description: "Refused with 409 while one runs or waits. A gateway is started for it when none serves it.",
     body: TurnSubmission,
     status: 200,
-    reply: TurnHandle,
+    response: TurnHandle,
     errors: { ...ofHeadless, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   readAgentTurn: endpoint({
@@ -238,7 +238,7 @@ export const coordinatorEndpoints = {
     path: turn,
     summary: "One turn of a headless agent: running, or how it ended",
     status: 200,
-    reply: TurnStatusRecord,
+    response: TurnStatusRecord,
     errors: ofHeadless,
   }),
   agentTurnEvents: endpoint({
@@ -247,7 +247,7 @@ export const coordinatorEndpoints = {
     summary: "What a headless agent said and did in a turn, also while it runs",
     query: turnEndpoints.turnEvents.query,
     status: 200,
-    reply: TurnEvents,
+    response: TurnEvents,
     errors: { ...ofHeadless, 422: ValidationErrorBody },
   }),
   interruptAgent: endpoint({
@@ -255,7 +255,7 @@ export const coordinatorEndpoints = {
     path: `${agent}/interrupt`,
     summary: "Stop the turn of a headless agent; new callers use /requests",
     status: 200,
-    reply: TurnInterruption,
+    response: TurnInterruption,
     errors: { ...ofHeadless, 503: ErrorBody },
   }),
 } as const;
@@ -281,7 +281,7 @@ export const coordinatorStreams = {
       after: Type.Optional(Type.String({ description: "send what follows the event with this id" })),
     }),
     status: 200,
-    reply: eventStream({ item: FleetEvent, kinds: { ...fleetEventKinds, ...eventKinds } }),
+    response: eventStream({ item: FleetEvent, kinds: { ...fleetEventKinds, ...eventKinds } }),
     errors: { 422: ValidationErrorBody, 503: ErrorBody },
   }),
   attentionEvents: endpoint({
@@ -290,7 +290,7 @@ export const coordinatorStreams = {
     summary: "Follow what waits for a person, as server-sent events",
     description: `${eventNames} Each stream begins with attention_list, so that a client that reconnects needs no position; then each item that comes, changes or goes. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once, together with /svc/events; 503 then.`,
     status: 200,
-    reply: eventStream({ item: AttentionEvent, kinds: attentionEventKinds }),
+    response: eventStream({ item: AttentionEvent, kinds: attentionEventKinds }),
     errors: { 503: ErrorBody },
   }),
   screensEvents: endpoint({
@@ -300,7 +300,7 @@ export const coordinatorStreams = {
     description: `${eventNames} Each agent's whole screen first and then its rows that change, at most every 400 ms for each. A slow reader gets the newest pictures. ${maxScreens} screens are read at the same time for all who look; the others, unknown agents and those without a live gateway are screen_absent. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
     query: ScreensQuery,
     status: 200,
-    reply: eventStream({ item: ScreenEvent, kinds: screenEventKinds }),
+    response: eventStream({ item: ScreenEvent, kinds: screenEventKinds }),
     errors: { 422: ValidationErrorBody, 503: ErrorBody },
   }),
 } as const;

@@ -36,14 +36,14 @@ export const coreEndpoints = {
     summary: "Whether the gateway answers",
     description: "Says nothing of the agent. Never asks for a token, nor do `/docs` and `/openapi.json`.",
     status: 200,
-    reply: HealthBody,
+    response: HealthBody,
   }),
   status: endpoint({
     method: "GET",
     path: "/v1/status",
     summary: "The gateway's status",
     status: 200,
-    reply: GatewayStatus,
+    response: GatewayStatus,
   }),
   snapshot: endpoint({
     method: "GET",
@@ -53,7 +53,7 @@ export const coreEndpoints = {
       "What `/v1/status`, `/v1/control/tui/state` and `/v1/requests` answer at one moment, for who looks at many agents. It answers a challenge as `/health` does.",
     query: Strict({ limit }),
     status: 200,
-    reply: GatewaySnapshot,
+    response: GatewaySnapshot,
     errors: { 422: ValidationErrorBody },
   }),
   submitRequest: endpoint({
@@ -64,7 +64,7 @@ export const coreEndpoints = {
       "Answered once the request is on disk, not when it was executed: follow it under its request_id. Requests are executed one at a time; a prompt waits for the end of a turn, an interrupt overtakes what waits.",
     body: GatewayRequest,
     status: 202,
-    reply: AcceptedRequest,
+    response: AcceptedRequest,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   listRequests: endpoint({
@@ -76,7 +76,7 @@ export const coreEndpoints = {
       state: Type.Optional({ ...RequestState, description: "only requests in this state" }),
     }),
     status: 200,
-    reply: RequestList,
+    response: RequestList,
     errors: { 422: ValidationErrorBody },
   }),
   readRequest: endpoint({
@@ -84,7 +84,7 @@ export const coreEndpoints = {
     path: "/v1/requests/:request_id",
     summary: "One request and how far it got",
     status: 200,
-    reply: RequestRecord,
+    response: RequestRecord,
     errors: { 404: ErrorBody },
   }),
   controlPrompt: endpoint({
@@ -95,7 +95,7 @@ export const coreEndpoints = {
       "Never queues: success means that the agent took the prompt, a refusal that nothing was typed unless its error_code is dispatch_failed. A refusal names the reason in detail.error_code.",
     body: PromptControlRequest,
     status: 200,
-    reply: PromptControlResult,
+    response: PromptControlResult,
     errors: {
       409: PromptRefusalBody,
       422: Type.Union([PromptRefusalBody, ValidationErrorBody]),
@@ -108,7 +108,7 @@ export const coreEndpoints = {
     path: "/v1/control/tui/state",
     summary: "What the agent's terminal shows and what follows from it",
     status: 200,
-    reply: TerminalState,
+    response: TerminalState,
     errors: { 422: ErrorBody },
   }),
   terminalHistory: endpoint({
@@ -118,7 +118,7 @@ export const coreEndpoints = {
     description: "Kept in memory, 1000 at most; lost when the gateway ends.",
     query: Strict({ limit }),
     status: 200,
-    reply: TerminalHistory,
+    response: TerminalHistory,
     errors: { 422: RefusedOrInvalid },
   }),
   notePrompt: endpoint({
@@ -128,7 +128,7 @@ export const coreEndpoints = {
     description: "The next turn then counts as asked for. Changes nothing in the terminal.",
     body: NotePromptRequest,
     status: 200,
-    reply: TerminalState,
+    response: TerminalState,
     errors: { 422: RefusedOrInvalid },
   }),
   explain: endpoint({
@@ -136,7 +136,7 @@ export const coreEndpoints = {
     path: "/v1/control/tui/explain",
     summary: "Why the terminal state is what it is",
     status: 200,
-    reply: TerminalExplanation,
+    response: TerminalExplanation,
     errors: { 422: ErrorBody },
   }),
   wait: endpoint({
@@ -154,7 +154,7 @@ export const coreEndpoints = {
       }),
     }),
     status: 200,
-    reply: WaitResult,
+    response: WaitResult,
     errors: { 422: RefusedOrInvalid },
   }),
   decide: endpoint({
@@ -164,7 +164,7 @@ export const coreEndpoints = {
     description: "The question is checked against the screen before a key is pressed.",
     body: DecisionAnswer,
     status: 200,
-    reply: DecisionResult,
+    response: DecisionResult,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   sendKeys: endpoint({
@@ -175,7 +175,7 @@ export const coreEndpoints = {
       "Text and <[Key]> tokens in order, whatever the agent does at the moment; no Enter is added. Keys: Enter Escape Tab BSpace Up Down Left Right C-c C-d C-u C-z. Nothing is sent when one token is wrong.",
     body: SendKeysRequest,
     status: 200,
-    reply: SendKeysResult,
+    response: SendKeysResult,
     errors: { 409: ErrorBody, 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   reconcile: endpoint({
@@ -184,7 +184,7 @@ export const coreEndpoints = {
     summary: "Let a new instance of the agent be worked with",
     description: "Fails what was accepted for an earlier instance and reopens admission. Harmless to repeat.",
     status: 200,
-    reply: ReconcileResult,
+    response: ReconcileResult,
   }),
 } as const;
 
@@ -195,7 +195,7 @@ export const documentEndpoints = {
     path: "/openapi.json",
     summary: "This document",
     status: 200,
-    reply: Type.Record(Type.String(), Type.Unknown(), { description: "OpenAPI 3.1" }),
+    response: Type.Record(Type.String(), Type.Unknown(), { description: "OpenAPI 3.1" }),
   }),
   referencePage: endpoint({
     method: "GET",
@@ -203,6 +203,6 @@ export const documentEndpoints = {
     summary: "This document as a page for people",
     description: "One page that loads nothing from elsewhere.",
     status: 200,
-    reply: Type.String({ contentMediaType: "text/html" }),
+    response: Type.String({ contentMediaType: "text/html" }),
   }),
 } as const;

@@ -2,7 +2,7 @@ import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox
 import { ErrorBody, maxPage, ValidationErrorBody } from "./wire.ts";
 
 /** Bodies of the refusals that an operation explains, by status. What every operation may answer is not listed. */
-export type ErrorReplies = Readonly<Record<number, TSchema>>;
+export type ErrorResponses = Readonly<Record<number, TSchema>>;
 
 /**
  * One HTTP operation, declared once: routes name its schemas, the typed client, the OpenAPI document and the
@@ -10,10 +10,10 @@ export type ErrorReplies = Readonly<Record<number, TSchema>>;
  */
 export interface Endpoint<
   Body extends TSchema | null = TSchema | null,
-  Reply extends TSchema = TSchema,
+  ResponseSchema extends TSchema = TSchema,
   Status extends number = number,
   Path extends string = string,
-  Errors extends ErrorReplies = ErrorReplies,
+  Errors extends ErrorResponses = ErrorResponses,
   Query extends TObject | null = TObject | null,
 > {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
@@ -26,33 +26,33 @@ export interface Endpoint<
   readonly query: Query;
   readonly body: Body;
   readonly status: Status;
-  readonly reply: Reply;
+  readonly response: ResponseSchema;
   readonly errors: Errors;
 }
 
 type Declaration<
   Body extends TSchema | null,
-  Reply extends TSchema,
+  ResponseSchema extends TSchema,
   Status extends number,
   Path extends string,
-  Errors extends ErrorReplies,
+  Errors extends ErrorResponses,
   Query extends TObject | null,
-> = Omit<Endpoint<Body, Reply, Status, Path, Errors, Query>, "query" | "body" | "errors"> & {
+> = Omit<Endpoint<Body, ResponseSchema, Status, Path, Errors, Query>, "query" | "body" | "errors"> & {
   readonly query?: Query;
   readonly body?: Body;
   readonly errors?: Errors;
 };
 
 export function endpoint<
-  Reply extends TSchema,
+  ResponseSchema extends TSchema,
   const Status extends number,
   const Path extends string,
   Body extends TSchema | null = null,
-  Errors extends ErrorReplies = Record<never, TSchema>,
+  Errors extends ErrorResponses = Record<never, TSchema>,
   Query extends TObject | null = null,
 >(
-  declaration: Declaration<Body, Reply, Status, Path, Errors, Query>,
-): Endpoint<Body, Reply, Status, Path, Errors, Query> {
+  declaration: Declaration<Body, ResponseSchema, Status, Path, Errors, Query>,
+): Endpoint<Body, ResponseSchema, Status, Path, Errors, Query> {
   const { query, body, errors, ...rest } = declaration;
   return {
     ...rest,
@@ -76,4 +76,4 @@ export const limit = Type.Integer({
 });
 
 export type BodyOf<E extends Endpoint> = E["body"] extends TSchema ? Static<E["body"]> : undefined;
-export type ReplyOf<E extends Endpoint> = Static<E["reply"]>;
+export type ResponseOf<E extends Endpoint> = Static<E["response"]>;

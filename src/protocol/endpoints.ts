@@ -3,7 +3,7 @@ import { aguiEndpoints, aguiStreamEndpoints } from "./agui.ts";
 import { ScreenEvent, screenEventKinds } from "./console.ts";
 import { consoleEndpoints, ownAgentEndpoints, terminalFrames, typingEndpoints } from "./console-endpoints.ts";
 import { coreEndpoints } from "./core-endpoints.ts";
-import { type Endpoint, type ErrorReplies, endpoint, RefusedOrInvalid } from "./endpoint.ts";
+import { type Endpoint, type ErrorResponses, endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { eventKinds, eventNames, eventStream, GatewayEvent, maxFollowers } from "./events.ts";
 import { mailEndpoints } from "./mail-endpoints.ts";
 import { notifierEndpoints } from "./notifier.ts";
@@ -39,7 +39,7 @@ export const streamEndpoints = {
       ),
     }),
     status: 200,
-    reply: eventStream({ item: GatewayEvent, kinds: eventKinds }),
+    response: eventStream({ item: GatewayEvent, kinds: eventKinds }),
     errors: { 422: ValidationErrorBody, 503: ErrorBody },
   }),
   screenEvents: endpoint({
@@ -48,7 +48,7 @@ export const streamEndpoints = {
     summary: "Follow what the agent's terminal shows, as server-sent events",
     description: `${eventNames} Runs of text with colours, the whole screen first and then the rows that change, ten times a second at most. A slow reader gets the newest picture, never a queue of old ones. A comment every 15 s of silence keeps the connection. At most ${maxFollowers} follow at once; 503 then.`,
     status: 200,
-    reply: eventStream({ item: ScreenEvent, kinds: screenEventKinds }),
+    response: eventStream({ item: ScreenEvent, kinds: screenEventKinds }),
     errors: { 503: ErrorBody },
   }),
   terminalFrames,
@@ -102,7 +102,7 @@ function forward<E extends Endpoint>(
   };
 }
 
-function withOwn({ errors, body }: Endpoint): ErrorReplies {
+function withOwn({ errors, body }: Endpoint): ErrorResponses {
   const merged: Record<number, TSchema> = { ...(body === null ? {} : { 422: RefusedOrInvalid }), ...errors };
   for (const [status, schema] of Object.entries(ownRefusals)) {
     const theirs = errors[Number(status)];

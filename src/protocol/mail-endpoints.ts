@@ -27,7 +27,7 @@ export const mailEndpoints = {
     path: "/v1/mail/status",
     summary: "Which mailbox the agent has",
     status: 200,
-    reply: MailStatus,
+    response: MailStatus,
     errors: refusals,
   }),
   mailList: endpoint({
@@ -38,7 +38,7 @@ export const mailEndpoints = {
       "All conditions hold before the limit. The three counts are of the messages returned; `next_cursor` asks for what follows.",
     body: MailListRequest,
     status: 200,
-    reply: MailList,
+    response: MailList,
     errors: refusals,
   }),
   mailPeek: endpoint({
@@ -47,7 +47,7 @@ export const mailEndpoints = {
     summary: "Look at one message without marking it read",
     body: MailRefRequest,
     status: 200,
-    reply: MailResult,
+    response: MailResult,
     errors: refusalsOfRef,
   }),
   mailRead: endpoint({
@@ -56,7 +56,7 @@ export const mailEndpoints = {
     summary: "Read one message, which is read from then on",
     body: MailRefRequest,
     status: 200,
-    reply: MailResult,
+    response: MailResult,
     errors: refusalsOfRef,
   }),
   mailSend: endpoint({
@@ -67,7 +67,7 @@ export const mailEndpoints = {
       "Answered once it is delivered to every recipient, with the sender's copy. The sender is this agent's mailbox; nothing is sent when one recipient or attachment is refused.",
     body: MailSendRequest,
     status: 200,
-    reply: MailResult,
+    response: MailResult,
     errors: refusals,
   }),
   mailPost: endpoint({
@@ -78,7 +78,7 @@ export const mailEndpoints = {
       "The sender is the operator's reserved mailbox. With reply_policy none the agent cannot reply to it.",
     body: MailPostRequest,
     status: 200,
-    reply: MailResult,
+    response: MailResult,
     errors: refusals,
   }),
   mailReply: endpoint({
@@ -88,7 +88,7 @@ export const mailEndpoints = {
     description: "Goes to whom the message says, in its thread; the message is read and answered afterwards.",
     body: MailReplyRequest,
     status: 200,
-    reply: MailResult,
+    response: MailResult,
     errors: refusalsOfRef,
   }),
   mailMark: endpoint({
@@ -98,7 +98,7 @@ export const mailEndpoints = {
     description: "All of them or none. archived=true moves to the box archive, archived=false to the inbox.",
     body: MailMarkRequest,
     status: 200,
-    reply: MailLifecycleResult,
+    response: MailLifecycleResult,
     errors: refusalsOfRef,
   }),
   mailMove: endpoint({
@@ -108,7 +108,7 @@ export const mailEndpoints = {
     description: "All of them or none. The box is made when it is not there.",
     body: MailMoveRequest,
     status: 200,
-    reply: MailLifecycleResult,
+    response: MailLifecycleResult,
     errors: refusalsOfRef,
   }),
   mailArchive: endpoint({
@@ -118,7 +118,7 @@ export const mailEndpoints = {
     description: "All of them or none. An archived message is read.",
     body: MailArchiveRequest,
     status: 200,
-    reply: MailLifecycleResult,
+    response: MailLifecycleResult,
     errors: refusalsOfRef,
   }),
 } as const;

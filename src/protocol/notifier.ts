@@ -206,7 +206,7 @@ export const notifierEndpoints = {
     path: "/v1/mail-notifier",
     summary: "How the mail notifier is set up and what it last did",
     status: 200,
-    reply: NotifierStatus,
+    response: NotifierStatus,
   }),
   updateNotifier: endpoint({
     method: "PUT",
@@ -216,7 +216,7 @@ export const notifierEndpoints = {
       "Keeps every field that is omitted, `enabled` and `interval_seconds` included; enables a notifier that was never configured. To enable is refused, with nothing changed, when the session has no usable mailbox.",
     body: NotifierUpdate,
     status: 200,
-    reply: NotifierStatus,
+    response: NotifierStatus,
     errors: { 422: RefusedOrInvalid, 503: ErrorBody },
   }),
   disableNotifier: endpoint({
@@ -226,7 +226,7 @@ export const notifierEndpoints = {
     description:
       "Keeps all its settings: a later PUT with `enabled` true goes on with them. Harmless to repeat.",
     status: 200,
-    reply: NotifierStatus,
+    response: NotifierStatus,
   }),
   notifierAudit: endpoint({
     method: "GET",
@@ -239,7 +239,7 @@ export const notifierEndpoints = {
       before: Type.Optional(Type.Integer({ minimum: 1, description: "only rows before this audit_id" })),
     }),
     status: 200,
-    reply: NotifierAudit,
+    response: NotifierAudit,
     errors: { 422: RefusedOrInvalid },
   }),
 } as const;

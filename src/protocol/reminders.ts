@@ -260,7 +260,7 @@ export const reminderEndpoints = {
       "Answers with the created ones, in their order. They live in the gateway's memory and make no queue rows: the effective one (smallest ranking, then oldest) is delivered when it is due, the queue is empty and, for a prompt, the agent can begin a turn. A durable one survives a restart of the gateway; what fell due meanwhile is delivered once. A delivery that a crash cut short is not repeated. An independent one blocks no other and is blocked by none. With `cron` it is due at times of the calendar in `time_zone`: one that the clocks skip is due when they go forward, one that they repeat is due once, unless the hours are `*`. A gateway holds at most 5000; 409 then.",
     body: ReminderCreateRequest,
     status: 200,
-    reply: ReminderList,
+    response: ReminderList,
     errors: { 409: ErrorBody, 422: ValidationErrorBody, 503: ErrorBody },
   }),
   listReminders: endpoint({
@@ -269,14 +269,14 @@ export const reminderEndpoints = {
     summary: "The reminders of the live gateway",
     description: "In the order in which they become effective, with the newest deliveries that have ended.",
     status: 200,
-    reply: ReminderList,
+    response: ReminderList,
   }),
   readReminder: endpoint({
     method: "GET",
     path,
     summary: "One reminder",
     status: 200,
-    reply: ReminderRecord,
+    response: ReminderRecord,
     errors: { 404: ErrorBody },
   }),
   updateReminder: endpoint({
@@ -287,7 +287,7 @@ export const reminderEndpoints = {
       "The whole definition, not a part of it; the due time counts from this request. Refused with 409 while the reminder is being delivered.",
     body: ReminderUpdateRequest,
     status: 200,
-    reply: ReminderRecord,
+    response: ReminderRecord,
     errors: { 404: ErrorBody, 409: ErrorBody, 422: ValidationErrorBody },
   }),
   deleteReminder: endpoint({
@@ -296,7 +296,7 @@ export const reminderEndpoints = {
     summary: "Delete a reminder",
     description: "A delivery under way goes on to its end; nothing follows it.",
     status: 200,
-    reply: ReminderDeleted,
+    response: ReminderDeleted,
     errors: { 404: ErrorBody },
   }),
 } as const;

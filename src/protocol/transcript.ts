@@ -136,7 +136,7 @@ export const transcriptEndpoints = {
       }),
     }),
     status: 200,
-    reply: TranscriptPage,
+    response: TranscriptPage,
     errors: { 404: ErrorBody, 422: RefusedOrInvalid },
   }),
   transcriptTurn: endpoint({
@@ -158,7 +158,7 @@ export const transcriptEndpoints = {
       }),
     }),
     status: 200,
-    reply: TranscriptTurn,
+    response: TranscriptTurn,
     errors: { 404: ErrorBody, 422: RefusedOrInvalid },
   }),
 } as const;

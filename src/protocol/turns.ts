@@ -273,7 +273,7 @@ export const turnEndpoints = {
     path: "/v1/control/headless/state",
     summary: "Whether a headless agent can take a prompt, and which conversation it would belong to",
     status: 200,
-    reply: HeadlessState,
+    response: HeadlessState,
     errors: { ...refusals, 503: ErrorBody },
   }),
   nextPromptSession: endpoint({
@@ -284,7 +284,7 @@ export const turnEndpoints = {
       "One-shot: consumed by the next accepted direct prompt that leaves its conversation open; queued prompts ignore it. Lost when the gateway ends.",
     body: NextPromptSession,
     status: 200,
-    reply: HeadlessState,
+    response: HeadlessState,
     errors: { ...refusals, 503: ErrorBody },
   }),
   listTurns: endpoint({
@@ -293,7 +293,7 @@ export const turnEndpoints = {
     summary: "The newest turns of a headless agent",
     query: Strict({ limit }),
     status: 200,
-    reply: TurnList,
+    response: TurnList,
     errors: refusals,
   }),
   readTurn: endpoint({
@@ -301,7 +301,7 @@ export const turnEndpoints = {
     path: "/v1/turns/:turn_id",
     summary: "One turn: running, or how it ended",
     status: 200,
-    reply: TurnStatusRecord,
+    response: TurnStatusRecord,
     errors: refusalsOfTurn,
   }),
   turnEvents: endpoint({
@@ -322,7 +322,7 @@ export const turnEndpoints = {
       }),
     }),
     status: 200,
-    reply: TurnEvents,
+    response: TurnEvents,
     errors: refusalsOfTurn,
   }),
 } as const;
@@ -352,7 +352,7 @@ const artifact = <const Path extends string>(path: Path, summary: string) =>
       'As the tool wrote it, to its end, also while it writes; empty before it wrote anything. Where `max_bytes` ends the answer before the end, the header `Link` names the part that follows, rel="next".',
     query: artifactQuery,
     status: 200,
-    reply: Type.String({ contentMediaType: "text/plain" }),
+    response: Type.String({ contentMediaType: "text/plain" }),
     errors: refusalsOfTurn,
   });
 

@@ -230,14 +230,14 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
 
   test.each(names)("%s answers with its declared status and body", async (name) => {
     const { endpoint, reply, text } = await call(name);
-    const type = endpoint.reply["contentMediaType"] ?? "application/json";
+    const type = endpoint.response["contentMediaType"] ?? "application/json";
     expect([
       reply.status,
       reply.headers.get("content-type"),
       reply.status === endpoint.status ? "" : text,
     ]).toEqual([endpoint.status, expect.stringContaining(type), ""]);
     const body: unknown = type === "application/json" ? JSON.parse(text) : text;
-    expect([...Value.Errors(endpoint.reply, body)]).toEqual([]);
+    expect([...Value.Errors(endpoint.response, body)]).toEqual([]);
   });
 
   const withBody = names.filter((name) => declared[name].body !== null);

@@ -129,7 +129,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
       },
     });
     expect(stream.raw()).not.toContain("null");
-    gateway.agent.setPresence({ connected: false, detail: "the agent is gone" });
+    gateway.agent.setConnectivity({ connected: false, detail: "the agent is gone" });
     await stream.until(
       "the change",
       ({ type }, raw) => type === "STATE_SNAPSHOT" && raw.includes("unavailable"),
@@ -409,7 +409,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
 
   test("an agent that is gone is 503", async () => {
     await using gateway = await setup();
-    gateway.agent.setPresence({ connected: false, detail: "the session is gone" });
+    gateway.agent.setConnectivity({ connected: false, detail: "the session is gone" });
     expect(await gateway.refusal(input())).toEqual([
       503,
       { detail: expect.stringContaining("the session is gone") },
@@ -418,7 +418,7 @@ describe.each(surfaces)("AG-UI $surface", ({ open }) => {
 
   test("a new instance of the agent is 503 until it is reconciled", async () => {
     await using gateway = await setup();
-    gateway.agent.setPresence({ instanceId: "two" });
+    gateway.agent.setConnectivity({ instanceId: "two" });
     expect(await gateway.refusal(input())).toEqual([
       503,
       { detail: expect.stringContaining("blocked_reconciliation") },

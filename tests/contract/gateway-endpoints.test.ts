@@ -186,13 +186,13 @@ describe.each(surfaces)("every operation $surface", ({ open }) => {
 
   test.each(names)("%s answers with its declared status and body", async (name) => {
     const { endpoint, reply, text } = await call(name);
-    const type = endpoint.reply["contentMediaType"] ?? "application/json";
+    const type = endpoint.response["contentMediaType"] ?? "application/json";
     expect([reply.status, reply.headers.get("content-type")]).toEqual([
       endpoint.status,
       expect.stringContaining(type),
     ]);
     const body: unknown = type === "application/json" ? JSON.parse(text) : text;
-    expect([...Value.Errors(endpoint.reply, body)]).toEqual([]);
+    expect([...Value.Errors(endpoint.response, body)]).toEqual([]);
   });
 
   test.each(names.filter((name) => declared[name].method === "GET"))(

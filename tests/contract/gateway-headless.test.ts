@@ -279,14 +279,14 @@ describe.each(surfaces)("the gateway of a headless agent $surface", ({ open }) =
 
   test("reconciliation comes first: 409", async () => {
     await using gateway = await setup();
-    gateway.agent.setPresence({ instanceId: "two" });
+    gateway.agent.setConnectivity({ instanceId: "two" });
     expect((await gateway.queue()).status).toBe(409);
     expect(await gateway.prompt()).toEqual({ status: 409, body: refusal("blocked_reconciliation") });
   });
 
   test("an agent that is gone is 503", async () => {
     await using gateway = await setup();
-    gateway.agent.setPresence({ connected: false, detail: "tmux session is gone" });
+    gateway.agent.setConnectivity({ connected: false, detail: "tmux session is gone" });
     expect((await gateway.queue()).status).toBe(503);
     expect(await gateway.prompt()).toEqual({ status: 503, body: refusal("unavailable") });
   });

@@ -354,7 +354,7 @@ describe.each(surfaces)("reminders $surface", ({ open }) => {
 
   test("a reminder can be made while the agent is busy or away, and waits for it", async () => {
     await using gateway = await setup();
-    gateway.agent.setPresence({ connected: false, detail: "gone" });
+    gateway.agent.setConnectivity({ connected: false, detail: "gone" });
     const id = await gateway.createOne({ ...good, start_after_seconds: 1 });
     await gateway.clock.advance(1_000);
     expect((await gateway.ask(`/${id}`)).body).toMatchObject({
@@ -362,7 +362,7 @@ describe.each(surfaces)("reminders $surface", ({ open }) => {
       waiting: { reason: "blocked_unavailable" },
     });
     gateway.agent.setReadiness(notReady);
-    gateway.agent.setPresence({ connected: true });
+    gateway.agent.setConnectivity({ connected: true });
     await settle();
     expect((await gateway.ask(`/${id}`)).body).toMatchObject({ waiting: { reason: "not_ready" } });
   });

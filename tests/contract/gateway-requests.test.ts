@@ -26,7 +26,7 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
 
   test("GET /health answers without looking at the agent", async () => {
     await using gateway = await setup();
-    gateway.agent.setPresence({ connected: false, detail: "gone" });
+    gateway.agent.setConnectivity({ connected: false, detail: "gone" });
     const reply = await gateway.http.request("/health");
     expect([reply.status, await reply.json()]).toEqual([200, { protocol_version: "v1", status: "ok" }]);
   });
@@ -50,11 +50,11 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
     });
     // The next caller is told nothing of what that page was told.
     expect(await ask()).toEqual(first);
-    gateway.agent.setPresence({ connected: false, detail: "gone" });
+    gateway.agent.setConnectivity({ connected: false, detail: "gone" });
     const gone = await ask();
     expect(gone.status).toMatchObject({ request_admission: "blocked_unavailable" });
     expect(await ask()).toEqual(gone);
-    gateway.agent.setPresence({ connected: true });
+    gateway.agent.setConnectivity({ connected: true });
     const back = await ask();
     expect(back.status).toMatchObject({ request_admission: "open" });
     gateway.agent.setReadiness(notReady);
@@ -264,7 +264,7 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
     await using gateway = await setup();
     gateway.agent.setReadiness(notReady);
     const old = await gateway.queue.accept({ kind: "submit_prompt", payload: { prompt: "old" } });
-    gateway.agent.setPresence({ instanceId: "two" });
+    gateway.agent.setConnectivity({ instanceId: "two" });
     gateway.agent.setReadiness({ ready: true });
     const reply = await gateway.http.request("/v1/control/reconcile", { method: "POST" });
     expect([reply.status, await reply.json()]).toEqual([
@@ -282,16 +282,16 @@ describe.each(surfaces)("the gateway $surface", ({ open }) => {
     await using gateway = await setup();
     const post = async (body: unknown) => (await gateway.http.request("/v1/requests", json(body))).status;
     expect(await post(submit("x", { execution: { model: { name: "m" } } }))).toBe(422);
-    gateway.agent.setPresence({ connected: false, detail: "gone" });
+    gateway.agent.setConnectivity({ connected: false, detail: "gone" });
     expect(await post(submit("x"))).toBe(503);
-    gateway.agent.setPresence({ connected: true, instanceId: "two" });
+    gateway.agent.setConnectivity({ connected: true, instanceId: "two" });
     expect(await post(submit("x"))).toBe(409);
     expect(gateway.queue.depth()).toBe(0);
   });
 
   test("an unforeseen fault is 500 with an id and without its message", async () => {
     await using gateway = await setup();
-    gateway.agent.presence = () => {
+    gateway.agent.connectivity = () => {
       throw new Error("secret detail");
     };
     const reply = await gateway.http.request("/v1/requests", json(submit("x")));
@@ -357,13 +357,13 @@ describe.each(surfaces)("POST /v1/control/prompt $surface", ({ open }) => {
       id: "an absent agent",
       status: 503,
       code: "unavailable",
-      given: (b) => b.agent.setPresence({ connected: false }),
+      given: (b) => b.agent.setConnectivity({ connected: false }),
     },
     {
       id: "another instance",
       status: 409,
       code: "blocked_reconciliation",
-      given: (b) => b.agent.setPresence({ instanceId: "two" }),
+      given: (b) => b.agent.setConnectivity({ instanceId: "two" }),
     },
     {
       id: "a chat session mode for headless agents",

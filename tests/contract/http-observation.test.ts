@@ -61,7 +61,7 @@ describe.each(surfaces)("diagnostics of requests $surface", ({ open }) => {
       throw new RangeError(secret);
     };
     await one.request("/v1/control/prompt", json({ prompt: 5 }));
-    one.bundle.agent.presence = () => {
+    one.bundle.agent.connectivity = () => {
       throw new RangeError(secret);
     };
     await one.request("/v1/requests", json({ kind: "interrupt" }));

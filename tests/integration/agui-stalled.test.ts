@@ -72,7 +72,7 @@ test("a viewer that stops reading costs no memory, holds nobody up, and sees the
   const beforeBytes = rss();
   for (let change = 1; change <= changes; change++) {
     const wanted = snapshots + 1;
-    bundle.agent.setPresence({ connected: change % 2 === 0, detail: "flips" });
+    bundle.agent.setConnectivity({ connected: change % 2 === 0, detail: "flips" });
     await until(`the viewer who reads to see change ${change}`, async () => {
       await bundle.clock.advance(20);
       return snapshots >= wanted;
@@ -83,7 +83,7 @@ test("a viewer that stops reading costs no memory, holds nobody up, and sees the
   // What was told meanwhile is 120 MB: all of it kept for the one who does not read would be seen here.
   expect(rss() - beforeBytes).toBeLessThan(80 * 1024 * 1024);
 
-  bundle.agent.setPresence({ connected: true, detail: "the last", instanceId: "the-last" });
+  bundle.agent.setConnectivity({ connected: true, detail: "the last", instanceId: "the-last" });
   stalled.resume();
   await until("the present state", async () => {
     await bundle.clock.advance(20);

@@ -1,7 +1,7 @@
 import type {
   Agent,
+  Connectivity,
   InterruptOutcome,
-  Presence,
   Readiness,
   Submission,
   SubmitOutcome,
@@ -20,7 +20,7 @@ export interface FakeAgent extends Agent {
   typed: string[];
   /** Turns taken over from an earlier process. */
   followed: Parameters<Agent["followTurn"]>[0][];
-  setPresence(presence: Partial<Presence>): void;
+  setConnectivity(connectivity: Partial<Connectivity>): void;
   setReadiness(readiness: Readiness, policy?: SubmitPolicy): void;
   /** What the next submissions come to; default `submitted`. A function may await what it likes. */
   onSubmit: (submission: Submission) => Promise<SubmitOutcome> | SubmitOutcome;
@@ -32,7 +32,12 @@ export const notReady: Readiness = { ready: false, code: "not_ready", detail: "t
 export function createFakeAgent(): FakeAgent {
   const listeners = new Set<() => void>();
   const readiness = new Map<SubmitPolicy, Readiness>();
-  let presence: Presence = { connected: true, detail: "connected", instanceId: "one", eligibility: "ready" };
+  let connectivity: Connectivity = {
+    connected: true,
+    detail: "connected",
+    instanceId: "one",
+    eligibility: "ready",
+  };
   const changed = () => {
     for (const listener of listeners) listener();
   };
@@ -47,7 +52,7 @@ export function createFakeAgent(): FakeAgent {
     typed: [],
     followed: [],
     followTurn: (turn) => void fake.followed.push(turn),
-    presence: () => presence,
+    connectivity: () => connectivity,
     readiness: (policy) => readiness.get(policy) ?? { ready: true },
     async submit(submission) {
       const answer = fake.readiness(submission.policy);
@@ -84,8 +89,8 @@ export function createFakeAgent(): FakeAgent {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    setPresence(change) {
-      presence = { ...presence, ...change };
+    setConnectivity(change) {
+      connectivity = { ...connectivity, ...change };
       changed();
     },
     setReadiness(answer, policy) {

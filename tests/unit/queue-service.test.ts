@@ -186,11 +186,11 @@ describe("the durable queue", () => {
 
   test("an unavailable agent holds the queue and another instance blocks it until reconciled", async () => {
     await using bundle = createGatewayBundle();
-    bundle.agent.setPresence({ connected: false, detail: "the agent has exited", instanceId: null });
+    bundle.agent.setConnectivity({ connected: false, detail: "the agent has exited", instanceId: null });
     const { request_id } = await bundle.queue.accept(prompt("held"));
     await settle();
     expect(bundle.queue.record(request_id)).toMatchObject({ waiting: { reason: "blocked_unavailable" } });
-    bundle.agent.setPresence({ connected: true, instanceId: "two" });
+    bundle.agent.setConnectivity({ connected: true, instanceId: "two" });
     await settle();
     expect(bundle.board.status()).toMatchObject({
       managed_agent_recovery: "reconciliation_required",

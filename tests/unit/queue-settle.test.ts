@@ -57,7 +57,7 @@ describe("the request that a dead gateway held in the slot", () => {
   test("of another instance of the agent is failed without a look at the new one", async () => {
     using died = await diedWith(prompt("for the former agent"));
     const agent = createFakeAgent();
-    agent.setPresence({ instanceId: "two" });
+    agent.setConnectivity({ instanceId: "two" });
     await using next = createGatewayBundle({ path: died.path, agent });
     await settle();
     expect(agent.withdrawn).toEqual([]);

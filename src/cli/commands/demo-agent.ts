@@ -31,7 +31,7 @@ import {
   isPainting,
   nextWakeMs,
 } from "../../services/demo/state.ts";
-import { createGatewayClient, type Reply } from "../../services/fleet/gateway-client.ts";
+import { type CallResult, createGatewayClient } from "../../services/fleet/gateway-client.ts";
 import { demoRecordRoot } from "../../services/transcript/conversations.ts";
 import { type Clock, createClock, toTimestamp } from "../../system/clock.ts";
 import { childPath } from "../../system/contained-path.ts";
@@ -345,7 +345,7 @@ export async function workMailRound(deps: {
   }
 }
 
-function agreed<E extends Endpoint>(reply: Reply<E>): Extract<Reply<E>, { kind: "ok" }>["body"] {
-  if (reply.kind === "ok") return reply.body;
-  throw new Error(reply.detail);
+function agreed<E extends Endpoint>(response: CallResult<E>): Extract<CallResult<E>, { kind: "ok" }>["body"] {
+  if (response.kind === "ok") return response.body;
+  throw new Error(response.detail);
 }

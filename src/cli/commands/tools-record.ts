@@ -191,8 +191,8 @@ async function capture(
 async function otherVersion(context: CliContext, agent: FoundAgent, tool: string): Promise<string | null> {
   const { attachIdentity } = gatewayIdentity(agent.manifest);
   const link = await linkGateway(context, { sessionRoot: agent.sessionRoot, attachIdentity });
-  const reply = link.state === "healthy" ? await link.client.call("terminalState", {}) : null;
-  const seen = reply?.kind === "ok" ? reply.body.tracked_session.observed_tool_version : null;
+  const response = link.state === "healthy" ? await link.client.call("terminalState", {}) : null;
+  const seen = response?.kind === "ok" ? response.body.tracked_session.observed_tool_version : null;
   const installed = context.tools.find((one) => one.tool === tool);
   const version = seen ?? (installed ? await installedVersion(context, installed) : null);
   return version !== null && versionName.test(version) ? version : null;

@@ -117,11 +117,11 @@ function requestHandlers({
 > {
   return {
     submitRequest: async ({ body, status }) => {
-      const presence = agent.presence();
+      const connectivity = agent.connectivity();
       const refusal = refuseRequest(body, {
         reconciliationRequired: board.reconciliationRequired(),
-        connected: presence.connected,
-        presenceDetail: presence.detail,
+        connected: connectivity.connected,
+        connectivityDetail: connectivity.detail,
         headless: agent.turns ? turnFacts(agent.turns, queue) : null,
       });
       if (refusal) throw refusal;

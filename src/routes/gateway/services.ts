@@ -24,7 +24,7 @@ export interface CoreServices {
   agent: Pick<
     Agent,
     | "turns"
-    | "presence"
+    | "connectivity"
     | "terminalState"
     | "terminalHistory"
     | "notePrompt"

@@ -1,6 +1,6 @@
 import { Kind, type Static, type TObject, type TSchema } from "@sinclair/typebox";
 import { Elysia, ParseError } from "elysia";
-import type { Endpoint, ErrorReplies } from "../../protocol/endpoint.ts";
+import type { Endpoint, ErrorResponses } from "../../protocol/endpoint.ts";
 import { dropNulls } from "../../protocol/null-absence.ts";
 import { maxNesting } from "../../protocol/wire.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -12,10 +12,10 @@ type ParameterNames<Path extends string> = Path extends `${string}:${infer Name}
     ? Name
     : never;
 
-type Reply<E extends Endpoint, Status> = Status extends E["status"]
-  ? Static<E["reply"]>
+type ResponseFor<E extends Endpoint, Status> = Status extends E["status"]
+  ? Static<E["response"]>
   : Status extends keyof E["errors"]
-    ? E["errors"] extends ErrorReplies
+    ? E["errors"] extends ErrorResponses
       ? Static<E["errors"][Status & keyof E["errors"]] & TSchema>
       : never
     : never;
@@ -33,10 +33,13 @@ interface Call<E extends Endpoint> {
   body: E["body"] extends TSchema ? Static<E["body"]> : undefined;
   request: Request;
   /** An answer with another status than 200. */
-  status<Status extends E["status"] | keyof E["errors"]>(status: Status, body: Reply<E, Status>): Answered;
+  status<Status extends E["status"] | keyof E["errors"]>(
+    status: Status,
+    body: ResponseFor<E, Status>,
+  ): Answered;
 }
 
-type Answer<E extends Endpoint> = Static<E["reply"]> | Answered | Response;
+type Answer<E extends Endpoint> = Static<E["response"]> | Answered | Response;
 type Handler<E extends Endpoint> = (call: Call<E>) => Answer<E> | Promise<Answer<E>>;
 /** One handler for each endpoint of a table; an endpoint without one does not compile. */
 export type Handlers<Endpoints> = {
@@ -64,7 +67,7 @@ export function mount<const Endpoints extends Readonly<Record<string, Endpoint>>
     app.route(endpoint.method, endpoint.path, handlers[key] as never, {
       ...(endpoint.body ? takes(endpoint.body, bodyOptional.includes(key)) : {}),
       ...(endpoint.query ? { query: endpoint.query, transform: numbersIn(endpoint.query) } : {}),
-      ...(unchecked === "all" || unchecked.includes(key) ? {} : { response: repliesOf(endpoint) }),
+      ...(unchecked === "all" || unchecked.includes(key) ? {} : { response: responsesOf(endpoint) }),
     });
   }
   return app as unknown as Elysia;
@@ -80,8 +83,8 @@ function takes(body: TSchema, optional: boolean) {
 }
 
 /** What an endpoint may answer, by status. */
-function repliesOf({ status, reply, errors }: Endpoint): Record<number, TSchema> {
-  return { [status]: reply, ...errors };
+function responsesOf({ status, response, errors }: Endpoint): Record<number, TSchema> {
+  return { [status]: response, ...errors };
 }
 
 /**

@@ -155,8 +155,8 @@ function toOperation(api: ApiDeclaration, id: string, endpoint: Endpoint, writer
         }),
     responses: {
       [endpoint.status]: {
-        description: describe(endpoint.reply, "Done"),
-        content: content(endpoint.reply, writer, `${capitalize(id)}Answer`),
+        description: describe(endpoint.response, "Done"),
+        content: content(endpoint.response, writer, `${capitalize(id)}Answer`),
       },
       ...Object.fromEntries(
         Object.entries(endpoint.errors).map(([status, schema]) => [

@@ -24,7 +24,7 @@ export interface Agent {
   /** Set where each turn is a separate process, which an interrupt may pre-empt; absent for a terminal. */
   readonly turns?: AgentTurns;
   /** What is known at this moment, without I/O. */
-  presence(): Presence;
+  connectivity(): Connectivity;
   /** Whether a prompt could be given now under `policy`, by the latest knowledge; `submit` proves it afresh. */
   readiness(policy: SubmitPolicy): Readiness;
   /** A prompt may be given in a moment: what `submit` has to look at may be looked at from now on. Sends no key. */
@@ -77,11 +77,11 @@ export interface Agent {
   terminalHistory(limit: number): TerminalHistory | null;
   /** Takes note that a person or another program gave the agent a prompt (contract 4.3). */
   notePrompt(prompt: string): TerminalState | null;
-  /** Called after anything that may change `presence` or `readiness`. Returns the function that ends it. */
+  /** Called after anything that may change `connectivity` or `readiness`. Returns the function that ends it. */
   onChange(listener: () => void): () => void;
 }
 
-export interface Presence {
+export interface Connectivity {
   /** The provider process is there and can be driven. */
   connected: boolean;
   /** Why not, for people. */

@@ -1,6 +1,6 @@
 import type { TerminalState, WaitFor } from "../../protocol/terminal.ts";
 import { describeParked, failingFacts } from "../terminal/readiness.ts";
-import type { Presence, Readiness, Refusal, SubmitPolicy } from "./agent.ts";
+import type { Connectivity, Readiness, Refusal, SubmitPolicy } from "./agent.ts";
 import { closedMode } from "./terminal-view.ts";
 /**
  * Whether a terminal that shows `state` may be given a prompt under `policy`. `tracked`: we can read this tool's
@@ -96,8 +96,12 @@ function isWhole({ awaiting_decision: asked, stability }: TerminalState): boolea
   return asked !== undefined && (asked.options.length > 0 || stability.stable);
 }
 
-/** What the terminal's state says of the agent's presence. `tracked` as in `judgeReadiness`. Pure. */
-export function toPresence(state: TerminalState, instanceId: string | null, tracked: boolean): Presence {
+/** What the terminal's state says of the agent's connectivity. `tracked` as in `judgeReadiness`. Pure. */
+export function toConnectivity(
+  state: TerminalState,
+  instanceId: string | null,
+  tracked: boolean,
+): Connectivity {
   const present = judgeReadiness(state, "always", tracked);
   if (!present.ready) {
     return { connected: false, detail: present.detail, instanceId, eligibility: "unknown" };

@@ -6,12 +6,12 @@ import { type KeyName, parseKeySequence } from "../terminal/keys.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
 import { failingFacts } from "../terminal/readiness.ts";
 import type { ExclusivePane, PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
-import type { Agent, InterruptOutcome, Presence, Refusal, Submission, SubmitOutcome } from "./agent.ts";
+import type { Agent, Connectivity, InterruptOutcome, Refusal, Submission, SubmitOutcome } from "./agent.ts";
 import { answerDecision, type Chosen, chooseOption } from "./decision.ts";
 import { clearDraft, dispatchBlind, dispatchText } from "./dispatch.ts";
 import { createFollowedTurns, maxQuestions, stampedBy } from "./followed-turns.ts";
 import { isDraftOf, prepareText } from "./prompt-text.ts";
-import { isAsWanted, judgeReadiness, refusedMode, toPresence } from "./readiness.ts";
+import { isAsWanted, judgeReadiness, refusedMode, toConnectivity } from "./readiness.ts";
 import {
   awaitState,
   type DispatchOutcome,
@@ -49,7 +49,7 @@ const beingInterrupted = (): Refusal => ({
 export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   const { profile, view, exclusivePane, clock, log } = deps;
   const tracked = profile !== null;
-  let judged: { state: TerminalState; presence: Presence } | null = null;
+  let judged: { state: TerminalState; connectivity: Connectivity } | null = null;
   let interrupting = 0;
   const turns = createFollowedTurns({ view, exclusivePane, clock, log, profile });
 
@@ -189,20 +189,20 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   }
 
   /** Every request and every reader of the status asks for it: each state is judged once. */
-  function presence(): Presence {
+  function connectivity(): Connectivity {
     const state = view.judged();
     const instanceId = view.instanceId();
-    if (judged?.state !== state || judged.presence.instanceId !== instanceId) {
-      judged = { state, presence: toPresence(state, instanceId, tracked) };
+    if (judged?.state !== state || judged.connectivity.instanceId !== instanceId) {
+      judged = { state, connectivity: toConnectivity(state, instanceId, tracked) };
     }
-    return judged.presence;
+    return judged.connectivity;
   }
 
   return {
     backend: deps.backend,
     tool: deps.tool,
     tracked,
-    presence,
+    connectivity,
     readiness: (policy) => judgeReadiness(view.judged(), policy, tracked),
     expectPrompt() {
       if (judgeReadiness(view.judged(), "turn_boundary", tracked).ready) view.readAhead();

@@ -206,7 +206,7 @@ export function createAgui(deps: AguiDeps): Agui {
       return new ServiceError("conflict", "the agent is at work or requests wait; run again when it is idle");
     }
     if (request_admission !== "open") {
-      const why = managed_agent_connectivity === "connected" ? "" : `: ${agent.presence().detail}`;
+      const why = managed_agent_connectivity === "connected" ? "" : `: ${agent.connectivity().detail}`;
       return new ServiceError("unavailable", `no work is admitted, ${request_admission}${why}`);
     }
     return turnKnown ? new ServiceError("conflict", "this runId was seen before; use a new one") : null;

@@ -4,7 +4,7 @@ import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import type { TypingLease } from "../../protocol/gateway.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type Directory, openedAgent } from "../fleet/directory.ts";
-import type { CallRequest, GatewayClient, Reply } from "../fleet/gateway-client.ts";
+import type { CallRequest, CallResult, GatewayClient } from "../fleet/gateway-client.ts";
 import type { Links } from "../fleet/links.ts";
 import type { TypingLeases } from "../prompt/typing-lease.ts";
 import type { PaneFrame } from "../terminal/tmux-pane-stream.ts";
@@ -125,6 +125,6 @@ export function createRemoteTerminal(
   };
 }
 
-function refused(reply: Exclude<Reply<GatewayEndpoints[keyof GatewayEndpoints]>, { kind: "ok" }>) {
+function refused(reply: Exclude<CallResult<GatewayEndpoints[keyof GatewayEndpoints]>, { kind: "ok" }>) {
   return new ServiceError(reply.kind === "refused" ? "conflict" : "unavailable", reply.detail);
 }

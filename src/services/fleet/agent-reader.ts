@@ -85,7 +85,7 @@ export async function readAgent(deps: ReaderDeps, agent: ReadableAgent): Promise
     lifecycleState: record?.lifecycle.state ?? null,
     liveness: alive,
     programPresent:
-      toPresence({ alive, terminal, status, headless }) ??
+      toConnectivity({ alive, terminal, status, headless }) ??
       (await occupies(deps, manifest).catch(() => false)),
     ...(headless ? { turns: readTurns(deps, sessionRoot) } : {}),
     diagnostics: [...(silent ? [silent] : []), ...diagnostics],
@@ -113,7 +113,7 @@ async function ask(
 }
 
 /** Whether the program of an agent is there; null when only its processes show it. Pure. */
-export function toPresence(facts: {
+export function toConnectivity(facts: {
   alive: AgentLiveness;
   terminal: TerminalState | null;
   status: GatewayStatus | null;

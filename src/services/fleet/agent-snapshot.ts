@@ -211,8 +211,8 @@ async function countUnread(
   if (!binding) return null;
   if (link.state === "healthy") {
     const body = { box: "inbox", read_state: "unread", limit: maxUnread } as const;
-    const reply = await link.client.call("mailList", { body });
-    return reply.kind === "ok" ? reply.body.unread_count : null;
+    const response = await link.client.call("mailList", { body });
+    return response.kind === "ok" ? response.body.unread_count : null;
   }
   try {
     const opener = openers[binding.transport];

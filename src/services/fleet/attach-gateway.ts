@@ -99,9 +99,9 @@ async function reconcile(
   agent: Session,
   { client }: Attached["link"],
 ): Promise<Attached["link"]> {
-  const reply = await client.call("reconcile", {});
-  if (reply.kind !== "ok") {
-    throw new ServiceError("unavailable", `the gateway was not reconciled: ${reply.detail}`);
+  const response = await client.call("reconcile", {});
+  if (response.kind !== "ok") {
+    throw new ServiceError("unavailable", `the gateway was not reconciled: ${response.detail}`);
   }
   const link = await linkOf(deps, agent);
   if (link.state === "healthy") return link;

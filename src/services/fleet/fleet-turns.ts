@@ -111,10 +111,10 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
   ): Promise<number | null> {
     const deadlineMs = clock.monotonicMs() + beginMs;
     for (;;) {
-      const reply = await client.call("readRequest", { params: { request_id: requestId } });
+      const response = await client.call("readRequest", { params: { request_id: requestId } });
       const index = opened.turns.find(turnId)?.request()?.turn_index;
       if (index !== undefined) return index;
-      if (reply.kind === "ok") refuseUnlessWaiting(reply.body);
+      if (response.kind === "ok") refuseUnlessWaiting(response.body);
       if (clock.monotonicMs() >= deadlineMs) return null;
       await sleep(clock, pollIntervalMs);
     }

@@ -191,7 +191,7 @@ export async function coordinatorFault(
   const late = new AbortController();
   const cancel = deps.clock.after(connectMs, () => late.abort());
   try {
-    const reply = await deps.network.fetch(
+    const response = await deps.network.fetch(
       `${baseUrlOf(claim)}${coordinatorEndpoints.currentInstance.path}`,
       {
         signal: late.signal,
@@ -200,8 +200,8 @@ export async function coordinatorFault(
         proxy: false,
       } as unknown as RequestInit,
     );
-    await reply.body?.cancel();
-    return reply.ok ? null : `it does not take the token in ${paths.token}`;
+    await response.body?.cancel();
+    return response.ok ? null : `it does not take the token in ${paths.token}`;
   } catch (error) {
     return whyUnreachable(error, baseUrlOf(claim));
   } finally {

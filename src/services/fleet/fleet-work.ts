@@ -92,9 +92,9 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
     return null;
   }
 
-  function refused(agent: KnownAgent, reply: Parameters<typeof refusalOf>[0]) {
+  function refused(agent: KnownAgent, response: Parameters<typeof refusalOf>[0]) {
     if (agent.found) links.doubt(agent.found);
-    return refusalOf(reply);
+    return refusalOf(response);
   }
 
   async function typed(agent: KnownAgent, text: string): Promise<Outcome> {
@@ -153,13 +153,13 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
     const deadlineMs = clock.monotonicMs() + interruptMs;
     let followed = requestId;
     for (;;) {
-      const reply = await client.call("readRequest", { params: { request_id: followed } });
-      const into = reply.kind === "ok" ? coalescedInto(reply.body) : null;
+      const response = await client.call("readRequest", { params: { request_id: followed } });
+      const into = response.kind === "ok" ? coalescedInto(response.body) : null;
       if (into !== null) {
         followed = into;
         continue;
       }
-      if (reply.kind === "ok" && !isOpen(reply.body)) return toOutcome(reply.body);
+      if (response.kind === "ok" && !isOpen(response.body)) return toOutcome(response.body);
       if (clock.monotonicMs() >= deadlineMs) return { detail: "accepted; its end was not seen yet" };
       await sleep(clock, pollIntervalMs);
     }

@@ -74,9 +74,9 @@ type Opened =
 async function open({ link }: FollowOptions, afterSeq: number | null, signal: AbortSignal): Promise<Opened> {
   const found = await link();
   if (found.state !== "healthy") return { state: "closed", why: found.why };
-  const reply = await found.client.openEvents({ afterSeq, signal });
-  if (reply.kind !== "ok") return { state: "closed", why: reply.detail };
-  return { state: "open", client: found.client, body: reply.body };
+  const response = await found.client.openEvents({ afterSeq, signal });
+  if (response.kind !== "ok") return { state: "closed", why: response.detail };
+  return { state: "open", client: found.client, body: response.body };
 }
 
 /** Reads until the stream ends or is silent for too long; resolves with why. */

@@ -1,5 +1,5 @@
 import { Value } from "@sinclair/typebox/value";
-import type { BodyOf, Endpoint, ReplyOf } from "../../protocol/endpoint.ts";
+import type { BodyOf, Endpoint, ResponseOf } from "../../protocol/endpoint.ts";
 import { type GatewayEndpoints, gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
 import { PromptRefusalBody, type PromptRefusalCode, type RequestRecord } from "../../protocol/gateway.ts";
 import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
@@ -12,8 +12,8 @@ import { type ListenerProof, wasRefused, whyUnreachable } from "./listener-proof
  * What came of one call. `refused`: the gateway answered with an error; `detail` is for people, `body` is what
  * it sent. `unreachable`: no whole answer within the timeout, or one that does not fit the contract.
  */
-export type Reply<E extends Endpoint> =
-  | { kind: "ok"; body: ReplyOf<E> }
+export type CallResult<E extends Endpoint> =
+  | { kind: "ok"; body: ResponseOf<E> }
   | { kind: "refused"; status: number; detail: string; body: unknown }
   /** `sent`: false when it certainly did not arrive; else it may have been carried out. */
   | { kind: "unreachable"; sent: boolean; detail: string };
@@ -24,7 +24,7 @@ export interface CallOptions {
   query?: Readonly<Record<string, string | number>>;
   /** Default 5000; for direct prompts 25 000, since a context reset alone may take 15 s. */
   timeoutMs?: number;
-  /** A challenge, and why the answer to it is none, as a clause: then nothing of the reply is believed. */
+  /** A challenge, and why the answer to it is none, as a clause: then nothing of the response is believed. */
   proof?: ListenerProof | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface GatewayClient {
   call<Name extends keyof GatewayEndpoints>(
     name: Name,
     options: CallRequest<Name>,
-  ): Promise<Reply<GatewayEndpoints[Name]>>;
+  ): Promise<CallResult<GatewayEndpoints[Name]>>;
   /**
    * Opens the event stream after `afterSeq` (null: only what is to come). The answer must begin within 5 s; then
    * the body is the caller's until it ends or `signal` aborts. Never rejects.
@@ -159,8 +159,8 @@ function readAnswer<E extends Endpoint>(
   endpoint: E,
   answer: { status: number; text: string },
   baseUrl: string,
-): Reply<E> {
-  const odd = (what: string): Reply<E> => ({
+): CallResult<E> {
+  const odd = (what: string): CallResult<E> => ({
     kind: "unreachable",
     sent: true,
     detail: `${baseUrl}: ${what}`,
@@ -172,11 +172,11 @@ function readAnswer<E extends Endpoint>(
     return odd(`status ${answer.status} with a body that is not JSON`);
   }
   if (answer.status === endpoint.status) {
-    if (Value.Check(endpoint.reply, body)) return { kind: "ok", body: body as ReplyOf<E> };
+    if (Value.Check(endpoint.response, body)) return { kind: "ok", body: body as ResponseOf<E> };
     // A later gateway may say more than we know (ruling 17): only what we know must fit, all is handed on.
-    const known = Value.Clean(endpoint.reply, structuredClone(body));
-    if (Value.Check(endpoint.reply, known)) return { kind: "ok", body: body as ReplyOf<E> };
-    const first = Value.Errors(endpoint.reply, known).First();
+    const known = Value.Clean(endpoint.response, structuredClone(body));
+    if (Value.Check(endpoint.response, known)) return { kind: "ok", body: body as ResponseOf<E> };
+    const first = Value.Errors(endpoint.response, known).First();
     return odd(`its answer does not fit the contract at ${first?.path || "/"}: ${first?.message}`);
   }
   return { kind: "refused", status: answer.status, detail: toDetail(body), body };
@@ -216,12 +216,13 @@ export function toUrl(
 /** What came of an operation that a gateway had a part in; its refusal keeps status and body (contract 4.4). */
 export type Answer<T> = { kind: "done"; body: T } | { kind: "refused"; status: number; body: unknown };
 
-/** A reply that is no good one, as an answer. Throws `unavailable` when the gateway could not be reached. */
+/** A response that is no good one, as an answer. Throws `unavailable` when the gateway could not be reached. */
 export function refusalOf<E extends Endpoint>(
-  reply: Exclude<Reply<E>, { kind: "ok" }>,
+  response: Exclude<CallResult<E>, { kind: "ok" }>,
 ): Extract<Answer<never>, { kind: "refused" }> {
-  if (reply.kind === "unreachable") throw new ServiceError("unavailable", `its gateway: ${reply.detail}`);
-  return { kind: "refused", status: reply.status, body: reply.body };
+  if (response.kind === "unreachable")
+    throw new ServiceError("unavailable", `its gateway: ${response.detail}`);
+  return { kind: "refused", status: response.status, body: response.body };
 }
 
 /** Whether the request waits or is being executed. Pure. */

@@ -80,21 +80,21 @@ export async function readGateway(
   const claimed = readClaim(deps, session.sessionRoot);
   if (claimed?.key && claimed.token === null) {
     const client = clientOf(deps, claimed);
-    const reply = await client.call("snapshot", {
+    const response = await client.call("snapshot", {
       ...options,
       proof: challengeFor(claimed.key, claimed.claim),
     });
-    if (reply.kind === "ok") {
-      const link = toLink(claimed, client, session, reply.body.status);
-      return { link, snapshot: link.state === "healthy" ? reply.body : null };
+    if (response.kind === "ok") {
+      const link = toLink(claimed, client, session, response.body.status);
+      return { link, snapshot: link.state === "healthy" ? response.body : null };
     }
     // An earlier version proves itself at /health only, and has no snapshots.
     return { link: await linkGateway(deps, session), snapshot: null };
   }
   const link = await linkGateway(deps, session);
   if (link.state !== "healthy") return { link, snapshot: null };
-  const reply = await link.client.call("snapshot", options);
-  return { link, snapshot: reply.kind === "ok" ? reply.body : null };
+  const response = await link.client.call("snapshot", options);
+  return { link, snapshot: response.kind === "ok" ? response.body : null };
 }
 
 type Claimed = NonNullable<ReturnType<typeof readClaim>>;

@@ -16,8 +16,8 @@ export async function newestRequests(
   options: { timeoutMs?: number } = {},
 ): Promise<RequestRecord[]> {
   if (client) {
-    const reply = await client.call("listRequests", { query: { limit: requestsLookedAt }, ...options });
-    return reply.kind === "ok" ? reply.body.requests : [];
+    const response = await client.call("listRequests", { query: { limit: requestsLookedAt }, ...options });
+    return response.kind === "ok" ? response.body.requests : [];
   }
   const { queue } = sessionPaths(sessionRoot);
   if (!files.exists(queue)) return [];

@@ -2,7 +2,7 @@ import type { Manifest } from "../../protocol/files.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
-import type { Presence as AgentPresence } from "../agent/agent.ts";
+import type { Connectivity as AgentConnectivity } from "../agent/agent.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { instanceMarkOf } from "./turn-request.ts";
 
@@ -19,7 +19,7 @@ export interface HeadlessConnectivity extends Lifecycle {
 
 export type ConnectivityState =
   | { connected: true; pane: TmuxPane; manifest: Manifest; instanceId: string }
-  | { connected: false; detail: string; manifest: Manifest | null; unusable?: AgentPresence["unusable"] };
+  | { connected: false; detail: string; manifest: Manifest | null; unusable?: AgentConnectivity["unusable"] };
 
 const resyncMs = 30_000;
 

@@ -5,8 +5,8 @@ import type { Files } from "../../system/files.ts";
 import type { Lifecycle } from "../../system/lifecycle.ts";
 import type {
   Agent,
+  Connectivity,
   InterruptOutcome,
-  Presence,
   Readiness,
   Refusal,
   RunningTurn,
@@ -65,7 +65,7 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
     return beginning ? refuse("not_ready", "a turn is being begun") : { ready: true };
   }
 
-  function toPresence(): Presence {
+  function toConnectivity(): Connectivity {
     const state = connectivity.state();
     if (!state.connected) {
       const { detail, unusable } = state;
@@ -145,7 +145,7 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
       },
       ...createTurnReader({ files: deps.files, turns }),
     },
-    presence: toPresence,
+    connectivity: toConnectivity,
     readiness,
     submit,
     withdraw: async () => "no turn was begun for it",

@@ -16,7 +16,7 @@ export interface PromptFacts {
   /** The agent's screen can be read. */
   tracked: boolean;
   /** Why the agent is not connected; for people. */
-  presenceDetail: string;
+  connectivityDetail: string;
   running: boolean;
   queueDepth: number;
   /** Set for an agent whose turns are separate processes. */
@@ -46,7 +46,7 @@ export function decidePromptControl(facts: PromptFacts): PromptDecision {
   if (facts.reconciliationRequired) {
     return refuse("blocked_reconciliation", "the agent is a new instance; reconcile before new work");
   }
-  if (!facts.connected) return refuse("unavailable", facts.presenceDetail);
+  if (!facts.connected) return refuse("unavailable", facts.connectivityDetail);
   if (facts.headless) return decideHeadless(facts, facts.headless);
   if (mode !== undefined && mode !== "new") {
     return refuse(

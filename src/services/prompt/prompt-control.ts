@@ -87,15 +87,15 @@ export function createPromptControl(deps: {
   return {
     async submit(request) {
       const policy = request.admission_policy ?? "ready_only";
-      const presence = agent.presence();
+      const connectivity = agent.connectivity();
       const decision = decidePromptControl({
         request,
         policy,
         supported: backendFacts(agent.backend).directPrompt,
         reconciliationRequired: board.reconciliationRequired(),
-        connected: presence.connected,
+        connected: connectivity.connected,
         tracked: agent.tracked,
-        presenceDetail: presence.detail,
+        connectivityDetail: connectivity.detail,
         running: slot.refusal("direct_prompt") !== null,
         queueDepth: queue.depth(),
         headless: backendFacts(agent.backend).headless ? headlessFacts(request) : null,
@@ -205,8 +205,8 @@ export function createKeyControl(deps: {
       if (board.reconciliationRequired()) {
         throw new ServiceError("blocked_reconciliation", "the agent is a new instance; reconcile first");
       }
-      const presence = agent.presence();
-      if (!presence.connected) throw new ServiceError("unavailable", presence.detail);
+      const connectivity = agent.connectivity();
+      if (!connectivity.connected) throw new ServiceError("unavailable", connectivity.detail);
       if (!backendFacts(agent.backend).exactKeys) {
         throw new ServiceError("unsupported", `keys do not arrive exactly at a ${agent.backend} session`);
       }

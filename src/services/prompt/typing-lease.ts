@@ -38,7 +38,7 @@ const idleMs = leaseIdleSeconds * 1000;
 const renewMs = 10_000;
 
 export function createTypingLeases(deps: {
-  agent: Pick<Agent, "type" | "presence" | "backend">;
+  agent: Pick<Agent, "type" | "connectivity" | "backend">;
   board: Pick<StatusBoard, "reconciliationRequired">;
   clock: Clock;
   ids: Ids;
@@ -87,8 +87,8 @@ export function createTypingLeases(deps: {
         throw new ServiceError("blocked_reconciliation", "the agent is a new instance; reconcile first");
       if (!backendFacts(agent.backend).exactKeys)
         throw new ServiceError("unsupported", `nobody types by hand into a ${agent.backend} session`);
-      const presence = agent.presence();
-      if (!presence.connected) throw new ServiceError("unavailable", presence.detail);
+      const connectivity = agent.connectivity();
+      if (!connectivity.connected) throw new ServiceError("unavailable", connectivity.detail);
       if (held !== null && !takeOver) {
         const { lease } = held;
         throw new ServiceError(

@@ -4,7 +4,7 @@ import { ServiceError } from "../../system/errors.ts";
 export interface AdmissionFacts {
   reconciliationRequired: boolean;
   connected: boolean;
-  presenceDetail: string;
+  connectivityDetail: string;
   /** Set for an agent whose turns are separate processes. */
   headless: {
     /** A request or a turn of this id is there. */
@@ -29,7 +29,7 @@ export function refuseRequest(request: GatewayRequest, facts: AdmissionFacts): S
       "the agent is a new instance; reconcile before new work",
     );
   }
-  if (!facts.connected) return new ServiceError("unavailable", facts.presenceDetail);
+  if (!facts.connected) return new ServiceError("unavailable", facts.connectivityDetail);
   if (request.kind === "interrupt") return null;
   if (facts.headless) return refuseTurn(request.payload, facts.headless);
   if (request.payload.execution) {

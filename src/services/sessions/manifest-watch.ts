@@ -4,7 +4,7 @@ import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { FolderWatch } from "../../system/watch.ts";
-import type { Agent, Presence } from "../agent/agent.ts";
+import type { Agent, Connectivity } from "../agent/agent.ts";
 import { readManifest } from "./manifest.ts";
 
 /** Whether the session's manifest can be used: without it the agent counts as not connected (ruling 32). */
@@ -79,25 +79,25 @@ function withManifestAdvice(problem: string): string {
 
 /** `agent`, which is not connected while its manifest cannot be used. */
 export function requireManifest(agent: Agent, manifest: Pick<ManifestWatch, "problem" | "onChange">): Agent {
-  let last: { of: Presence; problem: string; presence: Presence } | null = null;
+  let last: { of: Connectivity; problem: string; connectivity: Connectivity } | null = null;
   return {
     ...agent,
-    presence() {
-      const of = agent.presence();
+    connectivity() {
+      const of = agent.connectivity();
       const problem = manifest.problem();
       if (problem === null || !of.connected) return of;
       // The same object while the facts are the same: the status is built from it.
       if (last?.of !== of || last.problem !== problem) {
-        const presence: Presence = {
+        const connectivity: Connectivity = {
           ...of,
           connected: false,
           detail: problem,
           eligibility: "unknown",
           unusable: "manifest_unusable",
         };
-        last = { of, problem, presence };
+        last = { of, problem, connectivity };
       }
-      return last.presence;
+      return last.connectivity;
     },
     onChange(listener) {
       const ends = [agent.onChange(listener), manifest.onChange(listener)];

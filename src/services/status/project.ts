@@ -20,7 +20,7 @@ import {
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
-import type { Presence } from "../agent/agent.ts";
+import type { Connectivity } from "../agent/agent.ts";
 import { toRecord } from "../queue/request.ts";
 
 /** Where a gateway runs: as a separate process, or in a window beside the agent. */
@@ -41,7 +41,7 @@ export interface GatewayIdentity extends GatewayExecution {
 export interface StatusFacts {
   identity: GatewayIdentity;
   listener: { host: string; port: number } | null;
-  presence: Presence;
+  connectivity: Connectivity;
   instance: InstanceRow;
   /** Why nothing can be stored now. */
   storage: AdmissionBlock | null;
@@ -64,13 +64,16 @@ export interface Admission {
  * cannot be stored is refused like what nobody would take (ruling 32). Pure.
  */
 export function decideAdmission(
-  facts: Pick<StatusFacts, "identity" | "presence" | "instance" | "storage">,
+  facts: Pick<StatusFacts, "identity" | "connectivity" | "instance" | "storage">,
 ): Admission {
-  const { presence, storage, identity } = facts;
-  if (!presence.connected) {
-    const block: AdmissionBlock = presence.unusable
-      ? { reason: presence.unusable, detail: presence.detail }
-      : { reason: "agent_unavailable", detail: `${presence.detail}. ${relaunchAdvice(identity.agentName)}` };
+  const { connectivity, storage, identity } = facts;
+  if (!connectivity.connected) {
+    const block: AdmissionBlock = connectivity.unusable
+      ? { reason: connectivity.unusable, detail: connectivity.detail }
+      : {
+          reason: "agent_unavailable",
+          detail: `${connectivity.detail}. ${relaunchAdvice(identity.agentName)}`,
+        };
     return { state: "blocked_unavailable", block };
   }
   if (storage) return { state: "blocked_unavailable", block: storage };
@@ -91,7 +94,7 @@ function reconcileAdvice(agentName: string): string {
 
 /** The status record of a live gateway (contract 2.1); optional fields are left out, never null (ruling 2). */
 export function toStatus(facts: StatusFacts): GatewayStatus {
-  const { identity, listener, presence, instance } = facts;
+  const { identity, listener, connectivity, instance } = facts;
   const admission = decideAdmission(facts);
   const window = identity.auxiliaryWindow;
   return {
@@ -101,14 +104,14 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
     backend: identity.backend,
     tmux_session_name: identity.tmuxSessionName,
     gateway_health: "healthy",
-    managed_agent_connectivity: presence.connected ? "connected" : "unavailable",
-    managed_agent_recovery: !presence.connected
+    managed_agent_connectivity: connectivity.connected ? "connected" : "unavailable",
+    managed_agent_recovery: !connectivity.connected
       ? "awaiting_rebind"
       : needsReconciliation(instance)
         ? "reconciliation_required"
         : "idle",
     request_admission: admission.state,
-    terminal_surface_eligibility: presence.connected ? presence.eligibility : "unknown",
+    terminal_surface_eligibility: connectivity.connected ? connectivity.eligibility : "unknown",
     active_execution: facts.activeExecution,
     execution_mode: identity.executionMode,
     queue_depth: facts.queueDepth,

@@ -87,7 +87,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
 
   /** In force at once: what was accepted for the former instance must not reach the next, also on a full disk. */
   function seeInstance(): void {
-    instance = nextInstance(instance, agent.presence().instanceId);
+    instance = nextInstance(instance, agent.connectivity().instanceId);
   }
 
   /** Tried again at every look while the disk refuses. */
@@ -111,7 +111,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
     return {
       identity,
       listener,
-      presence: agent.presence(),
+      connectivity: agent.connectivity(),
       instance,
       storage: deps.storage(),
       activeExecution,
@@ -124,7 +124,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
   }
 
   const admission = (): Admission =>
-    decideAdmission({ identity, presence: agent.presence(), instance, storage: deps.storage() });
+    decideAdmission({ identity, connectivity: agent.connectivity(), instance, storage: deps.storage() });
 
   /** The same object while the facts are the same: it is asked for more often than they change. */
   function status(): GatewayStatus {
@@ -164,7 +164,8 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
     reconciliationRequired: () => needsReconciliation(instance),
     epoch: () => instance.epoch,
     refresh,
-    holdsNothingFor: (instanceId) => instanceId === agent.presence().instanceId && status().queue_depth === 0,
+    holdsNothingFor: (instanceId) =>
+      instanceId === agent.connectivity().instanceId && status().queue_depth === 0,
     reconcile() {
       seeInstance();
       saveInstance();

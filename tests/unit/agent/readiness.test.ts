@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import type { SubmitPolicy } from "../../../src/services/agent/agent.ts";
-import { isAsWanted, judgeReadiness, toPresence } from "../../../src/services/agent/readiness.ts";
+import { isAsWanted, judgeReadiness, toConnectivity } from "../../../src/services/agent/readiness.ts";
 import { createFakeAgent } from "../../support/fake-agent.ts";
 import { giveTerminal } from "../../support/fake-terminal.ts";
 
@@ -77,6 +77,6 @@ describe("while the tool shows a usage limit", () => {
 
   test("nobody is reported that it is ready", () => {
     expect([isAsWanted(ready, "ready"), isAsWanted(parked, "ready")]).toEqual([true, false]);
-    expect(toPresence(parked, "one", true)).toMatchObject({ connected: true, eligibility: "not_ready" });
+    expect(toConnectivity(parked, "one", true)).toMatchObject({ connected: true, eligibility: "not_ready" });
   });
 });

@@ -92,7 +92,7 @@ describe("a request for a terminal agent", () => {
 
   test("keeps status and body of its gateway's refusal", async () => {
     await using at = setup();
-    at.gateway.agent.setPresence({ connected: false, detail: "its program is gone", instanceId: null });
+    at.gateway.agent.setConnectivity({ connected: false, detail: "its program is gone", instanceId: null });
     const answer = await at.work.submit("worker", prompt("hello"));
     expect(answer).toEqual({
       kind: "refused",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayStatus } from "../../../src/protocol/gateway.ts";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
-import { toPresence } from "../../../src/services/fleet/agent-reader.ts";
+import { toConnectivity } from "../../../src/services/fleet/agent-reader.ts";
 import { createLiveness } from "../../../src/services/fleet/liveness.ts";
 import type { TmuxSession } from "../../../src/services/terminal/tmux-command.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
@@ -80,6 +80,6 @@ describe("whether the program of an agent is there", () => {
     { id: "as its gateway says: no", given: { status: status(false) }, want: false },
     { id: "without a gateway: its processes tell", given: {}, want: null },
   ] as const)("$id", ({ given, want }) => {
-    expect(toPresence({ ...nothing, ...given })).toBe(want);
+    expect(toConnectivity({ ...nothing, ...given })).toBe(want);
   });
 });

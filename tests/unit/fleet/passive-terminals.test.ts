@@ -83,7 +83,7 @@ describe("terminals that we watch ourselves", () => {
 
   test("an agent is driven under its gateway's lock, which is given back also after a failure", async () => {
     const { released, agents, terminals, session } = setup();
-    expect(await terminals.drive(session("/a"), async (agent) => agent.presence().connected)).toBe(true);
+    expect(await terminals.drive(session("/a"), async (agent) => agent.connectivity().connected)).toBe(true);
     await expect(
       terminals.drive(session("/a"), async () => {
         throw new Error("lost");

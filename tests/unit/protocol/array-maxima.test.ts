@@ -20,13 +20,13 @@ const endpoints: [string, Endpoint][] = Object.entries({
 });
 
 test.each(endpoints)("%s: every array in its schemas has a maximum", (_name, endpoint) => {
-  const { query, body, reply, errors } = endpoint;
-  expect(unboundedArrays({ query, body, reply, errors }, "")).toEqual([]);
+  const { query, body, response, errors } = endpoint;
+  expect(unboundedArrays({ query, body, response, errors }, "")).toEqual([]);
 });
 
 test.each(endpoints)("%s: no schema has the validator compare items, byte by byte", (_name, endpoint) => {
-  const { query, body, reply, errors } = endpoint;
-  expect(JSON.stringify({ query, body, reply, errors })).not.toContain("uniqueItems");
+  const { query, body, response, errors } = endpoint;
+  expect(JSON.stringify({ query, body, response, errors })).not.toContain("uniqueItems");
 });
 
 test("an array without a maximum is found wherever it is", () => {

@@ -240,10 +240,10 @@ describe("a reminder that is due waits", () => {
   test("for the agent to be there, and sets no timer meanwhile", async () => {
     await using bundle = createGatewayBundle();
     make(bundle);
-    bundle.agent.setPresence({ connected: false, detail: "a shell" });
+    bundle.agent.setConnectivity({ connected: false, detail: "a shell" });
     await bundle.clock.advance(60_000);
     expect([bundle.agent.prompts, bundle.clock.pending()]).toEqual([[], 0]);
-    bundle.agent.setPresence({ connected: true });
+    bundle.agent.setConnectivity({ connected: true });
     await settle();
     expect(bundle.agent.prompts).toHaveLength(1);
   });
@@ -251,7 +251,7 @@ describe("a reminder that is due waits", () => {
   test("for reconciliation with a new instance", async () => {
     await using bundle = createGatewayBundle();
     make(bundle);
-    bundle.agent.setPresence({ instanceId: "two" });
+    bundle.agent.setConnectivity({ instanceId: "two" });
     await bundle.clock.advance(10_000);
     expect(bundle.agent.prompts).toEqual([]);
     bundle.board.reconcile();

@@ -56,10 +56,10 @@ function openBoard() {
 
 test("another instance is in force and reported at once, also while the disk is too full to know of it", () => {
   const { agent, board, rows, told, statuses, disk, lines } = openBoard();
-  agent.setPresence({ instanceId: "one" });
+  agent.setConnectivity({ instanceId: "one" });
   board.refresh();
   disk.full = true;
-  agent.setPresence({ instanceId: "two" });
+  agent.setConnectivity({ instanceId: "two" });
   board.refresh();
   board.refresh();
   expect(lines).toEqual(["agent instance not stored: database or disk is full"]);
@@ -80,7 +80,7 @@ test("another instance is in force and reported at once, also while the disk is 
 
 test("what cannot be stored is reported before it is asked for, and so is how a closed queue is opened", () => {
   const { agent, board, disk, statuses } = openBoard();
-  agent.setPresence({ instanceId: "one" });
+  agent.setConnectivity({ instanceId: "one" });
   board.refresh();
   expect(board.status()).not.toHaveProperty("admission_block");
   disk.block = { reason: "disk_full", detail: "queue.sqlite cannot be used: the disk is full" };
@@ -93,14 +93,14 @@ test("what cannot be stored is reported before it is asked for, and so is how a 
     admission_block: disk.block,
   });
   disk.block = null;
-  agent.setPresence({ instanceId: "two" });
+  agent.setConnectivity({ instanceId: "two" });
   board.refresh();
   expect(board.block()).toEqual({
     reason: "reconciliation_required",
     detail:
       "the agent is a new instance; let it be worked with: svc-mgr agents single --agent-name fake gateway reconcile",
   });
-  agent.setPresence({
+  agent.setConnectivity({
     connected: false,
     detail: "session manifest manifest.json: not valid JSON",
     unusable: "manifest_unusable",

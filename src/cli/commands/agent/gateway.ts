@@ -155,13 +155,13 @@ const prompt = command({
     const { args, io } = invocation;
     const text = await readPrompt(args.prompt, io);
     const { link, commandPrefix } = await openLiveTarget(invocation);
-    const reply = await link.client.call("controlPrompt", {
+    const response = await link.client.call("controlPrompt", {
       body: { schema_version: 2, prompt: text, admission_policy: policies[args["admission-policy"]] },
     });
-    const refusal = reply.kind === "refused" ? toRefusalCode(reply.body) : null;
+    const refusal = response.kind === "refused" ? toRefusalCode(response.body) : null;
     const step = refusal && stepAfterRefusal(refusal, commandPrefix);
     const result = bodyOf(
-      reply.kind === "refused" && step ? { ...reply, detail: `${reply.detail}. ${step}` } : reply,
+      response.kind === "refused" && step ? { ...response, detail: `${response.detail}. ${step}` } : response,
     );
     return { json: result, text: `sent: ${result.detail}` };
   },

@@ -175,9 +175,12 @@ async function chooseTurn(
   const number = /^[1-9]\d{0,3}$/.test(wanted) ? Number(wanted) : null;
   if (number === null) {
     const query = { offset: 0, max_bytes: 4 * 1024 * 1024 };
-    const reply = await client.call("transcriptTurn", { params: { turn_id: wanted }, query });
-    if (reply.kind === "ok") return withWholeAnswer(client, reply.body);
-    throw new CommandFailure(exitCodes.refused, reply.detail, { error: "not_found", detail: reply.detail });
+    const response = await client.call("transcriptTurn", { params: { turn_id: wanted }, query });
+    if (response.kind === "ok") return withWholeAnswer(client, response.body);
+    throw new CommandFailure(exitCodes.refused, response.detail, {
+      error: "not_found",
+      detail: response.detail,
+    });
   }
   let left = number;
   let before: string | undefined;

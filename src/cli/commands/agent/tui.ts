@@ -168,10 +168,10 @@ const watch = command({
 
     /** Prints the terminal state if it changed. False while the terminal is not stable. */
     async function look(): Promise<boolean> {
-      const reply = await client?.call("terminalState", {});
+      const response = await client?.call("terminalState", {});
       // followEvents reports a gateway that does not answer.
-      if (reply?.kind !== "ok" || stopped.aborted) return true;
-      const state = reply.body;
+      if (response?.kind !== "ok" || stopped.aborted) return true;
+      const state = response.body;
       const key = `${renderTerminalLine(state)} ${JSON.stringify(state.recent_transitions.at(-1) ?? null)}`;
       if (key !== shown) await show(io, live, state, timestampNow(context.clock));
       shown = key;

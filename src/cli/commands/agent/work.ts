@@ -144,10 +144,10 @@ async function reportQuestions(
   for (let reported: string | null = null; ; ) {
     await sleep(clock, questionPollIntervalMs, signal);
     if (signal.aborted) return;
-    const reply = await client.call("terminalState", {});
+    const response = await client.call("terminalState", {});
     // A headless agent has no terminal that asks.
-    if (reply.kind === "refused") return;
-    const decision = reply.kind === "ok" ? reply.body.awaiting_decision : null;
+    if (response.kind === "refused") return;
+    const decision = response.kind === "ok" ? response.body.awaiting_decision : null;
     const key = decision ? (decision.id ?? decision.question) : null;
     if (decision && key !== reported && !signal.aborted) {
       const choices = decision.options.map(({ index, text }) => `${index}. ${text}`).join(", ");

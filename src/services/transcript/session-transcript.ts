@@ -30,7 +30,7 @@ export interface TurnRecorder {
 
 /** After the end of a turn, until its record must be there: claude writes within 100 ms of its hook. */
 const looksMs = [150, 300, 600, 1000, 2000] as const;
-/** The tool's time of a prompt, against ours. */
+/** The tool's time of a person's prompt, against the moment at which the screen showed work. */
 const beforeMs = 3000;
 /** A turn that goes on so soon after its end had not ended. */
 const resumedWithinMs = 1000;
@@ -83,7 +83,8 @@ function createTurnRecorder(deps: {
   }
 
   async function isRecorded(turn: Ended): Promise<boolean> {
-    const sinceMs = turn.startedMs - beforeMs;
+    // No prompt of ours is older than the moment before it was typed.
+    const sinceMs = turn.typed === null ? turn.startedMs - beforeMs : turn.startedMs;
     for (const source of sources.ofTool()) {
       const heads = await source.heads();
       if ((heads.at(-1)?.startedMs ?? Number.NEGATIVE_INFINITY) >= sinceMs) return true;

@@ -71,6 +71,8 @@ function folded(text: string): string {
 export interface AskedRequest {
   prompt: string;
   turnId: string | null;
+  /** When its execution began; null when that is not known. */
+  startedMs: number | null;
   evidence: readonly Evidence[];
 }
 
@@ -95,7 +97,7 @@ export interface Transcript {
 const maxPageBytes = 4 * 1024 * 1024;
 const maxSearchedBytes = 64 * 1024 * 1024;
 const maxPromptBytes = 65_536;
-/** A tool's own time of a prompt, against the moment at which we pressed its keys. */
+/** A tool's own time of a prompt, against the moment at which we typed it, where the start of the request is not known. */
 const beforeTypedMs = 2000;
 const afterEndMs = 5000;
 
@@ -207,8 +209,9 @@ function sortByTime(turns: Found[]): Found[] {
 const byTime = "; found by the time of the prompt";
 
 /**
- * The turn of a request: the headless turn that it names, else the first turn of its text since it was typed, else the
- * only one that began while it ran. Pure.
+ * The turn of a request: the headless turn that it names, else the first turn of its text since the request began, else
+ * the only one that began while it ran. An earlier turn is never taken: a tool writes its record a moment after the turn's
+ * end, and until then the turn before is the newest. Pure.
  */
 function chooseTurn(turns: readonly Found[], asked: AskedRequest): { found: Found; evidence: string } | null {
   const named = turns.find(({ head }) => head.turnId === asked.turnId);
@@ -219,10 +222,11 @@ function chooseTurn(turns: readonly Found[], asked: AskedRequest): { found: Foun
   };
   const typedMs = at("typed") ?? at("submitted");
   if (typedMs === null) return null;
+  const beginMs = asked.startedMs ?? typedMs - beforeTypedMs;
   const endMs = (at("turn_ended") ?? Number.POSITIVE_INFINITY) + afterEndMs;
-  const within = turns.filter(({ head: { startedMs } }) => {
-    return startedMs !== null && startedMs >= typedMs - beforeTypedMs && startedMs <= endMs;
-  });
+  const within = turns.filter(
+    ({ head: { startedMs } }) => startedMs !== null && startedMs >= beginMs && startedMs <= endMs,
+  );
   const key = keyOfText(asked.prompt);
   const same = within.find(({ head }) => isSamePrompt(head.promptKey, key));
   if (same) return { found: same, evidence: "; found by the text of the prompt" };
@@ -235,6 +239,7 @@ export function toAskedRequest(
   stored: {
     payload: Readonly<Record<string, unknown>>;
     result: unknown;
+    startedAtUtc: string | null;
     evidence: readonly Evidence[];
   } | null,
 ): AskedRequest | null {
@@ -242,7 +247,12 @@ export function toAskedRequest(
   const { prompt, turn_id: asked } = stored.payload;
   const begun = (stored.result as { turn_id?: unknown } | null)?.turn_id;
   const turnId = typeof begun === "string" ? begun : typeof asked === "string" ? asked : null;
-  return { prompt: typeof prompt === "string" ? prompt : "", turnId, evidence: stored.evidence };
+  return {
+    prompt: typeof prompt === "string" ? prompt : "",
+    turnId,
+    startedMs: stored.startedAtUtc === null ? null : parseTimestamp(stored.startedAtUtc),
+    evidence: stored.evidence,
+  };
 }
 
 function toRecord(

@@ -84,7 +84,7 @@ describe("the turn of a request", () => {
     fakeTurn("ours", { prompt: " again\n", startedMs: 30_000 }),
   ];
   const ask = (payload: object, typedMs: number, endMs: number, result: object | null = null) =>
-    open([turns], { payload, result, evidence: evidence(typedMs, endMs) }).page({
+    open([turns], { payload, result, startedAtUtc: null, evidence: evidence(typedMs, endMs) }).page({
       ...defaults,
       request_id: "r",
     });
@@ -107,9 +107,30 @@ describe("the turn of a request", () => {
 
   test("is none that the screen showed with another text", async () => {
     const busyStart = fakeTurn("start", { startedMs: 18_500, prompt: "Ask for anything", source: "screen" });
-    const asked = { payload: { prompt: "words" }, result: null, evidence: evidence(20_000, 21_000) };
+    const asked = {
+      payload: { prompt: "words" },
+      result: null,
+      startedAtUtc: null,
+      evidence: evidence(20_000, 21_000),
+    };
     const page = await open([[busyStart]], asked).page({ ...defaults, request_id: "r" });
     expect(ids(page)).toEqual([]);
+  });
+
+  test.each([
+    ["another text", "first"],
+    ["the same text", "second"],
+  ])("is never the one before, of %s, whose record is the newest yet", async (_, before) => {
+    const earlier = fakeTurn("before", { prompt: before, startedMs: 10_000 });
+    const own = fakeTurn("own", { prompt: "second", startedMs: 10_600 });
+    const asked = {
+      payload: { prompt: "second" },
+      result: null,
+      startedAtUtc: at(10_450),
+      evidence: evidence(10_500, 10_700),
+    };
+    expect(ids(await open([[earlier]], asked).page({ ...defaults, request_id: "r" }))).toEqual([]);
+    expect(ids(await open([[earlier, own]], asked).page({ ...defaults, request_id: "r" }))).toEqual(["own"]);
   });
 
   test("is the headless turn that it names or began", async () => {
@@ -118,7 +139,12 @@ describe("the turn of a request", () => {
   });
 
   test("is nothing before it was typed; a request that is unknown is refused", async () => {
-    const waiting = open([turns], { payload: { prompt: "again" }, result: null, evidence: [] });
+    const waiting = open([turns], {
+      payload: { prompt: "again" },
+      result: null,
+      startedAtUtc: null,
+      evidence: [],
+    });
     expect(ids(await waiting.page({ ...defaults, request_id: "r" }))).toEqual([]);
     expect(open([turns]).page({ ...defaults, request_id: "r" })).rejects.toThrow("no request r");
   });

@@ -1,7 +1,9 @@
 import { join, resolve } from "node:path";
+import type { AcpProfile } from "../protocol/acp.ts";
 import type { AttachDeps } from "../services/fleet/attach-gateway.ts";
 import type { StopAgentDeps } from "../services/fleet/stop-agent.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
+import { acpProfiles, parseAcpProfiles, toAcpTool } from "../services/sessions/acp-tools.ts";
 import type { LaunchDeps } from "../services/sessions/launch.ts";
 import { type LaunchTool, toLaunchTool } from "../services/sessions/launch-tools.ts";
 import { createManifestStore } from "../services/sessions/manifest.ts";
@@ -131,9 +133,12 @@ export function openCliContext(
     manifests: createManifestStore({ files, locks }),
     runtimeRoot: roots.runtimeRoot,
     personEnvironment: env,
-    tools: allProfiles(readProfiles(system, env)).map((profile) =>
-      toLaunchTool(compileProfile(profile), demoCommand, (tool) => headlessProvider(tool) !== null),
-    ),
+    tools: [
+      ...allProfiles(readProfiles(system, env)).map((profile) =>
+        toLaunchTool(compileProfile(profile), demoCommand, (tool) => headlessProvider(tool) !== null),
+      ),
+      ...readAcpProfiles(system, env).map((profile) => toAcpTool(profile, demoCommand)),
+    ],
     hookCommand: [...self, "signal"],
     serveCommand: [...self, "serve", "--registry-root", roots.registryRoot],
     managerCommand: [
@@ -148,22 +153,36 @@ export function openCliContext(
  * must be for this user alone to change.
  */
 export function readProfiles(system: Pick<System, "files">, env: CliIo["env"]): ProfileSet {
-  const path = env["SVC_TOOL_PROFILES"];
-  if (!path) return [];
-  const { files } = system;
-  refuseExposed(files, path, `SVC_TOOL_PROFILES=${path}`);
+  return readOwnFile(system, env, "SVC_TOOL_PROFILES", parseProfiles) ?? [];
+}
+
+/** The ACP agents that we know, and before them those of the file that SVC_ACP_PROFILES names, as above. */
+function readAcpProfiles(system: Pick<System, "files">, env: CliIo["env"]): readonly AcpProfile[] {
+  const own = readOwnFile(system, env, "SVC_ACP_PROFILES", parseAcpProfiles) ?? [];
+  return [...own, ...acpProfiles.filter(({ tool }) => !own.some((one) => one.tool === tool))];
+}
+
+function readOwnFile<T>(
+  { files }: Pick<System, "files">,
+  env: CliIo["env"],
+  variable: string,
+  parse: (text: string) => T,
+): T | null {
+  const path = env[variable];
+  if (!path) return null;
+  refuseExposed(files, path, `${variable}=${path}`);
   const real = files.realPath(path);
-  if (real === null) throw new ServiceError("invalid_request", `SVC_TOOL_PROFILES: there is no file ${path}`);
+  if (real === null) throw new ServiceError("invalid_request", `${variable}: there is no file ${path}`);
   const text = files.readOwn(real);
   if (text === null) {
     throw new ServiceError(
       "invalid_request",
-      `SVC_TOOL_PROFILES: ${path} is not a regular file of this user alone`,
+      `${variable}: ${path} is not a regular file of this user alone`,
     );
   }
   try {
-    return parseProfiles(text);
+    return parse(text);
   } catch (error) {
-    throw new ServiceError("invalid_request", `SVC_TOOL_PROFILES: ${path}: ${messageOf(error)}`);
+    throw new ServiceError("invalid_request", `${variable}: ${path}: ${messageOf(error)}`);
   }
 }

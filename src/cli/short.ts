@@ -75,7 +75,7 @@ const launch = shorthand({
     ...nameOnly,
     tool: {
       type: "positional",
-      description: "claude, codex, gemini, opencode, kimi or demo",
+      description: "claude, codex, gemini, opencode, kimi or demo; NAME-acp, such as gemini-acp, over ACP",
       offers: "tools",
     },
     mailbox: { type: "boolean", alias: "m", description: "give it a mailbox" },

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { atLeastOne, enforced, keySequencePattern, patterns } from "./enforced.ts";
-import { TerminalState } from "./terminal.ts";
+import { AwaitingDecision, TerminalState } from "./terminal.ts";
 import {
   maxListed,
   maxPage,
@@ -109,6 +109,7 @@ export const GatewayStatus = Strict(
     typing_lease: Type.Optional(TypingLease),
     reminders_lost: Type.Optional(RemindersLost),
     wakes_held: Type.Optional(WakesHeld),
+    awaiting_decision: Type.Optional(AwaitingDecision),
   },
   { description: "one gateway's status, also kept as state.json" },
 );

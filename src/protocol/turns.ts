@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { AcpLaunch } from "./acp.ts";
 import { endpoint, limit, RefusedOrInvalid } from "./endpoint.ts";
 import { ActiveExecution, RequestAdmission } from "./gateway.ts";
 import {
@@ -225,6 +226,7 @@ export const TurnRequest = Strict({
   model: Nullable(TurnModel),
   display_style: DisplayStyle,
   display_detail: DisplayDetail,
+  acp: Type.Optional(AcpLaunch),
 });
 export type TurnRequest = Static<typeof TurnRequest>;
 

@@ -27,6 +27,8 @@ export interface StreamedProcess {
   pid: number;
   /** Hands over all of its standard input, or nothing, and closes it. Call once. A child that has gone takes none. */
   give(input: string | null): void;
+  /** Queues bytes for its standard input, which stays open until `give`. A child that has gone takes none. */
+  write(text: string): void;
   stdout: AsyncIterable<Uint8Array>;
   stderr: AsyncIterable<Uint8Array>;
   /** How it ended: exactly one of the two. */
@@ -191,6 +193,10 @@ export function createProcesses(deps: { steps: Steps }): Processes {
         give(input) {
           if (input !== null) attempt(() => child.stdin.write(input));
           attempt(() => child.stdin.end());
+        },
+        write(text) {
+          attempt(() => child.stdin.write(text));
+          attempt(() => child.stdin.flush());
         },
         stdout: child.stdout,
         stderr: child.stderr,

@@ -49,13 +49,19 @@ export interface HeadlessAgentLab extends AsyncDisposable {
 
 /** `lab`: where it runs, in place of a new lab; it ends with the agent. */
 export async function launchHeadless(
-  options: { name?: string; flags?: readonly string[]; executable?: string | undefined; lab?: CliLab } = {},
+  options: {
+    name?: string;
+    flags?: readonly string[];
+    executable?: string | undefined;
+    lab?: CliLab;
+    tool?: "demo" | "demo-acp";
+  } = {},
 ): Promise<HeadlessAgentLab> {
   const lab = options.lab ?? createCliLab(options);
-  const { name = "batch", flags = [] } = options;
+  const { name = "batch", flags = [], tool = "demo" } = options;
   const log = join(lab.folder, "provider.log");
   const state = join(lab.folder, "conversations");
-  const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, "--headless"];
+  const words = ["agents", "launch", "--tool", tool, "--agent-name", name, "--headless"];
   const where = ["--gateway-background", "--json"];
   const launch = await lab.mgr(...words, ...flags, ...where, "--", "--log", log, "--state", state);
   if (launch.exitCode !== 0) throw new Error(`launch: ${launch.stderr}`);

@@ -1,6 +1,8 @@
 import { parse, resolve } from "node:path";
+import type { PermissionPolicy } from "../../protocol/acp.ts";
 import { attachGateway } from "../../services/fleet/attach-gateway.ts";
 import { evictDead, evictExisting } from "../../services/fleet/forget-agent.ts";
+import { parsePolicy } from "../../services/sessions/acp-tools.ts";
 import { saveWish } from "../../services/sessions/desired-config.ts";
 import {
   checkLaunch,
@@ -8,7 +10,7 @@ import {
   type LaunchRequest,
   launchAgent,
 } from "../../services/sessions/launch.ts";
-import { chooseTool } from "../../services/sessions/launch-tools.ts";
+import { chooseTool, type LaunchTool } from "../../services/sessions/launch-tools.ts";
 import type { Role } from "../../services/sessions/role.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
 import { allProfiles } from "../../services/terminal/profile.ts";
@@ -45,7 +47,7 @@ export default command({
     tool: {
       type: "string",
       required: true,
-      description: "claude, codex, gemini, opencode, kimi or demo",
+      description: "claude, codex, gemini, opencode, kimi or demo; NAME-acp, such as gemini-acp, over ACP",
       offers: "tools",
     },
     "agent-name": {
@@ -74,6 +76,11 @@ export default command({
       description: "end an agent of this name first; keep what it left, or remove it",
     },
     unattended: { type: "boolean", description: "add the flags that skip permissions and sandboxes" },
+    "permission-policy": {
+      type: "string",
+      description: "a file of rules that answer what an ACP agent asks: allow, deny or ask",
+      valueHint: "FILE",
+    },
     ...noSignalsFlag,
     headless: {
       type: "boolean",
@@ -110,10 +117,11 @@ export default command({
     const port = toWholeNumber("gateway-port", args["gateway-port"], 0, 65_535);
     const env = toVariables(args.env);
     const allowOrigins = toOrigins(args["allow-origin"]);
-    const headless = toHeadlessWish(args);
     const context = openCliContext(io, inherited);
     const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: context.files });
     const tool = chooseTool(context.tools, args.tool);
+    const headless = toHeadlessWish({ ...args, headless: args.headless || tool.acp !== undefined });
+    const policy = await readPolicy(context, io, tool, args["permission-policy"]);
     const signal = io.interrupted();
     await narrate(io, `launching ${args["agent-name"]}`);
     const role = await readRole(context, io, args["role-file"]);
@@ -127,7 +135,7 @@ export default command({
       home: args.home === undefined ? undefined : resolve(io.cwd, args.home),
       unattended: args.unattended,
       noSignals: args["no-signals"],
-      headless,
+      headless: headless && { ...headless, policy },
       role,
       tmuxSessionName: args["session-name"],
       signal,
@@ -147,7 +155,10 @@ export default command({
       throw error;
     });
     await warnWithoutSignals(io, session);
-    if (args.unattended) await warn(io, `unattended, with ${(tool.unattendedArgs ?? []).join(" ")}`);
+    if (args.unattended) {
+      const flags = tool.acp ? "what it asks allowed" : `with ${(tool.unattendedArgs ?? []).join(" ")}`;
+      await warn(io, `unattended, ${flags}`);
+    }
     const profile = allProfiles(readProfiles(context.system, io.env)).find((one) => one.tool === tool.tool);
     const launched: LaunchedVersion = {
       tool,
@@ -213,6 +224,25 @@ async function readRole(context: CliContext, io: CliIo, path: string | undefined
   refuseExposed(context.files, resolve(io.cwd, path), "--role-file");
   if (text.trim() === "") throw new UsageError(`--role-file: ${path} is empty`);
   return { name: parse(path).name, text: text.trim() };
+}
+
+async function readPolicy(
+  context: CliContext,
+  io: CliIo,
+  tool: LaunchTool,
+  path: string | undefined,
+): Promise<PermissionPolicy | undefined> {
+  if (path === undefined) return undefined;
+  if (!tool.acp) {
+    throw new UsageError(`--permission-policy is for agents that speak ACP; ${tool.tool} is none`);
+  }
+  const text = await readFileFlag("permission-policy", path, { files: context.files, cwd: io.cwd });
+  refuseExposed(context.files, resolve(io.cwd, path), "--permission-policy");
+  try {
+    return parsePolicy(text);
+  } catch (error) {
+    throw new UsageError(`--permission-policy: ${path}: ${messageOf(error)}`);
+  }
 }
 
 /** Undefined for a terminal agent, which takes none of the flags that say how turns are run. */

@@ -81,7 +81,7 @@ function parseOptions(argv: string[], { env, home }: CliIo): Options {
 }
 
 /** Beside the sessions of the user, as a tool's own home would be. */
-function defaultFolder(env: CliIo["env"], home: string): string {
+export function defaultFolder(env: CliIo["env"], home: string): string {
   return join(planRoots({ flags: {}, env, home, overlay: null }).runtimeRoot, "demo-agent");
 }
 
@@ -119,6 +119,8 @@ async function perform(
       return sleep(clock, step.ms / speed);
     case "warning":
       return io.writeError(`${step.text}\n`);
+    case "ask":
+      return;
     case "save":
       return saveSession(files, stateFolder, step.session);
     case "act":
@@ -127,7 +129,10 @@ async function perform(
 }
 
 /** The conversation to go on with, or a new one; null when the one that was named does not exist. */
-function openSession({ resume, stateFolder }: Options, { files, ids }: Parts): HeadlessSession | null {
+export function openSession(
+  { resume, stateFolder }: Pick<Options, "resume" | "stateFolder">,
+  { files, ids }: Pick<Parts, "files" | "ids">,
+): HeadlessSession | null {
   const id =
     resume.mode === "exact" ? resume.id : resume.mode === "last" ? files.read(lastPath(stateFolder)) : null;
   if (id === null) return { session_id: ids.uuid(), turns: 0, remembered: [] };
@@ -135,7 +140,7 @@ function openSession({ resume, stateFolder }: Options, { files, ids }: Parts): H
   return text === null ? null : (JSON.parse(text) as HeadlessSession);
 }
 
-function saveSession(files: Files, folder: string, session: HeadlessSession): void {
+export function saveSession(files: Files, folder: string, session: HeadlessSession): void {
   const plain = { durable: false };
   files.write("demo.session", sessionPath(folder, session.session_id), JSON.stringify(session), plain);
   files.write("demo.last", lastPath(folder), session.session_id, plain);

@@ -44,9 +44,11 @@ import { quietSteps } from "../../system/steps.ts";
 const usage = `Usage: svc-gateway demo-agent [--script FILE] [--log FILE] [--speed F] [--signals]
        svc-gateway demo-agent --headless [--state DIR] [--log FILE] [--speed F]
                               [--resume ID | --continue] [--model NAME] [--effort WORD]
+       svc-gateway demo-agent --acp [--state DIR] [--log FILE] [--speed F]
 
 The scripted agent: behaves like a coding agent in a terminal, without a model.
 With --headless it takes one turn: prompt on standard input, JSON lines on standard output.
+With --acp it speaks the Agent Client Protocol on its standard streams, for any number of turns.
 
   --script FILE  JSON file: directives for its prompts, rounds of mail, or a program
                  that does its work
@@ -60,7 +62,7 @@ With --headless it takes one turn: prompt on standard input, JSON lines on stand
 The last line of a prompt directs its turn: FAST, SLOW <ms>, SILENT <ms>, FAIL <text>,
 LIMIT [time], MENU [question], ECHO, EXIT or CRASH. /help lists the slash commands.
 Headless, the last lines may be FAST, SLOW <ms>, SILENT <ms>, THINK [text], TOOL [name],
-STDERR [text], ECHO, USAGE <in> <out>, ERROR [text], EXIT [code] or CRASH.
+ASK [what] (with --acp), STDERR [text], ECHO, USAGE <in> <out>, ERROR [text], EXIT [code] or CRASH.
 `;
 
 /** How long a terminal may take the last bytes. */
@@ -89,6 +91,10 @@ export async function runDemoAgent(
   argv: string[],
   readScript: ScriptReader = parseDemoScript,
 ): Promise<number> {
+  if (argv.includes("--acp") && !argv.includes("--help")) {
+    const { runAcpDemoAgent } = await import("./demo-agent-acp.ts");
+    return runAcpDemoAgent(argv);
+  }
   if (argv.includes("--headless") && !argv.includes("--help")) {
     const { runHeadlessDemoAgent } = await import("./demo-agent-headless.ts");
     return runHeadlessDemoAgent(argv);

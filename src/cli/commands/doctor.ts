@@ -32,7 +32,8 @@ export default command({
     const context = openCliContext(io, inherited, createSystem(), { diagnosing: true });
     const profiles = allProfiles(readProfiles(context.system, io.env));
     const proved = new Map(profiles.map((profile) => [profile.tool, profile.proved_versions]));
-    const tools = context.tools.map((tool) => checkTool(context, tool, proved.get(tool.tool) ?? []));
+    const terminals = context.tools.filter(({ acp }) => acp === undefined);
+    const tools = terminals.map((tool) => checkTool(context, tool, proved.get(tool.tool) ?? []));
     const checks = [
       await checkTmux(context),
       ok("bun", Bun.version),

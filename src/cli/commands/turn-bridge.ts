@@ -5,33 +5,58 @@ import { messageOf } from "../../system/errors.ts";
 import { outliveTerminal } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
 import { visible } from "../../system/visible.ts";
+import { programVersion } from "../version.ts";
 
 /**
  * Runs the turn of one turn directory beside its provider, for a gateway that started us in the agent's pane. Exit
  * code 0 when the turn was run, whatever it came to, 1 when it had been begun or settled before, 2 for a wrong call.
+ * `--acp SESSION_ROOT LIFE`: runs all turns of a session, beside its one ACP agent.
  */
 export async function runTurnBridge(argv: readonly string[]): Promise<number> {
   const [folder, ...more] = argv;
-  if (folder === undefined || more.length > 0) {
-    process.stderr.write("turn-bridge: give the folder of one turn\n");
-    return 2;
-  }
   // A pane that is gone takes no text; the turn goes on.
   process.stdout.on("error", () => {});
   const system = createSystem();
-  const bridge = createBridge({
+  const deps = {
     ...system,
     providerOf: headlessProvider,
     env: Object.fromEntries(
       Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
     ),
-    show: (text) => void process.stdout.write(text),
-  });
-  outliveTerminal(() => bridge.interrupt("pane"));
+    show: (text: string) => void process.stdout.write(text),
+  };
   try {
+    if (folder === "--acp" && more[0] !== undefined) return await runAcpHost(deps, more[0], more[1] ?? "");
+    if (folder === undefined || more.length > 0) {
+      process.stderr.write("turn-bridge: give the folder of one turn\n");
+      return 2;
+    }
+    const bridge = createBridge(deps);
+    outliveTerminal(() => bridge.interrupt("pane"));
     return (await bridge.run(resolve(folder))) === "ran" ? 0 : 1;
   } catch (error) {
     process.stderr.write(visible(`turn-bridge: ${messageOf(error)}\n`));
     return 1;
   }
+}
+
+type BridgeSystem = Omit<Parameters<typeof createBridge>[0], never> & ReturnType<typeof createSystem>;
+
+async function runAcpHost(deps: BridgeSystem, sessionRoot: string, life: string): Promise<number> {
+  // The library writes what an agent sent it to the terminal, control characters too.
+  console.error = () => {};
+  const { createAcpHost } = await import("../../services/acp/host.ts");
+  const { version } = await programVersion();
+  const host = createAcpHost({
+    ...deps,
+    sessionRoot: resolve(sessionRoot),
+    life: life === "" ? null : life,
+    version,
+  });
+  // The session's end ends the agent; a turn that runs is finished first.
+  process.on("SIGHUP", () => host.stop({ interrupt: false }));
+  process.on("SIGTERM", () => host.stop({ interrupt: true }));
+  process.on("SIGINT", () => host.interrupt());
+  await host.run();
+  return 0;
 }

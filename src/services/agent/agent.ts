@@ -6,6 +6,7 @@ import type {
   SurfaceEligibility,
 } from "../../protocol/gateway.ts";
 import type {
+  AwaitingDecision,
   DecisionAnswer,
   TerminalExplanation,
   TerminalHistory,
@@ -89,6 +90,8 @@ export interface Connectivity {
   /** Identity of this life of the agent; null while it cannot be read. */
   instanceId: string | null;
   eligibility: SurfaceEligibility;
+  /** What an agent without a terminal asks a person; the state of a terminal has it itself. */
+  decision?: AwaitingDecision;
   /** Set when the agent is there and only a file without which it cannot work is not. */
   unusable?: "manifest_unusable" | "launch_environment_lost";
 }

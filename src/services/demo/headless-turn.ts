@@ -19,6 +19,8 @@ export type HeadlessStep =
   | { kind: "record"; record: HeadlessRecord }
   | { kind: "wait"; ms: number }
   | { kind: "warning"; text: string }
+  /** Over ACP: asks before it does this; a refusal ends the work. */
+  | { kind: "ask"; what: string }
   /** The conversation is worth keeping from here on. */
   | { kind: "save"; session: HeadlessSession }
   /** What a fixture of the tests does in between. */
@@ -60,8 +62,9 @@ export function planHeadlessTurn(facts: HeadlessFacts): HeadlessPlan {
   };
 }
 
-function workSteps({ silentMs, thought, tools }: HeadlessWishes): HeadlessStep[] {
+function workSteps({ silentMs, thought, tools, asks }: HeadlessWishes): HeadlessStep[] {
   return [
+    ...asks.map((what) => ({ kind: "ask", what }) as const),
     ...(silentMs === 0 ? [] : [{ kind: "wait", ms: silentMs } as const]),
     ...(thought === null ? [] : [record("thought", { text: thought })]),
     ...tools.flatMap((name, index) => [
@@ -129,6 +132,8 @@ export interface HeadlessWishes {
   /** Names of the tools that it pretends to use, in order. */
   tools: string[];
   warnings: string[];
+  /** What it asks permission for, in order; over ACP only. */
+  asks: string[];
   /** The answer is what was said, as it was said. */
   echo: boolean;
   usage: { input_tokens: number; output_tokens: number } | null;
@@ -159,6 +164,7 @@ const directives: Readonly<Record<string, Directive>> = {
   THINK: ({ rest }) => ({ thought: rest || "thinking" }),
   TOOL: ({ rest }, { tools }) => ({ tools: [...tools, rest || "look"] }),
   STDERR: ({ rest }, { warnings }) => ({ warnings: [...warnings, rest || "warning"] }),
+  ASK: ({ rest }, { asks }) => ({ asks: [...asks, rest || "touch proof"] }),
   ECHO: ({ rest }) => (rest === "" ? { echo: true } : null),
   USAGE: ({ numbers: [input, output] }) =>
     input === undefined || output === undefined
@@ -172,8 +178,8 @@ const directives: Readonly<Record<string, Directive>> = {
 
 /**
  * Reads the directives that end a prompt, one a line: `FAST`, `SLOW <ms>`, `SILENT <ms>`, `THINK [text]`,
- * `TOOL [name]`, `STDERR [text]`, `ECHO`, `USAGE <input> <output>`, `ERROR [text]` (also `FAIL`), `EXIT [code]`,
- * `CRASH`. `said`: the lines before them.
+ * `TOOL [name]`, `ASK [what]`, `STDERR [text]`, `ECHO`, `USAGE <input> <output>`, `ERROR [text]` (also `FAIL`),
+ * `EXIT [code]`, `CRASH`. `said`: the lines before them.
  */
 export function parseHeadlessPrompt(prompt: string): { said: string; wishes: HeadlessWishes } {
   const lines = prompt.trimEnd().split(/\r\n|\r|\n/);
@@ -189,6 +195,7 @@ const noWishes: HeadlessWishes = {
   thought: null,
   tools: [],
   warnings: [],
+  asks: [],
   echo: false,
   usage: null,
   ending: { kind: "success" },

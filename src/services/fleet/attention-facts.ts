@@ -94,7 +94,7 @@ export function toAttentionFacts(look: {
     block: status?.admission_block ?? null,
     unreconciled: status?.managed_agent_recovery === "reconciliation_required",
     queueDepth: status?.queue_depth ?? 0,
-    decision: terminal?.awaiting_decision ?? null,
+    decision: terminal?.awaiting_decision ?? status?.awaiting_decision ?? null,
     screenRows: terminal?.awaiting_decision ? screenRowsOf(terminal) : [],
     parked: terminal && parked ? { ...parked, sinceUtc: terminal.stability.stable_since_utc } : null,
     stuck: terminal && stuckOn(terminal),

@@ -86,6 +86,7 @@ export function toIdentity(
  */
 export function toAgentState(facts: AgentFacts): AgentState {
   const { manifest, status, terminal } = facts;
+  const decision = terminal?.awaiting_decision ?? status?.awaiting_decision;
   return {
     tracked_agent_id: trackedAgentId(manifest),
     identity: toIdentity({ ...facts, hasGateway: status !== null }),
@@ -94,7 +95,7 @@ export function toAgentState(facts: AgentFacts): AgentState {
     diagnostics: [...facts.diagnostics, ...terminalDiagnostics(terminal)],
     mailbox: toAgentMailbox(manifest),
     gateway: status && toAgentGateway(status),
-    ...(terminal?.awaiting_decision ? { awaiting_decision: terminal.awaiting_decision } : {}),
+    ...(decision ? { awaiting_decision: decision } : {}),
   };
 }
 

@@ -1,14 +1,14 @@
-import type { CanonicalEvent, TurnProcess, TurnRequest } from "../../protocol/turns.ts";
+import type { TurnProcess, TurnRequest } from "../../protocol/turns.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes, StreamedProcess } from "../../system/processes.ts";
-import { renderEvent, renderTurnStart, toOversizeEvent, toStderrEvent } from "./display.ts";
-import { boundsOfRecords, createLineSplitter, type SplitLine } from "./line-splitter.ts";
+import { renderTurnStart } from "./display.ts";
+import { createOutputPump, type OutputPump } from "./output-pump.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
 import { decideVerdict, endProvider } from "./settle-turn.ts";
-import { openTurn, type TurnDirectory, type turnPaths } from "./turn-directory.ts";
+import { openTurn, type TurnDirectory } from "./turn-directory.ts";
 export interface BridgeDeps {
   clock: Clock;
   files: Files;
@@ -91,13 +91,14 @@ export function createBridge(deps: BridgeDeps): Bridge {
 
   async function carry(at: TurnDirectory, running: StreamedProcess, pump: OutputPump): Promise<void> {
     let trouble: string | null = null;
-    const streams = Promise.all([pump.stdout(running.stdout), pump.stderr(running.stderr)]).catch(
-      (error: unknown) => {
-        // A tool whose output cannot be kept must not work on unseen.
-        trouble = `its output could not be kept: ${messageOf(error)}`;
-        stopChild();
-      },
-    );
+    const streams = Promise.all([
+      pump.carry("stdout", running.stdout),
+      pump.carry("stderr", running.stderr),
+    ]).catch((error: unknown) => {
+      // A tool whose output cannot be kept must not work on unseen.
+      trouble = `its output could not be kept: ${messageOf(error)}`;
+      stopChild();
+    });
     const end = await running.exited;
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const cancel = clock.after(drainMs, resolve);
@@ -157,87 +158,6 @@ export function createBridge(deps: BridgeDeps): Bridge {
     interrupt(by) {
       turn?.saveInterrupt({ requested_at_utc: timestampNow(clock), requested_by: by });
       stopChild();
-    },
-  };
-}
-
-/** Takes a tool's two streams to disk as they come, unchanged, and turns their lines into events. */
-export interface OutputPump {
-  stdout(stream: AsyncIterable<Uint8Array>): Promise<void>;
-  stderr(stream: AsyncIterable<Uint8Array>): Promise<void>;
-  /** After the last output that counts: the events that were still held, and what the turn came to. */
-  finish(): { summary: TurnSummary; lastStderr: string | null };
-  close(): void;
-}
-
-function createOutputPump(deps: {
-  files: Files;
-  clock: Clock;
-  provider: HeadlessProvider;
-  request: TurnRequest;
-  paths: ReturnType<typeof turnPaths>;
-  show: (text: string) => void;
-}): OutputPump {
-  const { files, clock, provider, request, paths, show } = deps;
-  const parser = provider.parser({ turnIndex: request.turn_index });
-  const context = { provider: request.tool, turnIndex: request.turn_index };
-  const display = { style: request.display_style, detail: request.display_detail };
-  const encoder = new TextEncoder();
-  const out = files.openAppend("file:turn-stdout", paths.stdout);
-  const err = files.openAppend("file:turn-stderr", paths.stderr);
-  const events = files.openAppend("file:turn-events", paths.events);
-  let finished = false;
-  let lastStderr: string | null = null;
-
-  function emit(found: readonly CanonicalEvent[]): void {
-    if (found.length === 0) return;
-    events.write(encoder.encode(found.map((event) => `${JSON.stringify(event)}\n`).join("")));
-    const text = found.map((event) => renderEvent(event, display)).join("");
-    if (text !== "") show(text);
-  }
-
-  async function carry(
-    stream: AsyncIterable<Uint8Array>,
-    name: "stdout" | "stderr",
-    toEvents: (text: string, atUtc: string) => CanonicalEvent[],
-  ): Promise<void> {
-    const file = name === "stdout" ? out : err;
-    const splitter = name === "stdout" ? createLineSplitter(boundsOfRecords) : createLineSplitter();
-    const read = (lines: readonly SplitLine[]) => {
-      const atUtc = timestampNow(clock);
-      emit(
-        lines.flatMap((line) => [
-          ...(line.truncated || line.shortened
-            ? [toOversizeEvent(context, { ...line, stream: name }, atUtc)]
-            : []),
-          ...(line.truncated ? [] : toEvents(line.text, atUtc)),
-        ]),
-      );
-    };
-    for await (const chunk of stream) {
-      if (finished) return;
-      file.write(chunk);
-      read(splitter.push(chunk));
-    }
-    if (!finished) read(splitter.end());
-  }
-
-  return {
-    stdout: (stream) => carry(stream, "stdout", (text, atUtc) => parser.line(text, atUtc)),
-    stderr: (stream) =>
-      carry(stream, "stderr", (text, atUtc) => {
-        if (text.trim() === "") return [];
-        lastStderr = text;
-        return [toStderrEvent(context, text, atUtc)];
-      }),
-    finish() {
-      if (!finished) emit(parser.end(timestampNow(clock)));
-      finished = true;
-      return { summary: parser.summary(), lastStderr };
-    },
-    close() {
-      finished = true;
-      for (const file of [out, err, events]) file.close();
     },
   };
 }

@@ -14,11 +14,13 @@ import type {
   SubmitOutcome,
 } from "../agent/agent.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import { acpBackend } from "../sessions/names.ts";
+import { answerQuestion } from "./acp-hand-over.ts";
 import type { HeadlessConnectivity } from "./connectivity.ts";
 import type { HeadlessProvider } from "./provider.ts";
 import { refuseModel } from "./provider.ts";
 import { interruptTurn, type StopDeps } from "./settle-turn.ts";
-import type { TurnDirectories } from "./turn-directory.ts";
+import type { TurnDirectories, TurnDirectory } from "./turn-directory.ts";
 import { createTurnReader } from "./turn-reader.ts";
 import { resolveChatSession, toChatSession, toModel } from "./turn-request.ts";
 import type { TurnRunner } from "./turn-runner.ts";
@@ -73,7 +75,11 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
       return unusable ? { ...absent, unusable } : absent;
     }
     const eligibility = readiness().ready ? "ready" : "not_ready";
-    return { connected: true, detail: "connected", instanceId: state.instanceId, eligibility };
+    const decision = runner.decision();
+    return {
+      ...{ connected: true, detail: "connected", instanceId: state.instanceId, eligibility },
+      ...(decision ? { decision } : {}),
+    };
   }
 
   function refuseExecution(execution: Execution | undefined): string | null {
@@ -115,9 +121,13 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
     }
   }
 
-  async function interrupt(): Promise<InterruptOutcome> {
+  function activeTurn(): TurnDirectory | null {
     const active = runner.active();
-    const turn = active && turns.find(active.turnId);
+    return active && turns.find(active.turnId);
+  }
+
+  async function interrupt(): Promise<InterruptOutcome> {
+    const turn = activeTurn();
     if (!turn) return { outcome: "no_op", detail: "no turn is running" };
     try {
       return await interruptTurn(deps, turn, "gateway");
@@ -155,7 +165,9 @@ export function createHeadlessAgent(deps: HeadlessAgentDeps): HeadlessAgent {
       return interrupt();
     },
     ...{ keys: noKeys, type: noKeys },
-    decide: noKeys,
+    async decide(answer) {
+      return deps.backend === acpBackend ? answerQuestion(deps, activeTurn(), answer) : noKeys();
+    },
     explain: () => null,
     waitFor: async () => null,
     terminalState: () => null,

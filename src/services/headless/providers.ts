@@ -1,4 +1,5 @@
 import type { HeadlessProvider } from "./provider.ts";
+import { acpProvider } from "./providers/acp.ts";
 import { claude } from "./providers/claude.ts";
 import { codex } from "./providers/codex.ts";
 import { demo } from "./providers/demo.ts";
@@ -10,5 +11,5 @@ const providers: readonly HeadlessProvider[] = [claude, codex, gemini, opencode,
 
 /** How `tool` is driven without a terminal, or null when it cannot be. */
 export function headlessProvider(tool: string): HeadlessProvider | null {
-  return providers.find((one) => one.tool === tool) ?? null;
+  return providers.find((one) => one.tool === tool) ?? acpProvider(tool);
 }

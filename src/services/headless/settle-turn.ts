@@ -5,6 +5,7 @@ import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { InterruptOutcome } from "../agent/agent.ts";
 import { isSameProcess, type KnownProcess, knownTree } from "../sessions/process-tree.ts";
+import { livingAgent, livingHost, readHost } from "./acp-files.ts";
 import { toSummary } from "./display.ts";
 import { boundsOfRecords, createLineSplitter } from "./line-splitter.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
@@ -255,6 +256,8 @@ export interface StopDeps extends SettleDeps {
 
 /** How long the runner may take to write the final state once its tool is gone. */
 const settleMs = 5000;
+/** How long the bridge of an ACP agent may take for a cancel and, after it, all signals. */
+const askedMs = 15_000;
 /** How long a tool may take to be started at all. */
 const startMs = 10_000;
 
@@ -270,18 +273,21 @@ export async function interruptTurn(
   const { clock } = deps;
   if (turn.result()) return { outcome: "no_op", detail: "the turn has ended already" };
   turn.saveInterrupt({ requested_at_utc: timestampNow(clock), requested_by: by });
+  // The bridge of an ACP agent asks it to stop, and ends its process when it does not.
+  const asked = turn.request()?.acp ? await awaitResult(deps, turn, askedMs) : null;
   const deadlineMs = clock.monotonicMs() + startMs;
   while (isStarting(deps, turn) && clock.monotonicMs() < deadlineMs) await sleep(clock, pollIntervalMs);
   const { child_pid: pid, child_start: startToken } = turn.process() ?? {};
-  const end = pid && startToken ? await endProvider(deps, { pid, startToken }) : null;
+  const end = !asked && pid && startToken ? await endProvider(deps, { pid, startToken }) : null;
   if (end && end.surviving.length > 0) {
     return { outcome: "failed", detail: `these processes live on: ${end.surviving.join(", ")}` };
   }
-  const result = await awaitResult(deps, turn);
+  const result = asked ?? (await awaitResult(deps, turn, settleMs));
   if (!result) return { outcome: "failed", detail: "the tool was ended; its turn has no final state yet" };
   if (result.status !== "interrupted") {
     return { outcome: "no_op", detail: `the turn had ended by itself: ${result.status}` };
   }
+  if (asked) return { outcome: "interrupted", detail: `turn ${turn.turnId} was cancelled` };
   const how = end?.after ? `with ${end.after}` : "before the tool did anything";
   return { outcome: "interrupted", detail: `turn ${turn.turnId} was stopped ${how}` };
 }
@@ -293,9 +299,9 @@ function isStarting({ processes }: StopDeps, turn: TurnDirectory): boolean {
   return process === null || isRunnerAlive(processes, turn);
 }
 
-async function awaitResult(deps: StopDeps, turn: TurnDirectory) {
+async function awaitResult(deps: StopDeps, turn: TurnDirectory, withinMs: number) {
   const { clock } = deps;
-  const deadlineMs = clock.monotonicMs() + settleMs;
+  const deadlineMs = clock.monotonicMs() + withinMs;
   for (;;) {
     const result = turn.result() ?? (await settleTurn(deps, turn));
     if (result || clock.monotonicMs() >= deadlineMs) return result;
@@ -321,5 +327,16 @@ export async function stopTurns(
     if (turn.process()) await interruptTurn(settling, turn, "stop");
     else await settleTurn(settling, turn, { unbegun: "the agent was stopped before it began" });
   }
+  await endOrphan(deps, sessionRoot);
   return open.map((turn) => turn.turnId);
+}
+
+/** Ends the ACP agent of a session whose bridge is gone; a living bridge ends its own. */
+async function endOrphan(
+  deps: { files: Files; clock: Clock; processes: Processes },
+  sessionRoot: string,
+): Promise<void> {
+  const record = readHost(deps.files, sessionRoot);
+  const agent = livingAgent(deps.processes, record);
+  if (agent && !livingHost(deps.processes, record)) await endProvider(deps, agent);
 }

@@ -223,9 +223,10 @@ function parseLine(text: string): unknown {
   }
 }
 
-/** Source: spec/coordination.md "Canonical events"; `sessionID` is opencode's. */
+/** Source: spec/coordination.md "Canonical events"; `sessionID` is opencode's; ACP has it in `params`. */
 function sessionIdOf(record: Fields): string | null {
   const named = ["session_id", "sessionId", "sessionID", "thread_id", "threadId"].map((key) => record[key]);
   const nested = ["session", "thread"].map((key) => fieldsOf(record[key])["id"]);
-  return [...named, ...nested].map(textOf).find((id) => id !== null && id !== "") ?? null;
+  const acp = "jsonrpc" in record ? fieldsOf(record["params"])["sessionId"] : null;
+  return [...named, ...nested, acp].map(textOf).find((id) => id !== null && id !== "") ?? null;
 }

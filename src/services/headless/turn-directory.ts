@@ -45,7 +45,9 @@ export function openTurn(files: Files, folder: string): TurnDirectory {
   const paths = turnPaths(folder);
   const load = <S extends TSchema>(schema: S, path: string) => parseJson(schema, files.readOwn(path));
   const saveExitCode = (result: TurnResult) => {
-    const code = result.returncode === null ? (result.signal ?? "unknown") : String(result.returncode);
+    // The process of an agent may run on after its turn.
+    const ended = result.signal ?? (result.status === "completed" ? "0" : "unknown");
+    const code = result.returncode === null ? ended : String(result.returncode);
     files.write("file:turn-exitcode", paths.exitCode, `${code}\n`, { durable: false });
   };
   return {
@@ -165,7 +167,8 @@ export function toTurnStatus(files: Files, turn: TurnDirectory): TurnStatusRecor
     started_at_utc: turn.process()?.launched_at_utc ?? request.requested_at_utc,
     completed_at_utc: result?.completed_at_utc ?? null,
     returncode: result?.returncode ?? null,
-    completion_source: result && result.completion_source !== "not_started" ? "process_exit" : null,
+    completion_source:
+      result && result.completion_source !== "not_started" ? sourceOf(request, result) : null,
     decided_by: result?.completion_source ?? null,
     stdout_path: present(turn.paths.stdout),
     stderr_path: present(turn.paths.stderr),
@@ -173,4 +176,9 @@ export function toTurnStatus(files: Files, turn: TurnDirectory): TurnStatusRecor
     history_summary: result?.history_summary ?? null,
     error: lost ? "the turn has ended and its result.json is missing or damaged" : (result?.error ?? null),
   };
+}
+
+/** What ended a turn: the answer of an agent that runs on, else the end of its process. */
+function sourceOf({ acp }: TurnRequest, { completion_source: source }: TurnResult): string {
+  return acp && source === "terminal_event" ? "stop_reason" : "process_exit";
 }

@@ -142,6 +142,8 @@ interface TurnNews {
   onStarted: (process: TurnProcess) => void;
   /** In order, each once. `old`: it was there before we began to follow. */
   onEvent: (event: CanonicalEvent, facts: { old: boolean }) => void;
+  /** After each look: what the turn asks may have changed. */
+  onLook?: () => void;
   /** Once, after all events. */
   onEnd: (result: TurnResult) => void;
 }
@@ -202,6 +204,7 @@ export function followTurn(
     const result = await settleIfGone();
     tellStarted();
     await readEvents();
+    news.onLook?.();
     if (!result) return pollIntervalMs;
     ended = true;
     unwatch();

@@ -1,4 +1,5 @@
 import { Value } from "@sinclair/typebox/value";
+import { AcpLaunch } from "../../protocol/acp.ts";
 import type { Manifest } from "../../protocol/files.ts";
 import type { ChatSession, Execution } from "../../protocol/gateway.ts";
 import {
@@ -10,6 +11,7 @@ import {
   type TurnRequest,
   type TurnSession,
 } from "../../protocol/turns.ts";
+import { acpBackend } from "../sessions/names.ts";
 
 export type ChatChoice =
   | { ok: true; session: TurnSession; consumesOverride: boolean }
@@ -127,6 +129,7 @@ export function toTurnRequest(facts: {
   const { manifest, session } = facts;
   const { launch_plan: plan } = manifest;
   const { headless_display_style: style, headless_display_detail: detail } = plan.metadata;
+  const acp = acpLaunchOf(manifest);
   return {
     schema_version: 1,
     turn_id: facts.turnId,
@@ -145,7 +148,15 @@ export function toTurnRequest(facts: {
     model: toModel(manifest, facts.execution),
     display_style: Value.Check(DisplayStyle, style) ? style : "plain",
     display_detail: Value.Check(DisplayDetail, detail) ? detail : "concise",
+    ...(acp ? { acp } : {}),
   };
+}
+
+/** How the session's ACP agent is run; null for every other session. */
+export function acpLaunchOf({ backend, launch_plan }: Manifest): AcpLaunch | null {
+  if (backend !== acpBackend) return null;
+  const { acp } = launch_plan.metadata;
+  return Value.Check(AcpLaunch, acp) ? acp : { mode: null, policy: [] };
 }
 
 /** The role that the session was launched with, where it has one; `system_prompt` is no key we check. */

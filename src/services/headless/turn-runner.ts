@@ -1,10 +1,12 @@
 import type { Manifest } from "../../protocol/files.ts";
 import type { Evidence } from "../../protocol/gateway.ts";
+import type { AwaitingDecision } from "../../protocol/terminal.ts";
 import type { TurnEvent, TurnProcess, TurnRequest, TurnResult, TurnSession } from "../../protocol/turns.ts";
-import { timestampNow } from "../../system/clock.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
+import type { Processes } from "../../system/processes.ts";
 import type { Steps } from "../../system/steps.ts";
 import type { RunningTurn, Submission, TurnEnd } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
@@ -13,10 +15,11 @@ import type { ManifestStore } from "../sessions/manifest.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher } from "../terminal/tmux-launch.ts";
+import { decisionOf, handToHost } from "./acp-hand-over.ts";
 import { settleTurn } from "./settle-turn.ts";
-import type { TurnDirectories, TurnDirectory } from "./turn-directory.ts";
+import { openTurn, type TurnDirectories, type TurnDirectory } from "./turn-directory.ts";
 import { createTurnReader, type FollowDeps, type FollowedTurn, followTurn } from "./turn-reader.ts";
-import { instanceMarkOf, toTurnRequest, turnIndexOf } from "./turn-request.ts";
+import { acpLaunchOf, instanceMarkOf, toTurnRequest, turnIndexOf } from "./turn-request.ts";
 
 /** Puts the bridge of a turn into the agent's pane. */
 export interface TurnPane {
@@ -30,6 +33,8 @@ const ofTheGateway = new Set(Object.keys(runtimeSettings));
 export function createTurnPane(deps: {
   tmux: Tmux;
   files: Files;
+  clock: Clock;
+  processes: Processes;
   ids: Ids;
   steps: Steps;
   sessionRoot: string;
@@ -39,29 +44,38 @@ export function createTurnPane(deps: {
 }): TurnPane {
   const { files, sessionRoot } = deps;
   const launcher = createLauncher({ ...deps, folder: sessionRoot });
+
+  function environmentOf({ launch_plan: plan, agent_id }: Manifest): Record<string, string> {
+    const { env_var: homeVariable, home_path: home } = plan.home_selector;
+    const person = Object.fromEntries(
+      Object.entries(deps.personEnvironment).filter(([name]) => !ofTheGateway.has(name)),
+    );
+    return planEnvironment({
+      person,
+      extra: {
+        ...readLaunchEnvironment(files, sessionRoot),
+        ...(homeVariable !== null && home !== null ? { [homeVariable]: home } : {}),
+      },
+      published: { SVC_MANIFEST_PATH: sessionPaths(sessionRoot).manifest, SVC_AGENT_ID: agent_id },
+    });
+  }
+
   return {
     async begin(turnFolder, { pane, manifest }) {
-      const { launch_plan: plan } = manifest;
-      const { env_var: homeVariable, home_path: home } = plan.home_selector;
-      const person = Object.fromEntries(
-        Object.entries(deps.personEnvironment).filter(([name]) => !ofTheGateway.has(name)),
-      );
-      await launcher.respawn(pane.paneId, {
-        command: [...deps.bridgeCommand, turnFolder],
-        workdir: plan.working_directory,
-        afterwards: "wait",
-        env: planEnvironment({
-          person,
-          extra: {
-            ...readLaunchEnvironment(files, sessionRoot),
-            ...(homeVariable !== null && home !== null ? { [homeVariable]: home } : {}),
-          },
-          published: {
-            SVC_MANIFEST_PATH: sessionPaths(sessionRoot).manifest,
-            SVC_AGENT_ID: manifest.agent_id,
-          },
-        }),
-      });
+      const start = (args: readonly string[]) =>
+        launcher.respawn(pane.paneId, {
+          command: [...deps.bridgeCommand, ...args],
+          workdir: manifest.launch_plan.working_directory,
+          afterwards: "wait",
+          env: environmentOf(manifest),
+        });
+      if (acpLaunchOf(manifest) === null) await start([turnFolder]);
+      else {
+        const life = instanceMarkOf(manifest) ?? "";
+        await handToHost(deps, { turn: openTurn(files, turnFolder), life }, () =>
+          start(["--acp", sessionRoot, life]),
+        );
+      }
     },
   };
 }
@@ -69,6 +83,8 @@ export function createTurnPane(deps: {
 /** Begins turns, one at a time, and follows them to their end. */
 export interface TurnRunner {
   active(): { turnId: string; turnIndex: number } | null;
+  /** What the active turn asks a person. */
+  decision(): AwaitingDecision | null;
   /** The manifest with what turns have written since `manifest` was read. */
   latest(manifest: Manifest): Manifest;
   /** Writes the turn down and hands it to a bridge. Throws when it could not be begun; it then never runs. */
@@ -105,6 +121,7 @@ const recentTurns = 16;
 interface Current extends RunningTurn {
   requestId: string | null;
   followed: FollowedTurn | null;
+  decision: AwaitingDecision | null;
   /** Kept for a later `resume`. */
   evidence: Evidence[];
   onEvidence: (evidence: Evidence) => void;
@@ -137,7 +154,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
     const { turn_id: turnId, turn_index: turnIndex, request_id: requestId } = request;
     const ended = Promise.withResolvers<TurnEnd>();
     const following: Current = {
-      ...{ turnId, turnIndex, requestId, followed: null, evidence: [] },
+      ...{ turnId, turnIndex, requestId, followed: null, evidence: [], decision: null },
       ended: ended.promise,
       onEvidence: () => {},
     };
@@ -182,6 +199,12 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
             message: event.message,
           });
         },
+        onLook() {
+          const decision = request.acp ? decisionOf(files, turn) : null;
+          if (decision?.id === following.decision?.id) return;
+          following.decision = decision;
+          changed();
+        },
         onEnd: (result) => void finish(result),
       },
     });
@@ -214,6 +237,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
 
   return {
     active: () => current && { turnId: current.turnId, turnIndex: current.turnIndex },
+    decision: () => current?.decision ?? null,
     latest,
     async begin({ submission, session, pane, manifest }) {
       const { working_directory: workdir } = manifest.launch_plan;

@@ -88,7 +88,7 @@ export async function joinAgent(deps: JoinDeps, request: JoinRequest): Promise<N
     ? { tool: headlessTool(deps.tools, request.tool), process: null }
     : chooseAgent(tree, deps.tools, request.tool ?? null, request.tmuxSession);
   if (headless) refuseBusyPane(tree, deps.processes.selfPid(), request.tmuxSession);
-  const backend = headless ? headlessBackend(tool.tool) : localInteractive;
+  const backend = headless ? headlessBackend(tool) : localInteractive;
   const sessionId = newSessionId(backend, clock.nowMs(), ids);
   const sessionRoot = sessionRootOf(deps.runtimeRoot, backend, sessionId);
   const manifestPath = sessionPaths(sessionRoot).manifest;

@@ -1,3 +1,4 @@
+import type { AcpProfile } from "../../protocol/acp.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { ProcessFacts } from "../../system/processes.ts";
 import { matchProcesses } from "../terminal/detect/process.ts";
@@ -20,6 +21,8 @@ export interface LaunchTool {
   ownAutoMode: OwnAutoMode | null;
   /** A turn can be run without a terminal. */
   headless: boolean;
+  /** Set for an agent that speaks ACP, which has no terminal at all. */
+  acp?: Pick<AcpProfile, "modes" | "load" | "env">;
 }
 
 interface OwnAutoMode {

@@ -1,3 +1,4 @@
+import type { PermissionPolicy } from "../../protocol/acp.ts";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -8,6 +9,7 @@ import type { Steps } from "../../system/steps.ts";
 import { type PlannedSignals, planSignals, withSignals, writeHandover } from "../signals/handover.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/tmux-launch.ts";
+import { acpEnvironment, toAcpLaunch } from "./acp-tools.ts";
 import { planEnvironment, saveLaunchEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import { awaitOccupied, launchMark } from "./launch-mark.ts";
@@ -66,6 +68,8 @@ export interface HeadlessWish {
   displayDetail: string;
   model: string | undefined;
   reasoningLevel: number | undefined;
+  /** Of an ACP agent: what is answered without a person. */
+  policy?: PermissionPolicy | undefined;
 }
 
 export interface LaunchedSession {
@@ -107,7 +111,8 @@ const endGraceMs = 2000;
  * `precondition_failed` when tmux or the tool is missing, `conflict` when the agent already runs,
  * `dispatch_failed` with the end of the screen when the program did not stay.
  */
-export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Promise<NewSession> {
+export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promise<NewSession> {
+  const request = withAcp(deps, given);
   const { files, ids, clock, tmux, registry, manifests } = deps;
   const plan = await planLaunch(deps, request);
   const undo: (() => unknown)[] = [];
@@ -144,7 +149,7 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
       home: plan.home,
       envVarNames: [...Object.keys(request.env ?? {}), ...(plan.home ? [plan.home.envVar] : [])],
       ...(request.headless
-        ? { headless: { ...request.headless, backend: plan.backend, life: ids.uuid() } }
+        ? { headless: { ...request.headless, ...acpOf(request), backend: plan.backend, life: ids.uuid() } }
         : {}),
       unattendedArgs: request.unattended ? request.tool.unattendedArgs : null,
       tmux: {
@@ -174,6 +179,27 @@ export async function launchAgent(deps: LaunchDeps, request: LaunchRequest): Pro
 /** Removes a session folder that was just made, unless another user can change what lies at its path. */
 export function removeOwn(files: Files, runtimeRoot: string, sessionRoot: string): void {
   if (files.exposure(sessionRoot) === null) removeSession(files, runtimeRoot, sessionRoot);
+}
+
+/** An agent that speaks ACP has no terminal, and variables of its profile. */
+function withAcp({ processes }: Pick<LaunchDeps, "processes">, request: LaunchRequest): LaunchRequest {
+  const { acp } = request.tool;
+  if (!acp) return request;
+  const plain = {
+    displayStyle: "plain",
+    displayDetail: "concise",
+    model: undefined,
+    reasoningLevel: undefined,
+  };
+  return {
+    ...request,
+    headless: request.headless ?? plain,
+    env: { ...acpEnvironment(acp, (program) => processes.which(program)), ...request.env },
+  };
+}
+
+function acpOf({ tool, headless, unattended = false }: LaunchRequest) {
+  return tool.acp ? { acp: toAcpLaunch(tool.acp, { policy: headless?.policy ?? [], unattended }) } : {};
 }
 
 /** What the pane of a headless agent shows until its first turn. */
@@ -213,8 +239,9 @@ interface CheckedLaunch {
  */
 export async function checkLaunch(
   { files, processes, tmux }: Pick<LaunchDeps, "files" | "processes" | "tmux">,
-  request: LaunchRequest,
+  given: LaunchRequest,
 ): Promise<CheckedLaunch> {
+  const request = withAcp({ processes }, given);
   const { tool } = request;
   const agentName = checkedName(request.agentName);
   const agentId = checkedAgentId(request.agentId ?? defaultAgentId(agentName));
@@ -257,7 +284,7 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
   await refuseOrphanName(deps, { agentName, agentId, inSession: null });
 
   const nowMs = clock.nowMs();
-  const backend = request.headless ? headlessBackend(tool.tool) : localInteractive;
+  const backend = request.headless ? headlessBackend(tool) : localInteractive;
   const sessionId = newSessionId(backend, nowMs, ids);
   const sessionRoot = sessionRootOf(deps.runtimeRoot, backend, sessionId);
   const manifestPath = sessionPaths(sessionRoot).manifest;

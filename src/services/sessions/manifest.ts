@@ -1,5 +1,6 @@
 import { basename, dirname, relative } from "node:path";
 import { Value } from "@sinclair/typebox/value";
+import type { AcpLaunch } from "../../protocol/acp.ts";
 import { Manifest } from "../../protocol/files.ts";
 import { renderJson } from "../../protocol/json.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -38,6 +39,7 @@ export interface ManifestFacts {
     displayDetail: string;
     model: string | undefined;
     reasoningLevel: number | undefined;
+    acp?: AcpLaunch | undefined;
   };
   /** Set for an agent that we did not start: whether we know how to start it again (posture). */
   joined?: { posture: "tui_launch_options" | "headless_launch_options" | "unavailable" };
@@ -94,6 +96,7 @@ export function buildManifest(facts: ManifestFacts): Manifest {
             ...(headless.reasoningLevel === undefined
               ? {}
               : { headless_reasoning_level: headless.reasoningLevel }),
+            ...(headless.acp ? { acp: headless.acp } : {}),
           }
         : {},
     },

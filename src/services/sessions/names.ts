@@ -10,9 +10,12 @@ import type { SessionAlive } from "./session-alive.ts";
 /** Backend of a session whose agent is an interactive terminal program. */
 export const localInteractive = "local_interactive";
 
+/** Backend of a session whose turns are run by one agent process that speaks ACP. */
+export const acpBackend = "acp_headless";
+
 /** Backend of a session whose turns are processes of the tool. */
-export function headlessBackend(tool: string): string {
-  return `${tool}_headless`;
+export function headlessBackend({ tool, acp }: { tool: string; acp?: unknown }): string {
+  return acp === undefined ? `${tool}_headless` : acpBackend;
 }
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;

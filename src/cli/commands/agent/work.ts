@@ -144,9 +144,9 @@ async function reportQuestions(
   for (let reported: string | null = null; ; ) {
     await sleep(clock, questionPollIntervalMs, signal);
     if (signal.aborted) return;
-    const response = await client.call("terminalState", {});
-    // A headless agent has no terminal that asks.
-    if (response.kind === "refused") return;
+    const terminal = await client.call("terminalState", {});
+    // An agent without a terminal asks through its status.
+    const response = terminal.kind === "refused" ? await client.call("status", {}) : terminal;
     const decision = response.kind === "ok" ? response.body.awaiting_decision : null;
     const key = decision ? (decision.id ?? decision.question) : null;
     if (decision && key !== reported && !signal.aborted) {

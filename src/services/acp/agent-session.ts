@@ -1,0 +1,252 @@
+import {
+  methods,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+} from "@agentclientprotocol/sdk";
+import type { TurnRequest, TurnSession } from "../../protocol/turns.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Processes } from "../../system/processes.ts";
+import { fieldsOf, itemsOf, textOf } from "../headless/json-fields.ts";
+import { endProvider } from "../headless/settle-turn.ts";
+import { type AcpConnection, openConnection } from "./connection.ts";
+
+export interface AgentLimits {
+  initializeMs: number;
+  sessionMs: number;
+  /** How long the agent may take to end a turn after `session/cancel`, before its process is ended. */
+  cancelMs: number;
+}
+
+export const defaultLimits: AgentLimits = { initializeMs: 60_000, sessionMs: 120_000, cancelMs: 5000 };
+
+/** What a turn hears of the agent while it runs. */
+export interface TurnEars {
+  output(stream: "stdout" | "stderr", chunk: Uint8Array): void;
+  permission(asked: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse>;
+}
+
+/** The one agent process of a session and its open conversation. */
+export interface AgentSession {
+  process(): { pid: number; startToken: string } | null;
+  /**
+   * Makes the conversation of a turn the open one, starting the agent where it does not run. What the agent says
+   * meanwhile, replayed history above all, reaches no turn. Throws with the reason for people.
+   */
+  open(request: TurnRequest, signal: AbortSignal): Promise<{ sessionId: string; isNew: boolean }>;
+  /** Sends a prompt to the open conversation; resolves with the agent's answer. */
+  prompt(text: string, ears: TurnEars): Promise<unknown>;
+  cancel(): Promise<void>;
+  /** Resolves with how the process ended. */
+  exited(): Promise<{ exitCode: number | null; signal: string | null }>;
+  /** Ends the process and what is below it. */
+  end(first: "SIGINT" | "SIGKILL"): Promise<void>;
+  /** Closes its standard input and ends it after `graceMs`. */
+  close(graceMs: number): Promise<void>;
+}
+
+export function createAgentSession(deps: {
+  clock: Clock;
+  processes: Processes;
+  env: Record<string, string>;
+  version: string;
+  limits?: Partial<AgentLimits>;
+  /** Another process runs, or none. */
+  onProcess: () => void;
+}): AgentSession {
+  const { clock, processes } = deps;
+  const limits = { ...defaultLimits, ...deps.limits };
+  let connection: AcpConnection | null = null;
+  let ears: TurnEars | null = null;
+  let sessionId: string | null = null;
+  let mode: string | null = null;
+  /** The last line of standard error: some agents say only there why they do not start. */
+  let lastStderr = "";
+
+  function process(): { pid: number; startToken: string } | null {
+    if (!connection?.isOpen() || connection.startToken === null) return null;
+    return { pid: connection.pid, startToken: connection.startToken };
+  }
+
+  async function start(request: TurnRequest): Promise<AcpConnection> {
+    if (connection?.isOpen()) return connection;
+    connection = null;
+    sessionId = null;
+    lastStderr = "";
+    const started = openConnection(
+      { processes, clock },
+      {
+        command: [request.executable, ...request.args],
+        env: deps.env,
+        cwd: request.working_directory,
+        onOutput(stream, chunk) {
+          if (stream === "stderr") lastStderr = lastLine(lastStderr, chunk);
+          ears?.output(stream, chunk);
+        },
+        onPermission: async (asked, signal) =>
+          ears && asked.sessionId === sessionId
+            ? ears.permission(asked, signal)
+            : { outcome: { outcome: "cancelled" } },
+      },
+    );
+    connection = started;
+    deps.onProcess();
+    void started.exited.then(() => {
+      if (connection === started) deps.onProcess();
+    });
+    await started.initialize({ version: deps.version, timeoutMs: limits.initializeMs });
+    return started;
+  }
+
+  async function choose(
+    agent: AcpConnection,
+    wanted: TurnSession,
+    request: TurnRequest,
+  ): Promise<{ sessionId: string; isNew: boolean }> {
+    const cwd = request.working_directory;
+    const { sessionMs: timeoutMs } = limits;
+    const create = async () => {
+      const answer = fieldsOf(
+        await agent.request(methods.agent.session.new, { cwd, mcpServers: [] }, { timeoutMs }),
+      );
+      const id = textOf(answer["sessionId"]);
+      if (id === null || id === "")
+        throw new ServiceError("dispatch_failed", "session/new gave no session id");
+      return { sessionId: id, isNew: true };
+    };
+    if (wanted.mode === "new") return create();
+    const id = wanted.mode === "exact" ? wanted.id : await latest(agent, cwd);
+    if (id === null) return create();
+    if (id === sessionId) return { sessionId: id, isNew: false };
+    const { load, resume } = agent.capabilities();
+    if (!load && !resume) {
+      throw new ServiceError(
+        "unsupported",
+        "the agent cannot go on with a conversation of an earlier process",
+      );
+    }
+    // resume replays nothing.
+    const method = resume ? methods.agent.session.resume : methods.agent.session.load;
+    await agent.request(method, { sessionId: id, cwd, mcpServers: [] }, { timeoutMs });
+    return { sessionId: id, isNew: false };
+  }
+
+  /** The newest conversation of the folder; null when there is none. */
+  async function latest(agent: AcpConnection, cwd: string): Promise<string | null> {
+    if (sessionId !== null) return sessionId;
+    if (!agent.capabilities().list) {
+      throw new ServiceError(
+        "unsupported",
+        "the agent does not list its conversations: name one, or begin a new one",
+      );
+    }
+    const answer = fieldsOf(
+      await agent.request(methods.agent.session.list, { cwd }, { timeoutMs: limits.sessionMs }),
+    );
+    const known = itemsOf(answer["sessions"]).map(fieldsOf);
+    const newest = known
+      .filter((one) => one["cwd"] === cwd)
+      .sort((left, right) => String(right["updatedAt"] ?? "").localeCompare(String(left["updatedAt"] ?? "")));
+    return textOf(newest[0]?.["sessionId"]);
+  }
+
+  async function setMode(agent: AcpConnection, wanted: string | null): Promise<void> {
+    if (wanted === null || wanted === mode) return;
+    const params = { sessionId, modeId: wanted };
+    await agent.request(methods.agent.session.setMode, params, { timeoutMs: limits.sessionMs });
+    mode = wanted;
+  }
+
+  async function end(first: "SIGINT" | "SIGKILL"): Promise<void> {
+    const known = process();
+    sessionId = null;
+    if (known) await endProvider(deps, known, first);
+  }
+
+  return {
+    process,
+    async open(request, signal) {
+      const wanted = request.session;
+      const given = Promise.withResolvers<never>();
+      const give = () => given.reject(new ServiceError("conflict", "interrupted"));
+      signal.addEventListener("abort", give, { once: true });
+      if (signal.aborted) give();
+      given.promise.catch(() => {});
+      const work = (async () => {
+        const agent = await start(request);
+        const chosen = await choose(agent, wanted, request);
+        if (chosen.sessionId !== sessionId) mode = null;
+        sessionId = chosen.sessionId;
+        await setMode(agent, request.acp?.mode ?? null);
+        return chosen;
+      })();
+      work.catch(() => {});
+      // A process that could not be started has no end to wait for.
+      const gone =
+        connection?.exited.then(() => Promise.reject(new Error("gone"))) ?? new Promise<never>(() => {});
+      try {
+        return await Promise.race([work, given.promise, gone]);
+      } catch (error) {
+        const ended = connection && !connection.isOpen() && !signal.aborted ? await connection.exited : null;
+        // Whatever it was about: the next turn begins with a fresh process.
+        await end("SIGINT");
+        throw ended ? diedEarly(ended, lastStderr) : error;
+      } finally {
+        signal.removeEventListener("abort", give);
+      }
+    },
+    async prompt(text, listening) {
+      if (!connection || sessionId === null)
+        throw new ServiceError("dispatch_failed", "no conversation is open");
+      ears = listening;
+      try {
+        return await connection.request(methods.agent.session.prompt, {
+          sessionId,
+          prompt: [{ type: "text", text }],
+        });
+      } finally {
+        ears = null;
+      }
+    },
+    async cancel() {
+      if (connection && sessionId !== null) {
+        await connection.notify(methods.agent.session.cancel, { sessionId });
+      }
+    },
+    exited: () => connection?.exited ?? Promise.resolve({ exitCode: null, signal: null }),
+    end,
+    async close(graceMs) {
+      const open = connection;
+      if (!open?.isOpen()) return;
+      open.close();
+      const over = new AbortController();
+      await Promise.race([open.exited, sleep(clock, graceMs, over.signal)]);
+      over.abort();
+      await end("SIGINT");
+    },
+  };
+}
+
+function diedEarly(end: { exitCode: number | null; signal: string | null }, said: string): ServiceError {
+  const how = end.signal ?? `exit code ${end.exitCode ?? "unknown"}`;
+  return new ServiceError(
+    "dispatch_failed",
+    `the agent ended before it took the prompt (${how})${said === "" ? "" : `: ${said}`}`,
+  );
+}
+
+const decoder = new TextDecoder();
+
+function lastLine(before: string, chunk: Uint8Array): string {
+  const lines = decoder.decode(chunk).split("\n");
+  return lines.findLast((line) => line.trim() !== "")?.slice(0, 500) ?? before;
+}
+
+/** Why a turn could not be begun, for people. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof ServiceError) return error.message;
+  const { code, data } = fieldsOf(error);
+  if (code === -32000) return "the agent asks for a login first: log in with its own command, in a terminal";
+  const details = textOf(fieldsOf(data)["details"]) ?? textOf(fieldsOf(data)["message"]) ?? textOf(data);
+  return details === null ? messageOf(error) : `${messageOf(error)}: ${details}`;
+}

@@ -1,0 +1,171 @@
+import {
+  type AnyMessage,
+  client,
+  type Stream as MessageStream,
+  methods,
+  PROTOCOL_VERSION,
+  type RequestPermissionRequest,
+  type RequestPermissionResponse,
+} from "@agentclientprotocol/sdk";
+import { type Clock, sleep } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Processes, StreamedProcess } from "../../system/processes.ts";
+import { fieldsOf, isFields } from "../headless/json-fields.ts";
+import { boundsOfRecords, createLineSplitter } from "../headless/line-splitter.ts";
+
+/** An agent process and the ACP connection to it. */
+export interface AcpConnection {
+  readonly pid: number;
+  /** Null once it has ended. */
+  readonly startToken: string | null;
+  /** What the agent can do, once `initialize` was answered. */
+  capabilities(): { load: boolean; resume: boolean; list: boolean };
+  /** Throws `precondition_failed` for another protocol version, and as `request`. */
+  initialize(options: { version: string; timeoutMs: number }): Promise<void>;
+  /**
+   * Sends a request. Rejects with the agent's own error, with `timed_out` after `timeoutMs`, and when the connection
+   * has ended.
+   */
+  request(method: string, params: object, options?: { timeoutMs?: number }): Promise<unknown>;
+  notify(method: string, params: object): Promise<void>;
+  /** Resolves when the process has ended. */
+  readonly exited: Promise<{ exitCode: number | null; signal: string | null }>;
+  /** Whether the process still runs. */
+  isOpen(): boolean;
+  /** Closes its standard input; most agents then end. */
+  close(): void;
+}
+
+export interface ConnectionOptions {
+  command: readonly string[];
+  env: Record<string, string>;
+  cwd: string;
+  /** Everything that the agent writes, before a message in it is answered. */
+  onOutput: (stream: "stdout" | "stderr", chunk: Uint8Array) => void;
+  /** `signal`: nobody waits for the answer any more. */
+  onPermission: (asked: RequestPermissionRequest, signal: AbortSignal) => Promise<RequestPermissionResponse>;
+}
+
+/**
+ * Starts the agent. Its messages are taken line by line: a line that is no JSON-RPC message is noise, which is handed
+ * to `onOutput` and to nothing else. Throws when the executable cannot be started.
+ */
+export function openConnection(
+  { processes, clock }: { processes: Processes; clock: Clock },
+  options: ConnectionOptions,
+): AcpConnection {
+  const child = processes.stream("process:acp-agent", options.command, options);
+  const startToken = processes.startToken(child.pid);
+  let open = true;
+  let agreed = { load: false, resume: false, list: false };
+
+  const connection = client({ name: "svc" })
+    .onRequest(methods.client.session.requestPermission, ({ params, signal }) =>
+      options.onPermission(params, signal),
+    )
+    .connect(messagesOf(child, options.onOutput));
+  void drain(child.stderr, (chunk) => options.onOutput("stderr", chunk));
+  const exited = child.exited.then((end) => {
+    open = false;
+    connection.close(new Error("the agent has ended"));
+    return end;
+  });
+  connection.closed.catch(() => {});
+
+  async function request(method: string, params: object, { timeoutMs }: { timeoutMs?: number } = {}) {
+    const asked = connection.agent.request<unknown, object>(method, params);
+    if (timeoutMs === undefined) return asked;
+    const over = new AbortController();
+    const late = sleep(clock, timeoutMs, over.signal).then(() => {
+      if (over.signal.aborted) return undefined;
+      throw new ServiceError(
+        "unavailable",
+        `the agent did not answer ${method} within ${Math.round(timeoutMs / 1000)} s`,
+      );
+    });
+    asked.catch(() => {});
+    try {
+      return await Promise.race([asked, late]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  return {
+    pid: child.pid,
+    startToken,
+    capabilities: () => agreed,
+    async initialize({ version, timeoutMs }) {
+      const answer = fieldsOf(
+        await request(
+          methods.agent.initialize,
+          {
+            protocolVersion: PROTOCOL_VERSION,
+            // Files and terminals are the agent's own: it works where it runs.
+            clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
+            clientInfo: { name: "svc", version },
+          },
+          { timeoutMs },
+        ),
+      );
+      if (answer["protocolVersion"] !== PROTOCOL_VERSION) {
+        throw new ServiceError(
+          "precondition_failed",
+          `the agent speaks ACP protocol ${String(answer["protocolVersion"])}, not ${PROTOCOL_VERSION}`,
+        );
+      }
+      const can = fieldsOf(answer["agentCapabilities"]);
+      const session = fieldsOf(can["sessionCapabilities"]);
+      agreed = {
+        load: can["loadSession"] === true,
+        resume: isFields(session["resume"]),
+        list: isFields(session["list"]),
+      };
+    },
+    request,
+    notify: (method, params) => connection.agent.notify(method, params),
+    exited,
+    isOpen: () => open,
+    close: () => child.give(null),
+  };
+}
+
+/** The JSON-RPC messages of a child. Its notifications are left out: who reads its output has them from there. */
+function messagesOf(child: StreamedProcess, onOutput: ConnectionOptions["onOutput"]): MessageStream {
+  const splitter = createLineSplitter(boundsOfRecords);
+  const readable = new ReadableStream<AnyMessage>({
+    async start(controller) {
+      await drain(child.stdout, (chunk) => {
+        onOutput("stdout", chunk);
+        for (const line of splitter.push(chunk)) {
+          const message = line.truncated ? null : toMessage(line.text);
+          if (message) controller.enqueue(message);
+        }
+      });
+      controller.close();
+    },
+  });
+  const writable = new WritableStream<AnyMessage>({
+    write: (message) => child.write(`${JSON.stringify(message)}\n`),
+  });
+  return { readable, writable };
+}
+
+function toMessage(text: string): AnyMessage | null {
+  if (!text.startsWith("{")) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isFields(value) || value["jsonrpc"] !== "2.0" || !("id" in value)) return null;
+    return "method" in value || "result" in value || "error" in value ? (value as AnyMessage) : null;
+  } catch {
+    return null;
+  }
+}
+
+async function drain(stream: AsyncIterable<Uint8Array>, take: (chunk: Uint8Array) => void): Promise<void> {
+  try {
+    for await (const chunk of stream) take(chunk);
+  } catch {
+    // The process has gone; its end is reported by `exited`.
+  }
+}

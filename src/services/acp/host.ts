@@ -1,0 +1,153 @@
+import { renderJson } from "../../protocol/json.ts";
+import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { Locks } from "../../system/locks.ts";
+import type { Processes } from "../../system/processes.ts";
+import type { FolderWatch } from "../../system/watch.ts";
+import { hostPaths, livingAgent, livingHost, readHost, readNextTurn } from "../headless/acp-files.ts";
+import { toSummary } from "../headless/display.ts";
+import type { HeadlessProvider } from "../headless/provider.ts";
+import { endProvider } from "../headless/settle-turn.ts";
+import { createTurnDirectories, type TurnDirectory } from "../headless/turn-directory.ts";
+import type { AgentLimits } from "./agent-session.ts";
+import { type AgentSession, createAgentSession } from "./agent-session.ts";
+import { runTurn } from "./run-turn.ts";
+
+export interface HostDeps {
+  clock: Clock;
+  files: Files;
+  processes: Processes;
+  locks: Locks;
+  watch: FolderWatch;
+  providerOf: (tool: string) => HeadlessProvider | null;
+  sessionRoot: string;
+  /** Of the agent, as in its manifest: turns of another one are left alone. */
+  life: string | null;
+  /** The environment that the agent process gets. */
+  env: Record<string, string>;
+  version: string;
+  /** Shows text in the pane; may go nowhere. */
+  show: (text: string) => void;
+  limits?: Partial<AgentLimits>;
+}
+
+export interface AcpHost {
+  /** Runs turns until `stop`. Resolves when the agent process has ended; rejects when another bridge keeps the session. */
+  run(): Promise<void>;
+  /** Runs no further turn; `interrupt`: nor the running one to its end. */
+  stop(options: { interrupt: boolean }): void;
+  /** Interrupts the running turn, as a person in the pane does. */
+  interrupt(): void;
+}
+
+/** Notices may be lost on some file systems; no turn waits longer than this to be seen. */
+const pollIntervalMs = 1000;
+/** How long an earlier bridge of the session may take to end. */
+const formerMs = 15_000;
+/** How long an agent may take to end once its standard input is closed. */
+const farewellMs = 1500;
+
+/**
+ * The process beside an ACP agent: it starts the agent with the first turn, runs the turns of the session one after the
+ * other, and outlives the gateway. What it knows is in the session's folder. Only one runs for a session.
+ */
+export function createAcpHost(deps: HostDeps): AcpHost {
+  const { clock, files, processes, locks, watch, sessionRoot } = deps;
+  const paths = hostPaths(sessionRoot);
+  const turns = createTurnDirectories({ files, sessionRoot });
+  let stopping = false;
+  let wake = () => {};
+  let current: TurnDirectory | null = null;
+
+  function saveRecord(session: AgentSession | null): void {
+    const self = processes.selfPid();
+    const record = {
+      schema_version: 1,
+      life: deps.life,
+      runner_pid: self,
+      runner_start: processes.startToken(self),
+      child_pid: session?.process()?.pid ?? null,
+      child_start: session?.process()?.startToken ?? null,
+    };
+    files.write("file:acp-host", paths.host, renderJson(record), { durable: false });
+  }
+
+  /** What an earlier bridge of this session left: itself, when it does not end, and its agent process. */
+  async function endFormer(): Promise<void> {
+    const former = readHost(files, sessionRoot);
+    const bridge = livingHost(processes, former);
+    if (bridge) {
+      const deadlineMs = clock.monotonicMs() + formerMs;
+      while (livingHost(processes, former) && clock.monotonicMs() < deadlineMs) await sleep(clock, 20);
+      if (livingHost(processes, former)) await endProvider(deps, bridge, "SIGKILL");
+    }
+    const agent = livingAgent(processes, former);
+    if (agent) await endProvider(deps, agent);
+  }
+
+  function nextTurn(): TurnDirectory | null {
+    const id = readNextTurn(files, sessionRoot);
+    const turn = id === null ? null : turns.find(id);
+    if (!turn || turn.process() || turn.result()) return null;
+    const request = turn.request();
+    return request && request.life === deps.life ? turn : null;
+  }
+
+  async function idle(): Promise<void> {
+    const nap = new AbortController();
+    wake = () => nap.abort();
+    await sleep(clock, pollIntervalMs, nap.signal);
+  }
+
+  async function serve(session: AgentSession): Promise<void> {
+    const unwatch = watch.watchFolder(paths.folder, () => wake());
+    try {
+      while (!stopping) {
+        const turn = nextTurn();
+        if (!turn) {
+          await idle();
+          continue;
+        }
+        current = turn;
+        try {
+          await runTurn({ ...deps, session }, turn);
+        } catch (error) {
+          // The turn is settled by the next gateway that looks; this agent process is in an unknown state.
+          deps.show(`\n[turn ${turn.turnId}: ${toSummary(messageOf(error))}]\n`);
+          await session.end("SIGINT");
+        }
+        current = null;
+      }
+    } finally {
+      unwatch();
+    }
+  }
+
+  function interrupt(): void {
+    current?.saveInterrupt({ requested_at_utc: timestampNow(clock), requested_by: "pane" });
+  }
+
+  return {
+    async run() {
+      files.ensureDirectory("file:acp-folder", paths.folder);
+      await endFormer();
+      await locks.hold(paths.lock, async () => {
+        const session: AgentSession = createAgentSession({ ...deps, onProcess: () => saveRecord(session) });
+        saveRecord(null);
+        try {
+          await serve(session);
+        } finally {
+          await session.close(farewellMs);
+          files.removeFile("file:acp-host", paths.host);
+        }
+      });
+    },
+    stop(options) {
+      stopping = true;
+      if (options.interrupt) interrupt();
+      wake();
+    },
+    interrupt,
+  };
+}

@@ -1,0 +1,73 @@
+import { renderJson } from "../../protocol/json.ts";
+import type { AwaitingDecision, DecisionAnswer } from "../../protocol/terminal.ts";
+import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import type { Processes } from "../../system/processes.ts";
+import { type Chosen, chooseOption } from "../agent/decision.ts";
+import { livingHost, questionPaths, readHost, readQuestion, saveNextTurn } from "./acp-files.ts";
+import type { TurnDirectory } from "./turn-directory.ts";
+
+interface HandOverDeps {
+  files: Files;
+  clock: Clock;
+  processes: Processes;
+  sessionRoot: string;
+}
+
+/** How long a living bridge may take to claim a turn before it is replaced. */
+const claimMs = 5000;
+const pollIntervalMs = 20;
+
+/**
+ * Gives a turn to the bridge that keeps the session's agent, or to a new one where none lives, is of an earlier life
+ * of the agent, or does not take it. `start` puts a new one into the pane, whose program it ends.
+ */
+export async function handToHost(
+  deps: HandOverDeps,
+  { turn, life }: { turn: TurnDirectory; life: string },
+  start: () => Promise<unknown>,
+): Promise<void> {
+  const { files, clock, processes, sessionRoot } = deps;
+  saveNextTurn(files, sessionRoot, turn.turnId);
+  const deadlineMs = clock.monotonicMs() + claimMs;
+  const record = readHost(files, sessionRoot);
+  if (record?.life === life) {
+    while (livingHost(processes, record) && clock.monotonicMs() < deadlineMs) {
+      if (turn.process() || turn.result()) return;
+      await sleep(clock, pollIntervalMs);
+    }
+  }
+  if (turn.process() || turn.result()) return;
+  await start();
+}
+
+/** What a turn asks a person, or null. */
+export function decisionOf(files: Pick<Files, "readOwn">, turn: TurnDirectory): AwaitingDecision | null {
+  return turn.result() ? null : readQuestion(files, turn.paths.folder);
+}
+
+const answerMs = 10_000;
+
+/** Answers the question of a turn; resolves once its bridge has taken the answer. Throws as `Agent.decide`. */
+export async function answerQuestion(
+  { files, clock }: Pick<HandOverDeps, "files" | "clock">,
+  turn: TurnDirectory | null,
+  answer: DecisionAnswer,
+): Promise<Chosen> {
+  const decision = turn && decisionOf(files, turn);
+  const chosen = chooseOption(decision ?? undefined, answer);
+  if (!turn || !decision?.id)
+    throw new ServiceError("precondition_failed", "the agent does not ask anything now");
+  const { id } = decision;
+  const record = { schema_version: 1, id, index: chosen.index, answered_at_utc: timestampNow(clock) };
+  files.write("file:acp-answer", questionPaths(turn.paths.folder).answer, renderJson(record));
+  const deadlineMs = clock.monotonicMs() + answerMs;
+  while (decisionOf(files, turn)?.id === id) {
+    if (clock.monotonicMs() >= deadlineMs) {
+      throw new ServiceError("dispatch_failed", "the question is still asked after the answer");
+    }
+    await sleep(clock, pollIntervalMs);
+  }
+  return chosen;
+}

@@ -1,0 +1,109 @@
+import type { CanonicalEvent, TurnRequest } from "../../protocol/turns.ts";
+import { type Clock, timestampNow } from "../../system/clock.ts";
+import type { Files } from "../../system/files.ts";
+import { renderEvent, toCanonicalEvent, toOversizeEvent, toStderrEvent } from "./display.ts";
+import { boundsOfRecords, createLineSplitter, type SplitLine } from "./line-splitter.ts";
+import type { HeadlessProvider, TurnSummary } from "./provider.ts";
+import type { turnPaths } from "./turn-directory.ts";
+
+type StreamName = "stdout" | "stderr";
+
+/** Takes a tool's two streams to disk as they come, unchanged, and turns their lines into events. */
+export interface OutputPump {
+  push(name: StreamName, chunk: Uint8Array): void;
+  /** Pushes all of a stream; resolves at its end. */
+  carry(name: StreamName, stream: AsyncIterable<Uint8Array>): Promise<void>;
+  /** An event of ours between those of the tool. */
+  note(type: string, message: string, data?: Record<string, unknown>): void;
+  /** After the last output that counts: the events that were still held, and what the turn came to. */
+  finish(): { summary: TurnSummary; lastStderr: string | null };
+  close(): void;
+}
+
+export function createOutputPump(deps: {
+  files: Files;
+  clock: Clock;
+  provider: Pick<HeadlessProvider, "parser">;
+  request: TurnRequest;
+  paths: ReturnType<typeof turnPaths>;
+  show: (text: string) => void;
+}): OutputPump {
+  const { files, clock, provider, request, paths, show } = deps;
+  const parser = provider.parser({ turnIndex: request.turn_index });
+  const context = { provider: request.tool, turnIndex: request.turn_index };
+  const display = { style: request.display_style, detail: request.display_detail };
+  const encoder = new TextEncoder();
+  const events = files.openAppend("file:turn-events", paths.events);
+  const streams = {
+    stdout: {
+      file: files.openAppend("file:turn-stdout", paths.stdout),
+      splitter: createLineSplitter(boundsOfRecords),
+      toEvents: (text: string, atUtc: string) => parser.line(text, atUtc),
+    },
+    stderr: {
+      file: files.openAppend("file:turn-stderr", paths.stderr),
+      splitter: createLineSplitter(),
+      toEvents(text: string, atUtc: string) {
+        if (text.trim() === "") return [];
+        lastStderr = text;
+        return [toStderrEvent(context, text, atUtc)];
+      },
+    },
+  };
+  let finished = false;
+  let lastStderr: string | null = null;
+
+  function emit(found: readonly CanonicalEvent[]): void {
+    if (found.length === 0) return;
+    events.write(encoder.encode(found.map((event) => `${JSON.stringify(event)}\n`).join("")));
+    const text = found.map((event) => renderEvent(event, display)).join("");
+    if (text !== "") show(text);
+  }
+
+  function read(name: StreamName, lines: readonly SplitLine[]): void {
+    const atUtc = timestampNow(clock);
+    emit(
+      lines.flatMap((line) => [
+        ...(line.truncated || line.shortened
+          ? [toOversizeEvent(context, { ...line, stream: name }, atUtc)]
+          : []),
+        ...(line.truncated ? [] : streams[name].toEvents(line.text, atUtc)),
+      ]),
+    );
+  }
+
+  function push(name: StreamName, chunk: Uint8Array): void {
+    if (finished) return;
+    streams[name].file.write(chunk);
+    read(name, streams[name].splitter.push(chunk));
+  }
+
+  return {
+    push,
+    async carry(name, stream) {
+      for await (const chunk of stream) {
+        if (finished) return;
+        push(name, chunk);
+      }
+      if (!finished) read(name, streams[name].splitter.end());
+    },
+    note(type, message, data) {
+      if (finished) return;
+      emit([
+        toCanonicalEvent(context, {
+          ...{ kind: "progress", type, message, atUtc: timestampNow(clock), sessionId: null },
+          data: { summary: message, ...data },
+        }),
+      ]);
+    },
+    finish() {
+      if (!finished) emit(parser.end(timestampNow(clock)));
+      finished = true;
+      return { summary: parser.summary(), lastStderr };
+    },
+    close() {
+      finished = true;
+      for (const file of [streams.stdout.file, streams.stderr.file, events]) file.close();
+    },
+  };
+}

@@ -1,0 +1,201 @@
+import { type Fields, fieldsOf, itemsOf, readableError, renderValue, textOf } from "../json-fields.ts";
+import type { HeadlessProvider, TurnUsage } from "../provider.ts";
+import { programOf } from "../provider.ts";
+import { createStreamParser, type StreamReader, type TurnWriter, usageOf } from "../stream-parser.ts";
+
+/** What the name of every ACP agent ends with: nothing takes it for the tool's own terminal or print mode. */
+const suffix = "-acp";
+
+/**
+ * An agent that speaks ACP on its standard streams: one process for all turns of a session. Its stdout.jsonl holds the
+ * JSON-RPC messages of the agent from the prompt to its answer. Null for a tool of another name. Recordings: tests/streams/acp.
+ */
+export function acpProvider(tool: string): HeadlessProvider | null {
+  if (!tool.endsWith(suffix) || tool === suffix) return null;
+  return {
+    tool,
+    ladder: () => ({ levels: [], off: null }),
+    command: (turn) => ({ argv: programOf(turn), stdin: null, env: {}, promptInArguments: false }),
+    parser: ({ turnIndex }) =>
+      createStreamParser({ provider: tool, turnIndex, writesTerminal: true }, createReader()),
+  };
+}
+
+/** An answer comes in pieces; it is reported whole where it ends, or when this much has gathered. */
+const maxTextLength = 1_048_576;
+
+function createReader(): StreamReader {
+  let answer = "";
+  let thought = "";
+  /** The last usage_update of the turn. */
+  let context: Fields | null = null;
+  const kinds = new Map<string, string>();
+  const done = new Set<string>();
+
+  function flush(turn: TurnWriter): void {
+    if (thought !== "") turn.emit("reasoning", "agent_thought_chunk", thought, { text: thought });
+    if (answer !== "") turn.answer("agent_message_chunk", answer);
+    thought = "";
+    answer = "";
+  }
+
+  function readCall(update: Fields, turn: TurnWriter): void {
+    const type = String(update["sessionUpdate"]);
+    const id = textOf(update["toolCallId"]);
+    const key = id ?? "";
+    const known = kinds.get(key);
+    const kind = textOf(update["kind"]) ?? known ?? "tool";
+    if (known === undefined) {
+      flush(turn);
+      turn.request(type, {
+        ...{ id, kind },
+        name: textOf(update["name"]) ?? textOf(update["title"]) ?? kind,
+        arguments: update["rawInput"] ?? textOf(update["title"]) ?? {},
+      });
+    }
+    kinds.set(key, kind);
+    const status = textOf(update["status"]);
+    if ((status === "completed" || status === "failed") && !done.has(key)) {
+      done.add(key);
+      turn.result(type, {
+        ...{ id, kind },
+        status: status === "completed" ? "success" : "error",
+        output: outputOf(update),
+      });
+    }
+  }
+
+  function readUpdate(update: Fields, turn: TurnWriter): void {
+    const type = textOf(update["sessionUpdate"]) ?? "unknown";
+    switch (type) {
+      case "agent_message_chunk": {
+        const text = textIn(update["content"]);
+        if (thought !== "") flush(turn);
+        turn.piece(type, text);
+        answer += text;
+        if (answer.length > maxTextLength) flush(turn);
+        return;
+      }
+      case "agent_thought_chunk":
+        if (answer !== "") flush(turn);
+        thought += textIn(update["content"]);
+        if (thought.length > maxTextLength) flush(turn);
+        return;
+      case "tool_call":
+      case "tool_call_update":
+        readCall(update, turn);
+        return;
+      case "plan": {
+        const entries = itemsOf(update["entries"]).map((one) => textOf(fieldsOf(one)["content"]) ?? "");
+        turn.emit("progress", type, `plan: ${entries.join("; ")}`, { summary: entries.join("; ") });
+        return;
+      }
+      case "usage_update":
+        context = {
+          used: update["used"] ?? null,
+          size: update["size"] ?? null,
+          cost: update["cost"] ?? null,
+        };
+        return;
+      case "notice": {
+        const text = textOf(update["message"]) ?? textIn(update["content"]);
+        turn.emit("diagnostic", type, text, { severity: "warning", text });
+        return;
+      }
+      default:
+        turn.emit("passthrough", type, type);
+    }
+  }
+
+  function readEnd(record: Fields, turn: TurnWriter): void {
+    flush(turn);
+    const error = record["error"];
+    if (error !== undefined) {
+      const text = errorText(fieldsOf(error));
+      turn.complete("session/prompt", { status: "error", errorText: text, usage: null });
+      return;
+    }
+    const result = fieldsOf(record["result"]);
+    const reason = textOf(result["stopReason"]);
+    if (reason === null) {
+      turn.emit("passthrough", "response", "response");
+      return;
+    }
+    const details = { stop_reason: reason, ...(context ? { context } : {}) };
+    const usage = usageIn(result);
+    turn.complete(
+      "session/prompt",
+      reason === "end_turn"
+        ? { status: "success", resultText: null, usage }
+        : { status: "error", errorText: stopTexts[reason] ?? `the agent stopped: ${reason}`, usage },
+      details,
+    );
+  }
+
+  return {
+    read(record, turn) {
+      const method = textOf(record["method"]);
+      const params = fieldsOf(record["params"]);
+      if (method === "session/update") return readUpdate(fieldsOf(params["update"]), turn);
+      if (method === "session/request_permission") {
+        const call = fieldsOf(params["toolCall"]);
+        const title = textOf(call["title"]) ?? textOf(call["toolCallId"]) ?? "a tool call";
+        flush(turn);
+        turn.emit("progress", method, `asks for permission: ${title}`, { summary: title });
+        return;
+      }
+      if (method === null && ("result" in record || "error" in record)) return readEnd(record, turn);
+      turn.emit("passthrough", method ?? "message", method ?? "a message without a method");
+    },
+    finish: flush,
+  };
+}
+
+const stopTexts: Readonly<Record<string, string>> = {
+  cancelled: "the agent cancelled the turn",
+  max_tokens: "the agent reached its limit of tokens",
+  max_turn_requests: "the agent reached its limit of model requests in one turn",
+  refusal: "the agent refused to go on",
+};
+
+function errorText(error: Fields): string {
+  const data = error["data"];
+  const details = textOf(fieldsOf(data)["details"]) ?? textOf(fieldsOf(data)["message"]) ?? textOf(data);
+  const message = textOf(error["message"]) ?? "the agent answered with an error";
+  return readableError(details === null || details === message ? message : `${message}: ${details}`);
+}
+
+function textIn(content: unknown): string {
+  const block = fieldsOf(content);
+  const type = textOf(block["type"]);
+  if (type === "text") return textOf(block["text"]) ?? "";
+  return type === null ? "" : `[${type}]`;
+}
+
+function outputOf(update: Fields): string {
+  const parts = itemsOf(update["content"]).map((item) => {
+    const one = fieldsOf(item);
+    if (one["type"] === "content") return textIn(one["content"]);
+    return one["type"] === "diff" ? `changed ${textOf(one["path"]) ?? "a file"}` : "";
+  });
+  const text = parts.filter((part) => part !== "").join("\n");
+  const raw = update["rawOutput"];
+  return text !== "" || raw === undefined || raw === null ? text : renderValue(raw);
+}
+
+/** opencode and the adapters answer with `usage`, gemini 0.61.0 with `_meta.quota.token_count`. */
+function usageIn(result: Fields): TurnUsage | null {
+  const usage = usageOf(result["usage"], {
+    input_tokens: "inputTokens",
+    cached_input_tokens: "cachedReadTokens",
+    output_tokens: "outputTokens",
+    total_tokens: "totalTokens",
+    reasoning_tokens: "thoughtTokens",
+  });
+  if (usage) return usage;
+  const quota = fieldsOf(fieldsOf(result["_meta"])["quota"]);
+  return usageOf(quota["token_count"], {
+    ...{ input_tokens: "input_tokens", output_tokens: "output_tokens" },
+    ...{ cached_input_tokens: "cached_tokens", total_tokens: "total_tokens" },
+  });
+}

@@ -126,7 +126,7 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
     managed_agent_instance_epoch: instance.epoch,
     ...(instance.instanceId === null ? {} : { managed_agent_instance_id: instance.instanceId }),
     ...(admission.block ? { admission_block: admission.block } : {}),
-    ...(presence.decision ? { awaiting_decision: presence.decision } : {}),
+    ...(connectivity.decision ? { awaiting_decision: connectivity.decision } : {}),
     ...(facts.waiting ? { waiting: facts.waiting } : {}),
     ...(facts.typing ? { typing_lease: facts.typing } : {}),
     ...(facts.remindersLost ? { reminders_lost: facts.remindersLost } : {}),

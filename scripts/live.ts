@@ -17,8 +17,8 @@ import { runStep } from "./steps.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
 
 // Runs the real agent CLIs against a scripted model on loopback: `bun run live [--newest | --report] [all | TOOL[@VERSION]]...`.
-// `--newest` runs the newest version that the npm registry has of each tool, `TOOL@named` each version of the tool that
-// must pass. The last line counts what really ran. `--newest` and `--report` write .live/TOOL-VERSION: report.md and
+// `--long` runs a hundred turns of each tool and nothing else. `--newest` runs the newest version that the npm registry
+// has of each tool, `TOOL@named` each version of the tool that must pass. The last line counts what really ran. `--newest` and `--report` write .live/TOOL-VERSION: report.md and
 // report.json (each step, the screen of one that failed, what changed beside the last proved version) and recordings.
 
 /** What runs when no tool is named. */
@@ -26,7 +26,9 @@ const everyday: readonly LabTool[] = ["claude", "codex"];
 
 const newest = process.argv.includes("--newest");
 const reports = newest || process.argv.includes("--report");
-const words = process.argv.slice(2).filter((word) => word !== "--newest" && word !== "--report");
+/** A hundred turns of each tool, instead of everything else. */
+const long = process.argv.includes("--long");
+const words = process.argv.slice(2).filter((word) => !["--newest", "--report", "--long"].includes(word));
 const named = words.map((word) => word.split("@", 2) as [string, string?]);
 const asked: readonly string[] = named.flatMap(([name]) => (name === "all" ? labTools : [name]));
 const unknown = asked.filter((name) => !labTools.some((tool) => tool === name));
@@ -110,6 +112,7 @@ async function runLab(tool: LabTool, version: string): Promise<void> {
       CI: "true",
       SVC_LAB_CACHE: cacheRoot(process.env),
       SVC_LAB_VERSIONS: versions,
+      ...(long ? { SVC_LAB_LONG: "1" } : {}),
       ...(recordings === undefined ? {} : { SVC_LAB_RECORDINGS: resolve(recordings) }),
       [mark.name]: mark.value,
       ...written?.env,

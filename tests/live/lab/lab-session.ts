@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import type { PromptPayload, RequestRecord } from "../../../src/protocol/gateway.ts";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import type { ReceivedRequest } from "../../support/model-server/records.ts";
-import { type ModelServer, startModelServer } from "../../support/model-server/server.ts";
+import { type ModelServer, type Part, startModelServer } from "../../support/model-server/server.ts";
 import { until } from "../../support/until.ts";
 import type { Labels } from "../../unit/terminal/corpus.ts";
 import type { InstalledCli, LabTool } from "./cli-cache.ts";
@@ -45,6 +45,10 @@ export interface LabSession extends Stage {
 export interface SessionSettings {
   /** The tool knows the working folder already and asks nothing about it. */
   trusted: boolean;
+  /** The tool asks for no permission. */
+  unattended?: boolean;
+  /** What the model plays instead of its directives. */
+  part?: Part;
 }
 
 /** For hangs only: at a load of 30 on two cores opencode 1.18.27 took 55 s from its start to its first frame. */
@@ -55,8 +59,11 @@ export async function openLabSession(
   recorder: Recorder,
   settings: SessionSettings,
 ): Promise<LabSession> {
-  const model = startModelServer();
-  const box = createSandbox(cli, model.url, { ...settings, unattended: false });
+  const model = startModelServer(settings.part ? { part: settings.part } : {});
+  const box = createSandbox(cli, model.url, {
+    trusted: settings.trusted,
+    unattended: settings.unattended ?? false,
+  });
   const gateway = await startLabGateway(cli, box).catch(async (error) => {
     await box[Symbol.asyncDispose]();
     await model.stop();

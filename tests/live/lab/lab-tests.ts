@@ -6,12 +6,30 @@ import { openMcpSession } from "./mcp-session.ts";
 import { createRecorder, type Recorder } from "./recorder.ts";
 import { openSkillSession } from "./skill-session.ts";
 import { describeSteps } from "./staged-steps.ts";
+import { longPart, longStepsOf } from "./steps/long-steps.ts";
 import { headlessStepsOf, mailSteps, mcpSteps, skillStepsOf, stepsOf } from "./steps.ts";
 
 const shared: SessionSettings = { trusted: true };
 
+/** What `bun run live TOOL --long` shows instead: a hundred turns of one agent. */
+function describeLongLab(tool: LabTool): void {
+  describeSteps({
+    name: `${tool} for a hundred turns in the lab`,
+    steps: longStepsOf(),
+    shared: { trusted: true, unattended: true, part: longPart },
+    async open(settings) {
+      const cli = await install(tool);
+      return openLabSession(cli, createRecorder(cli), settings);
+    },
+  });
+}
+
 /** The lab of one tool: in its terminal, without one, and in a talk by mail. The recorded screens are kept when a step failed. */
 export function describeLab(tool: LabTool): void {
+  if (process.env["SVC_LAB_LONG"] !== undefined) {
+    describeLongLab(tool);
+    return;
+  }
   let recorder: Recorder | null = null;
   describeSteps({
     name: `${tool} in the lab`,

@@ -1,7 +1,8 @@
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import type { Sandbox } from "./sandbox.ts";
 
 const managerProgram = resolve(import.meta.dir, "../../../src/cli/svc-mgr.ts");
+const shortProgram = resolve(import.meta.dir, "../../../src/cli/svc.ts");
 
 /** One run of `svc-mgr` in a sandbox. */
 export interface ManagerRun {
@@ -13,8 +14,20 @@ export interface ManagerRun {
 }
 
 /** Runs `svc-mgr` as a person of the sandbox would; `input` is its standard input, by default empty. */
-export async function runManager(box: Sandbox, words: readonly string[], input = ""): Promise<ManagerRun> {
-  const child = Bun.spawn([process.execPath, managerProgram, ...words], {
+export const runManager = (box: Sandbox, words: readonly string[], input = "") =>
+  runProgram(managerProgram, box, words, input);
+
+/** The same with `svc`. */
+export const runShort = (box: Sandbox, words: readonly string[], input = "") =>
+  runProgram(shortProgram, box, words, input);
+
+async function runProgram(
+  program: string,
+  box: Sandbox,
+  words: readonly string[],
+  input: string,
+): Promise<ManagerRun> {
+  const child = Bun.spawn([process.execPath, program, ...words], {
     cwd: box.work,
     env: box.env,
     stdin: new Blob([input]),
@@ -30,7 +43,9 @@ export async function runManager(box: Sandbox, words: readonly string[], input =
     try {
       return JSON.parse(stdout) as T;
     } catch {
-      throw new Error(`svc-mgr ${words.join(" ")}: exit code ${exitCode}\n${stdout}\n${stderr}`);
+      throw new Error(
+        `${basename(program, ".ts")} ${words.join(" ")}: exit code ${exitCode}\n${stdout}\n${stderr}`,
+      );
     }
   };
   return { exitCode, stdout, stderr, json };

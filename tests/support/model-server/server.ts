@@ -24,6 +24,8 @@ const protocols: readonly Protocol[] = [anthropicMessages, openaiResponses, gemi
 export type Part = (turn: {
   prompt: string;
   toolResults: readonly string[];
+  /** The newest item is a tool's result. */
+  toolAnswered: boolean;
   skillTexts: readonly string[];
 }) => Reply | null;
 
@@ -95,7 +97,7 @@ function replyTo(protocol: Protocol, understood: Understood, part: Part): Reply 
   if (understood.purpose !== "turn") return sayAtOnce("A short account of the conversation so far.");
   const { toolResults, toolAnswered, skillTexts } = understood;
   const prompt = understood.userTexts.at(-1) ?? "";
-  return part({ prompt, toolResults, skillTexts }) ?? planReply(prompt, toolAnswered);
+  return part({ prompt, toolResults, toolAnswered, skillTexts }) ?? planReply(prompt, toolAnswered);
 }
 
 function toRecord(

@@ -1,0 +1,98 @@
+import { expect } from "bun:test";
+import type { TranscriptTurn } from "../../../../src/protocol/transcript.ts";
+import { type AnswerName, modelAnswers } from "../../../support/model-server/answers.ts";
+import { sayAtOnce } from "../../../support/model-server/scenario.ts";
+import type { Part } from "../../../support/model-server/server.ts";
+import type { LabSession } from "../lab-session.ts";
+import { runManager, runShort } from "../programs.ts";
+import type { LabStep } from "./lab-step.ts";
+
+/** A hundred turns of one agent, most with a tool call, whose answers are all different. */
+const turns = 100;
+const turnsOfStep = 10;
+/** Of each ten: what is answered, and whether after a tool call. */
+const round: readonly (readonly [answer: AnswerName, tool: boolean])[] = [
+  ["SAYMARKDOWN", true],
+  ["SAYWIDE", true],
+  ["SAYMARKDOWN", false],
+  ["SAYWIDE", true],
+  ["SAYMARKDOWN", true],
+  ["SAYWIDE", false],
+  ["SAYMARKDOWN", true],
+  ["SAYWIDE", true],
+  ["SAYMARKDOWN", true],
+  ["SAYHUGE", true],
+];
+
+function planOf(turn: number) {
+  const [name, tool] = round[(turn - 1) % round.length] ?? ["SAYWIDE", false];
+  return { tool, answer: `Turn ${turn}\n\n${modelAnswers[name]}\n\n終 **${turn}**` };
+}
+
+const promptOf = (turn: number) => `long turn ${turn}`;
+
+/** The model's part: it runs a command where the turn has one, and then says the answer of that turn. */
+export const longPart: Part = ({ prompt, toolAnswered }) => {
+  const turn = Number(/^long turn (\d+)$/.exec(prompt.trim().split("\n").at(-1) ?? "")?.[1] ?? Number.NaN);
+  if (Number.isNaN(turn)) return null;
+  const { tool, answer } = planOf(turn);
+  if (!tool || toolAnswered) return sayAtOnce(answer);
+  return {
+    ...sayAtOnce(`I look at turn ${turn}.`),
+    command: { command: `echo of turn ${turn}`, escalate: false },
+  };
+};
+
+/** What `svc ask` prints is exactly what the model said, turn by turn. */
+async function printsExactly(session: LabSession, first: number): Promise<void> {
+  for (let turn = first; turn < first + turnsOfStep; turn++) {
+    const { answer } = planOf(turn);
+    const { exitCode, stdout, stderr } = await runShort(session.box, [
+      "ask",
+      `lab-${session.tool}`,
+      promptOf(turn),
+    ]);
+    const printed = stdout === `${answer}\n` ? "the answer" : stdout;
+    expect({ turn, exitCode, printed, stderr }).toEqual({
+      turn,
+      exitCode: 0,
+      printed: "the answer",
+      stderr: "",
+    });
+  }
+}
+
+/** The log has every turn once, in order, from the tool's own record, with its tool call and its output. */
+async function logIsWhole(session: LabSession): Promise<void> {
+  const words = [
+    "agents",
+    "single",
+    "--agent-name",
+    `lab-${session.tool}`,
+    "log",
+    "--limit",
+    `${turns}`,
+    "--json",
+  ];
+  const log = (await runManager(session.box, words)).json<{ turns: TranscriptTurn[] }>();
+  const told = log.turns
+    .map(({ prompt, source, status, tool_calls: calls }) => ({ prompt, source, status, calls: calls.length }))
+    .toReversed();
+  const want = Array.from({ length: turns }, (_, index) => ({
+    prompt: promptOf(index + 1),
+    ...{ source: "tool", status: "completed", calls: planOf(index + 1).tool ? 1 : 0 },
+  }));
+  expect(told).toEqual(want as typeof told);
+}
+
+/** Opt-in, `bun run live TOOL --long`: the steps of one session. */
+export function longStepsOf(): LabStep[] {
+  const steps = Array.from({ length: turns / turnsOfStep }, (_, index): LabStep => {
+    const first = index * turnsOfStep + 1;
+    return {
+      id: `the answers of turns ${first} to ${first + turnsOfStep - 1} are printed as the model said them`,
+      run: (session) => printsExactly(session, first),
+    };
+  });
+  return [...steps, { id: "the log has every turn once", run: logIsWhole }];
+}

@@ -43,14 +43,17 @@ const pollIntervalMs = 100;
 
 /**
  * The turn of a request whose end was seen, with its whole answer. A tool writes its record a moment after the end, so it
- * is looked for again for some seconds. `turn` is null where nothing has it; `why` is then a clause for people.
+ * is looked for again for some seconds, and for `maxWritingMs` while the record has the turn without its end: a busy
+ * machine delays the write of a long answer. The status of such a turn is `running` also when the time is over. `turn` is
+ * null where nothing has it; `why` is then a clause for people.
  */
 export async function findAnswer(
   clock: Clock,
   client: GatewayClient,
   requestId: string,
+  { maxWritingMs = maxRecordingMs }: { maxWritingMs?: number } = {},
 ): Promise<{ turn: TranscriptTurn; why: null } | { turn: null; why: string }> {
-  const deadlineMs = clock.monotonicMs() + maxRecordingMs;
+  const begunMs = clock.monotonicMs();
   for (;;) {
     const response = await client.call("transcript", {
       query: { limit: 1, request_id: requestId, max_bytes: pageBytes },
@@ -59,7 +62,8 @@ export async function findAnswer(
     // A gateway of an earlier version has no transcript; the request is done all the same.
     if (response.kind !== "ok") return { turn: null, why: response.detail };
     const [turn] = response.body.turns;
-    const over = clock.monotonicMs() >= deadlineMs;
+    const limitMs = turn?.status === "running" ? maxWritingMs : maxRecordingMs;
+    const over = clock.monotonicMs() - begunMs >= limitMs;
     if (turn && (turn.status !== "running" || over))
       return { turn: await withWholeAnswer(client, turn), why: null };
     if (over) return { turn: null, why: response.body.gaps.join("; ") || "no source has its text" };

@@ -5,9 +5,10 @@ import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
 import { isOpen } from "../../../services/fleet/gateway-client.ts";
 import { toIdentity, trackedAgentId } from "../../../services/fleet/projection.ts";
 import { type Clock, sleep } from "../../../system/clock.ts";
-import { interruptThrough, renderRequest, waitForRequest } from "../../agent-requests.ts";
+import { interruptThrough, renderRequest, stateForPeople, waitForRequest } from "../../agent-requests.ts";
 import { findAnswer, renderAnswer } from "../../agent-transcript.ts";
 import { command } from "../../command.ts";
+import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { readPrompt, readTimeout } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
 import { acceptanceOf } from "../../gateway-call.ts";
@@ -122,16 +123,27 @@ const prompt = command({
     const json = { ...submission, ...outcome(record), request: record };
     if (!isDone(record))
       return { json: { ...json, answer: null, turn: null }, text: renderRequest(record), exitCode: 1 };
-    const { turn, why } = await findAnswer(context.clock, link.client, record.request_id);
+    // Of a turn that was interrupted some tools write no end.
+    const patience = stateForPeople(record) === "interrupted" ? {} : { maxWritingMs };
+    const { turn, why } = await findAnswer(context.clock, link.client, record.request_id, patience);
     if (args.verbose) await io.writeError(`${renderRequest(record)}\n`);
     if (!turn) await warn(io, `the answer is not known: ${why}. See: ${commandPrefix} screen`);
-    return {
-      json: { ...json, answer: turn?.answer ?? null, turn },
-      text: turn ? renderAnswer(turn) : renderRequest(record),
-    };
+    const document = { ...json, answer: turn?.answer ?? null, turn };
+    // A part of an answer, or a sentence of ours, is not printed as if the agent had said it.
+    if (turn?.status === "running") {
+      const detail = `the turn has ended, and the record of its tool has no end of the answer yet. See: ${commandPrefix} log --turn 1`;
+      throw new CommandFailure(exitCodes.refused, detail, {
+        ...document,
+        error: "answer_not_written",
+        detail,
+      });
+    }
+    return { json: document, text: turn ? renderAnswer(turn) : renderRequest(record) };
   },
 });
 
+/** After its reported end Claude Code 2.1.150 took more than 7 s to write 58 KB on a busy machine. */
+const maxWritingMs = 60_000;
 const questionPollIntervalMs = 1000;
 
 /** Reports each question that the agent asks while its turn is waited for: without an answer the turn has no end. */

@@ -27,7 +27,6 @@ function setup(entry = program) {
   ) {
     const { argv, stdin } = provider.command({
       ...{ prompt, session, model: null, executable: process.execPath, args, rolePrompt: null },
-      workingDirectory: scratch.folder,
       ...some,
     });
     const child = Bun.spawn(argv, {

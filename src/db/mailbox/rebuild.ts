@@ -32,7 +32,6 @@ export interface CatalogRebuild {
   saveRegistrations(rows: readonly RegistrationRow[]): void;
   /** Who the newest message from or to this address says its owner is. */
   ownerBySender(address: string): string | null;
-  renewGeneration(generation: string): void;
   /** Runs `work` while no other process writes, so that no delivery comes between a check and a change. */
   whileQuiet(work: () => void): void;
   counts(): { messages: number; projections: number; registrations: number };
@@ -127,8 +126,6 @@ export function rebuildCatalog(store: CatalogStore): CatalogRebuild {
             WHERE address = ${address}
         ) ORDER BY created_at_utc DESC LIMIT 1`,
       )[0]?.owner ?? null,
-    renewGeneration: (generation) =>
-      store.write("sql:mail-repair.generation", () => void db.update(catalog).set({ generation }).run()),
     whileQuiet: (work) => store.write("sql:mail-repair.quiet", () => work()),
     counts: () => ({
       messages: db.select({ n: count() }).from(messages).get()?.n ?? 0,

@@ -70,7 +70,6 @@ export function createBridge(deps: BridgeDeps): Bridge {
       const command = provider.command({
         ...{ prompt, session, model, executable, args },
         rolePrompt: role_prompt,
-        workingDirectory: working_directory,
       });
       child = processes.stream("process:provider", command.argv, {
         env: { ...deps.env, ...command.env },

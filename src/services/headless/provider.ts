@@ -20,7 +20,6 @@ export interface ProviderTurn {
   /** The launch's arguments, unattended flags included. */
   args: readonly string[];
   rolePrompt: string | null;
-  workingDirectory: string;
 }
 
 export type ProviderSession = { mode: "new" } | { mode: "exact"; id: string } | { mode: "tool_last_or_new" };

@@ -8,7 +8,7 @@ const secret = "the prompt\nof two lines --help";
 function turn(some: Partial<ProviderTurn> = {}): ProviderTurn {
   return {
     ...{ prompt: secret, session: { mode: "new" }, model: null, executable: "/bin/tool", args: ["--yes"] },
-    ...{ rolePrompt: null, workingDirectory: "/somewhere" },
+    ...{ rolePrompt: null },
     ...some,
   };
 }

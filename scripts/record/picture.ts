@@ -1,5 +1,4 @@
-import type { Row, Span } from "../../src/services/terminal/observation.ts";
-import { parseScreen } from "../../src/services/terminal/screen.ts";
+import { parseScreen, type Row, type Span } from "../../src/services/terminal/screen.ts";
 import type { Recording } from "./story.ts";
 
 const cell = { width: 8, height: 18, size: 13.3 };

@@ -30,11 +30,10 @@ import { type CliContext, readProfiles } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { createGatewayAgent } from "./gateway-agent.ts";
-import { bodyOf } from "./gateway-call.ts";
 import { isLoopback } from "./gateway-flags.ts";
 import { mailboxOpeners } from "./mailbox-openers.ts";
-import { selfCommand } from "./self-command.ts";
-import type { Target } from "./target.ts";
+import { bodyOf, type Target } from "./target.ts";
+import { selfCommand } from "./version.ts";
 
 const endpointOf = {
   status: "mailStatus",

@@ -5,7 +5,7 @@ import { coalescedInto } from "../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../system/clock.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
 import { renderPairs } from "./format.ts";
-import { bodyOf } from "./gateway-call.ts";
+import { bodyOf } from "./target.ts";
 
 /** A request for people: how far it got and what proved it. Pure. */
 export function renderRequest(record: RequestRecord): string {

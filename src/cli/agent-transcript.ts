@@ -2,7 +2,7 @@ import type { TranscriptTurn } from "../protocol/transcript.ts";
 import type { GatewayClient } from "../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../system/clock.ts";
 import { visibleLine } from "../system/visible.ts";
-import { bodyOf } from "./gateway-call.ts";
+import { bodyOf } from "./target.ts";
 
 const partBytes = 4 * 1024 * 1024;
 const pageBytes = 65_536;

@@ -8,14 +8,16 @@ import type { LaunchDeps } from "../services/sessions/launch.ts";
 import { type LaunchTool, toLaunchTool } from "../services/sessions/launch-tools.ts";
 import { createManifestStore } from "../services/sessions/manifest.ts";
 import {
+  createOverlays,
   judgeOverlay,
   type Overlays,
   type ProjectOverlay,
   prepareOverlay,
+  withAdoptions,
 } from "../services/sessions/overlays.ts";
+import { createSessionAlive } from "../services/sessions/record.ts";
 import { createRegistry } from "../services/sessions/registry.ts";
 import { holdsSessions, planRoots, type Roots, stateRootOf } from "../services/sessions/roots.ts";
-import { createSessionAlive } from "../services/sessions/session-alive.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
 import { allProfiles, compileProfile, type ProfileSet, parseProfiles } from "../services/terminal/profile.ts";
 import type { Tmux } from "../services/terminal/tmux-command.ts";
@@ -24,9 +26,8 @@ import type { Network } from "../system/network.ts";
 import { createSystem, type System } from "../system/system.ts";
 import type { CliIo } from "./command.ts";
 import { warn } from "./narrate.ts";
-import { selfCommand } from "./self-command.ts";
 import { bareTmuxSocket, chooseTmuxSocket, openTmux, socketOfPane } from "./tmux-socket.ts";
-import { trustingSystem } from "./trusting-system.ts";
+import { selfCommand } from "./version.ts";
 
 /** Everything a command may need, wired once: the composition root of the command line. */
 export interface CliContext extends LaunchDeps, AttachDeps, StopAgentDeps, System {
@@ -185,4 +186,13 @@ function readOwnFile<T>(
   } catch (error) {
     throw new ServiceError("invalid_request", `${variable}: ${path}: ${messageOf(error)}`);
   }
+}
+
+/** `given` with files that know which overlays this user adopted. */
+export function trustingSystem(
+  io: Pick<CliIo, "env" | "home">,
+  given: System,
+): { system: System; overlays: Overlays } {
+  const overlays = createOverlays({ ...given, stateRoot: stateRootOf(io.env, io.home) });
+  return { system: { ...given, files: withAdoptions(given.files, overlays) }, overlays };
 }

@@ -15,8 +15,8 @@ import type { Overlays } from "../services/sessions/overlays.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
 import { createSystem } from "../system/system.ts";
+import { trustingSystem } from "./cli-context.ts";
 import type { CliIo, Invocation } from "./command.ts";
-import { trustingSystem } from "./trusting-system.ts";
 
 /**
  * The mailbox root of a command line, as `chooseMailboxRoot`; with `creates` as `prepareMailboxRoot`. `flag` is relative

@@ -14,7 +14,7 @@ export async function findQuestions({ io, inherited }: Invocation, name?: string
   const { openCliContext } = await import("./cli-context.ts");
   const { findRecord } = await import("../services/sessions/find.ts");
   const { snapshotAgents } = await import("../services/fleet/agent-snapshot.ts");
-  const { createSessionsSeen } = await import("../services/sessions/session-alive.ts");
+  const { createSessionsSeen } = await import("../services/sessions/record.ts");
   const { mailboxOpeners } = await import("./mailbox-openers.ts");
   const context = openCliContext(io, inherited);
   const active = () =>

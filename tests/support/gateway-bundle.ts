@@ -25,8 +25,11 @@ import { createTypingLeases, type TypingLeases } from "../../src/services/prompt
 import { createQueue, type Queue } from "../../src/services/queue/queue.ts";
 import { createExecutionSlot } from "../../src/services/queue/slot.ts";
 import { createReminders, type Reminders } from "../../src/services/reminders/reminders.ts";
-import { createStatusBoard, type StatusBoard } from "../../src/services/status/status-board.ts";
-import { createStorageWatch } from "../../src/services/status/storage-watch.ts";
+import {
+  createStatusBoard,
+  createStorageWatch,
+  type StatusBoard,
+} from "../../src/services/status/status-board.ts";
 import { createTranscript, toAskedRequest } from "../../src/services/transcript/transcript.ts";
 import type { TurnSource } from "../../src/services/transcript/turn-source.ts";
 import { toTimestamp } from "../../src/system/clock.ts";

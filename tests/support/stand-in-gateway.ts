@@ -6,7 +6,7 @@
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { challengeAnswerHeader, challengeHeader } from "../../src/protocol/wire.ts";
 import { answerChallenge } from "../../src/services/fleet/listener-proof.ts";
-import { parseExecutionVariables } from "../../src/services/sessions/execution.ts";
+import { parseExecutionVariables } from "../../src/services/sessions/environment.ts";
 import { gatewayIdentity } from "../../src/services/sessions/gateway-folder.ts";
 import { readManifest } from "../../src/services/sessions/manifest.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";

@@ -1,3 +1,7 @@
+import type { LaunchTool } from "../../services/sessions/launch-tools.ts";
+import { messageOf } from "../../system/errors.ts";
+import type { CliContext } from "../cli-context.ts";
+
 /** `damaged`: an agent of ours cannot work until it is mended. `missing`: needed and not there. `absent`: only needed by who wants it. `warning`: works, but look at it. */
 type Verdict = "ok" | "damaged" | "missing" | "absent" | "warning";
 
@@ -33,3 +37,65 @@ export const marks: Record<Verdict, string> = {
   absent: "-",
   warning: "look",
 };
+
+const versionTimeoutMs = 5000;
+
+/**
+ * Agent CLIs are a choice: one that is not installed is no fault of the machine. `proved`: the versions whose screens
+ * were recorded; another one mostly reads the same, and nobody has looked.
+ */
+export async function checkTool(
+  context: CliContext,
+  tool: LaunchTool,
+  proved: readonly string[],
+): Promise<Check> {
+  if (tool.tool === "demo") return ok("demo", "built in");
+  const [program] = tool.command;
+  const path = context.processes.which(program);
+  if (path === null) {
+    const detail = `${program} is not on PATH`;
+    return { name: tool.tool, verdict: "absent", detail, remedy: tool.installHint };
+  }
+  const found = await versionOf(context, path);
+  if ("problem" in found) {
+    const remedy = `run ${program} --version yourself, then: ${tool.installHint}`;
+    return warning(tool.tool, `${path} does not start: ${found.problem}`, remedy);
+  }
+  const { version } = found;
+  const detail = `${path} ${version ?? ""}`.trim();
+  if (version === null || proved.length === 0 || proved.includes(version)) return ok(tool.tool, detail);
+  return warning(
+    tool.tool,
+    `${detail}; its screens were recorded with ${proved.join(", ")}`,
+    `if a state of it reads wrong: svc-mgr agents single --agent-name NAME gateway tui explain`,
+  );
+}
+
+/** A launch does not wait longer for the version; it starts beside the tool itself. */
+const launchVersionTimeoutMs = 2000;
+
+/** The version of the installed tool, or null when it does not say it in time. Never rejects. */
+export async function installedVersion(context: CliContext, tool: LaunchTool): Promise<string | null> {
+  if (tool.tool === "demo") return null;
+  const path = context.processes.which(tool.command[0]);
+  const found = path === null ? null : await versionOf(context, path, launchVersionTimeoutMs);
+  return found && "version" in found ? found.version : null;
+}
+
+async function versionOf(
+  { processes, env }: CliContext,
+  path: string,
+  timeoutMs = versionTimeoutMs,
+): Promise<{ version: string | null } | { problem: string }> {
+  try {
+    const known = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const { stdout, exitCode } = await processes.run([path, "--version"], {
+      timeoutMs,
+      env: Object.fromEntries(known),
+    });
+    if (exitCode !== 0) return { problem: `--version ended with ${exitCode ?? "a signal"}` };
+    return { version: /\d+\.\d+[^\s,)]*/.exec(stdout)?.[0] ?? null };
+  } catch (error) {
+    return { problem: messageOf(error) };
+  }
+}

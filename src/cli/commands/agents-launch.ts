@@ -11,12 +11,12 @@ import {
   launchAgent,
 } from "../../services/sessions/launch.ts";
 import { chooseTool, type LaunchTool } from "../../services/sessions/launch-tools.ts";
-import type { Role } from "../../services/sessions/role.ts";
+import type { Role } from "../../services/sessions/tool-arguments.ts";
 import { refuseExposed } from "../../services/sessions/trust.ts";
 import { allProfiles } from "../../services/terminal/profile.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import { giveMailboxAtLaunch, withMailbox } from "../agent-mailbox.ts";
-import { installedVersion } from "../checks/tools.ts";
+import { installedVersion } from "../checks/check.ts";
 import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
 import { type Answer, type CliIo, command, UsageError } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";

@@ -3,7 +3,7 @@ import type { PersonMail } from "../../services/attention/people-mail.ts";
 import { type AgentSnapshot, snapshotAgents } from "../../services/fleet/agent-snapshot.ts";
 import type { FleetChange } from "../../services/fleet/fleet-watch.ts";
 import { findOrphans, type Orphan, orphanRemedy } from "../../services/sessions/orphans.ts";
-import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
+import { createSessionsSeen } from "../../services/sessions/record.ts";
 import { sleep, timestampNow } from "../../system/clock.ts";
 import { visibleCell } from "../../system/visible.ts";
 import { factsIn, renderWaiting } from "../attention-text.ts";
@@ -98,7 +98,7 @@ function toText(
   return [...waiting, orphans > 0 ? lost : none].join("\n");
 }
 
-export default command({
+export const watchCommand = command({
   name: "watch",
   description:
     "show all agents that run as they change, until interrupted: a live table, or JSON lines off a terminal",

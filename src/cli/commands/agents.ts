@@ -36,7 +36,7 @@ const ofOneAgent: Commands = {
   ...lazyLeaves(["log", "last", "search", "screen"], () =>
     import("./agent/transcript.ts").then((module) => module.transcriptCommands),
   ),
-  relaunch: () => import("./agent/lifecycle.ts").then((module) => module.default),
+  relaunch: () => import("./agent/lifecycle.ts").then((module) => module.relaunchCommand),
   mail: group({
     name: "mail",
     description: "the agent's mail, through its gateway or without one",
@@ -85,7 +85,7 @@ export default group({
   subCommands: {
     launch: () => import("./agents-launch.ts").then((module) => module.default),
     list: list("svc-mgr agents"),
-    watch: () => import("./agents-list.ts").then((module) => module.default),
+    watch: () => import("./agents-list.ts").then((module) => module.watchCommand),
     single: async () =>
       group({
         name: "single",

@@ -8,7 +8,7 @@ import type { GatewayClient } from "../../services/fleet/gateway-client.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import { openRecord } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
-import { createSessionsSeen } from "../../services/sessions/session-alive.ts";
+import { createSessionsSeen } from "../../services/sessions/record.ts";
 import { timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";

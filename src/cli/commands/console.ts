@@ -10,8 +10,8 @@ import { ServiceError } from "../../system/errors.ts";
 import { visible } from "../../system/visible.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command } from "../command.ts";
-import { selfCommand } from "../self-command.ts";
 import { rootFlags } from "../shared-flags.ts";
+import { selfCommand } from "../version.ts";
 
 export default command({
   name: "console",

@@ -1,9 +1,14 @@
+import { openDeliveriesForReading } from "../../db/coordinator/delivery-listing.ts";
+import { deliveryPaths } from "../../services/delivery/delivery.ts";
+import { rulesProblem } from "../../services/delivery/rules.ts";
 import { defaultCoordinatorPort } from "../../services/fleet/coordinator-files.ts";
+import { defaultRulesFile, stateRootOf } from "../../services/sessions/roots.ts";
 import { allProfiles } from "../../services/terminal/profile.ts";
+import { toTimestamp } from "../../system/clock.ts";
+import { messageOf } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
 import { checkGatewayPorts, checkOrphans, checkRecords, checkTrust } from "../checks/agents.ts";
-import { type Check, marks, ok } from "../checks/check.ts";
-import { checkDeliveries } from "../checks/deliveries.ts";
+import { type Check, checkTool, marks, ok, warning } from "../checks/check.ts";
 import {
   checkCoordinatorPort,
   checkCoordinators,
@@ -12,11 +17,10 @@ import {
   checkTmux,
 } from "../checks/machine.ts";
 import { checkAgents, checkSignals } from "../checks/sessions.ts";
-import { checkTool } from "../checks/tools.ts";
-import { openCliContext, readProfiles } from "../cli-context.ts";
-import { command, type Paint } from "../command.ts";
+import { type CliContext, openCliContext, readProfiles } from "../cli-context.ts";
+import { type CliIo, command, type Paint } from "../command.ts";
 import { renderTable } from "../format.ts";
-import { programFolder } from "../self-command.ts";
+import { programFolder } from "../version.ts";
 
 export default command({
   name: "doctor",
@@ -84,4 +88,42 @@ function toText(checks: readonly Check[], healthy: boolean, hasAgents: boolean):
       ? `Nothing needed is missing. ${hasAgents ? "See your agents with: svc-mgr agents list" : "Begin with: svc-mgr agents launch --tool demo --agent-name first"}`
       : "Something needed is missing or damaged.",
   ].join("\n");
+}
+
+const name = "deliveries";
+/** Attempts that fail for less are those of a target that restarts. */
+const failingMs = 3_600_000;
+const recentMs = 24 * 3_600_000;
+
+/** The rule file, and deliveries that fail for long. Nothing where this user delivers nothing. */
+export function checkDeliveries(
+  { files, roots, clock }: CliContext,
+  io: Pick<CliIo, "env" | "home">,
+): Check[] {
+  const rulesFile = defaultRulesFile(io.env, io.home);
+  const paths = deliveryPaths(stateRootOf(io.env, io.home), roots.registryRoot);
+  const found: Check[] = [];
+  if (files.exists(rulesFile)) {
+    const problem = rulesProblem(files, rulesFile);
+    if (problem !== null) {
+      found.push(warning(name, `nothing is delivered: ${problem}`, "mend it: svc-mgr attention rules"));
+    }
+  }
+  if (files.exists(paths.store)) {
+    try {
+      const store = openDeliveriesForReading(paths.store);
+      const nowMs = clock.nowMs();
+      const troubles = store.troubles({ pendingMs: nowMs - failingMs, givenUpMs: nowMs - recentMs });
+      store.close();
+      for (const { rule, pending, givenUp, sinceMs, lastError } of troubles) {
+        const what = `rule "${rule}": ${pending} wait since ${toTimestamp(sinceMs)}, ${givenUp} given up`;
+        const remedy = `svc-mgr attention deliver-test ${rule}`;
+        found.push(warning(name, `${what}: ${lastError ?? "no reason known"}`, remedy));
+      }
+    } catch (error) {
+      const remedy = `move it away; what waits is then sent again: ${paths.store}`;
+      found.push(warning(name, `their file cannot be read: ${messageOf(error)}`, remedy));
+    }
+  }
+  return found.length > 0 || !files.exists(rulesFile) ? found : [ok(name, rulesFile)];
 }

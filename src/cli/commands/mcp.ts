@@ -9,8 +9,7 @@ import { type Command, command, type Flags, type Invocation, UsageError } from "
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { configurationPath, type McpClient, mcpClients, withServer } from "../mcp/configuration.ts";
 import type { ToolSession } from "../mcp/tools.ts";
-import { selfCommand } from "../self-command.ts";
-import { programVersion } from "../version.ts";
+import { programVersion, selfCommand } from "../version.ts";
 
 const serveCommand = (commands: () => Promise<Command>) =>
   command({

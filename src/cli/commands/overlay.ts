@@ -4,9 +4,9 @@ import { findOverlay, overlayName } from "../../services/sessions/roots.ts";
 import { explainExposure } from "../../services/sessions/trust.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { createSystem } from "../../system/system.ts";
+import { trustingSystem } from "../cli-context.ts";
 import { type CliIo, command, type Flags, group } from "../command.ts";
 import { renderPairs, renderTable } from "../format.ts";
-import { trustingSystem } from "../trusting-system.ts";
 
 const overlayFlags = {
   path: {

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { readDesiredConfig } from "../../services/sessions/desired-config.ts";
-import { parseExecutionVariables } from "../../services/sessions/execution.ts";
+import { parseExecutionVariables } from "../../services/sessions/environment.ts";
 import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { createSystem } from "../../system/system.ts";
 import { openBaseContext, readProfiles } from "../cli-context.ts";

@@ -3,8 +3,7 @@ import { renderJson } from "../../protocol/json.ts";
 import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import type { FoundAgent } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
-import { matchProcesses } from "../../services/terminal/detect/process.ts";
-import { type CompiledProfile, profileFor } from "../../services/terminal/profile.ts";
+import { type CompiledProfile, matchProcesses, profileFor } from "../../services/terminal/profile.ts";
 import {
   categoryOf,
   differingLabels,
@@ -22,7 +21,7 @@ import { sleep } from "../../system/clock.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
-import { installedVersion } from "../checks/tools.ts";
+import { installedVersion } from "../checks/check.ts";
 import { type CliContext, readProfiles } from "../cli-context.ts";
 import { command, UsageError } from "../command.ts";
 import { toSeconds } from "../flag-values.ts";

@@ -19,8 +19,7 @@ import { findAnswer, readTranscript, renderAnswer, withWholeAnswer } from "../ag
 import { openCliContext } from "../cli-context.ts";
 import type { Command, Invocation } from "../command.ts";
 import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
-import { bodyOf } from "../gateway-call.ts";
-import { openLiveTarget } from "../target.ts";
+import { bodyOf, openLiveTarget } from "../target.ts";
 import { programVersion } from "../version.ts";
 
 /** What a tool is called with. Who calls is said by the session that the server runs in, never by an argument. */

@@ -1,4 +1,4 @@
-import { eq, sql } from "drizzle-orm";
+import { and, asc, desc, eq, gt, sql } from "drizzle-orm";
 import type { Clock } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Ids } from "../../system/ids.ts";
@@ -7,16 +7,15 @@ import { damaged } from "../migrations.ts";
 import { openStore, type Store } from "../open.ts";
 import { catalogMigrations } from "./catalog/migrations.ts";
 import * as schema from "./catalog/schema.ts";
-import { catalogStatements } from "./catalog-statements.ts";
 import { createReopeningHandle } from "./reopening-handle.ts";
 
-const { catalog, pendingArtifacts, projections, registrations } = schema;
+const { attachments, catalog, messages, pendingArtifacts, projections, recipients, registrations } = schema;
 
 export type CatalogStore = Store;
 export type RegistrationRow = typeof registrations.$inferSelect;
 export type PendingArtifact = Pick<typeof pendingArtifacts.$inferSelect, "action" | "path" | "destination">;
 export type MessageRow = typeof schema.messages.$inferSelect;
-export type RecipientRow = typeof schema.recipients.$inferSelect;
+type RecipientRow = typeof schema.recipients.$inferSelect;
 export type AttachmentRow = typeof schema.attachments.$inferSelect;
 
 /** A message of one mailbox as the catalog has it; `seq` counts deliveries. */
@@ -174,5 +173,108 @@ export function openCatalog(options: {
     newestProjection: (registrationId) => prepared().newest.get({ registrationId })?.seq ?? 0,
     projectionsAfter: (registrationId, seq, limit) => prepared().after.all({ registrationId, seq, limit }),
     close: () => handle.close(),
+  };
+}
+
+const value = sql.placeholder;
+
+/** The statements that every delivery and every look at a mailbox runs. */
+export function catalogStatements({ db }: Pick<Store, "db">) {
+  return {
+    generation: db.select({ generation: catalog.generation }).from(catalog).prepare(),
+    active: db
+      .select()
+      .from(registrations)
+      .where(and(eq(registrations.address, value("address")), sql`status = 'active'`))
+      .prepare(),
+    at: db
+      .select()
+      .from(registrations)
+      .where(eq(registrations.address, value("address")))
+      .orderBy(desc(registrations.createdAtUtc), desc(sql`rowid`))
+      .prepare(),
+    pending: db.select().from(pendingArtifacts).orderBy(asc(pendingArtifacts.id)).prepare(),
+    newest: db
+      .select({ seq: sql<number | null>`max(${projections.seq})` })
+      .from(projections)
+      .where(eq(projections.registrationId, value("registrationId")))
+      .prepare(),
+    after: db
+      .select({
+        seq: projections.seq,
+        folder: projections.folder,
+        messageId: messages.messageId,
+        threadId: messages.threadId,
+        inReplyTo: messages.inReplyTo,
+        createdAtUtc: messages.createdAtUtc,
+        subject: messages.subject,
+        senderAddress: messages.senderAddress,
+        canonicalPath: messages.canonicalPath,
+        envelopeJson: messages.envelopeJson,
+        bodyPreview: messages.bodyPreview,
+      })
+      .from(projections)
+      .innerJoin(messages, eq(messages.messageId, projections.messageId))
+      .where(and(eq(projections.registrationId, value("registrationId")), gt(projections.seq, value("seq"))))
+      .orderBy(asc(projections.seq))
+      .limit(value("limit"))
+      .prepare(),
+    known: db
+      .select({ messageId: messages.messageId })
+      .from(messages)
+      .where(eq(messages.messageId, value("messageId")))
+      .prepare(),
+    addMessage: db
+      .insert(messages)
+      .values({
+        messageId: value("messageId"),
+        threadId: value("threadId"),
+        inReplyTo: value("inReplyTo"),
+        createdAtUtc: value("createdAtUtc"),
+        subject: value("subject"),
+        senderAddress: value("senderAddress"),
+        senderPrincipalId: value("senderPrincipalId"),
+        canonicalPath: value("canonicalPath"),
+        envelopeJson: value("envelopeJson"),
+        bodyPreview: value("bodyPreview"),
+      })
+      .onConflictDoNothing()
+      .prepare(),
+    addRecipient: db
+      .insert(recipients)
+      .values({
+        messageId: value("messageId"),
+        ordinal: value("ordinal"),
+        kind: value("kind"),
+        address: value("address"),
+        principalId: value("principalId"),
+        deliveredRegistrationId: value("deliveredRegistrationId"),
+      })
+      .onConflictDoNothing()
+      .prepare(),
+    addAttachment: db
+      .insert(attachments)
+      .values({
+        messageId: value("messageId"),
+        ordinal: value("ordinal"),
+        attachmentId: value("attachmentId"),
+        kind: value("kind"),
+        path: value("path"),
+        mediaType: value("mediaType"),
+        sha256: value("sha256"),
+        sizeBytes: value("sizeBytes"),
+        label: value("label"),
+      })
+      .onConflictDoNothing()
+      .prepare(),
+    addProjection: db
+      .insert(projections)
+      .values({
+        registrationId: value("registrationId"),
+        messageId: value("messageId"),
+        folder: value("folder"),
+      })
+      .onConflictDoNothing()
+      .prepare(),
   };
 }

@@ -1,9 +1,15 @@
 import { and, count, eq, sql } from "drizzle-orm";
 import * as schema from "./catalog/schema.ts";
-import type { AttachmentRow, CatalogStore, IndexedMessage, MessageRow, RegistrationRow } from "./catalog.ts";
-import { catalogStatements } from "./catalog-statements.ts";
+import {
+  type AttachmentRow,
+  type CatalogStore,
+  catalogStatements,
+  type IndexedMessage,
+  type MessageRow,
+  type RegistrationRow,
+} from "./catalog.ts";
 
-const { attachments, catalog, messages, projections, recipients, registrations } = schema;
+const { attachments, messages, projections, recipients, registrations } = schema;
 
 export interface Evidence {
   messageId: string;

@@ -1,9 +1,8 @@
 import type { Evidence } from "../../protocol/gateway.ts";
 import type { TerminalState } from "../../protocol/terminal.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
-import type { CompiledProfile } from "../terminal/profile.ts";
+import { type CompiledProfile, isProvedVersion } from "../terminal/profile.ts";
 import type { PaneWriter } from "../terminal/tmux-exclusive-pane.ts";
-import { isProvedVersion } from "../terminal/tool-version.ts";
 import { enterDelayMs, isDraftOf, pastesOf } from "./prompt-text.ts";
 import {
   beginAtDraft,

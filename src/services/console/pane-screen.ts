@@ -1,5 +1,5 @@
 import { toTimestamp } from "../../system/clock.ts";
-import type { Observation } from "../terminal/observation.ts";
+import type { Observation } from "../terminal/screen.ts";
 import { paint, runsOf, type Shown, showAbsent } from "./picture.ts";
 import type { ScreenSource } from "./screens.ts";
 

@@ -1,5 +1,5 @@
 import type { ScreenAbsent, ScreenRun, ScreenUpdate } from "../../protocol/console.ts";
-import type { Observation, Row, Span } from "../terminal/observation.ts";
+import type { Observation, Row, Span } from "../terminal/screen.ts";
 
 /** The screen of one agent as runs of text, with the revision at which each row changed last. */
 export interface Picture {

@@ -1,8 +1,10 @@
+import { join } from "node:path";
 import type { DesiredConfig } from "../../protocol/files.ts";
 import { type Clock, toTimestamp } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
-import type { Log } from "./gateway-log.ts";
-import { createRotatingFile } from "./gateway-log.ts";
+import { faultLine } from "../../system/storage-fault.ts";
+import { createEventLog, type StoredEventLog } from "./event-log.ts";
+import { createFileLog, createRotatingFile, type Log } from "./gateway-log.ts";
 
 /** One line of the diagnostic log, before it is written. */
 export interface Diagnostic {
@@ -14,7 +16,7 @@ export interface Diagnostic {
   dedupKey?: string;
 }
 
-export type DiagnosticLevel = "info" | "warning" | "error";
+type DiagnosticLevel = "info" | "warning" | "error";
 
 const forbiddenNames =
   /(?:^|_)(?:attachments?|authorization|bearer|body|cookies?|credential\w*|env|password|prompt|secret|tokens?)$|^raw_|_(?:path|dir|root|file)$/i;
@@ -56,13 +58,13 @@ function dedupKeyOf(diagnostic: Diagnostic): string {
 }
 
 /** The opt-in diagnostics of a gateway, JSON Lines (contract 2.8). Nothing of it ever throws. */
-export interface DiagnosticLog {
+interface DiagnosticLog {
   record(diagnostic: Diagnostic): void;
   /** Writes the summaries of what was held back. */
   close(): void;
 }
 
-export interface DiagnosticSettings {
+interface DiagnosticSettings {
   maxBytes: number;
   backups: number;
 }
@@ -196,4 +198,51 @@ function summarize(runs: readonly DiagnosticRun[]): Diagnostic[] {
         suppressed_count: run.suppressed,
       },
     }));
+}
+
+/** Everything that a gateway writes down about its life. */
+export interface GatewayRecords {
+  log: Log;
+  events: StoredEventLog;
+  /** Null unless an operator asked for them. */
+  diagnostics: DiagnosticLog | null;
+  /** Writes what was held back or put off. For the very end: what comes later is still written. */
+  close(): void;
+}
+
+/** `paths`: of the session's gateway folder. `echo`: gets each line of the log. */
+export function openGatewayRecords(deps: {
+  files: Files;
+  clock: Clock;
+  paths: { events: string; logRoot: string; gatewayLog: string };
+  diagnostics: DiagnosticSettings | null;
+  echo?: ((line: string) => void) | undefined;
+}): GatewayRecords {
+  const { files, clock, paths, echo } = deps;
+  const fileLog = createFileLog({ files, clock, path: paths.gatewayLog, ...(echo ? { echo } : {}) });
+  const diagnostics =
+    deps.diagnostics &&
+    createDiagnosticLog({
+      files,
+      clock,
+      path: join(paths.logRoot, "diagnostics", "gateway-diagnostic.log"),
+      settings: deps.diagnostics,
+    });
+  const log = diagnostics ? withWarnings(fileLog, diagnostics) : fileLog;
+  const events = createEventLog({
+    files,
+    clock,
+    path: paths.events,
+    onError: (error) => log.line("event not written", { error: faultLine(error) }),
+  });
+  return {
+    log,
+    events,
+    diagnostics,
+    close() {
+      events.flush();
+      fileLog.close();
+      diagnostics?.close();
+    },
+  };
 }

@@ -10,13 +10,13 @@ import { type ObserveDeps, observeAgent } from "./agent-reader.ts";
 import {
   type AttentionFacts,
   type GatewayCondition,
+  newestRequests,
   requestsLookedAt,
   toAttentionFacts,
   unusableFacts,
 } from "./attention-facts.ts";
 import { claimOf, type GatewayLink, linkedStatus, readGateway } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
-import { newestRequests } from "./newest-requests.ts";
 import { trackedAgentId } from "./projection.ts";
 
 /** One agent as a list shows it. */

@@ -2,8 +2,12 @@ import type { AgentLiveness } from "../../protocol/agents.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { AdmissionBlock, GatewayStatus, RequestRecord, WakesHeld } from "../../protocol/gateway.ts";
 import type { AwaitingDecision, Parked, TerminalState } from "../../protocol/terminal.ts";
+import type { Files } from "../../system/files.ts";
+import { sessionPaths } from "../sessions/roots.ts";
+import { readOfflineRequests } from "../status/project.ts";
 import { stuckOn } from "../terminal/readiness.ts";
 import { tmuxAttachLine } from "../terminal/tmux-screen.ts";
+import type { GatewayClient } from "./gateway-client.ts";
 
 /** `dead`: its record names a process that is gone; `silent`: the process lives and does not answer. */
 export interface GatewayCondition {
@@ -141,4 +145,28 @@ function failuresOf(requests: readonly RequestRecord[]): FailedRequest[] {
       },
     ];
   });
+}
+
+/**
+ * The newest requests of an agent, newest first: of its gateway, or of its queue's file where none serves it. Empty when
+ * they cannot be read. `client`: null without a gateway.
+ */
+export async function newestRequests(
+  { files }: { files: Pick<Files, "exists"> },
+  { sessionRoot }: { sessionRoot: string },
+  client: Pick<GatewayClient, "call"> | null,
+  options: { timeoutMs?: number } = {},
+): Promise<RequestRecord[]> {
+  if (client) {
+    const response = await client.call("listRequests", { query: { limit: requestsLookedAt }, ...options });
+    return response.kind === "ok" ? response.body.requests : [];
+  }
+  const { queue } = sessionPaths(sessionRoot);
+  if (!files.exists(queue)) return [];
+  try {
+    return readOfflineRequests(queue, requestsLookedAt, "no gateway runs for this agent");
+  } catch {
+    // The status says why the queue cannot be read.
+    return [];
+  }
 }

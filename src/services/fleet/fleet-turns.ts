@@ -1,21 +1,19 @@
 import type { TurnHandle, TurnInterruption, TurnSubmission } from "../../protocol/coordinator.ts";
 import type { RequestRecord } from "../../protocol/gateway.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, parseTimestamp, sleep } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { ArtifactPart, ArtifactReader, TurnEventReader } from "../agent/agent.ts";
 import { interruptTurn, type SettleDeps, settleTurn } from "../headless/settle-turn.ts";
-import { createTurnDirectories } from "../headless/turn-directory.ts";
+import { createTurnDirectories, type TurnDirectory } from "../headless/turn-directory.ts";
 import { createEventIndex, createTurnReader } from "../headless/turn-reader.ts";
 import { chatSessionProblem } from "../queue/admission.ts";
 import type { FoundAgent } from "../sessions/find.ts";
 import { type Directory, openedAgent } from "./directory.ts";
-import type { GatewayClient } from "./gateway-client.ts";
-import { type Answer, refusalOf } from "./gateway-client.ts";
+import { type Answer, type GatewayClient, refusalOf } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
-import { createRunningTurn } from "./running-turn.ts";
 
 /**
  * The durable turns of headless agents: the gateway of an agent runs them, their directories are the only record
@@ -41,12 +39,12 @@ export interface FleetTurns {
   interrupt(ref: string): Promise<TurnInterruption>;
 }
 
-export interface EventsOfTurn {
+interface EventsOfTurn {
   trackedId: string;
   events: TurnEventReader;
 }
 
-export interface FleetTurnsDeps extends SettleDeps {
+interface FleetTurnsDeps extends SettleDeps {
   directory: Directory;
   links: Links;
   clock: Clock;
@@ -219,4 +217,39 @@ function refuseUnlessWaiting({ state, error_detail }: RequestRecord): void {
   const why = error_detail ?? `its request is ${state}`;
   const lacksChat = why.startsWith("missing_current_chat_session");
   throw new ServiceError(state === "failed" && !lacksChat ? "unavailable" : "conflict", why);
+}
+
+type Session = Pick<FoundAgent, "manifest" | "sessionRoot">;
+
+/** Turns that may be unfinished are the newest ones. */
+const maxLooked = 5;
+/** A gateway that died may have started the runner of a turn a moment before. */
+const beginsWithinMs = 10_000;
+
+/**
+ * The turn of a headless agent that runs or is about to, or null. Turns whose runner is gone get their final state
+ * first; so does one that nobody claimed and that no gateway is there to begin.
+ */
+export function createRunningTurn(
+  deps: SettleDeps & { links: Pick<Links, "to"> },
+): (agent: Session) => Promise<TurnDirectory | null> {
+  const { clock, files, links } = deps;
+
+  async function isAbandoned(agent: Session, turn: TurnDirectory): Promise<boolean> {
+    const beganMs = parseTimestamp(turn.request()?.requested_at_utc ?? "");
+    if (turn.process() || beganMs === null || clock.nowMs() - beganMs < beginsWithinMs) return false;
+    const link = await links.to(agent);
+    return link.state === "none" && !link.claimed;
+  }
+
+  return async (agent) => {
+    const turns = createTurnDirectories({ files, sessionRoot: agent.sessionRoot });
+    for (const turn of turns.list(maxLooked)) {
+      if (turn.result()) continue;
+      const unbegun = await isAbandoned(agent, turn);
+      const how = unbegun ? { unbegun: "its gateway ended before it began" } : {};
+      if (!(await settleTurn(deps, turn, how))) return turn;
+    }
+    return null;
+  };
 }

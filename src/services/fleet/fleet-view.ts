@@ -33,17 +33,17 @@ import { type AgentReading, diagnose, type ReaderDeps, readAgent, readTurns } fr
 import {
   type AttentionFacts,
   type GatewayCondition,
+  newestRequests,
   toAttentionFacts,
   unusableFacts,
 } from "./attention-facts.ts";
 import { type Directory, type KnownAgent, openedAgent } from "./directory.ts";
+import { createRunningTurn } from "./fleet-turns.ts";
 import { readCurrentInstance } from "./gateway-link.ts";
 import type { FleetLink, Links } from "./links.ts";
 import type { Liveness } from "./liveness.ts";
-import { newestRequests } from "./newest-requests.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
 import { toAgentGateway } from "./projection.ts";
-import { createRunningTurn } from "./running-turn.ts";
 
 /**
  * What can be seen of all agents. Each method but `list` throws `not_found` and `ambiguous` for its `ref`, and

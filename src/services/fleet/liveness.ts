@@ -8,8 +8,12 @@ import { retireLiveFiles } from "../sessions/live-files.ts";
 import type { Registry } from "../sessions/registry.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import type { Tmux } from "../terminal/tmux-command.ts";
-import { type GatewayLink, type GatewayLinkDeps, readCurrentInstance } from "./gateway-link.ts";
-import { isGatewayProcess } from "./gateway-process.ts";
+import {
+  type GatewayLink,
+  type GatewayLinkDeps,
+  isGatewayProcess,
+  readCurrentInstance,
+} from "./gateway-link.ts";
 
 /** Whether agents live, by the only proof there is: their tmux sessions. */
 export interface Liveness {

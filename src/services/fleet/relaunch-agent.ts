@@ -13,7 +13,7 @@ import {
   type RelaunchPlan,
   relaunchSession,
 } from "../sessions/relaunch.ts";
-import type { Resume } from "../sessions/resume.ts";
+import type { Resume } from "../sessions/tool-arguments.ts";
 import { instanceId, type TmuxPane } from "../terminal/tmux-command.ts";
 import { type AttachDeps, type Attached, attachGateway } from "./attach-gateway.ts";
 import { claimOf, linkedStatus, linkGateway } from "./gateway-link.ts";

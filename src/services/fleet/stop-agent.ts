@@ -23,8 +23,7 @@ import { refuseExposed } from "../sessions/trust.ts";
 import { agentPane, type Tmux } from "../terminal/tmux-command.ts";
 import { respawnShell } from "../terminal/tmux-launch.ts";
 import { closeWindow } from "../terminal/tmux-window.ts";
-import { claimOf, linkGateway, readCurrentInstance } from "./gateway-link.ts";
-import { isGatewayProcess, windowOf } from "./gateway-process.ts";
+import { claimOf, isGatewayProcess, linkGateway, readCurrentInstance, windowOf } from "./gateway-link.ts";
 import { recordedProcessLives } from "./listener-proof.ts";
 import { type ClaimDeps, clearClaims } from "./liveness.ts";
 

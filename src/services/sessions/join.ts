@@ -26,11 +26,10 @@ import {
 } from "./names.ts";
 import { carryNotifierOver } from "./notifier-carry-over.ts";
 import { refuseOrphanName } from "./orphans.ts";
-import { buildRecord } from "./record.ts";
+import { buildRecord, type SessionAlive } from "./record.ts";
 import type { Registry } from "./registry.ts";
-import type { Resume } from "./resume.ts";
 import { sessionPaths, sessionRootOf } from "./roots.ts";
-import type { SessionAlive } from "./session-alive.ts";
+import type { Resume } from "./tool-arguments.ts";
 import { refuseExposed } from "./trust.ts";
 
 export interface JoinRequest {

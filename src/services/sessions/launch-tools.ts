@@ -1,8 +1,7 @@
 import type { AcpProfile } from "../../protocol/acp.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { ProcessFacts } from "../../system/processes.ts";
-import { matchProcesses } from "../terminal/detect/process.ts";
-import type { CompiledProfile } from "../terminal/profile.ts";
+import { type CompiledProfile, matchProcesses } from "../terminal/profile.ts";
 
 /** What a launch must know of a tool. */
 export interface LaunchTool {

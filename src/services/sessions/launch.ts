@@ -28,11 +28,10 @@ import {
 import { carryNotifierOver, type NotifierCarryOver } from "./notifier-carry-over.ts";
 import { refuseOrphanName } from "./orphans.ts";
 import { endSession } from "./process-tree.ts";
-import { buildRecord } from "./record.ts";
+import { buildRecord, type SessionAlive } from "./record.ts";
 import type { Registry } from "./registry.ts";
-import { type Role, roleArguments, withRole } from "./role.ts";
 import { type Environment, removeSession, sessionPaths, sessionRootOf } from "./roots.ts";
-import type { SessionAlive } from "./session-alive.ts";
+import { type Role, roleArguments, withRole } from "./tool-arguments.ts";
 import { refuseExposed } from "./trust.ts";
 
 export interface LaunchRequest {

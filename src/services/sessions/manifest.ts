@@ -7,8 +7,8 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import { localInteractive } from "./names.ts";
-import type { Resume } from "./resume.ts";
 import { sessionPaths } from "./roots.ts";
+import type { Resume } from "./tool-arguments.ts";
 import { refuseExposed } from "./trust.ts";
 
 /** What is known of a fresh interactive session when its manifest is built. */

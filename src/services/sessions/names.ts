@@ -4,8 +4,7 @@ import { md5 } from "../../system/digest.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type Ids, idStamp } from "../../system/ids.ts";
 import { tmuxAttachLine } from "../terminal/tmux-screen.ts";
-import { isFresh } from "./record.ts";
-import type { SessionAlive } from "./session-alive.ts";
+import { isFresh, type SessionAlive } from "./record.ts";
 
 /** Backend of a session whose agent is an interactive terminal program. */
 export const localInteractive = "local_interactive";

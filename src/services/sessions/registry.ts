@@ -7,8 +7,7 @@ import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import { checkedAgentId, checkedName, refuseSimilarName, runsAlready } from "./names.ts";
-import { isFresh, judgeRecord, parseRecord, toStopped } from "./record.ts";
-import type { SessionAlive } from "./session-alive.ts";
+import { isFresh, judgeRecord, parseRecord, type SessionAlive, toStopped } from "./record.ts";
 
 /** Something in the registry that is not a usable record: shown to people, believed by nobody. */
 export interface IgnoredEntry {

@@ -25,7 +25,7 @@ import { newTmuxSessionName } from "./names.ts";
 import { refuseOrphanName } from "./orphans.ts";
 import { endProcesses, knownTree } from "./process-tree.ts";
 import { buildRecord, isRelaunchable } from "./record.ts";
-import { type Resume, resumeArguments } from "./resume.ts";
+import { type Resume, resumeArguments } from "./tool-arguments.ts";
 
 export interface RelaunchDeps extends LaunchDeps {
   tools: readonly LaunchTool[];

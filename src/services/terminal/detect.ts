@@ -2,13 +2,10 @@ import type { AwaitingDecision } from "../../protocol/terminal.ts";
 import { type Composer, findComposer } from "./detect/composer.ts";
 import { type FoundDialog, findDialog, findFloating } from "./detect/dialog.ts";
 import { readFacts, type ScreenFacts } from "./detect/facts.ts";
-import { matchProcesses } from "./detect/process.ts";
 import { type Signals, type TitleVerdict, unknownSurface } from "./detect/signals.ts";
 import { composerModeOf, parsedSurfaceOf, surfaceOf } from "./detect/surface.ts";
-import type { Observation, Row } from "./observation.ts";
-import type { CompiledProfile } from "./profile.ts";
-import { plainText } from "./screen.ts";
-import { isProvedVersion } from "./tool-version.ts";
+import { type CompiledProfile, isProvedVersion, matchProcesses } from "./profile.ts";
+import { type Observation, plainText, type Row } from "./screen.ts";
 
 /**
  * Reads one observation by the rules of one profile. `profile` null (a tool that nothing describes) and a pane

@@ -2,14 +2,13 @@ import type { Surface, TerminalExplanation, TrackingTimings } from "../../protoc
 import { toTimestamp } from "../../system/clock.ts";
 import { detect } from "./detect.ts";
 import { contradictionOf } from "./fusion.ts";
-import type { Observation } from "./observation.ts";
 import type { CompiledProfile } from "./profile.ts";
 import { failingFacts } from "./readiness.ts";
 import { observedFields } from "./record.ts";
 import { reduce } from "./reduce.ts";
 import { initialTrack, type Moment, type TrackState } from "./reduce-state.ts";
 import { endOfNewest } from "./reported-turns.ts";
-import { parseScreen } from "./screen.ts";
+import { type Observation, parseScreen } from "./screen.ts";
 
 /**
  * Explains the tracked state; `profile` is the one its signals were read with, `absence` is why the tool reports

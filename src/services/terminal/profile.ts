@@ -6,6 +6,7 @@ import {
   type ToolProfile,
   ToolProfileFile,
 } from "../../protocol/tool-profile.ts";
+import type { ProcessFacts } from "../../system/processes.ts";
 import { compilePattern, type Pattern } from "./profile-pattern.ts";
 import { builtInProfiles } from "./profiles/built-in.ts";
 
@@ -183,4 +184,58 @@ export function allProfiles(overrides: ProfileSet = []): ToolProfile[] {
 export function profileFor(tool: string, overrides: ProfileSet = []): CompiledProfile | null {
   const data = allProfiles(overrides).find((profile) => profile.tool === tool);
   return data ? compileProfile(data) : null;
+}
+
+/**
+ * Whether `version` is among those that the profile was proved on. A profile without versions claims nothing, and a
+ * version that is not known is not held against the tool. Pure.
+ */
+export function isProvedVersion(profile: CompiledProfile, version: string | null): boolean {
+  const proved = profile.data.proved_versions;
+  return version === null || proved.length === 0 || proved.includes(version);
+}
+
+/** Whether a version of dotted numbers is older than another. Pure. */
+export function isOlder(version: string, than: string): boolean {
+  const numbers = (of: string) => of.split(".").map((part) => Number.parseInt(part, 10) || 0);
+  const [one, other] = [numbers(version), numbers(than)];
+  for (let at = 0; at < Math.max(one.length, other.length); at++) {
+    const difference = (one[at] ?? 0) - (other[at] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return false;
+}
+
+const baseName = (path: string) => path.slice(path.lastIndexOf("/") + 1);
+
+/** Programs whose arguments name the program that really runs. */
+const interpreters = /^(?:node|nodejs|bun|deno|python[\d.]*|tsx)$/;
+
+const shells = /^-?(?:sh|bash|dash|ksh|zsh)$/;
+
+/** The script that a shell runs: its first argument that is no option. Null for commands given with `-c`. */
+function shellScript(options: readonly string[]): string | null {
+  const script = options.find((option) => !/^[-+]/.test(option));
+  const before = options.slice(0, script === undefined ? undefined : options.indexOf(script));
+  return script === undefined || before.some((option) => /^-\w*c/.test(option)) ? null : script;
+}
+
+/**
+ * Names of the processes of `tree` that are the profile's tool, root first; empty when none is. A script is
+ * recognised by any argument of its interpreter, so that `node --flag /x/bin/gemini` is gemini and `vim gemini`
+ * is not; a shell's script by being the one it runs, because a shell is given much else.
+ */
+export function matchProcesses(tree: readonly ProcessFacts[], profile: CompiledProfile): string[] {
+  const { commands, scripts, arguments: tokens } = profile.data.process;
+  const isTool = ({ command, argv }: ProcessFacts): boolean => {
+    if (commands.includes(command)) return true;
+    const program = baseName(argv[0] ?? "");
+    if (scripts.includes(program)) return true;
+    if (argv.slice(1).some((argument) => tokens.includes(argument))) return true;
+    if (shells.test(program)) return scripts.includes(baseName(shellScript(argv.slice(1)) ?? ""));
+    return (
+      interpreters.test(program) && argv.slice(1).some((argument) => scripts.includes(baseName(argument)))
+    );
+  };
+  return tree.filter(isTool).map((process) => process.command);
 }

@@ -2,11 +2,11 @@ import { defaultTimings, type Surface, type TerminalState } from "../../protocol
 import type { Signals } from "./detect/signals.ts";
 import { detect } from "./detect.ts";
 import { observationOf } from "./explain.ts";
-import type { Observation } from "./observation.ts";
 import type { CompiledProfile } from "./profile.ts";
 import { observedFields } from "./record.ts";
 import { reduce } from "./reduce.ts";
 import { initialTrack } from "./reduce-state.ts";
+import type { Observation } from "./screen.ts";
 
 /** What a person who looks at a recorded screen says of it. */
 export interface ScreenLabels extends Surface {

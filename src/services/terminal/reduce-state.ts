@@ -16,8 +16,8 @@ import type { ToolReport } from "../../protocol/tool-report.ts";
 import { sha256 } from "../../system/digest.ts";
 import { type Signals, unknownSurface } from "./detect/signals.ts";
 import type { PromptKey } from "./keys.ts";
-import type { Observation } from "./observation.ts";
 import { noReports, type ReportedTurns } from "./reported-turns.ts";
+import type { Observation } from "./screen.ts";
 
 /** One moment on both clocks: `wallMs` (epoch) goes into records, `monotonicMs` measures intervals. */
 export interface Moment {

@@ -8,7 +8,6 @@ import type {
 import { toTimestamp } from "../../system/clock.ts";
 import { type Signals, unknownSurface } from "./detect/signals.ts";
 import { fuseEnd, secondWitness } from "./fusion.ts";
-import type { Observation } from "./observation.ts";
 import { failingOnScreen } from "./readiness.ts";
 import { observedFields } from "./record.ts";
 import {
@@ -30,6 +29,7 @@ import {
   turnOver,
   typedPrompt,
 } from "./reported-turns.ts";
+import type { Observation } from "./screen.ts";
 import { nextParked } from "./usage-limit.ts";
 
 const maxTransitions = 24;

@@ -1,6 +1,6 @@
 import { ServiceError } from "../../system/errors.ts";
-import { createExclusive } from "../../system/exclusive.ts";
 import type { Ids } from "../../system/ids.ts";
+import { createExclusive } from "../../system/locks.ts";
 import type { Steps } from "../../system/steps.ts";
 import { dropControl, stripControl } from "../../system/visible.ts";
 import type { KeyToken } from "./keys.ts";

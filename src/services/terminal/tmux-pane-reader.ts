@@ -1,7 +1,6 @@
 import type { Clock } from "../../system/clock.ts";
 import type { Processes, ProcessFacts } from "../../system/processes.ts";
-import type { Observation, PaneFacts, Row } from "./observation.ts";
-import { parseScreen } from "./screen.ts";
+import { type Observation, type PaneFacts, parseScreen, type Row } from "./screen.ts";
 import { agentPane, PANE_FORMAT, parsePane, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection } from "./tmux-control.ts";
 import { exactWindow, quoteArgument, TmuxError } from "./tmux-protocol.ts";

@@ -9,8 +9,8 @@ import {
 import type { ToolReport } from "../../protocol/tool-report.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
-import { createExclusive } from "../../system/exclusive.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
+import { createExclusive } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
 import type { ReportSource } from "../signals/spool-source.ts";
@@ -18,16 +18,15 @@ import type { Signals } from "./detect/signals.ts";
 import { detect } from "./detect.ts";
 import { explainState } from "./explain.ts";
 import { keyOfText } from "./keys.ts";
-import type { Observation } from "./observation.ts";
-import type { CompiledProfile } from "./profile.ts";
+import { type CompiledProfile, isProvedVersion } from "./profile.ts";
 import { toTerminalHistory, toTerminalState, toTrackedSession } from "./record.ts";
 import { reduce } from "./reduce.ts";
 import { initialTrack, type Moment, type TrackEvent, type TrackState } from "./reduce-state.ts";
 import { isUnsettled, nextDeadlineMs } from "./reduce-transition.ts";
+import type { Observation } from "./screen.ts";
 import { instanceId, type Tmux, type TmuxPane } from "./tmux-command.ts";
 import type { ControlConnection, ControlEvent } from "./tmux-control.ts";
 import { createPaneReader, createReadAhead } from "./tmux-pane-reader.ts";
-import { isProvedVersion } from "./tool-version.ts";
 /** What a listener gets with each new state. */
 export interface StateChange {
   before: TerminalState;

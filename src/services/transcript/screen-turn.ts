@@ -1,9 +1,8 @@
 import { type Fields, numberOf, textOf } from "../headless/json-fields.ts";
 import { findComposer } from "../terminal/detect/composer.ts";
 import { closesTurn } from "../terminal/detect/transcript.ts";
-import type { Row } from "../terminal/observation.ts";
 import type { CompiledProfile } from "../terminal/profile.ts";
-import { parseScreen } from "../terminal/screen.ts";
+import { parseScreen, type Row } from "../terminal/screen.ts";
 import type { TurnItem } from "./turn-source.ts";
 
 /** A terminal at the end of a turn: what was scrolled out of sight, then the screen, styled as `capture-pane -e` gives it. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import { createTerminalAgent } from "../../../src/services/agent/terminal-agent.ts";
-import { createExclusive } from "../../../src/system/exclusive.ts";
+import { createExclusive } from "../../../src/system/locks.ts";
 import { settle } from "../../support/fake-clock.ts";
 import { createFakeComposer } from "../../support/fake-composer.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { checkDeliveries } from "../../../src/cli/checks/deliveries.ts";
+import { checkDeliveries } from "../../../src/cli/commands/doctor.ts";
 import { openDeliveryStore } from "../../../src/db/coordinator/delivery-store.ts";
 import { toDelivered } from "../../../src/services/delivery/decide.ts";
 import { deliveryPaths } from "../../../src/services/delivery/delivery.ts";

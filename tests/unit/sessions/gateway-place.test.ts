@@ -3,9 +3,9 @@ import { Value } from "@sinclair/typebox/value";
 import { type CurrentInstance, GatewayManifest } from "../../../src/protocol/files.ts";
 import { backendFacts } from "../../../src/services/agent/backends.ts";
 import { wishedByCaller } from "../../../src/services/sessions/announcement.ts";
-import { parseExecutionVariables, toExecutionVariables } from "../../../src/services/sessions/execution.ts";
+import { parseExecutionVariables, toExecutionVariables } from "../../../src/services/sessions/environment.ts";
 import { buildGatewayManifest } from "../../../src/services/sessions/gateway-folder.ts";
-import { parseResume, type Resume, resumeArguments } from "../../../src/services/sessions/resume.ts";
+import { parseResume, type Resume, resumeArguments } from "../../../src/services/sessions/tool-arguments.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 
 describe("the execution mode of a gateway", () => {

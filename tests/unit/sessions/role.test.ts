@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { roleArguments } from "../../../src/services/sessions/role.ts";
+import { roleArguments } from "../../../src/services/sessions/tool-arguments.ts";
 
 const role = { name: "reviewer", text: 'say "no"\nand why' };
 

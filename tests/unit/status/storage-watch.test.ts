@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createStorageWatch } from "../../../src/services/status/storage-watch.ts";
+import { createStorageWatch } from "../../../src/services/status/status-board.ts";
 import { createFakeClock } from "../../support/fake-clock.ts";
 
 test("a look at the disk that fails is reported once, and the next ones come all the same", async () => {

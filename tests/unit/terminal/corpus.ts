@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Signals } from "../../../src/services/terminal/detect/signals.ts";
-import type { Observation } from "../../../src/services/terminal/observation.ts";
 import { type CompiledProfile, profileFor } from "../../../src/services/terminal/profile.ts";
 import {
   observeRecording,
@@ -9,6 +8,7 @@ import {
   readLabels,
   type ScreenLabels,
 } from "../../../src/services/terminal/recorded-screen.ts";
+import type { Observation } from "../../../src/services/terminal/screen.ts";
 
 export type Labels = ScreenLabels;
 

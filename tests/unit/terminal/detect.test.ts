@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { detect } from "../../../src/services/terminal/detect.ts";
 import { observationOf } from "../../../src/services/terminal/explain.ts";
-import type { Observation } from "../../../src/services/terminal/observation.ts";
+import type { Observation } from "../../../src/services/terminal/screen.ts";
 import { compiled } from "./corpus.ts";
 import { demoDialog, demoScreen } from "./screens.ts";
 

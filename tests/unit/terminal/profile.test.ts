@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { ToolProfile } from "../../../src/protocol/tool-profile.ts";
-import { matchProcesses } from "../../../src/services/terminal/detect/process.ts";
 import {
   allProfiles,
   compileProfile,
+  matchProcesses,
   parseProfiles,
   profileFor,
 } from "../../../src/services/terminal/profile.ts";

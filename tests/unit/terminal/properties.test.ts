@@ -3,11 +3,11 @@ import fc from "fast-check";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
 import { explainRecording, observationOf } from "../../../src/services/terminal/explain.ts";
-import type { Observation } from "../../../src/services/terminal/observation.ts";
 import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
 import { observedFields } from "../../../src/services/terminal/record.ts";
 import { reduce } from "../../../src/services/terminal/reduce.ts";
 import { initialTrack, type TrackEvent } from "../../../src/services/terminal/reduce-state.ts";
+import type { Observation } from "../../../src/services/terminal/screen.ts";
 import { compiled, loadCorpus } from "./corpus.ts";
 
 const corpus = loadCorpus();

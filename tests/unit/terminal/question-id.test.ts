@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
 import { chooseOption } from "../../../src/services/agent/decision.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
-import type { Observation } from "../../../src/services/terminal/observation.ts";
 import { observedFields } from "../../../src/services/terminal/record.ts";
 import { reduce } from "../../../src/services/terminal/reduce.ts";
 import { initialTrack, type Moment, type TrackState } from "../../../src/services/terminal/reduce-state.ts";
+import type { Observation } from "../../../src/services/terminal/screen.ts";
 import { compiled } from "./corpus.ts";
 import { demoDialog, demoScreen } from "./screens.ts";
 

@@ -1,4 +1,4 @@
-import type { Observation, Row, Span } from "../../../src/services/terminal/observation.ts";
+import type { Observation, Row, Span } from "../../../src/services/terminal/screen.ts";
 import type { Dice } from "../../simulation/dice.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { demoSignature as look } from "../../../src/services/demo/signature.ts";
 import { observationOf } from "../../../src/services/terminal/explain.ts";
-import type { Observation } from "../../../src/services/terminal/observation.ts";
+import type { Observation } from "../../../src/services/terminal/screen.ts";
 import { compiled } from "./corpus.ts";
 
 const width = 80;

@@ -3,11 +3,10 @@ import { defaultTimings, type TrackedSession } from "../../../src/protocol/termi
 import { judgeReadiness } from "../../../src/services/agent/readiness.ts";
 import { explainState } from "../../../src/services/terminal/explain.ts";
 import { secondWitness, type WitnessFacts } from "../../../src/services/terminal/fusion.ts";
-import type { Observation } from "../../../src/services/terminal/observation.ts";
 import { toTerminalState } from "../../../src/services/terminal/record.ts";
 import type { TrackState } from "../../../src/services/terminal/reduce-state.ts";
 import { nextDeadlineMs } from "../../../src/services/terminal/reduce-transition.ts";
-import { parseScreen } from "../../../src/services/terminal/screen.ts";
+import { type Observation, parseScreen } from "../../../src/services/terminal/screen.ts";
 import { compiled } from "./corpus.ts";
 import { demoScreen } from "./screens.ts";
 import { play } from "./steps.ts";

@@ -3,7 +3,6 @@ import { defaultTimings } from "../../../src/protocol/terminal.ts";
 import type { ToolReport } from "../../../src/protocol/tool-report.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
 import { keyOfText } from "../../../src/services/terminal/keys.ts";
-import type { Observation } from "../../../src/services/terminal/observation.ts";
 import { failingFacts } from "../../../src/services/terminal/readiness.ts";
 import { observedFields } from "../../../src/services/terminal/record.ts";
 import { reduce } from "../../../src/services/terminal/reduce.ts";
@@ -12,6 +11,7 @@ import {
   type TrackEvent,
   type TrackState,
 } from "../../../src/services/terminal/reduce-state.ts";
+import type { Observation } from "../../../src/services/terminal/screen.ts";
 import { compiled } from "./corpus.ts";
 import { demoScreen } from "./screens.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { detect } from "../../../src/services/terminal/detect.ts";
-import type { Observation, Row } from "../../../src/services/terminal/observation.ts";
-import { parseScreen } from "../../../src/services/terminal/screen.ts";
+import { type Observation, parseScreen, type Row } from "../../../src/services/terminal/screen.ts";
 import { compiled, loadCorpus, observe, type Recording } from "./corpus.ts";
 
 const corpus = loadCorpus();

@@ -11,7 +11,6 @@ import { command, UsageError } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { readPrompt } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
-import { bodyOf, readCommand } from "../../gateway-call.ts";
 import {
   attachmentRootFlag,
   attachTimingFlags,
@@ -25,7 +24,7 @@ import { narrate, warn } from "../../narrate.ts";
 import { findRecoveryAdvice, type RecoveryAdvice, stepAfterRefusal } from "../../recovery-advice.ts";
 import { refuseLongSequence } from "../../reminder-flags.ts";
 import { promptFlag } from "../../shared-flags.ts";
-import { openLiveTarget, openTarget, type Target } from "../../target.ts";
+import { bodyOf, openLiveTarget, openTarget, readCommand, type Target } from "../../target.ts";
 
 const attach = command({
   name: "attach",

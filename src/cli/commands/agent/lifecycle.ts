@@ -7,8 +7,8 @@ import { relaunchAgent } from "../../../services/fleet/relaunch-agent.ts";
 import { type AgentStop, stopAgent, stopDamaged } from "../../../services/fleet/stop-agent.ts";
 import { openRecord } from "../../../services/sessions/find.ts";
 import { joinAgent } from "../../../services/sessions/join.ts";
-import { parseResume, type Resume } from "../../../services/sessions/resume.ts";
 import { sessionPaths } from "../../../services/sessions/roots.ts";
+import { parseResume, type Resume } from "../../../services/sessions/tool-arguments.ts";
 import { shellWord } from "../../../services/terminal/shell-word.ts";
 import { agentPane } from "../../../services/terminal/tmux-command.ts";
 import { sessionOfPane } from "../../../services/terminal/tmux-screen.ts";
@@ -224,7 +224,7 @@ function toResume(id: string | undefined, headless: boolean): Resume | undefined
 
 const modes = ["new", "tool_last_or_new", "exact"] as const;
 
-export default command({
+export const relaunchCommand = command({
   name: "relaunch",
   description:
     "start the agent's program again: in its pane while it runs, in a new tmux session when stopped",

@@ -5,8 +5,7 @@ import { openCliContext } from "../../cli-context.ts";
 import { command, type Flags, UsageError, type Values } from "../../command.ts";
 import { givenFields, readFileFlag, toWholeNumber } from "../../flag-values.ts";
 import { renderPairs, renderTable } from "../../format.ts";
-import { bodyOf, readCommand } from "../../gateway-call.ts";
-import { openLiveTarget } from "../../target.ts";
+import { bodyOf, openLiveTarget, readCommand } from "../../target.ts";
 
 const settingFlags = {
   "interval-seconds": {

@@ -3,9 +3,8 @@ import { visibleLine } from "../../../system/visible.ts";
 import { command, type Flags, UsageError } from "../../command.ts";
 import { readId, readPrompt } from "../../flag-values.ts";
 import { renderPairs, renderTable } from "../../format.ts";
-import { bodyOf, readCommand } from "../../gateway-call.ts";
 import { planReminder, reminderFlags } from "../../reminder-flags.ts";
-import { openLiveTarget } from "../../target.ts";
+import { bodyOf, openLiveTarget, readCommand } from "../../target.ts";
 
 const idFlag = { id: { type: "positional", description: "the reminder's id" } } satisfies Flags;
 

@@ -6,9 +6,8 @@ import { renderRequest, stateForPeople } from "../../agent-requests.ts";
 import { type CliIo, command } from "../../command.ts";
 import { readId } from "../../flag-values.ts";
 import { renderTable } from "../../format.ts";
-import { bodyOf } from "../../gateway-call.ts";
 import { warn } from "../../narrate.ts";
-import { openMaybeLive, type Target } from "../../target.ts";
+import { bodyOf, openMaybeLive, type Target } from "../../target.ts";
 
 const list = command({
   name: "list",

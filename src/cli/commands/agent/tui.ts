@@ -9,10 +9,9 @@ import { type CliIo, command, UsageError } from "../../command.ts";
 import { exitCodes } from "../../dispatch.ts";
 import { readPrompt, toSeconds, toWholeNumber } from "../../flag-values.ts";
 import { renderTable } from "../../format.ts";
-import { readCommand } from "../../gateway-call.ts";
 import { warn } from "../../narrate.ts";
 import { promptFlag } from "../../shared-flags.ts";
-import { openLiveTarget } from "../../target.ts";
+import { openLiveTarget, readCommand } from "../../target.ts";
 import { renderExplanation, renderTerminal, renderTerminalLine } from "../../terminal-text.ts";
 
 const state = readCommand({

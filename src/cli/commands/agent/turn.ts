@@ -11,9 +11,8 @@ import {
 import { type Answer, type CliIo, type Command, command, type Flags, UsageError } from "../../command.ts";
 import { exitCodes } from "../../dispatch.ts";
 import { readPrompt, readTimeout } from "../../flag-values.ts";
-import { acceptanceOf } from "../../gateway-call.ts";
 import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
-import { openLiveTarget } from "../../target.ts";
+import { acceptanceOf, openLiveTarget } from "../../target.ts";
 
 const turnFlag = {
   turn: {

@@ -1,21 +1,28 @@
 import type { AgentIdentity, AgentState, AgentSubmission } from "../../../protocol/agents.ts";
-import type { PromptPayload, RequestRecord } from "../../../protocol/gateway.ts";
+import {
+  maxPromptHops,
+  type PromptPayload,
+  type RequestRecord,
+  type Submitter,
+} from "../../../protocol/gateway.ts";
 import { type Observed, observeAgent } from "../../../services/fleet/agent-reader.ts";
-import type { GatewayClient } from "../../../services/fleet/gateway-client.ts";
-import { isOpen } from "../../../services/fleet/gateway-client.ts";
+import { type GatewayClient, isOpen } from "../../../services/fleet/gateway-client.ts";
+import { linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { toIdentity, trackedAgentId } from "../../../services/fleet/projection.ts";
+import { findSelf } from "../../../services/sessions/find.ts";
+import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
 import { type Clock, sleep } from "../../../system/clock.ts";
+import { ServiceError } from "../../../system/errors.ts";
 import { interruptThrough, renderRequest, stateForPeople, waitForRequest } from "../../agent-requests.ts";
 import { findAnswer, renderAnswer } from "../../agent-transcript.ts";
-import { command } from "../../command.ts";
+import type { CliContext } from "../../cli-context.ts";
+import { type CliIo, command } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { readPrompt, readTimeout } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
-import { acceptanceOf } from "../../gateway-call.ts";
 import { warn } from "../../narrate.ts";
 import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
-import { findSubmitter } from "../../submitter.ts";
-import { openLiveTarget, openTarget } from "../../target.ts";
+import { acceptanceOf, openLiveTarget, openTarget } from "../../target.ts";
 import { renderDecision } from "../../terminal-text.ts";
 
 const state = command({
@@ -241,4 +248,42 @@ async function describeIdle(client: GatewayClient): Promise<string> {
   const count = requests.filter((one) => isOpen(one) && one.request_kind !== "interrupt").length;
   const waiting = count === 1 ? "1 prompt waits in the queue" : `${count} prompts wait in the queue`;
   return count === 0 ? "nothing was running" : `nothing was running; ${waiting}`;
+}
+
+/** How far back the prompt is looked for that the agent works on. */
+const looked = 20;
+
+/**
+ * Which agent this process runs in, with the length of the chain that its prompts continue; null in nobody's session.
+ * Throws `precondition_failed` for a chain of more than `maxPromptHops` agents.
+ */
+export async function findSubmitter(context: CliContext, env: CliIo["env"]): Promise<Submitter | null> {
+  if (env["SVC_MANIFEST_PATH"] === undefined && env["SVC_AGENT_ID"] === undefined) return null;
+  const { files, registry, paneTmux: tmux, clock } = context;
+  const self = await findSelf({ files, registry, tmux, env, nowMs: clock.nowMs() }).catch(() => null);
+  if (self === null) return null;
+  const { manifest, sessionRoot } = self;
+  const { attachIdentity } = gatewayIdentity(manifest);
+  const link = await linkGateway(context, { sessionRoot, attachIdentity });
+  const response =
+    link.state === "healthy" ? await link.client.call("listRequests", { query: { limit: looked } }) : null;
+  const hops = (response?.kind === "ok" ? hopsOf(response.body.requests) : 0) + 1;
+  if (hops > maxPromptHops) {
+    throw new ServiceError(
+      "precondition_failed",
+      `not submitted: ${maxPromptHops} agents have handed this task on, one to the next, which looks like a loop. Finish it here, or ask a person`,
+    );
+  }
+  return { agent_id: manifest.agent_id, agent_name: manifest.agent_name, hops };
+}
+
+/** Hops of the prompt whose turn runs; 0 when a person gave it or none runs. `requests`: newest first. Pure. */
+export function hopsOf(requests: readonly RequestRecord[]): number {
+  const working = requests.find(
+    ({ request_kind: kind, state, evidence }) =>
+      kind !== "interrupt" &&
+      (state === "running" || state === "completed") &&
+      !evidence.some(({ step }) => step === "turn_ended"),
+  );
+  return working?.submitted_by?.hops ?? 0;
 }

@@ -1,7 +1,14 @@
-import type { Observation, Row, Span } from "../observation.ts";
 import type { CompiledProfile } from "../profile.ts";
 import type { Pattern } from "../profile-pattern.ts";
-import { firstVisible, isBlank, isMuted, spansFrom } from "../screen.ts";
+import {
+  firstVisible,
+  isBlank,
+  isMuted,
+  type Observation,
+  type Row,
+  type Span,
+  spansFrom,
+} from "../screen.ts";
 
 /** The tool's input field, found whole. Row numbers count from 0. */
 export interface Composer {

@@ -1,8 +1,7 @@
 import type { AwaitingDecision } from "../../../protocol/terminal.ts";
-import type { Row } from "../observation.ts";
 import type { CompiledDialog, CompiledProfile } from "../profile.ts";
 import type { Pattern } from "../profile-pattern.ts";
-import { commonBackground, firstVisible, isBlank } from "../screen.ts";
+import { commonBackground, firstVisible, isBlank, type Row } from "../screen.ts";
 import { closesTurn } from "./transcript.ts";
 
 export interface FoundDialog {

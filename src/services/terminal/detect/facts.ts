@@ -1,6 +1,5 @@
-import type { Row } from "../observation.ts";
 import type { CompiledProfile } from "../profile.ts";
-import { isBlank } from "../screen.ts";
+import { isBlank, type Row } from "../screen.ts";
 import type { Composer } from "./composer.ts";
 import type { FiredRule, Signals, TitleVerdict } from "./signals.ts";
 import {

@@ -1,7 +1,6 @@
 import type { Marker } from "../../../protocol/tool-profile.ts";
-import type { Row } from "../observation.ts";
 import type { CompiledMarker, CompiledProfile } from "../profile.ts";
-import { commonBackground, firstVisible, isBlank, isRed, isReddish } from "../screen.ts";
+import { commonBackground, firstVisible, isBlank, isRed, isReddish, type Row } from "../screen.ts";
 
 /** What is above and below the composer, cut into the parts that rules are bound to. Row numbers from 0. */
 export interface Regions {

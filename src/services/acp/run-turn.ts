@@ -119,9 +119,7 @@ async function play(
     at.saveProcess(describe(deps));
     pump.note("svc/session", `session ${opened.sessionId}`, { session_id: opened.sessionId });
     const asked = { ...request, rolePrompt: request.role_prompt };
-    const text = opened.isNew
-      ? promptWithRole({ ...asked, session: { mode: "new" }, workingDirectory: request.working_directory })
-      : request.prompt;
+    const text = opened.isNew ? promptWithRole({ ...asked, session: { mode: "new" } }) : request.prompt;
     await carry(deps, { at, request, pump, wishes, text, sessionId: opened.sessionId });
   } finally {
     pump.close();

@@ -22,7 +22,7 @@ export const geminiProfile: ToolProfile = {
   tool: "gemini",
   profile_version: "0.61-1",
   tested: true,
-  proved_versions: ["0.61.0"],
+  proved_versions: ["0.61.0", "0.60.0"],
   executable: "gemini",
   process: { commands: ["gemini"], scripts: ["gemini", "gemini.js"], arguments: [] },
   title: {

@@ -5,7 +5,7 @@ export const opencodeProfile: ToolProfile = {
   tool: "opencode",
   profile_version: "1.18-1",
   tested: true,
-  proved_versions: ["1.18.33"],
+  proved_versions: ["1.18.33", "1.18.27"],
   executable: "opencode",
   process: { commands: ["opencode"], scripts: ["opencode"], arguments: [] },
   // The title names the topic and says nothing of the turn.

@@ -100,14 +100,14 @@ const holds = (check: () => void): boolean => {
   }
 };
 
-type Told = Record<Matcher, (expected?: unknown) => void>;
+type Reported = Record<Matcher, (expected?: unknown) => void>;
 
 describe("the expect that stands in for Bun's under Deno judges as Bun's does", () => {
   test.each(cases.map(([actual, matcher, expected], index) => ({ index, actual, matcher, expected })))(
     "$matcher, case $index",
     ({ actual, matcher, expected }) => {
       const told = (expectIn: ((value: unknown) => unknown) & Patterns) => {
-        const matchers = expectIn(actual) as Told & { not: Told };
+        const matchers = expectIn(actual) as Reported & { not: Reported };
         return [
           holds(() => matchers[matcher](expected(expectIn))),
           holds(() => matchers.not[matcher](expected(expectIn))),

@@ -15,7 +15,7 @@ const row = {
 } as const;
 
 faultTest(
-  "through blows to agents, gateways and tmux servers no answer is wrong and nothing accepted is lost",
+  "through faults of agents, gateways and tmux servers no answer is wrong and nothing accepted is lost",
   row,
   async () => {
     console.log(`SVC_CHAOS_SEED=${seed}`);
@@ -24,7 +24,7 @@ faultTest(
     console.log(JSON.stringify(figures));
     expect(wrong).toEqual([]);
     expect(figures["answers"]).toBeGreaterThan(100);
-    expect(figures["blows"]).toBeGreaterThan(2);
+    expect(figures["faults"]).toBeGreaterThan(2);
     expect(figures["accepted"]).toBeGreaterThan(2);
   },
   480_000,

@@ -45,9 +45,9 @@ afterAll(async () => {
   await disk?.[Symbol.asyncDispose]();
 }, 60_000);
 
-type Told = { refused: string } | { done: true } | { other: string };
+type Reported = { refused: string } | { done: true } | { other: string };
 
-const http = async (agent: SickAgent, path: string, body: object): Promise<Told> => {
+const http = async (agent: SickAgent, path: string, body: object): Promise<Reported> => {
   const answer = await agent.ask(path, body);
   if (answer.status < 300) return { done: true };
   const detail = String(answer.body["detail"]);
@@ -56,7 +56,7 @@ const http = async (agent: SickAgent, path: string, body: object): Promise<Told>
     : { other: `${answer.status} ${detail}` };
 };
 
-async function run(program: "svc-mgr" | "svc-coord", ...words: string[]): Promise<Told> {
+async function run(program: "svc-mgr" | "svc-coord", ...words: string[]): Promise<Reported> {
   const { exitCode, stderr, stdout } = await lab.run(program, words);
   if (exitCode === 0) return { done: true };
   return stderr.includes(fullDisk)
@@ -73,7 +73,7 @@ const launch = (name: string, ...flags: string[]) =>
 const mail = { to: ["worker@svc.localhost"], subject: "s", body_content: "b", schema_version: 1 };
 
 /** What writes the files, and what is told of it on a full disk; with room each is done. */
-const writes: Record<FullDiskWrite, { act: () => Promise<Told>; full: Told }> = {
+const writes: Record<FullDiskWrite, { act: () => Promise<Reported>; full: Reported }> = {
   prompt: {
     act: () => http(worker, "/v1/requests", { kind: "submit_prompt", payload: { prompt: "p\nFAST" } }),
     full: { refused: "503" },
@@ -180,8 +180,8 @@ const writes: Record<FullDiskWrite, { act: () => Promise<Told>; full: Told }> = 
 const names = Object.keys(writes) as FullDiskWrite[];
 
 describe("on a full disk", () => {
-  const full = new Map<FullDiskWrite, Told>();
-  const roomy = new Map<FullDiskWrite, Told>();
+  const full = new Map<FullDiskWrite, Reported>();
+  const roomy = new Map<FullDiskWrite, Reported>();
   let seen: { doctor: [number | null, unknown]; offline: [number | null, unknown]; list: unknown };
 
   beforeAll(async () => {

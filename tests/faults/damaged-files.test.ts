@@ -10,7 +10,7 @@ import {
   everyDamage,
   inTurns,
   overlook,
-  type Told,
+  type Reported,
   toldMail,
   toldRequest,
   toldStatus,
@@ -43,8 +43,8 @@ interface Case {
 }
 
 interface Seen {
-  live: Map<FileRow, Told | string>;
-  offline: Map<FileRow, Told | string>;
+  live: Map<FileRow, Reported | string>;
+  offline: Map<FileRow, Reported | string>;
   attach: Map<FileRow, CliRun | undefined>;
   wrongExits: string[];
 }
@@ -125,8 +125,8 @@ async function ended(agent: SickAgent): Promise<void> {
 
 /** All that is told of all agents; a prompt is asked for last, since what it changes is written down. */
 async function told(
-  want: (row: FileRow) => Told,
-): Promise<{ seen: Map<FileRow, Told | string>; wrongExits: string[] }> {
+  want: (row: FileRow) => Reported,
+): Promise<{ seen: Map<FileRow, Reported | string>; wrongExits: string[] }> {
   const statuses = await inTurns(cases, async ({ row, agent }) => {
     let status = "";
     await until(
@@ -211,14 +211,14 @@ async function withoutGateways(damage: Damage) {
   }
 }
 
-function expected(row: FileRow, where: "live" | "offline", damage: Damage): Told {
+function expected(row: FileRow, where: "live" | "offline", damage: Damage): Reported {
   if (where === "live" && row.live !== "ends") return differing(fine, row.live, damage);
   const want = differing(offline, row.offline, damage);
   // An agent without a gateway takes no work.
   return want.doctor === "ok" ? { ...want, doctor: "warning" } : want;
 }
 
-function differing(base: Told, { but, ...every }: Difference, damage: Damage): Told {
+function differing(base: Reported, { but, ...every }: Difference, damage: Damage): Reported {
   return { ...base, ...every, ...but?.[damage] };
 }
 
@@ -245,7 +245,7 @@ describe.each(groups)("files of sessions and mailboxes, group $nth", ({ rows }) 
     }, 240_000);
 
     test.each(rows)("$file is reported by a gateway that runs", (row) => {
-      const found = seen.live.get(row) as Told;
+      const found = seen.live.get(row) as Reported;
       const want = expected(row, "live", damage);
       expect(found).toEqual(row.rewritten ? { ...want, doctor: found.doctor } : want);
     });

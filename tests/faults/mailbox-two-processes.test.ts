@@ -10,7 +10,7 @@ const sender = join(import.meta.dir, "../support/mail-sender.ts");
 const beginner = join(import.meta.dir, "../support/mail-beginner.ts");
 const seconds = Number(process.env["SVC_MAIL_RACE_SECONDS"] ?? "5");
 
-interface Told {
+interface Reported {
   sent?: string;
   to?: string[];
   read?: string;
@@ -33,10 +33,10 @@ async function run(...command: string[]): Promise<{ said: string; complaint: str
   return { said, complaint };
 }
 
-async function correspond(path: string, seed: number): Promise<{ told: Told[]; complaint: string }> {
+async function correspond(path: string, seed: number): Promise<{ told: Reported[]; complaint: string }> {
   const { said, complaint } = await run(sender, path, String(seconds), String(seed));
   const lines = said.split("\n").filter((line) => line !== "");
-  return { told: lines.map((line) => JSON.parse(line) as Told), complaint };
+  return { told: lines.map((line) => JSON.parse(line) as Reported), complaint };
 }
 
 const beginRow = {

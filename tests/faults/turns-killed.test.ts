@@ -14,13 +14,13 @@ import { until } from "../support/until.ts";
 const turns = Number(process.env["SVC_FAULT_TURNS"] ?? 60);
 const seed = Number(process.env["SVC_FAULT_SEED"] ?? 1);
 
-type Blow = "none" | "gateway" | "bridge" | "both" | "interrupt";
-const blows: readonly Blow[] = ["none", "gateway", "gateway", "bridge", "both", "interrupt"];
+type Fault = "none" | "gateway" | "bridge" | "both" | "interrupt";
+const faults: readonly Fault[] = ["none", "gateway", "gateway", "bridge", "both", "interrupt"];
 const works = ["FAST", "SLOW 60", "SLOW 250", "TOOL read\nSLOW 30", "ERROR no", "EXIT 4", "EXIT"] as const;
 
 interface Begun {
   turnId: string;
-  blow: Blow;
+  fault: Fault;
   requestId: string;
   result: TurnResult | null;
 }
@@ -28,11 +28,11 @@ interface Begun {
 const read = <T>(agent: HeadlessAgentLab, turnId: string, name: string) =>
   JSON.parse(agent.file(turnId, name) ?? "null") as T | null;
 
-async function strike(agent: HeadlessAgentLab, turnId: string, blow: Blow): Promise<void> {
-  if (blow === "interrupt") await agent.call("/v1/requests", { kind: "interrupt" });
+async function inject(agent: HeadlessAgentLab, turnId: string, fault: Fault): Promise<void> {
+  if (fault === "interrupt") await agent.call("/v1/requests", { kind: "interrupt" });
   const runner = read<TurnProcess>(agent, turnId, "process.json")?.runner_pid;
-  if ((blow === "bridge" || blow === "both") && runner) agent.lab.kill(runner);
-  if (blow !== "gateway" && blow !== "both") return;
+  if ((fault === "bridge" || fault === "both") && runner) agent.lab.kill(runner);
+  if (fault !== "gateway" && fault !== "both") return;
   const pid = agent.gatewayPid();
   agent.lab.kill(pid);
   await until("the end of the gateway", () => !agent.lab.alive(pid));
@@ -42,13 +42,13 @@ async function strike(agent: HeadlessAgentLab, turnId: string, blow: Blow): Prom
 async function begin(agent: HeadlessAgentLab, index: number, random: () => number): Promise<Begun> {
   const choose = <T>(from: readonly T[]) => from[Math.floor(random() * from.length)] as T;
   const turnId = `turn-${index}`;
-  const blow = choose(blows);
+  const fault = choose(faults);
   const prompt = `${turnId}\n${choose(works)}`;
   const requestId = await agent.submit(turnId, prompt);
   await randomMoment(random, 500);
-  await strike(agent, turnId, blow);
+  await inject(agent, turnId, fault);
   await agent.settled(requestId);
-  return { turnId, blow, requestId, result: read<TurnResult>(agent, turnId, "result.json") };
+  return { turnId, fault, requestId, result: read<TurnResult>(agent, turnId, "result.json") };
 }
 
 /** Told by their arguments: in a long run an id is soon another process's. */
@@ -82,8 +82,8 @@ faultTest(
 
     const runs = agent.runs();
     const problems = await Promise.all(
-      begun.map(async ({ turnId, blow, requestId, result }) => {
-        const said = (what: string) => [`${turnId} (${blow}): ${what}`];
+      begun.map(async ({ turnId, fault, requestId, result }) => {
+        const said = (what: string) => [`${turnId} (${fault}): ${what}`];
         const record = await agent.request(requestId);
         const count = runs.filter((run) => run.prompt.startsWith(`${turnId}\n`)).length;
         if (count > 1) return said(`ran ${count} times`);

@@ -53,10 +53,10 @@ function swapBefore(at: Scratch, label: string, swap: () => void): void {
   };
 }
 
-type Doors = ReturnType<typeof setup>;
+type Fixture = ReturnType<typeof setup>;
 
 describe("a file that becomes a link between the look and the step", () => {
-  test.each<{ id: string; label: string; act: (doors: Doors) => unknown }>([
+  test.each<{ id: string; label: string; act: (fixture: Fixture) => unknown }>([
     { id: "adding a line", label: "x", act: ({ files, place }) => files.append("x", place, "line") },
     { id: "opening to add", label: "x", act: ({ files, place }) => files.openAppend("x", place) },
     { id: "cutting off", label: "x", act: ({ files, place }) => files.truncate("x", place, 0) },
@@ -70,65 +70,68 @@ describe("a file that becomes a link between the look and the step", () => {
       },
     },
   ])("$id fails, and nothing changes behind it", ({ label, act }) => {
-    using doors = setup();
-    writeFileSync(doors.place, "ours");
-    swapBefore(doors.at, label, () => doors.link(doors.place));
-    expect(() => act(doors)).toThrow();
-    doors.untouched();
+    using fixture = setup();
+    writeFileSync(fixture.place, "ours");
+    swapBefore(fixture.at, label, () => fixture.link(fixture.place));
+    expect(() => act(fixture)).toThrow();
+    fixture.untouched();
   });
 
   test.each(["x", "x.rename"])("replacing it takes the link's place, swapped before %s", (label) => {
-    using doors = setup();
-    writeFileSync(doors.place, "ours");
-    swapBefore(doors.at, label, () => doors.link(doors.place));
-    doors.files.write("x", doors.place, "new");
-    expect([doors.files.isLink(doors.place), doors.files.readOwn(doors.place)]).toEqual([false, "new"]);
-    doors.untouched();
+    using fixture = setup();
+    writeFileSync(fixture.place, "ours");
+    swapBefore(fixture.at, label, () => fixture.link(fixture.place));
+    fixture.files.write("x", fixture.place, "new");
+    expect([fixture.files.isLink(fixture.place), fixture.files.readOwn(fixture.place)]).toEqual([
+      false,
+      "new",
+    ]);
+    fixture.untouched();
   });
 
   test("copying from it is refused and makes nothing", () => {
-    using doors = setup();
-    writeFileSync(doors.place, "ours");
-    swapBefore(doors.at, "x", () => doors.link(doors.place));
-    const copy = doors.at.path("ours/copy");
-    expect(doors.files.copy("x", doors.place, copy, { maxBytes: 100 })).toEqual({
+    using fixture = setup();
+    writeFileSync(fixture.place, "ours");
+    swapBefore(fixture.at, "x", () => fixture.link(fixture.place));
+    const copy = fixture.at.path("ours/copy");
+    expect(fixture.files.copy("x", fixture.place, copy, { maxBytes: 100 })).toEqual({
       ok: false,
       why: "not_regular",
     });
-    expect(doors.files.exists(copy)).toBe(false);
+    expect(fixture.files.exists(copy)).toBe(false);
   });
 
   test("a link that leads nowhere makes no file there", () => {
-    using doors = setup();
-    const nowhere = doors.at.path("outside/new");
-    doors.link(doors.place, nowhere);
+    using fixture = setup();
+    const nowhere = fixture.at.path("outside/new");
+    fixture.link(fixture.place, nowhere);
     for (const act of [
-      () => doors.files.append("x", doors.place, "line"),
-      () => doors.files.openAppend("x", doors.place),
-      () => doors.files.create("x", doors.place, "text"),
+      () => fixture.files.append("x", fixture.place, "line"),
+      () => fixture.files.openAppend("x", fixture.place),
+      () => fixture.files.create("x", fixture.place, "text"),
     ]) {
       expect(act).toThrow();
     }
-    doors.untouched();
+    fixture.untouched();
   });
 
   test("what is ours reads as absent once it is a link, a pipe or a folder", () => {
-    using doors = setup();
-    doors.link(doors.place);
-    expect([doors.files.readOwn(doors.place), doors.files.readPart(doors.place, 0, 100).length]).toEqual([
-      null,
-      0,
-    ]);
-    rmSync(doors.place);
-    expect(Bun.spawnSync(["mkfifo", doors.place]).exitCode).toBe(0);
-    expect(doors.files.readOwn(doors.place)).toBeNull();
-    expect(doors.files.readOwn(doors.at.path("ours"))).toBeNull();
+    using fixture = setup();
+    fixture.link(fixture.place);
+    expect([
+      fixture.files.readOwn(fixture.place),
+      fixture.files.readPart(fixture.place, 0, 100).length,
+    ]).toEqual([null, 0]);
+    rmSync(fixture.place);
+    expect(Bun.spawnSync(["mkfifo", fixture.place]).exitCode).toBe(0);
+    expect(fixture.files.readOwn(fixture.place)).toBeNull();
+    expect(fixture.files.readOwn(fixture.at.path("ours"))).toBeNull();
   });
 });
 
 /** The folder of one session with a manifest and one turn, and the same again elsewhere. */
 function sessions() {
-  const doors = setup();
+  const fixture = setup();
   const make = (root: string) => {
     const paths = sessionPaths(root);
     for (const folder of [paths.runRoot, paths.logRoot]) mkdirSync(folder, { recursive: true });
@@ -138,10 +141,10 @@ function sessions() {
     writeFileSync(join(turn, "request.json"), JSON.stringify(turnRequest("one")));
     return root;
   };
-  const root = make(doors.at.path("ours/session"));
-  const elsewhere = make(doors.at.path("elsewhere"));
+  const root = make(fixture.at.path("ours/session"));
+  const elsewhere = make(fixture.at.path("elsewhere"));
   const paths = sessionPaths(root);
-  return { ...doors, root, elsewhere, paths, read: () => readManifest(doors.files, paths.manifest) };
+  return { ...fixture, root, elsewhere, paths, read: () => readManifest(fixture.files, paths.manifest) };
 }
 
 const turnRequest = (turnId: string) => ({

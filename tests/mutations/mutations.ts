@@ -92,12 +92,12 @@ export const mutations: readonly Mutation[] = [
     caught: world(/middle of another submission/),
   },
   {
-    name: "open the door for two",
+    name: "open exclusive access for two",
     module: "src/services/terminal/tmux-exclusive-pane.ts",
     text: "      line.run(async () => {",
     replacement: "      [line].map(async () => {",
     breaks: "two prompts are typed into each other",
-    caught: { by: "suite", file: "tests/integration/terminal/door.test.ts" },
+    caught: { by: "suite", file: "tests/integration/terminal/exclusive-pane.test.ts" },
   },
   {
     name: "forget an audit row",

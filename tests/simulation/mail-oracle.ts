@@ -24,7 +24,7 @@ export interface MailOracle {
   checkPolls(): void;
 }
 
-interface Letter {
+interface OutgoingMessage {
   subject: string;
   from: SimHost;
   to: readonly SimHost[];
@@ -50,7 +50,7 @@ export function createMailOracle(deps: {
   dice: Dice;
 }): MailOracle {
   const { world, dice } = deps;
-  const letters: Letter[] = [];
+  const messages: OutgoingMessage[] = [];
   /** Subjects that an owner asked to archive, by his name. */
   const archiving = new Map<string, { asked: Set<string>; agreed: Set<string> }>();
   const notifiers = new Map<SimHost, NotifierFacts>();
@@ -63,25 +63,31 @@ export function createMailOracle(deps: {
   };
 
   async function send(from: SimHost, client: GatewayClient, to: readonly SimHost[]): Promise<void> {
-    const letter: Letter = { subject: `letter ${letters.length + 1}`, from, to, sent: null, ref: null };
-    letters.push(letter);
+    const message: OutgoingMessage = {
+      subject: `message ${messages.length + 1}`,
+      from,
+      to,
+      sent: null,
+      ref: null,
+    };
+    messages.push(message);
     const askedMs = world.clock.nowMs();
     const [first, ...others] = to.map((host) => host.address);
     const reply = await client.call("mailSend", {
       body: {
         to: [first ?? ""],
         cc: others,
-        subject: letter.subject,
-        body_content: `text of ${letter.subject}`,
+        subject: message.subject,
+        body_content: `text of ${message.subject}`,
       },
     });
     if (reply.kind === "ok") {
-      letter.sent = true;
-      letter.ref = reply.body.message.message_ref;
-      world.count("letters");
+      message.sent = true;
+      message.ref = reply.body.message.message_ref;
+      world.count("messages");
       for (const host of to) ring(host, askedMs);
-    } else if (reply.kind === "refused" && reply.status < 500) letter.sent = false;
-    world.trace.note(from.name, `mail ${letter.subject}: ${reply.kind === "ok" ? "sent" : reply.detail}`);
+    } else if (reply.kind === "refused" && reply.status < 500) message.sent = false;
+    world.trace.note(from.name, `mail ${message.subject}: ${reply.kind === "ok" ? "sent" : reply.detail}`);
   }
 
   function ring(host: SimHost, atMs: number): void {
@@ -98,7 +104,7 @@ export function createMailOracle(deps: {
   }
 
   async function poke(host: SimHost, client: GatewayClient): Promise<void> {
-    const foreign = letters.find((one) => one.ref !== null && one.from !== host && !one.to.includes(host));
+    const foreign = messages.find((one) => one.ref !== null && one.from !== host && !one.to.includes(host));
     if (foreign?.ref && dice.chance(0.5)) {
       const reply = await client.call("mailArchive", { body: { message_refs: [foreign.ref] } });
       if (reply.kind === "ok") fail(host.name, `archived ${foreign.subject}, which is not its own`);
@@ -107,8 +113,8 @@ export function createMailOracle(deps: {
     const reply = await client.call("mailList", { body: { schema_version: 1, box: "inbox", limit: 20 } });
     if (reply.kind !== "ok") return;
     for (const message of reply.body.messages) {
-      const letter = letters.find((one) => one.subject === message.subject);
-      if (!letter?.to.includes(host)) fail(host.name, `holds ${message.subject}, which was not for it`);
+      const sent = messages.find((one) => one.subject === message.subject);
+      if (!sent?.to.includes(host)) fail(host.name, `holds ${message.subject}, which was not for it`);
     }
     const [message] = reply.body.messages;
     if (message) await client.call("mailMark", { body: { message_refs: [message.message_ref], read: true } });
@@ -148,8 +154,8 @@ export function createMailOracle(deps: {
     const { asked, agreed } = archivingOf(host);
     for (const [subject, count] of counts) {
       if (count > 1) fail(host.name, `${subject} was delivered ${count} times`);
-      const letter = letters.find((one) => one.subject === subject);
-      if (!letter?.to.includes(host) || letter.sent === false) fail(host.name, `${subject} was not for it`);
+      const message = messages.find((one) => one.subject === subject);
+      if (!message?.to.includes(host) || message.sent === false) fail(host.name, `${subject} was not for it`);
     }
     for (const { subject, box } of rows) {
       if (box === "archive" && !asked.has(subject)) fail(host.name, `${subject} was archived by nobody`);
@@ -158,18 +164,18 @@ export function createMailOracle(deps: {
       if (settled && box !== "archive") fail(host.name, `${subject} was never worked off`);
     }
     if (!settled) return;
-    for (const letter of letters) {
-      if (letter.sent && letter.to.includes(host) && !counts.has(letter.subject)) {
-        fail(host.name, `${letter.subject} was sent and not delivered`);
+    for (const message of messages) {
+      if (message.sent && message.to.includes(host) && !counts.has(message.subject)) {
+        fail(host.name, `${message.subject} was sent and not delivered`);
       }
     }
   }
 
   function checkWhole(): void {
-    for (const letter of letters.filter((one) => one.sent === null)) {
-      const held = letter.to.filter((host) => boxesOf(host).some((row) => row.subject === letter.subject));
-      if (held.length !== 0 && held.length !== letter.to.length) {
-        fail(letter.from.name, `${letter.subject} was delivered to ${held.length} of ${letter.to.length}`);
+    for (const message of messages.filter((one) => one.sent === null)) {
+      const held = message.to.filter((host) => boxesOf(host).some((row) => row.subject === message.subject));
+      if (held.length !== 0 && held.length !== message.to.length) {
+        fail(message.from.name, `${message.subject} was delivered to ${held.length} of ${message.to.length}`);
       }
     }
   }
@@ -211,7 +217,7 @@ export function createMailOracle(deps: {
           facts.sinceMs,
           ...polls.filter((one) => one.trigger === "interval").map((one) => one.atMs),
         );
-        if (now - last > facts.intervalMs + lateMs && world.calmMs() > facts.intervalMs + lateMs) {
+        if (now - last > facts.intervalMs + lateMs && world.quietMs() > facts.intervalMs + lateMs) {
           fail(
             host.name,
             `no poll for ${Math.round((now - last) / 1000)} s at an interval of ${facts.intervalMs / 1000} s`,
@@ -219,7 +225,7 @@ export function createMailOracle(deps: {
         }
         facts.rings = facts.rings.filter((atMs) => {
           if (polls.some((one) => one.atMs >= atMs)) return false;
-          if (now - atMs > lateMs && world.calmMs() > lateMs)
+          if (now - atMs > lateMs && world.quietMs() > lateMs)
             fail(host.name, `mail came ${Math.round((now - atMs) / 1000)} s ago and rang for nobody`);
           return now - atMs <= lateMs;
         });

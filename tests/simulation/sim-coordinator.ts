@@ -103,7 +103,7 @@ export function createSimCoordinator(options: {
       trace.note(name, "serves");
     } catch (error) {
       if (process.alive()) trace.note(name, `did not start: ${String(error)}`);
-      if (process.alive() && world.calmMs() > 0) world.fail(name, `did not start: ${String(error)}`);
+      if (process.alive() && world.quietMs() > 0) world.fail(name, `did not start: ${String(error)}`);
       process.exit();
     }
   }
@@ -133,7 +133,7 @@ export function createSimCoordinator(options: {
       const ended = Promise.withResolvers<void>();
       mine.process.onEnd(() => ended.resolve());
       const stopping = mine.coordinator.stop().catch((error) => {
-        if (mine.process.alive() && world.calmMs() > 0) world.fail(name, `stop failed: ${String(error)}`);
+        if (mine.process.alive() && world.quietMs() > 0) world.fail(name, `stop failed: ${String(error)}`);
       });
       await Promise.race([stopping, ended.promise]);
       mine.process.exit();
@@ -147,9 +147,9 @@ export function createSimCoordinator(options: {
         .fetch(`${mine.baseUrl}/svc/agents`, { method: "GET" })
         .catch(() => null);
       if (!reply || !mine.process.alive()) return;
-      const calm = () => world.calmMs() > clock.nowMs() - askedMs;
+      const quiet = () => world.quietMs() > clock.nowMs() - askedMs;
       if (reply.status !== 200) {
-        if (calm()) world.fail(name, `the list of agents is ${reply.status}: ${await reply.text()}`);
+        if (quiet()) world.fail(name, `the list of agents is ${reply.status}: ${await reply.text()}`);
         return;
       }
       world.count("lists");

@@ -210,7 +210,7 @@ export async function createSimHost(options: SimHostOptions): Promise<SimHost> {
       servesSinceMs = clock.nowMs();
     } catch (error) {
       if (process.alive()) trace.note(name, `gateway did not start: ${String(error)}`);
-      if (process.alive() && world.calmMs() > 0) fail(name, `the gateway did not start: ${String(error)}`);
+      if (process.alive() && world.quietMs() > 0) fail(name, `the gateway did not start: ${String(error)}`);
       process.exit();
     }
   }

@@ -26,14 +26,14 @@ export interface SimWorld {
   readonly folder: string;
   readonly mailRoot: string;
   readonly registryRoot: string;
-  /** The doors of whoever prepares the machine; nothing goes wrong there. */
+  /** The interfaces of what prepares the machine; nothing goes wrong there. */
   readonly outside: System;
   readonly weather: Weather;
   readonly counts: Record<string, number>;
   fail(who: string, what: string): void;
   failure(): string | null;
   /** For how long the disk has been well. */
-  calmMs(): number;
+  quietMs(): number;
   spawn(
     name: string,
     options: { tmux: Pick<SimTmux, "processesOf">; afterStep: (label: string) => void },
@@ -111,9 +111,9 @@ export function createSimWorld(options: { seed: number; echo?: (line: string) =>
     });
   }
 
-  const calm: Faults = { crashFirst: 0, crashLater: 0, diskFull: () => false, writeMs: () => 0 };
+  const quiet: Faults = { crashFirst: 0, crashLater: 0, diskFull: () => false, writeMs: () => 0 };
   const outside = start("outside", {
-    faults: calm,
+    faults: quiet,
     afterStep: () => {},
     processes: () => ({}) as ReturnType<typeof noProcesses>,
   }).system;
@@ -132,7 +132,7 @@ export function createSimWorld(options: { seed: number; echo?: (line: string) =>
     counts,
     fail,
     failure: () => failure,
-    calmMs: () => (weather.diskFull || weather.slowDisk ? 0 : clock.nowMs() - weather.sinceMs),
+    quietMs: () => (weather.diskFull || weather.slowDisk ? 0 : clock.nowMs() - weather.sinceMs),
     spawn(name, { tmux, afterStep }) {
       const process = start(name, { faults, afterStep, processes: tmux.processesOf });
       process.onEnd(() => count("process_ends"));

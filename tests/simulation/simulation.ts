@@ -9,7 +9,7 @@ import { createWorkload } from "./workload.ts";
 
 export interface SimulationOptions {
   seed: number;
-  /** Of simulated time, the calm at the end not included. */
+  /** Of simulated time, the quiet at the end not included. */
   hours: number;
   agents: number;
   /** Gets each line of the trace at once. */
@@ -33,8 +33,8 @@ const actEveryMs = 30_000;
 const pollIntervalMs = 5_000;
 /** What an idle agent may be left waiting with work for it. */
 const patienceMs = 45_000;
-const calmMs = 4 * 60_000;
-/** Minutes that may follow the calm. */
+const quietMs = 4 * 60_000;
+/** Minutes that may follow the quiet. */
 const maxExtra = 30;
 const hourMs = 3_600_000;
 /** So often it is asked whether something is wrong. */
@@ -136,14 +136,14 @@ function runWorld(
 
   workload.endMail();
   chaos.heal();
-  run(world, endMs + calmMs);
+  run(world, endMs + quietMs);
   // Long turns that wait behind one another need their time, and so does the mail that waits behind them; who waits beside
   // an idle agent is told of anyway.
   const busyLately = ({ surface }: SimHost) =>
-    clock.nowMs() - (surface.readySinceMs() ?? clock.nowMs()) < calmMs;
+    clock.nowMs() - (surface.readySinceMs() ?? clock.nowMs()) < quietMs;
   const works = () =>
     hosts.some((host) => host.requests.open().length > 0 || (busyLately(host) && mail.waits(host)));
-  for (let extra = 1; extra <= maxExtra && works(); extra++) run(world, endMs + calmMs + extra * 60_000);
+  for (let extra = 1; extra <= maxExtra && works(); extra++) run(world, endMs + quietMs + extra * 60_000);
   if (world.failure() !== null) return;
   for (const host of hosts) checkEnd(world, host);
   mail.check({ settled: true });
@@ -177,7 +177,7 @@ function lookAt(world: SimWorld, host: SimHost): void {
   if (!oldest) return;
   const waitedMs =
     nowMs - Math.max(readySinceMs, oldest.acceptedMs, host.gatewaySinceMs(), requests.changedMs());
-  if (waitedMs > patienceMs && world.calmMs() > patienceMs) {
+  if (waitedMs > patienceMs && world.quietMs() > patienceMs) {
     world.fail(
       host.name,
       `stuck: ${oldest.id} is ${oldest.state} for ${Math.round(waitedMs / 1000)} s beside an idle agent`,
@@ -185,7 +185,7 @@ function lookAt(world: SimWorld, host: SimHost): void {
   }
 }
 
-/** After the calm everything that was accepted has come to its end, and nothing was done twice. */
+/** After the quiet everything that was accepted has come to its end, and nothing was done twice. */
 function checkEnd(world: SimWorld, host: SimHost): void {
   const { requests, name } = host;
   for (const one of requests.open()) world.fail(name, `stuck: ${one.id} is ${one.state} at the end`);

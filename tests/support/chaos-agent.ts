@@ -15,7 +15,7 @@ export interface ChaosAgent {
   name: string;
   /** Null while it lives or is being revived. */
   death: Death | null;
-  /** True from before a blow until it is told in `death`, and while it is being revived: nothing is known then. */
+  /** True from before a fault until it is told in `death`, and while it is being revived: nothing is known then. */
   unsettled: boolean;
   /** Session folders it ever had, the present one last. */
   roots: string[];
@@ -70,7 +70,7 @@ export function createChaosAgent(lab: ChaosMachine, name: string, socket: string
     }
   }
 
-  /** The blow's effect is certain when this resolves. */
+  /** The fault's effect is certain when this resolves. */
   async function end(pid: number | null): Promise<boolean> {
     if (pid === null || !lab.alive(pid)) return false;
     lab.kill(pid);

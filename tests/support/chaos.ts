@@ -55,7 +55,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const wrong = new Set<string>();
   const accepted: Accepted[] = [];
   const listMs: number[] = [];
-  const counts = { answers: 0, refused: 0, blows: 0, freezes: 0, servers: 0, revivals: 0 };
+  const counts = { answers: 0, refused: 0, faults: 0, freezes: 0, servers: 0, revivals: 0 };
   let busy: ChaosAgent | undefined;
   const pause = (maxMs: number) => Bun.sleep(random() * maxMs);
   try {
@@ -66,7 +66,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await Promise.all([
       ...Array.from({ length: askers }, () => ask(server, on)),
       submit(server, on),
-      strike(on),
+      injectFaults(on),
     ]);
     await Promise.all(agents.map((agent) => revive(agent)));
     for (const agent of agents) await drain(server, agent);
@@ -158,7 +158,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     }
   }
 
-  async function strike(on: () => boolean): Promise<void> {
+  async function injectFaults(on: () => boolean): Promise<void> {
     const healing = new Set<Promise<void>>();
     while (on()) {
       await pause(600);
@@ -172,7 +172,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
         healing.add(freeze(agent));
       } else {
         const what = dice < 0.55 ? "gateway" : dice < 0.8 ? "program" : "session";
-        await blow(agent, what);
+        await injectFault(agent, what);
         heal(agent);
       }
     }
@@ -195,8 +195,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     agent.unsettled = false;
   }
 
-  async function blow(agent: ChaosAgent, what: "gateway" | "program" | "session"): Promise<void> {
-    counts.blows += 1;
+  async function injectFault(agent: ChaosAgent, what: "gateway" | "program" | "session"): Promise<void> {
+    counts.faults += 1;
     agent.unsettled = true;
     if (what === "gateway") await agent.killGateway();
     if (what === "program") await agent.killProgram();

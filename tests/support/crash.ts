@@ -106,7 +106,7 @@ export async function runCrash(options: CrashOptions): Promise<CrashReport> {
     const victims = chooseVictims();
     const early = random() < 1 / 3;
     if (!early) await Bun.sleep(random() * longestServiceMs);
-    for (const victim of victims) await strike(victim);
+    for (const victim of victims) await injectFault(victim);
     if (victims.includes("coordinator")) await startServer();
     await Promise.all(
       ([worker, batch] as const)
@@ -128,7 +128,7 @@ export async function runCrash(options: CrashOptions): Promise<CrashReport> {
     return ["worker", "batch", "coordinator"];
   }
 
-  async function strike(victim: Victim): Promise<void> {
+  async function injectFault(victim: Victim): Promise<void> {
     if (victim === "coordinator") {
       await kill(server);
       server = null;

@@ -43,7 +43,7 @@ export type Damage = keyof typeof damages;
 export const everyDamage = Object.keys(damages) as Damage[];
 
 /** What a person and a program are told of an agent while one of its files is damaged. */
-export interface Told {
+export interface Reported {
   /** `health/connectivity/admission`, with the reason where there is one; `exit N` where the command failed. */
   status: string;
   /** Of a prompt: its HTTP status, `unnamed` where it does not name the file; `none` where nobody listens. */

@@ -2,17 +2,23 @@ import { globSync } from "node:fs";
 import { join } from "node:path";
 import { signalPaths } from "../../src/services/signals/spool-source.ts";
 import { sha256 } from "../../src/system/digest.ts";
-import { type Damage, everyDamage, type Told } from "./damaged-files.ts";
+import { type Damage, everyDamage, type Reported } from "./damaged-files.ts";
 import type { SickAgent } from "./sick-agent.ts";
 
 const open = "healthy/connected/open";
 const closed = "not_attached/unavailable/blocked_unavailable";
 
 /** Of an agent in good order, with a gateway that runs and without one. */
-export const fine: Told = { status: open, request: "202", mail: "200 200", list: "listed", doctor: "ok" };
-export const offline: Told = { status: closed, request: "none", mail: "none", list: "listed", doctor: "ok" };
+export const fine: Reported = { status: open, request: "202", mail: "200 200", list: "listed", doctor: "ok" };
+export const offline: Reported = {
+  status: closed,
+  request: "none",
+  mail: "none",
+  list: "listed",
+  doctor: "ok",
+};
 
-type Part = Partial<Told>;
+type Part = Partial<Reported>;
 /** What differs from an agent in good order: for every damage, then for single ones. */
 export type Difference = Part & { but?: Partial<Record<Damage, Part>> };
 

@@ -2,7 +2,7 @@ import { test } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { relative } from "node:path";
 
-/** Where a fault strikes: a section of `docs/faults.md` each (scripts/fault-table.ts). */
+/** Where a fault is injected: a section of `docs/faults.md` each (scripts/fault-table.ts). */
 export type FaultArea = "processes" | "terminal" | "machine" | "files" | "mail" | "callers" | "simulation";
 
 /** One line of `docs/faults.md`, in the words of a user; no newline and no `|`. */

@@ -8,7 +8,7 @@ const seconds = 3;
 const asked = { cleanupStaging: true, quarantineStaging: true };
 
 /** A line of the sending process. */
-interface Told {
+interface Reported {
   sent?: string;
   to?: string[];
   archived?: string;
@@ -32,7 +32,7 @@ test("while others send, read and archive, repairs lose, double and undo nothing
   const told = (await output)
     .trim()
     .split("\n")
-    .map((line): Told => JSON.parse(line));
+    .map((line): Reported => JSON.parse(line));
   expect(told.length).toBeGreaterThan(0);
   expect(repairs).toBeGreaterThan(0);
   const { findings } = await repairMailRoot(lab.deps, lab.path, asked);

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 
-/** A letter as it goes from server to server; `data` has its dots doubled and ends in a line break. */
-export interface Letter {
+/** A message as it goes from server to server; `data` has its dots doubled and ends in a line break. */
+export interface OutgoingMessage {
   from: string;
   to: string[];
   /** One character for each byte. */
@@ -10,8 +10,8 @@ export interface Letter {
 
 export type Outcome = { kind: "delivered" } | { kind: "refused"; why: string } | { kind: "later" };
 
-/** Hands a letter to an LMTP server on loopback. Never rejects: what may work another time is `later`. */
-export async function deliver(port: number, letter: Letter): Promise<Outcome> {
+/** Hands a message to an LMTP server on loopback. Never rejects: what may work another time is `later`. */
+export async function deliver(port: number, message: OutgoingMessage): Promise<Outcome> {
   const socket = connect({ host: "127.0.0.1", port });
   const replies = repliesOf(socket);
   const ask = async (line: string | Buffer) => {
@@ -25,9 +25,9 @@ export async function deliver(port: number, letter: Letter): Promise<Outcome> {
   try {
     await ask("");
     await ask("LHLO relay\r\n");
-    await ask(`MAIL FROM:<${letter.from}>\r\n`);
+    await ask(`MAIL FROM:<${message.from}>\r\n`);
     let accepted = 0;
-    for (const one of letter.to) {
+    for (const one of message.to) {
       const reply = await ask(`RCPT TO:<${one}>\r\n`);
       if (isFine(reply)) accepted += 1;
       else refused.push(reply);
@@ -35,7 +35,7 @@ export async function deliver(port: number, letter: Letter): Promise<Outcome> {
     if (accepted > 0) {
       await ask("DATA\r\n");
       // One reply for each recipient that was accepted.
-      let line: string | Buffer = Buffer.from(`${letter.data}.\r\n`, "latin1");
+      let line: string | Buffer = Buffer.from(`${message.data}.\r\n`, "latin1");
       for (; accepted > 0; accepted--) {
         const reply = await ask(line);
         if (!isFine(reply)) refused.push(reply);

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import type { Socket } from "bun";
-import { deliver, type Letter } from "./lmtp.ts";
+import { deliver, type OutgoingMessage } from "./lmtp.ts";
 
 /** Takes mail by SMTP and hands it on by LMTP. What it took stands on disk until it is delivered. */
 export interface Relay {
@@ -28,13 +28,13 @@ const retryMs = 50;
 
 interface Talk {
   buffer: string;
-  letter: Letter;
+  message: OutgoingMessage;
   data: string[] | null;
 }
 
-const nothing = (): Letter => ({ from: "", to: [], data: "" });
+const nothing = (): OutgoingMessage => ({ from: "", to: [], data: "" });
 
-/** `port`: 0 for any; `lmtpPort`: where letters go, on loopback. */
+/** `port`: 0 for any; `lmtpPort`: where messages go, on loopback. */
 export function startRelay(options: { folder: string; port: number; lmtpPort: number }): Relay {
   const { folder, lmtpPort } = options;
   mkdirSync(folder, { recursive: true });
@@ -49,11 +49,11 @@ export function startRelay(options: { folder: string; port: number; lmtpPort: nu
       .filter((name) => name.endsWith(".json"))
       .sort();
 
-  function spool(letter: Letter): void {
+  function spool(message: OutgoingMessage): void {
     const name = `${Date.now().toString().padStart(15, "0")}-${String(count++).padStart(6, "0")}.json`;
     const path = join(folder, name);
     const handle = openSync(`${path}.tmp`, "w", 0o600);
-    writeSync(handle, JSON.stringify(letter));
+    writeSync(handle, JSON.stringify(message));
     fsyncSync(handle);
     closeSync(handle);
     renameSync(`${path}.tmp`, path);
@@ -87,10 +87,10 @@ export function startRelay(options: { folder: string; port: number; lmtpPort: nu
     if (upper.startsWith("EHLO") || upper.startsWith("HELO")) {
       say("250-localhost\r\n250-8BITMIME\r\n250 ENHANCEDSTATUSCODES");
     } else if (upper.startsWith("MAIL FROM:")) {
-      talk.letter = { ...nothing(), from: path };
+      talk.message = { ...nothing(), from: path };
       say("250 2.1.0 ok");
     } else if (upper.startsWith("RCPT TO:")) {
-      talk.letter.to.push(path);
+      talk.message.to.push(path);
       say("250 2.1.5 ok");
     } else if (upper === "DATA") {
       talk.data = [];
@@ -112,7 +112,7 @@ export function startRelay(options: { folder: string; port: number; lmtpPort: nu
       talk.data.push(line);
       return;
     }
-    spool({ ...talk.letter, data: talk.data.map((one) => `${one}\r\n`).join("") });
+    spool({ ...talk.message, data: talk.data.map((one) => `${one}\r\n`).join("") });
     talk.data = null;
     // Before it is delivered: the server holds the sender's mailbox until it has this answer.
     socket.write("250 2.0.0 queued\r\n");
@@ -124,7 +124,7 @@ export function startRelay(options: { folder: string; port: number; lmtpPort: nu
     port: options.port,
     socket: {
       open(socket) {
-        socket.data = { buffer: "", letter: nothing(), data: null };
+        socket.data = { buffer: "", message: nothing(), data: null };
         socket.write("220 localhost ESMTP\r\n");
       },
       data(socket, chunk) {

@@ -40,13 +40,13 @@ describe("publishing", () => {
   });
 
   test.each([
-    { id: "a name", twin: { agentName: "Worker", agentId: "id-other" } },
-    { id: "an id", twin: { agentName: "other", agentId: "ID-worker" } },
-  ])("is refused to $id that another has in other letters, stopped or not", async ({ twin }) => {
+    { id: "a name", clash: { agentName: "Worker", agentId: "id-other" } },
+    { id: "an id", clash: { agentName: "other", agentId: "ID-worker" } },
+  ])("is refused to $id that another has in other letters, stopped or not", async ({ clash }) => {
     using at = createRegistryFixture();
     await at.registry.publish(first);
     await at.registry.markStopped("id-worker", "generation-1", "operator_stop");
-    await expect(at.registry.publish(sampleRecord(twin))).rejects.toMatchObject({
+    await expect(at.registry.publish(sampleRecord(clash))).rejects.toMatchObject({
       reason: "conflict",
       message: expect.stringMatching(
         /differs from .*"worker" .*only in capital letters.*Choose another.*--agent-id id-worker cleanup/,
@@ -58,21 +58,21 @@ describe("publishing", () => {
 
   test("is not refused to one of two that an earlier version let in", async () => {
     using at = createRegistryFixture();
-    const twin = sampleRecord({ agentName: "Worker", agentId: "id-other" });
-    for (const record of [first, twin]) {
+    const clash = sampleRecord({ agentName: "Worker", agentId: "id-other" });
+    for (const record of [first, clash]) {
       const folder = join(at.root, "live_agents", record.agent_id);
       mkdirSync(folder, { recursive: true });
       writeFileSync(join(folder, "record.json"), JSON.stringify(record));
     }
     expect(at.registry.list().records).toHaveLength(2);
-    await at.registry.publish({ ...twin, generation_id: "generation-2" });
+    await at.registry.publish({ ...clash, generation_id: "generation-2" });
     expect(at.registry.read("id-other")?.generation_id).toBe("generation-2");
   });
 
   test("lets only one of two in whose names differ in letters, however close together", async () => {
     using at = createRegistryFixture();
-    const twin = sampleRecord({ agentName: "Worker", agentId: "id-other" });
-    const outcomes = await Promise.allSettled([at.registry.publish(first), at.registry.publish(twin)]);
+    const clash = sampleRecord({ agentName: "Worker", agentId: "id-other" });
+    const outcomes = await Promise.allSettled([at.registry.publish(first), at.registry.publish(clash)]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
     expect(at.registry.list().records).toHaveLength(1);
   });

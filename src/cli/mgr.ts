@@ -124,6 +124,7 @@ export const managerCommands = group({
   ],
   args: rootFlags,
   subCommands: {
+    acp: () => import("./commands/acp.ts").then((module) => module.default),
     agents: () => import("./commands/agents.ts").then((module) => module.default),
     attention,
     backup,

@@ -100,7 +100,9 @@ const launchAndWait: Command = {
   async run(context) {
     const invocation = context.data as Invocation;
     const launched = (await launch.run?.(context)) as number;
-    if (launched !== exitCodes.done || invocation.args["wait"] !== true) return launched;
+    const waits = invocation.args["wait"] === true && !String(invocation.args["tool"]).endsWith("-acp");
+    // An agent without a terminal takes a prompt at once.
+    if (launched !== exitCodes.done || !waits) return launched;
     const wait = ["gateway", "tui", "wait", "--for=ready", "--timeout=120"];
     return manage({ ...invocation, rest: [] }, single(String(invocation.args["name"]), ...wait));
   },

@@ -79,7 +79,7 @@ function commandPrefixOf(selector: AgentSelector): string {
   return `svc-mgr agents single ${commandPrefix}`;
 }
 
-type LiveLink = Extract<GatewayLink, { state: "healthy" }>;
+export type LiveLink = Extract<GatewayLink, { state: "healthy" }>;
 
 /**
  * The agent together with its healthy gateway, whose refusals of requests say what can be done; without one the command

@@ -1,0 +1,240 @@
+import {
+  type AgentContext,
+  methods,
+  type PermissionOption,
+  type PromptResponse,
+  RequestError,
+  type SessionUpdate,
+} from "@agentclientprotocol/sdk";
+import type { RequestRecord } from "../../protocol/gateway.ts";
+import type { AwaitingDecision } from "../../protocol/terminal.ts";
+import type { TranscriptTurn } from "../../protocol/transcript.ts";
+import type { TurnEvent } from "../../protocol/turns.ts";
+import type { GatewayClient } from "../../services/fleet/gateway-client.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import { interruptThrough, isFarEnough } from "../agent-requests.ts";
+import { findAnswer, renderAnswer } from "../agent-transcript.ts";
+import { acceptanceOf, bodyOf } from "../target.ts";
+
+export interface PromptRun {
+  client: AgentContext;
+  sessionId: string;
+  clock: Clock;
+  gateway: GatewayClient;
+  prompt: string;
+  /** The client takes the prompt back. */
+  cancelled: AbortSignal;
+  /** The client has gone: the turn goes on without us. */
+  over: AbortSignal;
+}
+
+const pollIntervalMs = 200;
+const eventPage = 500;
+
+/**
+ * Queues the prompt, streams what its turn says and does, passes questions on, and answers with how it ended. Throws
+ * RequestError with the reason when it failed.
+ */
+export async function runPrompt(run: PromptRun): Promise<PromptResponse> {
+  const { gateway, clock, prompt } = run;
+  const body = { schema_version: 1 as const, kind: "submit_prompt" as const, payload: { prompt } };
+  const accepted = acceptanceOf(
+    await gateway.call("submitRequest", { body }),
+    "svc-mgr agents single requests list",
+  );
+  const params = { request_id: accepted.request_id };
+  const progress = createProgress(run);
+  const questions = createQuestions(run);
+  let stopped = false;
+  try {
+    for (;;) {
+      const record: RequestRecord = bodyOf(await gateway.call("readRequest", { params }));
+      const ended = isFarEnough(record, "turn_ended");
+      if (record.turn_id !== undefined) await progress.followEvents(record.turn_id);
+      if (ended) return await finish(run, record, progress, stopped);
+      if (run.cancelled.aborted && !stopped && hasBegun(record)) {
+        stopped = true;
+        await interruptThrough(clock, gateway);
+        continue;
+      }
+      if (hasBegun(record)) await questions.look();
+      await sleep(clock, pollIntervalMs, run.over);
+      if (run.over.aborted) throw RequestError.requestCancelled();
+    }
+  } finally {
+    questions.close();
+  }
+}
+
+/** Before that, an interrupt would stop the turn of somebody else. */
+function hasBegun({ state, evidence }: RequestRecord): boolean {
+  return state === "running" || evidence.some(({ step }) => step === "turn_started" || step === "submitted");
+}
+
+async function finish(
+  { clock, gateway }: PromptRun,
+  record: RequestRecord,
+  progress: Progress,
+  stopped: boolean,
+): Promise<PromptResponse> {
+  if (record.state === "coalesced") return { stopReason: "cancelled" };
+  if (record.state === "failed") {
+    if (stopped || record.result_json?.["outcome"] === "interrupted") return { stopReason: "cancelled" };
+    throw new RequestError(-32603, record.error_detail ?? "the request failed");
+  }
+  const { turn, why } = await findAnswer(clock, gateway, record.request_id);
+  if (turn) await progress.finishWith(turn);
+  else if (!stopped) await progress.say(`(the answer is not known: ${why})`);
+  return { stopReason: stopped || turn?.status === "interrupted" ? "cancelled" : "end_turn" };
+}
+
+type Progress = ReturnType<typeof createProgress>;
+
+/** What the client was shown of the turn. */
+function createProgress({ client, sessionId, gateway }: PromptRun) {
+  let events = 0;
+  let said = "";
+  let shownCalls = 0;
+
+  const update = (one: SessionUpdate) =>
+    client.notify(methods.client.session.update, { sessionId, update: one });
+  async function say(text: string): Promise<void> {
+    if (text === "") return;
+    said += text;
+    await update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+  }
+
+  /** An answer whose pieces were sent is not sent again. */
+  async function sayWhole(text: string): Promise<void> {
+    if (said.endsWith(text)) return;
+    await say(text);
+  }
+
+  async function show(event: TurnEvent): Promise<void> {
+    const data = event.payload?.data ?? {};
+    const text = typeof data["text"] === "string" ? data["text"] : event.message;
+    const id = String(data["action_id"] ?? `event-${events}`);
+    switch (event.kind) {
+      case "progress":
+        if (typeof data["text_delta"] === "string") await say(data["text_delta"]);
+        return;
+      case "assistant":
+        return sayWhole(text);
+      case "reasoning":
+        return update({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text } });
+      case "action_request": {
+        const title = [data["name"], data["arguments_summary"]].filter((part) => part).join(" ");
+        shownCalls += 1;
+        return update({
+          ...{ sessionUpdate: "tool_call", toolCallId: id, title: title || event.message },
+          ...{ kind: "other", status: "in_progress" },
+        });
+      }
+      case "action_result": {
+        const output = String(data["result_summary"] ?? event.message);
+        return update({
+          ...{ sessionUpdate: "tool_call_update", toolCallId: id },
+          status: data["status"] === "error" ? "failed" : "completed",
+          content: [{ type: "content", content: { type: "text", text: output } }],
+        });
+      }
+      default:
+        return;
+    }
+  }
+
+  return {
+    say,
+    /** The events of a headless turn that were not shown yet. */
+    async followEvents(turnId: string): Promise<void> {
+      for (;;) {
+        const query = { after: events, limit: eventPage };
+        const response = await gateway.call("turnEvents", { params: { turn_id: turnId }, query });
+        if (response.kind !== "ok") return;
+        for (const event of response.body.entries) {
+          await show(event);
+          events += 1;
+        }
+        if (response.body.next === null) return;
+      }
+    },
+    /** What the transcript has of the ended turn and the client was not shown: of a terminal, everything. */
+    async finishWith(turn: TranscriptTurn): Promise<void> {
+      if (events > 0) return;
+      for (const [at, call] of turn.tool_calls.entries()) {
+        if (at < shownCalls) continue;
+        await update({
+          ...{
+            sessionUpdate: "tool_call",
+            toolCallId: `${turn.turn_id}-${at}`,
+            title: `${call.name} ${call.input}`,
+          },
+          ...{ kind: "other", status: call.status === "failed" ? "failed" : "completed" },
+        });
+      }
+      await say(renderAnswer(turn));
+    },
+  };
+}
+
+/** Passes what the agent asks on to the client, each question once, and its answer back. */
+function createQuestions({ client, sessionId, gateway, cancelled }: PromptRun) {
+  let open: { id: string; withdraw: AbortController } | null = null;
+
+  function withdraw(): void {
+    open?.withdraw.abort();
+    open = null;
+  }
+
+  async function current(): Promise<AwaitingDecision | null> {
+    const terminal = await gateway.call("terminalState", {});
+    // An agent without a terminal asks through its status.
+    const response = terminal.kind === "refused" ? await gateway.call("status", {}) : terminal;
+    return response.kind === "ok" ? (response.body.awaiting_decision ?? null) : null;
+  }
+
+  async function ask(decision: AwaitingDecision, id: string, signal: AbortSignal): Promise<void> {
+    const answer = await client.request(
+      methods.client.session.requestPermission,
+      {
+        sessionId,
+        toolCall: {
+          ...{ toolCallId: id, title: decision.question || "a question that could not be read" },
+          ...{ kind: "other", status: "pending" },
+        },
+        options: decision.options.map(toPermissionOption),
+      },
+      { cancellationSignal: signal, stopWaitingOnCancel: true },
+    );
+    if (answer.outcome.outcome !== "selected" || cancelled.aborted) return;
+    const body = {
+      schema_version: 1 as const,
+      option: Number(answer.outcome.optionId),
+      ...(decision.id === undefined ? {} : { id: decision.id }),
+    };
+    // Refused where somebody else has answered meanwhile, and then there is nothing to say.
+    await gateway.call("decide", { body, timeoutMs: 30_000 });
+  }
+
+  return {
+    async look(): Promise<void> {
+      const decision = await current();
+      const id = decision ? (decision.id ?? decision.question) : null;
+      if (id === (open?.id ?? null)) return;
+      withdraw();
+      if (!decision || id === null || decision.options.length === 0) return;
+      const withdrawn = new AbortController();
+      open = { id, withdraw: withdrawn };
+      ask(decision, id, withdrawn.signal).catch(() => {});
+    },
+    close: withdraw,
+  };
+}
+
+/** What an option means is only in its words. Pure. */
+function toPermissionOption({ index, text }: { index: number; text: string }): PermissionOption {
+  const refuses = /^(?:no|don't|do not|reject|deny|cancel|abort|stop|exit)\b/i.test(text);
+  const always = /\b(?:always|don't ask again|all edits|this session)\b/i.test(text);
+  const kind = refuses ? (always ? "reject_always" : "reject_once") : always ? "allow_always" : "allow_once";
+  return { optionId: String(index), name: text, kind };
+}

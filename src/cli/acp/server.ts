@@ -1,0 +1,150 @@
+import {
+  type AgentConnection,
+  type AgentContext,
+  agent,
+  type ContentBlock,
+  methods,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  RequestError,
+} from "@agentclientprotocol/sdk";
+import { visibleLine } from "../../system/visible.ts";
+import { readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
+import type { Invocation } from "../command.ts";
+import { CommandFailure } from "../dispatch.ts";
+import { type LiveLink, openLiveTarget, type Target } from "../target.ts";
+import { programVersion } from "../version.ts";
+import { runPrompt } from "./prompt-turn.ts";
+
+/** Turns that a loaded session replays at most. */
+const replayedTurns = 50;
+
+/**
+ * Serves one agent over ACP on standard input and output until the client closes it or the process is interrupted. The
+ * session is the agent itself with its conversation as it is, which other callers may use too. What was accepted lies in the
+ * agent's gateway: a server that ends loses nothing.
+ */
+export async function serveAcp(invocation: Invocation, interrupted: AbortSignal): Promise<void> {
+  // Refused at once, before a client waits for an answer.
+  const first = await openLiveTarget(invocation);
+  const { manifest } = first.agent;
+  const sessionId = `svc-${manifest.agent_id}`;
+  const cancels = new Set<AbortController>();
+  const { version } = await programVersion();
+
+  /** The gateway may have been restarted at another port since. */
+  async function target(wanted: string): Promise<Target & { link: LiveLink }> {
+    if (wanted !== sessionId) throw RequestError.resourceNotFound(wanted);
+    return openLiveTarget(invocation).catch((error: unknown) => {
+      throw toRequestError(error);
+    });
+  }
+
+  async function replay(client: AgentContext): Promise<void> {
+    const { link } = await target(sessionId);
+    const { turns } = await readTranscript(link.client, { limit: replayedTurns });
+    const send = (sessionUpdate: "user_message_chunk" | "agent_message_chunk", text: string) =>
+      client.notify(methods.client.session.update, {
+        sessionId,
+        update: { sessionUpdate, content: { type: "text", text } },
+      });
+    for (const turn of turns.toReversed()) {
+      if (turn.prompt !== null) await send("user_message_chunk", turn.prompt);
+      if (turn.status === "running") continue;
+      const whole = await withWholeAnswer(link.client, turn);
+      await send("agent_message_chunk", renderAnswer(whole));
+    }
+  }
+
+  const app = agent({ name: "svc" })
+    .onRequest(methods.agent.initialize, () => ({
+      protocolVersion: PROTOCOL_VERSION,
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { embeddedContext: true },
+        sessionCapabilities: { list: {}, resume: {} },
+      },
+      agentInfo: { name: "svc", title: manifest.agent_name, version },
+      authMethods: [],
+    }))
+    .onRequest(methods.agent.session.new, () => ({ sessionId }))
+    .onRequest(methods.agent.session.list, async () => {
+      const { link } = await target(sessionId);
+      const { turns } = await readTranscript(link.client, { limit: 1 });
+      const updatedAt = turns[0]?.ended_at_utc ?? turns[0]?.started_at_utc;
+      return {
+        sessions: [
+          {
+            ...{ sessionId, cwd: manifest.launch_plan.working_directory, title: manifest.agent_name },
+            ...(updatedAt ? { updatedAt } : {}),
+          },
+        ],
+      };
+    })
+    .onRequest(methods.agent.session.load, async ({ params, client }) => {
+      await target(params.sessionId);
+      await replay(client);
+      return {};
+    })
+    .onRequest(methods.agent.session.resume, async ({ params }) => {
+      await target(params.sessionId);
+      return {};
+    })
+    .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
+      const { context, link } = await target(params.sessionId);
+      const cancel = new AbortController();
+      cancels.add(cancel);
+      try {
+        return await runPrompt({
+          ...{ client, sessionId, clock: context.clock, gateway: link.client },
+          prompt: textOf(params.prompt),
+          cancelled: AbortSignal.any([cancel.signal, signal]),
+          over: AbortSignal.any([connection.signal, interrupted]),
+        });
+      } catch (error) {
+        throw toRequestError(error);
+      } finally {
+        cancels.delete(cancel);
+      }
+    })
+    .onNotification(methods.agent.session.cancel, ({ params }) => {
+      if (params.sessionId !== sessionId) return;
+      for (const cancel of cancels) cancel.abort();
+    });
+
+  const decoder = new TextDecoder();
+  const output = new WritableStream<Uint8Array>({
+    write: (chunk) => invocation.io.writeOut(decoder.decode(chunk, { stream: true })),
+  });
+  const connection: AgentConnection = app.connect(ndJsonStream(output, Bun.stdin.stream()));
+  interrupted.addEventListener("abort", () => connection.close(), { once: true });
+  await connection.closed;
+}
+
+/** What a client puts into a prompt, as text: a linked file by its address. Pure. */
+function textOf(blocks: readonly ContentBlock[]): string {
+  const parts = blocks.map((block) => {
+    switch (block.type) {
+      case "text":
+        return block.text;
+      case "resource_link":
+        return block.uri;
+      case "resource":
+        return "text" in block.resource
+          ? `${block.resource.uri}\n${block.resource.text}`
+          : block.resource.uri;
+      default:
+        throw RequestError.invalidParams(undefined, `a prompt cannot hold ${block.type}`);
+    }
+  });
+  const text = parts.join("\n").trim();
+  if (text === "") throw RequestError.invalidParams(undefined, "the prompt is empty");
+  return text;
+}
+
+/** A refusal in our own words; anything else is a fault without details. */
+function toRequestError(error: unknown): unknown {
+  if (error instanceof RequestError) return error;
+  if (error instanceof CommandFailure) return new RequestError(-32603, visibleLine(error.message));
+  return RequestError.internalError();
+}

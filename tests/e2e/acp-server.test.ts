@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import {
+  type ClientConnection,
+  client,
+  methods,
+  ndJsonStream,
+  type RequestPermissionRequest,
+  type SessionUpdate,
+} from "@agentclientprotocol/sdk";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { until } from "../support/until.ts";
+
+let lab: CliLab;
+beforeAll(async () => {
+  lab = createCliLab();
+  for (const [name, tool] of [
+    ["worker", "demo-acp"],
+    ["screen", "demo"],
+  ] as const) {
+    const { stderr, exitCode } = await lab.run("svc", ["new", name, tool, "-w"]);
+    expect({ name, stderr, exitCode }).toEqual({ name, stderr: "", exitCode: 0 });
+  }
+});
+afterAll(() => lab[Symbol.asyncDispose]());
+
+interface Editor extends AsyncDisposable {
+  connection: ClientConnection;
+  sessionId: string;
+  updates: SessionUpdate[];
+  asked: RequestPermissionRequest[];
+  pid: number;
+  exited: Promise<number>;
+  prompt(text: string): Promise<{ stopReason: string }>;
+  said(): string;
+}
+
+/** The official client library beside a server of its own, as an editor starts one. */
+async function edit(name: string, option: string | null = "Allow"): Promise<Editor> {
+  const command = [...lab.command("svc"), "acp", "--agent", name];
+  const child = Bun.spawn(command, { env: lab.env, cwd: lab.folder, stdin: "pipe", stdout: "pipe" });
+  const updates: SessionUpdate[] = [];
+  const asked: RequestPermissionRequest[] = [];
+  const input = new WritableStream<Uint8Array>({
+    async write(chunk) {
+      child.stdin.write(chunk);
+      await child.stdin.flush();
+    },
+  });
+  const connection = client({ name: "test" })
+    .onNotification(methods.client.session.update, ({ params }) => void updates.push(params.update))
+    .onRequest(methods.client.session.requestPermission, async ({ params, signal }) => {
+      asked.push(params);
+      const chosen = params.options.find(
+        (one, at) => one.name === option || (option === "first" && at === 0),
+      );
+      if (chosen) return { outcome: { outcome: "selected", optionId: chosen.optionId } };
+      await new Promise((withdrawn) => signal.addEventListener("abort", withdrawn, { once: true }));
+      return { outcome: { outcome: "cancelled" } };
+    })
+    .connect(ndJsonStream(input, child.stdout));
+  const { agent } = connection;
+  await agent.request(methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} });
+  const { sessionId } = await agent.request(methods.agent.session.new, { cwd: lab.folder, mcpServers: [] });
+  return {
+    ...{ connection, sessionId, updates, asked, pid: child.pid, exited: child.exited },
+    prompt: (text) =>
+      agent.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] }),
+    said: () =>
+      updates
+        .map((one) =>
+          one.sessionUpdate === "agent_message_chunk" && one.content.type === "text" ? one.content.text : "",
+        )
+        .join(""),
+    async [Symbol.asyncDispose]() {
+      child.stdin.end();
+      await child.exited;
+    },
+  };
+}
+
+describe("svc acp, to the official client library", () => {
+  test("streams a turn of a headless agent: text once, tool calls with their ends", async () => {
+    await using editor = await edit("worker");
+    expect(await editor.prompt("hello there\nTOOL look")).toMatchObject({ stopReason: "end_turn" });
+    expect(editor.said()).toBe("You said: hello there");
+    const kinds = new Set(editor.updates.map((one) => one.sessionUpdate));
+    expect([...kinds].sort()).toEqual(["agent_message_chunk", "tool_call", "tool_call_update"]);
+  });
+
+  test("a permission comes as a request, and its answer reaches the agent", async () => {
+    await using editor = await edit("worker", "Allow");
+    expect(await editor.prompt("work\nASK rm everything")).toMatchObject({ stopReason: "end_turn" });
+    expect(editor.asked).toMatchObject([
+      {
+        toolCall: { title: expect.stringContaining("rm everything") },
+        options: [{ kind: "allow_always" }, { kind: "allow_once" }, { kind: "reject_once" }],
+      },
+    ]);
+    expect(JSON.stringify(editor.updates)).toContain("rm everything: done");
+  });
+
+  test("a cancel interrupts the turn and withdraws its question", async () => {
+    await using editor = await edit("worker", null);
+    const answer = editor.prompt("work\nASK rm everything");
+    await until("the question", () => editor.asked.length > 0);
+    await editor.connection.agent.notify(methods.agent.session.cancel, { sessionId: editor.sessionId });
+    expect(await answer).toMatchObject({ stopReason: "cancelled" });
+    expect(await editor.prompt("go on")).toMatchObject({ stopReason: "end_turn" });
+  });
+
+  test("a turn that fails is an error with its reason", async () => {
+    await using editor = await edit("worker");
+    expect(editor.prompt("go\nERROR the model is away")).rejects.toThrow("the model is away");
+    await until("the end", async () => (await editor.prompt("still there?")).stopReason === "end_turn");
+  });
+
+  test("drives an agent in a terminal, whose dialog is a permission request", async () => {
+    await using editor = await edit("screen", "first");
+    expect(await editor.prompt("choose\nMENU Delete it all?")).toMatchObject({ stopReason: "end_turn" });
+    expect(editor.asked).toMatchObject([{ toolCall: { title: "Delete it all?" } }]);
+    expect(editor.said()).not.toBe("");
+  });
+
+  test("a session is listed and loaded: its history is replayed, in order", async () => {
+    await using editor = await edit("worker");
+    const { agent } = editor.connection;
+    const { sessions } = await agent.request(methods.agent.session.list, {});
+    expect(sessions).toMatchObject([{ sessionId: editor.sessionId, title: "worker" }]);
+    await agent.request(methods.agent.session.load, {
+      ...{ sessionId: editor.sessionId, cwd: lab.folder, mcpServers: [] },
+    });
+    const first = editor.updates.slice(0, 2);
+    expect(first.map((one) => one.sessionUpdate)).toEqual(["user_message_chunk", "agent_message_chunk"]);
+    expect(JSON.stringify(first)).toContain("hello there");
+    const load = agent.request(methods.agent.session.load, {
+      ...{ sessionId: "svc-nobody", cwd: lab.folder, mcpServers: [] },
+    });
+    expect(load).rejects.toMatchObject({ code: -32002 });
+    await load.catch(() => {});
+  });
+
+  test("a server that is killed loses nothing: the turn ends and is in the history", async () => {
+    const first = await edit("worker");
+    void first.prompt("finish this\nSLOW 1500").catch(() => {});
+    await until("the answer's first words", () => first.said() !== "");
+    process.kill(first.pid, "SIGKILL");
+    await first.exited;
+    await using second = await edit("worker");
+    expect(await second.prompt("next")).toMatchObject({ stopReason: "end_turn" });
+    await second.connection.agent.request(methods.agent.session.load, {
+      ...{ sessionId: second.sessionId, cwd: lab.folder, mcpServers: [] },
+    });
+    expect(second.said()).toContain("You said: finish this");
+  });
+
+  test("an agent that does not exist is refused at once", async () => {
+    const { exitCode, stderr } = await lab.run("svc", ["acp", "--agent", "nobody"]);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("nobody")]);
+  });
+});
+
+test("a client of Python's standard library prompts, answers a question and leaves", async () => {
+  const script = join(import.meta.dir, "../support/acp-client.py");
+  const server = [...lab.command("svc"), "acp", "--agent", "worker"];
+  const child = Bun.spawn(["python3", script, "Reject", "work\nASK rm everything", ...server], {
+    ...{ env: lab.env, cwd: lab.folder, stdout: "pipe" },
+  });
+  const seen = JSON.parse(await new Response(child.stdout).text());
+  expect(seen).toMatchObject({
+    initialize: { protocolVersion: 1, agentCapabilities: { loadSession: true } },
+    questions: [expect.stringContaining("rm everything")],
+    answer: { stopReason: "end_turn" },
+    exit: 0,
+  });
+  expect(seen.updates).toContain("tool_call");
+});

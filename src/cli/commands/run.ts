@@ -10,7 +10,7 @@ import { tmuxAttachLine } from "../../services/terminal/tmux-screen.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { endOnUnhandled, untilStopped } from "../../system/signals.ts";
 import { type CliContext, openCliContext, prepareSessionPlace, readProfiles } from "../cli-context.ts";
-import { type CliIo, command } from "../command.ts";
+import { type CliIo, command, type Values } from "../command.ts";
 import { createGateway } from "../gateway.ts";
 import { chooseListener, listenerFlags, readListenerWish } from "../gateway-flags.ts";
 import { warn } from "../narrate.ts";
@@ -65,6 +65,29 @@ async function serveBeside(facts: {
   return stopped;
 }
 
+/** Where the gateway listens; where no session lives yet, its place is made. */
+async function prepare(facts: {
+  context: CliContext;
+  io: CliIo;
+  args: Values<typeof listenerFlags>;
+  running: FoundAgent | null;
+}) {
+  const { context, io, args, running } = facts;
+  const { token, warning, ...listener } = chooseListener(
+    readListenerWish(args, io.env),
+    running && readDesiredConfig(context.files, running.sessionRoot),
+    {
+      token: io.env["SVC_GATEWAY_TOKEN"],
+      allowUnauthenticated: args["allow-unauthenticated"],
+      allowOrigins: args["allow-origin"],
+      noToken: args["no-token"],
+    },
+  );
+  if (warning) await warn(io, warning);
+  if (!running) await prepareSessionPlace(context, io);
+  return { token, listener };
+}
+
 export const run = command({
   name: "run",
   description: "Start an agent in a new tmux session and serve its gateway beside it, until stopped",
@@ -98,18 +121,7 @@ export const run = command({
     const context = openCliContext(io, args);
     await evictDead(context, args["agent-name"]);
     const running = await findRunning(context, args["agent-name"], args.tool);
-    const { token, warning, ...listener } = chooseListener(
-      readListenerWish(args, io.env),
-      running && readDesiredConfig(context.files, running.sessionRoot),
-      {
-        token: io.env["SVC_GATEWAY_TOKEN"],
-        allowUnauthenticated: args["allow-unauthenticated"],
-        allowOrigins: args["allow-origin"],
-        noToken: args["no-token"],
-      },
-    );
-    if (warning) await warn(io, warning);
-    if (!running) await prepareSessionPlace(context, io);
+    const { token, listener } = await prepare({ context, io, args, running });
     const session =
       running ??
       (await launchAgent(context, {
@@ -180,18 +192,7 @@ export const join = command({
     const context = openCliContext(io, args);
     const tmuxSession = args["tmux-session"];
     const running = await findManaged(context, tmuxSession);
-    const { token, warning, ...listener } = chooseListener(
-      readListenerWish(args, io.env),
-      running && readDesiredConfig(context.files, running.sessionRoot),
-      {
-        token: io.env["SVC_GATEWAY_TOKEN"],
-        allowUnauthenticated: args["allow-unauthenticated"],
-        noToken: args["no-token"],
-        allowOrigins: args["allow-origin"],
-      },
-    );
-    if (warning) await warn(io, warning);
-    if (!running) await prepareSessionPlace(context, io);
+    const { token, listener } = await prepare({ context, io, args, running });
     const session =
       running ??
       (await joinAgent(context, {

@@ -43,7 +43,7 @@ import { readCurrentInstance } from "./gateway-link.ts";
 import type { FleetLink, Links } from "./links.ts";
 import type { Liveness } from "./liveness.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
-import { toAgentGateway } from "./projection.ts";
+import { resultOf, toAgentGateway } from "./projection.ts";
 
 /**
  * What can be seen of all agents. Each method but `list` throws `not_found` and `ambiguous` for its `ref`, and
@@ -313,19 +313,4 @@ export function toHeadlessHistory(turns: readonly TurnStatusRecord[]): AgentHist
     last_turn_result: resultOf(turn.status),
     turn_id: turn.turn_id,
   }));
-}
-
-function resultOf(status: TurnStatusRecord["status"]): AgentHistoryEntry["last_turn_result"] {
-  switch (status) {
-    case "completed":
-      return "success";
-    case "failed":
-      return "known_failure";
-    case "interrupted":
-      return "interrupted";
-    case "active":
-      return "none";
-    case "unknown":
-      return "unknown";
-  }
 }

@@ -132,7 +132,8 @@ function toDurableTurns(
   };
 }
 
-function resultOf(status: TurnStatusRecord["status"]): AgentState["last_turn"]["result"] {
+/** How a turn ended, `none` while it runs. Pure. */
+export function resultOf(status: TurnStatusRecord["status"]): AgentState["last_turn"]["result"] {
   switch (status) {
     case "completed":
       return "success";
@@ -141,6 +142,7 @@ function resultOf(status: TurnStatusRecord["status"]): AgentState["last_turn"]["
     case "interrupted":
       return "interrupted";
     case "active":
+      return "none";
     case "unknown":
       return "unknown";
   }

@@ -26,7 +26,7 @@ import {
   WaitFor,
   WaitResult,
 } from "./terminal.ts";
-import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
+import { ErrorBody, IdempotencyKey, Strict, ValidationErrorBody } from "./wire.ts";
 
 /** The routes that a gateway answers from its first moment on: its status, its queue and its terminal (contract 4.1, 4.2). */
 export const coreEndpoints = {
@@ -61,7 +61,7 @@ export const coreEndpoints = {
     path: "/v1/requests",
     summary: "Queue a prompt or an interrupt",
     description:
-      "Answered once the request is on disk, not when it was executed: follow it under its request_id. Requests are executed one at a time; a prompt waits for the end of a turn, an interrupt overtakes what waits.",
+      "Answered once the request is on disk, not when it was executed: follow it under its request_id. Requests are executed one at a time; a prompt waits for the end of a turn, an interrupt overtakes what waits. With the header Idempotency-Key (1 to 128 of A-Z a-z 0-9 _ . : -) it is stored once: the same key again gets the first answer, also after a restart; another request with that key is refused with 409.",
     body: GatewayRequest,
     status: 202,
     response: AcceptedRequest,
@@ -74,6 +74,10 @@ export const coreEndpoints = {
     query: Strict({
       limit,
       state: Type.Optional({ ...RequestState, description: "only requests in this state" }),
+      idempotency_key: Type.Optional({
+        ...IdempotencyKey,
+        description: "only the request that was accepted with this key; `limit` and `state` are not read",
+      }),
     }),
     status: 200,
     response: RequestList,

@@ -260,6 +260,9 @@ export const RequestRecord = Strict(
     ),
     waiting: Type.Optional(Waiting),
     evidence: Type.Array(Evidence, { ...shortList, description: "oldest first" }),
+    idempotency_key: Type.Optional(
+      Type.String({ description: "what its caller sent as Idempotency-Key; left out without one" }),
+    ),
   },
   { description: "a stored request and how far it got" },
 );

@@ -112,3 +112,7 @@ export const challengeAnswerHeader = "x-svc-challenge-answer";
 
 /** The header of a GUI stream that names its connection. */
 export const aguiConnectionHeader = "x-svc-connection-id";
+
+/** The header with a caller's key for one piece of work: what has it is accepted once. */
+export const idempotencyHeader = "idempotency-key";
+export const IdempotencyKey = Type.String({ pattern: "^[A-Za-z0-9_.:-]{1,128}$" });

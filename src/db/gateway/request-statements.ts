@@ -64,6 +64,7 @@ export function requestStatements({ db, client }: Queue) {
           epoch: sql.placeholder("epoch"),
           evidenceJson: "[]",
           turnId: sql.placeholder("turnId"),
+          idempotencyKey: sql.placeholder("idempotencyKey"),
         }),
       ),
     ),
@@ -101,6 +102,13 @@ export function requestStatements({ db, client }: Queue) {
         .select()
         .from(requests)
         .where(eq(requests.requestId, sql.placeholder("id")))
+        .prepare(),
+    ),
+    byKey: once(() =>
+      db
+        .select()
+        .from(requests)
+        .where(eq(requests.idempotencyKey, sql.placeholder("key")))
         .prepare(),
     ),
     /** The states of the requests that ask for a turn. */

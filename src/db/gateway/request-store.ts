@@ -17,6 +17,7 @@ import notifier from "./migrations/0001_notifier.sql" with { type: "text" };
 import leanerAccept from "./migrations/0002_leaner_accept.sql" with { type: "text" };
 import turnsFound from "./migrations/0003_turns_found.sql" with { type: "text" };
 import reminders from "./migrations/0004_reminders.sql" with { type: "text" };
+import idempotencyKeys from "./migrations/0005_idempotency_keys.sql" with { type: "text" };
 import { type InstanceRow, requestPage, requestStatements } from "./request-statements.ts";
 import * as schema from "./schema.ts";
 
@@ -26,10 +27,11 @@ export const gatewayMigrations: readonly Migration[] = [
   { tag: "0001_notifier", sql: notifier },
   { tag: "0002_leaner_accept", sql: leanerAccept },
   { tag: "0003_turns_found", sql: turnsFound },
+  { tag: "0004_reminders", sql: reminders },
   {
-    tag: "0004_reminders",
-    sql: reminders,
-    digest: "8ce133a60d7213f797c97471ee37ee046491f77095ff8becc29f2abbb9c4e904",
+    tag: "0005_idempotency_keys",
+    sql: idempotencyKeys,
+    digest: "",
   },
 ];
 
@@ -99,12 +101,13 @@ export interface StoredRequest {
   errorDetail: string | null;
   result: Record<string, unknown> | null;
   evidence: Evidence[];
+  idempotencyKey: string | null;
 }
 
 export type NewRequest = Pick<
   StoredRequest,
   "requestId" | "kind" | "lane" | "payload" | "acceptedAtUtc" | "epoch"
->;
+> & { idempotencyKey?: string };
 
 /** Throws to refuse a row, in the transaction that would store it: what it reads there holds for the row. */
 export type InsertGuard = () => void;
@@ -131,6 +134,14 @@ export type RecoveredRequest = Pick<
   result?: Record<string, unknown>;
 };
 
+/** With a key: the one request that was accepted with it; the others are not read. */
+export interface ListOptions {
+  limit: number;
+  state?: RequestState;
+  beforeSeq?: number;
+  idempotencyKey?: string;
+}
+
 /** The durable queue. Every method that changes something is on disk when it returns or resolves. */
 export interface RequestStore {
   /** Requests of one moment share one transaction. Rejects when the row was refused or could not be stored. */
@@ -145,13 +156,15 @@ export interface RequestStore {
   recover(label: string, lost: readonly RecoveredRequest[], changes: readonly Transition[]): void;
   addEvidence(label: string, requestId: string, evidence: readonly Evidence[]): void;
   get(requestId: string): StoredRequest | null;
+  /** The request that was accepted with this key of its caller. */
+  byKey(idempotencyKey: string): StoredRequest | null;
   /** The oldest accepted request of each lane that has one, oldest first. */
   heads(): StoredRequest[];
   /** Accepted requests from `seq` on, oldest first. Of a payload beyond 16 KiB only `turn_id` is read, as in `list`. */
   acceptedFrom(seq: number, limit: number): StoredRequest[];
   running(): StoredRequest | null;
   /** Newest first; `beforeSeq` pages on. */
-  list(options: { limit: number; state?: RequestState; beforeSeq?: number }): StoredRequest[];
+  list(options: ListOptions): StoredRequest[];
   /** Requests accepted or running. */
   depth(): number;
   instance(): InstanceRow | null;
@@ -207,10 +220,12 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
     store.write("sql:request-accepted", () => {
       for (const { row, guard } of rows) {
         guard();
-        const { requestId, kind, lane, acceptedAtUtc, epoch } = row;
+        const { requestId, kind, lane, acceptedAtUtc, epoch, idempotencyKey = null } = row;
         const payload = JSON.stringify(row.payload);
         const turnId = turnOf(row.payload);
-        prepared.insert().run({ requestId, kind, lane, payload, acceptedAtUtc, epoch, turnId });
+        prepared
+          .insert()
+          .run({ requestId, kind, lane, payload, acceptedAtUtc, epoch, turnId, idempotencyKey });
       }
     });
     return rows.map(() => undefined);
@@ -277,13 +292,21 @@ export function requestStoreOn(store: GatewayDatabase): RequestStore {
       });
     },
     get: read,
+    byKey(key) {
+      const row = prepared.byKey().get({ key });
+      return row ? toStored(row) : null;
+    },
     heads: () => prepared.heads().all().map(toStored),
     acceptedFrom: (seq, limit) => prepared.acceptedFrom().all({ seq, limit }).map(toStored),
     running: () => {
       const row = prepared.running().get();
       return row ? toStored(row) : null;
     },
-    list: (options) => requestPage(db, options).map(toStored),
+    list(options) {
+      if (options.idempotencyKey === undefined) return requestPage(db, options).map(toStored);
+      const row = prepared.byKey().get({ key: options.idempotencyKey });
+      return row ? [toStored(row)] : [];
+    },
     depth: () => prepared.countOpen().get()?.n ?? 0,
     instance: () => prepared.instance().get() ?? null,
     saveInstance(label, row) {
@@ -337,5 +360,6 @@ function toStored(row: typeof requests.$inferSelect): StoredRequest {
       row.evidenceJson === "[]"
         ? [accepted(row.acceptedAtUtc)]
         : parseColumn(EvidenceList, row.evidenceJson, of("evidence_json")),
+    idempotencyKey: row.idempotencyKey,
   };
 }

@@ -35,6 +35,8 @@ export const requests = sqliteTable(
     evidenceJson: text("evidence_json").notNull().default("[]"),
     /** The headless turn or the run that the payload names, in a column that can be searched. */
     turnId: text("turn_id"),
+    /** The caller's key: the same one is never accepted twice. */
+    idempotencyKey: text("idempotency_key"),
   },
   (table) => [
     check("request_kind_known", oneOf(table.requestKind)),
@@ -46,6 +48,7 @@ export const requests = sqliteTable(
     index("accepted_by_lane").on(table.lane, table.seq).where(sql`state = 'accepted'`),
     // Most requests name no turn, and cost it nothing.
     index("request_of_turn").on(table.turnId).where(sql`turn_id IS NOT NULL`),
+    uniqueIndex("request_of_key").on(table.idempotencyKey).where(sql`idempotency_key IS NOT NULL`),
   ],
 );
 

@@ -13,6 +13,7 @@ import { chatSessionProblem, refuseRequest } from "../../services/queue/admissio
 import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
+import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { type Handlers, mount } from "../http/mount.ts";
 import type { HttpObservation } from "../http/observe.ts";
 import type { CoreServices } from "./services.ts";
@@ -116,7 +117,10 @@ function requestHandlers({
   "submitRequest" | "listRequests" | "readRequest"
 > {
   return {
-    submitRequest: async ({ body, status }) => {
+    submitRequest: async ({ body, status, request }) => {
+      const key = idempotencyKeyOf(request);
+      const first = key === undefined ? null : queue.once.firstAnswer(key, body);
+      if (first) return status(202, first);
       const connectivity = agent.connectivity();
       const refusal = refuseRequest(body, {
         reconciliationRequired: board.reconciliationRequired(),
@@ -125,11 +129,15 @@ function requestHandlers({
         headless: agent.turns ? turnFacts(agent.turns, queue) : null,
       });
       if (refusal) throw refusal;
-      return status(202, await queue.accept(body));
+      return status(202, await (key === undefined ? queue.accept(body) : queue.once.accept(body, key)));
     },
-    listRequests: ({ query }) => ({
+    listRequests: ({ query: { limit, state, idempotency_key: key } }) => ({
       schema_version: 1,
-      requests: queue.list({ limit: query.limit, ...(query.state ? { state: query.state } : {}) }),
+      requests: queue.list({
+        limit,
+        ...(state ? { state } : {}),
+        ...(key === undefined ? {} : { idempotencyKey: key }),
+      }),
     }),
     readRequest: ({ params }) => {
       const record = queue.record(params.request_id);

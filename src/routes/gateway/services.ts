@@ -18,7 +18,7 @@ import type { ConsoleServices } from "../console/app.ts";
 /** What the routes call that a gateway answers from its first moment on. */
 export interface CoreServices {
   board: Pick<StatusBoard, "status" | "reconciliationRequired" | "reconcile" | "epoch">;
-  queue: Pick<Queue, "accept" | "record" | "list" | "claimsTurn">;
+  queue: Pick<Queue, "accept" | "once" | "record" | "list" | "claimsTurn">;
   prompt: PromptControl;
   keys: KeyControl;
   agent: Pick<

@@ -2,6 +2,7 @@ import type { TurnHandle, TurnInterruption, TurnSubmission } from "../../protoco
 import type { RequestRecord } from "../../protocol/gateway.ts";
 import type { TurnStatusRecord } from "../../protocol/turns.ts";
 import { type Clock, parseTimestamp, sleep } from "../../system/clock.ts";
+import { md5 } from "../../system/digest.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import type { Processes } from "../../system/processes.ts";
@@ -24,7 +25,7 @@ export interface FleetTurns {
    * Begins a turn, through a gateway that is started when none serves the agent. Throws `conflict` while another runs
    * or waits and when no conversation is pinned that it should go on with, `unavailable` when the agent cannot work.
    */
-  submit(ref: string, submission: TurnSubmission): Promise<Answer<TurnHandle>>;
+  submit(ref: string, submission: TurnSubmission, idempotencyKey?: string): Promise<Answer<TurnHandle>>;
   /** Throws `not_found` for an unknown turn, as do the two below. */
   read(ref: string, turnId: string): Promise<TurnStatusRecord>;
   /** `after`: how many to pass over. */
@@ -121,9 +122,12 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
   async function begin(
     opened: ReturnType<typeof open>,
     { prompt, chat_session, execution }: TurnSubmission,
+    key: string | undefined,
   ): Promise<Answer<TurnHandle>> {
-    const { agent, trackedId } = opened;
+    const { agent } = opened;
     const name = agent.manifest.agent_name;
+    const first = key === undefined ? null : await begunWith(opened, key);
+    if (first) return first;
     const active = await runningTurn(opened.agent);
     if (active) throw new ServiceError("conflict", `turn ${active.turnId} of "${name}" is running`);
     const client = await clientOf(agent);
@@ -132,33 +136,52 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
     if (status.body.queue_depth > 0) {
       throw new ServiceError("conflict", `${status.body.queue_depth} requests of "${name}" wait or run`);
     }
-    const turn_id = `turn-${deps.ids.hex(6)}`;
+    // The same key makes the same request, so that a gateway that began since knows it again.
+    const turn_id = `turn-${key === undefined ? deps.ids.hex(6) : md5(key).slice(0, 16)}`;
     const payload = {
       prompt,
       turn_id,
       ...(chat_session ? { chat_session } : {}),
       ...(execution ? { execution } : {}),
     };
-    const accepted = await client.call("submitRequest", { body: { kind: "submit_prompt", payload } });
+    const body = { kind: "submit_prompt", payload } as const;
+    const accepted = await client.call("submitRequest", { body, idempotencyKey: key });
     if (accepted.kind !== "ok") {
       links.doubt(agent);
       return refusalOf(accepted);
     }
-    const { request_id } = accepted.body;
-    const turn_index = await awaitBegun(opened, client, { turnId: turn_id, requestId: request_id });
+    return handleOf(opened, client, { turnId: turn_id, requestId: accepted.body.request_id });
+  }
+
+  async function handleOf(
+    opened: ReturnType<typeof open>,
+    client: GatewayClient,
+    ids: { turnId: string; requestId: string },
+  ): Promise<Answer<TurnHandle>> {
+    const turn_index = await awaitBegun(opened, client, ids);
     const body: TurnHandle = {
       success: true,
-      tracked_agent_id: trackedId,
-      turn_id,
+      tracked_agent_id: opened.trackedId,
+      turn_id: ids.turnId,
       turn_index,
       status: "active",
-      detail: `request ${request_id} of its gateway`,
+      detail: `request ${ids.requestId} of its gateway`,
     };
     return { kind: "done", body };
   }
 
+  /** The turn that was begun with this key before; null for none. */
+  async function begunWith(opened: ReturnType<typeof open>, key: string): Promise<Answer<TurnHandle> | null> {
+    const link = await links.to(opened.agent);
+    if (link.state !== "live") return null;
+    const reply = await link.client.call("listRequests", { query: { idempotency_key: key } });
+    const [known] = reply.kind === "ok" ? reply.body.requests : [];
+    if (known?.turn_id === undefined) return null;
+    return handleOf(opened, link.client, { turnId: known.turn_id, requestId: known.request_id });
+  }
+
   return {
-    async submit(ref, submission) {
+    async submit(ref, submission, key) {
       const opened = open(ref);
       const problem = chatSessionProblem(submission.chat_session);
       if (problem) {
@@ -174,7 +197,7 @@ export function createFleetTurns(deps: FleetTurnsDeps): FleetTurns {
       }
       beginning.add(sessionRoot);
       try {
-        return await begin(opened, submission);
+        return await begin(opened, submission, key);
       } finally {
         beginning.delete(sessionRoot);
       }

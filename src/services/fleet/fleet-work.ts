@@ -18,10 +18,11 @@ import { type AgentStop, type StopAgentDeps, stopAgent, stopDamaged } from "./st
 export interface FleetWork {
   /**
    * A prompt or an interrupt, through the agent's gateway where one serves it; a terminal without one is driven
-   * directly. Throws `invalid_request` for what the agent does not take, `conflict` while it is busy or a person
+   * directly. With a key, which the gateway keeps with the request, the same work is done once; for a terminal without a
+   * gateway, while this process lives. Throws `invalid_request` for what the agent does not take, `conflict` while it is busy or a person
    * writes in it, `unavailable` when it cannot be reached.
    */
-  submit(ref: string, request: AgentRequest): Promise<Answer<AgentSubmission>>;
+  submit(ref: string, request: AgentRequest, idempotencyKey?: string): Promise<Answer<AgentSubmission>>;
   /** Ends the agent. Throws `transport_failed` when something of it lives on. */
   stop(ref: string): Promise<AgentStopped>;
 }
@@ -43,12 +44,18 @@ const interruptMs = 15_000;
 const pollIntervalMs = 25;
 /** How long a terminal may take to become stable. */
 const settleMs = 3000;
+const maxTypedHere = 1000;
 
 export function createFleetWork(deps: FleetWorkDeps): FleetWork {
   const { directory, links, clock, ids } = deps;
+  const typedHere = new Map<string, Promise<Outcome>>();
 
-  async function prompt(agent: KnownAgent, text: string, execution: Execution | undefined) {
-    if (agent.identity.transport === "headless") return turn(agent, text, execution);
+  async function prompt(
+    agent: KnownAgent,
+    { text, execution }: { text: string; execution: Execution | undefined },
+    key: string | undefined,
+  ) {
+    if (agent.identity.transport === "headless") return turn(agent, { text, execution }, key);
     if (execution) {
       throw new ServiceError(
         "invalid_request",
@@ -56,9 +63,9 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
       );
     }
     const client = await gatewayOf(agent);
-    if (!client) return done(await typed(agent, text));
+    if (!client) return done(await onceHere(agent, key, () => typed(agent, text)));
     const body = { kind: "submit_prompt", payload: { prompt: text } } as const;
-    const accepted = await client.call("submitRequest", { body });
+    const accepted = await client.call("submitRequest", { body, idempotencyKey: key });
     if (accepted.kind !== "ok") return refused(agent, accepted);
     const { request_id, queue_depth } = accepted.body;
     return done({
@@ -67,9 +74,29 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
     });
   }
 
-  async function turn(agent: KnownAgent, text: string, execution: Execution | undefined) {
+  /** What is typed into a terminal directly has no record but this one. */
+  function onceHere(
+    agent: KnownAgent,
+    key: string | undefined,
+    act: () => Promise<Outcome>,
+  ): Promise<Outcome> {
+    if (key === undefined) return act();
+    const name = `${agent.record.agent_id} ${key}`;
+    const before = typedHere.get(name);
+    if (before) return before;
+    const outcome = act();
+    typedHere.set(name, outcome);
+    if (typedHere.size > maxTypedHere) typedHere.delete(typedHere.keys().next().value ?? "");
+    return outcome;
+  }
+
+  async function turn(
+    agent: KnownAgent,
+    { text, execution }: { text: string; execution: Execution | undefined },
+    key: string | undefined,
+  ) {
     const submission = { prompt: text, ...(execution ? { execution } : {}) };
-    const begun = await deps.turns.submit(agent.identity.tracked_agent_id, submission);
+    const begun = await deps.turns.submit(agent.identity.tracked_agent_id, submission, key);
     if (begun.kind === "refused") return begun;
     const { turn_id, turn_index, detail } = begun.body;
     return done({
@@ -118,7 +145,7 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
     }
   }
 
-  async function interrupt(agent: KnownAgent) {
+  async function interrupt(agent: KnownAgent, key: string | undefined) {
     if (agent.identity.transport === "headless") {
       const interruption = await deps.turns.interrupt(agent.identity.tracked_agent_id);
       const { success, detail, turn_id, turn_index } = interruption;
@@ -129,8 +156,9 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
       });
     }
     const client = await gatewayOf(agent);
-    if (!client) return done(await pressed(agent));
-    const accepted = await client.call("submitRequest", { body: { kind: "interrupt", payload: {} } });
+    if (!client) return done(await onceHere(agent, key, () => pressed(agent)));
+    const body = { kind: "interrupt", payload: {} } as const;
+    const accepted = await client.call("submitRequest", { body, idempotencyKey: key });
     if (accepted.kind !== "ok") return refused(agent, accepted);
     const { request_id } = accepted.body;
     return done({ ...(await outcomeOf(client, request_id)), gateway_request_id: request_id });
@@ -170,12 +198,12 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
   }
 
   return {
-    async submit(ref, request) {
+    async submit(ref, request, key) {
       const agent = directory.resolve(ref);
       const answer =
         request.request_kind === "interrupt"
-          ? await interrupt(agent)
-          : await prompt(agent, request.prompt, request.execution);
+          ? await interrupt(agent, key)
+          : await prompt(agent, { text: request.prompt, execution: request.execution }, key);
       if (answer.kind === "refused") return answer;
       const body: AgentSubmission = {
         success: true,

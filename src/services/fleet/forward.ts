@@ -1,4 +1,5 @@
 import type { ForwardedEndpoint } from "../../protocol/endpoints.ts";
+import { idempotencyHeader } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { FoundAgent } from "../sessions/find.ts";
@@ -32,7 +33,7 @@ const maxOfOne = 32;
 const fewOfOne = 4;
 /** A body of a known length up to this is read whole, so that a gateway that dies meanwhile is a clean refusal. */
 const wholeBytes = 256 * 1024;
-const handedOn = ["content-type", "accept", "last-event-id"] as const;
+const handedOn = ["content-type", "accept", "last-event-id", idempotencyHeader] as const;
 const handedBack = ["content-type", "cache-control"] as const;
 
 /**

@@ -2,7 +2,7 @@ import { Value } from "@sinclair/typebox/value";
 import type { BodyOf, Endpoint, ResponseOf } from "../../protocol/endpoint.ts";
 import { type GatewayEndpoints, gatewayEndpoints, streamEndpoints } from "../../protocol/endpoints.ts";
 import { PromptRefusalBody, type PromptRefusalCode, type RequestRecord } from "../../protocol/gateway.ts";
-import { ErrorBody, ValidationErrorBody } from "../../protocol/wire.ts";
+import { ErrorBody, idempotencyHeader, ValidationErrorBody } from "../../protocol/wire.ts";
 import type { Clock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { type OpenedStream, openEventStream } from "./event-stream.ts";
@@ -26,6 +26,8 @@ export interface CallOptions {
   timeoutMs?: number;
   /** A challenge, and why the answer to it is none, as a clause: then nothing of the response is believed. */
   proof?: ListenerProof | undefined;
+  /** The caller's key: the same one is not accepted twice. */
+  idempotencyKey?: string | undefined;
 }
 
 type BodyOption<E extends Endpoint> =
@@ -103,14 +105,18 @@ export function createGatewayClient(deps: {
   };
 
   async function exchange(endpoint: Endpoint, url: string, options: CallOptions & { body?: unknown }) {
-    const { body, proof, timeoutMs = defaultTimeoutMs } = options;
+    const { body, proof, idempotencyKey: key, timeoutMs = defaultTimeoutMs } = options;
     const abort = new AbortController();
     const cancel = clock.after(timeoutMs, () => abort.abort(new Error(`no answer within ${timeoutMs} ms`)));
     try {
       const response = await request(url, {
         method: endpoint.method,
         signal: abort.signal,
-        headers: { ...proof?.headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+        headers: {
+          ...proof?.headers,
+          ...(key === undefined ? {} : { [idempotencyHeader]: key }),
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+        },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const why = proof?.disprove(response.headers) ?? null;

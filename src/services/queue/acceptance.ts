@@ -1,4 +1,4 @@
-import type { InsertGuard, RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
+import type { InsertGuard, NewRequest, RequestStore, StoredRequest } from "../../db/gateway/request-store.ts";
 import type { AcceptedRequest } from "../../protocol/gateway.ts";
 import { afterThisTurn, type Clock, createTimestamps } from "../../system/clock.ts";
 import { type Ids, idStamp } from "../../system/ids.ts";
@@ -14,7 +14,7 @@ type UnloggedRequest = Pick<AcceptedRequest, "request_id" | "accepted_at_utc"> &
 export interface Acceptance {
   /** On disk when it resolves; rejects with what `guard` throws, and then nothing is stored. */
   take(
-    request: Pick<StoredRequest, "kind" | "lane" | "payload">,
+    request: Pick<NewRequest, "kind" | "lane" | "payload" | "idempotencyKey">,
     guard?: InsertGuard,
   ): Promise<{ request_id: string; accepted_at_utc: string; epoch: number }>;
   /** Logs the accepted requests that are not logged yet. False when there is none. */

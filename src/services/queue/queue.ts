@@ -17,6 +17,7 @@ import { storageFaultOf, tellStorageFault } from "../../system/storage-fault.ts"
 import type { Agent, InterruptOutcome, RunningTurn, SubmitOutcome } from "../agent/agent.ts";
 import type { EventLog } from "../diagnostics/event-log.ts";
 import type { Log } from "../diagnostics/gateway-log.ts";
+import { type AcceptOnce, createAcceptOnce, type IdleFacts, type RowToAccept } from "./accept-once.ts";
 import { createAcceptance, createOrderedEvents } from "./acceptance.ts";
 import {
   type Coalesced,
@@ -48,6 +49,8 @@ import { decideNext, type ExecutionSlot } from "./slot.ts";
 export interface Queue extends Lifecycle {
   /** On disk when it resolves; rejects when it could not be stored. The caller has checked admission. */
   accept(request: GatewayRequest): Promise<AcceptedRequest>;
+  /** The same for requests with a key of their caller. */
+  readonly once: AcceptOnce;
   /**
    * Like `accept`, for a prompt that must not wait behind others: `refuse` decides by what the database holds at the
    * moment of the insert, and what it returns is thrown.
@@ -60,7 +63,7 @@ export interface Queue extends Lifecycle {
   acceptNotice(prompt: string): Promise<{ request_id: string }>;
   record(requestId: string): RequestRecord | null;
   /** Newest first. */
-  list(options: { limit: number; state?: RequestState }): RequestRecord[];
+  list: (options: Parameters<RequestStore["list"]>[0]) => RequestRecord[];
   /** Requests accepted or running. */
   depth(): number;
   /** Whether a request that waits or runs names this headless turn. */
@@ -71,13 +74,6 @@ export interface Queue extends Lifecycle {
   waiting(): Waiting | null;
   /** Look again: the agent, the admission or stored requests may have changed. */
   wake(): void;
-}
-
-export interface IdleFacts {
-  /** Requests accepted or running. */
-  depth: number;
-  /** A request asked for the same turn before. */
-  turnKnown: boolean;
 }
 
 export interface QueueDeps {
@@ -314,7 +310,7 @@ export function createQueue(deps: QueueDeps): Queue {
     finish(held, { to: "failed", errorDetail, result: unknownOutcome(held.evidence) });
   }
 
-  async function take(request: Pick<StoredRequest, "kind" | "lane" | "payload">, guard?: InsertGuard) {
+  async function take(request: RowToAccept, guard?: InsertGuard) {
     if (depth === 0 && !inSlot) agent.expectPrompt?.();
     const taken = await acceptance.take(request, guard);
     depth += 1;
@@ -355,6 +351,7 @@ export function createQueue(deps: QueueDeps): Queue {
 
   return {
     accept: (request) => accept(request),
+    once: createAcceptOnce({ store, take, depth: () => depth }),
     acceptIf: (request, refuse) =>
       accept(request, () => {
         const { turn_id } = request.payload;

@@ -97,6 +97,7 @@ export function toRecord(
     ...(Value.Check(Submitter, submitter) ? { submitted_by: submitter } : {}),
     ...(waits ? { waiting: waits } : {}),
     evidence: stored.evidence,
+    ...(stored.idempotencyKey === null ? {} : { idempotency_key: stored.idempotencyKey }),
   };
 }
 

@@ -77,6 +77,7 @@ const request = (given: Partial<StoredRequest>): StoredRequest => ({
   lane: "turn_boundary",
   state: "accepted",
   payload: { prompt: "p" },
+  idempotencyKey: null,
   acceptedAtUtc: "t",
   startedAtUtc: null,
   finishedAtUtc: null,

@@ -44,6 +44,10 @@ if (need("support/console.ts")) {
   const { installChromium } = await import("../tests/support/chromium.ts");
   await installChromium();
 }
+if (need("support/bus.ts")) {
+  const { natsServer } = await import("../tests/support/bus.ts");
+  await natsServer();
+}
 if (need("support/shells.ts")) {
   const { installShells } = await import("../tests/support/shells.ts");
   await installShells();

@@ -17,7 +17,7 @@ import {
   publishCoordinator,
   retireCoordinator,
 } from "../services/fleet/coordinator-files.ts";
-import { createDirectory, openedAgent } from "../services/fleet/directory.ts";
+import { createDirectory, type Directory, openedAgent } from "../services/fleet/directory.ts";
 import { createFleetEvents } from "../services/fleet/fleet-events.ts";
 import { createFleetLaunch } from "../services/fleet/fleet-launch.ts";
 import { createFleetTurns } from "../services/fleet/fleet-turns.ts";
@@ -29,6 +29,7 @@ import { answerChallenge, isChallenge } from "../services/fleet/listener-proof.t
 import { createLiveness } from "../services/fleet/liveness.ts";
 import { createPassiveTerminals } from "../services/fleet/passive-terminals.ts";
 import { headlessProvider } from "../services/headless/providers.ts";
+import type { MergedFleet } from "../services/hosts/merged-fleet.ts";
 import { defaultRulesFile, stateRootOf } from "../services/sessions/roots.ts";
 import { decideToken } from "../services/sessions/token.ts";
 import { profileFor } from "../services/terminal/profile.ts";
@@ -56,8 +57,17 @@ export interface CoordinatorOptions {
   allowedOrigins?: readonly string[];
   /** Rules of deliveries to the outside, default: in the user's folder. Without such a file at the start nothing is sent. */
   rulesFile?: string;
+  /** Agents of other hosts; none when left out. */
+  hosts?: CoordinatorHosts;
   /** Asked for by a caller of the shutdown route. */
   onShutdown: () => void;
+}
+
+/** What the composition needs of other hosts; see `coordinator-hosts.ts`, which is loaded only then. */
+export interface CoordinatorHosts {
+  directory(own: Directory): Directory;
+  merge(directory: Directory): MergedFleet;
+  relay(fleet: MergedFleet): NonNullable<Parameters<typeof createCoordinatorApp>[0]["relay"]>;
 }
 
 export interface Coordinator {
@@ -66,6 +76,7 @@ export interface Coordinator {
   start(): Promise<CoordinatorInstance>;
   /** Lets what is under way finish. Agents and gateways live on. Idempotent. */
   stop(): Promise<void>;
+  log(line: string): void;
   /** Logs an error that reached nobody, before the process ends of it. */
   logUnhandled(error: unknown): void;
 }
@@ -107,7 +118,9 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
   let lock: { release(): void } | null = null;
   let stopping: Promise<void> | null = null;
 
-  const directory = createDirectory({ files, clock, registry, registryRoot: roots.registryRoot });
+  const own = createDirectory({ files, clock, registry, registryRoot: roots.registryRoot });
+  const directory = options.hosts?.directory(own) ?? own;
+  const merged = options.hosts?.merge(directory) ?? null;
   const links = createLinks({ ...system, env: io.env });
   const liveness = createLiveness({ clock, tmuxFor });
   const profiles = readProfiles(system, io.env);
@@ -182,7 +195,12 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         nonce: () => ids.hex(16),
         identity: () => ({ surface: "coordinator", agent: null, version: manifest.version }),
       },
-      view,
+      view: merged
+        ? {
+            ...view,
+            list: async (query) => ({ agents: await merged.list((await view.list(query)).agents, query) }),
+          }
+        : view,
       attention,
       deliveries: { list: async (query) => (await openDelivery()).list(query) },
       work: createFleetWork({ directory, links, terminals, turns, stopping: context, clock, ids }),
@@ -219,6 +237,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       answerChallenge: (challenge) =>
         server && isChallenge(challenge) ? answerChallenge(challengeKey, challenge, server.port) : null,
     },
+    ...(options.hosts && merged ? { relay: options.hosts.relay(merged) } : {}),
     faults: {
       report(error) {
         const id = ids.hex(8);
@@ -249,6 +268,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     sockets.close();
     await screens.stop();
     await events.stop();
+    await merged?.stop();
     await server?.stop(stopGraceMs);
     await terminals.stop();
     fileLog?.close();
@@ -298,6 +318,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
       stopping ??= stop();
       return stopping;
     },
+    log: (line) => log.line(line),
     logUnhandled(error) {
       const { message, stack } = describeFault(error);
       fileLog?.line("unhandled error, the coordination server ends", { message, stack });

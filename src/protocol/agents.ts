@@ -56,6 +56,17 @@ export const AgentIdentity = Strict({
     Type.String({ description: "until when that record holds; whether the agent lives is in liveness" }),
   ),
   liveness: Type.Optional(AgentLiveness),
+  host: Type.Optional(
+    Type.String({
+      description: "of an agent on another host: its host; `<agent_name>@<host>` names the agent",
+    }),
+  ),
+  host_away_since_utc: Type.Optional(
+    Type.String({
+      description:
+        "its host does not answer since then; what is shown of the agent is the last that was known",
+    }),
+  ),
 });
 export type AgentIdentity = Static<typeof AgentIdentity>;
 

@@ -15,6 +15,8 @@ export type ServiceErrorCode =
   | "not_implemented"
   | "dispatch_failed"
   | "transport_failed"
+  /** The work may have been done: no answer came. The message says how to find out. */
+  | "outcome_unknown"
   | "precondition_failed";
 
 /**

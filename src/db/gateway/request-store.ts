@@ -31,7 +31,7 @@ export const gatewayMigrations: readonly Migration[] = [
   {
     tag: "0005_idempotency_keys",
     sql: idempotencyKeys,
-    digest: "",
+    digest: "ed13137f18ca97505e665b9413641ca85a844f0534bb486670e234336d6c3775",
   },
 ];
 

@@ -20,6 +20,7 @@ import { type ConsoleServices, consoleRoutes } from "../console/app.ts";
 import { terminalSocket } from "../console/terminal.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
+import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { type Handlers, mount } from "../http/mount.ts";
 import { createFollowers, heartbeat, renderEvent, renderScreen, streamOf } from "../http/sse.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
@@ -55,12 +56,15 @@ export function createCoordinatorApp(options: {
   services: CoordinatorServices;
   gate: GateOptions;
   faults: FaultReporter;
+  /** Answers what is for agents of other hosts, after the gate; undefined for all else. */
+  relay?: (request: Request) => Promise<Response | undefined>;
 }) {
   const { services } = options;
   const app = new Elysia({ name: "coordinator", normalize: false });
   return app
     .use(httpErrors({ faults: options.faults, routes: () => app.routes }))
     .use(httpGate(options.gate))
+    .use(relayed(options.relay))
     .use(
       mount({
         name: "coordinator",
@@ -115,14 +119,16 @@ const coordinatorHandlers = ({
   agentState: ({ params }) => view.state(params.agent_ref),
   agentStateDetail: ({ params }) => view.detail(params.agent_ref),
   agentHistory: ({ params, query }) => view.history(params.agent_ref, query.limit),
-  submitAgentRequest: async ({ params, body }) => bodyOf(await work.submit(params.agent_ref, body)),
+  submitAgentRequest: async ({ params, body, request }) =>
+    bodyOf(await work.submit(params.agent_ref, body, idempotencyKeyOf(request))),
   agentGateway: ({ params }) => view.gateway(params.agent_ref),
   attachAgentGateway: ({ params }) => notOffered(view, params.agent_ref, "attach"),
   detachAgentGateway: ({ params }) => notOffered(view, params.agent_ref, "detach"),
   agentMailResolveLive: ({ params }) => view.resolveLive(params.agent_ref),
   stopAgent: ({ params }) => work.stop(params.agent_ref),
   launchHeadless: ({ body }) => launches.launch(body),
-  submitTurn: async ({ params, body }) => bodyOf(await turns.submit(params.agent_ref, body)),
+  submitTurn: async ({ params, body, request }) =>
+    bodyOf(await turns.submit(params.agent_ref, body, idempotencyKeyOf(request))),
   readAgentTurn: ({ params }) => turns.read(params.agent_ref, params.turn_id),
   agentTurnEvents: async ({ params: { agent_ref, turn_id }, query, request }) => {
     const { trackedId, events } = await turns.events(agent_ref, turn_id, query.after);
@@ -130,6 +136,11 @@ const coordinatorHandlers = ({
   },
   interruptAgent: ({ params }) => turns.interrupt(params.agent_ref),
 });
+
+function relayed(relay: ((request: Request) => Promise<Response | undefined>) | undefined) {
+  const plugin = new Elysia({ name: "relay", seed: relay });
+  return relay ? plugin.onRequest(({ request }) => relay(request)) : plugin;
+}
 
 /** Artifacts of turns, and the one stream of everything that happens. */
 function streamHandlers({

@@ -24,6 +24,7 @@ const statusOf: Record<ServiceErrorCode, number> = {
   not_implemented: 501,
   dispatch_failed: 422,
   transport_failed: 502,
+  outcome_unknown: 504,
   precondition_failed: 409,
 };
 

@@ -2,7 +2,7 @@ import { defaultCoordinatorPort } from "../../../services/fleet/coordinator-file
 import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
 import { openCliContext, prepareSessionPlace } from "../../cli-context.ts";
 import { command } from "../../command.ts";
-import { createCoordinator } from "../../coordinator.ts";
+import { type Coordinator, createCoordinator } from "../../coordinator.ts";
 import {
   chooseListener,
   coordinatorListenerFlags,
@@ -10,13 +10,14 @@ import {
   toPort,
   toRulesFile,
 } from "../../gateway-flags.ts";
+import { busFlags, hostNameFlag, readBusAddress, toHostName } from "../../host-flags.ts";
 import { warn } from "../../narrate.ts";
 
 export default command({
   name: "serve",
   description: "Serve one API over all agents of this user, until stopped",
   examples: ["svc-coord serve", "svc-coord serve --port 0 --json"],
-  args: { ...coordinatorListenerFlags, ...rulesFlag },
+  args: { ...coordinatorListenerFlags, ...rulesFlag, ...busFlags, ...hostNameFlag },
   async run({ args, inherited, io }) {
     const { token, warning, ...listener } = chooseListener(
       { host: args.host, port: toPort("--port", args.port) ?? defaultCoordinatorPort },
@@ -43,8 +44,15 @@ export default command({
       const problem = rulesProblem(context.files, rulesFile);
       if (problem !== null) await warn(io, `nothing is delivered: ${problem}`);
     }
-    const coordinator = createCoordinator({
-      ...{ context, io, ...listener, token, rulesFile },
+    const bus = readBusAddress(args, { io, files: context.files });
+    const hosts = bus && {
+      hosts: await (await import("../../coordinator-hosts.ts")).openOperator({
+        ...{ context, bus, localHost: toHostName("--host-name", args["host-name"]) },
+        log: (text) => coordinator.log(text),
+      }),
+    };
+    const coordinator: Coordinator = createCoordinator({
+      ...{ context, io, ...listener, token, rulesFile, ...hosts },
       onShutdown: () => void stop(),
     });
     endOnUnhandled(coordinator.logUnhandled);

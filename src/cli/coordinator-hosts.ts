@@ -1,0 +1,132 @@
+import { join } from "node:path";
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import manifest from "../../package.json" with { type: "json" };
+import { remoteAgents } from "../routes/coordinator/remote-agents.ts";
+import type { Directory } from "../services/fleet/directory.ts";
+import { createLocalDirectory, createLocalLink } from "../services/hosts/host-link.ts";
+import { createMergedFleet, type RemoteHosts, splitRef } from "../services/hosts/merged-fleet.ts";
+import type { BusAddress, HostRole } from "../services/hosts/nats-bus.ts";
+import { stateRootOf } from "../services/sessions/roots.ts";
+import { childPath } from "../system/contained-path.ts";
+import { ServiceError } from "../system/errors.ts";
+import type { CliContext } from "./cli-context.ts";
+import type { CliIo } from "./command.ts";
+import { type Coordinator, type CoordinatorHosts, createCoordinator } from "./coordinator.ts";
+
+/** Loaded only when a coordination server has to do with other hosts. */
+
+const heartbeatMs = 1000;
+
+/** The operator's part of a coordination server: what its composition needs of other hosts. */
+export async function openOperator(deps: {
+  context: CliContext;
+  localHost: string;
+  bus: BusAddress | null;
+  log: (line: string) => void;
+}): Promise<CoordinatorHosts> {
+  const { localHost, bus, log } = deps;
+  const { clock, ids } = deps.context;
+  const remotes: RemoteHosts[] = [];
+  if (bus) {
+    const { operateBus } = await import("../services/hosts/nats-bus.ts");
+    remotes.push(await operateBus({ address: bus, clock, ids, log }));
+  }
+  return {
+    directory: (own) => withOwnName(own, localHost),
+    merge: (directory) => createMergedFleet({ localHost, directory, remotes }),
+    relay: remoteAgents,
+  };
+}
+
+/** `worker@<this host>` names our own agent. */
+function withOwnName(own: Directory, localHost: string): Directory {
+  return {
+    ...own,
+    resolve(ref) {
+      const { name, host } = splitRef(ref.trim());
+      return own.resolve(host === localHost ? name : ref);
+    },
+  };
+}
+
+export interface Join {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * The agent host's part: a coordination server without a listener that answers what comes over the bus. Throws `conflict`
+ * when another process of this user has joined under this name.
+ */
+export async function openJoin(deps: {
+  context: CliContext;
+  io: Pick<CliIo, "env" | "cwd" | "home">;
+  host: string;
+  bus: BusAddress;
+  log: (line: string) => void;
+}): Promise<Join> {
+  const { context, io, host, bus, log } = deps;
+  const { clock, ids, files, locks } = context;
+  const folder = childPath(stateRootOf(io.env, io.home), "hosts", bus.fleet, host);
+  files.ensureDirectory("file:host-folder", folder);
+  const lock = locks.tryTake(join(folder, "lock"));
+  if (!lock) throw new ServiceError("conflict", `another process has joined the fleet as "${host}"`);
+  const coordinator = createQuietCoordinator(context, io);
+  const { joinBus } = await import("../services/hosts/nats-bus.ts");
+  let role: HostRole;
+  try {
+    const epoch = nextEpoch(context, join(folder, "epoch.json"));
+    role = await joinBus({
+      ...{ address: bus, clock, ids, host, epoch, version: manifest.version, heartbeatMs, log },
+      directory: localDirectory(coordinator, host),
+      link: createLocalLink((request) => coordinator.app.fetch(request)),
+    });
+  } catch (error) {
+    await coordinator.stop();
+    lock.release();
+    throw error;
+  }
+  return {
+    start: () => role.start(),
+    async stop() {
+      await role.stop();
+      await coordinator.stop();
+      lock.release();
+    },
+  };
+}
+
+/** Never started: it has no address, no folder and no token; this process alone calls its app. */
+function createQuietCoordinator(context: CliContext, io: Pick<CliIo, "env" | "cwd" | "home">): Coordinator {
+  return createCoordinator({
+    ...{ context, io, host: "127.0.0.1", port: 0, token: null, noToken: true },
+    onShutdown: () => {},
+  });
+}
+
+function localDirectory(coordinator: Coordinator, host: string) {
+  return createLocalDirectory({
+    ...{ host, version: manifest.version },
+    async list() {
+      const answer = await coordinator.app.fetch(new Request("http://127.0.0.1/svc/agents"));
+      return (await answer.json()) as Awaited<ReturnType<Parameters<typeof createLocalDirectory>[0]["list"]>>;
+    },
+  });
+}
+
+const EpochFile = Type.Object({ epoch: Type.Integer({ minimum: 0 }) });
+
+/** One more than at the last start, kept before it is used. A lost file goes on after what the clock says. */
+function nextEpoch({ files, clock }: Pick<CliContext, "files" | "clock">, path: string): number {
+  const text = files.readOwn(path);
+  let kept: unknown = null;
+  try {
+    kept = text === null ? null : JSON.parse(text);
+  } catch {
+    kept = null;
+  }
+  const epoch = Value.Check(EpochFile, kept) ? kept.epoch + 1 : Math.floor(clock.nowMs() / 1000);
+  files.write("file:host-epoch", path, `${JSON.stringify({ epoch })}\n`);
+  return epoch;
+}

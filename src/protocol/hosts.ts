@@ -1,0 +1,107 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { AgentIdentity } from "./agents.ts";
+import { allCoordinatorEndpoints } from "./coordinator-endpoints.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+
+/** Messages between an agent host and an operator. They come from another machine: each is checked before it is read. */
+
+/** A name of a host or of a fleet: one token of a subject, one label of a domain name. */
+export const hostNamePattern = "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$";
+const HostName = Type.String({ pattern: hostNamePattern });
+const Hex = (bytes: number) => Type.String({ pattern: `^[0-9a-f]{${bytes * 2}}$` });
+
+/** What a host publishes of itself once a heartbeat. */
+export const HostRecord = Strict({
+  schema_version: SchemaVersion1,
+  host: HostName,
+  instance: Hex(8),
+  epoch: Type.Integer({ minimum: 1, description: "grows with each start of the host's process" }),
+  heartbeat_ms: Type.Integer({ minimum: 100, maximum: 60_000 }),
+  version: Type.String({ maxLength: 40 }),
+  agents: Type.Integer({ minimum: 0 }),
+  at_utc: Timestamp,
+});
+export type HostRecord = Static<typeof HostRecord>;
+
+/** What a host publishes of one agent: no path, no secret. */
+export const HostAgentEntry = Strict({
+  schema_version: SchemaVersion1,
+  epoch: Type.Integer({ minimum: 1 }),
+  identity: AgentIdentity,
+});
+export type HostAgentEntry = Static<typeof HostAgentEntry>;
+
+/** A call of an operator; the body of the request follows it. */
+export const HostCall = Strict({
+  kind: Type.Literal("call"),
+  id: Hex(16),
+  operator: Hex(8),
+  /** Grows with each call of the operator; a call that is sent again keeps it. */
+  seq: Type.Integer({ minimum: 1 }),
+  operation: Type.String({ maxLength: 64 }),
+  params: Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 })),
+  query: Type.String({ maxLength: 8192 }),
+  headers: Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 1024 })),
+  has_body: Type.Boolean(),
+  head_only: Type.Boolean({ description: "asks for the headers of a GET" }),
+});
+export type HostCall = Static<typeof HostCall>;
+
+/** While a call is open: take further parts, or end it. */
+export const HostControl = Strict({
+  kind: StringEnum(["more", "cancel"]),
+  id: Hex(16),
+  operator: Hex(8),
+  /** How many parts were consumed in all. */
+  consumed: Type.Integer({ minimum: 0 }),
+});
+export type HostControl = Static<typeof HostControl>;
+
+/** A part of the answer to a call; bytes of its body follow `part`. */
+export const HostAnswer = Strict({
+  kind: StringEnum(["taken", "head", "part", "end", "failed"], {
+    description: "taken: the call arrived and is under way; failed: no answer comes, `detail` says why",
+  }),
+  id: Hex(16),
+  /** Which execution of the call this is of: a call that only reads may be executed again. */
+  run: Type.Integer({ minimum: 0 }),
+  seq: Type.Integer({ minimum: 0, description: "0 for the head, then one more for each part and the end" }),
+  status: Type.Optional(Type.Integer({ minimum: 200, maximum: 599 })),
+  headers: Type.Optional(Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 1024 }))),
+  reason: Type.Optional(StringEnum(["unknown_operation", "not_taken", "lost", "too_large"])),
+  detail: Type.Optional(Type.String({ maxLength: 2000 })),
+});
+export type HostAnswer = Static<typeof HostAnswer>;
+
+/** A host and whether it answers, as the operator sees it. */
+export const HostState = Strict({
+  host: Type.String(),
+  via: StringEnum(["local", "nats", "ssh"]),
+  state: StringEnum(["live", "away"]),
+  since_utc: Nullable(Timestamp),
+  agents: Type.Integer(),
+  version: Nullable(Type.String()),
+});
+export type HostState = Static<typeof HostState>;
+
+const ofAgents = "/svc/agents/:agent_ref";
+
+/** Streams over all agents of a host. */
+const ofHost = new Set([
+  "fleetEvents",
+  "attentionEvents",
+  "listAttention",
+  "answerAttention",
+  "screensEvents",
+]);
+
+/**
+ * The operations that a host carries out for an operator, by operation id: all on one agent, and what is merged over
+ * agents. A host is never shut down or given a program to launch over a link.
+ */
+export const hostOperations: ReadonlyMap<string, Endpoint> = new Map(
+  Object.entries(allCoordinatorEndpoints as Readonly<Record<string, Endpoint>>).filter(
+    ([name, { path }]) => path === ofAgents || path.startsWith(`${ofAgents}/`) || ofHost.has(name),
+  ),
+);

@@ -1,0 +1,72 @@
+import { hostOperations } from "../../protocol/hosts.ts";
+import { type HostRequest, handedOn } from "../../services/hosts/host-link.ts";
+import type { MergedFleet } from "../../services/hosts/merged-fleet.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { pathOf, routesAt } from "../http/errors.ts";
+import { maxBodyBytes } from "../http/gate.ts";
+
+const base = "/svc/agents/";
+const operations = [...hostOperations]
+  .map(([name, { method, path }]) => ({ name, method, path }))
+  .filter(({ path }) => path.startsWith(base));
+
+/**
+ * Sends operations on agents of other hosts there, before any route of this server reads the request; all others go on to
+ * the routes. Comes after the gate: callers, origins and sizes are the same as for our own agents.
+ */
+export function remoteAgents(fleet: MergedFleet): (request: Request) => Promise<Response | undefined> {
+  return async (request) => {
+    const path = pathOf(request.url);
+    if (!path.startsWith(base)) return undefined;
+    const method = request.method === "HEAD" ? "GET" : request.method;
+    const operation = routesAt(operations, path).find((one) => one.method === method);
+    if (!operation) return undefined;
+    const params = paramsOf(operation.path, path);
+    const { agent_ref: ref = "" } = params;
+    const route = await fleet.route(ref);
+    // With its own host's name an agent of this machine is known by the rest.
+    if (route.at === "here") return undefined;
+    if (route.hostAwaySinceUtc !== null) {
+      throw new ServiceError(
+        "unavailable",
+        `host "${route.host}" does not answer since ${route.hostAwaySinceUtc}: nothing was sent`,
+      );
+    }
+    const headers: Record<string, string> = {};
+    for (const name of handedOn) {
+      const value = request.headers.get(name);
+      if (value !== null) headers[name] = value;
+    }
+    const sent: HostRequest = {
+      ...{ operation: operation.name, headers, signal: request.signal },
+      ...(request.method === "HEAD" ? { method: "HEAD" as const } : {}),
+      params: { ...params, agent_ref: route.ref },
+      query: new URL(request.url).search,
+      body: method === "GET" || method === "DELETE" ? null : await readBody(request),
+    };
+    return fleet.send(route, sent);
+  };
+}
+
+function paramsOf(pattern: string, path: string): Record<string, string> {
+  const parts = path.split("/");
+  const params: Record<string, string> = {};
+  for (const [index, part] of pattern.split("/").entries()) {
+    if (part.startsWith(":")) params[part.slice(1)] = decodeURIComponent(parts[index] ?? "");
+  }
+  return params;
+}
+
+/** All of it: a part of a request is none. Null when there is none. */
+async function readBody(request: Request): Promise<Uint8Array | null> {
+  if (request.body === null) return null;
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of request.body as unknown as AsyncIterable<Uint8Array>) {
+    size += part.length;
+    if (size > maxBodyBytes)
+      throw new ServiceError("too_large", `the body is larger than ${maxBodyBytes} bytes`);
+    parts.push(part);
+  }
+  return size === 0 ? null : new Uint8Array(await new Blob(parts as BlobPart[]).arrayBuffer());
+}

@@ -1,0 +1,163 @@
+import { Value } from "@sinclair/typebox/value";
+import type { AgentIdentity } from "../../protocol/agents.ts";
+import { HostAgentEntry, HostRecord, type HostState, hostNamePattern } from "../../protocol/hosts.ts";
+import { type Clock, parseTimestamp, timestampNow } from "../../system/clock.ts";
+import type { HostAgent, HostDirectory } from "./host-link.ts";
+
+/** What the hosts of one carrier publish, kept by the operator. */
+export interface PublishedHosts extends HostDirectory {
+  /**
+   * A host's record. `fresh`: it was published just now; one that was found says only that the host lived then. What does
+   * not fit, or is of an earlier start of the host, is dropped.
+   */
+  record(host: string, value: unknown, options: { fresh: boolean }): void;
+  /** The entry of an agent of this host; null when the host has it no more. */
+  agent(host: string, agentId: string, value: unknown): void;
+  /** The host said that it ends, or its way is lost: it is away at once. */
+  away(host: string): void;
+  /** The process of the host that is alive now; null while it is away. */
+  instanceOf(host: string): string | null;
+  /** Called after each change. */
+  onChange(listener: () => void): () => void;
+  dropped(): number;
+}
+
+interface Known {
+  record: HostRecord;
+  /** Null: never seen alive by us. */
+  heardMs: number | null;
+  lastSeenUtc: string;
+  isLost: boolean;
+  agents: Map<string, HostAgentEntry>;
+}
+
+/** A host is away when this many heartbeats did not come. */
+const missedHeartbeats = 3;
+export const maxAgentsOfHost = 5000;
+const maxHosts = 1000;
+const hostName = new RegExp(hostNamePattern);
+const agentIdPattern = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
+
+/** Liveness is counted on our monotonic clock from what came to us: no clock of another machine is believed. */
+export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"] }): PublishedHosts {
+  const { clock } = deps;
+  const known = new Map<string, Known>();
+  /** Entries that came before their host's record. */
+  const early = new Map<string, Map<string, HostAgentEntry>>();
+  const listeners = new Set<() => void>();
+  let dropped = 0;
+
+  const drop = () => {
+    dropped += 1;
+  };
+  const changed = () => {
+    for (const listener of [...listeners]) listener();
+  };
+
+  function isLive({ record, heardMs, isLost }: Known): boolean {
+    if (isLost || heardMs === null) return false;
+    return clock.monotonicMs() - heardMs <= record.heartbeat_ms * missedHeartbeats;
+  }
+
+  function agentsOf(host: string): Map<string, HostAgentEntry> {
+    const found = known.get(host)?.agents ?? early.get(host) ?? new Map<string, HostAgentEntry>();
+    if (!known.has(host)) early.set(host, found);
+    return found;
+  }
+
+  return {
+    record(host, value, { fresh }) {
+      if (!hostName.test(host) || !Value.Check(HostRecord, value) || value.host !== host) return drop();
+      const before = known.get(host);
+      // A message of an earlier start, replayed or late. The same start has one instance.
+      if (before && value.epoch < before.record.epoch) return drop();
+      if (before && value.epoch === before.record.epoch && value.instance !== before.record.instance) {
+        return drop();
+      }
+      if (!before && known.size >= maxHosts) return drop();
+      known.set(host, {
+        record: value,
+        heardMs: fresh ? clock.monotonicMs() : (before?.heardMs ?? null),
+        lastSeenUtc: fresh ? timestampNow(clock) : seenAt(value),
+        isLost: fresh ? false : (before?.isLost ?? false),
+        agents: before?.agents ?? agentsOf(host),
+      });
+      early.delete(host);
+      changed();
+    },
+    agent(host, agentId, value) {
+      if (!hostName.test(host) || !agentIdPattern.test(agentId)) return drop();
+      const agents = agentsOf(host);
+      if (value === null) {
+        agents.delete(agentId);
+        return changed();
+      }
+      if (!Value.Check(HostAgentEntry, value) || value.identity.agent_id !== agentId) return drop();
+      const before = agents.get(agentId);
+      if (before && value.epoch < before.epoch) return drop();
+      if (!before && agents.size >= maxAgentsOfHost) return drop();
+      agents.set(agentId, value);
+      changed();
+    },
+    away(host) {
+      const one = known.get(host);
+      if (!one || one.isLost) return;
+      one.isLost = true;
+      changed();
+    },
+    instanceOf(host) {
+      const one = known.get(host);
+      return one && isLive(one) ? one.record.instance : null;
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    dropped: () => dropped,
+    hosts: () =>
+      [...known.values()]
+        .map((one): HostState => {
+          const live = isLive(one);
+          return {
+            host: one.record.host,
+            via: deps.via,
+            state: live ? "live" : "away",
+            since_utc: live ? null : one.lastSeenUtc,
+            agents: one.agents.size,
+            version: one.record.version,
+          };
+        })
+        .sort((left, right) => (left.host < right.host ? -1 : 1)),
+    async agents() {
+      const all: HostAgent[] = [];
+      for (const one of known.values()) {
+        const awaySince = isLive(one) ? null : one.lastSeenUtc;
+        for (const { epoch, identity } of one.agents.values()) {
+          // What an earlier start published may be gone; a start publishes its agents before itself.
+          if (epoch !== one.record.epoch) continue;
+          all.push({
+            host: one.record.host,
+            identity: toRemoteIdentity(identity, one.record.host, awaySince),
+          });
+        }
+      }
+      return all;
+    },
+  };
+}
+
+function seenAt({ at_utc }: HostRecord): string {
+  return parseTimestamp(at_utc) === null ? "" : at_utc;
+}
+
+/** What an operator shows of an agent of another host: no path, and nothing as live while the host is away. Pure. */
+export function toRemoteIdentity(
+  identity: AgentIdentity,
+  host: string,
+  awaySinceUtc: string | null,
+): AgentIdentity {
+  const { host_away_since_utc: _, ...rest } = identity;
+  const shown: AgentIdentity = { ...rest, manifest_path: null, session_root: null, host };
+  if (awaySinceUtc === null) return shown;
+  return { ...shown, has_gateway: false, liveness: "unknown", host_away_since_utc: awaySinceUtc };
+}

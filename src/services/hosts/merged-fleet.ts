@@ -1,0 +1,186 @@
+import { Value } from "@sinclair/typebox/value";
+import type { AgentIdentity } from "../../protocol/agents.ts";
+import type { LifecycleState } from "../../protocol/files.ts";
+import type { HostState } from "../../protocol/hosts.ts";
+import { maxListed } from "../../protocol/wire.ts";
+import { ServiceError } from "../../system/errors.ts";
+import { aliasesOf, chooseAgent, type Directory } from "../fleet/directory.ts";
+import type { PublishedHosts } from "./host-directory.ts";
+import { type HostAgent, type HostLink, type HostRequest, operationOf } from "./host-link.ts";
+
+/** The hosts that one carrier reaches. */
+export interface RemoteHosts {
+  directory: Pick<PublishedHosts, "hosts" | "agents" | "onChange">;
+  linkTo(host: string): HostLink;
+  counts(): Readonly<Record<string, number>>;
+  stop(): Promise<void>;
+}
+
+/** Where an operation on an agent goes. */
+export type AgentRoute =
+  | { at: "here" }
+  /** `ref`: how its host knows the agent; `hostAway`: since when nothing answers. */
+  | { at: "host"; host: string; ref: string; link: HostLink; hostAwaySinceUtc: string | null };
+
+/** The agents of this machine and of other hosts as one fleet. */
+export interface MergedFleet {
+  readonly localHost: string;
+  /**
+   * `ref`: any alias of an agent, alone or with `@<host>`. An alias that agents of several hosts have is `ambiguous`,
+   * whatever runs: `agent_ids` in `data` has every candidate with its host. `not_found` for an unknown host.
+   */
+  route(ref: string): Promise<AgentRoute>;
+  /** Adds the agents of other hosts to our list. */
+  list(own: AgentIdentity[], query: { state?: LifecycleState }): Promise<AgentIdentity[]>;
+  /** An operation on an agent of another host; ids in what comes back are qualified. Throws as `HostLink.send`. */
+  send(route: Extract<AgentRoute, { at: "host" }>, request: HostRequest): Promise<Response>;
+  hosts(): HostState[];
+  remotes: readonly RemoteHosts[];
+  stop(): Promise<void>;
+}
+
+/** Small answers whose identities are qualified; each is checked first, since it comes from another machine. */
+const rewritten = new Set([
+  ...["readAgent", "agentState", "agentStateDetail", "agentHistory", "submitAgentRequest", "stopAgent"],
+  ...["submitTurn", "readAgentTurn", "interruptAgent"],
+]);
+
+export function createMergedFleet(deps: {
+  localHost: string;
+  directory: Pick<Directory, "agents">;
+  remotes: readonly RemoteHosts[];
+}): MergedFleet {
+  const { localHost, directory, remotes } = deps;
+
+  const states = (): HostState[] => remotes.flatMap((one) => one.directory.hosts());
+  const carrierOf = (host: string) =>
+    remotes.find((one) => one.directory.hosts().some((state) => state.host === host)) ?? null;
+
+  async function remoteAgents(): Promise<HostAgent[]> {
+    return (await Promise.all(remotes.map((one) => one.directory.agents()))).flat();
+  }
+
+  function toRoute({ host, identity }: HostAgent): AgentRoute {
+    const carrier = carrierOf(host);
+    if (!carrier) throw new ServiceError("unavailable", `host "${host}" is not known any more`);
+    return {
+      ...{ at: "host" as const, host, link: carrier.linkTo(host) },
+      ref: identity.agent_id ?? identity.tracked_agent_id,
+      hostAwaySinceUtc: identity.host_away_since_utc ?? null,
+    };
+  }
+
+  /** Of one host, as the host itself would choose; null when it has none. */
+  function chosenOf(agents: readonly HostAgent[], ref: string): HostAgent | null {
+    const candidates = agents.filter(({ identity }) => aliasesOf(identity).includes(ref));
+    return candidates.length === 0 ? null : chooseAgent(candidates, ref);
+  }
+
+  async function among(ref: string): Promise<AgentRoute> {
+    const remote = (await remoteAgents()).filter(({ identity }) => aliasesOf(identity).includes(ref));
+    if (remote.length === 0) return { at: "here" };
+    const here = directory.agents().filter(({ identity }) => aliasesOf(identity).includes(ref));
+    const hosts = new Set(remote.map(({ host }) => host));
+    const [only] = remote;
+    if (only && here.length === 0 && hosts.size === 1) return toRoute(chosenOf(remote, ref) ?? only);
+    const ids = [
+      ...here.map(({ record }) => qualify(record.agent_id, localHost)),
+      ...remote.map(({ host, identity }) => qualify(identity.agent_id ?? identity.tracked_agent_id, host)),
+    ].sort();
+    const names = [...(here.length > 0 ? [localHost] : []), ...hosts].sort().map((host) => `${ref}@${host}`);
+    throw new ServiceError(
+      "ambiguous",
+      `agents on ${names.length} hosts are known as "${ref}": name one as ${names.join(" or ")}`,
+      { data: { agent_ids: ids } },
+    );
+  }
+
+  return {
+    localHost,
+    remotes,
+    async route(given) {
+      const ref = given.trim();
+      const { name, host } = splitRef(ref);
+      if (host === null) return among(ref);
+      if (host === localHost) return { at: "here" };
+      const agents = (await remoteAgents()).filter((one) => one.host === host);
+      const found = chosenOf(agents, name);
+      if (found) return toRoute(found);
+      const isKnown = states().some((state) => state.host === host);
+      throw new ServiceError(
+        "not_found",
+        isKnown
+          ? `host "${host}" has no agent "${name.slice(0, 200)}"`
+          : `no host "${host.slice(0, 100)}" is known`,
+      );
+    },
+    async list(own, { state }) {
+      const remote = (await remoteAgents()).flatMap(({ host, identity }) =>
+        state === undefined || identity.lifecycle_state === state ? [qualifyIdentity(identity, host)] : [],
+      );
+      return [...own, ...remote].sort(byTransportAndId).slice(0, maxListed);
+    },
+    async send({ host, link }, request) {
+      const answer = await link.send(request);
+      return rewritten.has(request.operation) ? qualifyAnswer(answer, request.operation, host) : answer;
+    },
+    hosts: states,
+    async stop() {
+      await Promise.all(remotes.map((one) => one.stop()));
+    },
+  };
+}
+
+/** `worker@build-3` as its two parts; names of agents have no `@`. Pure. */
+export function splitRef(ref: string): { name: string; host: string | null } {
+  const at = ref.lastIndexOf("@");
+  return at < 0 ? { name: ref, host: null } : { name: ref.slice(0, at), host: ref.slice(at + 1) };
+}
+
+/** Pure. */
+export function qualify(id: string, host: string): string {
+  return `${id}@${host}`;
+}
+
+/** An identity as the operator shows it: two hosts may have agents of one name and one id. Pure. */
+export function qualifyIdentity(identity: AgentIdentity, host: string): AgentIdentity {
+  const { agent_name: name, agent_id: id } = identity;
+  return {
+    ...identity,
+    ...{ host, manifest_path: null, session_root: null },
+    tracked_agent_id: qualify(identity.tracked_agent_id, host),
+    agent_name: name === null ? null : qualify(name, host),
+    agent_id: id === null ? null : qualify(id, host),
+  };
+}
+
+/** Refusals and what is none of these answers come back as they are, but for what breaks the contract. */
+async function qualifyAnswer(answer: Response, operation: string, host: string): Promise<Response> {
+  const endpoint = operationOf(operation);
+  if (answer.status !== endpoint.status) return answer;
+  const broken = () =>
+    new ServiceError("transport_failed", `host "${host}" answered with what is no answer to ${operation}`);
+  let body: unknown;
+  try {
+    body = await answer.json();
+  } catch (error) {
+    throw error instanceof ServiceError ? error : broken();
+  }
+  if (!Value.Check(endpoint.response, body)) throw broken();
+  return Response.json(qualifyBody(body as Record<string, unknown>, host), { status: answer.status });
+}
+
+function qualifyBody(body: Record<string, unknown>, host: string): unknown {
+  if ("transport" in body && "backend" in body) return qualifyIdentity(body as AgentIdentity, host);
+  const changed: Record<string, unknown> = { ...body };
+  const { tracked_agent_id: id, identity, summary_state: summary } = body;
+  if (typeof id === "string") changed["tracked_agent_id"] = qualify(id, host);
+  if (identity) changed["identity"] = qualifyIdentity(identity as AgentIdentity, host);
+  if (summary) changed["summary_state"] = qualifyBody(summary as Record<string, unknown>, host);
+  return changed;
+}
+
+function byTransportAndId(left: AgentIdentity, right: AgentIdentity): number {
+  const key = (one: AgentIdentity) => `${one.transport} ${one.tracked_agent_id}`;
+  return key(left) < key(right) ? -1 : 1;
+}

@@ -1,0 +1,310 @@
+import { jetstream } from "@nats-io/jetstream";
+import { type KV, Kvm } from "@nats-io/kv";
+import {
+  connect,
+  headers as createHeaders,
+  credsAuthenticator,
+  type Msg,
+  type NatsConnection,
+  nkeyAuthenticator,
+} from "@nats-io/transport-node";
+import type { HostAnswer, HostCall, HostControl } from "../../protocol/hosts.ts";
+import type { Clock } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Ids } from "../../system/ids.ts";
+import { createCaller } from "./caller.ts";
+import { createPublishedHosts } from "./host-directory.ts";
+import type { HostDirectory, HostLink } from "./host-link.ts";
+import type { RemoteHosts } from "./merged-fleet.ts";
+import { decodeMessage, encodeMessage, messageOverheadBytes } from "./message.ts";
+import { createPublisher, type HostOutlet, refreshEveryMs } from "./publisher.ts";
+import { createResponder } from "./responder.ts";
+
+/** This module alone loads the client of NATS; the programs import it when a flag asks for it. */
+
+export interface BusAddress {
+  url: string;
+  /** The text of a credentials file: an nkey seed, or a NATS credentials file. */
+  credentials: string;
+  /** Certificates that sign the server's, as PEM; null: those of the system. */
+  authorities: string | null;
+  fleet: string;
+}
+
+/** Subjects and keys of one fleet. A host publishes below its name only, and reads only what is sent to it. */
+export function busNames(fleet: string) {
+  const of = (host: string) => `svc.v1.${fleet}.${host}`;
+  return {
+    bucket: `svc-dir-${fleet}`,
+    call: (host: string, instance: string) => `${of(host)}.call.${instance}`,
+    answer: (host: string, operator: string, id: string) => `${of(host)}.answer.${operator}.${id}`,
+    answersOf: (operator: string) => `${of("*")}.answer.${operator}.>`,
+    inbox: (name: string) => `_INBOX.${fleet}.${name}`,
+  };
+}
+
+const secondsOf = (ms: number) => `${Math.round(ms / 1000)}s`;
+/** What a host published stays known for so long after it went away. */
+const entryTtl = secondsOf(refreshEveryMs * 28);
+const maxRecordBytes = 16 * 1024;
+/** The first server whose buckets keep a time to live for each key. */
+const oldestServer = [2, 11] as const;
+
+interface Bus {
+  connection: NatsConnection;
+  names: ReturnType<typeof busNames>;
+  close(): Promise<void>;
+}
+
+async function openBus(
+  { url, credentials, authorities, fleet }: BusAddress,
+  options: {
+    name: string;
+    onReconnect: () => void;
+    onDisconnect: () => void;
+    onFault: (fault: string) => void;
+  },
+): Promise<Bus> {
+  const bytes = new TextEncoder().encode(credentials.trim());
+  const isSeed = /^SU[A-Z2-7]{50,}$/.test(credentials.trim());
+  const isSecure = /^(?:tls|wss):/.test(url);
+  let connection: NatsConnection;
+  try {
+    connection = await connect({
+      servers: url,
+      name: options.name,
+      inboxPrefix: busNames(fleet).inbox(options.name),
+      authenticator: isSeed
+        ? nkeyAuthenticator(bytes)
+        : credsAuthenticator(new TextEncoder().encode(credentials)),
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 250,
+      reconnectJitter: 250,
+      pingInterval: 1000,
+      maxPingOut: 2,
+      timeout: 5000,
+      ...(isSecure ? { tls: { handshakeFirst: true, ...(authorities ? { ca: authorities } : {}) } } : {}),
+    });
+  } catch (error) {
+    throw new ServiceError("unavailable", `the NATS server at ${url}: ${messageOf(error)}`, { cause: error });
+  }
+  const { version } = connection.info ?? { version: "0" };
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (major < oldestServer[0] || (major === oldestServer[0] && minor < oldestServer[1])) {
+    await connection.close();
+    throw new ServiceError(
+      "unavailable",
+      `the NATS server at ${url} is version ${version}; a time to live for each key needs 2.11 or later`,
+    );
+  }
+  const watching = (async () => {
+    for await (const status of connection.status()) {
+      if (status.type === "reconnect") options.onReconnect();
+      else if (status.type === "disconnect") options.onDisconnect();
+      else if (status.type === "error") options.onFault(messageOf(status.error));
+    }
+  })();
+  return {
+    connection,
+    names: busNames(fleet),
+    async close() {
+      await connection.close();
+      await watching;
+    },
+  };
+}
+
+/** Sends without a wait; a connection that is closed loses it, as any way may. */
+function publish(connection: NatsConnection, subject: string, bytes: Uint8Array, reply?: string): void {
+  try {
+    connection.publish(subject, bytes, reply === undefined ? {} : { reply });
+  } catch {
+    // The connection ends, or the message is larger than the server takes: the caller's time limit reports it.
+  }
+}
+
+export interface HostRole {
+  /** Resolves once everything is published. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  counts(): { open: number; dropped: number; calls: number };
+}
+
+/** The agent host's part: publishes its directory, carries out calls. Throws `unavailable` when there is no server. */
+export async function joinBus(deps: {
+  address: BusAddress;
+  clock: Clock;
+  ids: Ids;
+  host: string;
+  epoch: number;
+  version: string;
+  heartbeatMs: number;
+  directory: HostDirectory;
+  link: HostLink;
+  log: (line: string) => void;
+}): Promise<HostRole> {
+  const { host, clock } = deps;
+  const instance = deps.ids.hex(8);
+  const bus = await openBus(deps.address, {
+    name: host,
+    onReconnect: () => publisher.again(),
+    onDisconnect: () => deps.log("the connection to the NATS server is lost"),
+    onFault: (fault) => deps.log(`NATS: ${fault}`),
+  });
+  const { connection, names } = bus;
+  const stream = jetstream(connection);
+  const put = async (key: string, value: object | null, headers: Record<string, string>) => {
+    const bytes = value === null ? new Uint8Array(0) : new TextEncoder().encode(JSON.stringify(value));
+    if (bytes.length > maxRecordBytes)
+      throw new Error(`the entry ${key} is larger than ${maxRecordBytes} bytes`);
+    const given = createHeaders();
+    for (const [name, text] of Object.entries(headers)) given.set(name, text);
+    await stream.publish(`$KV.${names.bucket}.${key}`, bytes, {
+      ...{ timeout: 2000, headers: given },
+      ...(value === null ? {} : { ttl: entryTtl }),
+    });
+  };
+  const outlet: HostOutlet = {
+    record: (record) => put(host, record, {}),
+    agent: (agentId, entry) =>
+      put(`${host}.${agentId}`, entry, entry === null ? { "KV-Operation": "DEL" } : {}),
+  };
+  const responder = createResponder({
+    ...{ clock, link: deps.link },
+    send: (operator, answer, body) =>
+      publish(connection, names.answer(host, operator, answer.id), encodeMessage(answer, body)),
+  });
+  const publisher = createPublisher({
+    ...{ clock, outlet, instance, host, epoch: deps.epoch, version: deps.version },
+    ...{ directory: deps.directory, heartbeatMs: deps.heartbeatMs },
+    onError: (error) => deps.log(`the directory is not published: ${messageOf(error)}`),
+  });
+  return {
+    async start() {
+      connection.subscribe(names.call(host, instance), {
+        callback(error, message) {
+          if (error) return deps.log(`NATS: ${messageOf(error)}`);
+          const decoded = decodeMessage(message.data);
+          responder.receive(decoded?.head ?? null, decoded?.body ?? message.data);
+        },
+      });
+      await connection.flush();
+      publisher.start();
+    },
+    async stop() {
+      await publisher.stop();
+      responder.stop();
+      await bus.close();
+    },
+    counts: responder.counts,
+  };
+}
+
+/** The operator's part: all hosts of the fleet. Throws `unavailable` when there is no server. */
+export async function operateBus(deps: {
+  address: BusAddress;
+  clock: Clock;
+  ids: Ids;
+  log: (line: string) => void;
+}): Promise<RemoteHosts> {
+  const { clock } = deps;
+  const directory = createPublishedHosts({ clock, via: "nats" });
+  const caller = createCaller({
+    ...{ clock, ids: deps.ids },
+    carrier: {
+      maxBodyBytes: () => (bus.connection.info?.max_payload ?? 1024 * 1024) - messageOverheadBytes,
+      instanceOf: directory.instanceOf,
+      send({ host, instance }, head: HostCall | HostControl, body) {
+        const subject = bus.names.call(host, instance);
+        const reply = head.kind === "call" ? bus.names.answer(host, head.operator, head.id) : undefined;
+        publish(bus.connection, subject, encodeMessage(head, body), reply);
+      },
+    },
+  });
+  const bus = await openBus(deps.address, {
+    name: "operator",
+    onReconnect() {
+      caller.resume();
+      void watch().catch((error: unknown) => deps.log(`NATS directory: ${messageOf(error)}`));
+    },
+    onDisconnect: () => deps.log("the connection to the NATS server is lost"),
+    onFault: (fault) => deps.log(`NATS: ${fault}`),
+  });
+  const { connection, names } = bus;
+
+  function receive(message: Msg) {
+    const [, , , host = "", , , id = ""] = message.subject.split(".");
+    if (message.data.length === 0 && message.headers?.code === noResponders) return caller.nobody(id);
+    const decoded = decodeMessage(message.data);
+    if (!decoded || (decoded.head as Partial<HostAnswer>).id !== id)
+      return caller.receive(host, null, message.data);
+    caller.receive(host, decoded.head, decoded.body);
+  }
+
+  let stopWatch = () => {};
+  /** Again after each interruption: a watch over one may be silent for long. */
+  async function watch(): Promise<void> {
+    stopWatch();
+    let isOver = false;
+    stopWatch = () => {
+      isOver = true;
+    };
+    const bucket: KV = await new Kvm(connection).create(names.bucket, {
+      markerTTL: 60_000,
+      history: 1,
+      max_bytes: 256 * 1024 * 1024,
+      maxValueSize: maxRecordBytes,
+    });
+    const entries = await bucket.watch();
+    stopWatch = () => {
+      isOver = true;
+      entries.stop();
+    };
+    if (isOver) return entries.stop();
+    void (async () => {
+      for await (const entry of entries) {
+        if (isOver) return;
+        const [host = "", agentId] = entry.key.split(".");
+        const value = entry.operation === "PUT" ? parseJson(entry.value) : null;
+        if (agentId !== undefined) directory.agent(host, agentId, value);
+        else if (value === null) directory.away(host);
+        else directory.record(host, value, { fresh: entry.isUpdate });
+      }
+    })().catch((error: unknown) => deps.log(`NATS directory: ${messageOf(error)}`));
+  }
+
+  connection.subscribe(names.answersOf(caller.operator), {
+    callback(error, message) {
+      if (error) deps.log(`NATS: ${messageOf(error)}`);
+      else receive(message);
+    },
+  });
+  try {
+    await watch();
+  } catch (error) {
+    await bus.close();
+    throw new ServiceError("unavailable", `the directory of the fleet: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+  return {
+    directory,
+    linkTo: caller.linkTo,
+    counts: () => ({ ...caller.counts(), unreadable: directory.dropped() }),
+    async stop() {
+      stopWatch();
+      caller.stop();
+      await bus.close();
+    },
+  };
+}
+
+const noResponders = 503;
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return undefined;
+  }
+}

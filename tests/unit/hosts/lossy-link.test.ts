@@ -1,0 +1,289 @@
+import { describe, expect, test } from "bun:test";
+import type { HostAnswer, HostCall, HostControl } from "../../../src/protocol/hosts.ts";
+import { type Caller, createCaller } from "../../../src/services/hosts/caller.ts";
+import type { HostRequest } from "../../../src/services/hosts/host-link.ts";
+import { createLocalLink } from "../../../src/services/hosts/host-link.ts";
+import { createResponder, type Responder } from "../../../src/services/hosts/responder.ts";
+import { createIds } from "../../../src/system/ids.ts";
+import { createFakeClock, settle } from "../../support/fake-clock.ts";
+
+type Sent = { head: HostCall | HostControl | HostAnswer; body: Uint8Array | null };
+
+/** An operator and one host over a way that the test interferes with. */
+function setup(
+  options: {
+    answer?: (request: Request) => Response | Promise<Response>;
+    toHost?: (sent: Sent, deliver: (sent: Sent) => void) => void;
+    toOperator?: (sent: Sent, deliver: (sent: Sent) => void) => void;
+  } = {},
+) {
+  const clock = createFakeClock();
+  const handled: string[] = [];
+  const as = { instance: "aaaaaaaaaaaaaaaa" as string | null };
+  const pass = (sent: Sent, deliver: (sent: Sent) => void) => deliver(sent);
+  const { toHost = pass, toOperator = pass } = options;
+  const respond = (name: string): Responder =>
+    createResponder({
+      clock,
+      link: createLocalLink(async (request) => {
+        handled.push(`${name} ${request.method} ${new URL(request.url).pathname}`);
+        return (await options.answer?.(request)) ?? Response.json({ number: handled.length });
+      }),
+      send: (_operator, head, body) =>
+        toOperator({ head, body }, (one) =>
+          caller.receive("build-3", one.head, one.body ?? new Uint8Array(0)),
+        ),
+    });
+  const hosts = new Map([["aaaaaaaaaaaaaaaa", respond("a")]]);
+  const caller: Caller = createCaller({
+    ...{ clock, ids: createIds() },
+    carrier: {
+      maxBodyBytes: () => 1024,
+      instanceOf: () => as.instance,
+      send: ({ instance }, head, body) =>
+        toHost({ head, body }, (one) =>
+          hosts.get(instance)?.receive(one.head, one.body ?? new Uint8Array(0)),
+        ),
+    },
+  });
+  const send = (operation: string, more: Partial<HostRequest> = {}) =>
+    caller.linkTo("build-3").send({
+      ...{ operation, params: { agent_ref: "worker" }, query: "", headers: {}, body: null },
+      signal: new AbortController().signal,
+      ...more,
+    });
+  return { clock, handled, as, hosts, respond, caller, send };
+}
+
+const json = (value: unknown) => ({
+  headers: { "content-type": "application/json" },
+  body: new TextEncoder().encode(JSON.stringify(value)),
+});
+const submit = json({ request_kind: "submit_prompt", prompt: "p" });
+
+async function reasonOf(work: Promise<unknown>): Promise<[string, string]> {
+  try {
+    await work;
+    return ["none", ""];
+  } catch (error) {
+    const { reason, message } = error as { reason: string; message: string };
+    return [reason, message];
+  }
+}
+
+describe("work over a way that fails", () => {
+  test("an answer that is lost comes again, and the work is done once", async () => {
+    let lost = 0;
+    const { send, clock, handled } = setup({
+      toOperator: (sent, deliver) => {
+        if ("kind" in sent.head && sent.head.kind !== "taken" && lost < 4) lost += 1;
+        else deliver(sent);
+      },
+    });
+    const answer = send("submitAgentRequest", submit);
+    await settle();
+    await clock.advance(10_000);
+    expect(await (await answer).json()).toEqual({ number: 1 });
+    expect(handled).toEqual(["a POST /svc/agents/worker/requests"]);
+    expect(lost).toBe(4);
+  });
+
+  test("a call that is lost is sent again", async () => {
+    let lost = 0;
+    const { send, clock, handled } = setup({
+      toHost: (sent, deliver) => {
+        if (sent.head.kind === "call" && lost < 2) lost += 1;
+        else deliver(sent);
+      },
+    });
+    const answer = send("submitAgentRequest", submit);
+    await clock.advance(10_000);
+    expect((await answer).status).toBe(200);
+    expect(handled).toHaveLength(1);
+  });
+
+  test("messages that come twice, late or in another order change nothing", async () => {
+    const kept: (() => void)[] = [];
+    const { send, clock, handled, caller } = setup({
+      answer: () => Response.json({ long: "x".repeat(200_000) }),
+      toHost: (sent, deliver) => {
+        deliver(sent);
+        deliver(sent);
+        kept.push(() => deliver(sent));
+      },
+      toOperator: (sent, deliver) => {
+        deliver(sent);
+        deliver(sent);
+        kept.push(() => deliver(sent));
+      },
+    });
+    const first = await send("submitAgentRequest", submit);
+    expect(((await first.json()) as { long: string }).long).toHaveLength(200_000);
+    for (const again of kept.reverse()) again();
+    await clock.advance(60_000);
+    const second = await send("readAgent");
+    expect(((await second.json()) as { long: string }).long).toHaveLength(200_000);
+    expect(handled.filter((one) => one.includes("POST"))).toHaveLength(1);
+    expect(caller.counts().dropped).toBeGreaterThan(0);
+  });
+
+  test("a partition in the middle ends with an outcome that is not known, and says how to find out", async () => {
+    const way = { open: true };
+    const { send, clock, handled } = setup({
+      answer: async () => {
+        way.open = false;
+        return Response.json({ done: true });
+      },
+      toHost: (sent, deliver) => void (way.open && deliver(sent)),
+      toOperator: (sent, deliver) => void (way.open && deliver(sent)),
+    });
+    const key = { ...submit.headers, "idempotency-key": "key-1" };
+    const answer = reasonOf(send("agentSubmitGatewayRequest", { ...submit, headers: key }));
+    await clock.advance(60_000);
+    const [reason, message] = await answer;
+    expect(reason).toBe("outcome_unknown");
+    expect(message).toContain("svc-coord outcome key-1 --agent-name worker@build-3");
+    expect(handled).toHaveLength(1);
+  });
+
+  test("a partition before the host took it is not known either; a read is only unavailable", async () => {
+    const { send, clock } = setup({ toHost: () => {} });
+    const work = reasonOf(send("submitAgentRequest", submit));
+    const read = reasonOf(send("readAgent"));
+    await clock.advance(60_000);
+    expect([(await work)[0], (await read)[0]]).toEqual(["outcome_unknown", "unavailable"]);
+  });
+
+  test("a process that replaced the first gets only what cannot be done twice", async () => {
+    const world = setup({
+      toOperator: (sent, deliver) => void (sent.head.kind === "taken" && deliver(sent)),
+    });
+    const { send, clock, handled, as, hosts, respond } = world;
+    const keyed = reasonOf(send("agentSubmitGatewayRequest", submit));
+    const other = reasonOf(send("agentSendKeys", json({ sequence: "x" })));
+    await settle();
+    as.instance = "bbbbbbbbbbbbbbbb";
+    hosts.set("bbbbbbbbbbbbbbbb", respond("b"));
+    hosts.get("aaaaaaaaaaaaaaaa")?.stop();
+    hosts.delete("aaaaaaaaaaaaaaaa");
+    await clock.advance(60_000);
+    expect((await other)[1]).toContain("its process was replaced");
+    expect([(await keyed)[0], (await other)[0]]).toEqual(["outcome_unknown", "outcome_unknown"]);
+    expect(handled.filter((one) => one.startsWith("b"))).toEqual([
+      "b POST /svc/agents/worker/gateway/requests",
+    ]);
+  });
+
+  test("a body whose part is lost breaks off, and never has a hole", async () => {
+    let parts = 0;
+    const { send } = setup({
+      answer: () => new Response("x".repeat(500_000), { headers: { "content-type": "text/plain" } }),
+      toOperator: (sent, deliver) => {
+        if (sent.head.kind === "part") parts += 1;
+        if (parts !== 3 || sent.head.kind !== "part") deliver(sent);
+      },
+    });
+    const answer = await send("agentTranscript");
+    await expect(answer.text()).rejects.toThrow("a part of its answer was lost");
+  });
+});
+
+describe("what a host and an operator refuse", () => {
+  test("a replayed call of long ago is not carried out again", async () => {
+    const { handled, hosts } = setup();
+    const host = hosts.get("aaaaaaaaaaaaaaaa");
+    const call = (seq: number) => ({
+      ...{ kind: "call", operator: "00".repeat(8), seq, operation: "stopAgent", params: { agent_ref: "w" } },
+      ...{
+        id: seq.toString(16).padStart(32, "0"),
+        query: "",
+        headers: {},
+        has_body: false,
+        head_only: false,
+      },
+    });
+    for (let seq = 1; seq <= 2100; seq++) {
+      host?.receive(call(seq), new Uint8Array(0));
+      if (seq % 100 === 0) await settle();
+    }
+    expect(handled).toHaveLength(2100);
+    host?.receive(call(1), new Uint8Array(0));
+    host?.receive(call(2100), new Uint8Array(0));
+    await settle();
+    expect(handled).toHaveLength(2100);
+  });
+
+  const forged: { id: string; head: unknown }[] = [
+    { id: "no object", head: null },
+    { id: "another kind", head: { kind: "shutdown" } },
+    { id: "a call without its fields", head: { kind: "call", id: "00" } },
+    { id: "an array", head: [] },
+  ];
+  test.each(forged)("$id is dropped", ({ head }) => {
+    const { hosts } = setup();
+    const host = hosts.get("aaaaaaaaaaaaaaaa");
+    host?.receive(head, new Uint8Array(0));
+    expect(host?.counts()).toEqual({ open: 0, dropped: 1, calls: 0 });
+  });
+
+  test("operations that end a server or start a program are none of a link's", async () => {
+    const { send, handled } = setup();
+    for (const operation of ["shutdown", "launchHeadless", "createSignInCode", "nothing"]) {
+      expect((await reasonOf(send(operation)))[0]).toBe("unavailable");
+    }
+    expect(handled).toEqual([]);
+  });
+
+  test("a body beyond what the way takes is refused before it is sent", async () => {
+    const { send, handled } = setup();
+    const [reason, message] = await reasonOf(send("submitAgentRequest", { body: new Uint8Array(1025) }));
+    expect([reason, message]).toEqual([
+      "too_large",
+      'the way to host "build-3" takes bodies of at most 1024 bytes',
+    ]);
+    expect(handled).toEqual([]);
+  });
+
+  test("an answer under another host's name is dropped", async () => {
+    const seen: Sent[] = [];
+    const { send, caller, clock } = setup({ toOperator: (sent) => void seen.push(sent) });
+    const answer = reasonOf(send("readAgent"));
+    await settle();
+    for (const { head, body } of seen) caller.receive("build-4", head, body ?? new Uint8Array(0));
+    expect(caller.counts().dropped).toBe(seen.length);
+    expect(seen.map(({ head }) => head.kind)).toContain("end");
+    await clock.advance(60_000);
+    expect((await answer)[0]).toBe("unavailable");
+  });
+
+  test("a host cannot speak as a page: form and headers are ours", async () => {
+    const { send } = setup({
+      answer: () =>
+        new Response("<script>", {
+          headers: { "content-type": "text/html", "set-cookie": "a=b", "cache-control": "no-cache" },
+        }),
+    });
+    const answer = await send("agentTranscript");
+    expect([...answer.headers].sort()).toEqual([
+      ["cache-control", "no-cache"],
+      ["content-type", "application/octet-stream"],
+      ["x-content-type-options", "nosniff"],
+    ]);
+  });
+
+  test("a host that sends without being asked is cut off", async () => {
+    const { send, caller } = setup({
+      answer: () => new Response("x".repeat(10), { headers: { "content-type": "text/plain" } }),
+      toOperator(sent, deliver) {
+        deliver(sent);
+        if (sent.head.kind !== "head") return;
+        for (let seq = 1; seq < 100; seq++) {
+          deliver({ head: { ...sent.head, kind: "part", seq }, body: new Uint8Array(64 * 1024) });
+        }
+      },
+    });
+    const answer = await send("agentTranscript");
+    await expect(answer.arrayBuffer()).rejects.toThrow("more than it was asked for");
+    expect(caller.counts().open).toBe(0);
+  });
+});

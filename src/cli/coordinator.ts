@@ -203,7 +203,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         : view,
       attention,
       deliveries: { list: async (query) => (await openDelivery()).list(query) },
-      work: createFleetWork({ directory, links, terminals, turns, stopping: context, clock, ids }),
+      work: createFleetWork({ directory, links, terminals, turns, stopping: context, relaunching: context, clock, ids }),
       turns,
       launches: createFleetLaunch({
         ...{ directory, tools, files, ids },

@@ -174,12 +174,40 @@ function commandAction(title: string, will: string[], command: string): Action {
 
 export function relaunchAction(view: AgentView): Action {
   const name = nameOf(view.identity);
-  return commandAction(
-    `Relaunch ${name}`,
-    [
-      "A tool is started with the environment of a person's terminal, so a browser cannot do it.",
-      "Its program ends and starts again in the same tmux session. The queue then asks for Reconcile.",
+  const command = `svc-mgr agents single --agent-name ${name} relaunch`;
+  const will = [
+    "Its program ends and starts again, with a new conversation. A turn that runs is lost.",
+    "When requests wait for the instance before, the queue asks for Reconcile.",
+  ];
+  if (atGateway)
+    return commandAction(
+      `Relaunch ${name}`,
+      ["A gateway serves what others start, so it cannot do it.", ...will],
+      command,
+    );
+  return {
+    title: `Relaunch ${name}?`,
+    will: [
+      ...will,
+      "It gets the environment of the coordination server. When it was started with variables that the server has no value for, nothing changes.",
     ],
-    `svc-mgr agents single --agent-name ${name} relaunch`,
-  );
+    button: "Relaunch",
+    danger: true,
+    async run() {
+      const done = await call("relaunchAgent", { params: paramsOf(view) });
+      void refreshAgents();
+      reloadAgent(idOf(view.identity));
+      return outcomeOf(done, {
+        done: `${name} is relaunched`,
+        failed: `${name} was not relaunched`,
+        next: `On its machine: ${command}`,
+        evidence: ({ detail, request_admission }) => [
+          `It was ${detail}, at ${at()}.`,
+          request_admission === "blocked_reconciliation"
+            ? "Requests wait for the instance before: Reconcile opens the queue."
+            : "Its queue takes requests.",
+        ],
+      });
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { ActionDialog } from "./parts/action-dialog.tsx";
 import { Help } from "./parts/help.tsx";
 import { Palette } from "./parts/palette.tsx";
-import { Ago, Key, lazy } from "./parts/pieces.tsx";
+import { Ago, Empty, Key, lazy } from "./parts/pieces.tsx";
 import { NeedsYou, takeNeedsYouKey } from "./screens/needs-you.tsx";
 import { takeWallKey, Wall } from "./screens/wall.tsx";
 import { nameOf } from "./state/agents.ts";
@@ -27,6 +27,7 @@ import {
 
 const AgentScreen = lazy(async () => (await import("./screens/agent.tsx")).AgentScreen);
 const Mail = lazy(async () => (await import("./screens/mail.tsx")).Mail);
+const Launch = lazy(async () => (await import("./screens/launch.tsx")).Launch);
 const Timeline = lazy(async () => (await import("./screens/timeline.tsx")).Timeline);
 
 interface Place {
@@ -93,7 +94,7 @@ function takeGlobalKey(key: string): boolean {
   chord.value = key === "g" && !chord.value;
   if (place) location.hash = place.href;
   else if (key === "?") helpOpen.value = true;
-  else if (key === "Escape" && route.value.screen === "agent" && !atGateway)
+  else if (key === "Escape" && /agent|launch/.test(route.value.screen) && !atGateway)
     go({ screen: "wall", text: "", tool: "", state: "" });
   else return chord.value;
   return true;
@@ -116,11 +117,13 @@ export function App() {
   }, []);
   const { screen } = route.value;
   const places = placesHere();
+  const isBelowWall = screen === "agent" || screen === "launch";
   const waits = waitingItems.value.length;
   const shown = route.value.screen === "agent" ? agents.value.get(route.value.agent) : undefined;
   useEffect(() => {
     const name =
-      places.find((one) => one.screen === screen)?.name ?? (shown ? nameOf(shown.identity) : "svc");
+      places.find((one) => one.screen === screen)?.name ??
+      (shown ? nameOf(shown.identity) : screen === "launch" ? "New agent" : "svc");
     document.title = `${waits > 0 ? `(${waits}) ` : ""}${name} · svc`;
   }, [screen, waits, shown]);
   return (
@@ -136,9 +139,7 @@ export function App() {
               <a
                 href={place.href}
                 aria-current={
-                  place.screen === screen || (screen === "agent" && place.screen === "wall")
-                    ? "page"
-                    : undefined
+                  place.screen === screen || (isBelowWall && place.screen === "wall") ? "page" : undefined
                 }
               >
                 <svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">
@@ -207,6 +208,8 @@ function Screen() {
       return <NeedsYou />;
     case "wall":
       return <Wall />;
+    case "launch":
+      return <Launch />;
     case "agent":
       return <AgentScreen key={agentIn(current)} id={agentIn(current)} tab={current.tab} />;
     case "mail":
@@ -224,13 +227,10 @@ function agentIn({ agent }: { agent: string }): string {
 
 function SignIn() {
   return (
-    <div class="empty">
-      <h2>Sign in</h2>
-      <p>
-        This server asks for a token. On its machine, type <code>svc console</code> and open the link that it
-        prints.
-      </p>
-    </div>
+    <Empty title="Sign in" whole>
+      This server asks for a token. On its machine, type <code>svc console</code> and open the link that it
+      prints.
+    </Empty>
   );
 }
 

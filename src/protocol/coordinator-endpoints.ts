@@ -19,6 +19,7 @@ import { maxScreens, ScreenEvent, ScreensQuery, screenEventKinds } from "./conso
 import { consoleEndpoints } from "./console-endpoints.ts";
 import {
   AgentListQuery,
+  AgentRelaunched,
   AgentRequest,
   AgentStopped,
   CoordinatorHealth,
@@ -212,6 +213,16 @@ export const coordinatorEndpoints = {
     status: 200,
     response: AgentStopped,
     errors: { ...ofReachable, 502: ErrorBody },
+  }),
+  relaunchAgent: endpoint({
+    method: "POST",
+    path: `${agent}/relaunch`,
+    summary: "Start the agent's program again, with a new conversation",
+    description:
+      "In its tmux session while that lives, else in a new one, with the environment of this server. Refused with 409, before anything has changed, when the agent was started with variables that this server has no value for: its own user relaunches it then from a terminal. It is a new instance; when requests wait for the one before, its queue waits for reconcile.",
+    status: 200,
+    reply: AgentRelaunched,
+    errors: { ...ofReachable, 422: ErrorBody, 502: ErrorBody },
   }),
   launchHeadless: endpoint({
     method: "POST",

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { AgentIdentity } from "./agents.ts";
 import { enforced, patterns } from "./enforced.ts";
 import { LifecycleState } from "./files.ts";
-import { ChatSession, Execution } from "./gateway.ts";
+import { ChatSession, Execution, RequestAdmission } from "./gateway.ts";
 import { TrackingTimings } from "./terminal.ts";
 import { DisplayDetail, DisplayStyle, TurnId } from "./turns.ts";
 import { NonBlank, Nullable, SchemaVersion1, Strict, Timestamp } from "./wire.ts";
@@ -93,6 +93,20 @@ export const AgentStopped = Strict({
   session_root: Type.Optional(Type.String()),
 });
 export type AgentStopped = Static<typeof AgentStopped>;
+
+/** Answer of `POST .../relaunch`. */
+export const AgentRelaunched = Strict({
+  success: Type.Boolean(),
+  tracked_agent_id: Type.String(),
+  in_place: Type.Boolean({
+    description: "true: in its tmux session, which goes on; false: in a new one",
+  }),
+  request_admission: Type.Union([RequestAdmission, Type.Null()], {
+    description: "of its gateway afterwards; null when none serves it",
+  }),
+  detail: Type.String(),
+});
+export type AgentRelaunched = Static<typeof AgentRelaunched>;
 
 /** Body of the remote attach, which is not offered. */
 export const RemoteAttach = Strict({

@@ -48,6 +48,64 @@ test("a killed gateway is something that needs a person", async () => {
   expect(await view.violations()).toEqual([]);
 }, 120_000);
 
+test("the keyboard alone is enough, and what opens gives the focus back", async () => {
+  await using view = await at.open("needs-you");
+  await view.shows("dead gateway");
+  const { keyboard } = view.page;
+  const focused = () =>
+    view.page.evaluate(
+      () => `${document.activeElement?.tagName} ${document.activeElement?.textContent?.trim()}`,
+    );
+  await keyboard.press("Tab");
+  expect(await focused()).toBe("BUTTON Skip to the content");
+  await keyboard.press("Enter");
+  expect(await view.page.evaluate(() => document.activeElement?.id)).toBe("main");
+  await keyboard.press("g");
+  await keyboard.press("w");
+  await view.shows("1 agent");
+  await keyboard.press("?");
+  await view.page.getByRole("dialog", { name: "Keys" }).waitFor();
+  expect(await view.flaws()).toEqual([]);
+  await keyboard.press("Escape");
+  await keyboard.press("Control+k");
+  await view.page.getByRole("dialog", { name: "Find" }).waitFor();
+  expect(await view.flaws()).toEqual([]);
+  await keyboard.type("stop hanna");
+  await keyboard.press("Enter");
+  await view.shows("Its record stays");
+  expect(await view.flaws()).toEqual([]);
+  await keyboard.press("Escape");
+  await until("the dialog is closed", async () => (await view.page.getByRole("dialog").count()) === 0);
+  await keyboard.press("g");
+  await keyboard.press("w");
+  await keyboard.press("Enter");
+  await view.shows("No gateway serves this agent");
+  const tabs = view.page.getByRole("navigation", { name: "Parts" });
+  await tabs.getByRole("link", { name: "Queue" }).focus();
+  await keyboard.press("Enter");
+  await until("the part is open", () => view.page.url().endsWith("/queue"));
+  await keyboard.press("Escape");
+  await view.shows("1 agent");
+  // The colours, by the button that names them.
+  const colours = view.page.getByRole("button", { name: /colours, change them/ });
+  for (const theme of ["light", "dark", null]) {
+    await colours.focus();
+    await keyboard.press("Enter");
+    expect(await view.page.evaluate(() => document.documentElement.dataset["theme"] ?? null)).toBe(theme);
+    expect(await view.violations()).toEqual([]);
+  }
+}, 120_000);
+
+test("a screen reader hears what waits and what came of an action", async () => {
+  await using view = await at.open("needs-you");
+  await view.shows("dead gateway");
+  const heard = (kind: string) => view.page.locator(`[aria-live=${kind}]`).last().innerText();
+  await until("it says how many wait", async () =>
+    /^\d items? waiting for you$/.test(await heard("assertive")),
+  );
+  await until("it reads the item", async () => /^hanna: /.test(await heard("polite")));
+}, 120_000);
+
 /** How long the page is watched while nothing changes. */
 const measuredMs = 5_000;
 

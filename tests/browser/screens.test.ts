@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../support/until.ts";
 import { type ConsoleLab, createConsoleLab, type Size } from "./support/console.ts";
@@ -47,6 +48,10 @@ describe("the wall", () => {
     expect(view.page.url()).toEndWith("#/wall?q=edi");
     await view.page.getByLabel("State").selectOption("waits");
     await view.shows("No agent matches this filter");
+    await view.page.getByLabel("Filter by name").fill("");
+    await view.page.getByLabel("Tool").selectOption("demo");
+    await view.shows("1 agent");
+    expect(view.page.url()).toEndWith("#/wall?tool=demo&state=waits");
     expect(view.errors).toEqual([]);
   }, 120_000);
 
@@ -81,6 +86,22 @@ describe("an agent", () => {
     await view.page.getByRole("link", { name: "Transcript" }).click();
     await view.shows("Write it down");
     expect(await view.violations()).toEqual([]);
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test("gets the files that are attached to its prompt", async () => {
+    await using view = await at.open(`agents/${edith}/queue`);
+    await view.page.getByLabel("Prompt for edith").fill("Read these");
+    await view.page.getByRole("button", { name: "Attach files" }).click();
+    await view.page.keyboard.type("/work/plan.md\n/work/list.txt");
+    expect(await view.flaws()).toEqual([]);
+    await view.page.getByRole("button", { name: "Send" }).click();
+    await view.shows(/Accepted as \S+/);
+    const whole = "Read these\n\nAttached files:\n- /work/plan.md\n- /work/list.txt";
+    await until("the agent has them", () =>
+      at.log("edith").some((record) => record.kind === "submitted" && record.text === whole),
+    );
+    expect(await view.page.getByRole("button", { name: "Attach files" }).count()).toBe(1);
     expect(view.errors).toEqual([]);
   }, 120_000);
 
@@ -160,6 +181,73 @@ describe("mail", () => {
   );
 });
 
+test("mail is answered as the agent, marked and archived", async () => {
+  const body = { subject: "Which branch?", body_content: "Say **which**." };
+  const posted = await at.coordinator().ask(`/svc/agents/${edith}/mail/post`, body);
+  expect(posted.status).toBe(200);
+  await using view = await at.open(`mail/${edith}`);
+  await view.page.getByRole("button", { name: /Which branch/ }).click();
+  const messages = view.page.getByRole("region", { name: "Messages" });
+  await messages.getByRole("button", { name: "Mark read" }).click();
+  await messages.getByRole("button", { name: "Mark unread" }).waitFor();
+  await messages.getByRole("button", { name: "Reply as edith" }).click();
+  await view.shows("its readers take it for an answer of edith");
+  expect(await view.flaws()).toEqual([]);
+  await view.page.keyboard.type("The **main** one");
+  await view.page.keyboard.press("Control+Enter");
+  await view.shows("The main one");
+  await view.shows("answered");
+  const list = await at
+    .coordinator()
+    .ask(`/svc/agents/${edith}/mail/list`, { box: "sent", include_body: true });
+  expect(list.body["messages"]).toMatchObject([{ subject: "Re: Which branch?" }]);
+  await messages.getByRole("button", { name: "Write to edith about it" }).first().click();
+  expect(await view.page.getByLabel("Subject").inputValue()).toBe("Re: Which branch?");
+  await view.page.getByRole("button", { name: "All threads" }).click();
+  await view.page.getByRole("button", { name: /Which branch/ }).click();
+  for (const archive of [0, 1]) {
+    await until("both are there", async () => (await messages.getByRole("article").count()) === 2);
+    await messages.getByRole("button", { name: "Archive", exact: true }).first().click();
+    await until(
+      "it is archived",
+      async () => (await messages.getByRole("button", { name: "Take out" }).count()) === archive + 1,
+    );
+  }
+  await view.page.getByLabel("Archived too").waitFor();
+  expect(await view.page.getByRole("button", { name: /Which branch/ }).count()).toBe(0);
+  await view.page.getByLabel("Archived too").check();
+  await view.page.getByRole("button", { name: /Which branch/ }).waitFor();
+  expect(view.errors).toEqual([]);
+}, 120_000);
+
+test("a headless agent is launched from its definition; what does not fit is refused in words", async () => {
+  const definition = join(at.lab.folder, "definition");
+  mkdirSync(join(definition, "roles/reviewer"), { recursive: true });
+  writeFileSync(join(definition, "roles/reviewer/system-prompt.md"), "You review.\n");
+  writeFileSync(join(definition, "brain.yaml"), "schema_version: 3\ninputs:\n  tool: demo\n");
+  await using view = await at.open("wall");
+  await view.page.getByRole("link", { name: "New agent" }).click();
+  await view.shows("each prompt is a run of its tool");
+  expect(await view.flaws()).toEqual([]);
+  const fill = (label: string, value: string) => view.page.getByLabel(label, { exact: true }).fill(value);
+  await fill("Tool", "demo");
+  await fill("Working directory", "/nowhere");
+  await fill("Folder of roles", definition);
+  await fill("Role", "reviewer");
+  await fill("Brain manifest", join(definition, "brain.yaml"));
+  await fill("Name", "rita");
+  await view.page.keyboard.press("Enter");
+  await view.shows(/Not launched\. working_directory/);
+  await fill("Working directory", at.lab.workdir);
+  await view.page.keyboard.press("Enter");
+  await view.shows("rita is launched.");
+  await view.page.getByRole("link", { name: "Open it" }).click();
+  await view.shows("headless");
+  expect(await view.page.locator("h1").innerText()).toBe("rita");
+  expect(view.errors.filter((error) => !error.includes("422"))).toEqual([]);
+  await at.run("agents", "single", "--agent-name", "rita", "stop");
+}, 120_000);
+
 describe("the timeline", () => {
   test.each(everywhere)(
     "shows the log of an agent, each moment with a link, on a %s",
@@ -173,6 +261,11 @@ describe("the timeline", () => {
       await moment.click();
       await view.shows("Back to now");
       expect(view.page.url()).toEndWith(address ?? "none");
+      const said = await view.page.locator(".moments li.chosen").innerText();
+      await view.page.reload();
+      await view.shows("Back to now");
+      await until("the moment is chosen again", () => view.page.locator(".moments li.chosen").count());
+      expect(await view.page.locator(".moments li.chosen").innerText()).toBe(said);
       expect(await view.page.evaluate(overflow)).toBeLessThanOrEqual(0);
       expect(view.errors).toEqual([]);
     },
@@ -197,9 +290,21 @@ test("Ctrl-K finds an agent and an action by a few letters", async () => {
   expect(view.errors).toEqual([]);
 }, 120_000);
 
-test("an agent is stopped, and the console shows that it is", async () => {
+test("an agent is relaunched and stopped, and the console shows that it is", async () => {
   const gone = await at.launch("gustav");
   await using view = await at.open(`agents/${gone}/queue`);
+  await view.shows("Ready for a prompt");
+  const started = () => at.log("gustav").filter(({ kind }) => kind === "started").length;
+  await view.page.getByRole("button", { name: "Relaunch" }).click();
+  await view.shows("with a new conversation");
+  expect(started()).toBe(1);
+  expect(await view.flaws()).toEqual([]);
+  await view.page.getByRole("dialog").getByRole("button", { name: "Relaunch" }).click();
+  await view.shows("gustav is relaunched");
+  await view.shows("Its queue takes requests.");
+  expect(started()).toBe(2);
+  await view.page.keyboard.press("Escape");
+  await view.shows("Ready for a prompt");
   await view.page.getByRole("button", { name: "Stop" }).click();
   await view.page.getByRole("button", { name: "Stop the agent" }).click();
   await view.shows("gustav is stopped");

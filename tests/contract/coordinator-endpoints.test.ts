@@ -94,6 +94,7 @@ const calls: Record<Name, Call> = {
   detachAgentGateway: {},
   agentMailResolveLive: {},
   stopAgent: {},
+  relaunchAgent: {},
   launchHeadless: { body: launch },
   submitTurn: { url: `${batch}/turns`, body: { prompt: "hello", chat_session: { mode: "new" } } },
   readAgentTurn: { url: `${batch}/turns/turn-1` },

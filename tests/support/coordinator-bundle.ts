@@ -227,6 +227,11 @@ export function createCoordinatorBundle(
         const { identity } = opened(ref);
         return { success: true, tracked_agent_id: identity.tracked_agent_id, detail: "stopped" };
       },
+      async relaunch(ref) {
+        const { tracked_agent_id } = opened(ref).identity;
+        const done = { in_place: true, request_admission: "open", detail: "started again" } as const;
+        return { success: true, tracked_agent_id, ...done };
+      },
     },
     turns: {
       async submit(ref, submission) {

@@ -23,6 +23,7 @@ const needsYou: Entry = {
 const colours: Entry = { name: "Change the colours", hint: "auto, light, dark", act: nextTheme };
 
 const screensOfAll: readonly Entry[] = [
+  { name: "New agent", hint: "screen", act: () => go({ screen: "launch" }) },
   { name: "Wall", hint: "screen", act: () => go({ screen: "wall", text: "", tool: "", state: "" }) },
   { name: "Mail", hint: "screen", act: () => go({ screen: "mail", agent: null, thread: null }) },
   { name: "Timeline", hint: "screen", act: () => go({ screen: "timeline", agent: null, at: null }) },

@@ -50,10 +50,19 @@ export function Key({ children }: { children: ComponentChildren }) {
   return <kbd>{children}</kbd>;
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+/** `whole`: nothing else is on the screen, and a screen has one heading of the first level. */
+export function Empty({
+  title,
+  whole = false,
+  children,
+}: {
+  title: string;
+  whole?: boolean;
+  children?: ComponentChildren;
+}) {
   return (
     <div class="empty">
-      <h2>{title}</h2>
+      {whole ? <h1>{title}</h1> : <h2>{title}</h2>}
       {children ? <p>{children}</p> : null}
     </div>
   );
@@ -71,6 +80,9 @@ export function Failure({ detail, retry }: { detail: string; retry?: () => void 
     </p>
   );
 }
+
+/** As `ref` of a field that a button opens: `autofocus` counts only while a page loads. */
+export const focusWhenShown = (field: HTMLElement | null): void => field?.focus();
 
 export interface Loaded<T> {
   value: T | null;

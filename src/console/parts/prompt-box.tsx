@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
 import { type Answer, call } from "../api.ts";
 import { type AgentView, nameOf } from "../state/agents.ts";
+import { withFiles } from "../state/format.ts";
 import { announce } from "../ui.ts";
-import { Key } from "./pieces.tsx";
+import { focusWhenShown, Key } from "./pieces.tsx";
 
 const deliveries = {
   turn_boundary: "after the turn that runs",
@@ -16,6 +17,8 @@ export function PromptBox({ id, view }: { id: string; view: AgentView }) {
   const [text, setText] = useState("");
   const [delivery, setDelivery] = useState<DeliveryChoice>("turn_boundary");
   const [model, setModel] = useState("");
+  /** Null while none are attached. */
+  const [files, setFiles] = useState<string | null>(null);
   const [result, setResult] = useState<{ ok: boolean; text: string } | null>(null);
   const [busy, setBusy] = useState(false);
   const headless = view.identity.transport === "headless";
@@ -24,14 +27,17 @@ export function PromptBox({ id, view }: { id: string; view: AgentView }) {
     if (text.trim() === "" || busy) return;
     setBusy(true);
     const execution = headless && model.trim() !== "" ? { execution: { model: { name: model.trim() } } } : {};
+    const prompt = withFiles(text, files ?? "");
     const answer = await (delivery === "now"
-      ? sendNow(id, text, execution)
-      : enqueue(id, text, delivery, execution));
+      ? sendNow(id, prompt, execution)
+      : enqueue(id, prompt, delivery, execution));
     setBusy(false);
     const said = answer.ok ? answer.value : `Not sent. ${answer.detail}`;
     setResult({ ok: answer.ok, text: said });
     announce(said);
-    if (answer.ok) setText("");
+    if (!answer.ok) return;
+    setText("");
+    setFiles(null);
   };
 
   return (
@@ -55,7 +61,27 @@ export function PromptBox({ id, view }: { id: string; view: AgentView }) {
           void send();
         }}
       />
+      {files === null ? null : (
+        <label class="files">
+          Files: absolute paths on the machine of the agent, one a line. They are named at the end of the
+          prompt.
+          <textarea
+            rows={2}
+            ref={focusWhenShown}
+            value={files}
+            onInput={(event) => setFiles(event.currentTarget.value)}
+          />
+        </label>
+      )}
       <div class="controls">
+        <button
+          type="button"
+          aria-expanded={files !== null}
+          disabled={!view.identity.has_gateway}
+          onClick={() => setFiles(files === null ? "" : null)}
+        >
+          {files === null ? "Attach files" : "No files"}
+        </button>
         <label>
           Send{" "}
           <select

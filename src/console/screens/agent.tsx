@@ -30,11 +30,11 @@ export function AgentScreen({ id, tab }: { id: string; tab: AgentTab }) {
   useEffect(() => reloadAgent(id), [id]);
   if (view === undefined)
     return agentsKnown.value ? (
-      <Empty title="No such agent">
+      <Empty title="No such agent" whole>
         It may have been forgotten. <a href="#/wall">All agents</a>
       </Empty>
     ) : (
-      <Empty title="Looking at your agents…" />
+      <Empty title="Looking at your agents…" whole />
     );
   return (
     <div class="agent-screen">

@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
 import type { MailMessage } from "../../protocol/mail.ts";
 import { type Answer, call } from "../api.ts";
-import { Ago, Empty, Failure, Key, useLoaded } from "../parts/pieces.tsx";
-import { Prose } from "../parts/prose.tsx";
+import { Ago, Empty, Failure, focusWhenShown, Key, useLoaded } from "../parts/pieces.tsx";
 import { nameOf } from "../state/agents.ts";
 import { count } from "../state/format.ts";
 import { formatRoute } from "../state/route.ts";
-import { personOf, type Thread, toThreads } from "../state/threads.ts";
+import { type Thread, toThreads } from "../state/threads.ts";
 import { agents, agentsKnown, revisions, rows, wantTile } from "../store.ts";
 import { announce } from "../ui.ts";
+import { Message } from "./mail-message.tsx";
 
 /** Mail between agents and people, by mailbox. */
 export function Mail({ agent, thread }: { agent: string | null; thread: string | null }) {
@@ -18,11 +18,11 @@ export function Mail({ agent, thread }: { agent: string | null; thread: string |
   const chosen = agent ?? boxes[0]?.id ?? null;
   if (boxes.length === 0)
     return agentsKnown.value ? (
-      <Empty title="No agent has a mailbox">
+      <Empty title="No agent has a mailbox" whole>
         Launch one with mail: <code>svc-mgr agents launch --tool claude --agent-name worker --mailbox</code>
       </Empty>
     ) : (
-      <Empty title="Looking at your agents…" />
+      <Empty title="Looking at your agents…" whole />
     );
   for (const { id } of boxes) wantTile(id);
   return (
@@ -52,65 +52,80 @@ async function readBoxes(agent: string): Promise<Answer<MailMessage[]>> {
   const params = { agent_ref: agent };
   const list = (box: string) =>
     call("agentMailList", { params, body: { box, limit: 200, include_body: true, archived: null } });
-  const [inbox, sent] = await Promise.all([list("inbox"), list("sent")]);
+  const [inbox, ...others] = await Promise.all([list("inbox"), list("sent"), list("archive")]);
   if (!inbox.ok) return inbox;
-  return { ok: true, value: [...inbox.value.messages, ...(sent.ok ? sent.value.messages : [])] };
+  return { ok: true, value: [inbox, ...others].flatMap((box) => (box.ok ? box.value.messages : [])) };
 }
 
 /** The threads of one mailbox, and the chosen one. */
 export function Mailbox({ agent, thread }: { agent: string; thread: string | null }) {
   const revision = revisions.value.get(agent) ?? 0;
   const [chosen, choose] = useState(thread);
-  const [writing, setWriting] = useState(false);
+  const [archived, setArchived] = useState(false);
+  /** The subject of the note that is written; null while none is. */
+  const [note, setNote] = useState<string | null>(null);
   const list = useLoaded(agent, revision, () => readBoxes(agent));
   const view = agents.value.get(agent);
   if (view && !view.identity.has_mailbox) return <Empty title="This agent has no mailbox" />;
-  const threads = toThreads(list.value ?? []);
-  const open = threads.find(({ id }) => id === (thread ?? chosen));
+  const all = toThreads(list.value ?? []);
+  const threads = all.filter(({ messages }) => archived || messages.some((one) => !one.archived));
+  const open = all.find(({ id }) => id === (thread ?? chosen));
   const name = view ? nameOf(view.identity) : agent;
   return (
-    <div class={`mailbox ${open || writing ? "reading" : ""}`}>
+    <div class={`mailbox ${open || note !== null ? "reading" : ""}`}>
       <section class="threads" aria-label={`Threads of ${name}`}>
-        <button type="button" onClick={() => setWriting(true)}>
+        <button type="button" onClick={() => setNote("")}>
           Write to {name}
         </button>
         {list.failure ? <Failure detail={list.failure} retry={list.reload} /> : null}
-        {list.value !== null && threads.length === 0 ? <p class="quiet">No mail yet.</p> : null}
+        {list.value !== null && threads.length === 0 ? (
+          <p class="quiet">No mail{all.length > 0 ? " outside the archive" : " yet"}.</p>
+        ) : null}
         <ul>
           {threads.map((one) => (
             <li key={one.id}>
               <ThreadLine
                 thread={one}
-                selected={one.id === open?.id && !writing}
+                selected={one.id === open?.id && note === null}
                 onOpen={() => {
-                  setWriting(false);
+                  setNote(null);
                   choose(one.id);
                 }}
               />
             </li>
           ))}
         </ul>
+        {archived || all.some(({ messages }) => messages.every((one) => one.archived)) ? (
+          <label class="check">
+            <input type="checkbox" checked={archived} onChange={() => setArchived(!archived)} /> Archived too
+          </label>
+        ) : null}
       </section>
       <section class="messages" aria-label="Messages">
-        {open || writing ? (
+        {open || note !== null ? (
           <button
             type="button"
             class="plain back"
             onClick={() => {
-              setWriting(false);
+              setNote(null);
               choose(null);
             }}
           >
             All threads
           </button>
         ) : null}
-        {writing ? (
-          <Compose agent={agent} name={name} onSent={list.reload} />
+        {note !== null ? (
+          <Compose key={note} agent={agent} name={name} about={note} onSent={list.reload} />
         ) : open ? (
           <>
             <h2>{open.subject}</h2>
             {open.messages.map((message) => (
-              <Message key={message.message_ref} message={message} />
+              <Message
+                key={message.message_ref}
+                message={message}
+                mailbox={{ agent, name, reload: list.reload }}
+                onNote={() => setNote(answerTo(message.subject))}
+              />
             ))}
           </>
         ) : (
@@ -137,37 +152,22 @@ function ThreadLine({ thread, selected, onOpen }: { thread: Thread; selected: bo
   );
 }
 
-function Message({ message }: { message: MailMessage }) {
-  return (
-    <article class="message">
-      <header>
-        <strong title={message.sender.address}>{personOf(message.sender)}</strong>
-        <span class="quiet">to {message.to.map(personOf).join(", ")}</span>
-        <Ago at={message.created_at_utc} />
-        {message.unread ? <span class="tag">unread</span> : null}
-      </header>
-      <Prose text={message.body_text ?? message.body_preview} />
-      {message.notify_block ? <p class="notice">Notice in the wake-up: {message.notify_block.text}</p> : null}
-      {message.attachments.length === 0 ? null : (
-        <ul class="attachments">
-          {message.attachments.map((one) => (
-            <li key={one.attachment_id}>
-              {one.label ?? one.locator}{" "}
-              <span class="quiet">
-                {one.media_type}
-                {one.size_bytes === null ? "" : `, ${one.size_bytes} bytes`}
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
-    </article>
-  );
-}
+const answerTo = (subject: string): string => (/^re:/i.test(subject) ? subject : `Re: ${subject}`);
 
 /** A note of the operator to one agent. */
-function Compose({ agent, name, onSent }: { agent: string; name: string; onSent: () => void }) {
-  const [subject, setSubject] = useState("");
+function Compose({
+  agent,
+  name,
+  about,
+  onSent,
+}: {
+  agent: string;
+  name: string;
+  /** The subject at first. */
+  about: string;
+  onSent: () => void;
+}) {
+  const [subject, setSubject] = useState(about);
   const [text, setText] = useState("");
   const [files, setFiles] = useState("");
   const [replies, setReplies] = useState(true);
@@ -207,7 +207,12 @@ function Compose({ agent, name, onSent }: { agent: string; name: string; onSent:
       <h2>Write to {name}</h2>
       <label>
         Subject
-        <input required value={subject} onInput={(event) => setSubject(event.currentTarget.value)} />
+        <input
+          required
+          ref={focusWhenShown}
+          value={subject}
+          onInput={(event) => setSubject(event.currentTarget.value)}
+        />
       </label>
       <label>
         Text, Markdown

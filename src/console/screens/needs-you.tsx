@@ -113,7 +113,7 @@ const nextOpen = (id: string): string | null => {
 export function NeedsYou() {
   const { shown, arrived, gone } = inbox.value;
   const item = current();
-  if (shown === null) return <Empty title="Looking at your agents…" />;
+  if (shown === null) return <Empty title="Looking at your agents…" whole />;
   return (
     <div class={`needs-you ${selectedId() === null ? "" : "chosen"}`}>
       {/* On a phone the list makes room for the item, and the page keeps its heading. */}

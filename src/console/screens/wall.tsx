@@ -112,11 +112,14 @@ export function Wall() {
               Sort again <Key>s</Key>
             </button>
           ) : null}
+          <a class="button" href="#/launch">
+            New agent
+          </a>
         </div>
       </header>
       {known && agents.value.size === 0 ? (
         <Empty title="No agents yet">
-          Launch one: <code>svc new worker claude</code>
+          Launch one from your terminal: <code>svc new worker claude</code>
         </Empty>
       ) : null}
       {known && agents.value.size > 0 && list.length === 0 ? (

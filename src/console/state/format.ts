@@ -42,3 +42,17 @@ export const lastLine = (text: string): string =>
 
 /** `needs_you` as `needs you`. */
 export const words = (name: string): string => name.replaceAll("_", " ");
+
+/**
+ * A prompt with the files that a person attached: a tool opens them by itself when the prompt names them. `paths`: one a
+ * line; blank lines count for nothing.
+ */
+export function withFiles(prompt: string, paths: string): string {
+  const files = paths
+    .split("\n")
+    .map((path) => path.trim())
+    .filter((path) => path !== "");
+  return files.length === 0
+    ? prompt
+    : [prompt.trimEnd(), "", "Attached files:", ...files.map((path) => `- ${path}`)].join("\n");
+}

@@ -5,6 +5,7 @@ export type AgentTab = (typeof agentTabs)[number];
 
 export type Route =
   | { screen: "needs-you"; item: string | null }
+  | { screen: "launch" }
   | { screen: "wall"; text: string; tool: string; state: string }
   | { screen: "agent"; agent: string; tab: AgentTab }
   | { screen: "mail"; agent: string | null; thread: string | null }
@@ -28,6 +29,8 @@ export function parseRoute(fragment: string): Route {
         tool: query.get("tool") ?? "",
         state: query.get("state") ?? "",
       };
+    case "launch":
+      return { screen };
     case "agents":
       if (first === undefined) return { screen: "wall", text: "", tool: "", state: "" };
       return { screen: "agent", agent: first, tab: agentTabs.find((tab) => tab === second) ?? "terminal" };
@@ -46,6 +49,8 @@ export function formatRoute(route: Route): string {
   switch (route.screen) {
     case "needs-you":
       return join(["needs-you", route.item]);
+    case "launch":
+      return join(["launch"]);
     case "wall":
       return join(["wall"], { q: route.text, tool: route.tool, state: route.state });
     case "agent":

@@ -131,9 +131,13 @@ const redirect = (location: string) =>
 
 const plainPolicy = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-function plainPage(text: string, init: { status: number; headers?: Record<string, string> }): Response {
+function plainPage(
+  title: string,
+  text: string,
+  init: { status: number; headers?: Record<string, string> },
+): Response {
   return new Response(
-    `<!doctype html><html lang="en"><meta charset="utf-8"><title>svc</title><p>${text}</p></html>`,
+    `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title} · svc</title><main><h1>${title}</h1><p>${text}</p></main></html>`,
     {
       status: init.status,
       headers: {
@@ -150,11 +154,10 @@ function plainPage(text: string, init: { status: number; headers?: Record<string
 /** No redirect: a browser does not send a strict cookie on one that began on another page or in another program. */
 function signedIn(cookie: string): Response {
   const headers = { "set-cookie": cookie, refresh: `0; url=${consolePage}` };
-  return plainPage(`Signed in. <a href="${consolePage}">Open the console</a>`, { status: 200, headers });
+  return plainPage("Signed in", `<a href="${consolePage}">Open the console</a>`, { status: 200, headers });
 }
 
 function refusedLink(): Response {
-  return plainPage("This link was used or is too old. Make another with: <code>svc console</code>", {
-    status: 403,
-  });
+  const text = "This link was used or is too old. Make another with: <code>svc console</code>";
+  return plainPage("Not signed in", text, { status: 403 });
 }

@@ -1,5 +1,5 @@
 import type { AgentSubmission } from "../../protocol/agents.ts";
-import type { AgentRequest, AgentStopped } from "../../protocol/coordinator.ts";
+import type { AgentRelaunched, AgentRequest, AgentStopped } from "../../protocol/coordinator.ts";
 import type { Execution, RequestRecord } from "../../protocol/gateway.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
@@ -12,6 +12,7 @@ import type { GatewayClient } from "./gateway-client.ts";
 import { type Answer, coalescedInto, isOpen, refusalOf } from "./gateway-client.ts";
 import type { Links } from "./links.ts";
 import type { PassiveTerminals } from "./passive-terminals.ts";
+import { relaunchAgent } from "./relaunch-agent.ts";
 import { type AgentStop, type StopAgentDeps, stopAgent, stopDamaged } from "./stop-agent.ts";
 
 /** What agents are asked to do. Each method throws `not_found` and `ambiguous` for its `ref`. */
@@ -25,6 +26,11 @@ export interface FleetWork {
   submit(ref: string, request: AgentRequest, idempotencyKey?: string): Promise<Answer<AgentSubmission>>;
   /** Ends the agent. Throws `transport_failed` when something of it lives on. */
   stop(ref: string): Promise<AgentStopped>;
+  /**
+   * Starts the agent's program again, with a new conversation. Throws `precondition_failed` when it cannot be, also for
+   * want of a variable of its launch; nothing has changed then.
+   */
+  relaunch(ref: string): Promise<AgentRelaunched>;
 }
 
 export interface FleetWorkDeps {
@@ -33,6 +39,7 @@ export interface FleetWorkDeps {
   terminals: Pick<PassiveTerminals, "drive">;
   turns: Pick<FleetTurns, "submit" | "interrupt">;
   stopping: StopAgentDeps;
+  relaunching: Parameters<typeof relaunchAgent>[0];
   clock: Clock;
   ids: Ids;
 }
@@ -239,6 +246,31 @@ export function createFleetWork(deps: FleetWorkDeps): FleetWork {
         manifest_path: record.runtime.manifest_path,
         session_root: found?.sessionRoot ?? record.runtime.session_root ?? "",
       };
+    },
+
+    async relaunch(ref) {
+      const known = directory.resolve(ref);
+      const found = openedAgent(known);
+      const wish = {
+        resume: { mode: "new" },
+        reconcile: false,
+        gateway: true,
+        needsVariables: true,
+      } as const;
+      try {
+        const done = await relaunchAgent(deps.relaunching, found, wish);
+        const admission = done.attached?.link.status.request_admission ?? null;
+        return {
+          success: true,
+          tracked_agent_id: known.identity.tracked_agent_id,
+          in_place: done.inPlace,
+          request_admission: admission,
+          detail: `started again ${done.inPlace ? "in its tmux session" : "in a new tmux session"}`,
+        };
+      } finally {
+        links.doubt(found);
+        directory.refresh();
+      }
     },
   };
 }

@@ -36,16 +36,23 @@ const pollIntervalMs = 50;
  * Starts a stopped or running agent again (see `planRelaunch`, `relaunchSession`). A running one keeps its gateway,
  * a stopped one gets one when `gateway`, and so does one whose gateway died. It is a new instance: what was accepted before waits for an operator, and
  * `reconcile` is the operator's word, for which a gateway is started when none runs (ruling 5). Where nothing waits, the
- * relaunch itself is that word. Throws as these do,
+ * relaunch itself is that word. `needsVariables`: refused when a variable of its launch has no value here. Throws as these do,
  * `conflict` when a former gateway cannot be ended, `unavailable` when the gateway does not see the new instance.
  */
 export async function relaunchAgent(
   deps: RelaunchDeps & AttachDeps,
   agent: FoundAgent,
-  wish: { resume: Resume; reconcile: boolean; gateway: boolean },
+  wish: { resume: Resume; reconcile: boolean; gateway: boolean; needsVariables?: boolean },
 ): Promise<Relaunched> {
   const plan = await planRelaunch(deps, agent, wish.resume);
   const { missingVariables } = plan;
+  if (wish.needsVariables && missingVariables.length > 0) {
+    const name = agent.manifest.agent_name;
+    throw new ServiceError(
+      "precondition_failed",
+      `"${name}" was started with ${missingVariables.join(", ")}, which this server has no value for. From your terminal: svc-mgr agents single --agent-name ${name} relaunch`,
+    );
+  }
   const inPlace = plan.pane !== null;
   if (!inPlace) await clearRemains(deps, agent);
   if (plan.headless) await endFormerLife(deps, agent, plan);

@@ -54,6 +54,8 @@ export interface ConsolePage extends AsyncDisposable {
   errors: string[];
   /** What axe-core finds wrong, one line each. */
   violations(): Promise<string[]>;
+  /** The same at each size, and what is wider than the page. */
+  flaws(): Promise<string[]>;
   /** Resolves when the page shows the text. */
   shows(text: string | RegExp): Promise<void>;
 }
@@ -124,26 +126,39 @@ async function openPage(
   });
   page.on("pageerror", (error) => errors.push(String(error)));
   await page.goto(address);
+  async function violations() {
+    await page.evaluate(axeSource);
+    return page.evaluate(async () => {
+      type Found = { violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] };
+      const axe = (window as unknown as { axe: { run(): Promise<Found> } }).axe;
+      const found = (await axe.run()).violations;
+      return found.flatMap(({ id, nodes }) =>
+        nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary ?? ""}`),
+      );
+    });
+  }
   return {
     page,
     errors,
-    async violations() {
-      await page.evaluate(axeSource);
-      return page.evaluate(async () => {
-        type Found = { violations: { id: string; nodes: { html: string; failureSummary?: string }[] }[] };
-        const axe = (window as unknown as { axe: { run(): Promise<Found> } }).axe;
-        const { violations } = await axe.run();
-        return violations.flatMap(({ id, nodes }) =>
-          nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary ?? ""}`),
-        );
-      });
+    violations,
+    async flaws() {
+      const flaws: string[] = [];
+      for (const [name, size] of Object.entries(sizes)) {
+        await page.setViewportSize(size);
+        const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        if (beyond > 0) flaws.push(`${name}: ${beyond} px wider than the page`);
+        flaws.push(...(await violations()).map((line) => `${name}: ${line}`));
+      }
+      await page.setViewportSize(sizes[options.size]);
+      return flaws;
     },
     async shows(text) {
       let shown = "";
       const found = until(
         `the page shows ${text}`,
         async () => {
-          shown = await page.evaluate(() => document.body.innerText);
+          // A page that is being left answers nothing.
+          shown = await page.evaluate(() => document.body.innerText).catch(() => "");
           return typeof text === "string" ? shown.includes(text) : text.test(shown);
         },
         showMs,

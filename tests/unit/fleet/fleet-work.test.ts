@@ -64,6 +64,7 @@ function setup(options: { link?: FleetLink; turn?: Answer<TurnHandle>; activeTur
       },
     },
     stopping: {} as FleetWorkDeps["stopping"],
+    relaunching: {} as FleetWorkDeps["relaunching"],
     clock: gateway.clock,
     ids: { hex: (bytes) => String(ids++).padStart(bytes * 2, "0"), uuid: () => "u" },
   });

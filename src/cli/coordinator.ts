@@ -203,7 +203,16 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
         : view,
       attention,
       deliveries: { list: async (query) => (await openDelivery()).list(query) },
-      work: createFleetWork({ directory, links, terminals, turns, stopping: context, relaunching: context, clock, ids }),
+      work: createFleetWork({
+        directory,
+        links,
+        terminals,
+        turns,
+        stopping: context,
+        relaunching: context,
+        clock,
+        ids,
+      }),
       turns,
       launches: createFleetLaunch({
         ...{ directory, tools, files, ids },

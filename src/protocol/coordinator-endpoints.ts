@@ -221,7 +221,7 @@ export const coordinatorEndpoints = {
     description:
       "In its tmux session while that lives, else in a new one, with the environment of this server. Refused with 409, before anything has changed, when the agent was started with variables that this server has no value for: its own user relaunches it then from a terminal. It is a new instance; when requests wait for the one before, its queue waits for reconcile.",
     status: 200,
-    reply: AgentRelaunched,
+    response: AgentRelaunched,
     errors: { ...ofReachable, 422: ErrorBody, 502: ErrorBody },
   }),
   launchHeadless: endpoint({

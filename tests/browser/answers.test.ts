@@ -24,6 +24,11 @@ async function asks(name: string, question: string): Promise<AttentionItem> {
   });
 }
 
+async function asked(name: string): Promise<AttentionItem | undefined> {
+  const { body } = await at.coordinator().ask(`/svc/attention?agent=${name}&kind=question`);
+  return (body["items"] as AttentionItem[])[0];
+}
+
 describe("Needs you", () => {
   test("nobody waits: it says so and since when", async () => {
     await using view = await at.open("needs-you");
@@ -98,6 +103,17 @@ describe("Needs you", () => {
     await view.shows("1 new");
     const listed = () => view.page.locator(".needs-you .list .line").allInnerTexts();
     expect(await listed()).toHaveLength(1);
+    // The agent's page leads to what is not revealed yet, too.
+    await using other = await at.open("needs-you");
+    await other.shows("First?");
+    await asks("clara", "Third?");
+    await other.shows("1 new");
+    await other.page.keyboard.press("g");
+    await other.page.keyboard.press("w");
+    await other.page.getByRole("link", { name: /clara/ }).click();
+    await other.page.getByRole("link", { name: "Answer" }).click();
+    await until("it is open", async () => (await other.page.locator(".item h2").innerText()) === "Third?");
+    await at.coordinator().ask(`/svc/attention/${(await asked("clara"))?.id}/answers`, { answer: "1" });
     await view.page.keyboard.press(".");
     await until("both are listed", async () => (await listed()).length === 2);
     await view.page.keyboard.press("j");
@@ -151,3 +167,61 @@ describe("Needs you", () => {
     120_000,
   );
 });
+
+test("what others write stays text: no name, question, mail or screen becomes HTML or runs", async () => {
+  const markup = `<img src=x onerror="window.ran=1"><script>window.ran=1</script>`;
+  const dora = await at.launch("dora", "--mailbox");
+  await asks("dora", `Run ${markup}?`);
+  const mail = {
+    subject: `${markup} \u202egnp.exe`,
+    body_content: `${markup}\n\n[link](javascript:window.ran=1) [other](data:text/html,x)\n\n\`\`\`\n${markup}\n\`\`\``,
+  };
+  expect((await at.coordinator().ask(`/svc/agents/${dora}/mail/post`, mail)).status).toBe(200);
+  // A terminal title, a link and a tag, as a program writes them.
+  const session = (await at.lab.sessions()).find((name) => name.includes("dora")) ?? "";
+  const tty = await at.lab.tmux("display-message", "-p", "-t", session, "#{pane_tty}");
+  await at.lab.shell(
+    `printf '\\033]0;${markup}\\007\\033]8;;javascript:window.ran=1\\007click\\033]8;;\\007 <b id=fromscreen>shown</b>' > ${tty}`,
+  );
+  await using view = await at.open("needs-you", "desk");
+  const dialogs: string[] = [];
+  view.page.on("dialog", (dialog) => {
+    dialogs.push(dialog.message());
+    void dialog.dismiss();
+  });
+  await view.page.route(/\/svc\/agents$/, async (route) => {
+    const list = (await (await route.fetch()).json()) as { agents: { agent_name: string | null }[] };
+    for (const agent of list.agents) agent.agent_name = `${markup}${agent.agent_name}`;
+    await route.fulfill({ json: list });
+  });
+  await view.page.reload();
+  for (const [fragment, shows] of [
+    ["needs-you", "Run <img src=x onerror"],
+    ["wall", `${markup}dora`],
+    ["wall", "<b id=fromscreen>shown</b>"],
+    [`agents/${dora}`, "<b id=fromscreen>shown</b>"],
+    [`agents/${dora}/queue`, `Prompt`],
+    [`timeline/${dora}`, "Timeline"],
+    [`mail/${dora}`, "gnp.exe"],
+  ] as const) {
+    await view.page.evaluate((to) => {
+      location.hash = `#/${to}`;
+    }, fragment);
+    await view.shows(shows);
+    if (fragment.startsWith("mail")) {
+      await view.page.getByRole("button", { name: /gnp/ }).click();
+      await view.page.getByRole("article").waitFor();
+    }
+    const made = await view.page.evaluate(() => ({
+      ran: "ran" in window,
+      elements: document.querySelectorAll("img, script:not([src]), iframe, object, #fromscreen, [onerror]")
+        .length,
+      links: [...document.querySelectorAll("a")].filter(({ protocol }) => !/^https?:$/.test(protocol)).length,
+    }));
+    expect([fragment, made]).toEqual([fragment, { ran: false, elements: 0, links: 0 }]);
+  }
+  // Text that reads from right to left turns nothing around it.
+  const subject = view.page.locator(".threads .what").first();
+  expect(await subject.evaluate((one) => getComputedStyle(one).unicodeBidi)).toBe("isolate");
+  expect([dialogs, view.errors]).toEqual([[], []]);
+}, 120_000);

@@ -102,6 +102,8 @@ describe("an agent", () => {
       at.log("edith").some((record) => record.kind === "submitted" && record.text === whole),
     );
     expect(await view.page.getByRole("button", { name: "Attach files" }).count()).toBe(1);
+    const newest = view.page.locator("aside .ladder li.done");
+    await until("the turn ended", async () => (await newest.count()) === 5);
     expect(view.errors).toEqual([]);
   }, 120_000);
 
@@ -203,7 +205,6 @@ test("mail is answered as the agent, marked and archived", async () => {
   expect(list.body["messages"]).toMatchObject([{ subject: "Re: Which branch?" }]);
   await messages.getByRole("button", { name: "Write to edith about it" }).first().click();
   expect(await view.page.getByLabel("Subject").inputValue()).toBe("Re: Which branch?");
-  await view.page.getByRole("button", { name: "All threads" }).click();
   await view.page.getByRole("button", { name: /Which branch/ }).click();
   for (const archive of [0, 1]) {
     await until("both are there", async () => (await messages.getByRole("article").count()) === 2);

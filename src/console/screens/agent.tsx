@@ -7,7 +7,7 @@ import { PromptBox } from "../parts/prompt-box.tsx";
 import { type AgentView, conditionOf, nameOf } from "../state/agents.ts";
 import { count, words } from "../state/format.ts";
 import { type AgentTab, agentTabs, formatRoute } from "../state/route.ts";
-import { agents, agentsKnown, inbox, reloadAgent, revisions, waitingItems } from "../store.ts";
+import { agents, agentsKnown, reloadAgent, revisions, waitingItems } from "../store.ts";
 import { atGateway } from "../surface.ts";
 import { propose } from "../ui.ts";
 import { Queue } from "./agent-queue.tsx";
@@ -100,7 +100,7 @@ function Head({ view, id }: { view: AgentView; id: string }) {
   const items = waitingItems.value.filter(({ agent_id }) => agent_id === id);
   const condition = conditionOf(view, items);
   const closed = view.state?.gateway?.request_admission === "blocked_reconciliation";
-  const question = items.find(({ id: item }) => (inbox.value.shown ?? []).some((one) => one.id === item));
+  const first = items.find(({ answers }) => answers.length > 0) ?? items[0];
   return (
     <header class="agent-head">
       {atGateway ? null : (
@@ -117,9 +117,9 @@ function Head({ view, id }: { view: AgentView; id: string }) {
         {view.identity.tool}, {view.identity.transport === "headless" ? "headless" : "in tmux"}
       </span>
       <span class="actions">
-        {question ? (
-          <a class="button waits" href={formatRoute({ screen: "needs-you", item: question.id })}>
-            Answer
+        {first ? (
+          <a class="button waits" href={formatRoute({ screen: "needs-you", item: first.id })}>
+            {first.answers.length > 0 ? "Answer" : "What waits"}
           </a>
         ) : null}
         <button type="button" onClick={() => propose(interruptAction(view))}>

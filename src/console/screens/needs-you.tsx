@@ -60,7 +60,11 @@ const whoOf = ({ agent_name, address }: AttentionItem): string => agent_name ?? 
 
 function mark(item: AttentionItem, index: number): void {
   const option = item.answers[index];
-  if (option === undefined || inbox.value.gone.has(item.id)) return;
+  if (option === undefined) return;
+  if (inbox.value.gone.has(item.id)) {
+    announce("This waits no more.");
+    return;
+  }
   select(item.id);
   marked.value = { item: item.id, answer: option.answer };
   announce(`${option.label} is marked. Enter sends it.`);
@@ -113,6 +117,11 @@ const nextOpen = (id: string): string | null => {
 export function NeedsYou() {
   const { shown, arrived, gone } = inbox.value;
   const item = current();
+  // A link to an item that arrived while another list was shown: the reader asks for it.
+  const isAwaited = arrived.some(({ id }) => id === selectedId());
+  useEffect(() => {
+    if (isAwaited) inbox.value = reveal(inbox.value);
+  }, [isAwaited]);
   if (shown === null) return <Empty title="Looking at your agents…" whole />;
   return (
     <div class={`needs-you ${selectedId() === null ? "" : "chosen"}`}>
@@ -148,7 +157,15 @@ export function NeedsYou() {
 }
 
 function Nobody() {
-  const { emptySinceMs } = inbox.value;
+  const { emptySinceMs, arrived } = inbox.value;
+  if (arrived.length > 0)
+    return (
+      <Empty title={`${count(arrived.length, "item")} arrived`}>
+        <button type="button" class="primary" onClick={revealAll}>
+          Show <Key>.</Key>
+        </button>
+      </Empty>
+    );
   return (
     <div class="empty">
       <h2>Nobody waits for you</h2>

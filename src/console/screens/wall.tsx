@@ -156,7 +156,7 @@ function Grid({ rows }: { rows: AgentRow[] }) {
     return followScreens(ids);
   }, [ids.join()]);
   useEffect(() => {
-    const line = Math.floor(selected.value / view.columns);
+    const line = Math.trunc(selected.value / view.columns);
     const step = tile.tileHeightPx + tile.gapPx;
     const box = element.current;
     if (box && (line * step < box.scrollTop || (line + 1) * step > box.scrollTop + box.clientHeight))

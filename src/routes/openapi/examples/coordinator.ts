@@ -145,6 +145,15 @@ export const coordinatorExamples: Readonly<Record<string, readonly unknown[]>> =
       },
     },
   ],
+  AgentRelaunched: [
+    {
+      success: true,
+      tracked_agent_id,
+      in_place: true,
+      request_admission: "open",
+      detail: "started again in its tmux session",
+    },
+  ],
   AgentStopped: [{ success: true, tracked_agent_id, detail: "the agent was stopped" }],
   AgentSubmission: [
     {

@@ -18,6 +18,7 @@ export const componentTexts: Readonly<Record<string, string>> = {
   AgentRecovery:
     "reconciliation_required: the agent is a new instance, and the operator must say how to go on",
   AgentState: "what an agent is doing",
+  AgentRelaunched: "how the program was started again",
   AgentStateDetail: "what an agent is doing, with the detail of its kind",
   AgentStopped: "what was ended",
   AgentSubmission: "what became of a prompt or an interrupt",

@@ -187,6 +187,8 @@ export function createAgentSession(deps: {
       try {
         return await Promise.race([work, given.promise, gone]);
       } catch (error) {
+        // Its output ends a moment before it does.
+        if (connection && !signal.aborted) await leave(clock, connection.exited);
         const ended = connection && !connection.isOpen() && !signal.aborted ? await connection.exited : null;
         // Whatever it was about: the next turn begins with a fresh process.
         await end("SIGINT");
@@ -225,6 +227,15 @@ export function createAgentSession(deps: {
       await end("SIGINT");
     },
   };
+}
+
+const leaveMs = 300;
+
+/** Resolves with the end of a process, or when it has not ended after a moment. */
+export async function leave(clock: Clock, exited: Promise<unknown>): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([exited, sleep(clock, leaveMs, over.signal)]);
+  over.abort();
 }
 
 function diedEarly(end: { exitCode: number | null; signal: string | null }, said: string): ServiceError {

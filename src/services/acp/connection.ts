@@ -12,6 +12,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Processes, StreamedProcess } from "../../system/processes.ts";
 import { fieldsOf, isFields } from "../headless/json-fields.ts";
 import { boundsOfRecords, createLineSplitter } from "../headless/line-splitter.ts";
+import { splitNoise } from "../headless/providers/acp.ts";
 
 /** An agent process and the ACP connection to it. */
 export interface AcpConnection {
@@ -138,7 +139,7 @@ function messagesOf(child: StreamedProcess, onOutput: ConnectionOptions["onOutpu
       await drain(child.stdout, (chunk) => {
         onOutput("stdout", chunk);
         for (const line of splitter.push(chunk)) {
-          const message = line.truncated ? null : toMessage(line.text);
+          const message = line.truncated ? null : toMessage(splitNoise(line.text).at(-1) ?? "");
           if (message) controller.enqueue(message);
         }
       });

@@ -16,6 +16,7 @@ import {
   type AgentLimits,
   type AgentSession,
   defaultLimits,
+  leave,
   reasonOf,
   type TurnEars,
 } from "./agent-session.ts";
@@ -108,19 +109,24 @@ async function play(
   if (at.interrupt()) return fail("interrupted before the prompt was given");
   const display = { style: request.display_style, detail: request.display_detail };
   deps.show(renderTurnStart({ turnIndex: request.turn_index, prompt: request.prompt }, display));
-  const pump = createOutputPump({ files, clock, provider, request, paths: at.paths, show: deps.show });
+  const opened = await session.open(request, wishes.interrupted).catch((error: unknown) => ({ error }));
+  if ("error" in opened) {
+    return fail(
+      wishes.interrupted.aborted ? "interrupted before the prompt was given" : reasonOf(opened.error),
+    );
+  }
+  const { sessionId } = opened;
+  const pump = createOutputPump({
+    ...{ files, clock, request, paths: at.paths, show: deps.show },
+    provider: { parser: (context) => provider.parser({ ...context, sessionId }) },
+  });
   try {
-    const opened = await session.open(request, wishes.interrupted).catch((error: unknown) => ({ error }));
-    if ("error" in opened) {
-      return fail(
-        wishes.interrupted.aborted ? "interrupted before the prompt was given" : reasonOf(opened.error),
-      );
-    }
     at.saveProcess(describe(deps));
-    pump.note("svc/session", `session ${opened.sessionId}`, { session_id: opened.sessionId });
-    const asked = { ...request, rolePrompt: request.role_prompt };
-    const text = opened.isNew ? promptWithRole({ ...asked, session: { mode: "new" } }) : request.prompt;
-    await carry(deps, { at, request, pump, wishes, text, sessionId: opened.sessionId });
+    pump.note("svc/session", `session ${sessionId}`, { session_id: sessionId });
+    const text = opened.isNew
+      ? promptWithRole({ ...request, rolePrompt: request.role_prompt, session: { mode: "new" } })
+      : request.prompt;
+    await carry(deps, { at, request, pump, wishes, text, sessionId });
   } finally {
     pump.close();
   }
@@ -155,7 +161,8 @@ async function carry(
   };
   const answered = session.prompt(turn.text, ears).then(
     () => "answered" as const,
-    () => "answered" as const,
+    // An error, or the end of its output: a process that ends says so in a moment.
+    () => leave(clock, session.exited()).then(() => "answered" as const),
   );
   const ended = session.exited();
   const stopped = new Promise<"interrupted">((resolve) => {

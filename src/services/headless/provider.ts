@@ -6,7 +6,7 @@ export interface HeadlessProvider {
   /** What to run for one turn. The prompt goes by standard input wherever the tool reads it there. */
   command(turn: ProviderTurn): ProviderCommand;
   /** A fresh parser of one turn's standard output. */
-  parser(context: { turnIndex: number }): ProviderParser;
+  parser(context: { turnIndex: number; sessionId?: string }): ProviderParser;
   /** Reasoning presets of a model, lowest first; `off` is the preset of level 0 where the ladder has one. */
   ladder(model: string | null): ReasoningLadder;
 }

@@ -16,15 +16,33 @@ export function acpProvider(tool: string): HeadlessProvider | null {
     tool,
     ladder: () => ({ levels: [], off: null }),
     command: (turn) => ({ argv: programOf(turn), stdin: null, env: {}, promptInArguments: false }),
-    parser: ({ turnIndex }) =>
-      createStreamParser({ provider: tool, turnIndex, writesTerminal: true }, createReader()),
+    parser({ turnIndex, sessionId = null }) {
+      const reader = createReader(sessionId);
+      const parser = createStreamParser({ provider: tool, turnIndex, writesTerminal: true }, reader);
+      return {
+        ...parser,
+        summary: () => ({ ...parser.summary(), sessionId: reader.conversation() }),
+        line: (text, atUtc) => splitNoise(text).flatMap((part) => parser.line(part, atUtc)),
+      };
+    },
   };
+}
+
+/**
+ * A message and the noise before it on the same line, which a program without the protocol in mind wrote without an end
+ * of line; the line itself where there is no such noise. Pure.
+ */
+export function splitNoise(line: string): string[] {
+  const at = line.indexOf('{"jsonrpc":');
+  return at > 0 ? [line.slice(0, at), line.slice(at)] : [line];
 }
 
 /** An answer comes in pieces; it is reported whole where it ends, or when this much has gathered. */
 const maxTextLength = 1_048_576;
 
-function createReader(): StreamReader {
+/** `sessionId`: the conversation of the turn; null: that of its first update. What is of another one passes through. */
+function createReader(sessionId: string | null): StreamReader & { conversation(): string | null } {
+  let conversation = sessionId;
   let answer = "";
   let thought = "";
   /** The last usage_update of the turn. */
@@ -136,7 +154,16 @@ function createReader(): StreamReader {
     read(record, turn) {
       const method = textOf(record["method"]);
       const params = fieldsOf(record["params"]);
-      if (method === "session/update") return readUpdate(fieldsOf(params["update"]), turn);
+      const of = textOf(params["sessionId"]);
+      conversation ??= of;
+      if (of !== null && of !== conversation) {
+        turn.emit("passthrough", method ?? "message", "a message of another conversation");
+        return;
+      }
+      if (method === "session/update") {
+        readUpdate(fieldsOf(params["update"]), turn);
+        return;
+      }
       if (method === "session/request_permission") {
         const call = fieldsOf(params["toolCall"]);
         const title = textOf(call["title"]) ?? textOf(call["toolCallId"]) ?? "a tool call";
@@ -148,6 +175,7 @@ function createReader(): StreamReader {
       turn.emit("passthrough", method ?? "message", method ?? "a message without a method");
     },
     finish: flush,
+    conversation: () => conversation,
   };
 }
 

@@ -1,0 +1,86 @@
+import { describe, expect, test } from "bun:test";
+import { readHost } from "../../../src/services/headless/acp-files.ts";
+import { acpLab } from "../../support/acp-lab.ts";
+import { until } from "../../support/until.ts";
+
+const limits = { initializeMs: 1500, cancelMs: 500 };
+
+describe("an ACP agent that misbehaves", () => {
+  test.each([
+    { way: "mute", error: "the agent did not answer initialize within 2 s" },
+    { way: "dies", error: "the agent ended before it took the prompt (exit code 3): no login found" },
+    { way: "version", error: "the agent speaks ACP protocol 99, not 1" },
+  ])(
+    "$way at its start: the turn fails with the reason, and no process is left",
+    async ({ way, error }) => {
+      await using lab = acpLab({ agent: [way], limits });
+      const turn = await lab.begin("hello");
+      const pid = way === "dies" ? null : await until("its process", () => lab.agentPid());
+      expect(await lab.ended(turn)).toMatchObject({
+        status: "failed",
+        completion_source: "not_started",
+        error,
+      });
+      if (pid !== null) await until("its end", () => !lab.processes.alive(pid));
+    },
+    60_000,
+  );
+
+  test("noise on standard output is a diagnostic: the answer is found all the same", async () => {
+    await using lab = acpLab({ agent: ["noise"], limits: { cancelMs: 500 } });
+    const turn = await lab.begin("hello");
+    expect(await lab.ended(turn)).toMatchObject({ status: "completed", history_summary: "a new answer" });
+    const kinds = lab.events(turn).map(({ kind }) => kind);
+    expect(kinds).toContain("diagnostic");
+    expect(lab.shown.join("")).not.toContain("\x1b[31m");
+  }, 60_000);
+
+  test("a message of another conversation is in no answer, nor is replayed history", async () => {
+    await using lab = acpLab({ agent: ["plain"], limits });
+    const turn = await lab.begin("hello", { session: { mode: "exact", id: "one" } });
+    expect(await lab.ended(turn)).toMatchObject({ status: "completed", history_summary: "a new answer" });
+    expect(JSON.stringify(lab.events(turn))).not.toContain("an old answer");
+  }, 60_000);
+
+  test("a stop reason that nobody knows is a failure that names it", async () => {
+    await using lab = acpLab({ agent: ["odd-stop"], limits });
+    expect(await lab.run("hello")).toMatchObject({
+      status: "failed",
+      error: "the agent stopped: lost_interest",
+    });
+  }, 60_000);
+
+  test("two questions at once are asked one after the other", async () => {
+    await using lab = acpLab({ agent: ["asks-twice"], limits });
+    const turn = await lab.begin("hello");
+    for (const title of ["first", "second"]) {
+      await until(`the question ${title}`, async () => (await lab.question(turn)).question === title);
+      await lab.answer(turn, "yes");
+    }
+    expect(await lab.ended(turn)).toMatchObject({ status: "completed" });
+  }, 60_000);
+
+  test("a cancel that is not heard ends the process, and the next turn starts another", async () => {
+    await using lab = acpLab({ agent: ["says-nothing"], limits });
+    const turn = await lab.begin("hello");
+    const pid = await until("its process", () => turn.process()?.child_pid);
+    expect(await lab.interrupt(turn)).toMatchObject({ outcome: "interrupted" });
+    expect(turn.result()).toMatchObject({ status: "interrupted" });
+    expect(lab.processes.alive(pid)).toBe(false);
+  }, 60_000);
+
+  test("an agent that outlives its bridge is ended by the next one", async () => {
+    await using lab = acpLab({ agent: ["stays"], limits });
+    const { processes, files, sessionRoot } = lab;
+    const orphan = Bun.spawn(["sleep", "600"], { stdio: ["ignore", "ignore", "ignore"] });
+    const record = {
+      ...{ schema_version: 1, life: "life", runner_pid: 2 ** 22 + 1, runner_start: "1" },
+      ...{ child_pid: orphan.pid, child_start: processes.startToken(orphan.pid) },
+    };
+    files.ensureDirectory("file:acp-folder", `${sessionRoot}/acp`);
+    files.write("file:acp-host", `${sessionRoot}/acp/host.json`, JSON.stringify(record));
+    expect(await lab.run("hello")).toMatchObject({ status: "completed" });
+    await orphan.exited;
+    expect(readHost(files, sessionRoot)?.runner_pid).toBe(process.pid);
+  }, 60_000);
+});

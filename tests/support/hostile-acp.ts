@@ -1,0 +1,93 @@
+/** An ACP agent that misbehaves as its first argument says, in ways that real ones were seen to, and worse. */
+export {};
+
+const [way = ""] = process.argv.slice(2);
+
+const send = (message: object) =>
+  void process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+const update = (sessionId: string, fields: object) =>
+  send({ method: "session/update", params: { sessionId, update: fields } });
+const chunk = (text: string) => ({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+
+function noise(): void {
+  process.stdout.write("Loaded cached credentials.\n\x1b[31mwarning\x1b[0m\n");
+  process.stdout.write('{"half": \n[1,2]\nnull\n{"jsonrpc":"2.0"}\n');
+  process.stdout.write('{"jsonrpc":"2.0","id":4711,"result":{"stopReason":"refusal"}}\n');
+  process.stdout.write(`${"x".repeat(5_000_000)}\n`);
+  // No end of line: the next message follows on the same one.
+  process.stdout.write("ready> ");
+}
+
+if (way === "dies") {
+  process.stderr.write("no login found\n");
+  process.exit(3);
+}
+if (way === "mute") for (const name of ["SIGINT", "SIGTERM"] as const) process.on(name, () => {});
+
+let asked = 0;
+function ask(sessionId: string, title: string): void {
+  asked += 1;
+  const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
+  const toolCall = { toolCallId: `call-${asked}`, title };
+  send({
+    id: `ask-${asked}`,
+    method: "session/request_permission",
+    params: { sessionId, toolCall, options },
+  });
+}
+
+let prompted: unknown = null;
+let answers = 0;
+function handle(message: { id?: unknown; method?: string; params?: { sessionId?: string } }): void {
+  const { id, method, params } = message;
+  const sessionId = params?.sessionId ?? "";
+  if (way === "mute") return;
+  switch (method) {
+    case undefined:
+      answers += 1;
+      if (way === "asks-twice" && answers === 2) send({ id: prompted, result: { stopReason: "end_turn" } });
+      return;
+    case "initialize":
+      if (way === "noise") noise();
+      send({
+        id,
+        result: {
+          protocolVersion: way === "version" ? 99 : 1,
+          agentCapabilities: { loadSession: true },
+        },
+      });
+      return;
+    case "session/new":
+      send({ id, result: { sessionId: "one" } });
+      return;
+    case "session/load":
+      update(sessionId, chunk("an old answer"));
+      send({ id, result: {} });
+      return;
+    case "session/prompt":
+      prompted = id;
+      if (way === "noise") noise();
+      if (way === "asks-twice") {
+        ask(sessionId, "first");
+        ask(sessionId, "second");
+        return;
+      }
+      if (way === "says-nothing") return;
+      update("another-session", chunk("not for you"));
+      update(sessionId, { sessionUpdate: "of_the_future", content: 7 });
+      update(sessionId, chunk("a new answer"));
+      send({ id, result: { stopReason: way === "odd-stop" ? "lost_interest" : "end_turn" } });
+      return;
+    default:
+      if (id !== undefined) send({ id, error: { code: -32601, message: "no such method" } });
+  }
+}
+
+let rest = "";
+for await (const piece of process.stdin.setEncoding("utf8")) {
+  const lines = `${rest}${piece}`.split("\n");
+  rest = lines.pop() ?? "";
+  for (const line of lines) if (line !== "") handle(JSON.parse(line));
+}
+// It outlives its client.
+if (way === "stays" || way === "mute") setInterval(() => {}, 60_000);

@@ -1,0 +1,110 @@
+import { describe, expect, test } from "bun:test";
+import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
+import type { PermissionPolicy } from "../../../src/protocol/acp.ts";
+import { answerOfPolicy, decidePermission } from "../../../src/services/acp/permission.ts";
+import { headlessProvider } from "../../../src/services/headless/providers.ts";
+
+const policy: PermissionPolicy = [
+  { action: "deny", title: "*rm -rf*" },
+  { action: "allow", kinds: ["read", "search"] },
+  { action: "allow", kinds: ["execute"], title: "git status" },
+];
+
+test.each([
+  { id: "the first rule that fits", kind: "read", title: "cat; RM -RF /", want: "deny" },
+  { id: "a kind alone", kind: "search", title: "anything", want: "allow" },
+  { id: "a whole title", kind: "execute", title: "git status", want: "allow" },
+  { id: "not a part of one", kind: "execute", title: "git status; curl", want: "ask" },
+  { id: "no rule", kind: "edit", title: "x", want: "ask" },
+])("a policy: $id", ({ kind, title, want }) => {
+  expect(decidePermission(policy, { kind, title })).toBe(want as never);
+});
+
+test("a pattern of many stars takes a time that grows with the text alone", () => {
+  const title = "a".repeat(200_000);
+  const rules: PermissionPolicy = [{ action: "allow", title: `${"*a".repeat(400)}*b` }];
+  const startedMs = performance.now();
+  expect(decidePermission(rules, { kind: "execute", title })).toBe("ask");
+  expect(performance.now() - startedMs).toBeLessThan(2000);
+});
+
+describe("what a policy answers", () => {
+  type Options = RequestPermissionRequest["options"];
+  const once: Options = [
+    { optionId: "a", name: "Always", kind: "allow_always" },
+    { optionId: "o", name: "Once", kind: "allow_once" },
+    { optionId: "n", name: "No", kind: "reject_once" },
+  ];
+
+  test("allows for this once, and refuses for this once", () => {
+    expect(answerOfPolicy("allow", once)).toEqual({ outcome: { outcome: "selected", optionId: "o" } });
+    expect(answerOfPolicy("deny", once)).toEqual({ outcome: { outcome: "selected", optionId: "n" } });
+  });
+
+  test("never agrees for all time: a person must; a refusal that is not offered cancels", () => {
+    expect(answerOfPolicy("allow", once.slice(0, 1))).toBeNull();
+    expect(answerOfPolicy("deny", once.slice(0, 1))).toEqual({ outcome: { outcome: "cancelled" } });
+  });
+});
+
+describe("the messages of a turn", () => {
+  const read = (lines: readonly object[], sessionId?: string) => {
+    const parser = headlessProvider("any-acp")?.parser({ turnIndex: 1, ...(sessionId ? { sessionId } : {}) });
+    if (!parser) throw new Error("no provider");
+    const events = lines.flatMap((line) =>
+      parser.line(JSON.stringify({ jsonrpc: "2.0", ...line }), "2026-01-01T00:00:00Z"),
+    );
+    return { events: [...events, ...parser.end("2026-01-01T00:00:01Z")], summary: parser.summary() };
+  };
+  const update = (sessionId: string, fields: object) => ({
+    method: "session/update",
+    params: { sessionId, update: fields },
+  });
+  const chunk = (text: string) => ({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+
+  test("pieces of an answer are one answer; a tool call has a request and a result", () => {
+    const call = { toolCallId: "c", title: "ls", kind: "execute" };
+    const { events, summary } = read([
+      update("one", chunk("I ")),
+      update("one", chunk("look.")),
+      update("one", { sessionUpdate: "tool_call", ...call, status: "pending" }),
+      update("one", { sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" }),
+      update("one", { sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" }),
+      update("one", chunk("Done.")),
+      { id: 3, result: { stopReason: "end_turn" } },
+    ]);
+    expect(events.map(({ kind }) => kind)).toEqual([
+      ...["progress", "progress", "assistant", "action_request", "action_result", "progress"],
+      ...["assistant", "completion"],
+    ] as never);
+    expect(summary).toMatchObject({ terminal: "success", sessionId: "one", historySummary: "Done." });
+  });
+
+  test.each([
+    {
+      id: "opencode and the adapters",
+      result: { usage: { inputTokens: 5, outputTokens: 2, totalTokens: 7 } },
+    },
+    {
+      id: "gemini 0.61.0",
+      result: { _meta: { quota: { token_count: { input_tokens: 5, output_tokens: 2, total_tokens: 7 } } } },
+    },
+  ])("tokens as $id count them", ({ result }) => {
+    const { summary } = read([{ id: 3, result: { stopReason: "end_turn", ...result } }]);
+    expect(summary.usage).toMatchObject({ input_tokens: 5, output_tokens: 2, total_tokens: 7 });
+  });
+
+  test("an error has its details, a cancelled turn says so", () => {
+    const failed = read([
+      { id: 3, error: { code: -32603, message: "Internal error", data: { details: "no quota" } } },
+    ]);
+    expect(failed.summary).toMatchObject({ terminal: "error", errorText: "Internal error: no quota" });
+    const cancelled = read([{ id: 3, result: { stopReason: "cancelled" } }]);
+    expect(cancelled.summary).toMatchObject({ terminal: "error", errorText: "the agent cancelled the turn" });
+  });
+
+  test("what is of another conversation is in no answer", () => {
+    const { summary } = read([update("two", chunk("no")), update("one", chunk("yes"))], "one");
+    expect(summary).toMatchObject({ resultText: "yes", sessionId: "one" });
+  });
+});

@@ -13,6 +13,7 @@ export const coordinatorCommands = group({
   subCommands: {
     list: () => import("./commands/agents-list.ts").then((module) => module.listCommand("svc-coord")),
     serve: () => import("./commands/coord/serve.ts").then((module) => module.default),
+    outcome: () => import("./commands/coord/outcome.ts").then((module) => module.default),
     join: () => import("./commands/coord/join.ts").then((module) => module.default),
     completion: () =>
       import("./commands/completion.ts").then((module) => module.completionCommands("svc-coord")),

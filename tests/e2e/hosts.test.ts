@@ -10,7 +10,7 @@ describe("agents of several hosts", () => {
     await using operator = createCliLab();
     await using first = createCliLab();
     await using bus = await startBus(join(operator.folder, "bus"), ["build-1", "build-2"]);
-    await using _one = await joinHost(first, bus, "build-1");
+    await using one = await joinHost(first, bus, "build-1");
     const launched = await first.mgr(
       "agents",
       "launch",
@@ -46,5 +46,51 @@ describe("agents of several hosts", () => {
       const { body } = await at.ask("/svc/agents/worker@build-1/state/detail");
       return JSON.stringify(body).includes("far");
     });
-  }, 60_000);
+
+    // A key finds its request again, also after the host's process was replaced.
+    const keyed = () =>
+      at.request("/svc/agents/worker@build-1/gateway/requests", {
+        method: "POST",
+        headers: { "content-type": "application/json", "Idempotency-Key": "key-1" },
+        body: JSON.stringify({ kind: "submit_prompt", payload: { prompt: "SAY once" } }),
+      });
+    const taken = (await (await keyed()).json()) as { request_id: string };
+    one.signal("SIGKILL");
+    await one.exited;
+    await until("the host to be away", async () => (await named())[0]?.[2] === "unknown");
+    const away = await keyed();
+    expect([away.status, await away.text()]).toEqual([503, expect.stringContaining("nothing was sent")]);
+    await using _again = await joinHost(first, bus, "build-1");
+    await until("the host to be back", async () => (await named())[0]?.[2] === "alive");
+    expect(await (await keyed()).json()).toMatchObject({ request_id: taken.request_id });
+    const words = ["outcome", "key-1", "--agent-name", "worker@build-1"];
+    const outcome = await operator.run("svc-coord", words);
+    expect([outcome.exitCode, outcome.stdout]).toEqual([0, expect.stringContaining(taken.request_id)]);
+    const none = await operator.run("svc-coord", ["outcome", "key-9", "--agent-name", "worker@build-1"]);
+    expect(none.stdout).toContain("was not done");
+
+    // The same name on a second host.
+    await using second = createCliLab();
+    await using _two = await joinHost(second, bus, "build-2");
+    expect((await second.mgr("agents", "launch", "--tool", "demo", "--agent-name", "worker")).exitCode).toBe(
+      0,
+    );
+    await until("both to be listed", async () => (await named()).length === 2);
+    expect((await named()).map(([name]) => name)).toEqual(["worker@build-1", "worker@build-2"]);
+    const ambiguous = await at.ask("/svc/agents/worker");
+    expect([ambiguous.status, ambiguous.body["agent_ids"]]).toEqual([
+      409,
+      [expect.stringContaining("@build-1"), expect.stringContaining("@build-2")],
+    ]);
+    expect((await at.ask("/svc/agents/worker@build-2")).body).toMatchObject({ agent_name: "worker@build-2" });
+    expect((await at.ask("/svc/agents/worker@build-9")).status).toBe(404);
+
+    // The broker is killed and comes back.
+    await bus.restart();
+    await until("both to answer again", async () => {
+      const all = await Promise.all([1, 2].map((host) => at.ask(`/svc/agents/worker@build-${host}`)));
+      return all.every(({ status }) => status === 200);
+    });
+    expect((await named()).map(([, , liveness]) => liveness)).toEqual(["alive", "alive"]);
+  }, 90_000);
 });

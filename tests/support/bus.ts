@@ -27,7 +27,7 @@ export interface Bus extends AsyncDisposable {
   revoke(host: string): void;
 }
 
-export const natsVersion = "2.15.1";
+const natsVersion = "2.15.1";
 
 export async function natsServer(): Promise<string> {
   const folder = await installPythonPackage({

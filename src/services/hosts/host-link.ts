@@ -60,7 +60,7 @@ export function isRead({ method }: Pick<Endpoint, "method">): boolean {
 }
 
 /** Path of an operation with its parameters filled in; throws `invalid_request` when one is missing. Pure. */
-export function pathOfOperation({ path }: Pick<Endpoint, "path">, params: HostRequest["params"]): string {
+function pathOfOperation({ path }: Pick<Endpoint, "path">, params: HostRequest["params"]): string {
   return path.replace(/:([a-z_]+)/g, (_, name: string) => {
     const value = params[name];
     if (value === undefined) throw new ServiceError("invalid_request", `no value for "${name}"`);

@@ -138,12 +138,12 @@ export function splitRef(ref: string): { name: string; host: string | null } {
 }
 
 /** Pure. */
-export function qualify(id: string, host: string): string {
+function qualify(id: string, host: string): string {
   return `${id}@${host}`;
 }
 
 /** An identity as the operator shows it: two hosts may have agents of one name and one id. Pure. */
-export function qualifyIdentity(identity: AgentIdentity, host: string): AgentIdentity {
+function qualifyIdentity(identity: AgentIdentity, host: string): AgentIdentity {
   const { agent_name: name, agent_id: id } = identity;
   return {
     ...identity,

@@ -18,7 +18,7 @@ export interface Responder {
 const partBytes = 64 * 1024;
 const windowParts = 16;
 /** How often a call that has no answer yet shows that it is under way. */
-export const takenEveryMs = 1000;
+const takenEveryMs = 1000;
 /** An operator sends something for each open call more often than this. */
 const silentMs = 30_000;
 const maxOpen = 256;

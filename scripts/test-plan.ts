@@ -68,7 +68,7 @@ const careful = [
   "tests/hostile/",
   "tests/e2e/agui-silence",
   "tests/e2e/cli-signals",
-  "tests/e2e/cli-way-back",
+  "tests/e2e/cli-recovery-advice",
   "tests/e2e/documented-commands",
   "tests/e2e/packed",
   "tests/e2e/release",

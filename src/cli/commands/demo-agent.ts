@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import type { Endpoint } from "../../protocol/endpoint.ts";
 import {
   createHookPayloads,
   createRecordLines,
@@ -16,14 +15,7 @@ import {
   paint,
   render,
 } from "../../services/demo/screen.ts";
-import {
-  type DemoScript,
-  emptyScript,
-  type MailAct,
-  type MailRound,
-  parseDemoScript,
-  planMailAnswer,
-} from "../../services/demo/script.ts";
+import { type DemoScript, emptyScript, type MailRound, parseDemoScript } from "../../services/demo/script.ts";
 import {
   createDemoState,
   type DemoEvent,
@@ -31,9 +23,8 @@ import {
   isPainting,
   nextWakeMs,
 } from "../../services/demo/state.ts";
-import { type CallResult, createGatewayClient } from "../../services/fleet/gateway-client.ts";
 import { demoRecordRoot } from "../../services/transcript/conversations.ts";
-import { type Clock, createClock, toTimestamp } from "../../system/clock.ts";
+import { createClock, toTimestamp } from "../../system/clock.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createFiles, type Files } from "../../system/files.ts";
@@ -232,7 +223,7 @@ function converse({ script, interference, speed, logPath, hook }: Options, files
   }
 
   async function workMail(turn: number, round: MailRound): Promise<void> {
-    const { workMailRound } = await import("./demo-agent.ts");
+    const { workMailRound } = await import("./demo-agent-mail.ts");
     const problem = await workMailRound({
       clock,
       round,
@@ -309,49 +300,4 @@ function converse({ script, interference, speed, logPath, hook }: Options, files
   stdout.write(enterSequence);
   happen({ kind: "started", pid: process.pid, ...size() });
   return end.promise;
-}
-
-/**
- * Works one round of mail as an agent should: reads each message that the prompt names, answers what is owed, then
- * archives it, one after another. `acted` is reported after the gateway agreed to each step. Resolves with null, or
- * with why the round was broken off: what was not archived by then stays in the inbox. Never rejects.
- */
-export async function workMailRound(deps: {
-  clock: Clock;
-  round: MailRound;
-  acted: (act: MailAct) => void;
-}): Promise<string | null> {
-  const { clock, round, acted } = deps;
-  const { call } = createGatewayClient({
-    clock,
-    baseUrl: round.baseUrl,
-    token: null,
-    respectProxyEnvironment: false,
-  });
-  try {
-    for (const message_ref of round.refs) {
-      const { message } = agreed(await call("mailRead", { body: { message_ref } }));
-      acted({ kind: "mail_read", message_ref, sender: message.sender.address, subject: message.subject });
-      const plan = planMailAnswer(message);
-      if (plan.answer === "reply") {
-        agreed(await call("mailReply", { body: { message_ref, body_content: plan.body } }));
-        acted({ kind: "mail_replied", message_ref, body: plan.body });
-      }
-      if (plan.answer === "send") {
-        const { to, subject, body } = plan;
-        agreed(await call("mailSend", { body: { to: [to], subject, body_content: body } }));
-        acted({ kind: "mail_sent", to, subject, body });
-      }
-      agreed(await call("mailArchive", { body: { message_refs: [message_ref] } }));
-      acted({ kind: "mail_archived", message_ref });
-    }
-    return null;
-  } catch (error) {
-    return messageOf(error);
-  }
-}
-
-function agreed<E extends Endpoint>(response: CallResult<E>): Extract<CallResult<E>, { kind: "ok" }>["body"] {
-  if (response.kind === "ok") return response.body;
-  throw new Error(response.detail);
 }

@@ -24,7 +24,7 @@ import { idempotencyKeyOf } from "../http/idempotency.ts";
 import { type Handlers, mount } from "../http/mount.ts";
 import { createFollowers, heartbeat, renderEvent, renderScreen, streamOf } from "../http/sse.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
-import { openApiRoutes } from "../openapi/page.ts";
+import { openApiRoutes } from "../openapi/routes.ts";
 
 /** What the coordination server's routes call. */
 export interface CoordinatorServices {

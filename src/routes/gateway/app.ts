@@ -22,7 +22,7 @@ import {
   toServerSentEvents,
 } from "../http/sse.ts";
 import { artifactAnswer, toArtifactPart, turnEventsAnswer } from "../http/turn-answers.ts";
-import { openApiRoutes } from "../openapi/page.ts";
+import { openApiRoutes } from "../openapi/routes.ts";
 import { createCoreApp, type GatewayAppOptions } from "./core.ts";
 import type { GatewayServices } from "./services.ts";
 

@@ -9,7 +9,7 @@ const allowed: Readonly<Record<string, string>> = {
   "src/cli/process-io.ts": "the door itself",
   "src/cli/dispatch.ts": "colours of headings and of Error:, after visible()",
   "src/cli/narrate.ts": "colours of the library, around visible()",
-  "src/cli/commands/agents-list.ts": "moves of the cursor, between visibleCell() lines",
+  "src/cli/commands/agents-watch.ts": "moves of the cursor, between visibleCell() lines",
   "src/cli/commands/agent/transcript.ts": "moves of the cursor, between visibleCell() rows",
   "src/cli/commands/agent/tui.ts": "one line that is written over, visibleLine()",
   "src/cli/progress.ts": "one line that is written over, visibleLine()",

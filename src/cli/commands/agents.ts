@@ -85,7 +85,7 @@ export default group({
   subCommands: {
     launch: () => import("./agents-launch.ts").then((module) => module.default),
     list: list("svc-mgr agents"),
-    watch: () => import("./agents-list.ts").then((module) => module.watchCommand),
+    watch: () => import("./agents-watch.ts").then((module) => module.watchCommand),
     single: async () =>
       group({
         name: "single",

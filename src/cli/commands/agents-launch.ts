@@ -121,6 +121,9 @@ export default command({
     const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: context.files });
     const tool = chooseTool(context.tools, args.tool);
     const headless = toHeadlessWish({ ...args, headless: args.headless || tool.acp !== undefined });
+    if (tool.acp && (args.model ?? args["reasoning-level"]) !== undefined) {
+      throw new UsageError(`${tool.tool} takes its model from its own configuration, not from a flag`);
+    }
     const policy = await readPolicy(context, io, tool, args["permission-policy"]);
     const signal = io.interrupted();
     await narrate(io, `launching ${args["agent-name"]}`);

@@ -9,6 +9,8 @@ export interface HeadlessProvider {
   parser(context: { turnIndex: number; sessionId?: string }): ProviderParser;
   /** Reasoning presets of a model, lowest first; `off` is the preset of level 0 where the ladder has one. */
   ladder(model: string | null): ReasoningLadder;
+  /** Why neither model nor level can be chosen for a turn, as a clause for people; absent where they can. */
+  modelRefusal?: string;
 }
 
 export interface ProviderTurn {
@@ -104,9 +106,10 @@ interface ModelChoice {
  * A name that begins with a dash is none, since a tool would read it as a flag.
  */
 export function refuseModel(
-  provider: Pick<HeadlessProvider, "ladder">,
+  provider: Pick<HeadlessProvider, "ladder" | "modelRefusal">,
   { model, args }: { model: ModelChoice; args: readonly string[] },
 ): string | null {
+  if (provider.modelRefusal !== undefined) return provider.modelRefusal;
   if (model.name !== null && !/^[^-\s\p{Cc}][^\p{Cc}]*$/u.test(model.name)) {
     return "model.name: no dash or blank in front, no control characters";
   }

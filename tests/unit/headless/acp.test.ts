@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import type { PermissionPolicy } from "../../../src/protocol/acp.ts";
 import { answerOfPolicy, decidePermission } from "../../../src/services/acp/permission.ts";
+import { refuseModel } from "../../../src/services/headless/provider.ts";
 import { headlessProvider } from "../../../src/services/headless/providers.ts";
 
 const policy: PermissionPolicy = [
@@ -26,6 +27,12 @@ test("a pattern of many stars takes a time that grows with the text alone", () =
   const startedMs = performance.now();
   expect(decidePermission(rules, { kind: "execute", title })).toBe("ask");
   expect(performance.now() - startedMs).toBeLessThan(2000);
+});
+
+test("a model is refused rather than ignored", () => {
+  const provider = headlessProvider("any-acp");
+  const model = { name: "big", level: null };
+  expect(provider && refuseModel(provider, { model, args: [] })).toContain("its own configuration");
 });
 
 describe("what a policy answers", () => {

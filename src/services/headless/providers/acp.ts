@@ -15,6 +15,7 @@ export function acpProvider(tool: string): HeadlessProvider | null {
   return {
     tool,
     ladder: () => ({ levels: [], off: null }),
+    modelRefusal: "an ACP agent takes its model from its own configuration",
     command: (turn) => ({ argv: programOf(turn), stdin: null, env: {}, promptInArguments: false }),
     parser({ turnIndex, sessionId = null }) {
       const reader = createReader(sessionId);

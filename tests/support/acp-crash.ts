@@ -97,6 +97,8 @@ export async function runAcpCrash(options: {
       async () => turn.result() ?? (await settleTurn(deps, turn)),
       30_000,
     );
+    // As a gateway does: a bridge may have died between the state and the exit code.
+    await settleTurn(deps, turn);
     figures.turns += 1;
     figures[result.status] += 1;
   }

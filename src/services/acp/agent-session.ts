@@ -60,6 +60,8 @@ export function createAgentSession(deps: {
   let ears: TurnEars | null = null;
   let sessionId: string | null = null;
   let mode: string | null = null;
+  /** When the last prompt ended, of any process; null: not by us. */
+  let lastUseMs: number | null = null;
   /** The last line of standard error: some agents say only there why they do not start. */
   let lastStderr = "";
 
@@ -125,6 +127,8 @@ export function createAgentSession(deps: {
         "the agent cannot go on with a conversation of an earlier process",
       );
     }
+    const late = resume ? 0 : loadDelayMs({ load: request.acp?.load, nowMs: clock.nowMs(), lastUseMs });
+    if (late > 0) await sleep(clock, late);
     // resume replays nothing.
     const method = resume ? methods.agent.session.resume : methods.agent.session.load;
     await agent.request(method, { sessionId: id, cwd, mcpServers: [] }, { timeoutMs });
@@ -208,6 +212,7 @@ export function createAgentSession(deps: {
         });
       } finally {
         ears = null;
+        lastUseMs = clock.nowMs();
       }
     },
     async cancel() {
@@ -236,6 +241,25 @@ export async function leave(clock: Clock, exited: Promise<unknown>): Promise<voi
   const over = new AbortController();
   await Promise.race([exited, sleep(clock, leaveMs, over.signal)]);
   over.abort();
+}
+
+const minuteMs = 60_000;
+
+/**
+ * How long a load must wait. For `next_minute`: into the clock minute after the one of the last use, which may be this one
+ * where it is not known. Pure.
+ */
+export function loadDelayMs(facts: {
+  load: "at_once" | "next_minute" | undefined;
+  nowMs: number;
+  lastUseMs: number | null;
+}): number {
+  const { load, nowMs, lastUseMs } = facts;
+  if (load !== "next_minute") return 0;
+  const minuteOf = (ms: number) => Math.floor(ms / minuteMs);
+  if (lastUseMs !== null && minuteOf(lastUseMs) !== minuteOf(nowMs)) return 0;
+  // A clock that the agent reads a moment later must be in the next minute too.
+  return minuteMs - (nowMs % minuteMs) + 100;
 }
 
 function diedEarly(end: { exitCode: number | null; signal: string | null }, said: string): ServiceError {

@@ -34,14 +34,19 @@ export interface HeadlessSession extends Stage {
   provider(turnId: string): Promise<{ pid: number }>;
 }
 
-export async function openHeadlessSession(cli: InstalledCli): Promise<HeadlessSession> {
+/** `acp`: the tool speaks ACP, and asks before it acts. */
+export async function openHeadlessSession(
+  cli: InstalledCli,
+  { acp = false }: { acp?: boolean } = {},
+): Promise<HeadlessSession> {
   const { tool } = cli;
   const model = startModelServer();
-  const box = createSandbox(cli, model.url, { trusted: true, unattended: true });
+  const box = createSandbox(cli, model.url, { trusted: true, unattended: !acp });
   const name = `lab-${tool}`;
-  const words = ["agents", "launch", "--tool", tool, "--agent-name", name, "--headless"];
+  const launched = acp ? `${tool}-acp` : tool;
+  const words = ["agents", "launch", "--tool", launched, "--agent-name", name, "--headless"];
   // opencode has no flag of this kind: its seed allows everything.
-  const flags = tool === "opencode" ? [] : ["--unattended"];
+  const flags = tool === "opencode" || acp ? [] : ["--unattended"];
   const launch = await runManager(box, [...words, ...flags, "--gateway-background", "--json"]);
   if (launch.exitCode !== 0) {
     await box[Symbol.asyncDispose]();

@@ -7,7 +7,7 @@ import { createRecorder, type Recorder } from "./recorder.ts";
 import { openSkillSession } from "./skill-session.ts";
 import { describeSteps } from "./staged-steps.ts";
 import { longPart, longStepsOf } from "./steps/long-steps.ts";
-import { headlessStepsOf, mailSteps, mcpSteps, skillStepsOf, stepsOf } from "./steps.ts";
+import { acpSteps, headlessStepsOf, mailSteps, mcpSteps, skillStepsOf, stepsOf } from "./steps.ts";
 
 const shared: SessionSettings = { trusted: true };
 
@@ -52,6 +52,14 @@ export function describeLab(tool: LabTool): void {
     shared: null,
     open: async () => openHeadlessSession(await install(tool)),
   });
+  if (speaksAcp(tool)) {
+    describeSteps({
+      name: `${tool} over ACP in the lab`,
+      steps: acpSteps,
+      shared: null,
+      open: async () => openHeadlessSession(await install(tool), { acp: true }),
+    });
+  }
   describeSteps({
     name: `${tool} talks by mail in the lab`,
     steps: mailSteps,
@@ -71,6 +79,9 @@ export function describeLab(tool: LabTool): void {
     open: async () => openSkillSession(await install(tool)),
   });
 }
+
+/** The other two need an adapter, which brings a CLI of another version. */
+const speaksAcp = (tool: LabTool) => tool === "gemini" || tool === "opencode";
 
 function install(tool: LabTool): Promise<InstalledCli> {
   return installCli(cacheRoot(process.env), tool, (line) => process.stderr.write(`${line}\n`));

@@ -1,5 +1,12 @@
 import type { LabTool } from "./cli-cache.ts";
 import type { LabSession } from "./lab-session.ts";
+import {
+  type AcpStep,
+  deathFailsTheTurn,
+  interruptIsACancel,
+  permissionIsAsked,
+  turnsShareOneProcess,
+} from "./steps/acp-steps.ts";
 import { answersAreExact, headlessAnswersAreExact } from "./steps/answer-steps.ts";
 import { compaction, newConversation } from "./steps/command-steps.ts";
 import { approvalAllowed, approvalRefused, trustIsAsked } from "./steps/decision-steps.ts";
@@ -129,6 +136,17 @@ export function headlessStepsOf(tool: LabTool): HeadlessStep[] {
     { id: "a turn outlives its gateway and is asked once", run: gatewayDies },
   ];
 }
+
+/** The steps of one tool over ACP, in the order in which they share a session. */
+export const acpSteps: readonly AcpStep[] = [
+  { id: "two turns share one process and one conversation, with their tokens", run: turnsShareOneProcess },
+  { id: "a permission waits for a person and is done after the answer", run: permissionIsAsked },
+  { id: "an interrupt is a cancel, and the process goes on", run: interruptIsACancel },
+  {
+    id: "a process that dies in mid-turn fails the turn, and another goes on with the conversation",
+    run: deathFailsTheTurn,
+  },
+];
 
 /** The steps of one tool that has the skills, in the order in which they share a session. */
 export function skillStepsOf(tool: LabTool): SkillStep[] {

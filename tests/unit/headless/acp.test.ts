@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { RequestPermissionRequest } from "@agentclientprotocol/sdk";
 import type { PermissionPolicy } from "../../../src/protocol/acp.ts";
+import { loadDelayMs } from "../../../src/services/acp/agent-session.ts";
 import { answerOfPolicy, decidePermission } from "../../../src/services/acp/permission.ts";
 import { refuseModel } from "../../../src/services/headless/provider.ts";
 import { headlessProvider } from "../../../src/services/headless/providers.ts";
@@ -27,6 +28,15 @@ test("a pattern of many stars takes a time that grows with the text alone", () =
   const startedMs = performance.now();
   expect(decidePermission(rules, { kind: "execute", title })).toBe("ask");
   expect(performance.now() - startedMs).toBeLessThan(2000);
+});
+
+test.each([
+  { id: "at once by default", load: undefined, nowMs: 59_000, lastUseMs: null, want: 0 },
+  { id: "in the minute of the last use", load: "next_minute", nowMs: 59_000, lastUseMs: 1000, want: 1100 },
+  { id: "in a later minute", load: "next_minute", nowMs: 61_000, lastUseMs: 59_000, want: 0 },
+  { id: "after a use by another bridge", load: "next_minute", nowMs: 61_000, lastUseMs: null, want: 59_100 },
+] as const)("a load waits: $id", ({ want, ...facts }) => {
+  expect(loadDelayMs(facts)).toBe(want);
 });
 
 test("a model is refused rather than ignored", () => {

@@ -41,7 +41,7 @@ function shorthand<const A extends Flags>({
 }
 
 /** With these words a command prints what an agent said or shows: its output is left as it is. */
-const quoting = ["last", "log", "search", "screen", "--wait"];
+const quoting = ["last", "log", "search", "screen", "--wait", "acp"];
 
 async function manage({ inherited, io, rest }: Invocation, words: readonly string[]): Promise<number> {
   const { managerCommands } = await import("./mgr.ts");
@@ -312,6 +312,15 @@ export const shortCommands = group({
       words: ["gateway", "attach", "--reconcile"],
     }),
     mail,
+    acp: shorthand({
+      name: "acp",
+      description: "serve an agent to an editor over the Agent Client Protocol, on standard input and output",
+      examples: ["svc acp --agent worker"],
+      args: {
+        agent: { type: "string", required: true, description: "the agent's name", valueHint: "NAME" },
+      },
+      words: ({ agent }) => ["acp", `--agent=${agent}`],
+    }),
     mcp: shorthand({
       name: "mcp",
       description: "serve MCP on standard input and output; `install` and `uninstall` configure the tools",

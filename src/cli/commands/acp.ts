@@ -8,7 +8,7 @@ import { exitCodes } from "../dispatch.ts";
 export default command({
   name: "acp",
   description: "serve one agent over the Agent Client Protocol on standard input and output, for an editor",
-  examples: ["svc-mgr acp --agent worker", "svc acp --agent worker"],
+  examples: ["svc-mgr acp --agent worker"],
   args: {
     agent: {
       type: "string",

@@ -257,7 +257,7 @@ const looked = 20;
  * Which agent this process runs in, with the length of the chain that its prompts continue; null in nobody's session.
  * Throws `precondition_failed` for a chain of more than `maxPromptHops` agents.
  */
-export async function findSubmitter(context: CliContext, env: CliIo["env"]): Promise<Submitter | null> {
+async function findSubmitter(context: CliContext, env: CliIo["env"]): Promise<Submitter | null> {
   if (env["SVC_MANIFEST_PATH"] === undefined && env["SVC_AGENT_ID"] === undefined) return null;
   const { files, registry, paneTmux: tmux, clock } = context;
   const self = await findSelf({ files, registry, tmux, env, nowMs: clock.nowMs() }).catch(() => null);

@@ -77,6 +77,13 @@ const BlockComposer = Strict({
   }),
   bar: Type.String({ minLength: 1, maxLength: 1 }),
   end: Pattern,
+  model: Type.Optional(
+    Type.String({
+      ...Pattern,
+      description:
+        "the last row, which names the model; under any other row the text is a command of a shell",
+    }),
+  ),
   ...composerFields,
 });
 const Composer = Type.Union([FramedComposer, OpenComposer, BlockComposer]);

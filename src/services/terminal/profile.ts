@@ -32,6 +32,7 @@ export interface CompiledProfile {
     upper: Pattern | null;
     scrolled: Pattern | null;
     lower: Pattern | null;
+    model: Pattern | null;
     above: Pattern | null;
     chromeAbove: Pattern[];
     placeholders: { text: Pattern | null; style: "dim" | "muted" | "any" }[];
@@ -94,6 +95,7 @@ export function compileProfile(data: ToolProfile): CompiledProfile {
       upper: maybe("composer.upper", edges.upper),
       scrolled: maybe("composer.scrolled", edges.scrolled),
       lower: maybe("composer.lower", edges.lower),
+      model: maybe("composer.model", composer.strategy === "block" ? (composer.model ?? null) : null),
       above: maybe("composer.above", composer.above),
       chromeAbove: all("composer.chrome_above", composer.chrome_above),
       placeholders: composer.placeholders.map((one) => ({

@@ -18,6 +18,14 @@ export const reads = {
     business_state: "idle",
     draft,
   }),
+  /** An empty composer whose text would be a command of a shell. */
+  shellMode: (): Labels => ({
+    ...nothing,
+    accepting_input: "no",
+    editing_input: "yes",
+    ready_posture: "no",
+    business_state: "idle",
+  }),
   /** A turn runs and nothing is held behind it. */
   busy: (): Labels => ({ ...composer, ready_posture: "no", phase: "active", business_state: "working" }),
   /** A turn runs and the tool holds input behind it. */

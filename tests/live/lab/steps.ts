@@ -33,6 +33,7 @@ import {
   freshIsReady,
   prompts,
   shellLineIsRefused,
+  shellModeHoldsPrompts,
 } from "./steps/prompt-steps.ts";
 import { reportedTurn, reportsItself } from "./steps/signal-steps.ts";
 import { roundBySkill, type SkillStep, skillsAreListed, skillsAreShown } from "./steps/skill-steps.ts";
@@ -72,6 +73,7 @@ export function stepsOf(tool: LabTool): LabStep[] {
       : { id: `${bang} is refused before it runs as a shell command`, run: shellLineIsRefused },
     { id: "a direct prompt is delivered when the agent is ready", run: directWhenReady },
     { id: "a person's draft is left alone and what waits for it goes on", run: draftIsLeftAlone },
+    { id: "a shell mode that a person opened holds every prompt", run: shellModeHoldsPrompts },
     {
       id: "busy is seen, a direct prompt is refused and a queued one waits for the turn's end",
       run: busyHoldsPrompts,

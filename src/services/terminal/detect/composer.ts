@@ -185,13 +185,18 @@ function readComposer(
   return {
     top: area.top,
     bottom: area.bottom,
-    mode: shell ? "shell" : "prompt",
+    mode: shell || namesNoModel(rows[area.lastInput + 1], profile) ? "shell" : "prompt",
     content,
     text: draft,
     popupOpen: popup !== null || outside !== null,
     cursorAtStart: atStart === true,
     transcriptEnd: Math.min(area.top, outside?.firstRow ?? area.top),
   };
+}
+
+/** A composer whose last row names a model when its text is a prompt has another one there when it is not. */
+function namesNoModel(row: Row | undefined, profile: CompiledProfile): boolean {
+  return profile.composer.model?.test(row?.text ?? "") === false;
 }
 
 /** How much of a row is glyph, bar or indent: on the first row the glyph, on the others what is under it. */

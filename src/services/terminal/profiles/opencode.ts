@@ -15,10 +15,12 @@ export const opencodeProfile: ToolProfile = {
     strategy: "block",
     bar: "┃",
     end: "^\\s*╹▀{20,}",
+    // In its shell mode, which a typed `!` opens, it is one word.
+    model: "^\\s*┃ {2}\\S.* · \\S",
     glyph: "^\\s*┃ {0,2}",
     shell_glyph: null,
     // 1.18.27 writes three dots.
-    placeholders: [{ text: '^Ask anything(?:…|\\.\\.\\.) "', style: "muted" }],
+    placeholders: [{ text: '^(?:Ask anything|Run a command)(?:…|\\.\\.\\.) "', style: "muted" }],
     above: null,
     chrome_above: [],
   },
@@ -41,6 +43,7 @@ export const opencodeProfile: ToolProfile = {
     { id: "retrying", pattern: "\\[retrying\\b", where: "below" },
   ],
   not_ready: [],
+  modes: [{ id: "shell", pattern: "\\bexit shell mode\\b", where: "below" }],
   // A prompt's own text is indented by two; the badge has another blank.
   pending: [
     { id: "queued_badge", pattern: "^\\s*┃ {3}QUEUED\\s*$", where: "transcript" },

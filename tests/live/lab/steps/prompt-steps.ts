@@ -86,6 +86,25 @@ export async function shellLineIsRefused(session: LabSession): Promise<void> {
   expect(existsSync(file)).toBe(false);
 }
 
+/** In a shell mode that a person opened nothing is typed: a prompt there would run as a command. */
+export async function shellModeHoldsPrompts(session: LabSession): Promise<void> {
+  await session.isReady();
+  const seen = session.model.received().length;
+  await session.gateway.keys("!");
+  await session.stateWhen("shell mode", (state) => state.parsed_surface?.input_mode === "closed");
+  await session.shows("shell-mode", reads.shellMode());
+  expect((await directly(session)).body).toEqual({
+    detail: expect.objectContaining({ error_code: "not_ready", sent: false }),
+  });
+  const prompt = "After the shell FAST";
+  const requestId = await session.queue(prompt);
+  const held = await session.requestWhen(requestId, "waits", (record) => record.waiting !== undefined);
+  expect(held.waiting?.detail).toContain("input_mode=closed");
+  await session.shows("shell-mode-held", reads.shellMode());
+  await session.gateway.keys("<[Escape]>");
+  await arrived(session, { requestId, seen, prompt });
+}
+
 export async function directWhenReady(session: LabSession): Promise<void> {
   await session.isReady();
   const seen = session.model.received().length;

@@ -115,4 +115,7 @@ export const aguiConnectionHeader = "x-svc-connection-id";
 
 /** The header with a caller's key for one piece of work: what has it is accepted once. */
 export const idempotencyHeader = "idempotency-key";
-export const IdempotencyKey = Type.String({ pattern: "^[A-Za-z0-9_.:-]{1,128}$" });
+export const IdempotencyKey = Type.String({
+  pattern: "^[A-Za-z0-9_.:-]{1,128}$",
+  description: "the caller's key for one piece of work: what has the same key is accepted once",
+});

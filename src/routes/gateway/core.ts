@@ -13,8 +13,7 @@ import { chatSessionProblem, refuseRequest } from "../../services/queue/admissio
 import { ServiceError } from "../../system/errors.ts";
 import { type FaultReporter, httpErrors } from "../http/errors.ts";
 import { type GateOptions, httpGate } from "../http/gate.ts";
-import { idempotencyKeyOf } from "../http/idempotency.ts";
-import { type Handlers, mount } from "../http/mount.ts";
+import { type Handlers, idempotencyKeyOf, mount } from "../http/mount.ts";
 import type { HttpObservation } from "../http/observe.ts";
 import type { CoreServices } from "./services.ts";
 /** What the core's app and the whole one are made with; `Services` is what the routes of each call. */

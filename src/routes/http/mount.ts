@@ -1,8 +1,9 @@
 import { Kind, type Static, type TObject, type TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
 import { Elysia, ParseError } from "elysia";
 import type { Endpoint, ErrorResponses } from "../../protocol/endpoint.ts";
 import { dropNulls } from "../../protocol/null-absence.ts";
-import { maxNesting } from "../../protocol/wire.ts";
+import { IdempotencyKey, idempotencyHeader, maxNesting } from "../../protocol/wire.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { maxBodyBytes } from "./gate.ts";
 
@@ -218,4 +219,12 @@ function joined(chunks: readonly Uint8Array[], bytes: number): Uint8Array {
     at += chunk.byteLength;
   }
   return whole;
+}
+
+/** The key that a caller gives its piece of work; undefined for none. Throws `invalid_request` for what is no key. */
+export function idempotencyKeyOf({ headers }: Pick<Request, "headers">): string | undefined {
+  const key = headers.get(idempotencyHeader);
+  if (key === null) return undefined;
+  if (Value.Check(IdempotencyKey, key)) return key;
+  throw new ServiceError("invalid_request", "Idempotency-Key: 1 to 128 letters, digits and _ . : -");
 }

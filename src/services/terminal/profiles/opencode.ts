@@ -16,7 +16,7 @@ export const opencodeProfile: ToolProfile = {
     bar: "┃",
     end: "^\\s*╹▀{20,}",
     // In its shell mode, which a typed `!` opens, it is one word.
-    model: "^\\s*┃ {2}\\S.* · \\S",
+    model: "^\\s*┃ {2}\\S.* [^\\p{L}\\p{N}\\s] \\S",
     glyph: "^\\s*┃ {0,2}",
     shell_glyph: null,
     // 1.18.27 writes three dots.

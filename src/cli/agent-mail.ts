@@ -52,7 +52,7 @@ type MailVerb = keyof typeof endpointOf;
 type MailEndpoint<V extends MailVerb> = GatewayEndpoints[(typeof endpointOf)[V]];
 type MailRequest<V extends MailVerb> = BodyOf<MailEndpoint<V>>;
 
-/** How a mail operation was carried out (contract 4.5). What was read back from the mailbox is verified. */
+/** How a mail operation was carried out (contract 4.5). `verified`: the mailbox was read again and shows the change. */
 interface Execution<V extends MailVerb> {
   operation: V;
   authoritative: true;
@@ -291,7 +291,7 @@ async function submitAlone(
     });
     const outcome = await Promise.race([submission, aborted(interrupted)]);
     if (outcome !== null) return toAskedStatus(outcome);
-    // What was begun is ended properly: half a prompt in the composer would be worse than none.
+    // Let the submission finish: half a prompt in the composer would be worse than none.
     await submission;
     return { status: "interrupted", detail: typed ? "interrupted while it was typed" : "interrupted" };
   } finally {

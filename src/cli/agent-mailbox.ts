@@ -62,7 +62,7 @@ export async function giveMailboxAtLaunch(
   }
 }
 
-/** The answer of a launch with what became of the mailbox; exit 2 when the agent runs without the one it should have. Pure. */
+/** The answer of a launch with the state of the mailbox; exit 2 when the agent runs without the mailbox it was launched with. Pure. */
 export function withMailbox(answer: Answer, mailbox: MailboxAtLaunch | null): Answer {
   if (mailbox === null) return answer;
   const json = answer.json as object;

@@ -257,7 +257,7 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
     },
   });
 
-  /** The folder bears the port that was really bound. */
+  /** The folder is named for the port that was bound. */
   function settle(port: number): void {
     paths = coordinatorPaths(roots.runtimeRoot, options.host, port);
     for (const folder of [paths.runRoot, paths.logRoot]) {

@@ -16,7 +16,7 @@ import type { GatewayRecords } from "../services/diagnostics/diagnostic-log.ts";
 import { createEventStream } from "../services/diagnostics/event-stream.ts";
 import { bindingOf, createMailBinding } from "../services/mail/binding.ts";
 import { createMailFacade, observeMail } from "../services/mail/facade.ts";
-import { createContextTending } from "../services/notifier/config.ts";
+import { createContextMaintenance } from "../services/notifier/config.ts";
 import { createNotifier, type Notifier } from "../services/notifier/notifier.ts";
 import { isSkillInstalled } from "../services/notifier/render.ts";
 import { createHeadlessControl } from "../services/prompt/prompt-control.ts";
@@ -118,7 +118,7 @@ export function createDeferredServices(core: GatewayCore): DeferredServices {
     store: notifierStoreOn(core.database),
     ...{ agent, queue, board, clock, log },
     mail: mailBinding,
-    context: createContextTending({ agent, commands: core.profile?.data.commands ?? null }),
+    context: createContextMaintenance({ agent, commands: core.profile?.data.commands ?? null }),
     baseUrl: core.baseUrl,
     skillInstalled: () => isSkillInstalled(files, manifest, env),
     onChange: () => core.slot.changed("notifier"),

@@ -10,17 +10,17 @@ export function readId(given: string | undefined, path: readonly string[]): stri
   return id;
 }
 
-/** A whole number from `least` to `most` out of a flag's text; undefined stays undefined. Else UsageError. */
+/** A whole number from `least` to `max` out of a flag's text; undefined stays undefined. Else UsageError. */
 export function toWholeNumber(
   name: string,
   text: string | undefined,
   least: number,
-  most: number,
+  max: number,
 ): number | undefined {
   if (text === undefined) return undefined;
   const value = Number(text);
-  if (/^-?\d+$/.test(text) && value >= least && value <= most) return value;
-  throw new UsageError(`--${name} must be a whole number from ${least} to ${most}, not "${text}"`);
+  if (/^-?\d+$/.test(text) && value >= least && value <= max) return value;
+  throw new UsageError(`--${name} must be a whole number from ${least} to ${max}, not "${text}"`);
 }
 
 /** Of a file that a flag names, and of standard input: what a gateway takes in one request. */

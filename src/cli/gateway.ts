@@ -109,7 +109,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   files.ensureDirectory("file:gateway-folder", paths.runRoot);
   const lock = locks.tryTake(join(paths.runRoot, "gateway.lock"));
   if (!lock) throw new ServiceError("conflict", "another gateway already serves this session");
-  for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot]) files.removeLeftovers("file:sweep", at);
+  for (const at of [sessionRoot, paths.gatewayRoot, paths.runRoot])
+    files.removeLeftovers("file:leftovers", at);
   removeLeftScripts(files, clock, sessionRoot);
 
   seedGatewayFolder(files, folder);

@@ -61,7 +61,7 @@ export function toLaunchAnswer(
   };
 }
 
-/** The answer of a launch with what the agent has of its notifier's settings before. Pure. */
+/** The answer of a launch with the notifier settings that the agent kept. Pure. */
 export function withNotifier(answer: Answer, name: string, kept: NotifierCarryOver): Answer {
   if (kept === null) return answer;
   const command = `svc-mgr agents single --agent-name ${name} gateway mail-notifier`;

@@ -75,7 +75,7 @@ export function chooseRoot({ inherited, io }: RootFlags, options: { creates: boo
   };
 }
 
-/** Opens the root for the time of `work`, whose faults of files come back with what to do about them. With `init` it is made first where it is not there. */
+/** Opens the root while `work` runs; file errors get a hint how to mend them. `init` creates a missing root first. */
 export async function withMailRoot<T>(
   { deps, root }: ChosenRoot,
   work: (open: MailRoot) => T | Promise<T>,

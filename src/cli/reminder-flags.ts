@@ -174,8 +174,8 @@ function rankingOf({ given, others }: Parameters<typeof planReminder>[0]): numbe
   if ([ranking !== undefined, before, after].filter(Boolean).length > 1) {
     throw new UsageError("give one of --ranking, --before-all and --after-all");
   }
-  const { MIN_SAFE_INTEGER: least, MAX_SAFE_INTEGER: most } = Number;
-  if (!before && !after) return toWholeNumber("ranking", ranking, least, most);
+  const { MIN_SAFE_INTEGER: least, MAX_SAFE_INTEGER: max } = Number;
+  if (!before && !after) return toWholeNumber("ranking", ranking, least, max);
   const rankings = others.map((one) => one.ranking);
   if (rankings.length === 0) return 0;
   return before ? Math.min(...rankings) - 1 : Math.max(...rankings) + 1;

@@ -20,7 +20,7 @@ function unpack(packed: string): StoredRecording[] {
   return JSON.parse(text) as StoredRecording[];
 }
 
-/** The recordings TOOL/VERSION/STATE below a folder; empty when there is none. What is no recording is passed over. */
+/** The recordings TOOL/VERSION/STATE below a folder; empty when there are none. Other files are skipped. */
 export function recordingsBelow(files: Files, root: string): StoredRecording[] {
   const found: StoredRecording[] = [];
   for (const tool of files.list(root)) {

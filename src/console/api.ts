@@ -10,7 +10,7 @@ export type Operation = keyof Endpoints;
 
 export type Refusal = {
   ok: false;
-  /** stale: what was looked at is no longer so, and nothing was done. */
+  /** stale: the state that the page showed has changed, and nothing was done. */
   why: "stale" | "refused" | "signed_out" | "unreachable";
   detail: string;
 };

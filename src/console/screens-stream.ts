@@ -19,7 +19,7 @@ export function screenOf(id: string): Signal<ScreenView> {
 
 /** Scrolling passes many tiles: the stream is opened for those that stay. */
 const settleMs = 150;
-const mostScreens = 64;
+const maxScreens = 64;
 
 /** Follows the screens of the agents that are visible. Returns what ends it. */
 export function followScreens(ids: readonly string[]): () => void {
@@ -28,7 +28,7 @@ export function followScreens(ids: readonly string[]): () => void {
   const cancel = after(settleMs, () => {
     end = followStream({
       address: () =>
-        pathOf("screensEvents", {}, atGateway ? {} : { agents: ids.slice(0, mostScreens).join(",") }),
+        pathOf("screensEvents", {}, atGateway ? {} : { agents: ids.slice(0, maxScreens).join(",") }),
       kinds: ["screen", "screen_absent"],
       onEvent: (data) => {
         const event = data as ScreenEvent;

@@ -63,8 +63,7 @@ export const AgentIdentity = Strict({
   ),
   host_away_since_utc: Type.Optional(
     Type.String({
-      description:
-        "its host does not answer since then; what is shown of the agent is the last that was known",
+      description: "its host has not answered since then; the agent is shown as it was last known",
     }),
   ),
 });

@@ -126,7 +126,7 @@ export const coordinatorEndpoints = {
     path: agent,
     summary: "Who an agent is",
     description:
-      "agent_ref, here and everywhere: tracked_agent_id, terminal_id, session_name, runtime_session_id, agent_name (with or without SVC-) or agent_id. The tracked_agent_id wins, then agents that run; what is still ambiguous is refused with the candidates.",
+      "agent_ref, here and everywhere: tracked_agent_id, terminal_id, session_name, runtime_session_id, agent_name (with or without SVC-) or agent_id. The tracked_agent_id wins, then agents that run; a name that is still ambiguous is refused with the candidates.",
     status: 200,
     response: AgentIdentity,
     errors: ofAgent,
@@ -142,7 +142,7 @@ export const coordinatorEndpoints = {
   agentStateDetail: endpoint({
     method: "GET",
     path: `${agent}/state/detail`,
-    summary: "The same with what its terminal shows, or with its turns",
+    summary: "What an agent is doing, with the content of its terminal or its turns",
     status: 200,
     response: AgentStateDetail,
     errors: ofReachable,

@@ -74,5 +74,5 @@ export const eventStream = (events: StreamedEvents) =>
 export const eventNames =
   "The field `event` is the kind, `data` the event as JSON on one line. There is no default `message` event: an EventSource needs a listener for each kind.";
 
-/** How many may follow the events of one server at once; what is over that is answered 503. */
+/** How many may follow the events of one server at once; further clients get 503. */
 export const maxFollowers = 64;

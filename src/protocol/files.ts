@@ -253,7 +253,7 @@ export const RegistryRecord = Type.Object(
     schema_version: Type.Literal(3),
     agent_name: Type.String(),
     agent_id: Type.String(),
-    generation_id: Type.String({ description: "uuid of this life of the agent" }),
+    generation_id: Type.String({ description: "uuid of this instance of the agent" }),
     lifecycle: Type.Object(
       {
         state: LifecycleState,

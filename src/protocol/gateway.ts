@@ -221,7 +221,7 @@ export const AcceptedRequest = Strict({
 });
 export type AcceptedRequest = Static<typeof AcceptedRequest>;
 
-/** One rung of the ladder that a request climbs, with what proved it (additional; ruling 17). */
+/** One step of a request and the evidence for it (additional; ruling 17). */
 export const Evidence = Strict({
   step: StringEnum(["accepted", "typed", "submitted", "turn_started", "turn_ended", "settled"], {
     description: "settled: what was seen and done after the gateway that executed it had died",

@@ -242,7 +242,7 @@ const MessageRefs = Type.Array(MessageRef, { minItems: 1, maxItems: maxPage, dis
 
 const Flag = Type.Optional(Nullable(Type.Boolean({ description: "null or absent: left as it is" })));
 
-/** At least one of `read`, `answered`, `archived`. What is archived is read. */
+/** At least one of `read`, `answered`, `archived`. An archived message is always read. */
 export const MailMarkRequest = Strict(
   {
     schema_version: schemaVersion,

@@ -264,7 +264,7 @@ export const MessagesGetAnswer = Answer({
 });
 export type MessagesGetAnswer = Static<typeof MessagesGetAnswer>;
 
-/** One account of an archive, with what it holds. */
+/** One account of an archive and its contents. */
 const ArchivedAccount = Strict({
   registration_id: Type.String(),
   address: Type.String(),

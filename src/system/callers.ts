@@ -85,7 +85,7 @@ export function createCallerLookup(listener: { address: string; port: number }):
     const connection = again ? findConnection(remote) : seenFrom(remote);
     const caller = ownerOf(remote, local);
     if (remembered.size >= maxRemembered) remembered.clear();
-    // Open before and after: what was found is the other end of this very connection.
+    // Open before and after, so the process found is the other end of this connection.
     const kept = connection !== null && isStillOpen(connection) ? connection : null;
     remembered.set(peer.port, { address: peer.address, caller, connection: kept });
     return caller;

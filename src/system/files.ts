@@ -96,8 +96,8 @@ export interface Files {
   /** A new file whose content is on disk; its name is once `place` has moved it. Throws when it exists already. */
   create(label: string, path: string, text: string): void;
   /**
-   * The same with what another file holds; a link, a pipe or a larger file is refused and nothing made. `durable:
-   * false` leaves it to the system when the content reaches the disk.
+   * Writes a copy of another file. Refuses a link, a pipe or a larger file and then writes nothing. `durable: false`
+   * does not sync the content.
    */
   copy(label: string, from: string, to: string, options: CopyOptions): CopyResult;
   /** Renames durably: the new name is on disk when this returns. */

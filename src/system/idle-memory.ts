@@ -8,7 +8,7 @@ export interface IdleMemory {
   stop(): void;
 }
 
-/** From here on garbage is collected between requests: left alone, the runtime lets it double the heap first. */
+/** From this size garbage is collected between requests: by default the runtime lets the heap double first. */
 const pressureBytes = 128 * 1024 * 1024;
 const betweenLooksMs = 50;
 

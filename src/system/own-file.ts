@@ -19,8 +19,8 @@ import { ServiceError } from "./errors.ts";
 import { createReadRelief } from "./idle-memory.ts";
 import { failedToRead } from "./storage-fault.ts";
 
-// Files that are ours: what is opened is the file itself, never what a link in its place leads to, and whatever is
-// asked or changed afterwards is asked of the open file.
+// Files that are ours. Opens the file itself, never the target of a link in its place; later questions and changes go
+// to the open descriptor.
 
 export interface Appender {
   /** All of `bytes`, in order. */

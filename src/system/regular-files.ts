@@ -113,7 +113,7 @@ function whyClosed(error: unknown): "absent" | "unreadable" | "not_regular" {
   throw error;
 }
 
-/** A regular file that was open when it was looked at: what is read is what was checked. */
+/** A regular file that was checked by its open descriptor, from which it is read. */
 export type OpenedRegular =
   | { ok: true; size: number; stream: () => ReadableStream<Uint8Array>; close: () => void }
   | { ok: false; why: WhyNotRead };

@@ -20,7 +20,7 @@ describe.each(stockClients)("$version and a headless agent", (client: StockClien
   const at = stockClients.indexOf(client);
   const types = (events: readonly { type: string }[]) => events.map((event) => event.type);
 
-  test("a run is reported piece by piece and ends with what became of its request", async () => {
+  test("a run is reported piece by piece and ends with the outcome of its request", async () => {
     await idle();
     const arrived: number[] = [];
     const run = await client.run(runs(), {

@@ -31,7 +31,7 @@ const idle = () =>
 describe.each(stockClients)("$version and an agent in a terminal", (client: StockClient) => {
   const at = stockClients.indexOf(client);
 
-  test("a run is shown as an activity and ends with what the agent said since", async () => {
+  test("a run is shown as an activity and ends with the agent's words since", async () => {
     await idle();
     const prompt = `say it ${at}\nSLOW 4000`;
     const run = await client.run(runs(), { runId: `said-${at}`, prompt });

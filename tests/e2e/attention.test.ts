@@ -94,7 +94,7 @@ describe("what waits for a person", () => {
     expect(pressed(lab, "asker")).toEqual(["No", "Always"]);
   }, 120_000);
 
-  test("a dead agent, a dead gateway and a closed queue are listed with what ends each", async () => {
+  test("a dead agent, a dead gateway and a closed queue are listed with the command that ends each", async () => {
     await using lab = createBuiltLab(dist);
     const dead = await launch(lab, "dead", "--gateway-background");
     const left = await launch(lab, "left", "--gateway-background");

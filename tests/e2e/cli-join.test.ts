@@ -63,7 +63,7 @@ describe("an agent that runs already", () => {
     expect(environment).not.toMatch(/^SVC_(MANIFEST|AGENT|GATEWAY)/m);
   }, 120_000);
 
-  test("is shown how it was started, and a headless one with what it goes on", async () => {
+  test("shows how it was started, and which conversation a headless one continues", async () => {
     await using lab = createCliLab();
     await lab.startSession("work", ["/bin/sh"]);
     const words = [...joinAs, "--tool", "demo", "--no-gateway", "--json"];

@@ -288,7 +288,7 @@ test("two people without agents mail each other between registered addresses", a
   expect(existsSync(join(empty.workdir, ".svc"))).toBe(false);
 }, 120_000);
 
-test("what is wrong is refused with its reason, and nothing is written", async () => {
+test("an invalid mail is refused with its reason, and nothing is written", async () => {
   await using at = await twoAgents("--mailbox", "--gateway-background");
   const letter = { to: ["bob@svc.localhost"], subject: "hello", body_content: "text" };
   mkdirSync(join(at.lab.workdir, "folder"));

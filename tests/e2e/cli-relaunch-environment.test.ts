@@ -15,7 +15,7 @@ async function environmentOf(lab: CliLab): Promise<Record<string, string>> {
   return Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)));
 }
 
-test("an agent that was joined is launched again with what its join was given, whichever command does it", async () => {
+test("every command relaunches a joined agent with the arguments of its join", async () => {
   await using lab = createCliLab();
   const log = join(lab.folder, "agent.log");
   const agent = [...lab.command("svc-gateway"), "demo-agent", "--log", log].join(" ");

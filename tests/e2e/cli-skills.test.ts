@@ -40,7 +40,7 @@ test("skills are listed and installed, and what a person changed is kept", async
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("claude, codex")]);
 }, 120_000);
 
-test("what is installed is listed as it is, brought up to date and taken back", async () => {
+test("installed skills are listed with their state, updated and uninstalled", async () => {
   await using lab = createCliLab();
   const skills = (...words: string[]) => lab.mgr("system-skills", ...words);
   const home = join(lab.folder, "home", ".codex");

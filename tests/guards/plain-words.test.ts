@@ -25,6 +25,11 @@ describe("a planted word is found", () => {
     { id: "in a template", source: "const a = `nobody is told ${b}`;", want: ["tell"] },
     { id: "in a name", source: "const toldAt = createPaneDoor();", want: ["told", "door"] },
     { id: "in a type", source: "interface Glance {}", want: ["glance"] },
+    {
+      id: "as a form of names",
+      source: "const mostRows = 2, lookEveryMs = beginLife();",
+      want: ["most*", "*EveryMs", "life"],
+    },
     { id: "not in another word", source: "const doorbell = understand(standard, headroom);", want: [] },
     { id: "not as code", source: "const low = Math.floor(stand);", want: [] },
     { id: "not room for something", source: "// It makes room for the next.", want: [] },

@@ -37,7 +37,7 @@ const bannedInProse: readonly BannedWord[] = [
   { name: "door", pattern: word("doors?"), why: "exclusive access, interface or listener" },
   {
     name: "room",
-    pattern: word("(?<!(?:make|makes|leave|leaves|leaving|no|is) )rooms?(?! (?:for|to)\\b)"),
+    pattern: word("(?<!(?:make|makes|leave|leaves|leaving|no|is|out of) )rooms?(?! (?:for|to)\\b)"),
     why: "module",
   },
   { name: "floor", pattern: word("floors?"), why: "layer" },
@@ -51,6 +51,16 @@ const bannedInProse: readonly BannedWord[] = [
   { name: "twin", pattern: word("twins?|rivals?|namesakes?"), why: "name conflict" },
   { name: "way back", pattern: word("ways? back|ways? out"), why: "recovery advice" },
   { name: "surely", pattern: word("surely"), why: "withRetry" },
+  {
+    name: "what is ... is",
+    pattern: /\bwhat (?:is|was|are|were)(?: [\w`]+){1,5},? (?:is|are|was|were)\b/gi,
+    why: "name the subject: a file, a message, a request",
+  },
+  { name: "with what", pattern: word("with what (?!ha)"), why: "name it: with the problem, with the output" },
+  { name: "from here on", pattern: word("from here on"), why: "from now on, later" },
+  { name: "speaks for", pattern: word("speaks? (?:for|against)"), why: "proves, names, forbids" },
+  { name: "bears", pattern: word("bears?"), why: "has, is named for" },
+  { name: "hence", pattern: word("hence|thus"), why: "so" },
 ];
 
 /** Parts of identifiers that no new name has. */
@@ -70,6 +80,13 @@ const bannedInNames: readonly BannedWord[] = [
   ["letter", "OutgoingMessage"],
   ["wayback", "recoveryAdvice"],
   ["untilwhole", "deferredApp"],
+  ["presence", "Connectivity, MailboxHandle"],
+  ["occupied", "ProcessReady"],
+  ["ownPlace", "OwnershipWatch"],
+  ["furtherServices", "deferredServices"],
+  ["besideQueue", "slotHolder"],
+  ["tending", "contextMaintenance"],
+  ["makeWay", "evictExisting"],
 ].map(([name = "", why = ""]) => ({
   name,
   // A word of a camel-case or kebab-case name; `doorbell` is a word of the wire, letters may be those of a text.
@@ -79,6 +96,14 @@ const bannedInNames: readonly BannedWord[] = [
   ),
   why,
 }));
+
+/** Forms of identifiers that no new name has. */
+const bannedForms: readonly BannedWord[] = [
+  { name: "most*", pattern: /\bmost[A-Z]\w*|\blongest\w*(?:Ms|Bytes)\b/g, why: "max*" },
+  { name: "*EveryMs", pattern: /\b\w+EveryMs\b/g, why: "*IntervalMs" },
+  { name: "life", pattern: /\blifeOf\b|\b[a-z]\w*Life\b/g, why: "instanceId" },
+  { name: "looks()", pattern: /\blooks\(/g, why: "debounced signals" },
+];
 
 /** How often each banned word occurs, by folder: `src/cli` or `src/services/queue`. */
 export type WordCounts = Record<string, Record<string, number>>;
@@ -99,7 +124,7 @@ export function findInSource(files: readonly SourceFile[]): Found[] {
     return [
       ...literals,
       ...matches(bannedInProse, file.text.comments, { path: file.path, line: 1 }),
-      ...matches(bannedInNames, file.text.code, { path: file.path, line: 1 }),
+      ...matches([...bannedInNames, ...bannedForms], file.text.code, { path: file.path, line: 1 }),
     ];
   });
 }

@@ -76,7 +76,7 @@ async function takenOver(bus: Bus) {
 }
 
 describe("a host that is taken over", () => {
-  test("reaches its agents and no others: it calls nobody, hears nobody, and speaks for nobody else", async () => {
+  test("reaches its agents and no others: it calls, hears and impersonates no other host", async () => {
     await using world = await setup();
     const { bus, operator, handled } = world;
     const { connection, refused } = await takenOver(bus);

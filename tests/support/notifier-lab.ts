@@ -25,14 +25,14 @@ export interface NotifierLab extends AsyncDisposable {
     execution: "idle" | "running";
     depth: number;
     degraded: string | null;
-    /** What tending the context comes to; null is well. */
+    /** The result of a maintenance of the context; null is well. */
     problem: string | null;
     binding: string | null;
     refuse: Error | null;
     /** What the disk says to the row of a poll. */
     unrecorded: Error | null;
     /** Runs while the context is tended. */
-    tending: () => void;
+    onMaintenance: () => void;
   };
   /** A message for the agent. */
   arrive(subject?: string): Promise<void>;
@@ -68,7 +68,7 @@ export function createNotifierLab(update: NotifierUpdate | null = { interval_sec
     binding: null,
     refuse: null,
     unrecorded: null,
-    tending: () => {},
+    onMaintenance: () => {},
   };
   const notifier = createNotifier({
     store,
@@ -110,7 +110,7 @@ export function createNotifierLab(update: NotifierUpdate | null = { interval_sec
       compactUnsupported: () => null,
       async tend(action) {
         tended.push(action);
-        world.tending();
+        world.onMaintenance();
         return world.problem;
       },
     },

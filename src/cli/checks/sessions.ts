@@ -54,7 +54,7 @@ export function checkSignals(context: Pick<CliContext, "registry" | "files">): C
 }
 
 /** Of the messages in an inbox, the newest so many. */
-const mostJudged = 200;
+const maxJudged = 200;
 
 type Openers = ReturnType<typeof mailboxOpeners>;
 
@@ -196,7 +196,7 @@ async function judgeMailbox(
     const mailbox = opener.open(binding);
     try {
       const page = await mailbox.list({
-        ...{ box: "inbox", readState: "any", answeredState: "any", archived: false, limit: mostJudged },
+        ...{ box: "inbox", readState: "any", answeredState: "any", archived: false, limit: maxJudged },
         ...{ since: null, includeBody: false, cursor: null, query: null, onlyReadable: true },
       });
       return judgeMail(context, name, page);

@@ -128,7 +128,7 @@ async function openClient(context: CliContext, record: RegistryRecord): Promise<
   throw new ServiceError("unavailable", `no healthy gateway serves "${record.agent_name}" (${link.why})`);
 }
 
-const mailEveryMs = 5000;
+const mailPollIntervalMs = 5000;
 
 /** Prints what waits, then what comes and goes, a line or a JSON document each. */
 async function watchItems(options: {
@@ -163,7 +163,7 @@ async function watchItems(options: {
     async turn() {
       mail = await people.unread();
       await show();
-      return mailEveryMs;
+      return mailPollIntervalMs;
     },
     onError: (error) => void warn(io, messageOf(error)),
   });

@@ -79,7 +79,7 @@ const create = command({
 
 const restore = command({
   name: "restore",
-  description: "put back what an archive holds; what is here already is refused, never overwritten",
+  description: "restore an archive; an agent, session or mailbox that exists is refused, never overwritten",
   examples: ["svc-mgr backup restore svc-backup-20261123-220000Z.tar"],
   args: {
     archive: { type: "positional", description: "an archive of backup create", valueHint: "FILE" },

@@ -230,7 +230,7 @@ async function runClear(invocation: Invocation<typeof clearFlags>, address: stri
       const whose = address === null ? `every mailbox in ${chosen.root}` : address;
       await confirmed(io, `Remove all mail of ${whose} for good?`, yes);
     }
-    return withProgress(io, "what was removed so far is gone; run it again for the rest", (progress) =>
+    return withProgress(io, "some messages are removed already; run it again for the rest", (progress) =>
       clearMessages(chosen.deps, open, { address, dryRun, ...progress }),
     );
   });

@@ -31,7 +31,7 @@ export default command({
     ...serveTimingFlags,
     reconcile: {
       type: "boolean",
-      description: "work with the agent's present instance; what an earlier one was asked for fails",
+      description: "work with the agent's present instance; requests for an earlier one fail",
     },
     ...rootFlags,
   },

@@ -38,7 +38,7 @@ interface Recorded {
 }
 
 /** Between two looks of `--for`. */
-const lookEveryMs = 200;
+const pollIntervalMs = 200;
 const stateName = /^[a-z0-9][a-z0-9-]{0,62}$/;
 /** A banner is the tool's own words. */
 const versionName = /^\d[\w.+-]{0,40}$/;
@@ -117,7 +117,7 @@ export default command({
           store(context.files, { root, tool, version, seen, name, numbered: state === undefined, replace }),
         );
       }
-      if (context.clock.monotonicMs() < deadlineMs) await sleep(context.clock, lookEveryMs, signal);
+      if (context.clock.monotonicMs() < deadlineMs) await sleep(context.clock, pollIntervalMs, signal);
     } while (!signal.aborted && context.clock.monotonicMs() < deadlineMs);
     return {
       json: { tool, tool_version: version ?? "unknown", recordings: recorded },

@@ -12,7 +12,7 @@ interface Entry {
   act: () => void;
 }
 
-const mostShown = 12;
+const maxShown = 12;
 
 const needsYou: Entry = {
   name: "Needs you",
@@ -79,7 +79,7 @@ export function Palette() {
     element.current?.showModal();
   }, [open]);
   if (!open) return null;
-  const found = search(query, allEntries(query), ({ name }) => name, mostShown);
+  const found = search(query, allEntries(query), ({ name }) => name, maxShown);
   const close = () => {
     paletteOpen.value = false;
   };

@@ -3,12 +3,12 @@ import { screenOf } from "../screens-stream.ts";
 import { lastRows } from "../state/screen.ts";
 
 /** The last rows of the screen of an agent, as the server rendered them. */
-export function Picture({ id, most }: { id: string; most: number }) {
+export function Picture({ id, max }: { id: string; max: number }) {
   const view = screenOf(id).value;
   if (view.absent !== null) return <span class="picture absent">{view.absent}</span>;
   return (
     <span class="picture" aria-hidden="true">
-      {lastRows(view, most).map(({ row, runs }) => (
+      {lastRows(view, max).map(({ row, runs }) => (
         <span key={row} class="row">
           {runs.map((run, index) => (
             <span key={index} style={styleOf(run)}>

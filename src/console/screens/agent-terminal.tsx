@@ -6,7 +6,7 @@ import { followScreens } from "../screens-stream.ts";
 import type { LiveTerminal, TerminalState } from "../terminal.ts";
 import { announce } from "../ui.ts";
 
-const mostRows = 200;
+const maxRows = 200;
 
 /** The live terminal: read only until the reader takes the typing lease. */
 export function AgentTerminal({ id, name }: { id: string; name: string }) {
@@ -53,7 +53,7 @@ function StillScreen({ id }: { id: string }) {
   useEffect(() => followScreens([id]), [id]);
   return (
     <div class="still">
-      <Picture id={id} most={mostRows} />
+      <Picture id={id} max={maxRows} />
     </div>
   );
 }

@@ -314,7 +314,7 @@ function LastLines({ id }: { id: string }) {
       <figcaption>Last lines of its terminal</figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard */}
       <pre tabIndex={0}>
-        <Picture id={id} most={14} />
+        <Picture id={id} max={14} />
       </pre>
     </figure>
   );

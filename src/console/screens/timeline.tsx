@@ -8,7 +8,7 @@ import { formatRoute } from "../state/route.ts";
 import { agents, followLog, now, pastEvents, rows } from "../store.ts";
 import { go } from "../ui.ts";
 
-const mostShown = 400;
+const maxShown = 400;
 const buckets = 120;
 const leastPeriodMs = 60_000;
 
@@ -23,7 +23,7 @@ export function Timeline({ agent, at }: { agent: string | null; at: number | nul
   }, [agent]);
   const own = agent === null ? pastEvents.value : log;
   const until = at === null ? own : own.filter(({ atMs }) => atMs <= at + 999);
-  const shown = until.slice(-mostShown).toReversed();
+  const shown = until.slice(-maxShown).toReversed();
   return (
     <div class="timeline">
       <header>

@@ -203,7 +203,7 @@ function Tile({ row, selected: isSelected }: { row: AgentRow; selected: boolean 
         {depth > 0 ? <span class="number">queue {depth}</span> : null}
         {view.unread ? <span class="number">mail {view.unread}</span> : null}
       </span>
-      <Picture id={row.id} most={screenRows} />
+      <Picture id={row.id} max={screenRows} />
       <span class="answer">{condition.detail || view.lastAnswer || " "}</span>
     </a>
   );

@@ -70,7 +70,7 @@ export function conditionOf(view: AgentView, items: readonly AttentionItem[] = [
   return { kind: "unknown", word: "unknown", detail: state.diagnostics[0]?.message ?? "" };
 }
 
-/** One agent with what it does, as lists show it. */
+/** One agent and its state, as lists show it. */
 export interface AgentRow {
   id: string;
   name: string;
@@ -120,7 +120,7 @@ function sinceOf({ condition, view, items }: AgentRow): number {
 }
 
 /**
- * Keeps the order of what is on the screen while it is looked at: known rows stay where they are, new ones follow in
+ * Keeps the order of the rows on the screen while a person reads them: known rows stay where they are, new ones follow in
  * their order. `order`: ids as shown.
  */
 export function keepOrder(rows: readonly AgentRow[], order: readonly string[]): AgentRow[] {

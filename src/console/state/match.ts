@@ -35,7 +35,7 @@ export function search<T>(
   query: string,
   entries: readonly T[],
   textOf: (entry: T) => string,
-  most: number,
+  max: number,
 ): T[] {
   return entries
     .flatMap((entry) => {
@@ -43,6 +43,6 @@ export function search<T>(
       return score === null ? [] : [{ entry, score }];
     })
     .sort((a, b) => b.score - a.score)
-    .slice(0, most)
+    .slice(0, max)
     .map(({ entry }) => entry);
 }

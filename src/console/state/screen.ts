@@ -23,11 +23,11 @@ export function applyScreen(view: ScreenView, event: ScreenEvent): ScreenView {
   return { revision: event.revision, width: event.width, height: event.height, rows, absent: null };
 }
 
-/** The `most` rows that end with the last one that is not blank, top first. */
-export function lastRows(view: ScreenView, most: number): { row: number; runs: readonly ScreenRun[] }[] {
+/** The `max` rows that end with the last one that is not blank, top first. */
+export function lastRows(view: ScreenView, max: number): { row: number; runs: readonly ScreenRun[] }[] {
   const filled = [...view.rows].filter(([, runs]) => runs.some(({ text }) => text.trim() !== ""));
   const last = filled.reduce((end, [row]) => Math.max(end, row), -1);
-  const first = Math.max(0, last - most + 1);
+  const first = Math.max(0, last - max + 1);
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => ({
     row: first + index,
     runs: view.rows.get(first + index) ?? [],

@@ -62,7 +62,7 @@ export interface DeliveryStore extends DeliveryListing {
   hold(seq: number, dueMs: number): void;
   /** A loss of power may undo it: the same delivery is attempted once more then. */
   settle(seq: number, result: Settled): void;
-  /** Withdraws what is pending of rules that are not among `rules`. */
+  /** Withdraws the pending deliveries of rules that are not among `rules`. */
   withdrawOthers(rules: readonly string[], nowMs: number): void;
   /** Removes ended deliveries beyond `count` and older than `beforeMs`, but none that `isKept`. Returns how many. */
   prune(bounds: { count: number; beforeMs: number }, isKept: (itemId: string) => boolean): number;

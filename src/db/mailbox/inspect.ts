@@ -71,7 +71,7 @@ function* readableRows(path: string, table: string): Generator<Record<string, un
     const query = database.query<Record<string, unknown>, []>(`SELECT * FROM ${table} NOT INDEXED`);
     yield* query.iterate();
   } catch {
-    // What was read until then is what there is.
+    // The rows that were read until then are the result.
   } finally {
     database?.close();
   }

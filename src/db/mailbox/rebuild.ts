@@ -18,8 +18,8 @@ export interface Evidence {
 }
 
 /**
- * What a repair does to index.sqlite. Every call that writes is one transaction and leaves a catalog that is true as
- * far as it goes, so a repair may end anywhere. What was seen on disk is kept in temporary tables: bounded memory.
+ * The changes that a repair makes to index.sqlite. Every write is one transaction and leaves a correct catalog, so a
+ * repair may end anywhere. The list of files on disk is kept in temporary tables, so memory is bounded.
  */
 export interface CatalogRebuild {
   /** Notes that a mailbox holds a message, as its state or its links say; the first note is kept. */

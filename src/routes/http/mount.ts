@@ -118,7 +118,7 @@ const jsonBody = new Elysia({ name: "json-body" })
  */
 const maxBodyValues = 100_000;
 
-/** A byte that is no UTF-8 would be replaced by another character: what is stored would differ from what was sent. */
+/** Refuses bytes that are not UTF-8: a decoder would replace them, and the stored text would differ from the sent one. */
 function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);

@@ -37,9 +37,9 @@ export interface Agent {
    */
   submit(submission: Submission): Promise<SubmitOutcome>;
   /**
-   * Takes back a prompt that an earlier process began to give and could not finish: when the composer holds exactly
-   * its text, it is cleared; anything else is left alone. Resolves with what was seen and done, as a
-   * clause for people. Never rejects.
+   * Takes back a prompt that an earlier process began to type and could not finish: clears the composer when it holds
+   * exactly its text, and leaves anything else alone. Resolves with a clause for people that says what it found and
+   * did. Never rejects.
    */
   withdraw(prompt: string): Promise<string>;
   /** Follows the turn of a prompt that an earlier process submitted; `started`: it was seen to run. */
@@ -87,7 +87,7 @@ export interface Connectivity {
   connected: boolean;
   /** Why not, for people. */
   detail: string;
-  /** Identity of this life of the agent; null while it cannot be read. */
+  /** The agent's instance; null while it cannot be read. */
   instanceId: string | null;
   eligibility: SurfaceEligibility;
   /** What an agent without a terminal asks a person; the state of a terminal has it itself. */

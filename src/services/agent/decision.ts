@@ -104,8 +104,8 @@ function isSameScreen(one: TerminalState, other: TerminalState): boolean {
   if (text === undefined || later === undefined || unmarked(text) !== unmarked(later)) return false;
   // The first row of an excerpt may be cut; both end with the last row of the screen.
   const [rows, laterRows] = [before, after].map((shot) => shot.captured_text_excerpt.split("\n").reverse());
-  const most = Math.min(rows?.length ?? 0, laterRows?.length ?? 0) - 1;
-  return (rows ?? []).slice(0, most).every((row, at) => isSameRow(row, laterRows?.[at] ?? ""));
+  const max = Math.min(rows?.length ?? 0, laterRows?.length ?? 0) - 1;
+  return (rows ?? []).slice(0, max).every((row, at) => isSameRow(row, laterRows?.[at] ?? ""));
 }
 
 /** A row of the same text in another style changed for another reason than a blinking mark. */

@@ -72,7 +72,7 @@ type ClearReason =
 /** What holds for one submission from its beginning to its end. */
 export interface SubmissionFacts {
   text: string;
-  /** What was seen before the text was typed; every proof is measured against it. */
+  /** The terminal before the text was typed; every proof is compared with it. */
   before: TerminalState;
   /** The instance of the tool that gets the text; null while it cannot be read. */
   instanceId: string | null;

@@ -26,7 +26,7 @@ export interface TerminalView {
   explain(): TerminalExplanation;
   /** Which of the profile's dialogs is on the screen; null when none is. */
   dialogRule(): string | null;
-  /** Identity of this life of the agent; null while it cannot be read. */
+  /** The agent's instance; null while it cannot be read. */
   instanceId(): string | null;
 }
 

@@ -3,7 +3,7 @@ import type { GatewayStatus } from "../../protocol/gateway.ts";
 import type { Agent } from "../agent/agent.ts";
 import { backendFacts } from "../agent/backends.ts";
 
-/** What a GUI may expect of this gateway; what is not named is not there. Pure. Source: spec/mailbox-agui.md C. */
+/** The capabilities of this gateway; a GUI may not expect any other. Pure. Source: spec/mailbox-agui.md C. */
 export function toCapabilities(facts: {
   status: GatewayStatus;
   family: AguiTargetFamily;

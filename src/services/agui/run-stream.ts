@@ -36,7 +36,7 @@ function toTuiStatus(facts: { record: RequestRecord; terminal: TerminalState | n
 export type TurnCourse = { course: "open" } | { course: "ended" } | { course: "lost"; reason: string };
 
 /**
- * How far the turn of a completed request has come. A tool without a tracker is done with what was typed. Pure.
+ * How far the turn of a completed request has come. For a tool without a tracker the turn ends with the typing. Pure.
  */
 function courseOf(record: RequestRecord, facts: { tracked: boolean; epoch: number }): TurnCourse {
   if (!facts.tracked) return { course: "ended" };

@@ -52,7 +52,7 @@ export interface AttentionDeps {
 const atOnce = 32;
 const deadlineMs = 1500;
 const heartbeatMs = 15_000;
-const mailEveryMs = 5000;
+const mailPollIntervalMs = 5000;
 
 const runs = ({ record: { lifecycle } }: KnownAgent) =>
   lifecycle.state === "active" || lifecycle.state === "relaunching";
@@ -138,7 +138,7 @@ export function createAttention(deps: AttentionDeps): Attention {
           mail = unread;
           show();
         }
-        return mailEveryMs;
+        return mailPollIntervalMs;
       },
     });
     const watch = createFleetWatch<{ record: KnownAgent["record"]; facts: AttentionFacts }>({

@@ -21,7 +21,7 @@ const lingerMs = 5000;
 /** Between two pictures of one agent for one viewer: more is not seen in a small one. */
 const gapMs = 400;
 const firstPauseMs = 250;
-const longestPauseMs = 5000;
+const maxPauseMs = 5000;
 /** A gateway sends at least a heartbeat every 15 s. */
 const silentMs = 45_000;
 
@@ -141,7 +141,7 @@ function createFollowed(deps: {
       }));
       if (signal.aborted) return;
       show(showAbsent(agentId, shown, why, timestampNow(clock)));
-      pauseMs = connected ? firstPauseMs : Math.min(pauseMs * 2, longestPauseMs);
+      pauseMs = connected ? firstPauseMs : Math.min(pauseMs * 2, maxPauseMs);
       await sleep(clock, pauseMs, signal);
     }
   }

@@ -30,10 +30,10 @@ export function createSignIn({ clock, ids }: { clock: Clock; ids: Ids }): SignIn
   const codes = new Map<string, number>();
   const sessions = new Map<string, number>();
 
-  function keep(map: Map<string, number>, secret: string, until: number, most: number): void {
+  function keep(map: Map<string, number>, secret: string, until: number, max: number): void {
     map.delete(secret);
     for (const [digest, end] of map) {
-      if (map.size < most && end > clock.monotonicMs()) break;
+      if (map.size < max && end > clock.monotonicMs()) break;
       map.delete(digest);
     }
     map.set(secret, until);

@@ -3,7 +3,7 @@ import type { DeliveredItem, DeliveryRule } from "../../protocol/delivery.ts";
 import { isQuiet, untilEndMs } from "../notifier/wake.ts";
 
 const firstRetryMs = 5000;
-const longestRetryMs = 3_600_000;
+const maxRetryMs = 3_600_000;
 /** After so long without success a delivery is given up. */
 export const giveUpAfterMs = 24 * 3_600_000;
 
@@ -77,7 +77,7 @@ export function quietForMs(
  * part of up to a half less. `random`: from 0 to below 1. Pure.
  */
 export function retryAfterMs(attempt: number, random: number): number {
-  const wholeMs = Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(attempt - 1, 20));
+  const wholeMs = Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(attempt - 1, 20));
   return Math.round(wholeMs * (1 - random / 2));
 }
 
@@ -97,7 +97,7 @@ export function decideFailure(facts: {
 }): FailureDecision {
   const { nowMs, firstAttemptMs, attempt, random, askedMs, refusedForGood } = facts;
   if (refusedForGood || nowMs - firstAttemptMs >= giveUpAfterMs) return { state: "given_up" };
-  const waitMs = Math.max(retryAfterMs(attempt, random), Math.min(askedMs ?? 0, longestRetryMs));
+  const waitMs = Math.max(retryAfterMs(attempt, random), Math.min(askedMs ?? 0, maxRetryMs));
   return { state: "pending", dueMs: nowMs + waitMs };
 }
 
@@ -107,7 +107,7 @@ export function decideFailure(facts: {
  */
 export function toDelivered(item: AttentionItem, include: DeliveryRule["include"] = []): DeliveredItem {
   const { kind, agent_name, question, subject } = item;
-  const cut = (text: string | null, most: number) => (text === null ? null : shorten(text, most));
+  const cut = (text: string | null, max: number) => (text === null ? null : shorten(text, max));
   return {
     id: item.id,
     epoch: item.epoch,
@@ -163,7 +163,7 @@ function summaryOf({ kind, agent_name, question }: AttentionItem): string {
   return shorten(`${who} ${summaries[kind]}${asked ? `: ${asked}` : ""}`, maxSummary);
 }
 
-function shorten(text: string, most: number): string {
+function shorten(text: string, max: number): string {
   const whole = text.toWellFormed();
-  return whole.length <= most ? whole : `${whole.slice(0, most - 1).toWellFormed()}…`;
+  return whole.length <= max ? whole : `${whole.slice(0, max - 1).toWellFormed()}…`;
 }

@@ -29,11 +29,11 @@ export interface OutboxDeps {
 }
 
 /** Rules are read again this often. */
-const longestWaitMs = 15_000;
+const maxWaitMs = 15_000;
 const followAgainMs = 1000;
 /** An attempt that lasts longer is left: it is made again after the next start. */
 const stopGraceMs = 2000;
-const pruneEveryMs = 3_600_000;
+const pruneIntervalMs = 3_600_000;
 const kept = { count: 20_000, ageMs: 30 * 24 * 3_600_000 };
 /** In one transaction; a turn of the event loop is between two of them. */
 const entriesAtOnce = 250;
@@ -42,8 +42,8 @@ const entriesAtOnce = 250;
 const attemptsAtOnce = (rule: NamedRule) => (rule.kind === "command" ? 1 : 4);
 
 /**
- * Sends what waits for a person by the rules of this user. What appears is written down before it is sent, and what
- * waits is compared with what is written: an item that came while no server ran is found by the next one. A delivery
+ * Sends the items that wait for a person by the rules of this user. Stores each item before it sends it, and compares
+ * the waiting items with the stored ones: the next server finds an item that came while none ran. A delivery
  * is attempted until its target takes it, at most for a day; all attempts have one id. Source: decision 52.
  */
 export function createOutbox(deps: OutboxDeps): Lifecycle {
@@ -185,7 +185,7 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
 
   function pruneSometimes(): void {
     const nowMs = clock.monotonicMs();
-    if (nowMs - prunedMs < pruneEveryMs) return;
+    if (nowMs - prunedMs < pruneIntervalMs) return;
     prunedMs = nowMs;
     const beforeMs = clock.nowMs() - kept.ageMs;
     // What still waits would be taken for new.
@@ -194,13 +194,13 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
 
   async function turn(signal: AbortSignal): Promise<number> {
     const rules = deps.rules();
-    if (rules === null) return longestWaitMs;
+    if (rules === null) return maxWaitMs;
     const names = rules.map(({ name }) => name);
     if (names.join() !== ruleNames) {
       store.withdrawOthers(names, clock.nowMs());
       ruleNames = names.join();
     }
-    if (current === null) return longestWaitMs;
+    if (current === null) return maxWaitMs;
     if (unwritten || rules !== writtenBy) {
       unwritten = false;
       writtenBy = rules;
@@ -214,7 +214,7 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
     if (signal.aborted) return 0;
     for (const rule of rules) attemptDue(rule);
     pruneSometimes();
-    let waitMs = longestWaitMs;
+    let waitMs = maxWaitMs;
     for (const rule of rules) {
       const own = ofRule(rule.name);
       // The end of an attempt wakes the loop.

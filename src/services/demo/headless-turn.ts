@@ -21,7 +21,7 @@ export type HeadlessStep =
   | { kind: "warning"; text: string }
   /** Over ACP: asks before it does this; a refusal ends the work. */
   | { kind: "ask"; what: string }
-  /** The conversation is worth keeping from here on. */
+  /** The conversation is worth keeping from now on. */
   | { kind: "save"; session: HeadlessSession }
   /** What a fixture of the tests does in between. */
   | { kind: "act"; act(): Promise<void> | void };

@@ -73,7 +73,7 @@ function composerBlock(state: DemoState, cols: number, maxRows: number): Block {
   return { rows: [rule, ...lines, ...popup, rule, footer], cursor: { row: visible.length, col } };
 }
 
-/** The commands that begin with what is typed, while it is a slash and a word. */
+/** The commands that begin with the typed text, while it is a slash and a word. */
 function popupRows(shown: string, cols: number): string[] {
   if (!/^\/[a-z-]*$/.test(shown)) return [];
   return demoCommands
@@ -116,8 +116,8 @@ const WORDS_IN_LINE = 14;
 const MOST_USER_ROWS = 8;
 const STYLES = { plain: "", dim: "\x1b[2m", error: "\x1b[31m" } as const;
 
-/** The last rows of the transcript, at most `most` of them; cells are one blank row apart. */
-function transcriptRows(state: DemoState, cols: number, most: number): string[] {
+/** The last rows of the transcript, at most `max` of them; cells are one blank row apart. */
+function transcriptRows(state: DemoState, cols: number, max: number): string[] {
   const cells = [...state.cells];
   if (state.phase.kind === "busy") {
     const { turn } = state.phase;
@@ -127,15 +127,15 @@ function transcriptRows(state: DemoState, cols: number, most: number): string[] 
   const rows: string[] = [];
   let below: Cell | null = null;
   for (const cell of cells.reverse()) {
-    if (rows.length >= most) break;
+    if (rows.length >= max) break;
     const apart = below !== null && !(cell.kind === "note" && below.kind === "note");
-    rows.unshift(...cellRows(cell, cols, most), ...(apart ? [""] : []));
+    rows.unshift(...cellRows(cell, cols, max), ...(apart ? [""] : []));
     below = cell;
   }
-  return rows.slice(-most);
+  return rows.slice(-max);
 }
 
-function cellRows(cell: Cell, cols: number, most: number): string[] {
+function cellRows(cell: Cell, cols: number, max: number): string[] {
   switch (cell.kind) {
     case "banner":
       return [
@@ -146,8 +146,8 @@ function cellRows(cell: Cell, cols: number, most: number): string[] {
       return userRows(cell.text, cols);
     case "answer":
       return cell.text === undefined
-        ? answerRows(cell.turn, cell.words, cols, most)
-        : textRows(cell.text, cols).slice(-most);
+        ? answerRows(cell.turn, cell.words, cols, max)
+        : textRows(cell.text, cols).slice(-max);
     case "note":
       return [`${STYLES[cell.tone]}${cutText(cell.text, cols)}\x1b[0m`];
   }
@@ -178,10 +178,10 @@ export function answerText(cell: Extract<Cell, { kind: "answer" }>): string {
 }
 
 /** Only the last lines are made: a long turn may stream more words than any screen shows. */
-function answerRows(turn: number, words: number, cols: number, most: number): string[] {
+function answerRows(turn: number, words: number, cols: number, max: number): string[] {
   const lines = Math.ceil(words / WORDS_IN_LINE);
   const rows: string[] = [];
-  for (let line = Math.max(0, lines - most); line < lines; line++) {
+  for (let line = Math.max(0, lines - max); line < lines; line++) {
     const count = Math.min(WORDS_IN_LINE, words - line * WORDS_IN_LINE);
     const said = Array.from({ length: count }, (_, index) => {
       return VOCABULARY[(turn * 7 + line * WORDS_IN_LINE + index) % VOCABULARY.length] ?? "";

@@ -144,7 +144,7 @@ export interface DiagnosticRun {
 /** After so long without another of its kind a run is over. */
 const quietMs = 60_000;
 /** A failure that goes on is summarised this often, and its next occurrence is written again. */
-const longestMs = 600_000;
+const maxRunMs = 600_000;
 const maxOpenRuns = 32;
 
 /**
@@ -158,7 +158,7 @@ export function nextRuns(
   diagnostic: Diagnostic,
   nowMs: number,
 ): { runs: DiagnosticRun[]; written: Diagnostic[] } {
-  const isOver = (run: DiagnosticRun) => nowMs - run.lastMs > quietMs || nowMs - run.firstMs > longestMs;
+  const isOver = (run: DiagnosticRun) => nowMs - run.lastMs > quietMs || nowMs - run.firstMs > maxRunMs;
   const over = runs.filter(isOver);
   const open = runs.filter((run) => !isOver(run));
   if (diagnostic.level === "info") return { runs: open, written: [...summarize(over), diagnostic] };
@@ -200,7 +200,7 @@ function summarize(runs: readonly DiagnosticRun[]): Diagnostic[] {
     }));
 }
 
-/** Everything that a gateway writes down about its life. */
+/** All logs and event files of one gateway. */
 export interface GatewayRecords {
   log: Log;
   events: StoredEventLog;

@@ -27,7 +27,7 @@ export interface ReaderDeps {
   tools: readonly LaunchTool[];
   /** How the gateway of an agent is reached. Never rejects. */
   gatewayOf(agent: ReadableAgent): Promise<ReachedGateway>;
-  /** Whether its tmux session lives, with what is to be said of that. */
+  /** Whether its tmux session exists, and the problem to report if not. */
   livenessOf(
     agent: ReadableAgent,
   ): Promise<{ liveness: AgentLiveness; diagnostics: readonly AgentDiagnostic[] }>;

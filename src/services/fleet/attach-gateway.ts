@@ -22,11 +22,11 @@ import { type ClaimDeps, clearClaims, settleClaims } from "./liveness.ts";
 
 export interface AttachDeps extends ClaimDeps, StartDeps {
   locks: Locks;
-  /** How this very program is started as a gateway; the session root and what is asked for are appended. */
+  /** The command that starts this program as a gateway; the session root and the options are appended. */
   serveCommand: readonly string[];
 }
 
-/** What the gateway is asked to be; what is left out is as the session's desired-config.json has it. */
+/** Options for the gateway; an omitted one is taken from the session's desired-config.json. */
 interface AttachWish {
   host?: string | undefined;
   port?: number | undefined;
@@ -56,9 +56,8 @@ const pollIntervalMs = 20;
 const logRows = 15;
 
 /**
- * Makes sure that a healthy gateway serves this agent: one that is healthy is left as it is, otherwise one is
- * started that outlives us, and what was asked of it is kept for later starts. Idempotent, also when called twice at
- * once. Throws `unsupported` for a backend that no gateway serves, and `unavailable` with what the gateway said when
+ * Makes sure that a healthy gateway serves this agent. A healthy one is left as it is; otherwise starts one that
+ * outlives this process, and keeps its options for later starts. Idempotent, also when called twice at once. Throws `unsupported` for a backend that no gateway serves, and `unavailable` with the gateway's message when
  * it ends or is not healthy within 10 s (it is then gone again), or when one that was there does not reconcile.
  * Source: contract 4.4 rule 7.
  */
@@ -185,8 +184,8 @@ interface StartedGateway {
 const windowName = "gateway";
 
 /**
- * Starts `command` as the gateway of a session: as a separate process, or in a window of the agent's tmux session,
- * with what it writes to its error stream in gateway.log. Throws when it cannot be started at all.
+ * Starts `command` as the gateway of a session, as a separate process or in a window of the agent's tmux session. Its
+ * error stream goes to gateway.log. Throws when it cannot be started at all.
  */
 async function startGateway(
   deps: StartDeps,

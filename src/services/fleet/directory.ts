@@ -130,7 +130,7 @@ export function createDirectory(deps: {
   };
 }
 
-/** Null for what is no record; a folder that bears no agent id was not made by us. */
+/** Null for anything but a record; we make no folder without an agent id as its name. */
 function readRecord(registry: Pick<Registry, "read">, agentId: string): RegistryRecord | null {
   try {
     return registry.read(agentId);

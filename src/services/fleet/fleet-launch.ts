@@ -241,7 +241,7 @@ interface Brain {
   args: string[];
 }
 
-/** Reads YAML or JSON. Throws `invalid_request` with what does not fit. Pure. */
+/** Reads YAML or JSON. Throws `invalid_request` with the fields that do not match. Pure. */
 export function parseBrainManifest(text: string): Brain {
   let value: unknown;
   try {

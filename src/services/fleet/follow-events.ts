@@ -28,13 +28,13 @@ export interface FollowOptions {
 }
 
 const firstPauseMs = 250;
-const longestPauseMs = 5000;
+const maxPauseMs = 5000;
 /** A gateway sends at least a heartbeat every 15 s. */
 const silentMs = 45_000;
 
 /**
  * Follows the events of one gateway until `signal` aborts, over its restarts: events of the time in between come after
- * the next connection, as long as the gateway's log keeps them. Holds one event at a time. Rejects only with what a
+ * the next connection, as long as the gateway's log keeps them. Holds one event at a time. Rejects only when a
  * callback throws.
  */
 export async function followEvents(options: FollowOptions): Promise<void> {
@@ -63,7 +63,7 @@ export async function followEvents(options: FollowOptions): Promise<void> {
       abort.abort();
     }
     await sleep(clock, pauseMs, signal);
-    pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+    pauseMs = Math.min(pauseMs * 2, maxPauseMs);
   }
 }
 

@@ -60,7 +60,7 @@ export async function planForgetting(deps: ForgetDeps, record: RegistryRecord): 
 
 /**
  * Removes the session folder and the record: prompts, turns, logs and history of the agent are then gone for good.
- * Its mail stays. False when the record was replaced meanwhile: a later life of the agent keeps everything.
+ * Its mail stays. False when the record was replaced meanwhile: a later instance of the agent keeps everything.
  */
 export async function forgetAgent(deps: ForgetDeps, left: LeftBehind): Promise<boolean> {
   const { agent_id: agentId, generation_id: generationId } = left.record;

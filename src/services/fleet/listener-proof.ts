@@ -36,7 +36,7 @@ export function isChallenge(text: string): boolean {
   return /^[0-9a-f]{32,128}$/.test(text);
 }
 
-/** The process of a record lives. One whose start was not recorded is believed by its id alone. */
+/** Whether the process of a record lives. Without a recorded start its id alone decides. */
 export function recordedProcessLives(
   processes: ProofDeps["processes"],
   { pid, startToken }: Pick<ListenerClaim, "pid" | "startToken">,
@@ -45,7 +45,7 @@ export function recordedProcessLives(
 }
 
 /**
- * Why the claim cannot be true, as a clause; null when nothing speaks against it. Asks only the operating system and
+ * Why the claim cannot be true, as a clause; null when it can be true. Asks only the operating system and
  * takes microseconds: clients ask before each request.
  */
 export function disproveClaim(

@@ -93,7 +93,7 @@ function announcementOf(deps: ClaimDeps, session: Session) {
 }
 
 /**
- * Makes the records of a session's gateway agree with what was found of it (contract 5.4): a healthy gateway is
+ * Makes the records of a session's gateway agree with its observed state (contract 5.4): a healthy gateway is
  * announced again where it is not; what a dead one left (live variables, registry locator, run files, a `healthy`
  * state.json) is cleared, its epoch kept. A gateway that lives and does not answer is left alone.
  */

@@ -42,7 +42,7 @@ const firstLookMs = 3000;
 
 /**
  * One connection for each watched terminal, made by the first look and ended when nobody looked for `idleMs`. At most
- * `most` at once: the one that was not looked at for the longest time makes room.
+ * `max` at once: the one that was not looked at for the longest time makes room.
  */
 export function createPassiveTerminals(deps: {
   open: (agent: Session) => WatchedTerminal;
@@ -50,9 +50,9 @@ export function createPassiveTerminals(deps: {
   locks: Pick<Locks, "tryTake">;
   clock: Clock;
   idleMs?: number;
-  most?: number;
+  max?: number;
 }): PassiveTerminals {
-  const { clock, idleMs = 60_000, most = 16 } = deps;
+  const { clock, idleMs = 60_000, max = 16 } = deps;
   /** The last used one last. */
   const watched = new Map<string, Watched>();
 
@@ -68,7 +68,7 @@ export function createPassiveTerminals(deps: {
 
   /** False when all that are watched are in use. */
   function makeRoom(): boolean {
-    if (watched.size < most) return true;
+    if (watched.size < max) return true;
     const idle = [...watched].find(([, { uses }]) => uses === 0);
     if (!idle) return false;
     void end(idle[0]);

@@ -7,7 +7,7 @@ import type { FoundAgent } from "../sessions/find.ts";
 import { gatewayIdentity } from "../sessions/gateway-folder.ts";
 import type { LaunchedSession } from "../sessions/launch.ts";
 import {
-  beginLife,
+  beginInstance,
   planRelaunch,
   type RelaunchDeps,
   type RelaunchPlan,
@@ -55,7 +55,7 @@ export async function relaunchAgent(
   }
   const inPlace = plan.pane !== null;
   if (!inPlace) await clearRemains(deps, agent);
-  if (plan.headless) await endFormerLife(deps, agent, plan);
+  if (plan.headless) await endFormerInstance(deps, agent, plan);
   const { session, pane } = await relaunchSession(deps, agent, plan);
   const done = { session, inPlace, missingVariables };
   const link = inPlace ? await linkOf(deps, session) : null;
@@ -85,7 +85,7 @@ async function isQueueEmpty(deps: AttachDeps, session: Served): Promise<boolean>
   return depth === 0 && isRead;
 }
 
-/** A gateway knows its session by name, and one of an earlier life holds the queue; a session of ours may be empty. */
+/** A gateway knows its session by name, and one of an earlier instance holds the queue; a session of ours may be empty. */
 async function clearRemains(deps: RelaunchDeps & AttachDeps, agent: FoundAgent): Promise<void> {
   const { manifest } = agent;
   const stop = await stopGateway(deps, agent);
@@ -97,15 +97,15 @@ async function clearRemains(deps: RelaunchDeps & AttachDeps, agent: FoundAgent):
 }
 
 /**
- * Ends the turns of a headless agent. Its gateway first sees the new life, for which it begins nothing: otherwise the
+ * Ends the turns of a headless agent. Its gateway first sees the new instance, for which it begins nothing: otherwise the
  * end of a turn would hand the next prompt to a pane that is about to be taken. Cut short at any point it leaves a
  * queue that is closed, and an agent that can be relaunched.
  */
-async function endFormerLife(deps: RelaunchDeps & AttachDeps, agent: FoundAgent, plan: RelaunchPlan) {
+async function endFormerInstance(deps: RelaunchDeps & AttachDeps, agent: FoundAgent, plan: RelaunchPlan) {
   const { sessionRoot } = agent;
   // Without a pane there is no gateway any more.
   if (plan.pane) {
-    const manifest = await beginLife(deps, agent, plan);
+    const manifest = await beginInstance(deps, agent, plan);
     await awaitSeen(deps, { manifest, sessionRoot }, plan.pane, { unlessGone: true });
   }
   await stopTurns(deps, sessionRoot);

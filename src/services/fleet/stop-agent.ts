@@ -34,7 +34,7 @@ export interface AgentStop {
   survivingPids: number[];
   /** False when the session was gone already. */
   sessionEnded: boolean;
-  /** False when the record was stopped already or belongs to a later life of the agent. */
+  /** False when the record was stopped already or belongs to a later instance of the agent. */
   recordStopped: boolean;
   /** Turns of a headless agent that were ended. */
   interruptedTurns: string[];

@@ -20,8 +20,8 @@ const claimMs = 5000;
 const pollIntervalMs = 20;
 
 /**
- * Gives a turn to the bridge that keeps the session's agent, or to a new one where none lives, is of an earlier life
- * of the agent, or does not take it. `start` puts a new one into the pane, whose program it ends.
+ * Gives a turn to the bridge that keeps the session's agent. Starts a new bridge when none runs, when it serves an
+ * earlier instance of the agent, or when it does not take the turn. `start` replaces the program of the pane.
  */
 export async function handToHost(
   deps: HandOverDeps,

@@ -137,7 +137,7 @@ const unicodeEscape = 0x75;
 export type StringCutter = (piece: Uint8Array) => Uint8Array;
 
 /**
- * Cuts every string of a JSON text to about `maxStringBytes`, so that what is left of valid JSON is valid JSON. Holds
+ * Cuts every string of a JSON text to about `maxStringBytes`, so that valid JSON stays valid. Holds
  * nothing of the text. Characters and escapes stay whole, two escapes that form one character may not.
  */
 function createStringCutter(maxStringBytes: number): StringCutter {

@@ -100,8 +100,8 @@ export function isTurnAlive(processes: Processes, turn: TurnDirectory): boolean 
 }
 
 /**
- * Gives a turn whose runner is gone its final state, with what its output still proves, and ends what the runner
- * left of the tool. Does nothing while a runner holds the turn. A turn that has its final state gets the exit code
+ * Gives a turn whose runner is gone the final state that its output proves, and ends the processes that the runner
+ * left behind. Does nothing while a runner holds the turn. A turn that has its final state gets the exit code
  * that is missing if the writer of the state ended before it could. `unbegun`: also a turn that no runner has claimed,
  * which none can run afterwards. Resolves with the final state, or null when the turn is not ours to settle.
  */
@@ -126,7 +126,7 @@ export async function settleTurn(
     if (facts?.child_pid && facts.child_start) {
       await endProvider(deps, { pid: facts.child_pid, startToken: facts.child_start });
     }
-    deps.files.removeLeftovers("file:sweep", turn.paths.folder);
+    deps.files.removeLeftovers("file:leftovers", turn.paths.folder);
     const result = facts ? await judgeDead(deps, turn) : judgeUnbegun(deps, turn, options.unbegun ?? "");
     turn.saveResult(result);
     return result;
@@ -189,7 +189,7 @@ async function summarize(deps: SettleDeps, turn: TurnDirectory): Promise<TurnSum
   return parser.summary();
 }
 
-/** A file in pieces from `offset`, at most `maxBytes` in all where given; what is written meanwhile is read too. */
+/** A file in pieces from `offset`, at most `maxBytes` in all where given. Reads what is appended meanwhile, too. */
 export function* partsOf(
   files: Files,
   path: string,

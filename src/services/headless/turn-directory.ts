@@ -71,7 +71,7 @@ export function openTurn(files: Files, folder: string): TurnDirectory {
     },
     completeRecord(result) {
       if (files.exists(paths.exitCode)) return;
-      files.removeLeftovers("file:sweep", folder);
+      files.removeLeftovers("file:leftovers", folder);
       saveExitCode(result);
     },
   };
@@ -106,7 +106,7 @@ export function createTurnDirectories(deps: { files: Files; sessionRoot: string 
     if (!turnIdPattern.test(turnId)) throw new ServiceError("invalid_request", "turn_id: not a turn id");
     return childPath(root, turnId);
   };
-  /** What is behind a link is not ours. */
+  /** A folder behind a link is not ours. */
   const isOurs = (folder: string) => !files.isLink(root) && !files.isLink(folder);
   const all = () =>
     (files.isLink(root) ? [] : files.list(root))

@@ -36,7 +36,7 @@ interface EventPosition {
 
 /**
  * Where the events of turns begin in their files, as far as they were read: a page is read without what precedes it. Files
- * of events only grow; a file that is shorter than what is known of it is read from its beginning again. Holds a bounded
+ * of events only grow; a file that has become shorter is read from its beginning again. Holds a bounded
  * number of positions, evenly spaced over a turn.
  */
 interface EventIndex {

@@ -85,7 +85,7 @@ export interface TurnRunner {
   active(): { turnId: string; turnIndex: number } | null;
   /** What the active turn asks a person. */
   decision(): AwaitingDecision | null;
-  /** The manifest with what turns have written since `manifest` was read. */
+  /** The manifest with the progress that turns have written since `manifest` was read. */
   latest(manifest: Manifest): Manifest;
   /** Writes the turn down and hands it to a bridge. Throws when it could not be begun; it then never runs. */
   begin(wish: {
@@ -296,7 +296,7 @@ export function createTurnRunner(deps: TurnRunnerDeps): TurnRunner {
       const [newest] = turns.list(1);
       lastIndex = newest?.request()?.turn_index ?? 0;
       for (const turn of turns.all()) {
-        files.removeLeftovers("file:sweep", turn.paths.folder);
+        files.removeLeftovers("file:leftovers", turn.paths.folder);
         if (turn.result() && (await settleTurn(deps, turn))) continue;
         const request = turn.request();
         // Written whole before anything could be begun: without it, nothing was.

@@ -5,7 +5,7 @@ import { ServiceError } from "../../system/errors.ts";
 const silentMs = 40_000;
 /** An open body takes this many parts before it says so; see the responder's window. */
 const consumeEvery = 8;
-const keepOpenEveryMs = 10_000;
+const keepOpenIntervalMs = 10_000;
 /** Four times what a host may send ahead. */
 const maxUnreadBytes = 4 * 1024 * 1024;
 
@@ -56,7 +56,7 @@ export function createAnswerBody(deps: {
     });
   };
   const keepOpen = () => {
-    cancelKeep = clock.after(keepOpenEveryMs, () => {
+    cancelKeep = clock.after(keepOpenIntervalMs, () => {
       deps.consumed(reported);
       keepOpen();
     });

@@ -159,7 +159,7 @@ async function qualifyAnswer(answer: Response, operation: string, host: string):
   const endpoint = operationOf(operation);
   if (answer.status !== endpoint.status) return answer;
   const broken = () =>
-    new ServiceError("transport_failed", `host "${host}" answered with what is no answer to ${operation}`);
+    new ServiceError("transport_failed", `host "${host}" sent an invalid answer to ${operation}`);
   let body: unknown;
   try {
     body = await answer.json();

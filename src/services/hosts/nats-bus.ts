@@ -17,7 +17,7 @@ import { createPublishedHosts } from "./host-directory.ts";
 import type { HostDirectory, HostLink } from "./host-link.ts";
 import type { RemoteHosts } from "./merged-fleet.ts";
 import { decodeMessage, encodeMessage, messageOverheadBytes } from "./message.ts";
-import { createPublisher, type HostOutlet, refreshEveryMs } from "./publisher.ts";
+import { createPublisher, type HostOutlet, refreshIntervalMs } from "./publisher.ts";
 import { createResponder } from "./responder.ts";
 
 /** This module alone loads the client of NATS; the programs import it when a flag asks for it. */
@@ -45,7 +45,7 @@ export function busNames(fleet: string) {
 
 const secondsOf = (ms: number) => `${Math.round(ms / 1000)}s`;
 /** What a host published stays known for so long after it went away. */
-const entryTtl = secondsOf(refreshEveryMs * 28);
+const entryTtl = secondsOf(refreshIntervalMs * 28);
 const maxRecordBytes = 16 * 1024;
 /** The first server whose buckets keep a time to live for each key. */
 const oldestServer = [2, 11] as const;

@@ -17,9 +17,9 @@ export interface Publisher extends Lifecycle {
 }
 
 /** Changes are seen within this time. */
-const lookEveryMs = 300;
+const pollIntervalMs = 300;
 /** Entries at the outlet end by themselves; this is a third of their time. */
-export const refreshEveryMs = 6 * 3_600_000;
+export const refreshIntervalMs = 6 * 3_600_000;
 const atOnce = 64;
 
 /** Publishes the record of a host once a heartbeat, and its agents when they change. */
@@ -70,7 +70,7 @@ export function createPublisher(deps: {
       await put(
         [...entries].filter(([id, entry]) => {
           const before = published.get(id);
-          return before?.text !== JSON.stringify(entry) || now - before.atMs > refreshEveryMs;
+          return before?.text !== JSON.stringify(entry) || now - before.atMs > refreshIntervalMs;
         }),
       );
       for (const id of [...published.keys()]) {
@@ -81,7 +81,7 @@ export function createPublisher(deps: {
       // Entries of this start first: with the record an operator drops those of earlier starts.
       if (!isBegun) heartbeat.start();
       isBegun = true;
-      return lookEveryMs;
+      return pollIntervalMs;
     },
     onError: deps.onError,
   });

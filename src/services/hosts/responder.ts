@@ -6,7 +6,7 @@ import { type HostLink, handedBack, isRead, wordsOf } from "./host-link.ts";
 
 /** Carries out the calls of operators, on the host. */
 export interface Responder {
-  /** A message of an operator, checked here; what is none is counted and dropped. Never throws. */
+  /** A message of an operator, checked here; anything else is counted and dropped. Never throws. */
   receive(head: unknown, body: Uint8Array): void;
   /** How many calls are under way, and how many messages were dropped. */
   counts(): { open: number; dropped: number; calls: number };
@@ -18,7 +18,7 @@ export interface Responder {
 const partBytes = 64 * 1024;
 const windowParts = 16;
 /** How often a call that has no answer yet shows that it is under way. */
-const takenEveryMs = 1000;
+const takenIntervalMs = 1000;
 /** An operator sends something for each open call more often than this. */
 const silentMs = 30_000;
 const maxOpen = 256;
@@ -61,7 +61,7 @@ interface Window {
 
 /**
  * A call with a known number is never carried out again when it changes something: the operator that lost the answer gets
- * the first one. What is older than all that is remembered is refused, so that a message that is replayed does nothing.
+ * the first one. A call older than the remembered ones is refused, so a replayed message does nothing.
  * `send` reaches the operator that called.
  */
 export function createResponder(deps: {
@@ -173,7 +173,7 @@ export function createResponder(deps: {
       deps.send(operator, answer, part);
     };
     const taken = () => deps.send(operator, { kind: "taken", id, run: number, seq: 0 }, null);
-    const ticking = tick(clock, takenEveryMs, taken);
+    const ticking = tick(clock, takenIntervalMs, taken);
     taken();
     try {
       const response = await link.send({

@@ -116,7 +116,10 @@ export function toFlagChange(request: MailMarkRequest): FlagChange {
     throw invalidField([], "give at least one of read, answered and archived");
   }
   if (archived === true && read === false) {
-    throw invalidField(["read"], "what is archived is read: archived=true goes not with read=false");
+    throw invalidField(
+      ["read"],
+      "an archived message is always read: archived=true conflicts with read=false",
+    );
   }
   return change;
 }

@@ -44,7 +44,7 @@ export interface DraftAttachment extends AttachmentInput {
   below?: readonly string[] | undefined;
 }
 
-/** Why a file cannot be attached, as a clause, with what to do where that helps. */
+/** Why a file cannot be attached, as a clause, with the next step where there is one. */
 export const whyNotAttached: Record<WhyNotRead, string> = {
   absent: "does not exist",
   unreadable: "cannot be read",

@@ -182,7 +182,7 @@ function identityOf({ transport, principalId, address }: Mailbox) {
 }
 
 /**
- * A message as callers may see it: how a notice is authenticated, never with what, and no list beyond its maximum. Pure.
+ * A message as callers may see it: how a notice is authenticated but not its token, and no list beyond its maximum. Pure.
  * Most mail is of that form already: copies of a page took a tenth of its time.
  */
 function toWire(mail: Mail): MailMessage {

@@ -85,7 +85,7 @@ export function toNotifierStatus(facts: {
 }
 
 /** How the agent's context is tended before a wake-up. */
-export interface ContextTending {
+export interface ContextMaintenance {
   /** Why `compact` cannot be done with this agent, or null. */
   compactUnsupported(): string | null;
   /**
@@ -102,10 +102,10 @@ const waitMs: Record<BeforeWake, number> = { compact: 120_000, new_chat: 15_000 
 const compactTools: readonly string[] = ["codex"];
 
 /** `commands`: of the tool's profile, null without one. */
-export function createContextTending(deps: {
+export function createContextMaintenance(deps: {
   agent: Pick<Agent, "tool" | "tracked" | "submit" | "waitFor">;
   commands: { reset: string; compact: string | null } | null;
-}): ContextTending {
+}): ContextMaintenance {
   const { agent, commands } = deps;
   const compactCommand = compactTools.includes(agent.tool) ? (commands?.compact ?? null) : null;
 

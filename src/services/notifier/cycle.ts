@@ -30,7 +30,7 @@ export interface CycleDeps {
   queue: Pick<Queue, "acceptNotice">;
   openMailbox: () => Mailbox;
   gate: () => GateFacts;
-  /** Whether wake-ups are still wanted: tending the context takes its time. */
+  /** Whether wake-ups are still enabled: maintenance of the context takes time. */
   enabled: () => boolean;
   /** Null when it was done, else why not. */
   tend: (action: BeforeWake) => Promise<string | null>;
@@ -150,7 +150,7 @@ async function perform(
       act.contextActions.push("degraded_context_continued");
     }
     if (!deps.enabled()) return { ...act, outcome: "wake_held", detail: "disabled meanwhile" };
-    // Tending the context takes its time, and nothing held the agent meanwhile.
+    // ContextMaintenance the context takes its time, and nothing held the agent meanwhile.
     const busy = decision.before.length > 0 ? whyBusy(deps.gate()) : null;
     if (busy !== null) return { ...act, outcome: "busy_skip", detail: busy };
     const { prompt, blocks } = composeWake({

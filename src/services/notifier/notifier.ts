@@ -16,7 +16,7 @@ import type { Log } from "../diagnostics/gateway-log.ts";
 import type { Mailbox } from "../mail/mailbox.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { StatusBoard } from "../status/status-board.ts";
-import { type ContextTending, defaultNotifierConfig, mergeConfig, toNotifierStatus } from "./config.ts";
+import { type ContextMaintenance, defaultNotifierConfig, mergeConfig, toNotifierStatus } from "./config.ts";
 import { runCycle } from "./cycle.ts";
 import { type BeforeWake, type GateFacts, whyBusy } from "./decide.ts";
 
@@ -53,7 +53,7 @@ export interface NotifierDeps {
     supported(): { supported: boolean; error: string | null };
     onArrival(listener: () => void): () => void;
   };
-  context: ContextTending;
+  context: ContextMaintenance;
   /** Where the agent reaches this gateway; null before it listens and where it serves no mail. */
   baseUrl: () => string | null;
   skillInstalled: () => boolean;
@@ -204,7 +204,7 @@ export function createNotifier(deps: NotifierDeps): Notifier {
     if (!config.enabled || baseUrl === null) return null;
     const trigger = due();
     if (trigger === null) return Math.max(1, nextAtMs() - clock.monotonicMs());
-    // A trigger from here on is for the next poll.
+    // A later trigger is for the next poll.
     const answersTrigger = trigger === "doorbell" || wakeTrigger === "pending";
     if (answersTrigger) wakeTrigger = "silent";
     let acted = false;

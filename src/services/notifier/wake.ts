@@ -6,7 +6,7 @@ import type { Mail } from "../mail/mailbox.ts";
 
 /** After the first wake-up for the same mail, `on_change` repeats it after this long, doubled each time. */
 const firstRepeatMs = 300_000;
-const longestRepeatMs = 3_600_000;
+const maxRepeatMs = 3_600_000;
 const hourMs = 3_600_000;
 
 /** What keeps an agent from being woken that could be. */
@@ -73,7 +73,7 @@ function pausedUntilMs(mail: WakingMail, notified: Notified, nowMs: number): num
   return atMs + repeatAfterMs(before.state === stateOf(mail) ? before.repeats : 0);
 }
 
-/** What is remembered of the mail of a wake-up; what is eligible no more is forgotten. Pure. */
+/** The memory after a wake-up for `mail`; messages that are no longer eligible are dropped. Pure. */
 export function rememberWake(mail: readonly WakingMail[], before: Notified, at_utc: string): Notified {
   return Object.fromEntries(
     mail.map((one) => {
@@ -97,7 +97,7 @@ function capOf({ config, nowMs, wakesMs }: Parameters<typeof holdOf>[0]): Hold |
 
 /** How long the same mail wakes nobody after `repeats` + 1 wake-ups. */
 export function repeatAfterMs(repeats: number): number {
-  return Math.min(longestRepeatMs, firstRepeatMs * 2 ** Math.min(repeats, 10));
+  return Math.min(maxRepeatMs, firstRepeatMs * 2 ** Math.min(repeats, 10));
 }
 
 /** Whether the time of day lies in [start, end); an end before the start is of the next day. */

@@ -12,7 +12,7 @@ type UnloggedRequest = Pick<AcceptedRequest, "request_id" | "accepted_at_utc"> &
 
 /** Stores requests at once and logs those of one moment together, right after it. */
 export interface Acceptance {
-  /** On disk when it resolves; rejects with what `guard` throws, and then nothing is stored. */
+  /** Resolves when the row is on disk; rejects when `guard` throws, and then stores nothing. */
   take(
     request: Pick<NewRequest, "kind" | "lane" | "payload" | "idempotencyKey">,
     guard?: InsertGuard,

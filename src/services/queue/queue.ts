@@ -240,7 +240,7 @@ export function createQueue(deps: QueueDeps): Queue {
     }
   }
 
-  /** What was waited for before is not why nothing goes on now. */
+  /** Replaces the reason for waiting: a fault keeps the queue from going on. */
   function explainFault(error: unknown): void {
     const detail = tellStorageFault(error, "queue.sqlite") ?? deps.block()?.detail;
     const head = detail === undefined ? undefined : store.heads()[0];

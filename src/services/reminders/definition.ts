@@ -21,8 +21,8 @@ export type Defined = Omit<
 >;
 
 /**
- * All definitions of one request as reminders. Throws ServiceError `invalid_request` with what is wrong in
- * `data.issues` (at most 20), each `loc` from the request's body down; `at` gives the place of the nth definition.
+ * All definitions of one request as reminders. Throws ServiceError `invalid_request` with the problems in
+ * `data.issues` (at most 20), each `loc` from the request's body down; `at` gives the path of the nth definition.
  */
 export function readDefinitions(
   definitions: readonly ReminderDefinition[],

@@ -59,7 +59,7 @@ export interface RecordFacts {
   waiting: Waiting | null;
 }
 
-/** The record of contract 2.3, and what is additional where it is not the contract's default. Pure. */
+/** The record of contract 2.3, with additional fields where they differ from the contract's default. Pure. */
 export function toRecord(reminder: Reminder, facts: RecordFacts): ReminderRecord {
   const { order: _order, dueMs, executing_request_id: _executing, ...stored } = reminder;
   const { durable, independent, cron, time_zone, last_request_id, ...own } = stored;

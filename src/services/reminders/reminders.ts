@@ -74,7 +74,7 @@ export interface RemindersDeps {
 /** After a refusal that contradicts what we knew, look again this soon even if nothing is reported. */
 const refusedAgainMs = 250;
 /** The wall clock may be set, and the machine may sleep, while a due time is waited for. */
-const longestNapMs = 60_000;
+const maxSleepMs = 60_000;
 
 export function createReminders(deps: RemindersDeps): Reminders {
   const { agent, clock, ids, log, store } = deps;
@@ -186,7 +186,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
     if (!isNext || decide(reminder, { ready: true }).do !== "deliver") return null;
     const ids = { last_request_id: requestId, executing_request_id: requestId };
     const started = { ...reminder, last_started_at_utc: now(), ...ids };
-    // On disk before the first byte: a crash from here on must not lead to a second delivery.
+    // On disk before the first byte: a later crash must not lead to a second delivery.
     if (started.durable) store.save([started]);
     put(started);
     slot = { phase: "execution", reminderId: reminder.reminder_id };
@@ -263,7 +263,7 @@ export function createReminders(deps: RemindersDeps): Reminders {
       if (decision.do === "deliver") return attempt(reminder);
       if (decision.do === "defer") deferrals.note(reminder, decision);
     }
-    return nextMs === null ? null : Math.min(Math.max(1, nextMs - nowMs), longestNapMs);
+    return nextMs === null ? null : Math.min(Math.max(1, nextMs - nowMs), maxSleepMs);
   }
 
   function restore(reminder: Reminder): void {

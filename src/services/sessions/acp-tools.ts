@@ -90,7 +90,7 @@ export function acpEnvironment(
   return Object.fromEntries(values.filter((one): one is [string, string] => one[1] !== null));
 }
 
-/** The agents of a file of profiles. Throws `invalid_request` with what is wrong. Pure. */
+/** The agents of a file of profiles. Throws `invalid_request` with the problem. Pure. */
 export function parseAcpProfiles(json: string): readonly AcpProfile[] {
   const { agents } = checked(AcpProfileFile, json);
   const twice = agents.find((one, at) => agents.findIndex(({ tool }) => tool === one.tool) !== at);

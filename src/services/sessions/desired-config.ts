@@ -11,7 +11,7 @@ import { sessionPaths } from "./roots.ts";
 /** What stands in a session that nobody has wished anything for: attach opens a window beside the agent. */
 const unasked: DesiredConfig = { schema_version: 1, desired_execution_mode: "tmux_auxiliary_window" };
 
-/** What an operator asked of the gateway of a session; what is left out keeps what was asked before. */
+/** An operator's settings for the gateway of a session; an omitted one keeps its value. */
 export interface GatewayWish {
   host?: string | undefined;
   /** Never a port that the system chose: it may be another's by the next start. */

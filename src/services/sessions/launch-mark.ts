@@ -69,7 +69,7 @@ const tailRows = 20;
  * The tool's process once it is in the pane, has shown something and stayed for a moment after. Throws
  * `dispatch_failed` with the end of the screen when it ended or never came, and when `signal` aborts.
  */
-export async function awaitOccupied(
+export async function awaitProcessReady(
   deps: { clock: Clock; processes: Processes; tmux: Tmux },
   tool: LaunchTool,
   pane: TmuxPane,

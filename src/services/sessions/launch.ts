@@ -12,7 +12,7 @@ import { checkSessionName, createLauncher, type PaneProgram } from "../terminal/
 import { acpEnvironment, toAcpLaunch } from "./acp-tools.ts";
 import { planEnvironment, saveLaunchEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
-import { awaitOccupied, launchMark } from "./launch-mark.ts";
+import { awaitProcessReady, launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { buildManifest, type ManifestStore } from "./manifest.ts";
 import {
@@ -57,7 +57,7 @@ export interface LaunchRequest {
   noSignals?: boolean | undefined;
   /** No terminal program: each turn is a separate process, started by the gateway. */
   headless?: HeadlessWish | undefined;
-  /** Gives the launch up; what was begun is undone. */
+  /** Cancels the launch and undoes its steps. */
   signal?: AbortSignal | undefined;
 }
 
@@ -78,7 +78,7 @@ export interface LaunchedSession {
   record: RegistryRecord;
 }
 
-/** A session that began under an agent's name, with what it has of the mail notifier of the session before it. */
+/** A session that began under an agent's name, and the notifier settings that it took over from the session before. */
 export interface NewSession extends LaunchedSession {
   notifier: NotifierCarryOver;
 }
@@ -133,7 +133,7 @@ export async function launchAgent(deps: LaunchDeps, given: LaunchRequest): Promi
       workdir: request.workdir,
     });
     undo.push(() => undoSession(deps, plan.tmuxSessionName, pane));
-    const agent = request.headless ? null : await awaitOccupied(deps, request.tool, pane, request.signal);
+    const agent = request.headless ? null : await awaitProcessReady(deps, request.tool, pane, request.signal);
 
     const built = buildManifest({
       createdAtUtc: toTimestamp(clock.nowMs()),
@@ -319,8 +319,8 @@ async function planLaunch(deps: LaunchDeps, request: LaunchRequest): Promise<Lau
 }
 
 /**
- * The program of a launch with what it gets to report with. That is not part of the manifest's `args`: each start makes
- * it again.
+ * The program of a launch with the arguments by which it reports. They are not part of the manifest's `args`: each
+ * start makes them again.
  */
 export function withHandover(
   program: { command: readonly [string, ...string[]]; environment: Record<string, string> },

@@ -90,7 +90,7 @@ export function toCurrentInstance(facts: {
   };
 }
 
-const saveEveryMs = 100;
+const saveIntervalMs = 100;
 
 export function createLiveFiles(deps: {
   files: Files;
@@ -190,7 +190,7 @@ export function createLiveFiles(deps: {
       armed = true;
       // What changed the status has more urgent things to do, such as the paste of a prompt.
       afterThisTurn(flush);
-      clock.after(saveEveryMs, () => {
+      clock.after(saveIntervalMs, () => {
         armed = false;
         flush();
       });

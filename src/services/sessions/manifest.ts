@@ -31,7 +31,7 @@ export interface ManifestFacts {
   unattendedArgs: readonly string[] | null;
   tmux: ManifestTerminal;
   agentPid: number | null;
-  /** Set for a session without a terminal program. `life` marks this life of the agent. */
+  /** Set for a session without a terminal program. `life` names this instance of the agent. */
   headless?: {
     backend: string;
     life: string;
@@ -205,7 +205,7 @@ export function toRestarted(manifest: Manifest, facts: { resume: Resume; life: s
 }
 
 /**
- * A manifest from its text. Throws `precondition_failed` with what is wrong and where: not JSON, another
+ * A manifest from its text. Throws `precondition_failed` with the problem and its path: not JSON, another
  * version than 4 (older ones are refused, never upgraded), or a missing or mistyped field.
  */
 export function parseManifest(text: string, path: string): Manifest {

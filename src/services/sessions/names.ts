@@ -20,7 +20,7 @@ export function headlessBackend({ tool, acp }: { tool: string; acp?: unknown }):
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
 /** `svc` and a separator is our prefix: `SVC-operator`, `SVC-<name>-<ms>`. */
 const reservedPattern = /^svc[-_]/i;
-const longestName = 64;
+const maxNameLength = 64;
 
 /**
  * Why `name` cannot name an agent, as a sentence for the person who chose it, or null when it can.
@@ -31,7 +31,7 @@ export function nameProblem(name: string): string | null {
     return `agent name ${JSON.stringify(name)}: use letters, digits, "-" and "_", beginning with a letter or digit`;
   }
   if (reservedPattern.test(name)) return `agent name "${name}": names that begin with "svc-" are reserved`;
-  if (name.length > longestName) return `agent name is longer than ${longestName} characters`;
+  if (name.length > maxNameLength) return `agent name is longer than ${maxNameLength} characters`;
   return null;
 }
 
@@ -42,7 +42,7 @@ export function checkedName(name: string): string {
   return name;
 }
 
-/** `agentId` unchanged; it is also the name of a folder in the registry, hence the same alphabet as a name. */
+/** `agentId` unchanged; it is also the name of a folder in the registry, so it has the alphabet of a name. */
 export function checkedAgentId(agentId: string): string {
   if (namePattern.test(agentId) && agentId.length <= 128) return agentId;
   throw new ServiceError(

@@ -2,7 +2,7 @@ import { type Clock, sleep } from "../../system/clock.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 
-/** A process with what distinguishes it from a later one of the same id. */
+/** A process, identified beyond its id, which a later process may get. */
 export interface KnownProcess {
   pid: number;
   startToken: string;

@@ -68,8 +68,8 @@ export function toStopped(record: RegistryRecord, reason: string, nowMs: number)
 export type ParsedRecord = { ok: true; record: RegistryRecord } | { ok: false; problem: string };
 
 /**
- * A record from its text, with what the schema cannot say checked too: `active` and `relaunching` need a
- * session and a lease and no stop time, `stopped` and `retired` the reverse, and the folder bears the id.
+ * Parses a record and checks what the schema cannot express: `active` and `relaunching` need a session, a lease and no
+ * stop time, `stopped` and `retired` the reverse, and the folder is named for the id.
  */
 export function parseRecord(text: string, agentId: string): ParsedRecord {
   let value: unknown;

@@ -18,7 +18,7 @@ import {
   waitingProgram,
   withHandover,
 } from "./launch.ts";
-import { awaitOccupied, launchMark } from "./launch-mark.ts";
+import { awaitProcessReady, launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
 import { toRelaunched, toRestarted } from "./manifest.ts";
 import { newTmuxSessionName } from "./names.ts";
@@ -33,16 +33,16 @@ export interface RelaunchDeps extends LaunchDeps {
   tmuxFor: (socket: string | undefined, registered?: string) => Tmux;
 }
 
-/** A relaunch that nothing speaks against. */
+/** A relaunch that passed every check. */
 export interface RelaunchPlan {
   tool: LaunchTool;
   program: PaneProgram;
   /**
-   * Set for a headless agent, whose pane has no program until a turn: with what its next conversation begins, and the
-   * mark of the life that begins.
+   * Set for a headless agent, whose pane has no program until a turn: the conversation that its next turn resumes,
+   * and the id of the new instance.
    */
   headless: { resume: Resume; life: string } | null;
-  /** With what the tool is asked to report; null for a headless agent. */
+  /** How the tool is asked to report; null for a headless agent. */
   signals: PlannedSignals | null;
   published: Record<string, string>;
   /** The agent's pane, in which the program is started again; null when it needs a new tmux session. */
@@ -121,8 +121,8 @@ export async function planRelaunch(
   };
 }
 
-/** Begins the life of a headless plan in the manifest: from here on a gateway sees another instance of the agent. */
-export function beginLife(deps: RelaunchDeps, agent: FoundAgent, plan: RelaunchPlan): Promise<Manifest> {
+/** Writes the new instance of a headless agent into the manifest; from then on its gateway sees another instance. */
+export function beginInstance(deps: RelaunchDeps, agent: FoundAgent, plan: RelaunchPlan): Promise<Manifest> {
   return deps.manifests.update(agent.manifestPath, (now) => restarted(now, plan));
 }
 
@@ -170,7 +170,7 @@ async function relaunchInPlace(
       await deps.tmux.keepPane("relaunch.pane", pane.paneId, false);
     }
     const started = await launcher.respawn(pane.paneId, plan.program);
-    const program = plan.headless ? null : await awaitOccupied(deps, plan.tool, started);
+    const program = plan.headless ? null : await awaitProcessReady(deps, plan.tool, started);
     const changed = await manifests.update(manifestPath, (now) => ({
       ...withSocket(restarted(now, plan), socket),
       runtime: { ...now.runtime, agent_pid: program?.pid ?? null },
@@ -199,7 +199,7 @@ async function relaunchElsewhere(
     }),
   });
   try {
-    const program = plan.headless ? null : await awaitOccupied(deps, plan.tool, pane);
+    const program = plan.headless ? null : await awaitProcessReady(deps, plan.tool, pane);
     const { windowName, windowId, paneId } = pane;
     const socket = await tmux.socketPath(sessionName);
     const manifest = await manifests.update(manifestPath, (now) =>

@@ -25,8 +25,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The roots by precedence: flag, absolute environment variable, project overlay, the user's state folder. The
- * registry is shared by all projects, hence never in an overlay. An overlay that a mailbox made holds no sessions: what
- * was launched first decides nothing. A relative or empty value is an error and not a guess. `overlay`: from
+ * registry is shared by all projects, so it is never in an overlay. An overlay that a mailbox made holds no sessions: the
+ * order of launches decides nothing. A relative or empty value is an error and not a guess. `overlay`: from
  * `findOverlay`; `overlayHoldsSessions`: from `holdsSessions`; `home`: the user's home folder.
  * Source: contract 4.5, spec/coordination.md "Roots", ruling 21.
  */

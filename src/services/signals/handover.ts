@@ -6,8 +6,8 @@ import { signalPaths } from "./spool-source.ts";
 import { claudeEvents } from "./tool-events.ts";
 
 /**
- * The plugin that opencode loads from the session's folder. It runs inside the tool, hence writes the spool's lines itself:
- * the same record as the hook command, whose limits and order of fields it keeps. It throws nothing.
+ * The plugin that opencode loads from the session's folder. It runs inside the tool, so it writes the spool's lines itself:
+ * the same record as the hook command, with its limits and order of fields. It throws nothing.
  */
 export function opencodePlugin(spool: string): string {
   return `import { createHash, randomUUID } from "node:crypto";
@@ -263,7 +263,7 @@ function readUserConfiguration(files: Pick<Files, "read">, { tool, env }: Handov
   try {
     return files.read(join(home, "config.toml"));
   } catch {
-    // Not TOML, hence refused.
+    // Not TOML.
     return "=";
   }
 }
@@ -283,7 +283,7 @@ export function signalsAbsence(manifest: Manifest): string | null {
   return typeof record.why === "string" ? record.why : "its launch gave it nothing to report with";
 }
 
-/** The manifest of an agent that was started with what `record` says. Pure. */
+/** The manifest of an agent that was started as `record` says. Pure. */
 export function withSignals(manifest: Manifest, record: SignalsRecord): Manifest {
   const { launch_plan: plan } = manifest;
   return { ...manifest, launch_plan: { ...plan, metadata: { ...plan.metadata, signals: record } } };
@@ -309,8 +309,8 @@ export function lacksSignals(manifest: Manifest): boolean {
 }
 
 /**
- * Writes the files of a plan at every start, so that a file planted in the session folder is never run. The spool itself
- * stays, with what was not read yet. Throws `PathRefused` where no folder is.
+ * Writes the files of a plan at every start, so that a file planted in the session folder is never run. Keeps the spool
+ * with its unread lines. Throws `PathRefused` where no folder is.
  */
 export function writeHandover(files: Files, sessionRoot: string, handover: Handover): void {
   const { root } = signalPaths(sessionRoot);

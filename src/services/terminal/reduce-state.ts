@@ -56,7 +56,7 @@ export type TrackEvent =
   /** Time passed and nothing was read: timers may fire. */
   | { kind: "tick"; at: Moment };
 
-/** What was known when a prompt was submitted, so that its turn's end can be distinguished from its beginning. */
+/** The state when a prompt was submitted; it distinguishes the end of its turn from the beginning. */
 export interface Anchor {
   baseline: string | null;
   sawActivity: boolean;

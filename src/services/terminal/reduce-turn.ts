@@ -280,7 +280,7 @@ function settleSuccess(
 type Growth = TrackState["growth"];
 
 const windowMs = 3000;
-const longestGapMs = 2000;
+const maxGapMs = 2000;
 const growthCharacters = 48;
 const growthLines = 2;
 
@@ -288,7 +288,7 @@ const growthLines = 2;
 export function sampleGrowth(growth: Growth, signals: Signals, nowMs: number): Growth {
   if (!signals.growthCounts || !signals.promptVisible) return { ...growth, samples: [] };
   const last = growth.samples.at(-1);
-  const kept = last && nowMs - last.atMs <= longestGapMs ? growth.samples : [];
+  const kept = last && nowMs - last.atMs <= maxGapMs ? growth.samples : [];
   const sample = {
     atMs: nowMs,
     characters: signals.projection.length,

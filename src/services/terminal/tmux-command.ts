@@ -37,7 +37,7 @@ export interface Tmux {
   version(): Promise<string | null>;
   hasSession(session: string): Promise<boolean>;
   sessions(): Promise<TmuxSession[]>;
-  /** The sessions that a launch of ours marked, with what it noted. */
+  /** The sessions that a launch of ours marked, and the marks. */
   sessionMarks(): Promise<{ name: string; mark: string }[]>;
   /** Marks a session that exists; null takes the mark away. */
   setMark(label: string, session: string, mark: string | null): Promise<void>;
@@ -252,8 +252,8 @@ export function createTmux(deps: {
 }
 
 /**
- * Which life of the agent this is: the creation of the session, its pane and the pane's first process, so that
- * a session made again, another pane and a relaunch in place are each a new instance (ruling 5).
+ * Identifies the instance of the agent by the creation of the session, its pane and the pane's first process: a new
+ * session, another pane and a relaunch in place are each a new instance (ruling 5).
  */
 export function instanceId(
   pane: Pick<TmuxPane, "sessionId" | "sessionCreated" | "paneId" | "panePid">,

@@ -76,7 +76,7 @@ export interface Tracker extends Lifecycle {
   dialogRule(): string | null;
   /** The agent's pane; null while it is not known to be there. */
   paneId(): string | null;
-  /** Identity of this life of the agent (see `instanceId`); null while it cannot be read. */
+  /** The agent's instance (see `instanceId`); null while it cannot be read. */
   instanceId(): string | null;
   /** The tool's id of the conversation in the pane, as far as it reported one. */
   conversation(): string | null;

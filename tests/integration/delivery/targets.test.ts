@@ -122,7 +122,7 @@ describe("a command", () => {
     expect(await lab.send(`command: { argv: ${argv} }`)).toMatchObject({ ok: false, ...want });
   });
 
-  test("that does not end is ended with what it started", async () => {
+  test("that does not end is ended together with its children", async () => {
     using lab = targetLab();
     const file = lab.scratch.path("pid");
     const rule = `command: { argv: [sh, -c, 'sleep 600 & echo $! > ${file}; wait'], timeout_seconds: 1 }`;

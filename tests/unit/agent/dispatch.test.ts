@@ -110,7 +110,7 @@ describe("a tool whose composer shows exactly the text", () => {
   });
 });
 
-test("what was behind the text when Enter was pressed is reported with the proof", async () => {
+test("text behind the prompt when Enter was pressed is reported with the proof", async () => {
   const { deps, clock, proofs } = createFakeComposer({ after: " now" });
   await finished(clock, dispatchText(deps, "do it"));
   expect(proofs.at(-1)).toBe('the tool works after Enter 1; behind the text was "now"');

@@ -197,7 +197,7 @@ describe("the ladder of a request", () => {
     });
     expect(shape(record)).toEqual(["done", "done", "done", "done", "passed"]);
   });
-  test("what was settled after a dead gateway is a step more", () =>
+  test("a settlement after a dead gateway is one more step", () =>
     expect(toLadder(request({ state: "completed", evidence: [seen("settled")] })).at(-1)?.name).toBe(
       "settled",
     ));

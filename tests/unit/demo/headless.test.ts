@@ -69,7 +69,7 @@ describe("the directives that end a prompt", () => {
 });
 
 describe("the memory of a conversation", () => {
-  test("what is to be remembered is kept with the conversation", () => {
+  test("remembered text is kept with the conversation", () => {
     const saved = plan("remember the blue door").steps.find((step) => step.kind === "save");
     expect(saved).toMatchObject({ session: { ...session, remembered: ["the blue door"] } });
   });

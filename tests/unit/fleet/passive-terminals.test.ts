@@ -8,7 +8,7 @@ import { giveTerminal } from "../../support/fake-terminal.ts";
 import { createScratch } from "../../support/scratch.ts";
 import { sampleManifest } from "../../support/session-samples.ts";
 
-function setup(options: { most?: number; locked?: boolean; system?: Pick<System, "files" | "locks"> } = {}) {
+function setup(options: { max?: number; locked?: boolean; system?: Pick<System, "files" | "locks"> } = {}) {
   const clock = createFakeClock();
   const opened: string[] = [];
   const stopped: string[] = [];
@@ -17,7 +17,7 @@ function setup(options: { most?: number; locked?: boolean; system?: Pick<System,
   const terminals = createPassiveTerminals({
     clock,
     idleMs: 1000,
-    most: options.most ?? 2,
+    max: options.max ?? 2,
     files: options.system?.files ?? { ensureDirectory: () => {} },
     locks: options.system?.locks ?? {
       tryTake: (path) => (options.locked ? null : { release: () => void released.push(path) }),
@@ -63,7 +63,7 @@ describe("terminals that we watch ourselves", () => {
   });
 
   test("one that is in use is not taken away: there is no room", async () => {
-    const { stopped, terminals, session } = setup({ most: 1 });
+    const { stopped, terminals, session } = setup({ max: 1 });
     const held = Promise.withResolvers<void>();
     const driving = terminals.drive(session("/a"), () => held.promise);
     expect(await terminals.state(session("/b"))).toBeNull();

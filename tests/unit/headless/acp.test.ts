@@ -120,7 +120,7 @@ describe("the messages of a turn", () => {
     expect(cancelled.summary).toMatchObject({ terminal: "error", errorText: "the agent cancelled the turn" });
   });
 
-  test("what is of another conversation is in no answer", () => {
+  test("no answer contains updates of another conversation", () => {
     const { summary } = read([update("two", chunk("no")), update("one", chunk("yes"))], "one");
     expect(summary).toMatchObject({ resultText: "yes", sessionId: "one" });
   });

@@ -129,7 +129,7 @@ const hostile = fc.oneof(
 const texts = hostile.map((text) => text.replace(/\r\n?/g, "\n").trim()).filter((text) => text !== "");
 
 describe("whatever the body", () => {
-  test("extraction never throws, and what is mirrored into it is found again", () => {
+  test("extraction never throws and finds what was mirrored", () => {
     fc.assert(
       fc.property(
         hostile,

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { TerminalState } from "../../../src/protocol/terminal.ts";
 import type { SubmitOutcome } from "../../../src/services/agent/agent.ts";
-import { createContextTending } from "../../../src/services/notifier/config.ts";
+import { createContextMaintenance } from "../../../src/services/notifier/config.ts";
 
 const commands = { reset: "/clear", compact: "/compact" };
 const never = new AbortController().signal;
@@ -9,7 +9,7 @@ const never = new AbortController().signal;
 function setup(options: { tool?: string; outcome?: SubmitOutcome; ready?: boolean } = {}) {
   const given: string[] = [];
   const waited: number[] = [];
-  const tending = createContextTending({
+  const maintenance = createContextMaintenance({
     commands,
     agent: {
       tool: options.tool ?? "codex",
@@ -24,26 +24,26 @@ function setup(options: { tool?: string; outcome?: SubmitOutcome; ready?: boolea
       },
     },
   });
-  return { tending, given, waited };
+  return { maintenance, given, waited };
 }
 
 test("compaction is the tool's own command at a turn boundary, and has two minutes", async () => {
-  const { tending, given, waited } = setup();
-  expect(await tending.tend("compact", never)).toBeNull();
+  const { maintenance, given, waited } = setup();
+  expect(await maintenance.tend("compact", never)).toBeNull();
   expect([given, waited]).toEqual([["turn_boundary /compact"], [120_000]]);
 });
 
 test("a new chat is the tool's reset command, and has fifteen seconds", async () => {
-  const { tending, given, waited } = setup({ tool: "claude" });
-  expect(await tending.tend("new_chat", never)).toBeNull();
+  const { maintenance, given, waited } = setup({ tool: "claude" });
+  expect(await maintenance.tend("new_chat", never)).toBeNull();
   expect([given, waited]).toEqual([["turn_boundary /clear"], [15_000]]);
 });
 
 test("compaction is supported for codex alone", async () => {
-  expect(setup().tending.compactUnsupported()).toBeNull();
-  const { tending, given } = setup({ tool: "claude" });
-  expect(tending.compactUnsupported()).toContain("codex");
-  expect([await tending.tend("compact", never), given]).toEqual([expect.stringContaining("compact"), []]);
+  expect(setup().maintenance.compactUnsupported()).toBeNull();
+  const { maintenance, given } = setup({ tool: "claude" });
+  expect(maintenance.compactUnsupported()).toContain("codex");
+  expect([await maintenance.tend("compact", never), given]).toEqual([expect.stringContaining("compact"), []]);
 });
 
 test.each([
@@ -58,9 +58,9 @@ test.each([
     why: "Enter was not taken",
   },
 ] as const)("$id", async ({ outcome, why }) => {
-  expect(await setup({ outcome }).tending.tend("compact", never)).toBe(why);
+  expect(await setup({ outcome }).maintenance.tend("compact", never)).toBe(why);
 });
 
 test("an agent that does not come back is a failure", async () => {
-  expect(await setup({ ready: false }).tending.tend("compact", never)).toContain("did not become ready");
+  expect(await setup({ ready: false }).maintenance.tend("compact", never)).toContain("did not become ready");
 });

@@ -305,7 +305,7 @@ describe("the notifier's polls", () => {
 
   test("who disables it while the context is tended is not woken for", async () => {
     await using lab = createNotifierLab({ interval_seconds: 60, pre_notification_context_action: "compact" });
-    lab.world.tending = () => void lab.notifier.disable();
+    lab.world.onMaintenance = () => void lab.notifier.disable();
     await lab.arrive();
     expect(lab.tended).toEqual(["compact"]);
     expect([lab.prompts, outcomes(lab).at(-1)]).toEqual([[], "doorbell wake_held"]);

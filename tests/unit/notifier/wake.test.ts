@@ -117,7 +117,7 @@ describe("waking is held back", () => {
     ]);
   });
 
-  test("of a wake-up each message is remembered with what it was, and what is gone is forgotten", () => {
+  test("a wake-up remembers each message with its kind and forgets those that are gone", () => {
     const before = {
       a: { at_utc: "then", repeats: 2, state: "unread" },
       b: { at_utc: "then", repeats: 2, state: "unread" },

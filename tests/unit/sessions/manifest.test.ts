@@ -45,7 +45,7 @@ describe("a manifest we build", () => {
   });
 });
 
-describe("a manifest that cannot be used is refused with what is wrong", () => {
+describe("an unusable manifest is refused with the problem", () => {
   test.each([
     { id: "not JSON", text: "{", want: "not valid JSON" },
     { id: "an older version", text: '{"schema_version":3}', want: "schema_version 3 is not supported" },

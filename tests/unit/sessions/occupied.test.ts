@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { awaitOccupied } from "../../../src/services/sessions/launch-mark.ts";
+import { awaitProcessReady } from "../../../src/services/sessions/launch-mark.ts";
 import type { LaunchTool } from "../../../src/services/sessions/launch-tools.ts";
 import type { Tmux, TmuxPane } from "../../../src/services/terminal/tmux-command.ts";
 import type { Processes } from "../../../src/system/processes.ts";
@@ -21,7 +21,7 @@ function waitFor(span: { comesMs: number; showsMs?: number; endsMs?: number }) {
   const tmux: Partial<Tmux> = { run: async () => (clock.monotonicMs() >= showsMs ? "hello\n" : "\n") };
   const pane = { paneId: "%0", panePid: wrapper.pid } as TmuxPane;
   const deps = { clock, processes: processes as Processes, tmux: tmux as Tmux };
-  const outcome = awaitOccupied(deps, tool, pane).then(
+  const outcome = awaitProcessReady(deps, tool, pane).then(
     ({ pid }) => ({ pid, atMs: clock.monotonicMs() }),
     (error: Error) => ({ error: error.message, atMs: clock.monotonicMs() }),
   );
@@ -59,7 +59,7 @@ describe("a tool that starts", () => {
     const tmux: Partial<Tmux> = { run: () => Promise.reject(new Error("tmux: no current target")) };
     const pane = { paneId: "%0", panePid: wrapper.pid } as TmuxPane;
     const deps = { clock: createFakeClock(), processes: processes as Processes, tmux: tmux as Tmux };
-    const outcome = awaitOccupied(deps, tool, pane);
+    const outcome = awaitProcessReady(deps, tool, pane);
     await expect(outcome).rejects.toThrow(
       "the tmux pane in which slow was started has gone (tmux: no current target)",
     );

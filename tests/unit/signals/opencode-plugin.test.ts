@@ -96,7 +96,7 @@ test("a long prompt fits a line, with the hash of all of it", async () => {
   expect(statSync(scratch.path("reports.jsonl")).size).toBeLessThanOrEqual(maxLineBytes);
 });
 
-test("what is no file of ours is left alone, and no call throws", async () => {
+test("foreign files are left alone, and no call throws", async () => {
   using scratch = createScratch();
   writeFileSync(scratch.path("elsewhere"), "", { mode: 0o600 });
   symlinkSync(scratch.path("elsewhere"), scratch.path("reports.jsonl"));

@@ -156,7 +156,7 @@ describe("a home that this user may not read", () => {
   test.each([
     { id: "its skills", hides: /SKILL\.md$/ },
     { id: "the record of what is ours", hides: /svc-skill-config\.json$/ },
-  ])("is reported, with what to do, and nothing there is called foreign: $id", ({ hides }) => {
+  ])("is reported with the next step, and nothing there is called foreign: $id", ({ hides }) => {
     using lab = setup();
     lab.install();
     const files: Files = {

@@ -28,9 +28,9 @@ describe("a file that is written", () => {
       "state.json",
     ];
     for (const name of names) writeFileSync(at.path(name), "");
-    at.files.removeLeftovers("file:sweep", at.folder);
+    at.files.removeLeftovers("file:leftovers", at.folder);
     expect(readdirSync(at.folder).sort()).toEqual(names.slice(1).sort());
-    expect(at.labels).toEqual(["file:sweep"]);
-    at.files.removeLeftovers("file:sweep", at.path("nowhere"));
+    expect(at.labels).toEqual(["file:leftovers"]);
+    at.files.removeLeftovers("file:leftovers", at.path("nowhere"));
   });
 });

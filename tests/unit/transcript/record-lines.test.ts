@@ -146,7 +146,7 @@ describe("lines that are no turns", () => {
     expect(read(tool, record)).toEqual([]);
   });
 
-  test("what is no JSON object is no line", () => {
+  test("only a JSON object is a line", () => {
     const reader = lineReaders["claude"] ?? (() => []);
     for (const line of ["", "{", "null", "[]", '"x"', "\u0000"])
       expect(parseRecordLine(reader, line)).toBeNull();

@@ -44,7 +44,7 @@ const attach = command({
     background: { type: "boolean", description: "run it as a separate process, without a window" },
     reconcile: {
       type: "boolean",
-      description: "work with the agent's present instance; what an earlier one was asked for fails",
+      description: "work with the agent's present instance; requests for an earlier one fail",
     },
     ...attachTimingFlags,
   },
@@ -95,7 +95,7 @@ const attach = command({
 
 const detach = command({
   name: "detach",
-  description: "end the gateway; the agent lives on and what was accepted is kept",
+  description: "end the gateway; the agent goes on and accepted requests are kept",
   examples: ["svc-mgr agents single --agent-name worker gateway detach"],
   async run(invocation) {
     const { context, agent } = await openTarget(invocation);
@@ -205,8 +205,7 @@ const interrupt = command({
 
 const reconcile = readCommand({
   name: "reconcile",
-  description:
-    "work with the agent's present instance; what an earlier one was asked for and did not do fails",
+  description: "work with the agent's present instance; unfinished requests for an earlier one fail",
   examples: ["svc-mgr agents single --agent-name worker gateway reconcile"],
   endpoint: "reconcile",
   render({ managed_agent_instance_epoch: epoch, failed_request_ids: failed }) {

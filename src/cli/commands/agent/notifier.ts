@@ -109,7 +109,7 @@ const firstSettings = {
 const enable = command({
   name: "enable",
   description:
-    "wake the agent when mail arrives; what is not named stays as it is, at first --wake-policy on_change, --max-wakes-per-hour 12 and --max-hops 20",
+    "wake the agent when mail arrives; an omitted setting keeps its value, at first --wake-policy on_change, --max-wakes-per-hour 12 and --max-hops 20",
   examples: [
     "svc-mgr agents single --agent-name worker gateway mail-notifier enable",
     "svc-mgr agents single --agent-name worker gateway mail-notifier enable --interval-seconds 300 --mode unread_only",

@@ -96,7 +96,7 @@ const events = command({
   ],
   args: {
     ...turnFlag,
-    detail: { type: "boolean", description: "with what each event carries" },
+    detail: { type: "boolean", description: "show the content of each event" },
   },
   async run(invocation) {
     const { args } = invocation;

@@ -91,7 +91,7 @@ const prompt = command({
       ...execution,
     };
     const submitter = await findSubmitter(context, io.env);
-    // From here on Ctrl-C reports what goes on.
+    // From now on Ctrl-C reports the progress.
     const interrupted = args.wait ? io.interrupted() : undefined;
     const accepted = acceptanceOf(
       await link.client.call("submitRequest", {

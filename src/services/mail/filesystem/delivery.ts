@@ -139,7 +139,7 @@ export function createDelivery(
           );
         }
       }
-      // Maintenance may take away, under this very lock, files that no row speaks for.
+      // Maintenance, which takes the same lock, may remove files that no row names.
       if (!files.exists(place)) {
         throw new ServiceError(
           "transport_failed",

@@ -39,8 +39,8 @@ export interface FilesystemMailboxDeps extends MailRootDeps {
 
 /** A row may have hundreds of recipients. */
 const rowsAtOnce = 256;
-/** So much of a file tells whether it is that of its message. */
-const longestHead = 64 * 1024;
+/** The beginning of a file that `isFileOf` needs. */
+const maxHeadBytes = 64 * 1024;
 
 /** The mailbox of one registration. Throws `invalid_request` when it has none that is active. */
 export function createFilesystemMailbox(
@@ -65,9 +65,9 @@ export function createFilesystemMailbox(
 
   function isReadable(row: ListedRow): boolean {
     try {
-      const bytes = files.readPart(messageFile(files, root, row), 0, longestHead);
+      const bytes = files.readPart(messageFile(files, root, row), 0, maxHeadBytes);
       const head = new TextDecoder().decode(bytes);
-      return isFileOf(head, row.messageId, { whole: bytes.length < longestHead });
+      return isFileOf(head, row.messageId, { whole: bytes.length < maxHeadBytes });
     } catch (error) {
       if (error instanceof ServiceError) return false;
       throw error;
@@ -109,13 +109,13 @@ export function createFilesystemMailbox(
     plan: Selection,
     { includeBody, onlyReadable = false }: Pick<MailQuery, "includeBody" | "onlyReadable">,
   ): MailPage {
-    const most = Math.min(plan.limit ?? maxListed, maxListed);
+    const max = Math.min(plan.limit ?? maxListed, maxListed);
     const budget = createAnswerBudget();
     const messages: Mail[] = [];
     let unreadable = 0;
     let last = plan.after;
     for (;;) {
-      const limit = Math.min(rowsAtOnce, most - messages.length + 1);
+      const limit = Math.min(rowsAtOnce, max - messages.length + 1);
       const rows = state.select({ ...plan, after: last, limit });
       for (const row of rows) {
         if (onlyReadable && !isReadable(row)) {
@@ -127,7 +127,7 @@ export function createFilesystemMailbox(
         const size =
           row.envelopeJson.length + row.bodyPreview.length + (body === null ? 0 : jsonLength(body));
         const first = messages.length === 0;
-        if (messages.length === most || (!budget.takes(size) && !first)) {
+        if (messages.length === max || (!budget.takes(size) && !first)) {
           return { messages, unreadable, nextCursor: last && toCursor(last) };
         }
         messages.push(toShown(row, body));

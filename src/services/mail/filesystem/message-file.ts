@@ -61,8 +61,8 @@ export function bodyOf(text: string): string {
 }
 
 /**
- * Whether `text` is the file of this message as far as can be told without reading its YAML: one that was emptied, overwritten
- * or cut off in its front matter is not. `whole: false`: it is only the beginning of the file.
+ * Whether `text` looks like the file of this message, without parsing its YAML: an emptied or overwritten file, or one
+ * that ends within its front matter, does not. `whole: false`: it is only the beginning of the file.
  */
 export function isFileOf(text: string, messageId: string, { whole } = { whole: true }): boolean {
   const end = text.indexOf(closing);

@@ -121,7 +121,7 @@ function isSame(row: RegistrationRow, facts: RegistrationFacts): boolean {
   );
 }
 
-/** The ended registration that nothing has taken the place of: what is kept under the name is its mailbox. */
+/** The ended registration that has no replacement: the mailbox that is kept under the name belongs to it. */
 function lastEnded(rows: readonly RegistrationRow[]): RegistrationRow | undefined {
   return rows.find((row) => row.status === "inactive" && row.replacedByRegistrationId === null);
 }

@@ -121,7 +121,7 @@ export function clearStaging(run: RepairRun, found: readonly string[]): string[]
   return left;
 }
 
-/** Files of messages and attachments that no row speaks for go to the quarantine; they may still be wanted. */
+/** Moves files of messages and attachments that no row names to the quarantine; someone may still want them. */
 export function quarantineOrphans(
   run: RepairRun,
   rebuild: CatalogRebuild,

@@ -93,7 +93,7 @@ export function initMailRoot(deps: MailRootDeps, root: string): RootStatus {
   return mailRootStatus(deps, root);
 }
 
-/** Changes nothing and never throws: what is wrong is `error`. */
+/** Changes nothing and never throws: `error` says what is wrong. */
 export function mailRootStatus(deps: MailRootDeps, root: string): RootStatus {
   const { files } = deps;
   const paths = rootPaths(root);

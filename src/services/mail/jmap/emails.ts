@@ -146,7 +146,7 @@ export interface EmailReader {
 /** A longer body is fetched by itself. */
 const bodyBytes = 256 * 1024;
 /** Most of a body that is fetched at all; an answer holds no more of texts. */
-const longestBodyBytes = 8 * 2 ** 20;
+const maxBodyBytes = 8 * 2 ** 20;
 /** Most messages that are asked for at a time, without and with their bodies. */
 const pageSize = 256;
 const pageSizeWithBodies = 32;
@@ -160,7 +160,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
   async function whole(email: JmapEmail): Promise<JmapEmail> {
     if (!isCut(email)) return email;
     const { id } = email;
-    const args = { ids: [id], properties: ["id", "bodyValues"], ...bodyArgs(longestBodyBytes) };
+    const args = { ids: [id], properties: ["id", "bodyValues"], ...bodyArgs(maxBodyBytes) };
     const answers = await client.call([["Email/get", args, "whole"]], { safe: true });
     const [found] = answers.of(BodyGet, "Email/get", "whole").list;
     return { ...email, bodyValues: found?.bodyValues ?? email.bodyValues ?? null };
@@ -193,7 +193,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
     if (boxes.idOf(plan.box) !== boxId) return null;
     const { ids, limit } = answers.of(EmailQuery, "Email/query", "query");
     const byId = new Map(answers.of(EmailGet, "Email/get", "get").list.map((email) => [email.id, email]));
-    // What was destroyed between the two is not there any more.
+    // A message may be destroyed between the two calls.
     const found = ids.flatMap((id) => byId.get(id) ?? []);
     return {
       emails: found.filter(isBehind(after)),
@@ -233,7 +233,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
     },
     async page(plan, { body }) {
       const { maxObjects } = await client.session();
-      const most = Math.min(plan.limit ?? maxListed, maxListed);
+      const max = Math.min(plan.limit ?? maxListed, maxListed);
       const atOnce = body ? pageSizeWithBodies : pageSize;
       const budget = createAnswerBudget();
       const emails: JmapEmail[] = [];
@@ -245,7 +245,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
         const boxes: Boxes = known;
         const boxId = boxToList(boxes, plan.box);
         if (boxId === null) return { emails, boxes, next: null };
-        const wanted = most - emails.length;
+        const wanted = max - emails.length;
         // One more shows whether there is a next page; messages of the last page come again and are passed over.
         const size = Math.min(Math.min(wanted + 1, atOnce) + returnedAt(position).length, maxObjects);
         const page = await fetchPage(boxId, plan, position, body, { offset, size }).catch(
@@ -268,7 +268,7 @@ export function createEmailReader(client: JmapClient): EmailReader {
         emails.push(...taken);
         position = positionAfter(taken, position);
         const more = !page.all || page.emails.length > taken.length;
-        if (full || emails.length >= most || !more) {
+        if (full || emails.length >= max || !more) {
           return { emails, boxes: page.boxes, next: more ? position : null };
         }
         // A server may give so few that all of them were on the last page.

@@ -22,7 +22,7 @@ const maximumRowsBelowOptions = 12;
 /**
  * The dialog that ends the screen: its last row with text is the rule's `end`, its options can be read, and its
  * question, if the rule names one, is above or inside them. The profile's order decides. A dialog that no rule
- * reads in full is given with what is missing. Null when the screen does not end with a dialog.
+ * reads in full is returned with the list of missing parts. Null when the screen does not end with a dialog.
  */
 export function findDialog(rows: readonly Row[], profile: CompiledProfile): FoundDialog | null {
   let last = rows.length - 1;

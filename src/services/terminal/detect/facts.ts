@@ -184,8 +184,8 @@ function isUnanswered(rows: readonly Row[], regions: Regions, profile: CompiledP
 const markedContinuation = /^\s+\p{S}/u;
 
 /**
- * Cells of the transcript begin at the edge; what is indented goes on with one. A title that says idle speaks for a long
- * answer, not for a row that hangs on one that is out of sight: claude 2.1.330 shows that title over held input, too.
+ * Cells of the transcript begin at the edge; what is indented goes on with one. A title that says idle is evidence for a long
+ * answer, not for a row that continues one that is out of sight: claude 2.1.330 shows that title over held input, too.
  */
 function onlyContinues(
   rows: readonly Row[],

@@ -82,18 +82,24 @@ export interface LaunchedVersion {
   version: string | null;
   proved: readonly string[];
   unattended: boolean;
+  headless: boolean;
   /** Of the person's own. */
   args: readonly string[];
 }
 
-/** What a person must know of the version that was launched: unproved screens, and a tool that asks nothing. Pure. */
-export function versionWarnings({ tool, version, proved, unattended, args }: LaunchedVersion): string[] {
-  if (version === null) return [];
+/**
+ * What a person must know of what was launched: unproved screens, a tool that asks nothing, and one whose questions hold
+ * its queue. Pure.
+ */
+export function launchWarnings(launched: LaunchedVersion): string[] {
+  const { tool, version, proved, unattended, headless, args } = launched;
   const auto = tool.ownAutoMode;
   const chosen = args.some((arg) => arg.split("=", 1)[0] === auto?.askingArgs[0]);
-  const asksNothing = auto !== null && !unattended && !chosen && !isOlder(version, auto.fromVersion);
+  const asksNothing =
+    auto !== null && !unattended && !chosen && version !== null && !isOlder(version, auto.fromVersion);
+  const mayAsk = !unattended && !headless && !asksNothing && tool.unattendedArgs !== null;
   return [
-    ...(isAmong(version, proved)
+    ...(version === null || isAmong(version, proved)
       ? []
       : [
           `${tool.tool} ${version}: its screens were not proved with this version (proved: ${proved.join(", ")}); a queued prompt waits for a second witness that it is ready, and is submitted only when the composer shows it`,
@@ -101,6 +107,11 @@ export function versionWarnings({ tool, version, proved, unattended, args }: Lau
     ...(asksNothing
       ? [
           `${tool.tool} ${version} runs commands without asking, also without --unattended; it asks with: -- ${auto.askingArgs.join(" ")}`,
+        ]
+      : []),
+    ...(mayAsk
+      ? [
+          `launched without --unattended: ${tool.tool} may ask before it acts, and its queue waits until somebody answers`,
         ]
       : []),
   ];

@@ -28,6 +28,8 @@ test("a launch says that the version is not proved, and that the tool asks nothi
   expect(run.stderr).toContain("claude 99.1.0 runs commands without asking");
   const asking = await launch("asking", "--", "--permission-mode", "default");
   expect(asking.stderr).not.toContain("without asking");
+  expect(asking.stderr).toContain("launched without --unattended: claude may ask before it acts");
+  expect(run.stderr).not.toContain("may ask");
 });
 
 test("a proved version needs no word, and one that does not come is not waited for", async () => {
@@ -35,6 +37,8 @@ test("a proved version needs no word, and one that does not come is not waited f
   const proved = await launch("proved");
   expect(proved.json()).toMatchObject({ tool_version: "2.1.197", tool_version_proved: true });
   expect(proved.stderr).not.toContain("2.1.197");
+  expect(proved.stderr).toContain("its queue waits until somebody answers");
+  expect((await launch("free", "--unattended")).stderr).not.toContain("may ask");
   install("sleep 1000");
   const silent = await launch("silent");
   expect(silent.exitCode).toBe(0);

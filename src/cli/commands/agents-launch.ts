@@ -24,8 +24,8 @@ import { readFileFlag, toWholeNumber } from "../flag-values.ts";
 import { attachmentRootFlag, originFlag, toAttachmentRoots, toOrigins } from "../gateway-flags.ts";
 import {
   type LaunchedVersion,
+  launchWarnings,
   toLaunchAnswer,
-  versionWarnings,
   warnWithoutSignals,
   withNotifier,
   withVersion,
@@ -168,9 +168,10 @@ export default command({
       version: await asked,
       proved: profile?.proved_versions ?? [],
       unattended: args.unattended === true,
+      headless: headless !== null && headless !== undefined,
       args: rest,
     };
-    for (const line of versionWarnings(launched)) await warn(io, line);
+    for (const line of launchWarnings(launched)) await warn(io, line);
     const wanted = args.mailbox || args["mailbox-root"] !== undefined;
     const mailbox = wanted ? await giveMailboxAtLaunch(context, io, session, args["mailbox-root"]) : null;
     const complete = (answer: Answer) =>

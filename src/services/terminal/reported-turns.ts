@@ -35,6 +35,7 @@ export interface ReportedTurn {
 export interface ReportedQuestion {
   message: string | null;
   action: string | null;
+  turnId: string | null;
   wallMs: number;
 }
 
@@ -246,7 +247,7 @@ function beginTurn(turns: ReportedTurns, report: ToolReport, ours: boolean): Rep
     outstanding: [...turns.outstanding, ...former].slice(-maxRemembered),
     newest: { turnId, key, end: early },
     closedTurnIds: early && turnId !== null ? append(turns.closedTurnIds, turnId) : turns.closedTurnIds,
-    question: null,
+    question: isAskedIn(turns, { turnId, ours }) ? turns.question : null,
   };
   if (!typed || typed.taken) return began;
   if (ours) return { ...began, typed: { ...typed, taken: true } };
@@ -255,6 +256,16 @@ function beginTurn(turns: ReportedTurns, report: ToolReport, ours: boolean): Rep
     report,
     "another text than the typed one",
   );
+}
+
+/** Whether the question is of the turn whose begin is reported after it: by its id, or since its text was typed before. */
+function isAskedIn(
+  { question, typed }: ReportedTurns,
+  begun: { turnId: string | null; ours: boolean },
+): boolean {
+  if (question === null) return false;
+  if (begun.turnId !== null) return begun.turnId === question.turnId;
+  return begun.ours && typed !== null && typed.wallMs <= question.wallMs;
 }
 
 function endTurn(
@@ -310,12 +321,21 @@ function outstandingOf(
   return turnId === null ? unnamed.find((one) => end.wallMs - one.asideMs < reportedWithinMs) : undefined;
 }
 
-function questionOf({ message, action, at_ms }: ToolReport): ReportedQuestion {
-  return { message, action, wallMs: at_ms };
+function questionOf({ message, action, turn_id, at_ms }: ToolReport): ReportedQuestion {
+  return { message, action, turnId: turn_id, wallMs: at_ms };
 }
 
+/**
+ * An action that begins or ends after a question answers it. Hooks run at once, in any order: that of the very action
+ * that is asked about may run after the one of its question.
+ */
 function answered(turns: ReportedTurns, report: ToolReport): ReportedTurns {
-  return turns.question && report.at_ms > turns.question.wallMs ? { ...turns, question: null } : turns;
+  const { question } = turns;
+  if (question === null || report.at_ms <= question.wallMs) return turns;
+  const sinceMs = report.at_ms - question.wallMs;
+  const asksFor =
+    report.kind === "tool_started" && report.action === question.action && sinceMs < reportedWithinMs;
+  return asksFor ? turns : { ...turns, question: null };
 }
 
 /** A turn that goes on after its end was reported: somebody's own hook keeps the tool from stopping. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { defaultTimings } from "../../../src/protocol/terminal.ts";
+import type { ToolReport } from "../../../src/protocol/tool-report.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
 import { type FusedEnd, fuseEnd } from "../../../src/services/terminal/fusion.ts";
 import { keyOfText } from "../../../src/services/terminal/keys.ts";
@@ -404,6 +405,59 @@ describe("the session in the pane", () => {
     const over: Step = { at: 140, report: { kind: "session_ended" } };
     const state = play([begins(0, "main"), ...submitted, over, begins(150, "second")]);
     expect(state.reports.sessionId).toBe("second");
+  });
+});
+
+describe("a question that the tool reported", () => {
+  const of = (at: number, kind: ToolReport["kind"], parts: Partial<ToolReport> = {}) => ({
+    at,
+    report: { kind, turn_id: "t1", action: "Bash", ...parts },
+  });
+  const asked = of(300, "question_asked", { message: "touch it" });
+  const cases: { id: string; steps: Step[]; stands: boolean }[] = [
+    {
+      id: "outlasts a late report of its own action",
+      steps: [taken, asked, of(310, "tool_started")],
+      stands: true,
+    },
+    {
+      id: "outlasts a late report of its own turn",
+      steps: [asked, of(310, "prompt_submitted", { prompt: "hi", action: null })],
+      stands: true,
+    },
+    {
+      id: "outlasts a late report of its own turn that has no id",
+      steps: [
+        { ...asked, report: { ...asked.report, turn_id: null } },
+        of(310, "prompt_submitted", { prompt: "hi", action: null, turn_id: null }),
+      ],
+      stands: true,
+    },
+    {
+      id: "is answered when another action begins",
+      steps: [taken, asked, of(310, "tool_started", { action: "Read" })],
+      stands: false,
+    },
+    {
+      id: "is answered when its action begins again long after",
+      steps: [taken, asked, of(20_000, "tool_started")],
+      stands: false,
+    },
+    {
+      id: "is answered when its action is done",
+      steps: [taken, asked, of(310, "tool_finished")],
+      stands: false,
+    },
+    { id: "is over with its turn", steps: [taken, asked, of(310, "turn_ended")], stands: false },
+    {
+      id: "is over when another turn begins",
+      steps: [taken, asked, of(310, "prompt_submitted", { prompt: "ho", turn_id: "t2" })],
+      stands: false,
+    },
+  ];
+  test.each(cases)("$id", ({ steps, stands }) => {
+    const { question } = play([...submitted, ...steps]).reports;
+    expect(question?.message ?? null).toBe(stands ? "touch it" : null);
   });
 });
 

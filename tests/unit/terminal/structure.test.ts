@@ -66,6 +66,16 @@ describe("a placeholder is known by two of words, style and cursor", () => {
   });
 });
 
+function cutRow(row: Row, width: number): Row {
+  let left = width;
+  const spans = row.spans.map((span) => {
+    const text = span.text.slice(0, left);
+    left -= text.length;
+    return { ...span, text };
+  });
+  return { text: row.text.slice(0, width), spans };
+}
+
 describe("a panel beside the composer", () => {
   const under = (lines: readonly string[]) =>
     withRows(observe(recorded("codex", "ready")), (rows) => {
@@ -82,6 +92,20 @@ describe("a panel beside the composer", () => {
   test("a list with a chosen row under it", () => {
     const signals = detect(under(["    eins", "  ❯ zwei", "    drei"]), compiled("codex"));
     expect(signals.surfaceReasons.ready_posture).toBe("a panel is open: list_below");
+  });
+
+  test("keys over it, in a pane that cuts all but their first column", () => {
+    const recording = recorded("codex", "help-panel");
+    const help = observe({
+      ...recording,
+      title: null,
+      raw: recording.raw.replace(" close", " kettle"),
+    });
+    for (let width = 30; width < 60; width++) {
+      const rows = help.rows.map((row) => cutRow(row, width));
+      const seen = { ...help, rows, pane: { ...help.pane, width } };
+      expect({ width, ready: surface(seen, "codex").ready_posture }).toEqual({ width, ready: "no" });
+    }
   });
 
   test("rows of a footer are none", () => {

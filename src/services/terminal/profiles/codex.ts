@@ -97,6 +97,8 @@ export const codexProfile: ToolProfile = {
       where: "live_edge",
       rows: 5,
     },
+    // In a narrow pane one of keys, cut at its edge.
+    { id: "help_keys", pattern: "^ {2}[^\\s│]{1,9}(?: \\S{1,9})? {2,}\\S", where: "live_edge", rows: 6 },
   ],
   pending: [
     {

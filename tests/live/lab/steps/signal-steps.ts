@@ -9,8 +9,8 @@ import type { LabSession } from "../lab-session.ts";
 import { arrives } from "./prompt-steps.ts";
 
 /**
- * What a tool reports of a first turn without an action, in order; null for a tool that is given nothing to report with.
- * opencode opens its session with the first prompt.
+ * What a tool reports of a first turn without an action; null for a tool that is given nothing to report with. Claude runs
+ * its hooks at once, so that they may report in another order. opencode opens its session with the first prompt.
  */
 export const reportedTurn: Readonly<Record<LabTool, readonly ToolReport["kind"][] | null>> = {
   claude: ["prompt_submitted", "turn_ended"],
@@ -44,12 +44,11 @@ export async function reportsItself(session: LabSession): Promise<void> {
   const prompt = "Report this FAST";
   const seen = session.model.received().length;
   await arrives(session, prompt);
-  await until("the end of the turn to be reported", () =>
-    readReports(spool)
-      .slice(before)
-      .some(({ kind }) => kind === "turn_ended"),
+  const since = () => readReports(spool).slice(before);
+  await until("the turn to be reported", () =>
+    wanted.every((kind) => since().some((one) => one.kind === kind)),
   );
-  const reports = readReports(spool).slice(before);
+  const reports = since().sort((one, other) => wanted.indexOf(one.kind) - wanted.indexOf(other.kind));
   expect(reports.map(({ kind }) => kind)).toEqual([...wanted]);
   const ofTurn = reports.filter(({ kind }) => kind !== "session_started");
   expect(ofTurn[0]).toMatchObject({ tool: session.tool, prompt, prompt_sha256: sha256(prompt) });

@@ -70,6 +70,7 @@ const careful = [
   "tests/e2e/cli-signals",
   "tests/e2e/cli-recovery-advice",
   "tests/e2e/documented-commands",
+  "tests/e2e/hosts-network",
   "tests/e2e/packed",
   "tests/e2e/release",
 ];

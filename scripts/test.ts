@@ -44,7 +44,7 @@ if (need("support/console.ts")) {
   const { installChromium } = await import("../tests/support/chromium.ts");
   await installChromium();
 }
-if (need("support/bus.ts")) {
+if (need("support/bus.ts") || need("support/host-fleet.ts")) {
   const { natsServer } = await import("../tests/support/bus.ts");
   await natsServer();
 }

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   createBusKey,
@@ -8,13 +8,15 @@ import {
   type ServerConfig,
 } from "../../src/services/hosts/nats-config.ts";
 import type { CliLab } from "./cli-lab.ts";
-import { installPythonPackage } from "./foreign-packages.ts";
+import { installPythonPackage, runForeign } from "./foreign-packages.ts";
 import { sparePorts } from "./spare-ports.ts";
 import { until } from "./until.ts";
 
 /** A real NATS server of one fleet, with a key for the operator and one for each host. */
 export interface Bus extends AsyncDisposable {
   url: string;
+  /** Flags with which our programs reach it. */
+  flags: readonly string[];
   fleet: string;
   operatorKey: string;
   keyOf(host: string): string;
@@ -41,7 +43,13 @@ export async function natsServer(): Promise<string> {
 export async function startBus(
   folder: string,
   hosts: readonly string[],
-  options: { fleet?: string; listen?: string; tls?: ServerConfig["tls"]; command?: string[] } = {},
+  options: {
+    fleet?: string;
+    /** Address and port; another than loopback with TLS. */
+    listen?: string;
+    /** Runs the server, as on a host of another network. */
+    prefix?: readonly string[];
+  } = {},
 ): Promise<Bus> {
   const { fleet = "svc" } = options;
   const executable = await natsServer();
@@ -54,6 +62,8 @@ export async function startBus(
     writeFileSync(join(folder, `${name}.nk`), `${seed}\n`, { mode: 0o600 });
   const [spare] = await sparePorts(1);
   const listen = options.listen ?? `127.0.0.1:${spare}`;
+  const [address = ""] = listen.split(":");
+  const tls = options.listen === undefined ? null : await createCertificate(folder, address);
   const path = join(folder, "nats.conf");
   const writeConfig = (without: ReadonlySet<string>) => {
     const users = [...keys]
@@ -62,31 +72,30 @@ export async function startBus(
         name === "operator" ? operatorUser(fleet, publicKey) : hostUser(fleet, name, publicKey),
       );
     const text = renderNatsConfig({
-      ...{ listen, users, tls: options.tls ?? null, storeFolder: join(folder, "store") },
+      ...{ listen, users, tls, storeFolder: join(folder, "store") },
     });
     writeFileSync(path, text, { mode: 0o600 });
     chmodSync(path, 0o600);
   };
   writeConfig(new Set());
   const revoked = new Set<string>();
-  const [address = "", port = ""] = listen.split(":");
+  const log = join(folder, "server.log");
   const start = async () => {
-    const child = Bun.spawn([...(options.command ?? []), executable, "-c", path], {
-      stdin: "ignore",
-      stdout: "ignore",
-      stderr: Bun.file(join(folder, "server.log")),
+    rmSync(log, { force: true });
+    const child = Bun.spawn([...(options.prefix ?? []), executable, "-c", path], {
+      ...{ stdin: "ignore", stdout: "ignore", stderr: Bun.file(log) },
     });
-    if (options.command === undefined) {
-      await until("the NATS server to listen", () => {
-        if (child.exitCode !== null) throw new Error(`nats-server ended, see ${folder}/server.log`);
-        return canConnect(address, Number(port));
-      });
-    }
+    await until("the NATS server to listen", () => {
+      if (child.exitCode !== null) throw new Error(`nats-server ended: ${readFileSync(log, "utf8")}`);
+      return existsSync(log) && readFileSync(log, "utf8").includes("Server is ready");
+    });
     return child;
   };
   let child = await start();
+  const url = `${tls ? "tls" : "nats"}://${listen}`;
   return {
-    ...{ url: `nats://${listen}`, fleet },
+    ...{ url, fleet },
+    flags: ["--nats", url, ...(tls ? ["--nats-ca", tls.certificate] : [])],
     operatorKey: join(folder, "operator.nk"),
     keyOf: (host) => join(folder, `${host}.nk`),
     pid: () => child.pid,
@@ -113,14 +122,14 @@ export async function startBus(
   };
 }
 
-async function canConnect(hostname: string, port: number): Promise<boolean> {
-  try {
-    const socket = await Bun.connect({ hostname, port, socket: { data() {} } });
-    socket.end();
-    return true;
-  } catch {
-    return false;
-  }
+/** Of a server at this address, signed by itself. */
+async function createCertificate(folder: string, address: string): Promise<NonNullable<ServerConfig["tls"]>> {
+  const certificate = join(folder, "server.crt");
+  const key = join(folder, "server.key");
+  const kind = ["-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
+  const name = ["-subj", "/CN=svc-test", "-addext", `subjectAltName=IP:${address}`];
+  await runForeign(["openssl", "req", ...kind, ...name, "-keyout", key, "-out", certificate]);
+  return { certificate, key };
 }
 
 /** A process that joined a fleet as an agent host. */
@@ -133,10 +142,10 @@ export interface JoinedHost extends AsyncDisposable {
 
 export async function joinHost(
   lab: CliLab,
-  bus: Pick<Bus, "url" | "keyOf">,
+  bus: Pick<Bus, "flags" | "keyOf">,
   host: string,
 ): Promise<JoinedHost> {
-  const words = ["join", "--nats", bus.url, "--creds", bus.keyOf(host), "--host", host, "--json"];
+  const words = ["join", ...bus.flags, "--creds", bus.keyOf(host), "--host", host, "--json"];
   const child = Bun.spawn([...lab.command("svc-coord"), ...words], {
     ...{ env: lab.env, cwd: lab.workdir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
   });

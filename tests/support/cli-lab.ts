@@ -48,9 +48,14 @@ export interface CliLab extends AsyncDisposable {
  */
 const built = process.env["SVC_TEST_PROGRAMS"];
 
-/** `executable`: the compiled svc-gateway alone, with svc-coord and svc beside it. */
-export function createCliLab(options: { executable?: string | undefined } = {}): CliLab {
-  const { executable } = options;
+/**
+ * `executable`: the compiled svc-gateway alone, with svc-coord and svc beside it. `prefix`: runs every program by this
+ * command, as on a host of another network.
+ */
+export function createCliLab(
+  options: { executable?: string | undefined; prefix?: readonly string[] } = {},
+): CliLab {
+  const { executable, prefix = [] } = options;
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "svc-cli-")));
   const workdir = join(folder, "work");
   const home = join(folder, "home");
@@ -69,7 +74,8 @@ export function createCliLab(options: { executable?: string | undefined } = {}):
   const clock = createClock();
   const mutex = createTmuxMutex({ locks: createLocks({ clock }), clock }, socket);
   const tmux = createTmux({ processes, steps: quietSteps, clock, socket, mutex });
-  const command = (program: Program) => {
+  const command = (program: Program) => [...prefix, ...programOf(program)];
+  const programOf = (program: Program) => {
     if (executable === undefined) {
       return built ? [join(built, program)] : [process.execPath, join(entries, `${program}.ts`)];
     }

@@ -17,7 +17,13 @@ export interface CoordServer extends AsyncDisposable {
 
 export async function startCoordinator(
   lab: CliLab,
-  options: { port?: number; flags?: string[]; env?: Record<string, string> } = {},
+  options: {
+    port?: number;
+    flags?: string[];
+    env?: Record<string, string>;
+    /** Makes the port reachable by a socket file, where it is on the loopback of another host. */
+    relay?: (port: number) => Promise<string>;
+  } = {},
 ): Promise<CoordServer> {
   const words = ["serve", "--port", String(options.port ?? 0), ...(options.flags ?? []), "--json"];
   const child = Bun.spawn([...lab.command("svc-coord"), ...words], {
@@ -37,8 +43,9 @@ export async function startCoordinator(
   }
   const ready = JSON.parse(new TextDecoder().decode(value)) as Record<string, string>;
   const baseUrl = ready["api_base_url"] ?? "";
+  const unix = await options.relay?.(Number(new URL(baseUrl).port));
   const request = (path: string, init: RequestInit = {}) =>
-    fetch(`${baseUrl}${path}`, { ...init, proxy: false } as RequestInit);
+    fetch(`${baseUrl}${path}`, { ...init, ...(unix ? { unix } : {}), proxy: false } as RequestInit);
   return {
     baseUrl,
     ready,

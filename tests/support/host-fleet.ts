@@ -1,0 +1,117 @@
+import { join } from "node:path";
+import { type Bus, type JoinedHost, joinHost, startBus } from "./bus.ts";
+import { type CliLab, createCliLab } from "./cli-lab.ts";
+import { type CoordServer, startCoordinator } from "./coord-server.ts";
+import { createNetworkLab, type NetworkHost } from "./netns.ts";
+import { until } from "./until.ts";
+
+/** A host of the fleet: a network namespace, with a home and a tmux server of its own. */
+export interface FleetHost {
+  name: string;
+  network: NetworkHost;
+  lab: CliLab;
+  joined: JoinedHost;
+  /** Ends the host's part of the fleet at once; its agents live on. */
+  kill(): Promise<void>;
+  join(): Promise<void>;
+  launch(agent: string, ...flags: string[]): Promise<void>;
+}
+
+export interface HostFleet extends AsyncDisposable {
+  hosts: readonly FleetHost[];
+  bus: Bus;
+  busNetwork: NetworkHost;
+  operator: CliLab;
+  server: CoordServer;
+  /** The agents that the operator lists, by name. */
+  listed(): Promise<Map<string, Record<string, unknown>>>;
+}
+
+/** Real hosts that see each other over TLS through a NATS server on a host of its own, and the operator on another one. */
+export async function startHostFleet(options: {
+  hosts: readonly string[];
+  executable?: string;
+  impairments?: boolean;
+}): Promise<HostFleet> {
+  const { executable } = options;
+  await using stack = new AsyncDisposableStack();
+  const network = stack.use(await createNetworkLab({ impairments: options.impairments ?? false }));
+  const busNetwork = network.host();
+  const operatorNetwork = network.host();
+  const labOf = (host: NetworkHost) => createCliLab({ executable, prefix: host.prefix });
+  const operator = stack.use(labOf(operatorNetwork));
+  const bus = stack.use(
+    await startBus(join(operator.folder, "bus"), options.hosts, {
+      ...{ listen: `${busNetwork.address}:4222`, prefix: busNetwork.prefix },
+    }),
+  );
+  // Each host ends its agents one by one; the hosts do so at the same time.
+  const ends: (() => Promise<void>)[] = [];
+  stack.defer(async () => void (await Promise.all(ends.map((end) => end()))));
+  const hosts = await Promise.all(
+    options.hosts.map(async (name): Promise<FleetHost> => {
+      const own = network.host();
+      const lab = labOf(own);
+      const host: FleetHost = {
+        ...{ name, network: own, lab, joined: await joinHost(lab, bus, name) },
+        async kill() {
+          host.joined.signal("SIGKILL");
+          await host.joined.exited;
+        },
+        async join() {
+          host.joined = await joinHost(lab, bus, name);
+        },
+        async launch(agent, ...flags) {
+          const words = ["agents", "launch", "--tool", "demo", "--agent-name", agent, ...flags, "--json"];
+          const run = await lab.mgr(...words);
+          if (run.exitCode !== 0) throw new Error(`${agent}@${name}: ${run.stderr}`);
+        },
+      };
+      ends.push(async () => {
+        await host.joined[Symbol.asyncDispose]();
+        await lab[Symbol.asyncDispose]();
+      });
+      return host;
+    }),
+  );
+  const server = stack.use(
+    await startCoordinator(operator, {
+      flags: [...bus.flags, "--creds", bus.operatorKey, "--host-name", "desk"],
+      async relay(port) {
+        const socket = join(operator.folder, `relay-${port}`);
+        await operatorNetwork.relay(socket, port);
+        return socket;
+      },
+    }),
+  );
+  const kept = stack.move();
+  return {
+    ...{ hosts, bus, busNetwork, operator, server },
+    async listed() {
+      const { body } = await server.ask("/svc/agents");
+      const agents = body["agents"] as Record<string, unknown>[];
+      return new Map(agents.map((agent) => [String(agent["agent_name"]), agent]));
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** `work` for each of `items`, some at a time: each start is work for the machine that the others would wait for. */
+export async function someAtOnce<T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const left = items.values();
+  const worker = async () => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+}
+
+/** So many milliseconds until `look` is true. */
+export async function timeUntil(what: string, look: () => Promise<boolean>): Promise<number> {
+  const startMs = performance.now();
+  await until(what, look);
+  return performance.now() - startMs;
+}

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { defaultTimings, TerminalExplanation } from "../../../src/protocol/terminal.ts";
 import { detect } from "../../../src/services/terminal/detect.ts";
@@ -7,6 +7,7 @@ import { reduce } from "../../../src/services/terminal/reduce.ts";
 import { initialTrack } from "../../../src/services/terminal/reduce-state.ts";
 import { compiled, loadCorpus } from "./corpus.ts";
 import { demoScreen } from "./screens.ts";
+import { done, draft, idle, play, type Step, working } from "./steps.ts";
 
 const recording = (tool: string, name: string) => {
   const found = loadCorpus().find((one) => one.tool === tool && one.name === name);
@@ -90,5 +91,60 @@ test("a tool that nothing describes is all unknown, and says so", () => {
     surface: { ready_posture: { value: "unknown", reason: "no profile describes this tool" } },
     turn: { phase: "unknown", reason: "parse_status=unsupported_tool" },
     prompt_ready: { holds: false },
+  });
+});
+
+describe("a report that the screen contradicts is named, and makes nobody ready", () => {
+  const submitted: Step[] = [
+    { at: 0, screen: idle },
+    { at: 100, typed: "hi" },
+    { at: 130, note: { sawActivity: false } },
+    { at: 140, report: { kind: "prompt_submitted", prompt: "hi", turn_id: "t1" } },
+  ];
+  const end: Step = { at: 300, report: { kind: "turn_ended", turn_id: "t1" } };
+  test.each<{ id: string; steps: Step[]; named: string }>([
+    {
+      id: "the end of a turn while its screen works",
+      steps: [...submitted, { at: 200, screen: working(1) }, end],
+      named: "the tool reported the end of its turn, but the screen shows work",
+    },
+    {
+      id: "the end of a turn beside a draft",
+      steps: [...submitted, { at: 200, screen: draft }, end],
+      named: "the tool reported the end of its turn, but the composer holds a draft",
+    },
+    {
+      id: "a turn that began, and a screen without one",
+      steps: [
+        ...submitted,
+        { at: 150, screen: working(1) },
+        { at: 200, screen: done },
+        { at: 20_000, event: "tick" },
+      ],
+      named: "the tool reported a turn and not its end, but the screen shows none that runs",
+    },
+    {
+      id: "a question that is not asked",
+      steps: [
+        { at: 0, screen: draft },
+        { at: 10, report: { kind: "question_asked", action: "Bash" } },
+      ],
+      named: "the tool reported a question for Bash, but the screen shows none",
+    },
+    {
+      id: "the end of another session's turn",
+      steps: [
+        ...submitted,
+        { at: 200, screen: working(1) },
+        { at: 300, report: { kind: "turn_ended", session_id: "nested" } },
+      ],
+      named: "turn_ended: another session's",
+    },
+  ])("$id", ({ steps, named }) => {
+    const state = play(steps);
+    const facts = { tool: "demo", profile: compiled("demo"), absence: null };
+    const { reports, prompt_ready } = explainState(state, facts);
+    expect(reports.contradictions.join("\n")).toContain(named);
+    if (!named.startsWith("the tool reported a turn and not")) expect(prompt_ready.holds).toBe(false);
   });
 });

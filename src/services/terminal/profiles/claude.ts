@@ -41,7 +41,8 @@ export const claudeProfile: ToolProfile = {
   banner: "Claude Code v(\\d\\S*)",
   composer: {
     strategy: "framed",
-    upper: "^─{20,}",
+    // From 2.1.300 the edge over a prompt of its history says so.
+    upper: "^─{20,}|^─{3,} \\S.{0,40} ─{12,}$",
     scrolled: "^─{3,} ↑ \\d+ more ─{3,}",
     lower: "^─{20,}",
     side: null,

@@ -7,6 +7,7 @@ import type { Directory } from "../services/fleet/directory.ts";
 import { createLocalDirectory, createLocalLink } from "../services/hosts/host-link.ts";
 import { createMergedFleet, type RemoteHosts, splitRef } from "../services/hosts/merged-fleet.ts";
 import type { BusAddress, HostRole } from "../services/hosts/nats-bus.ts";
+import type { SshAccess, SshTarget } from "../services/hosts/ssh-hosts.ts";
 import { stateRootOf } from "../services/sessions/roots.ts";
 import { childPath } from "../system/contained-path.ts";
 import { ServiceError } from "../system/errors.ts";
@@ -18,16 +19,27 @@ import { type Coordinator, type CoordinatorHosts, createCoordinator } from "./co
 
 const heartbeatMs = 1000;
 
+/** Hosts that are reached with ssh; none when `targets` is empty. */
+export type SshWish = Omit<SshAccess, "controlFolder"> & { targets: readonly SshTarget[] };
+
 /** The operator's part of a coordination server: what its composition needs of other hosts. */
 export async function openOperator(deps: {
   context: CliContext;
   localHost: string;
   bus: BusAddress | null;
+  ssh: SshWish;
   log: (line: string) => void;
 }): Promise<CoordinatorHosts> {
-  const { localHost, bus, log } = deps;
-  const { clock, ids } = deps.context;
+  const { localHost, bus, ssh, log } = deps;
+  const { clock, ids, files, processes, roots } = deps.context;
   const remotes: RemoteHosts[] = [];
+  if (ssh.targets.length > 0) {
+    const { operateSsh } = await import("../services/hosts/ssh-hosts.ts");
+    const controlFolder = join(roots.runtimeRoot, "ssh");
+    files.ensureDirectory("file:ssh-folder", controlFolder);
+    const { targets, ...access } = ssh;
+    remotes.push(operateSsh({ targets, access: { ...access, controlFolder }, clock, ids, processes, log }));
+  }
   if (bus) {
     const { operateBus } = await import("../services/hosts/nats-bus.ts");
     remotes.push(await operateBus({ address: bus, clock, ids, log }));
@@ -95,6 +107,32 @@ export async function openJoin(deps: {
       lock.release();
     },
   };
+}
+
+/**
+ * The same over standard input and output, for the `ssh` of an operator, which gives the host its name. Resolves when the
+ * operator has gone.
+ */
+export async function joinOverStdio(deps: {
+  context: CliContext;
+  io: Pick<CliIo, "env" | "cwd" | "home">;
+  input: AsyncIterable<Uint8Array>;
+  write: (text: string) => Promise<void>;
+  signal: AbortSignal;
+  log: (line: string) => void;
+}): Promise<void> {
+  const { context, io, ...way } = deps;
+  const { joinStdio } = await import("../services/hosts/stdio-host.ts");
+  const coordinator = createQuietCoordinator(context, io);
+  try {
+    await joinStdio({
+      ...{ ...way, clock: context.clock, ids: context.ids, version: manifest.version },
+      directoryOf: (host) => localDirectory(coordinator, host),
+      link: createLocalLink((request) => coordinator.app.fetch(request)),
+    });
+  } finally {
+    await coordinator.stop();
+  }
 }
 
 /** Never started: it has no address, no folder and no token; this process alone calls its app. */

@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { hostNamePattern } from "../protocol/hosts.ts";
 import type { BusAddress } from "../services/hosts/nats-bus.ts";
+import type { SshTarget } from "../services/hosts/ssh-hosts.ts";
 import { isLoopback } from "../services/mail/jmap/session.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { Files } from "../system/files.ts";
@@ -29,6 +30,27 @@ export const busFlags = {
     description: "allow nats:// to another machine, where everyone on the way reads along",
   },
   fleet: { type: "string", default: "svc", valueHint: "NAME", description: "name of the fleet" },
+} satisfies Flags;
+
+/** Flags of an operator that reaches hosts with ssh. */
+export const sshFlags = {
+  ssh: {
+    type: "string",
+    multiple: true,
+    valueHint: "[NAME=]DESTINATION",
+    description: "reach the agents of a host with ssh: user@build-3, or NAME=ssh://user@HOST:PORT",
+  },
+  "ssh-config": {
+    type: "string",
+    valueHint: "FILE",
+    description: "configuration for ssh -F; default: your own",
+  },
+  "ssh-program": {
+    type: "string",
+    default: "svc-coord",
+    valueHint: "PATH",
+    description: "svc-coord on these hosts, where their PATH does not have it",
+  },
 } satisfies Flags;
 
 export const hostNameFlag = {
@@ -91,4 +113,58 @@ function parseUrl(text: string): { url: URL; isSecure: boolean } {
     throw new UsageError("--nats: give nats://HOST:PORT or tls://HOST:PORT, without a password");
   }
   return { url, isSecure: scheme === "tls:" };
+}
+
+/** Hosts by --ssh. Throws UsageError for a destination that is none, and for a name twice. Pure. */
+export function toSshTargets(given: readonly string[], localHost: string): SshTarget[] {
+  const targets = given.map(toSshTarget);
+  const names = new Set([localHost]);
+  for (const { host } of targets) {
+    if (names.has(host)) {
+      throw new UsageError(
+        `--ssh: two hosts would be named "${host}": write NAME=DESTINATION for one of them`,
+      );
+    }
+    names.add(host);
+  }
+  return targets;
+}
+
+/** Neither an option of ssh nor a word of a shell can be made of it. */
+const destinationPattern =
+  /^(?:ssh:\/\/)?(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?([A-Za-z0-9][A-Za-z0-9.-]*|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?$/;
+
+function toSshTarget(text: string): SshTarget {
+  const at = text.indexOf("=");
+  const destination = text.slice(at + 1);
+  const found = destinationPattern.exec(destination);
+  if (!found || (/:\d+$/.test(destination.replace(/^ssh:/, "")) && !destination.startsWith("ssh://"))) {
+    throw new UsageError(
+      `--ssh ${JSON.stringify(text)}: give user@HOST, or ssh://user@HOST:PORT for another port`,
+    );
+  }
+  const machine = found[1] ?? "";
+  const isAddress = /^[\d.]+$|^\[/.test(machine);
+  if (at < 0 && isAddress) throw new UsageError(`--ssh ${text}: an address needs a name: NAME=${text}`);
+  const name = at < 0 ? (machine.split(".")[0] ?? "").toLowerCase() : text.slice(0, at);
+  return { host: toHostName("--ssh", name), destination };
+}
+
+/** Throws UsageError for a path that a shell of the host would read as more than one word. Pure. */
+export function toSshProgram(path: string): string {
+  if (/^[A-Za-z0-9_./~+][A-Za-z0-9_./~+-]*$/.test(path)) return path;
+  throw new UsageError(
+    `--ssh-program ${JSON.stringify(path)}: give one path of letters, digits and "._-/~+"`,
+  );
+}
+
+/** What of our environment `ssh` needs: its agent, and where its files are. No token of ours. */
+export function sshEnvironment(env: CliIo["env"]): Record<string, string> {
+  const names = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "SSH_AUTH_SOCK"];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = env[name];
+      return value === undefined ? [] : [[name, value] as [string, string]];
+    }),
+  );
 }

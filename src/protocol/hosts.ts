@@ -74,6 +74,49 @@ export const HostAnswer = Strict({
 });
 export type HostAnswer = Static<typeof HostAnswer>;
 
+/** Of the lines between an operator and a host over standard input and output. */
+export const lineProtocol = 1;
+/** Bytes of a message as base64: the largest body, the head beside it. */
+const maxLineBody = Math.ceil((8 * 1024 * 1024) / 3) * 4;
+
+/** Head and body of one message of `HostCall`, `HostControl` or `HostAnswer`, which is checked where it is read. */
+const MessageLine = Strict({
+  kind: Type.Literal("message"),
+  head: Type.Unknown(),
+  body: Type.Optional(Type.String({ maxLength: maxLineBody, description: "base64" })),
+});
+
+/** A line of the operator. The first is `hello`: it names the host, which has no say in its name. */
+export const OperatorLine = Type.Union([
+  Strict({
+    kind: Type.Literal("hello"),
+    protocol: Type.Literal(lineProtocol),
+    host: HostName,
+    epoch: Type.Integer({ minimum: 1, description: "grows with each connection of this operator" }),
+    heartbeat_ms: Type.Integer({ minimum: 100, maximum: 60_000 }),
+  }),
+  Strict({
+    kind: Type.Literal("ping"),
+    sent: Type.Integer({ minimum: 0, description: "characters that the operator sent before" }),
+  }),
+  MessageLine,
+]);
+export type OperatorLine = Static<typeof OperatorLine>;
+
+/** A line of the host. The first is `hello`; what a login shell writes before it is skipped. */
+export const HostLine = Type.Union([
+  Strict({
+    kind: Type.Literal("hello"),
+    protocol: Type.Integer({ minimum: 1 }),
+    version: Type.String({ maxLength: 40 }),
+  }),
+  Strict({ kind: Type.Literal("pong"), sent: Type.Integer({ minimum: 0 }) }),
+  Strict({ kind: Type.Literal("record"), record: Type.Unknown() }),
+  Strict({ kind: Type.Literal("agent"), agent_id: Type.String({ maxLength: 200 }), entry: Type.Unknown() }),
+  MessageLine,
+]);
+export type HostLine = Static<typeof HostLine>;
+
 /** A host and whether it answers, as the operator sees it. */
 export const HostState = Strict({
   host: Type.String(),
@@ -82,6 +125,8 @@ export const HostState = Strict({
   since_utc: Nullable(Timestamp),
   agents: Type.Integer(),
   version: Nullable(Type.String()),
+  detail: Type.Optional(Nullable(Type.String({ description: "why an SSH host is away" }))),
+  latency_ms: Type.Optional(Nullable(Type.Number({ description: "of a message there and back" }))),
 });
 export type HostState = Static<typeof HostState>;
 

@@ -52,12 +52,27 @@ export function createMergedFleet(deps: {
 }): MergedFleet {
   const { localHost, directory, remotes } = deps;
 
-  const states = (): HostState[] => remotes.flatMap((one) => one.directory.hosts());
-  const carrierOf = (host: string) =>
-    remotes.find((one) => one.directory.hosts().some((state) => state.host === host)) ?? null;
+  /** A host that two carriers reach is that of the first: no host takes the name of one that was configured. */
+  const carriers = (): Map<string, { carrier: RemoteHosts; state: HostState }> => {
+    const found = new Map<string, { carrier: RemoteHosts; state: HostState }>();
+    for (const carrier of remotes) {
+      for (const state of carrier.directory.hosts()) {
+        if (state.host !== localHost && !found.has(state.host)) found.set(state.host, { carrier, state });
+      }
+    }
+    return found;
+  };
+  const states = (): HostState[] => [...carriers().values()].map(({ state }) => state);
+  const carrierOf = (host: string) => carriers().get(host)?.carrier ?? null;
 
   async function remoteAgents(): Promise<HostAgent[]> {
-    return (await Promise.all(remotes.map((one) => one.directory.agents()))).flat();
+    const known = carriers();
+    const all = await Promise.all(
+      remotes.map(async (carrier) =>
+        (await carrier.directory.agents()).filter(({ host }) => known.get(host)?.carrier === carrier),
+      ),
+    );
+    return all.flat();
   }
 
   function toRoute({ host, identity }: HostAgent): AgentRoute {
@@ -106,10 +121,14 @@ export function createMergedFleet(deps: {
       const agents = (await remoteAgents()).filter((one) => one.host === host);
       const found = chosenOf(agents, name);
       if (found) return toRoute(found);
-      const isKnown = states().some((state) => state.host === host);
+      const known = states().find((state) => state.host === host);
+      if (known?.state === "away" && known.since_utc === null) {
+        const why = known.detail ?? "no answer yet";
+        throw new ServiceError("unavailable", `host "${host}" was not reached: ${why}; nothing was sent`);
+      }
       throw new ServiceError(
         "not_found",
-        isKnown
+        known
           ? `host "${host}" has no agent "${name.slice(0, 200)}"`
           : `no host "${host.slice(0, 100)}" is known`,
       );

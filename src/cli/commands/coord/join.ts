@@ -1,13 +1,17 @@
 import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
-import { openCliContext, prepareSessionPlace } from "../../cli-context.ts";
-import { command, UsageError } from "../../command.ts";
+import { type CliContext, openCliContext, prepareSessionPlace } from "../../cli-context.ts";
+import { type CliIo, command, UsageError } from "../../command.ts";
+import { exitCodes } from "../../dispatch.ts";
 import { busFlags, readBusAddress, toHostName } from "../../host-flags.ts";
 import { warn } from "../../narrate.ts";
 
 export default command({
   name: "join",
   description: "Let the operator of a fleet reach the agents of this user, until stopped",
-  examples: ["svc-coord join --nats tls://bus.example.org:4222 --creds build-3.nk --host build-3"],
+  examples: [
+    "svc-coord join --nats tls://bus.example.org:4222 --creds build-3.nk --host build-3",
+    "svc-coord join --stdio",
+  ],
   args: {
     ...busFlags,
     host: {
@@ -15,10 +19,15 @@ export default command({
       valueHint: "NAME",
       description: "name of this host in the fleet; default: the machine's name",
     },
+    stdio: {
+      type: "boolean",
+      description: "speak on standard input and output: what the ssh of svc-coord serve --ssh starts",
+    },
   },
   async run({ args, inherited, io }) {
     const context = openCliContext(io, inherited);
     const bus = readBusAddress(args, { io, files: context.files });
+    if (args.stdio) return overStdio({ args, context, io });
     if (bus === null) throw new UsageError("--nats URL is needed: the NATS server of the fleet");
     const host = toHostName("--host", args.host);
     await prepareSessionPlace(context, io);
@@ -35,3 +44,31 @@ export default command({
     return stopped;
   },
 });
+
+async function overStdio({
+  args,
+  context,
+  io,
+}: {
+  args: { nats: string | undefined; host: string | undefined };
+  context: CliContext;
+  io: CliIo;
+}): Promise<number> {
+  if (args.nats !== undefined || args.host !== undefined) {
+    throw new UsageError("--stdio goes alone: the operator names the host, and there is no server");
+  }
+  if (io.stdinIsTty || io.stdoutIsTty) {
+    throw new UsageError(
+      "--stdio is for a program: on the operator's machine, svc-coord serve --ssh user@HOST",
+    );
+  }
+  await prepareSessionPlace(context, io);
+  const { joinOverStdio } = await import("../../coordinator-hosts.ts");
+  endOnUnhandled(() => {});
+  await joinOverStdio({
+    ...{ context, io, input: Bun.stdin.stream() as unknown as AsyncIterable<Uint8Array> },
+    ...{ write: io.writeOut, signal: io.interrupted(), log: (line) => void warn(io, line) },
+  });
+  // The input may stay open.
+  return exitCodes.done;
+}

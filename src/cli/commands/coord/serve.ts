@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { defaultCoordinatorPort } from "../../../services/fleet/coordinator-files.ts";
 import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
 import { openCliContext, prepareSessionPlace } from "../../cli-context.ts";
@@ -10,14 +11,27 @@ import {
   toPort,
   toRulesFile,
 } from "../../gateway-flags.ts";
-import { busFlags, hostNameFlag, readBusAddress, toHostName } from "../../host-flags.ts";
+import {
+  busFlags,
+  hostNameFlag,
+  readBusAddress,
+  sshEnvironment,
+  sshFlags,
+  toHostName,
+  toSshProgram,
+  toSshTargets,
+} from "../../host-flags.ts";
 import { warn } from "../../narrate.ts";
 
 export default command({
   name: "serve",
   description: "Serve one API over all agents of this user, until stopped",
-  examples: ["svc-coord serve", "svc-coord serve --port 0 --json"],
-  args: { ...coordinatorListenerFlags, ...rulesFlag, ...busFlags, ...hostNameFlag },
+  examples: [
+    "svc-coord serve",
+    "svc-coord serve --port 0 --json",
+    "svc-coord serve --ssh me@build-3 --ssh gpu=ssh://me@10.0.0.7:2222",
+  ],
+  args: { ...coordinatorListenerFlags, ...rulesFlag, ...busFlags, ...sshFlags, ...hostNameFlag },
   async run({ args, inherited, io }) {
     const { token, warning, ...listener } = chooseListener(
       { host: args.host, port: toPort("--port", args.port) ?? defaultCoordinatorPort },
@@ -45,9 +59,17 @@ export default command({
       if (problem !== null) await warn(io, `nothing is delivered: ${problem}`);
     }
     const bus = readBusAddress(args, { io, files: context.files });
-    const hosts = bus && {
+    const localHost = () => toHostName("--host-name", args["host-name"]);
+    const reachesOthers = bus !== null || args.ssh.length > 0;
+    const hosts = reachesOthers && {
       hosts: await (await import("../../coordinator-hosts.ts")).openOperator({
-        ...{ context, bus, localHost: toHostName("--host-name", args["host-name"]) },
+        ...{ context, bus, localHost: localHost() },
+        ssh: {
+          targets: toSshTargets(args.ssh, localHost()),
+          configFile: args["ssh-config"] === undefined ? null : resolve(io.cwd, args["ssh-config"]),
+          program: toSshProgram(args["ssh-program"]),
+          env: sshEnvironment(io.env),
+        },
         log: (text) => coordinator.log(text),
       }),
     };

@@ -30,7 +30,7 @@ describe("lines", () => {
     }
   });
 
-  test("what is no JSON and no base64 is known as such", () => {
+  test("a greeting is no JSON, and a broken body no base64", () => {
     const read: unknown[] = [];
     createLineReader((line) => void read.push(line)).push(bytes("Welcome!\n\n{}\n"));
     expect(read).toEqual([undefined, undefined, {}]);

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { TurnId } from "./turns.ts";
+import { maxTurnModels, TokenUsage } from "./usage.ts";
 import {
   ErrorBody,
   NonBlank,
@@ -71,6 +72,13 @@ export const TranscriptTurn = Strict(
     error: Nullable(Type.String({ description: "why the turn failed, as the source says it" })),
     started_at_utc: Nullable(Timestamp),
     ended_at_utc: Nullable(Timestamp),
+    usage: Type.Optional(
+      Type.Array(TokenUsage, {
+        maxItems: maxTurnModels,
+        description:
+          "tokens of the turn, one entry a model; absent where the source counts none. Calls beside turns, such as titles, are not in it",
+      }),
+    ),
     match: Type.Optional(Type.String({ description: "of a search: the line that has the first word" })),
   },
   { description: "one turn of an agent: prompt, answer and what it did between" },

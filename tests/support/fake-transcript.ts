@@ -18,6 +18,7 @@ export function fakeTurn(turnId: string, facts: Partial<ReadTurn> = {}): ReadTur
     error: null,
     startedMs: 1_000,
     endedMs: 2_000,
+    usage: [],
     ...facts,
   };
 }

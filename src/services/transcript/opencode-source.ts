@@ -5,6 +5,7 @@ import { type Fields, fieldsOf, numberOf, renderValue, textOf } from "../headles
 import { keyOfText } from "../terminal/keys.ts";
 import type { TurnHead, TurnSource } from "./turn-source.ts";
 import { createTurnFold, type TurnItem } from "./turn-source.ts";
+import { opencodeTokens } from "./turn-usage.ts";
 
 const maxHeads = 5000;
 
@@ -72,7 +73,8 @@ export function readOpencodeRows(rows: readonly OpencodeRow[]): TurnItem[] {
     const lastOfMessage = rows[index + 1]?.messageId !== row.messageId;
     const part = row.part === null ? {} : parse(row.part);
     const items = message["role"] === "user" ? promptOf(part, row.createdMs) : answerOf(part, row.createdMs);
-    return lastOfMessage && message["role"] === "assistant" ? [...items, ...endOf(message)] : items;
+    if (!lastOfMessage || message["role"] !== "assistant") return items;
+    return [...items, ...usageOf(row.messageId, message), ...endOf(message)];
   });
 }
 
@@ -101,6 +103,12 @@ function answerOf(part: Fields, createdMs: number): TurnItem[] {
   if (status !== "completed" && status !== "error") return [called];
   const output = renderValue(state["output"] ?? state["error"] ?? "");
   return [called, { kind: "tool_result", id, ok: status === "completed", output, atMs }];
+}
+
+function usageOf(key: string, message: Fields): TurnItem[] {
+  if (message["tokens"] === undefined) return [];
+  const tokens = opencodeTokens(message["tokens"]);
+  return [{ kind: "usage", key, model: textOf(message["modelID"]), tokens, atMs: null }];
 }
 
 function endOf(message: Fields): TurnItem[] {

@@ -19,6 +19,8 @@ const lineEnd = 1;
 
 interface Head extends TurnHead {
   offset: number;
+  /** Which the file named before the prompt. */
+  model: string | null;
 }
 
 export interface RecordFileFacts {
@@ -44,10 +46,11 @@ export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSour
   let gap: string | null = null;
   /** Nothing came since the newest prompt: some versions of a tool write it twice. */
   let justAsked: string | null = null;
+  let model: string | null = null;
   let looking: Promise<void> | null = null;
 
   function forget(): void {
-    [scannedTo, heads, damaged, justAsked] = [0, [], 0, null];
+    [scannedTo, heads, damaged, justAsked, model] = [0, [], 0, null, null];
   }
 
   /** The file as it is now, or null with `gap` set. */
@@ -105,11 +108,15 @@ export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSour
     const items = line === null ? null : parseRecordLine(facts.reader, line);
     if (items === null) damaged += 1;
     for (const item of items ?? []) {
-      if (item.kind !== "prompt") justAsked = null;
+      if (item.kind === "model") model = item.model;
+      else if (item.kind !== "prompt") justAsked = null;
       else if (item.text !== justAsked) {
         justAsked = item.text;
         const promptKey = item.text === "" ? null : keyOfText(item.text);
-        heads.push({ turnId: `${idBase}-${offset.toString(36)}`, startedMs: item.atMs, promptKey, offset });
+        heads.push({
+          ...{ turnId: `${idBase}-${offset.toString(36)}`, startedMs: item.atMs, promptKey },
+          ...{ offset, model },
+        });
       }
     }
   }
@@ -158,7 +165,7 @@ export function createRecordFile(files: Files, facts: RecordFileFacts): TurnSour
       if (!head || !found || heads[index] !== head) return null;
       const next = heads[index + 1];
       const { items, cut } = await itemsOf(found.path, head.offset, next?.offset ?? found.size);
-      const fold = createTurnFold();
+      const fold = createTurnFold(head.model);
       for (const item of items) fold.add(item);
       return {
         ...fold.turn({ over: next !== undefined || !last }),

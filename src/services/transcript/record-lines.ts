@@ -9,6 +9,7 @@ import {
   textOf,
 } from "../headless/json-fields.ts";
 import type { TurnItem } from "./turn-source.ts";
+import { claudeTokens, codexTokens, geminiTokens } from "./turn-usage.ts";
 
 /** What one parsed line of a tool's record says; nothing for a line of another purpose. Never throws. Pure. */
 export type LineReader = (record: Fields) => TurnItem[];
@@ -36,11 +37,12 @@ const timeOf = (record: Fields): number | null => parseTimestamp(textOf(record["
 
 /**
  * Claude Code, measured with 2.1.150, 2.1.197 and 2.1.330: one line for each block of a message. Lines of its helpers,
- * of its commands and of its compaction are no turns.
+ * of its commands and of its compaction are no turns; what a helper used counts for the turn.
  */
 function readClaude(record: Fields): TurnItem[] {
-  if (record["isSidechain"] === true || record["isMeta"] === true) return [];
   const atMs = timeOf(record);
+  if (record["isSidechain"] === true || record["isMeta"] === true)
+    return record["type"] === "assistant" ? claudeUsage(record, atMs) : [];
   const { content, stop_reason: stop } = fieldsOf(record["message"]);
   switch (record["type"]) {
     case "user":
@@ -93,7 +95,7 @@ function readClaudeAssistant(
   if (record["isApiErrorMessage"] === true)
     return [{ kind: "end", status: "failed", error: text === "" ? null : text, atMs }];
   // An interrupt before the first word leaves a message of the tool itself.
-  if (fieldsOf(record["message"])["model"] === "<synthetic>") return [];
+  if (fieldsOf(record["message"])["model"] === synthetic) return [];
   const items = blocks.map(fieldsOf).flatMap((block): TurnItem[] => {
     const said = textOf(block["text"]);
     if (block["type"] === "text" && said !== null) return [{ kind: "text", text: said, key: null, atMs }];
@@ -102,15 +104,39 @@ function readClaudeAssistant(
     return [{ kind: "tool_call", id: textOf(block["id"]), name, input: block["input"], atMs }];
   });
   const ends = (stop === "end_turn" || stop === "stop_sequence" || stop === "max_tokens") && text !== "";
-  return ends ? [...items, { kind: "end", status: "completed", error: null, atMs }] : items;
+  const counted = [...items, ...claudeUsage(record, atMs)];
+  return ends ? [...counted, { kind: "end", status: "completed", error: null, atMs }] : counted;
+}
+
+const synthetic = "<synthetic>";
+
+function claudeUsage(record: Fields, atMs: number | null): TurnItem[] {
+  const { id, model, usage } = fieldsOf(record["message"]);
+  const key = textOf(id);
+  if (key === null || usage === undefined || model === synthetic) return [];
+  return [{ kind: "usage", key, model: textOf(model), tokens: claudeTokens(usage), atMs }];
 }
 
 /** Codex, measured with 0.157.1 and 0.169.0; `user_message` is of older versions. */
 function readCodex(record: Fields): TurnItem[] {
   const atMs = timeOf(record);
   const payload = fieldsOf(record["payload"]);
-  if (record["type"] === "event_msg") return readCodexEvent(payload, atMs);
-  return record["type"] === "response_item" ? readCodexItem(payload, atMs) : [];
+  switch (record["type"]) {
+    case "event_msg":
+      return readCodexEvent(payload, atMs);
+    case "response_item":
+      return readCodexItem(payload, atMs);
+    case "turn_context": {
+      const model = textOf(payload["model"]);
+      return model === null ? [] : [{ kind: "model", model, atMs }];
+    }
+    case "token_usage_record": {
+      const key = textOf(payload["response_id"]) ?? `at ${atMs}`;
+      return [{ kind: "usage", key, model: null, tokens: codexTokens(payload["usage"]), atMs }];
+    }
+    default:
+      return [];
+  }
 }
 
 function readCodexEvent(payload: Fields, atMs: number | null): TurnItem[] {
@@ -188,6 +214,11 @@ function readGemini(record: Fields): TurnItem[] {
 
 function readGeminiMessage(record: Fields, text: string, atMs: number | null): TurnItem[] {
   const said: TurnItem[] = [{ kind: "text", text, key: textOf(record["id"]), atMs }];
+  const key = textOf(record["id"]);
+  if (key !== null && record["tokens"] !== undefined) {
+    const tokens = geminiTokens(record["tokens"]);
+    said.push({ kind: "usage", key, model: textOf(record["model"]), tokens, atMs });
+  }
   const calls = itemsOf(record["toolCalls"]).map(fieldsOf);
   if (calls.length === 0) return [...said, { kind: "end", status: "completed", error: null, atMs }];
   return [

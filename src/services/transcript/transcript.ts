@@ -279,6 +279,7 @@ function toRecord(
     tool_calls: turn.toolCalls,
     tool_calls_omitted: turn.toolCallsOmitted,
     error: turn.error,
+    ...(turn.usage.length === 0 ? {} : { usage: turn.usage }),
     started_at_utc: time(turn.startedMs),
     ended_at_utc: time(turn.endedMs),
   };

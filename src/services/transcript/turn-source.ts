@@ -1,5 +1,7 @@
 import type { TranscriptSource, TranscriptStatus, TranscriptToolCall } from "../../protocol/transcript.ts";
+import type { TokenUsage } from "../../protocol/usage.ts";
 import type { PromptKey } from "../terminal/keys.ts";
+import { createUsageFold, type UsageCount } from "./turn-usage.ts";
 
 /** What one line or row of a tool's record says, whatever the tool's own form for it is. `atMs`: null without a time. */
 export type TurnItem =
@@ -9,6 +11,9 @@ export type TurnItem =
   | { kind: "text"; text: string; key: string | null; atMs: number | null }
   | { kind: "tool_call"; id: string | null; name: string; input: unknown; atMs: number | null }
   | { kind: "tool_result"; id: string | null; ok: boolean | null; output: string; atMs: number | null }
+  | ({ kind: "usage"; atMs: number | null } & UsageCount)
+  /** Counts that follow are of this model. */
+  | { kind: "model"; model: string; atMs: number | null }
   | { kind: "end"; status: Exclude<TranscriptStatus, "running">; error: string | null; atMs: number | null };
 
 /** A turn as its items describe it, uncut but for its tool calls. */
@@ -22,6 +27,8 @@ export interface WholeTurn {
   error: string | null;
   startedMs: number | null;
   endedMs: number | null;
+  /** Empty where the source counts no tokens. */
+  usage: TokenUsage[];
 }
 
 const maxShown = 2000;
@@ -37,12 +44,13 @@ export interface TurnFold {
 
 /**
  * The answer is what the model said after its last tool call. Words after a reported end reopen the turn: a hook of the
- * person may have kept the tool from stopping. Pure.
+ * person may have kept the tool from stopping. `model`: which the source named before the prompt. Pure.
  */
-export function createTurnFold(): TurnFold {
+export function createTurnFold(model: string | null = null): TurnFold {
   type Said = { kind: "text"; text: string; key: string | null };
   type Called = { kind: "call"; id: string | null; call: TranscriptToolCall };
   const parts: (Said | Called)[] = [];
+  const usage = createUsageFold(model);
   let prompt: string | null = null;
   let startedMs: number | null = null;
   let lastMs: number | null = null;
@@ -87,6 +95,10 @@ export function createTurnFold(): TurnFold {
         }
         case "tool_result":
           return finishCall(item);
+        case "usage":
+          return usage.add(item);
+        case "model":
+          return usage.useModel(item.model);
         case "end":
           // The first that failed or was interrupted remains.
           end = end === null || end.status === "completed" || end.status === "unknown" ? item : end;
@@ -117,6 +129,7 @@ export function createTurnFold(): TurnFold {
         error: end?.error ?? null,
         startedMs,
         endedMs: status === "running" ? null : (end?.atMs ?? lastMs),
+        usage: usage.list(),
       };
     },
   };

@@ -13,6 +13,7 @@ import {
 } from "./protocol.ts";
 import type { Purpose } from "./records.ts";
 import { type Speech, spokenText } from "./scenario.ts";
+import type { ModelUsage } from "./usage.ts";
 
 /** Anthropic Messages, as Claude Code speaks it: `POST /v1/messages`, streamed with named events. */
 export const anthropicMessages: Protocol = {
@@ -37,11 +38,11 @@ export const anthropicMessages: Protocol = {
   },
   sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
   frames,
-  whole: (speech, understood) =>
+  whole: (speech, understood, usage) =>
     understood.purpose === "count_tokens"
-      ? { input_tokens: 100 }
+      ? { input_tokens: usage.input }
       : {
-          ...message(understood),
+          ...message(understood, usage, usage.output),
           content: [{ type: "text", text: spokenText(speech) }],
           stop_reason: "end_turn",
         },
@@ -59,12 +60,12 @@ const errorTypes: Readonly<Record<number, string>> = {
   529: "overloaded_error",
 };
 
-function* frames(speech: Speech, understood: Understood): Generator<Frame> {
+function* frames(speech: Speech, understood: Understood, usage: ModelUsage): Generator<Frame> {
   const event = (name: string, fields: object, afterMs = 0): Frame => ({
     afterMs,
     text: eventFrame({ type: name, ...fields }, name),
   });
-  yield event("message_start", { message: message(understood) });
+  yield event("message_start", { message: message(understood, usage, 1) });
   yield event("ping", {});
   yield event("content_block_start", { index: 0, content_block: { type: "text", text: "" } });
   for (const { afterMs, text } of speech.words) {
@@ -84,7 +85,13 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
     yield event("content_block_stop", { index: 1 });
   }
   const delta = { stop_reason: call ? "tool_use" : "end_turn", stop_sequence: null };
-  yield event("message_delta", { delta, usage: { output_tokens: speech.words.length } });
+  yield event("message_delta", {
+    delta,
+    usage: {
+      output_tokens: usage.output,
+      output_tokens_details: { thinking_tokens: usage.reasoning },
+    },
+  });
   yield event("message_stop", {});
 }
 
@@ -95,7 +102,7 @@ function callOf({ command, skill, mcp }: Speech): { name: string; input: object 
   return { name: "Bash", input: { command: command.command, description: "Run a command" } };
 }
 
-function message(understood: Understood) {
+function message(understood: Understood, usage: ModelUsage, output: number) {
   return {
     id: mintId("msg"),
     type: "message",
@@ -105,10 +112,10 @@ function message(understood: Understood) {
     stop_reason: null as string | null,
     stop_sequence: null,
     usage: {
-      input_tokens: 100,
-      output_tokens: 1,
-      cache_creation_input_tokens: 0,
-      cache_read_input_tokens: 0,
+      input_tokens: usage.input - usage.cached - usage.cacheWrite,
+      output_tokens: output,
+      cache_creation_input_tokens: usage.cacheWrite,
+      cache_read_input_tokens: usage.cached,
     },
   };
 }

@@ -13,6 +13,7 @@ import {
 } from "./protocol.ts";
 import type { Purpose } from "./records.ts";
 import { type Speech, spokenText } from "./scenario.ts";
+import type { ModelUsage } from "./usage.ts";
 
 /** Chat Completions, as opencode speaks it: `POST /v1/chat/completions`, streamed up to `[DONE]`. */
 export const chatCompletions: Protocol = {
@@ -35,7 +36,7 @@ export const chatCompletions: Protocol = {
   },
   sideText: ({ purpose }) => (purpose === "title" ? "Lab session" : null),
   frames,
-  whole: (speech, understood) => ({
+  whole: (speech, understood, usage) => ({
     id: mintId("chatcmpl"),
     object: "chat.completion",
     created: seconds(),
@@ -43,7 +44,7 @@ export const chatCompletions: Protocol = {
     choices: [
       { index: 0, message: { role: "assistant", content: spokenText(speech) }, finish_reason: "stop" },
     ],
-    usage: usageOf(speech),
+    usage: usageOf(usage),
   }),
   failure: (status) => ({
     error: {
@@ -53,7 +54,7 @@ export const chatCompletions: Protocol = {
   }),
 };
 
-function* frames(speech: Speech, understood: Understood): Generator<Frame> {
+function* frames(speech: Speech, understood: Understood, usage: ModelUsage): Generator<Frame> {
   const base = {
     id: mintId("chatcmpl"),
     object: "chat.completion.chunk",
@@ -72,7 +73,7 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
     yield frame({ tool_calls: [{ index: 0, id: mintId("call"), type: "function", function: made }] });
   }
   yield frame({}, 0, called ? "tool_calls" : "stop");
-  yield { afterMs: 0, text: eventFrame({ ...base, choices: [], usage: usageOf(speech) }) };
+  yield { afterMs: 0, text: eventFrame({ ...base, choices: [], usage: usageOf(usage) }) };
   yield { afterMs: 0, text: "data: [DONE]\n\n" };
 }
 
@@ -83,9 +84,14 @@ function callOf({ command, skill, mcp }: Speech): { name: string; input: object 
   return { name: "bash", input: { command: command.command, description: "Run a command" } };
 }
 
-function usageOf(speech: Speech) {
-  const output = speech.words.length;
-  return { prompt_tokens: 100, completion_tokens: output, total_tokens: 100 + output };
+function usageOf({ input, cached, output, reasoning }: ModelUsage) {
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: { cached_tokens: cached },
+    completion_tokens_details: { reasoning_tokens: reasoning },
+  };
 }
 
 function seconds(): number {

@@ -12,6 +12,7 @@ import {
 } from "./protocol.ts";
 import type { Purpose } from "./records.ts";
 import { type Speech, spokenText } from "./scenario.ts";
+import type { ModelUsage } from "./usage.ts";
 
 /** The Gemini API: `POST /v1beta/models/<model>:<method>`, streamed as unnamed events without a last mark. */
 export const gemini: Protocol = {
@@ -34,10 +35,10 @@ export const gemini: Protocol = {
   },
   sideText: ({ purpose }) => (purpose === "router" ? routerAnswer : null),
   frames,
-  whole: (speech, understood) =>
+  whole: (speech, understood, usage) =>
     understood.purpose === "count_tokens"
-      ? { totalTokens: 100 }
-      : chunk(understood, [{ text: spokenText(speech) }], "STOP"),
+      ? { totalTokens: usage.input }
+      : chunk({ understood, usage }, [{ text: spokenText(speech) }], "STOP"),
   failure: (status) => ({
     error: {
       code: status,
@@ -63,10 +64,10 @@ const routerAnswer = JSON.stringify({
   next_speaker: "user",
 });
 
-function* frames(speech: Speech, understood: Understood): Generator<Frame> {
+function* frames(speech: Speech, understood: Understood, usage: ModelUsage): Generator<Frame> {
   const frame = (parts: object[], afterMs = 0, finish?: string): Frame => ({
     afterMs,
-    text: eventFrame(chunk(understood, parts, finish)),
+    text: eventFrame(chunk({ understood, usage }, parts, finish)),
   });
   for (const { afterMs, text } of speech.words) yield { ...frame([{ text }], afterMs), word: true };
   if (speech.command) {
@@ -83,10 +84,20 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
   yield frame([{ text: "" }], 0, "STOP");
 }
 
-function chunk(understood: Understood, parts: object[], finishReason?: string) {
+function chunk(
+  { understood, usage }: { understood: Understood; usage: ModelUsage },
+  parts: object[],
+  finishReason?: string,
+) {
   return {
     candidates: [{ content: { role: "model", parts }, index: 0, ...(finishReason ? { finishReason } : {}) }],
-    usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
+    usageMetadata: {
+      promptTokenCount: usage.input,
+      cachedContentTokenCount: usage.cached,
+      candidatesTokenCount: usage.output - usage.reasoning,
+      thoughtsTokenCount: usage.reasoning,
+      totalTokenCount: usage.input + usage.output,
+    },
     modelVersion: understood.model,
   };
 }

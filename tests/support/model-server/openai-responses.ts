@@ -13,6 +13,7 @@ import {
 } from "./protocol.ts";
 import type { Purpose } from "./records.ts";
 import { type Speech, spokenText } from "./scenario.ts";
+import type { ModelUsage } from "./usage.ts";
 
 /** OpenAI Responses, as Codex speaks it: `POST /v1/responses`, streamed with numbered events. */
 export const openaiResponses: Protocol = {
@@ -34,11 +35,11 @@ export const openaiResponses: Protocol = {
   },
   sideText: ({ purpose }) => (purpose === "title" ? JSON.stringify({ title: "Lab session" }) : null),
   frames,
-  whole: (speech, understood) => ({
+  whole: (speech, understood, usage) => ({
     ...response(understood),
     status: "completed",
     output: [messageItem(mintId("msg"), spokenText(speech))],
-    usage: usageOf(speech),
+    usage: usageOf(usage),
   }),
   failure: (status) => ({
     error: {
@@ -51,7 +52,7 @@ export const openaiResponses: Protocol = {
   }),
 };
 
-function* frames(speech: Speech, understood: Understood): Generator<Frame> {
+function* frames(speech: Speech, understood: Understood, usage: ModelUsage): Generator<Frame> {
   let sequence = 0;
   const event = (type: string, fields: object, afterMs = 0): Frame => ({
     afterMs,
@@ -79,7 +80,7 @@ function* frames(speech: Speech, understood: Understood): Generator<Frame> {
     yield event("response.output_item.added", { output_index: 1, item: { ...item, status: "in_progress" } });
     yield event("response.output_item.done", { output_index: 1, item });
   }
-  const response_ = { ...base, status: "completed", output, usage: usageOf(speech) };
+  const response_ = { ...base, status: "completed", output, usage: usageOf(usage) };
   yield event("response.completed", { response: response_ });
 }
 
@@ -129,14 +130,13 @@ function textPart(text: string) {
   return { type: "output_text", text, annotations: [] };
 }
 
-function usageOf(speech: Speech) {
-  const output = speech.words.length;
+function usageOf({ input, cached, output, reasoning }: ModelUsage) {
   return {
-    input_tokens: 100,
-    input_tokens_details: { cached_tokens: 0 },
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cached },
     output_tokens: output,
-    output_tokens_details: { reasoning_tokens: 0 },
-    total_tokens: 100 + output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: input + output,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { ProtocolName, Purpose } from "./records.ts";
 import type { Speech } from "./scenario.ts";
+import type { ModelUsage } from "./usage.ts";
 
 /** A request as it lies on the wire, its body parsed. */
 export interface WireRequest {
@@ -45,8 +46,8 @@ export interface Protocol {
   understand(request: WireRequest): Understood;
   /** The text of the answer to a side request, or null when the purpose has no reply of its own. */
   sideText(understood: Understood): string | null;
-  frames(speech: Speech, understood: Understood): Generator<Frame>;
-  whole(speech: Speech, understood: Understood): unknown;
+  frames(speech: Speech, understood: Understood, usage: ModelUsage): Generator<Frame>;
+  whole(speech: Speech, understood: Understood, usage: ModelUsage): unknown;
   failure(status: number): unknown;
 }
 

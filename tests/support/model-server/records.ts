@@ -1,3 +1,5 @@
+import type { ModelUsage } from "./usage.ts";
+
 export type ProtocolName = "anthropic_messages" | "openai_responses" | "gemini" | "chat_completions";
 
 /** Why a CLI asked. Only `turn` carries a person's prompt forward. */
@@ -17,6 +19,8 @@ export interface ReceivedRequest {
   at_ms: number;
   ended_at_ms: number | null;
   outcome: Outcome;
+  /** What the answer said that it used; null for a failure. Of one that was cut, what its end would have said. */
+  usage: ModelUsage | null;
   model: string;
   streamed: boolean;
   /** True when the CLI says that it runs without a terminal, null when it does not say. */
@@ -43,7 +47,7 @@ export interface Records {
   next(predicate: (request: ReceivedRequest) => boolean, timeoutMs: number): Promise<ReceivedRequest>;
   /** `atMs`: when its first byte came. */
   add(
-    request: Omit<ReceivedRequest, "sequence" | "at_ms" | "ended_at_ms" | "outcome">,
+    request: Omit<ReceivedRequest, "sequence" | "at_ms" | "ended_at_ms" | "outcome" | "usage">,
     atMs: number,
   ): ReceivedRequest;
   end(request: ReceivedRequest, outcome: Outcome): void;
@@ -64,6 +68,7 @@ export function createRecords(): Records {
         at_ms: atMs,
         ended_at_ms: null,
         outcome: "open",
+        usage: null,
       };
       requests.push(record);
       changed();

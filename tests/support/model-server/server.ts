@@ -5,6 +5,7 @@ import { openaiResponses } from "./openai-responses.ts";
 import type { Frame, Json, Protocol, Understood } from "./protocol.ts";
 import { createRecords, type ReceivedRequest, type Records } from "./records.ts";
 import { planReply, type Reply, type Speech, sayAtOnce } from "./scenario.ts";
+import { modelUsage } from "./usage.ts";
 
 /**
  * A scripted model on a free port of 127.0.0.1. It answers each of the four protocols by the directives of
@@ -62,11 +63,13 @@ export function startModelServer(options: { pace?: number; part?: Part } = {}): 
       records.end(record, "failed");
       return Response.json(protocol.failure(reply.status), { status: reply.status });
     }
+    const usage = modelUsage(record.sequence, reply);
+    record.usage = usage;
     if (!understood.streamed) {
       records.end(record, "finished");
-      return Response.json(protocol.whole(reply, understood));
+      return Response.json(protocol.whole(reply, understood, usage));
     }
-    const frames = protocol.frames(reply, understood);
+    const frames = protocol.frames(reply, understood, usage);
     const stream = speakingStream({
       frames,
       speech: reply,

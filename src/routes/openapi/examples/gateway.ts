@@ -65,6 +65,12 @@ const transcriptTurn = {
   error: null,
   started_at_utc: at("04:47:01"),
   ended_at_utc: at("04:49:30"),
+  usage: [
+    {
+      ...{ model: "claude-opus-5-5", input_tokens: 18_250, cached_input_tokens: 16_900 },
+      ...{ cache_write_tokens: 820, output_tokens: 412, reasoning_tokens: 130 },
+    },
+  ],
 };
 
 export const turnRecord = {

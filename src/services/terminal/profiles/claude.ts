@@ -41,7 +41,7 @@ export const claudeProfile: ToolProfile = {
   banner: "Claude Code v(\\d\\S*)",
   composer: {
     strategy: "framed",
-    // From 2.1.300 the edge over a prompt of its history says so.
+    // 2.1.330 writes the place of a recalled prompt in its history into the edge.
     upper: "^─{20,}|^─{3,} \\S.{0,40} ─{12,}$",
     scrolled: "^─{3,} ↑ \\d+ more ─{3,}",
     lower: "^─{20,}",

@@ -66,13 +66,13 @@ export function findFloating(rows: readonly Row[], profile: CompiledProfile): Fo
   return null;
 }
 
-/** The end row of a rule without options that can be read. */
+/** The end row of a rule without options that can be read. Of marked options it may be one: that alone proves nothing. */
 function endedDialog(rows: readonly Row[], last: number, profile: CompiledProfile): FoundDialog | null {
   for (const rule of profile.dialogs) {
     const end = rows[last]?.text ?? "";
     // A bar alone ends messages too: there the question must be seen.
     const says = rule.question !== null || /[\p{L}╰└]/u.test(end);
-    if (rule.floating === true || !says || !rule.end.test(end)) continue;
+    if (rule.floating === true || rule.options === "marked" || !says || !rule.end.test(end)) continue;
     const question = findQuestion(rows, { firstOption: last, last }, rule, profile);
     if (question === null) continue;
     const decision: AwaitingDecision = { kind: rule.kind, question: question.text, options: [] };

@@ -3,9 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
+import { hostPaths } from "../../src/services/headless/acp-files.ts";
 import { turnPaths } from "../../src/services/headless/turn-directory.ts";
 import { rootPaths } from "../../src/services/mail/filesystem/root-paths.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
+import { transcriptPaths } from "../../src/services/transcript/conversations.ts";
 import { type CliLab, createCliLab } from "../support/cli-lab.ts";
 import { createScratch } from "../support/scratch.ts";
 import { columnsOf } from "./trees/databases.ts";
@@ -35,7 +37,7 @@ describe("the generator", () => {
       state: scratch.path("state"),
       witness: scratch.path("witness"),
       bystanderPid: process.pid,
-      ports: [1, 2],
+      ports: [1, 2, 3],
     }),
   );
   afterAll(() => scratch[Symbol.dispose]());
@@ -59,7 +61,9 @@ describe("the generator", () => {
     const made = /\.lock$|\/(?:locks|staging)(?:\/|$)/;
     const named = [
       ...paths.sessions.flatMap((root) => Object.values(sessionPaths(root))),
-      ...Object.values(turnPaths(paths.turn)),
+      ...paths.turns.flatMap((folder) => Object.values(turnPaths(folder))),
+      ...paths.sessions.flatMap((root) => Object.values(transcriptPaths(root))),
+      ...Object.values(hostPaths(paths.sessions[2] ?? "")),
       ...Object.values(rootPaths(paths.mailbox)),
       ...Object.values(paths.coordinator),
     ].filter((path) => !made.test(path));
@@ -83,6 +87,7 @@ describe("the generator", () => {
       "registry/locks/<id>.lock",
       "overlays/<id>.json",
       ".svc/adoption-key",
+      "deliveries/<registry>/deliveries.sqlite",
     ];
     const missing = documented
       .filter((name) => !elsewhere.includes(name))
@@ -150,7 +155,7 @@ describe("a cloned repository, with the built executables", () => {
     const status = () =>
       JSON.parse(readFileSync(sessionPaths(treePaths(template).sessions[0] ?? "").state, "utf8")) as object;
     listener = plantListener(status);
-    const ports = [listener.port, listener.port];
+    const ports = [listener.port, listener.port, listener.port];
     const state = join(lab.folder, "state-of-others");
     const witness = join(lab.folder, "witness");
     await makeTemplate({ tree, state, witness, bystanderPid: process.pid, ports });
@@ -293,7 +298,7 @@ describe("a cloned repository, with the built executables", () => {
   test("what a turn brought is shown at a terminal without its control characters", async () => {
     rmSync(tree, { recursive: true, force: true });
     cpSync(template, tree, { recursive: true });
-    const { turn } = treePaths(tree);
+    const [turn = ""] = treePaths(tree).turns;
     expect((await lab.run("svc-mgr", ["overlay", "adopt"], { cwd: tree })).exitCode).toBe(0);
     const paths = turnPaths(turn);
     const hostile = "a\x1b]0;title\x07\x7fb\u009bc\u202ed";

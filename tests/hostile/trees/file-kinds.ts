@@ -2,6 +2,7 @@ import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { Type } from "@sinclair/typebox";
+import { AcpAnswer, AcpHostRecord, AcpNextTurn, AcpQuestion } from "../../../src/protocol/acp.ts";
 import { CoordinatorInstance } from "../../../src/protocol/coordinator.ts";
 import { GatewayEvent } from "../../../src/protocol/events.ts";
 import {
@@ -22,12 +23,14 @@ import {
   TurnRequest,
   TurnResult,
 } from "../../../src/protocol/turns.ts";
+import { hostPaths, questionPaths } from "../../../src/services/headless/acp-files.ts";
 import { turnPaths } from "../../../src/services/headless/turn-directory.ts";
 import { rootPaths, stateFileName } from "../../../src/services/mail/filesystem/root-paths.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
 import { signalPaths } from "../../../src/services/signals/spool-source.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
 import { recordPath, skillPath } from "../../../src/services/skills/ownership.ts";
+import { transcriptPaths } from "../../../src/services/transcript/conversations.ts";
 import { lockPaths, treePaths } from "./template.ts";
 
 /** Which commands read a file: a tree with something planted in it is met by these. */
@@ -54,7 +57,12 @@ const textRecord = Type.Record(Type.String(), Type.String());
 export function fileKinds(tree: string): FileKind[] {
   const paths = treePaths(tree);
   const mail = rootPaths(paths.mailbox);
-  const turn = turnPaths(paths.turn);
+  const inTurns = (name: keyof ReturnType<typeof turnPaths>) =>
+    paths.turns.map((folder) => turnPaths(folder)[name]);
+  const inAcp = (name: keyof ReturnType<typeof hostPaths>) => hostPaths(paths.sessions[2] ?? "")[name];
+  const acpTurn = questionPaths(paths.turns[1] ?? "");
+  const inTranscripts = (name: keyof ReturnType<typeof transcriptPaths>) =>
+    paths.sessions.map((root) => transcriptPaths(root)[name]);
   const below = (folder: string, ending: string) =>
     filesBelow(folder).filter((path) => path.endsWith(ending));
   const inSessions = (pick: (of: ReturnType<typeof sessionPaths>) => string) =>
@@ -179,16 +187,24 @@ export function fileKinds(tree: string): FileKind[] {
     kind("signals/opencode.json", "json", "session", inSignals("opencodeConfig")),
     kind("gateway/attach.lock", "text", "session", inSessions(lockPaths.attach)),
     kind("run/gateway.lock", "text", "session", inSessions(lockPaths.gateway)),
-    kind("turn.lock", "text", "turn", turn.lock),
+    kind("turn.lock", "text", "turn", inTurns("lock")),
     kind("locks/index.lock", "text", "mail", join(paths.mailbox, "locks", "index.lock")),
-    kind("request.json", "json", "turn", turn.request, TurnRequest),
-    kind("process.json", "json", "turn", turn.process, TurnProcess),
-    kind("interrupt.json", "json", "turn", turn.interrupt, TurnInterrupt),
-    kind("result.json", "json", "turn", turn.result, TurnResult),
-    kind("exitcode", "text", "turn", turn.exitCode),
-    kind("stdout.jsonl", "json-lines", "turn", turn.stdout),
-    kind("stderr.log", "text", "turn", turn.stderr),
-    kind("canonical-events.jsonl", "json-lines", "turn", turn.events, CanonicalEvent),
+    kind("request.json", "json", "turn", inTurns("request"), TurnRequest),
+    kind("process.json", "json", "turn", inTurns("process"), TurnProcess),
+    kind("interrupt.json", "json", "turn", inTurns("interrupt"), TurnInterrupt),
+    kind("result.json", "json", "turn", inTurns("result"), TurnResult),
+    kind("exitcode", "text", "turn", inTurns("exitCode")),
+    kind("stdout.jsonl", "json-lines", "turn", inTurns("stdout")),
+    kind("stderr.log", "text", "turn", inTurns("stderr")),
+    kind("canonical-events.jsonl", "json-lines", "turn", inTurns("events"), CanonicalEvent),
+    kind("acp/host.json", "json", "turn", inAcp("host"), AcpHostRecord),
+    kind("acp/next.json", "json", "turn", inAcp("next"), AcpNextTurn),
+    kind("acp/host.lock", "text", "turn", inAcp("lock")),
+    kind("question.json", "json", "turn", acpTurn.question, AcpQuestion),
+    kind("answer.json", "json", "turn", acpTurn.answer, AcpAnswer),
+    kind("transcript/conversations.json", "json", "session", inTranscripts("conversations")),
+    kind("transcript/screen-turns.jsonl", "json-lines", "session", inTranscripts("screen")),
+    kind("transcript/screen-turns.1.jsonl", "json-lines", "session", inTranscripts("screenBefore")),
     kind("index.sqlite", "sqlite", "mail", mail.index),
     kind("mailbox.sqlite", "sqlite", "mail", below(mail.mailboxes, stateFileName)),
     kind("mailbox/protocol-version.txt", "text", "mail", mail.protocolVersion),

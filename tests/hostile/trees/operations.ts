@@ -46,7 +46,7 @@ export function listOperations(paths: Paths, standing: Standing): Operation[] {
     area,
     argv: [...rootFlags, "agents", "single", "--agent-name", name, ...argv],
   });
-  const [worker, batch] = agents;
+  const [worker, batch, editor] = agents;
   const [alice, bob] = addresses;
   const aliceFlag = ["--address", alice];
   const bobFlag = ["--address", bob];
@@ -124,6 +124,14 @@ export function listOperations(paths: Paths, standing: Standing): Operation[] {
     of("turn", batch.name, "stop"),
     { ...of("turn", batch.name, "relaunch"), startsPrograms: true },
     of("turn", batch.name, "cleanup", "--yes"),
+    of("turn", editor.name, "state"),
+    of("turn", editor.name, "log"),
+    of("turn", editor.name, "gateway", "tui", "state"),
+    of("turn", editor.name, "turn", "submit", "--prompt", secretPrompt),
+    of("turn", editor.name, "interrupt"),
+    of("turn", editor.name, "stop"),
+    { ...of("turn", editor.name, "relaunch"), startsPrograms: true },
+    of("session", worker.name, "log"),
     { area: "skills", argv: ["system-skills", "list", "--tool", "claude"] },
     { area: "skills", argv: ["system-skills", "install", "--tool", "claude"] },
     { area: "skills", argv: ["system-skills", "uninstall", "--tool", "claude"] },

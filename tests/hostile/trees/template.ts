@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { openGatewayDatabase } from "../../../src/db/gateway/request-store.ts";
 import { renderJson } from "../../../src/protocol/json.ts";
 import { coordinatorPaths } from "../../../src/services/fleet/coordinator-files.ts";
+import { hostPaths, questionPaths } from "../../../src/services/headless/acp-files.ts";
 import { openTurn } from "../../../src/services/headless/turn-directory.ts";
 import { toTurnRequest } from "../../../src/services/headless/turn-request.ts";
 import { initMailRoot, openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
@@ -15,10 +16,11 @@ import { signalPaths } from "../../../src/services/signals/spool-source.ts";
 import { skills } from "../../../src/services/skills/catalog.ts";
 import { installSkills } from "../../../src/services/skills/install.ts";
 import { builtInProfiles } from "../../../src/services/terminal/profiles/built-in.ts";
+import { transcriptPaths } from "../../../src/services/transcript/conversations.ts";
 import { createSystem } from "../../../src/system/system.ts";
 import { sampleReport } from "../../support/sample-report.ts";
 
-/** Two agents of the repository: one in a terminal, one headless. */
+/** Three agents of the repository: one in a terminal, one headless, one that speaks ACP. */
 export const agents = [
   {
     name: "worker",
@@ -27,6 +29,7 @@ export const agents = [
     session: "local_interactive-20261121-1-a",
   },
   { name: "batch", id: "id-batch", backend: "claude_headless", session: "claude_headless-20261121-1-b" },
+  { name: "editor", id: "id-editor", backend: "acp_headless", session: "acp_headless-20261121-1-c" },
 ] as const;
 
 export const turnId = "turn-0001";
@@ -45,11 +48,11 @@ export function treePaths(tree: string) {
     mailbox: join(overlay, "mailbox"),
     sessions: agents.map(({ backend, session }) => sessionRootOf(runtime, backend, session)),
     coordinator: coordinatorPaths(runtime, "127.0.0.1", coordinatorPort),
-    turn: join(
-      sessionRootOf(runtime, agents[1].backend, agents[1].session),
-      "manifest.turn-artifacts",
-      turnId,
-    ),
+    turns: agents
+      .slice(1)
+      .map(({ backend, session }) =>
+        join(sessionRootOf(runtime, backend, session), "manifest.turn-artifacts", turnId),
+      ),
     toolHome: join(tree, ".claude"),
     profiles: join(tree, "profiles.json"),
     brain: join(tree, "brain", "brain.yaml"),
@@ -169,13 +172,14 @@ function makeSession(
   root: string,
   index: number,
 ) {
-  const agent = agents[index === 0 ? 0 : 1];
-  const headless = index === 1;
+  const agent = agents[index] ?? agents[0];
+  const headless = index > 0;
+  const speaksAcp = index === 2;
   const { clock, steps, files } = createSystem();
   const paths = sessionPaths(root);
   const manifest = buildManifest({
     createdAtUtc: moment,
-    tool: headless ? "claude" : "demo",
+    tool: speaksAcp ? "demo-acp" : headless ? "claude" : "demo",
     agentName: agent.name,
     agentId: agent.id,
     sessionId: agent.session,
@@ -203,6 +207,7 @@ function makeSession(
             displayDetail: "concise",
             model: undefined,
             reasoningLevel: undefined,
+            acp: speaksAcp ? { mode: null, policy: [] } : undefined,
           },
         }
       : {}),
@@ -246,8 +251,11 @@ function makeSession(
     )
     .run(moment);
   database.close();
-  if (headless) makeTurn(places, manifest, put);
+  const turn = treePaths(places.tree).turns[index - 1];
+  if (turn !== undefined) makeTurn(places, { manifest, folder: turn }, put);
+  if (speaksAcp && turn !== undefined) makeAcp(places, { root, turn }, put);
   makeSignals(root, put);
+  makeTranscript(root, put);
   for (const lock of Object.values(lockPaths)) put(lock(paths), "");
   const record = buildRecord({
     manifest,
@@ -271,13 +279,52 @@ function makeSignals(root: string, put: (path: string, value: unknown) => void) 
   put(paths.opencodeConfig, { plugin: [paths.opencodePlugin] });
 }
 
+function makeTranscript(root: string, put: (path: string, value: unknown) => void) {
+  const paths = transcriptPaths(root);
+  createSystem().files.ensureDirectory("tree", paths.root);
+  const turn = { schema_version: 1, started_at_ms: 1, ended_at_ms: 2, prompt: "x", answer: "done" };
+  put(paths.conversations, {
+    schema_version: 1,
+    conversations: [
+      { tool: "claude", id: "conversation-1", names: ["project", "conversation-1.jsonl"], noted_at_ms: 1 },
+    ],
+  });
+  put(paths.screen, `${JSON.stringify(turn)}\n`);
+  put(paths.screenBefore, `${JSON.stringify(turn)}\n`);
+}
+
+function makeAcp(
+  { bystanderPid: pid }: { bystanderPid: number },
+  { root, turn }: { root: string; turn: string },
+  put: (path: string, value: unknown) => void,
+) {
+  const paths = hostPaths(root);
+  createSystem().files.ensureDirectory("tree", paths.folder);
+  put(paths.host, {
+    schema_version: 1,
+    life: "life-1",
+    runner_pid: pid,
+    runner_start: "1",
+    child_pid: pid,
+    child_start: "1",
+  });
+  put(paths.next, { schema_version: 1, turn_id: turnId });
+  put(paths.lock, "");
+  const { question, answer } = questionPaths(turn);
+  const options = [{ index: 1, text: "Allow", selected: false }];
+  put(question, {
+    schema_version: 1,
+    decision: { kind: "permission_request", question: "Run it?", options, id: "question-1" },
+  });
+  put(answer, { schema_version: 1, id: "question-1", index: 1, answered_at_utc: moment });
+}
+
 function makeTurn(
-  places: { tree: string; bystanderPid: number },
-  manifest: Parameters<typeof toTurnRequest>[0]["manifest"],
+  places: { bystanderPid: number },
+  { manifest, folder }: { manifest: Parameters<typeof toTurnRequest>[0]["manifest"]; folder: string },
   put: (path: string, value: unknown) => void,
 ) {
   const { files } = createSystem();
-  const folder = treePaths(places.tree).turn;
   files.ensureDirectory("tree", folder);
   const { paths } = openTurn(files, folder);
   put(

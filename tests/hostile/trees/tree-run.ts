@@ -87,7 +87,7 @@ export async function createTreeLab(folder: string, bystanderPid: number): Promi
   const socket = join(temporary, "socket");
   const socketListener = createServer().listen(socket);
   await once(socketListener, "listening");
-  const listeners = [0, 1].map((index) => plantListener(statusOf(index)));
+  const listeners = [0, 1, 2].map((index) => plantListener(statusOf(index)));
   const ports = listeners.map(({ port }) => port);
   const targets: Targets = {
     precious,

@@ -113,7 +113,10 @@ describe("Needs you", () => {
     await other.page.getByRole("link", { name: /clara/ }).click();
     await other.page.getByRole("link", { name: "Answer" }).click();
     await until("it is open", async () => (await other.page.locator(".item h2").innerText()) === "Third?");
+    await view.shows("2 new");
     await at.coordinator().ask(`/svc/attention/${(await asked("clara"))?.id}/answers`, { answer: "1" });
+    // What waits no more before it was revealed is never listed.
+    await view.shows("1 new");
     await view.page.keyboard.press(".");
     await until("both are listed", async () => (await listed()).length === 2);
     await view.page.keyboard.press("j");
@@ -146,7 +149,10 @@ describe("Needs you", () => {
     await view.shows(/svc-mgr mail --mailbox-root .* read --message-ref filesystem:msg-/);
     expect(await view.violations()).toEqual([]);
     expect(view.errors).toEqual([]);
-    await at.lab.shell(`cd ${at.lab.workdir} && ${await view.page.locator("code.command").innerText()}`);
+    const command = await view.page.locator("code.command").innerText();
+    const program = at.lab.command("svc-mgr").join(" ");
+    const read = await at.lab.shell(command.replace(/^svc-mgr/, () => program));
+    expect([read.exitCode, read.stderr]).toEqual([0, ""]);
     await view.shows("waits no more");
   }, 120_000);
 

@@ -17,7 +17,7 @@ import { runStep } from "./steps.ts";
 import { readReport, type TestCounts } from "./test-report.ts";
 
 // Runs the real agent CLIs against a scripted model on loopback: `bun run live [--newest | --report] [all | TOOL[@VERSION]]...`.
-// `--long` runs a hundred turns of each tool and nothing else. `--newest` runs the newest version that the npm registry
+// `--long` runs two hundred turns of each tool and nothing else. `--newest` runs the newest version that the npm registry
 // has of each tool, `TOOL@named` each version of the tool that must pass. The last line counts what really ran. `--newest` and `--report` write .live/TOOL-VERSION: report.md and
 // report.json (each step, the screen of one that failed, what changed beside the last proved version) and recordings.
 
@@ -26,7 +26,7 @@ const everyday: readonly LabTool[] = ["claude", "codex"];
 
 const newest = process.argv.includes("--newest");
 const reports = newest || process.argv.includes("--report");
-/** A hundred turns of each tool, instead of everything else. */
+/** Two hundred turns of each tool, instead of everything else. */
 const long = process.argv.includes("--long");
 const words = process.argv.slice(2).filter((word) => !["--newest", "--report", "--long"].includes(word));
 const named = words.map((word) => word.split("@", 2) as [string, string?]);

@@ -46,7 +46,9 @@ export async function createBackup(
 ): Promise<BackupDone> {
   const { files } = deps;
   const { output, manifest, signal } = options;
-  if (files.exists(output)) throw new ServiceError("conflict", `${output} exists already; name another file`);
+  if (files.exists(output)) {
+    throw new ServiceError("conflict", `${output} exists already; name another file with --output FILE`);
+  }
   const folder = dirname(output);
   if (!files.stat(folder)?.directory)
     throw new ServiceError("invalid_request", `there is no folder ${folder}`);

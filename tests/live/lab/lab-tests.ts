@@ -11,10 +11,10 @@ import { acpSteps, headlessStepsOf, mailSteps, mcpSteps, skillStepsOf, stepsOf }
 
 const shared: SessionSettings = { trusted: true };
 
-/** What `bun run live TOOL --long` shows instead: a hundred turns of one agent. */
+/** What `bun run live TOOL --long` shows instead: two hundred turns of one agent. */
 function describeLongLab(tool: LabTool): void {
   describeSteps({
-    name: `${tool} for a hundred turns in the lab`,
+    name: `${tool} for two hundred turns in the lab`,
     steps: longStepsOf(),
     shared: { trusted: true, unattended: true, part: longPart },
     async open(settings) {

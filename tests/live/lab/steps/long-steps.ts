@@ -7,9 +7,11 @@ import type { LabSession } from "../lab-session.ts";
 import { runManager, runShort } from "../programs.ts";
 import type { LabStep } from "./lab-step.ts";
 
-/** A hundred turns of one agent, most with a tool call, whose answers are all different. */
-const turns = 100;
+/** Two hundred turns of one agent, most with a tool call, whose answers are all different. */
+const turns = 200;
 const turnsOfStep = 10;
+/** `log --limit` shows no more. */
+const turnsOfLog = 100;
 /** Of each ten: what is answered, and whether after a tool call. */
 const round: readonly (readonly [answer: AnswerName, tool: boolean])[] = [
   ["SAYMARKDOWN", true],
@@ -62,8 +64,8 @@ async function printsExactly(session: LabSession, first: number): Promise<void> 
   }
 }
 
-/** The log has every turn once, in order, from the tool's own record, with its tool call and its output. */
-async function logIsWhole(session: LabSession): Promise<void> {
+/** The log has each of the newest turns once, in order, from the tool's own record, with its tool call and its output. */
+async function logIsWhole(session: LabSession, first: number): Promise<void> {
   const words = [
     "agents",
     "single",
@@ -71,28 +73,35 @@ async function logIsWhole(session: LabSession): Promise<void> {
     `lab-${session.tool}`,
     "log",
     "--limit",
-    `${turns}`,
+    `${turnsOfLog}`,
     "--json",
   ];
   const log = (await runManager(session.box, words)).json<{ turns: TranscriptTurn[] }>();
   const told = log.turns
     .map(({ prompt, source, status, tool_calls: calls }) => ({ prompt, source, status, calls: calls.length }))
     .toReversed();
-  const want = Array.from({ length: turns }, (_, index) => ({
-    prompt: promptOf(index + 1),
-    ...{ source: "tool", status: "completed", calls: planOf(index + 1).tool ? 1 : 0 },
+  const want = Array.from({ length: turnsOfLog }, (_, index) => ({
+    prompt: promptOf(first + index),
+    ...{ source: "tool", status: "completed", calls: planOf(first + index).tool ? 1 : 0 },
   }));
   expect(told).toEqual(want as typeof told);
 }
 
 /** Opt-in, `bun run live TOOL --long`: the steps of one session. */
 export function longStepsOf(): LabStep[] {
-  const steps = Array.from({ length: turns / turnsOfStep }, (_, index): LabStep => {
+  return Array.from({ length: turns / turnsOfStep }, (_, index): LabStep[] => {
     const first = index * turnsOfStep + 1;
-    return {
-      id: `the answers of turns ${first} to ${first + turnsOfStep - 1} are printed as the model said them`,
+    const last = first + turnsOfStep - 1;
+    const answers: LabStep = {
+      id: `the answers of turns ${first} to ${last} are printed as the model said them`,
       run: (session) => printsExactly(session, first),
     };
-  });
-  return [...steps, { id: "the log has every turn once", run: logIsWhole }];
+    if (last % turnsOfLog !== 0) return [answers];
+    const firstOfLog = last - turnsOfLog + 1;
+    const log: LabStep = {
+      id: `the log has each of turns ${firstOfLog} to ${last} once`,
+      run: (session) => logIsWhole(session, firstOfLog),
+    };
+    return [answers, log];
+  }).flat();
 }

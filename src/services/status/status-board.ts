@@ -225,21 +225,23 @@ export function createStorageWatch(deps: {
   const { clock } = deps;
   let problem: AdmissionBlock | null = null;
   let lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** A caller of `problem` may have acted on a fault that came and went between two polls. */
+  let changed = false;
 
   function look(): void {
     lookedAtMs = clock.monotonicMs();
+    const before = problem?.detail;
     const fault = deps.fault();
     problem = fault === null ? null : toStorageBlock(fault);
+    if (problem?.detail !== before) changed = true;
   }
 
-  let reported: string | null = null;
   const loop = createLoop({
     clock,
     async turn() {
       look();
-      const now = problem?.detail ?? null;
-      if (now !== reported) {
-        reported = now;
+      if (changed) {
+        changed = false;
         deps.onChange();
       }
       return pollIntervalMs;

@@ -21,3 +21,27 @@ test("a look at the disk that fails is reported once, and the next ones come all
   expect(looks).toBeGreaterThan(3);
   await watch.stop();
 });
+
+test("a fault that only a caller saw, between two polls, is reported as a change when it is over", async () => {
+  const clock = createFakeClock();
+  let full = false;
+  const seen: (string | null)[] = [];
+  const watch = createStorageWatch({
+    fault: () => (full ? Object.assign(new Error("full"), { code: "SQLITE_FULL" }) : null),
+    clock,
+    onChange: () => void seen.push(watch.problem()?.reason ?? null),
+    onError: (error) => {
+      throw error;
+    },
+  });
+  watch.start();
+  await clock.advance(1500);
+  full = true;
+  expect(watch.problem()).toMatchObject({ reason: "disk_full" });
+  full = false;
+  await clock.advance(1000);
+  expect(seen).toEqual([null]);
+  await clock.advance(5000);
+  expect(seen).toEqual([null]);
+  await watch.stop();
+});

@@ -18,8 +18,8 @@ interface CliPackage {
 const cliPackages: Readonly<Record<LabTool, CliPackage>> = {
   claude: {
     name: "@anthropic-ai/claude-code",
-    version: "2.1.330",
-    also: ["2.1.197", "2.1.150"],
+    version: "2.1.331",
+    also: ["2.1.330", "2.1.197", "2.1.150"],
     setup: "install.cjs",
   },
   codex: { name: "@openai/codex", version: "0.169.0", also: ["0.166.0"] },

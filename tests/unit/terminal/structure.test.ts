@@ -156,6 +156,11 @@ describe("an answer of claude that no row closes is of a turn that runs", () => 
   });
 });
 
+test("a command that codex refuses in the middle of a turn does not close it", () => {
+  const { raw, ...busy } = recorded("codex", "busy-command-refused");
+  expect(surface(observe({ ...busy, raw, title: "work" }), "codex").ready_posture).toBe("no");
+});
+
 describe("rows that go on from one out of sight", () => {
   const above = (lines: readonly string[], title: string | null) => {
     const ready = observe({ ...recorded("claude", "ready"), title });

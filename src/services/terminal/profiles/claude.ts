@@ -34,7 +34,7 @@ export const claudeProfile: ToolProfile = {
   tool: "claude",
   profile_version: "2.1-1",
   tested: true,
-  proved_versions: ["2.1.330", "2.1.197", "2.1.150"],
+  proved_versions: ["2.1.331", "2.1.330", "2.1.197", "2.1.150"],
   executable: "claude",
   process: { commands: ["claude", "claude-code"], scripts: ["claude", "claude-code"], arguments: [] },
   title: { idle: ["^✳ "], busy: ["^[\\u2801-\\u28ff\\u25d0-\\u25d3] "], decision: [] },

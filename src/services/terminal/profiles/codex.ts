@@ -54,7 +54,11 @@ export const codexProfile: ToolProfile = {
   turn: {
     user_cell: { pattern: "^› " },
     // 0.157.1 closes a turn with its time alone.
-    end: ["^ {2}Worked for \\S", "^■ ", { pattern: "^ {2}(?:\\S.* • )?\\d{2}:\\d{2}$", style: "dim" }],
+    end: [
+      "^ {2}Worked for \\S",
+      "^■ (?!'/\\S+' is )",
+      { pattern: "^ {2}(?:\\S.* • )?\\d{2}:\\d{2}$", style: "dim" },
+    ],
     unfinished_is_busy: true,
     ends_are_marked: true,
     success_needs_end: false,

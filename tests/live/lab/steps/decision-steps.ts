@@ -78,7 +78,14 @@ async function asksForApproval(session: LabSession) {
 }
 
 /** Codex blinks in its title while it asks. */
-const screenOf = (session: LabSession) => session.gateway.screen().split("\n").slice(1).join("\n");
+/** The screen without its title and without the mark of a running action, which claude 2.1.330 blinks above its question. */
+const screenOf = (session: LabSession) =>
+  session.gateway
+    .screen()
+    .split("\n")
+    .slice(1)
+    .map((row) => row.replace(/^[●⏺](?= )/u, " "))
+    .join("\n");
 
 /** A folder that the tool does not know yet: a prompt given meanwhile waits for the answer. */
 export async function trustIsAsked(session: LabSession): Promise<void> {

@@ -38,6 +38,22 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
+/** The value of `work`, or null when `limitMs` pass or `signal` aborts first. Rejects when `work` does. */
+export async function withinTime<T>(
+  clock: Clock,
+  limitMs: number,
+  work: Promise<T>,
+  signal?: AbortSignal,
+): Promise<T | null> {
+  const done = new AbortController();
+  const limit = signal ? AbortSignal.any([done.signal, signal]) : done.signal;
+  try {
+    return await Promise.race([work, sleep(clock, limitMs, limit).then(() => null)]);
+  } finally {
+    done.abort();
+  }
+}
+
 /** RFC 3339 with milliseconds and the offset `+00:00` (ruling 18). */
 export function toTimestamp(epochMs: number): string {
   return `${new Date(epochMs).toISOString().slice(0, -1)}+00:00`;

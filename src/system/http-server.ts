@@ -1,5 +1,5 @@
 import { type Caller, createCallerLookup } from "./callers.ts";
-import { type Clock, sleep } from "./clock.ts";
+import { type Clock, withinTime } from "./clock.ts";
 import { guardConnections } from "./connection-guard.ts";
 import { ServiceError } from "./errors.ts";
 import { createPressureRelief } from "./idle-memory.ts";
@@ -41,9 +41,7 @@ export function listen(options: ListenOptions): HttpServer {
     port: server.port ?? options.port,
     async stop(graceMs) {
       endGuard();
-      const nap = new AbortController();
-      await Promise.race([server.stop(false), sleep(options.clock, graceMs, nap.signal)]);
-      nap.abort();
+      await withinTime(options.clock, graceMs, server.stop(false));
       await server.stop(true);
     },
   };

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import {
   type HeadlessFacts,
@@ -15,13 +14,7 @@ import { createIds } from "../../system/ids.ts";
 import { quietSteps } from "../../system/steps.ts";
 import type { CliIo } from "../command.ts";
 import { createProcessIo } from "../process-io.ts";
-import { defaultFolder, openSession, saveSession } from "./demo-agent-headless.ts";
-
-interface Options {
-  stateFolder: string;
-  logPath: string | null;
-  speed: number;
-}
+import { type AgentOptions, openSession, saveSession, toAgentOptions } from "./demo-agent-headless.ts";
 
 /** A turn that runs, and what cancels it. */
 interface Turn {
@@ -37,7 +30,7 @@ export async function runAcpDemoAgent(
   plan: (facts: HeadlessFacts) => HeadlessPlan = planHeadlessTurn,
 ): Promise<number> {
   const io = createProcessIo();
-  let options: Options;
+  let options: AgentOptions;
   try {
     options = parseOptions(argv, io);
   } catch (error) {
@@ -47,24 +40,18 @@ export async function runAcpDemoAgent(
   return serve(options, plan);
 }
 
-function parseOptions(argv: string[], { env, home }: CliIo): Options {
+function parseOptions(argv: string[], io: CliIo): AgentOptions {
   const text = { type: "string" } as const;
   const { values } = parseArgs({
     args: argv,
     strict: true,
     options: { acp: { type: "boolean" }, state: text, log: text, speed: { ...text, default: "1" } },
   });
-  const speed = Number(values.speed);
-  if (!(speed > 0 && speed <= 1000)) throw new Error("--speed must be a number above 0, at most 1000");
-  return {
-    stateFolder: values.state === undefined ? defaultFolder(env, home) : resolve(values.state),
-    logPath: values.log === undefined ? null : resolve(values.log),
-    speed,
-  };
+  return toAgentOptions(values, io);
 }
 
 async function serve(
-  { stateFolder, logPath, speed }: Options,
+  { stateFolder, logPath, speed }: AgentOptions,
   planTurn: (facts: HeadlessFacts) => HeadlessPlan,
 ): Promise<number> {
   const clock = createClock();

@@ -18,10 +18,14 @@ import type { CliIo } from "../command.ts";
 import { readStdin } from "../flag-values.ts";
 import { createProcessIo } from "../process-io.ts";
 
-interface Options {
+/** Options of every form of the scripted agent without a terminal. */
+export interface AgentOptions {
   stateFolder: string;
   logPath: string | null;
   speed: number;
+}
+
+interface Options extends AgentOptions {
   model: string | null;
   effort: string | null;
   resume: { mode: "new" } | { mode: "last" } | { mode: "exact"; id: string };
@@ -54,7 +58,7 @@ export async function runHeadlessDemoAgent(
   }
 }
 
-function parseOptions(argv: string[], { env, home }: CliIo): Options {
+function parseOptions(argv: string[], io: CliIo): Options {
   const text = { type: "string" } as const;
   const flag = { type: "boolean", default: false } as const;
   const { values } = parseArgs({
@@ -65,12 +69,8 @@ function parseOptions(argv: string[], { env, home }: CliIo): Options {
       ...{ model: text, effort: text, resume: text, continue: flag },
     },
   });
-  const speed = Number(values.speed);
-  if (!(speed > 0 && speed <= 1000)) throw new Error("--speed must be a number above 0, at most 1000");
   return {
-    stateFolder: values.state === undefined ? defaultFolder(env, home) : resolve(values.state),
-    logPath: values.log === undefined ? null : resolve(values.log),
-    speed,
+    ...toAgentOptions(values, io),
     model: values.model ?? null,
     effort: values.effort ?? null,
     resume:
@@ -80,8 +80,22 @@ function parseOptions(argv: string[], { env, home }: CliIo): Options {
   };
 }
 
+/** Throws for a speed outside 0 to 1000. */
+export function toAgentOptions(
+  values: { state?: string | undefined; log?: string | undefined; speed: string },
+  { env, home }: CliIo,
+): AgentOptions {
+  const speed = Number(values.speed);
+  if (!(speed > 0 && speed <= 1000)) throw new Error("--speed must be a number above 0, at most 1000");
+  return {
+    stateFolder: values.state === undefined ? defaultFolder(env, home) : resolve(values.state),
+    logPath: values.log === undefined ? null : resolve(values.log),
+    speed,
+  };
+}
+
 /** Beside the sessions of the user, as a tool's own home would be. */
-export function defaultFolder(env: CliIo["env"], home: string): string {
+function defaultFolder(env: CliIo["env"], home: string): string {
   return join(planRoots({ flags: {}, env, home, overlay: null }).runtimeRoot, "demo-agent");
 }
 

@@ -4,7 +4,7 @@ import {
   type RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
 import type { TurnRequest, TurnSession } from "../../protocol/turns.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Processes } from "../../system/processes.ts";
 import { fieldsOf, itemsOf, textOf } from "../headless/json-fields.ts";
@@ -226,9 +226,7 @@ export function createAgentSession(deps: {
       const open = connection;
       if (!open?.isOpen()) return;
       open.close();
-      const over = new AbortController();
-      await Promise.race([open.exited, sleep(clock, graceMs, over.signal)]);
-      over.abort();
+      await withinTime(clock, graceMs, open.exited);
       await end("SIGINT");
     },
   };
@@ -238,9 +236,7 @@ const leaveMs = 300;
 
 /** Resolves with the end of a process, or when it has not ended after a moment. */
 export async function leave(clock: Clock, exited: Promise<unknown>): Promise<void> {
-  const over = new AbortController();
-  await Promise.race([exited, sleep(clock, leaveMs, over.signal)]);
-  over.abort();
+  await withinTime(clock, leaveMs, exited);
 }
 
 const minuteMs = 60_000;

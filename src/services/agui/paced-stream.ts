@@ -1,5 +1,5 @@
 import type { AguiEvent } from "../../protocol/agui.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 
 /** One block of a GUI stream. */
 export type AguiItem = { item: "event"; event: AguiEvent } | { item: "heartbeat" };
@@ -63,12 +63,10 @@ export async function* debouncedSignals(deps: {
       yield;
       await sleep(clock, deps.pauseMs, signal);
       if (signalled || signal.aborted) continue;
-      const nap = new AbortController();
       const woken = new Promise<void>((resolve) => {
         wake = resolve;
       });
-      await Promise.race([woken, sleep(clock, everyMs, AbortSignal.any([nap.signal, signal]))]);
-      nap.abort();
+      await withinTime(clock, everyMs, woken, signal);
     }
   } finally {
     for (const end of ends) end();

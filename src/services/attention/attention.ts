@@ -7,7 +7,7 @@ import type {
   AttentionQuery,
 } from "../../protocol/attention.ts";
 import { maxListed } from "../../protocol/wire.ts";
-import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { type Clock, timestampNow, withinTime } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { type AttentionFacts, unusableFacts } from "../fleet/attention-facts.ts";
@@ -69,20 +69,15 @@ export function createAttention(deps: AttentionDeps): Attention {
   let watching: { end: () => Promise<void> } | null = null;
 
   async function factsOf(agent: KnownAgent): Promise<AttentionFacts> {
-    const nap = new AbortController();
     const silent = (why: string): AttentionFacts => ({
       ...unusableFacts(agent.record, ""),
       ...{ unusable: null, session: "alive", gateway: { state: "silent", why } },
     });
     try {
-      return await Promise.race([
-        deps.look(agent),
-        sleep(clock, deadlineMs, nap.signal).then(() => silent(`no answer within ${deadlineMs / 1000} s`)),
-      ]);
+      const facts = await withinTime(clock, deadlineMs, deps.look(agent));
+      return facts ?? silent(`no answer within ${deadlineMs / 1000} s`);
     } catch (error) {
       return silent(messageOf(error));
-    } finally {
-      nap.abort();
     }
   }
 
@@ -197,8 +192,8 @@ export function createAttention(deps: AttentionDeps): Attention {
       let before: Map<string, AttentionItem> | null = null;
       try {
         while (!signal.aborted) {
-          const woken = new Promise<void>((resolve) => {
-            wake = resolve;
+          const woken = new Promise<true>((resolve) => {
+            wake = () => resolve(true);
           });
           if (known) {
             const now = current;
@@ -210,13 +205,8 @@ export function createAttention(deps: AttentionDeps): Attention {
             yield* changes;
             if (current !== now) continue;
           }
-          const nap = new AbortController();
-          const silent = sleep(clock, heartbeatMs, AbortSignal.any([nap.signal, signal])).then(
-            () => "silent",
-          );
-          const first = await Promise.race([woken, silent]);
-          nap.abort();
-          if (first === "silent" && !signal.aborted) yield { item: "heartbeat" };
+          const some = await withinTime(clock, heartbeatMs, woken, signal);
+          if (some === null && !signal.aborted) yield { item: "heartbeat" };
         }
       } finally {
         readers.delete(rouse);

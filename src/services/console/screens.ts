@@ -1,5 +1,5 @@
 import type { ScreenEvent } from "../../protocol/console.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { type Shown, updateSince } from "./picture.ts";
 
 /** Where the picture of one agent comes from. It is read while somebody is subscribed. */
@@ -48,13 +48,10 @@ export async function* followScreens(options: {
       }
       await sleep(clock, Math.max(0, startedMs + gapMs - clock.monotonicMs()), signal);
       if (changed.size > 0 || signal.aborted) continue;
-      const nap = new AbortController();
       const woken = new Promise<boolean>((resolve) => {
         wake = () => resolve(true);
       });
-      const silence = sleep(clock, heartbeatMs, AbortSignal.any([nap.signal, signal]));
-      const some = await Promise.race([woken, silence.then(() => false)]);
-      nap.abort();
+      const some = await withinTime(clock, heartbeatMs, woken, signal);
       if (!some && !signal.aborted) yield { item: "heartbeat" };
     }
   } finally {

@@ -1,5 +1,5 @@
 import type { CommandTarget, DeliveryBody } from "../../protocol/delivery.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, withinTime } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { Environment } from "../sessions/roots.ts";
@@ -42,19 +42,14 @@ export async function runCommand(
   const read = Promise.all([drain(child.stdout, output), drain(child.stderr, output)]);
   child.give(`${JSON.stringify(body)}\n`);
   const seconds = timeout_seconds ?? defaultTimeoutSeconds;
-  const nap = new AbortController();
-  const late = sleep(clock, seconds * 1000, nap.signal).then(() => "late" as const);
-  const ended = await Promise.race([child.exited, late]);
-  nap.abort();
-  if (ended === "late") {
+  const ended = await withinTime(clock, seconds * 1000, child.exited);
+  if (ended === null) {
     // The child is not reaped yet, so the group is its own.
     processes.signal(-child.pid, "SIGKILL");
     await child.exited;
     return failed(`the program did not end within ${seconds} s`, output.text);
   }
-  const grace = new AbortController();
-  await Promise.race([read, sleep(clock, outputGraceMs, grace.signal)]);
-  grace.abort();
+  await withinTime(clock, outputGraceMs, read);
   if (ended.exitCode === 0) return { ok: true, detail: "exit status 0", answer: output.text };
   const how = ended.signal === null ? `exit status ${ended.exitCode}` : `signal ${ended.signal}`;
   return failed(how, output.text);

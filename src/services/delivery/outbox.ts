@@ -1,7 +1,7 @@
 import type { DeliveryStore, NewEntry, PendingDelivery } from "../../db/coordinator/delivery-store.ts";
 import type { AttentionItem } from "../../protocol/attention.ts";
 import type { DeliveredItem } from "../../protocol/delivery.ts";
-import { afterThisTurn, type Clock, sleep } from "../../system/clock.ts";
+import { afterThisTurn, type Clock, sleep, withinTime } from "../../system/clock.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import type { Attention } from "../attention/attention.ts";
@@ -239,10 +239,8 @@ export function createOutbox(deps: OutboxDeps): Lifecycle {
     async stop() {
       following?.leave.abort();
       await loop.stop();
-      const nap = new AbortController();
       const attempts = Promise.all([...underWay.values()].map(({ done }) => done));
-      await Promise.race([attempts, sleep(clock, stopGraceMs, nap.signal)]);
-      nap.abort();
+      await withinTime(clock, stopGraceMs, attempts);
       await following?.done;
       following = null;
     },

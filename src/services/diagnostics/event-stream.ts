@@ -1,5 +1,5 @@
 import type { GatewayEvent } from "../../protocol/events.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, withinTime } from "../../system/clock.ts";
 import type { StoredEventLog } from "./event-log.ts";
 
 export type StreamItem = { item: "event"; event: GatewayEvent } | { item: "heartbeat" };
@@ -47,13 +47,10 @@ export function createEventStream(deps: {
           yield { item: "event", event };
         }
         if (page.events.length > 0 || missed) continue;
-        const nap = new AbortController();
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
         });
-        const silent = sleep(clock, heartbeatMs, AbortSignal.any([nap.signal, signal]));
-        await Promise.race([woken, silent]);
-        nap.abort();
+        await withinTime(clock, heartbeatMs, woken, signal);
         if (!missed && !signal.aborted) yield { item: "heartbeat" };
       }
     } finally {

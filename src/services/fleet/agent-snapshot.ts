@@ -1,7 +1,7 @@
 import type { AgentState } from "../../protocol/agents.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { GatewayStatus } from "../../protocol/gateway.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { withinTime } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailboxOpeners } from "../mail/binding.ts";
 import { type FoundAgent, openRecord } from "../sessions/find.ts";
@@ -81,7 +81,7 @@ async function snapshotAgent(deps: SnapshotDeps, record: RegistryRecord): Promis
     problem: `no answer within ${deadlineMs / 1000} s`,
   };
   try {
-    return await within(deps.clock, deadlineMs, look(deps, record), late);
+    return (await withinTime(deps.clock, deadlineMs, look(deps, record))) ?? late;
   } catch (error) {
     const damaged = error instanceof ServiceError;
     const attention = damaged && isRunning(record) ? unusableFacts(record, messageOf(error)) : null;
@@ -229,14 +229,5 @@ async function countUnread(
     }
   } catch {
     return null;
-  }
-}
-
-async function within<T>(clock: Clock, limitMs: number, answer: Promise<T>, late: T): Promise<T> {
-  const nap = new AbortController();
-  try {
-    return await Promise.race([answer, sleep(clock, limitMs, nap.signal).then(() => late)]);
-  } finally {
-    nap.abort();
   }
 }

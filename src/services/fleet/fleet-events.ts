@@ -1,6 +1,6 @@
 import type { FleetEvent, FleetEventKind } from "../../protocol/coordinator.ts";
 import type { EventKind } from "../../protocol/events.ts";
-import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { type Clock, timestampNow, withinTime } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createLoop } from "../../system/lifecycle.ts";
@@ -245,13 +245,10 @@ export function createFleetEvents(deps: {
             yield { item: "event", id: idOf(at), event };
             continue;
           }
-          const nap = new AbortController();
           const woken = new Promise<boolean>((resolve) => {
             wake = () => resolve(true);
           });
-          const silence = sleep(clock, heartbeatMs, AbortSignal.any([nap.signal, signal]));
-          const some = await Promise.race([woken, silence.then(() => false)]);
-          nap.abort();
+          const some = await withinTime(clock, heartbeatMs, woken, signal);
           if (!some && !signal.aborted) yield { item: "heartbeat" };
         }
       } finally {

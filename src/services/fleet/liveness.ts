@@ -1,6 +1,6 @@
 import type { AgentLiveness } from "../../protocol/agents.ts";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, withinTime } from "../../system/clock.ts";
 import type { Processes } from "../../system/processes.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
 import { createAnnouncement } from "../sessions/announcement.ts";
@@ -45,18 +45,11 @@ export function createLiveness(deps: {
     }
   }
 
-  async function inTime<T>(answer: Promise<T>): Promise<T | null> {
-    const nap = new AbortController();
-    const first = await Promise.race([answer, sleep(clock, answerMs, nap.signal).then(() => null)]);
-    nap.abort();
-    return first;
-  }
-
   function namesOn(socket: string | undefined): Promise<ReadonlySet<string> | null> {
     const nowMs = clock.monotonicMs();
     const before = asked.get(socket);
     if (before && nowMs - before.atMs < freshMs) return before.names;
-    const names = inTime(ask(socket));
+    const names = withinTime(clock, answerMs, ask(socket));
     asked.set(socket, { atMs: nowMs, names });
     return names;
   }

@@ -22,6 +22,8 @@ export interface TurnWriter {
   /** The turn goes on after what looked like its end. */
   reopen(): void;
   sessionId(): string | null;
+  /** The tool names its session, and its model where it does. */
+  introduce(type: string, data?: { model: string | null }): void;
 }
 
 export interface ActionRequest {
@@ -130,6 +132,10 @@ export function createStreamParser(
       summary.terminal = null;
     },
     sessionId: () => summary.sessionId,
+    introduce(type, data) {
+      const { sessionId } = summary;
+      emit("session", type, `session ${sessionId ?? "without id"}`, { session_id: sessionId, ...data });
+    },
   };
 
   function collect(run: () => void): CanonicalEvent[] {

@@ -1,19 +1,16 @@
 import { isAbsolute } from "node:path";
 import type { Manifest, RegistryRecord } from "../../protocol/files.ts";
-import { type Clock, toTimestamp } from "../../system/clock.ts";
+import { toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
-import type { Files } from "../../system/files.ts";
-import type { Ids } from "../../system/ids.ts";
-import type { Processes, ProcessFacts } from "../../system/processes.ts";
-import type { Steps } from "../../system/steps.ts";
+import type { ProcessFacts } from "../../system/processes.ts";
 import { agentPane, type Tmux, type TmuxPane } from "../terminal/tmux-command.ts";
 import { folderOfPane } from "../terminal/tmux-screen.ts";
 import { saveLaunchEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
-import { type HeadlessWish, type NewSession, removeOwn } from "./launch.ts";
+import { type HeadlessWish, type NewSession, removeOwn, type SessionDeps } from "./launch.ts";
 import { launchMark } from "./launch-mark.ts";
 import type { LaunchTool } from "./launch-tools.ts";
-import { buildManifest, type ManifestStore, toRestarted } from "./manifest.ts";
+import { buildManifest, toRestarted } from "./manifest.ts";
 import {
   checkedAgentId,
   checkedName,
@@ -26,8 +23,7 @@ import {
 } from "./names.ts";
 import { carryNotifierOver } from "./notifier-carry-over.ts";
 import { refuseOrphanName } from "./orphans.ts";
-import { buildRecord, type SessionAlive } from "./record.ts";
-import type { Registry } from "./registry.ts";
+import { buildRecord } from "./record.ts";
 import { sessionPaths, sessionRootOf } from "./roots.ts";
 import type { Resume } from "./tool-arguments.ts";
 import { refuseExposed } from "./trust.ts";
@@ -52,19 +48,8 @@ export interface JoinRequest {
   resume?: Resume | undefined;
 }
 
-export interface JoinDeps {
-  files: Files;
-  ids: Ids;
-  clock: Clock;
-  processes: Processes;
-  steps: Steps;
-  /** The tmux server of the session. */
-  tmux: Tmux;
+export interface JoinDeps extends SessionDeps {
   tools: readonly LaunchTool[];
-  registry: Registry;
-  sessionAlive: SessionAlive;
-  manifests: ManifestStore;
-  runtimeRoot: string;
 }
 
 /**

@@ -83,18 +83,21 @@ export interface NewSession extends LaunchedSession {
   notifier: NotifierCarryOver;
 }
 
-export interface LaunchDeps {
+/** What a launch and a join need. `tmux`: the server of the agent's session. */
+export interface SessionDeps {
   files: Files;
   ids: Ids;
   clock: Clock;
   processes: Processes;
   steps: Steps;
-  /** The tmux server that the agent will live in. */
   tmux: Tmux;
   registry: Registry;
   sessionAlive: SessionAlive;
   manifests: ManifestStore;
   runtimeRoot: string;
+}
+
+export interface LaunchDeps extends SessionDeps {
   /** Whose own CLI, configuration and login the agent runs with. */
   personEnvironment: Environment;
   /** How this program is started as the hook command of a tool. */

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import type { ControlConnection } from "./tmux-control.ts";
 import { quoteArgument } from "./tmux-protocol.ts";
 
@@ -67,15 +67,12 @@ export async function* followPane(options: {
 
   /** Resolves after something came, or after `ms`. */
   async function pause(ms: number): Promise<boolean> {
-    const nap = new AbortController();
     const woken = new Promise<boolean>((resolve) => {
       wake = () => resolve(true);
     });
-    const late = sleep(clock, ms, AbortSignal.any([nap.signal, signal])).then(() => false);
-    const some = await Promise.race([woken, late]);
+    const some = await withinTime(clock, ms, woken, signal);
     wake = () => {};
-    nap.abort();
-    return some;
+    return some ?? false;
   }
 
   /** What came before the answer is in the picture, what comes after it waits: decided as the answer is read. */

@@ -7,7 +7,7 @@ import {
   type TrackingTimings,
 } from "../../protocol/terminal.ts";
 import type { ToolReport } from "../../protocol/tool-report.ts";
-import { type Clock, sleep } from "../../system/clock.ts";
+import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { messageOf } from "../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
 import { createExclusive } from "../../system/locks.ts";
@@ -339,9 +339,7 @@ export function createTracker(options: TrackerOptions): Tracker {
     lastObservation: () => last?.observation ?? null,
     observe: () => sampleNext(true),
     async firstLook(timeoutMs) {
-      const nap = new AbortController();
-      await Promise.race([known.promise, sleep(clock, timeoutMs, nap.signal)]);
-      nap.abort();
+      await withinTime(clock, timeoutMs, known.promise);
     },
     subscribe(listener) {
       listeners.add(listener);

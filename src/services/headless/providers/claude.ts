@@ -67,10 +67,7 @@ function readSystem(record: Fields, turn: TurnWriter): void {
   const subtype = textOf(record["subtype"]) ?? "system";
   const type = `system.${subtype}`;
   if (subtype === "init") {
-    turn.emit("session", type, `session ${turn.sessionId() ?? "without id"}`, {
-      session_id: turn.sessionId(),
-      model: textOf(record["model"]),
-    });
+    turn.introduce(type, { model: textOf(record["model"]) });
     return;
   }
   const summary = [subtype, textOf(record["status"]) ?? ""].join(" ").trim();

@@ -118,9 +118,7 @@ function createReader(): StreamReader {
       const type = textOf(record["type"]) ?? "";
       switch (type) {
         case "thread.started":
-          turn.emit("session", type, `session ${turn.sessionId() ?? "without id"}`, {
-            session_id: turn.sessionId(),
-          });
+          turn.introduce(type);
           return;
         case "turn.started":
           turn.emit("progress", type, "turn started", { summary: "turn started" });

@@ -39,10 +39,7 @@ function createReader(): StreamReader {
       const text = textOf(record["text"]) ?? "";
       switch (type) {
         case "session":
-          turn.emit("session", type, `session ${turn.sessionId() ?? "without id"}`, {
-            session_id: turn.sessionId(),
-            model: textOf(record["model"]),
-          });
+          turn.introduce(type, { model: textOf(record["model"]) });
           return;
         case "piece":
           turn.piece(type, text);

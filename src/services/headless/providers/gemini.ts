@@ -63,10 +63,7 @@ function createReader(): StreamReader {
       const type = textOf(record["type"]) ?? "";
       switch (type) {
         case "init":
-          turn.emit("session", type, `session ${turn.sessionId() ?? "without id"}`, {
-            session_id: turn.sessionId(),
-            model: textOf(record["model"]),
-          });
+          turn.introduce(type, { model: textOf(record["model"]) });
           return;
         case "tool_use":
           turn.request(type, {

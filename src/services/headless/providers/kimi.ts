@@ -73,9 +73,7 @@ function readAssistant(record: Fields, turn: TurnWriter): void {
 function readMeta(record: Fields, turn: TurnWriter): void {
   const type = textOf(record["type"]) ?? "meta";
   if (type === "session.resume_hint") {
-    turn.emit("session", type, `session ${turn.sessionId() ?? "without id"}`, {
-      session_id: turn.sessionId(),
-    });
+    turn.introduce(type);
   } else if (type === "turn.step.retrying") {
     const summary = contentText(record["content"]) || "retrying";
     turn.emit("progress", type, summary, { summary });

@@ -1,4 +1,5 @@
 import type { DialogRule, ToolProfile } from "../../../protocol/tool-profile.ts";
+import { dialogRule } from "./dialog-rule.ts";
 
 const option = "^\\s*([❯ ]) (\\d+)\\. (.+)$";
 // From 2.1.270 the options of some dialogs have no numbers.
@@ -11,17 +12,7 @@ const dialog = (
   kind: DialogRule["kind"],
   question: string | null,
   startupAnswer: string | null = null,
-): DialogRule => ({
-  id,
-  kind,
-  question,
-  end: cancelFooter,
-  options: "rows",
-  option,
-  confirm_key: "Enter",
-  cancel_key: "Escape",
-  startup_answer: startupAnswer,
-});
+): DialogRule => dialogRule({ id, kind, question, end: cancelFooter, option, startup_answer: startupAnswer });
 
 /** The same dialog in both forms. */
 const bothForms = (...of: Parameters<typeof dialog>): DialogRule[] => {
@@ -125,28 +116,20 @@ export const claudeProfile: ToolProfile = {
       options: "marked",
       option: marked,
     },
-    {
+    dialogRule({
       id: "history_search",
       kind: "selection_menu",
       question: "Search prompts",
       end: "^\\s*ctrl\\+s to change scope\\b.*\\bEsc to cancel\\b",
       options: "none",
-      option: null,
-      confirm_key: "Enter",
-      cancel_key: "Escape",
-      startup_answer: null,
-    },
-    {
+    }),
+    dialogRule({
       id: "picker",
       kind: "selection_menu",
       question: null,
       end: cancelFooter,
       options: "none",
-      option: null,
-      confirm_key: "Enter",
-      cancel_key: "Escape",
-      startup_answer: null,
-    },
+    }),
   ],
   submit: {
     enter_delay_ms: 300,

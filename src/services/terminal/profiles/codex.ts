@@ -1,4 +1,5 @@
 import type { DialogRule, ToolProfile } from "../../../protocol/tool-profile.ts";
+import { dialogRule } from "./dialog-rule.ts";
 
 const option = "^([› ]) (\\d+)\\. (.+)$";
 const dialog = (
@@ -6,17 +7,15 @@ const dialog = (
   kind: DialogRule["kind"],
   question: string | null,
   startupAnswer: string | null = null,
-): DialogRule => ({
-  id,
-  kind,
-  question,
-  end: "^\\s*(?:[Pp]ress )?enter (?:to )?(?:confirm|select|continue|submit)\\b.*\\besc\\b",
-  options: "rows",
-  option,
-  confirm_key: "Enter",
-  cancel_key: "Escape",
-  startup_answer: startupAnswer,
-});
+): DialogRule =>
+  dialogRule({
+    id,
+    kind,
+    question,
+    end: "^\\s*(?:[Pp]ress )?enter (?:to )?(?:confirm|select|continue|submit)\\b.*\\besc\\b",
+    option,
+    startup_answer: startupAnswer,
+  });
 
 export const codexProfile: ToolProfile = {
   schema_version: 1,

@@ -1,4 +1,5 @@
 import type { ToolProfile } from "../../../protocol/tool-profile.ts";
+import { dialogRule } from "./dialog-rule.ts";
 
 /** The scripted agent that ships with the product; its look is `services/demo/signature.ts`. */
 export const demoProfile: ToolProfile = {
@@ -56,28 +57,21 @@ export const demoProfile: ToolProfile = {
   ],
   degraded_context: [],
   dialogs: [
-    {
+    dialogRule({
       id: "trust",
       kind: "trust_prompt",
       question: "^\\s*Do you trust this folder\\?",
       end: "^\\s*enter to choose · esc to cancel",
-      options: "rows",
       option: "^([❯ ]) (\\d+)\\. (.+)$",
-      confirm_key: "Enter",
-      cancel_key: "Escape",
       startup_answer: "^Yes",
-    },
-    {
+    }),
+    dialogRule({
       id: "menu",
       kind: "selection_menu",
       question: null,
       end: "^\\s*enter to choose · esc to cancel",
-      options: "rows",
       option: "^([❯ ]) (\\d+)\\. (.+)$",
-      confirm_key: "Enter",
-      cancel_key: "Escape",
-      startup_answer: null,
-    },
+    }),
   ],
   submit: {
     enter_delay_ms: 25,

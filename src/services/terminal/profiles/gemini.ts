@@ -1,21 +1,20 @@
 import type { DialogRule, ToolProfile } from "../../../protocol/tool-profile.ts";
+import { dialogRule } from "./dialog-rule.ts";
 
 const dialog = (
   id: string,
   kind: DialogRule["kind"],
   question: string | null,
   startupAnswer: string | null = null,
-): DialogRule => ({
-  id,
-  kind,
-  question,
-  end: "^\\s*╰─+╯",
-  options: "rows",
-  option: "^\\s*│ ([● ]) (\\d+)\\. (.+?)\\s*│?\\s*$",
-  confirm_key: "Enter",
-  cancel_key: "Escape",
-  startup_answer: startupAnswer,
-});
+): DialogRule =>
+  dialogRule({
+    id,
+    kind,
+    question,
+    end: "^\\s*╰─+╯",
+    option: "^\\s*│ ([● ]) (\\d+)\\. (.+?)\\s*│?\\s*$",
+    startup_answer: startupAnswer,
+  });
 
 export const geminiProfile: ToolProfile = {
   schema_version: 1,

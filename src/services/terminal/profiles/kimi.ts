@@ -1,4 +1,5 @@
 import type { ToolProfile } from "../../../protocol/tool-profile.ts";
+import { dialogRule } from "./dialog-rule.ts";
 
 /** Written from the text of spec/terminal.md 4; the tool is not on the package registry. */
 export const kimiProfile: ToolProfile = {
@@ -46,17 +47,13 @@ export const kimiProfile: ToolProfile = {
   parked: [],
   degraded_context: [],
   dialogs: [
-    {
+    dialogRule({
       id: "approval",
       kind: "approval_dialog",
       question: "(?:Approve|Approval|requesting approval)",
       end: "\\S",
-      options: "rows",
       option: "^\\s*│?\\s*([→❯▶› ]?)\\s*\\[?(\\d+)[.\\]]\\s+((?:Approve|Reject|Revise).*?)\\s*│?\\s*$",
-      confirm_key: "Enter",
-      cancel_key: "Escape",
-      startup_answer: null,
-    },
+    }),
   ],
   submit: {
     enter_delay_ms: 300,

@@ -1,4 +1,5 @@
 import type { ToolProfile } from "../../../protocol/tool-profile.ts";
+import { dialogRule } from "./dialog-rule.ts";
 
 export const opencodeProfile: ToolProfile = {
   schema_version: 1,
@@ -61,40 +62,29 @@ export const opencodeProfile: ToolProfile = {
   ],
   degraded_context: [],
   dialogs: [
-    {
+    dialogRule({
       id: "floating",
       kind: "selection_menu",
       question: "^ {8,}(\\S.{0,70}?) {3,}esc\\s*$",
       end: ".",
       options: "none",
-      option: null,
-      confirm_key: "Enter",
-      cancel_key: "Escape",
       floating: true,
-      startup_answer: null,
-    },
-    {
+    }),
+    dialogRule({
       id: "permission",
       kind: "approval_dialog",
       question: "^\\s*┃\\s+△ Permission required",
       end: "^\\s*┃\\s*$",
       options: "inline",
       option: "^\\s*┃\\s+(\\S.*?)\\s{4,}.*\\benter confirm\\s*$",
-      confirm_key: "Enter",
-      cancel_key: "Escape",
-      startup_answer: null,
-    },
-    {
+    }),
+    dialogRule({
       id: "question",
       kind: "selection_menu",
       question: null,
       end: "^\\s*┃.*\\benter (?:confirm|select|submit)\\b",
       options: "none",
-      option: null,
-      confirm_key: "Enter",
-      cancel_key: "Escape",
-      startup_answer: null,
-    },
+    }),
   ],
   submit: {
     enter_delay_ms: 300,

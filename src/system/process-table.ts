@@ -75,7 +75,7 @@ interface LinuxStat {
   startTicks: string;
 }
 
-/** `/proc/<pid>/stat`: the name stands in parentheses and may itself contain any character. */
+/** `/proc/<pid>/stat`: the name is in parentheses and may contain any character. */
 function linuxStat(pid: number): LinuxStat | null {
   const text = readProc(`/proc/${pid}/stat`);
   const open = text?.indexOf("(") ?? -1;

@@ -22,7 +22,7 @@ const bannedInProse: readonly BannedWord[] = [
   },
   {
     name: "stand",
-    pattern: word("(?:stands?|standing)(?! (?:for|in)\\b|-in|-ins)|stood"),
+    pattern: word("(?:stands?|standing)(?! for\\b| in for\\b| in the way|-in|-ins)|stood"),
     why: "is, lies, remains",
   },
   { name: "anew", pattern: word("anew"), why: "again, or name what is created" },

@@ -229,7 +229,7 @@ describe("awaiting a request", () => {
   });
 });
 
-describe("the directive stands in the last line", () => {
+describe("the directive is in the last line", () => {
   test.each([
     { id: "words without a directive take about two seconds", text: "hello", totalMs: 2360 },
     { id: "SLOWTURN takes twelve seconds", text: "go\nSLOWTURN", totalMs: 12_000 },

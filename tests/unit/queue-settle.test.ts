@@ -29,7 +29,7 @@ async function diedWith(request: GatewayRequest, ...behind: GatewayRequest[]) {
 }
 
 describe("the request that a dead gateway held in the slot", () => {
-  test("is looked after before anything else runs, and what was seen stands in its record", async () => {
+  test("is looked after before anything else runs, and its record has the observation", async () => {
     using died = await diedWith(prompt("in the slot"), prompt("next"));
     expect(died.stateAtDeath).toBe("running");
     const agent = createFakeAgent();

@@ -346,7 +346,7 @@ async function openTeam(
     }
   }
 
-  /** Settings are sent as they stand in the file: what it does not name stays as it is. */
+  /** Sends the settings of the file; an omitted one keeps its value. */
   async function setNotifiers() {
     const failures: { step: TeamStep; detail: string }[] = [];
     for (const [name, { notifier }] of Object.entries(team.agents)) {

@@ -123,15 +123,11 @@ function inToml(text: string, command: readonly string[] | null): string {
   const result = next.trim() === "" ? "" : next;
   // An inline table, or a header inside a long text: what we wrote must read as all others and ours.
   if (JSON.stringify(othersIn(readToml(result))) !== JSON.stringify(othersIn(others))) {
-    throw unreadable(
-      `mcp_servers.${serverName} stands in it in a form that is not ours; take it out by hand`,
-    );
+    throw unreadable(`mcp_servers.${serverName} is in it in a form that is not ours; remove it by hand`);
   }
   const served = serversIn(readToml(result))[serverName] !== undefined;
   if (served !== (command !== null)) {
-    throw unreadable(
-      `mcp_servers.${serverName} stands in it in a form that is not ours; take it out by hand`,
-    );
+    throw unreadable(`mcp_servers.${serverName} is in it in a form that is not ours; remove it by hand`);
   }
   return result.trim() === text.trim() ? text : result;
 }

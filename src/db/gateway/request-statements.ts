@@ -43,7 +43,7 @@ type Queue = { db: BunSQLiteDatabase; client: Pick<Database, "prepare"> };
 
 /**
  * The queue's frequent statements, each prepared when it is first asked for: a cold process takes about half a
- * millisecond for one, and its start needs few of them. The words of a state and of a lane stand in the text: a bound one
+ * millisecond for one, and its start needs few of them. The names of a state and of a lane are literals in the text: a bound one
  * would not find the partial indexes, and SQLite prepares a statement again, 0.25 ms, whenever another value is bound that
  * might decide whether one of them is of use.
  */

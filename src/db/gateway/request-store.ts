@@ -38,7 +38,7 @@ export const gatewayMigrations: readonly Migration[] = [
 const restart = "restart the gateway (`gateway detach`, then `gateway attach`)";
 
 /**
- * What a gateway does about its database when the file was removed or replaced under it: where nothing stands in its
+ * What a gateway does about its database when the file was removed or replaced under it: where nothing is in its
  * place, all that it holds is written there again, once; from then on every write is refused. Nothing that was
  * accepted is lost, and nothing is accepted into a file without a name.
  */

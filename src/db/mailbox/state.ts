@@ -55,7 +55,7 @@ export interface SeedMark {
   seededSeq: number;
 }
 
-/** Where a message stands in the order of a list. */
+/** The position of a message in the order of a list. */
 export interface Position {
   createdAtUtc: string;
   messageId: string;

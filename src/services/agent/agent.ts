@@ -14,26 +14,24 @@ import type {
   WaitFor,
 } from "../../protocol/terminal.ts";
 import type { HeadlessChatSession, TurnEvent, TurnStatusRecord } from "../../protocol/turns.ts";
-/**
- * The thing we drive, whatever it is. Queue, direct prompt, reminders and notifier know only this.
- */
+/** The agent that a gateway drives, over any backend. Queue, direct prompt, reminders and notifier know only this. */
 export interface Agent {
   readonly backend: string;
   readonly tool: string;
-  /** Its screen can be read; otherwise only the presence of its process is known. */
+  /** Its screen can be read; otherwise only the state of its process is known. */
   readonly tracked: boolean;
   /** Set where each turn is a separate process, which an interrupt may pre-empt; absent for a terminal. */
   readonly turns?: AgentTurns;
   /** What is known at this moment, without I/O. */
   connectivity(): Connectivity;
-  /** Whether a prompt could be given now under `policy`, by the latest knowledge; `submit` proves it afresh. */
+  /** Whether `policy` admits a prompt now, by the latest state; `submit` reads the state again. */
   readiness(policy: SubmitPolicy): Readiness;
-  /** A prompt may be given in a moment: what `submit` has to look at may be looked at from now on. Sends no key. */
+  /** Announces a prompt: the agent may begin to read the state that `submit` needs. Sends no key. */
   expectPrompt?(): void;
   /**
-   * Gives the agent one prompt and proves that it was taken. Looks at the agent afresh; when the policy does not
-   * hold it resolves `refused` with nothing typed. Otherwise calls `begin` (a throw prevents everything) right
-   * before the first byte. Writers of one agent take turns. Never rejects for what the agent does.
+   * Submits one prompt and proves that the agent took it. Reads the agent's state again and resolves `refused`, with
+   * nothing typed, when the policy does not admit it. Otherwise calls `begin` right before the first byte; a throw
+   * prevents the submission. Writers of one agent take turns. Never rejects because of the agent's behaviour.
    */
   submit(submission: Submission): Promise<SubmitOutcome>;
   /**
@@ -42,23 +40,23 @@ export interface Agent {
    * did. Never rejects.
    */
   withdraw(prompt: string): Promise<string>;
-  /** Follows the turn of a prompt that an earlier process submitted; `started`: it was seen to run. */
+  /** Follows the turn of a prompt that an earlier process submitted; `started`: evidence shows that it ran. */
   followTurn(turn: { started: boolean; onEvidence: (evidence: Evidence) => void }): void;
   /** Ends the running turn and proves it; `no_op`, with no key sent, when nothing runs. */
   interrupt(options: { begin: () => void }): Promise<InterruptOutcome>;
   /**
-   * Presses and types exactly what `sequence` says in the `<[key-name]>` grammar, whatever the agent does at the
-   * moment; `literal` takes all of it as text. Throws ServiceError: `invalid_request` for a bad token, with
+   * Presses and types `sequence`, written in the `<[key-name]>` grammar, in any state of the agent; `literal` takes
+   * all of it as text. Throws ServiceError: `invalid_request` for a bad token, with
    * nothing sent; `unavailable` when the program is not there; `dispatch_failed` when the terminal refused.
    */
   keys(input: { sequence: string; literal: boolean }): Promise<void>;
   /**
-   * Types what a keyboard sent, control characters and sequences as they are, whatever the agent does at the moment.
+   * Types the bytes of a keyboard unchanged, with control characters and sequences, in any state of the agent.
    * Throws ServiceError: `unavailable`, `dispatch_failed`, `unsupported` without a terminal.
    */
   type(text: string): Promise<void>;
   /**
-   * Answers what the agent asks a person. Throws ServiceError: `precondition_failed` when it asks nothing or
+   * Answers the agent's question. Throws ServiceError: `precondition_failed` when it asks nothing or
    * something else, `invalid_request` when no option fits, `unavailable`, `dispatch_failed`.
    */
   decide(answer: DecisionAnswer): Promise<{ index: number; text: string }>;
@@ -138,7 +136,7 @@ export type SubmitOutcome =
   | { outcome: "refused"; refusal: Refusal }
   /** `turn`: it was begun, and runs until it ends by itself. */
   | { outcome: "submitted"; turn?: RunningTurn }
-  /** `typed`: something of the prompt may stand in the agent's composer. */
+  /** `typed`: the composer may hold a part of the prompt. */
   | { outcome: "failed"; typed: boolean; detail: string };
 
 export type InterruptOutcome =

@@ -4,7 +4,7 @@ import type { Connectivity, Readiness, Refusal, SubmitPolicy } from "./agent.ts"
 import { closedMode } from "./terminal-view.ts";
 /**
  * Whether a terminal that shows `state` may be given a prompt under `policy`. `tracked`: we can read this tool's
- * screen; without that only the presence of its process counts. No policy types into a dead pane or a shell; only
+ * screen; otherwise only its process counts. No policy types into a dead pane or a shell; only
  * `always` and `if_no_pending` type into a menu, a draft, a running turn or a usage limit. Source: contract 4.2; rulings 6, 7;
  * spec/terminal.md 3.
  */
@@ -24,7 +24,7 @@ export function judgeReadiness(state: TerminalState, policy: SubmitPolicy, track
   return judgePending(state);
 }
 
-/** Why nothing may be typed at all, or null. */
+/** Why no text may be typed at all, or null. */
 function absence(state: TerminalState, tracked: boolean): Refusal | null {
   const { transport_state, process_state } = state.diagnostics;
   if (transport_state !== "tmux_up") {
@@ -53,7 +53,7 @@ function judgeComposer(state: TerminalState): Readiness {
   return refuse("not_ready", `accepting_input=${accepting_input}, editing_input=${editing_input}`);
 }
 
-/** Why no policy may submit a prompt: the composer would take its text for something else. Null when it would not. */
+/** Why no policy may submit a prompt: the composer is in a mode that takes text for something else. Null otherwise. */
 export function refusedMode(state: TerminalState): Refusal | null {
   const mode = closedMode(state);
   return mode === null
@@ -76,7 +76,7 @@ function refuse(code: Refusal["code"], detail: string): Refusal {
   return { ready: false, code, detail };
 }
 
-/** Whether a tracked terminal is as a caller waits for it. Pure. */
+/** Whether a tracked terminal is in the state that a caller waits for. Pure. */
 export function isAsWanted(state: TerminalState, wanted: WaitFor): boolean {
   switch (wanted) {
     case "ready":

@@ -14,9 +14,8 @@ import {
 } from "./terminal-view.ts";
 
 /**
- * How one prompt gets from the composer into the tool: the text is pasted once, Enter is pressed until the tool is seen
- * to take it, and a text that it does not take is cleared. Events and effects come one at a time: each state below
- * awaits the answer to the effect that it asked for.
+ * The submission of one prompt to a tool: paste the text once, press Enter until the tool takes it, and clear a text
+ * that it does not take. Events and effects alternate: each state below awaits the answer to its effect.
  *
  * ```
  *   pasting ──shown──> settling ──rested──> looking ──press Enter──> proving ──taken──> done
@@ -32,8 +31,8 @@ import {
  *                      └──cleared──> done, or ──a person's words──> restoring ──> done
  * ```
  *
- * `looking` and `last_look` also end in `done` or `clearing` by themselves: the tool was taken over by a new instance or
- * has ended, it reported the text, a question came up, the composer is in another mode, or a person types.
+ * `looking` and `last_look` also lead to `done` or `clearing` when the tool has a new instance or has ended, when it
+ * reported the text, when a question came up, when the composer is in another mode, or when a person types.
  * The text is never pasted twice, and no Enter follows a question, an ended tool or a person's words. Source:
  * spec/terminal.md 6.
  */
@@ -41,21 +40,21 @@ export type SubmissionState =
   | { at: "pasting" }
   | { at: "unread" }
   | { at: "settling"; echo: boolean }
-  /** Enter would be pressed for the (`press` + 1)-th time. `repainted`: it was waited once for a whole frame. */
+  /** Before Enter number `press` + 1. `repainted`: it has waited once for a whole frame. */
   | { at: "looking"; press: number; echo: boolean; shown: Shown; repainted: boolean }
   | { at: "repainting"; echo: boolean; shown: Shown }
   | { at: "proving"; press: number; echo: boolean; shown: Shown }
   | { at: "last_look"; echo: boolean; shown: Shown }
-  /** Other words replaced the text: only the tool's work proves that it took the text. */
+  /** Other words replaced the text: now only work of the tool proves that it took the text. */
   | { at: "awaiting_work"; echo: boolean; shown: Shown }
   | { at: "clearing"; why: ClearReason }
   | { at: "restoring" }
   | { at: "done"; outcome: DispatchOutcome };
 
-/** What the composer showed when Enter was last pressed; `whole`: all of the text. */
+/** The composer at the last Enter; `whole`: it showed all of the text. */
 export interface Shown {
   whole: boolean;
-  /** Words behind it: a person's last letters, or a hint of the tool. */
+  /** Words after the text: a person's, or a hint of the tool. */
   behind: string | null;
 }
 
@@ -69,16 +68,16 @@ type ClearReason =
   /** No Enter was taken. */
   | { cause: "untaken" };
 
-/** What holds for one submission from its beginning to its end. */
+/** Facts that do not change during one submission. */
 export interface SubmissionFacts {
   text: string;
   /** The terminal before the text was typed; every proof is compared with it. */
   before: TerminalState;
   /** The instance of the tool that gets the text; null while it cannot be read. */
   instanceId: string | null;
-  /** The text is behind somebody else's draft; the caller judged that both may be submitted. */
+  /** The composer held a draft before the text; the caller decided that both may be submitted. */
   joined: boolean;
-  /** The tool's version is one that its profile was proved on, or is not known. */
+  /** The profile was tested with the tool's version, or the version is not known. */
   proved: boolean;
   /** How long to wait for the proof after each Enter; its length is the number of presses. */
   proofMs: readonly number[];
@@ -87,12 +86,12 @@ export interface SubmissionFacts {
 /** The terminal at one moment. */
 export interface Observed {
   state: TerminalState;
-  /** What the composer holds; null when it is not seen whole. */
+  /** The content of the composer; null when it is not visible as a whole. */
   draft: string | null;
   instanceId: string | null;
-  /** What the tool itself reported of the text. */
+  /** The tool's own report of the text. */
   report: "exact" | "other" | null;
-  /** The tool, idle when Enter was pressed, was seen to work since. */
+  /** The tool, idle when Enter was pressed, has worked since. */
   sawActivity: boolean;
 }
 
@@ -126,7 +125,7 @@ export interface SubmissionStep {
   effects: SubmissionEffect[];
 }
 
-/** How long the composer may take to show what was pasted. Not fatal: some tools repaint late. */
+/** How long the composer may take to show the paste. Not fatal: some tools repaint late. */
 const echoMs = 2000;
 /** How long a tool may take to read a text: claude 2.1.330 took 20 s on a busy machine. */
 const unreadMs = 60_000;
@@ -147,12 +146,12 @@ export function beginPaste(): SubmissionStep {
   return { state: { at: "pasting" }, effects: [{ do: "paste", echoMs }] };
 }
 
-/** The submission of a text that is seen to stand in the composer. */
+/** The submission of a text that the composer already shows. */
 export function beginAtDraft(): SubmissionStep {
   return look({ press: 0, echo: true, shown: unseen, repainted: false });
 }
 
-/** What follows when `event` answers the effect of `state`. Pure; throws for an event that answers nothing. */
+/** The transition when `event` answers the effect of `state`. Pure; throws for an event that answers no effect. */
 export function transition(
   state: SubmissionState,
   event: SubmissionEvent,
@@ -229,7 +228,7 @@ function beforeEnter(
       effects: [{ do: "await_draft", withinMs: repaintMs }],
     };
   }
-  // What a fresh instance shows proves nothing of a text that the former one was given.
+  // The screen of a new instance proves nothing about a text that the former one got.
   if (isOtherInstance(seen, facts)) return failed(true, otherInstance);
   // A person may have pressed Enter before us, and a tool reports a text whose Enter it seemed to swallow.
   if (seen.report === "exact") return submitted(shown, seen, facts, describeProof(seen));
@@ -286,7 +285,7 @@ function afterLastEnter(
     return submitted(shown, seen, facts, `${describeProof(seen)} after the last Enter`);
   const rest = decideEnter({ press: facts.proofMs.length, shown }, seen, facts);
   if (rest.do === "clear") return clear(rest.why);
-  // Somebody types on while the tool may be slow to show that it took the text.
+  // A person types on while the tool may be slow to show that it took the text.
   if (rest.do === "replaced") {
     return {
       state: { at: "awaiting_work", echo, shown },
@@ -348,13 +347,13 @@ function submitted(shown: Shown, seen: Observed, facts: SubmissionFacts, proof: 
 
 type EnterDecision =
   | { do: "press"; shown: Shown }
-  /** It was taken meanwhile, or never will be. */
+  /** The tool took the text meanwhile, or never will. */
   | { do: "stop" }
-  /** What runs in the pane now is not the tool: Enter could make a shell run the text. */
+  /** The pane runs another program than the tool: Enter could make a shell run the text. */
   | { do: "gone" }
   /** Enter would answer a question. */
   | { do: "leave" }
-  /** The text that was visible is gone, and somebody else's words are there. */
+  /** The text was visible and has been replaced by other words. */
   | { do: "replaced" }
   | { do: "clear"; why: ClearReason };
 
@@ -381,7 +380,7 @@ function decideEnter(
   if (isCommand(text)) return { do: "press", shown };
   const now: Shown = { whole: holdsText(draft, text), behind: wordsBehind(draft, text) };
   if (press > 0 && shown.whole && !now.whole && draft !== "") return { do: "replaced" };
-  // What came up behind the text after an Enter that the tool swallowed is no hint, but a person who types.
+  // Words that appear after the text when the tool swallowed an Enter come from a person, not from a hint.
   if (press > 0 && now.behind !== null && now.behind !== shown.behind) {
     return { do: "clear", why: { cause: "person", words: now.behind } };
   }

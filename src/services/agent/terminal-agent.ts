@@ -21,7 +21,7 @@ import {
   type TerminalView,
 } from "./terminal-view.ts";
 
-/** How long a conversation may take to be reset before the prompt that wanted it is given up. */
+/** How long the reset of a conversation may take before its prompt fails. */
 const resetMs = 15_000;
 
 interface TerminalAgentDeps {
@@ -35,7 +35,7 @@ interface TerminalAgentDeps {
   log: Log;
 }
 
-/** How long a person's own typing may hold a prompt up once it has begun, and how often. */
+/** How long a person's typing may delay a prompt that has begun, and how often. */
 const personMs = 20_000;
 const maxAttempts = 3;
 
@@ -60,8 +60,8 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
   }
 
   /**
-   * Lets a person who began to type at the same moment finish, and tries again. No policy's leave to type into a draft
-   * is one to submit those words.
+   * Retries after a person who typed at the same moment has finished. A policy that permits typing into a draft does
+   * not permit submitting those words.
    */
   async function typeUndisturbed(
     pane: PaneWriter,
@@ -188,7 +188,7 @@ export function createTerminalAgent(deps: TerminalAgentDeps): Agent {
     return stopTurn({ view, clock, profile, pane });
   }
 
-  /** Every request and every reader of the status asks for it: each state is judged once. */
+  /** Each state is judged once, because every request and every reader of the status asks. */
   function connectivity(): Connectivity {
     const state = view.judged();
     const instanceId = view.instanceId();
@@ -302,7 +302,7 @@ export async function stopTurn(deps: {
     if (!rested && !holdsInput) ignored += 1;
     const after = rested ?? view.state();
     if (isWorking(after) || after.awaiting_decision) continue;
-    // Held active by the prompt's note alone, with nothing to see of a turn: a further key would open a modal.
+    // Active only because a prompt was noted, without any sign of a turn: another key would open a modal.
     if (isBusy(after) && after.surface.accepting_input !== "yes") break;
     // An idle frame may come before a tool hands the prompt back (claude 2.1.197: up to 110 ms later), and in some
     // tools an Enter soon after the key reads as one key with it: both want this pause.
@@ -320,7 +320,7 @@ export async function stopTurn(deps: {
   return { outcome: "failed", detail: "the turn was not seen to stop after the interrupt key" };
 }
 
-/** Waits out the pause that must follow the key; the state with a draft, if one came up in it. */
+/** Waits for the pause that must follow the key; returns the state with a draft if one appeared. */
 async function handBack({
   view,
   clock,

@@ -4,19 +4,19 @@ import { type Clock, sleep } from "../../system/clock.ts";
 /** What the terminal agent needs of a tracker. */
 export interface TerminalView {
   state(): TerminalState;
-  /** As `state`, but for how long it has been so: the same object until something else is to be said. */
+  /** As `state` without its durations: the same object until the state changes. */
   judged(): TerminalState;
   /** Reads the terminal now; the state returned is no older than the call, or than a read ahead. */
   look(): Promise<TerminalState>;
-  /** Begins a look that the next `look` takes if nothing has been written since; it is good for some milliseconds. */
+  /** Begins a read that the next `look` uses if nothing was written since; it is valid for some milliseconds. */
   readAhead(): void;
   /** Called after each new state; `material`: more than the text of the screen differs. */
   subscribe(listener: (state: TerminalState, change: { material: boolean }) => void): () => void;
-  /** What the composer holds, without glyph and indent: empty without a draft, null when it is not seen whole. */
+  /** The content of the composer without glyph and indent: empty without a draft, null when it is not visible as a whole. */
   draft(): string | null;
-  /** `text` is about to be typed as a prompt: what the tool reports from now on may be about it. */
+  /** Announces that `text` will be typed as a prompt: later reports of the tool may be about it. */
   promptTyped(text: string, command: boolean): void;
-  /** What the tool reported since then: that it took exactly that text, or another one; null while neither. */
+  /** The tool's report since then: it took exactly that text, or another one; null without a report. */
   typedReport(): "exact" | "other" | null;
   /** Takes note that a prompt was submitted `sinceMs` ago; see the reducer. */
   notePrompt(note: PromptNote): void;
@@ -33,7 +33,7 @@ export interface TerminalView {
 export interface PromptNote {
   /** Transcript before the prompt was typed: what changed since then belongs to its turn. */
   baseline: string | null;
-  /** The tool was seen working since the prompt was submitted. */
+  /** The tool has worked since the prompt was submitted. */
   sawActivity: boolean;
   /** The text is one of the tool's own commands, which may begin no turn. */
   command: boolean;
@@ -43,7 +43,7 @@ export interface PromptNote {
   text?: string;
 }
 
-/** What became of a text that was typed. */
+/** The outcome of a typed text. */
 export type DispatchOutcome =
   /** `asked`: the only proof is a question that came up; the tool may hand the text back once it is answered. */
   | { outcome: "submitted"; note: PromptNote; asked: boolean }
@@ -105,7 +105,7 @@ export function isWorking(state: TerminalState): boolean {
   return (state.active_reasons ?? []).length > 0;
 }
 
-/** What the tool itself reported of a text that was typed. */
+/** The tool's own report of a typed text. */
 type TypedReport = "exact" | "other" | null;
 
 /**
@@ -120,7 +120,7 @@ export function wasTaken(facts: {
 }): boolean {
   const { before, echo, state } = facts;
   if (facts.report === "exact") return true;
-  // `/exit` and its kin end the tool itself.
+  // `/exit` and similar commands end the tool.
   if (hasEnded(state)) return true;
   if (state.awaiting_decision || (!isWorking(before) && isWorking(state) && !hasDraft(state))) return true;
   if (before.surface.pending_input === "no" && state.surface.pending_input === "yes") return true;
@@ -128,7 +128,7 @@ export function wasTaken(facts: {
   return !hasDraft(state) && projectionOf(state) !== projectionOf(before);
 }
 
-/** What stands in the pane is not the tool. */
+/** The pane runs another program than the tool. */
 export function hasEnded(state: TerminalState): boolean {
   return state.diagnostics.process_state === "tui_down";
 }
@@ -138,7 +138,7 @@ export function cameUp(before: TerminalState, state: TerminalState): boolean {
   return before.awaiting_decision === undefined && state.awaiting_decision !== undefined;
 }
 
-/** In words, what was the proof. */
+/** Describes the proof. */
 export function describeProof({ state, report }: { state: TerminalState; report: TypedReport }): string {
   if (report === "exact") return "the tool reported exactly this text";
   if (hasEnded(state)) return "the tool ended";

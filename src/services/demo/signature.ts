@@ -40,7 +40,7 @@ export const demoSignature = {
   /** `✗ error: text` after FAIL, `✗ usage limit reached · resets <time>` after LIMIT. */
   failurePrefix: "✗ ",
   compactedRow: "compacted",
-  /** `[Pasted #1 · 12 lines]` stands in the composer for a paste of more than 6 lines or 2000 characters. */
+  /** `[Pasted #1 · 12 lines]` is the chip in the composer for a paste of more than 6 lines or 2000 characters. */
   pasteChip: /\[Pasted #\d+ · \d+ lines\]/,
   trustQuestion: "Do you trust this folder?",
   titleReady: "demo: ready",

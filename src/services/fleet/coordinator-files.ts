@@ -141,7 +141,7 @@ export function publishCoordinator(
   files.write("file:coordinator-instance", paths.instance, renderJson(instance));
 }
 
-/** Nothing is left that says there is a server. Returns what could not be removed: something else stands in its place. */
+/** Removes every file that announces the server. Returns the paths that something else occupies. */
 export function retireCoordinator(files: Files, paths: CoordinatorPaths): string[] {
   return [paths.instance, paths.token, paths.challengeKey].filter((path) => {
     try {

@@ -17,7 +17,7 @@ export interface TurnWriter {
   complete(type: string, outcome: Completion, details?: Record<string, unknown>): void;
   /** Tokens so far, for tools that count by the step. */
   count(usage: TurnUsage | null): void;
-  /** What stands for the error if no terminal event names one. */
+  /** The error if no terminal event names one. */
   noteError(text: string): void;
   /** The turn goes on after what looked like its end. */
   reopen(): void;
@@ -56,7 +56,7 @@ export interface StreamReader {
   finish?(turn: TurnWriter): void;
 }
 
-/** Lines up to this length are repeated whole in `raw_payload`; longer ones stand in stdout.jsonl only. */
+/** Lines up to this length are repeated whole in `raw_payload`; longer ones are only in stdout.jsonl. */
 const maxRawLength = 65_536;
 
 /**
@@ -182,7 +182,7 @@ export function createStreamParser(
 /** With escapes and what else an event holds, a line of canonical-events.jsonl stays far below 4 MiB. */
 const maxFieldLength = 262_144;
 
-/** Texts cut to the bound, larger values left out; `shortened` names them. All of it stands in stdout.jsonl. */
+/** Texts cut to the bound, larger values left out; `shortened` names them. stdout.jsonl has all of it. */
 function toBoundedData(data: Record<string, unknown>): Record<string, unknown> {
   const shortened: string[] = [];
   const bounded = Object.entries(data).map(([key, value]) => {

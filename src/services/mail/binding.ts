@@ -16,7 +16,7 @@ export interface MailboxOpener {
   close(): void;
 }
 
-/** By the word that stands in a binding's `transport`. */
+/** By the value of a binding's `transport`. */
 export type MailboxOpeners = Readonly<Record<string, MailboxOpener>>;
 
 export interface BoundMailbox {

@@ -43,7 +43,7 @@ export function checkedAuth(given: NotifyAuth | null | undefined): NotifyAuth | 
   return given ?? null;
 }
 
-/** Where a fenced block stands in a text, by lines from 0; `content` is what is between, as written. */
+/** The lines of a fenced block in a text, from 0; `content` is the text between its marks. */
 interface FencedBlock {
   info: string;
   /** At the left margin, with backticks: the only place where a notice is looked for. */
@@ -59,7 +59,7 @@ interface FenceLine {
 }
 
 interface Fences {
-  /** Closed blocks that stand in no other, in order. */
+  /** Closed blocks that are not inside another, in order. */
   blocks: FencedBlock[];
   /** A fence is opened that nothing closes. */
   open: boolean;

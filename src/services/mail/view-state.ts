@@ -3,7 +3,7 @@ import { parseTimestamp, toTimestamp } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { FlagChange, MailQuery } from "./mailbox.ts";
 
-/** How a message stands in a mailbox. Source: contract 3.4; spec/mailbox-agui.md A6. Pure. */
+/** The state of a message in a mailbox. Source: contract 3.4; spec/mailbox-agui.md A6. Pure. */
 export interface ViewState {
   box: string;
   read: boolean;

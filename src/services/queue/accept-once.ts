@@ -6,7 +6,7 @@ import { toAccepted, toRow } from "./request.ts";
 /** A request with this key is stored. */
 class KeyKnown extends Error {}
 
-/** What the database holds at the moment of an insert. */
+/** The content of the database at an insert. */
 export interface IdleFacts {
   /** Requests accepted or running. */
   depth: number;
@@ -22,7 +22,7 @@ type Take = (
 ) => Promise<{ request_id: string; accepted_at_utc: string; epoch: number }>;
 
 export interface AcceptOnce {
-  /** What the request that was accepted with this key was answered; null for none. `conflict` when it was another one. */
+  /** The answer to the request that was accepted with this key; null for none. `conflict` when that was another request. */
   firstAnswer(key: string, request: GatewayRequest): AcceptedRequest | null;
   /** With a key that was accepted before nothing is stored, and the answer is that of `firstAnswer`. */
   accept(request: GatewayRequest, key: string): Promise<AcceptedRequest>;

@@ -43,17 +43,17 @@ import {
 import { decideNext, type ExecutionSlot } from "./slot.ts";
 /**
  * The durable queue with one execution slot. `start` first settles what a dead process left behind, then works
- * until `stop`, which lets the request in the slot finish; only a turn that is a separate process is left running,
- * for the next start to find. Source: contract 2.2, 3.1, 4.3.
+ * until `stop`, which lets the request in the slot finish. A turn that is a separate process keeps running, and the
+ * next start finds it. Source: contract 2.2, 3.1, 4.3.
  */
 export interface Queue extends Lifecycle {
-  /** On disk when it resolves; rejects when it could not be stored. The caller has checked admission. */
+  /** Resolves when the request is on disk; rejects when it cannot be stored. The caller has checked admission. */
   accept(request: GatewayRequest): Promise<AcceptedRequest>;
   /** The same for requests with a key of their caller. */
   readonly once: AcceptOnce;
   /**
-   * Like `accept`, for a prompt that must not wait behind others: `refuse` decides by what the database holds at the
-   * moment of the insert, and what it returns is thrown.
+   * Like `accept`, for a prompt that must not wait behind others: `refuse` decides by the content of the database at
+   * the insert; `acceptIf` throws the error that it returns.
    */
   acceptIf(
     request: GatewayRequest & { kind: "submit_prompt" },
@@ -91,7 +91,7 @@ export interface QueueDeps {
   slot: Pick<ExecutionSlot, "join" | "changed" | "refusal" | "report">;
 }
 
-/** After a refusal that contradicts what we knew, look again this soon even if nothing is reported. */
+/** Poll again after this time when a refusal contradicts the known state and no change is reported. */
 const refusedAgainMs = 250;
 /** A control-intent run longer than this is collapsed in steps. */
 const coalesceWindow = 64;
@@ -106,10 +106,10 @@ export function createQueue(deps: QueueDeps): Queue {
   let inSlot = false;
   let waiting: Waiting | null = null;
   let started = false;
-  /** Lanes whose oldest request was seen by the last turn: what comes behind it in its lane changes nothing. */
+  /** Lanes whose oldest request the last turn has read: a later request of the same lane changes nothing. */
   let headed: ReadonlySet<Lane> = new Set();
   let left: StoredRequest | null = null;
-  /** The request whose end the disk refused; it is tried again before anything else is done. */
+  /** The request whose end could not be written; the write is repeated before any other work. */
   let unwritten: { request: StoredRequest; end: End } | null = null;
 
   const now = () => timestampNow(clock);
@@ -131,9 +131,9 @@ export function createQueue(deps: QueueDeps): Queue {
   }
 
   /**
-   * The request that a dead process held in the slot: what became of it cannot be known, so it is never repeated.
-   * Its text may still be unsent in the composer, where it would keep the agent from ever being ready. A turn that
-   * is a separate process is found again and followed to its end.
+   * Settles the request that a dead process held in the slot. Its outcome is unknown, so it is never repeated. Its text
+   * may still be unsent in the composer, where it would keep the agent from being ready. A turn that is a separate
+   * process is found again and followed to its end.
    */
   async function settle(left: StoredRequest, signal: AbortSignal): Promise<void> {
     const seen = new Set(left.evidence.map((one) => one.step));
@@ -206,7 +206,7 @@ export function createQueue(deps: QueueDeps): Queue {
     onChange();
   }
 
-  /** Returns the refusal when the agent, looked at afresh, did not admit the prompt. */
+  /** Returns the refusal when a new look at the agent does not admit the prompt. */
   async function execute(
     request: StoredRequest,
     signal: AbortSignal,
@@ -223,7 +223,7 @@ export function createQueue(deps: QueueDeps): Queue {
         : await agent.submit({ ...toSubmission(chosen), begin, onEvidence });
     if (outcome.outcome === "submitted" && outcome.turn) await holdSlot(chosen, outcome.turn, signal);
     else if (inSlot) {
-      // Asked for while this one was tried, other interrupts would only try the same again.
+      // Interrupts that arrived during this one would only repeat it.
       const fails = chosen.kind === "interrupt" && outcome.outcome === "failed";
       const folding = fails ? interruptsOf(chosen, store.acceptedFrom(chosen.seq, coalesceWindow)) : [];
       finish(chosen, endOf(chosen, outcome, now()), { folding });
@@ -301,7 +301,7 @@ export function createQueue(deps: QueueDeps): Queue {
     }
   }
 
-  /** An unexpected fault must not leave the slot taken for ever. */
+  /** An unexpected fault must not hold the slot for ever. */
   async function releaseSlot(cause: unknown): Promise<void> {
     const held = store.running();
     if (!held || unwritten) return;

@@ -64,7 +64,7 @@ export function endUnknown(left: StoredRequest, settled: Evidence): End {
   };
 }
 
-/** `result_json` of a request of which nothing further can be proved. */
+/** `result_json` of a request without further evidence. */
 export function unknownOutcome(evidence: readonly Evidence[]): Record<string, unknown> {
   return { outcome: "unknown", seen: evidence.map((one) => one.step) };
 }
@@ -121,7 +121,7 @@ export function toRow(request: GatewayRequest): Pick<StoredRequest, "kind" | "la
   return { kind, lane: payload.delivery ?? "turn_boundary", payload: stored };
 }
 
-/** What the caller learns of a request that was stored; `depth`: requests accepted or running, this one included. Pure. */
+/** The answer to the caller of a stored request; `depth`: requests accepted or running, this one included. Pure. */
 export function toAccepted(
   request: GatewayRequest,
   stored: { request_id: string; accepted_at_utc: string; epoch: number },

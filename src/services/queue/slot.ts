@@ -10,29 +10,29 @@ import type {
 import { assertNever } from "../../system/errors.ts";
 import type { Readiness, SubmitPolicy } from "../agent/agent.ts";
 
-/** What occupies the execution slot at this moment. */
+/** The present use of the execution slot. */
 export interface SlotUse {
   /** A request of the queue runs. */
   request: boolean;
   /** `attempt`: the reminder looks at the agent and has typed nothing yet. */
   reminder: "attempt" | "execution" | null;
-  /** What the notifier does to the agent's conversation before a wake-up, as a clause for people. */
+  /** The notifier's work on the agent's conversation before a wake-up, as a clause for people. */
   contextMaintenance: string | null;
   /** A turn that is a separate process runs, for a request or for a direct prompt. */
   turn: boolean;
-  /** Who types into the terminal by hand, and until when. */
+  /** The person who types into the terminal, and until when. */
   typing: TypingLease | null;
 }
 
-/** Who asks for the slot. An `interrupt` stops what runs, so it waits for nobody (ruling 8). */
+/** A claimant of the slot. An `interrupt` stops the running work, so it never waits (ruling 8). */
 export type SlotClaimant = "request" | "interrupt" | "reminder" | "direct_prompt";
 
 /** Why `claimant` may not take the slot now, as a clause for people, or null when it may. */
 export type SlotRefusal = string | null;
 
 /**
- * Whether `claimant` may take the execution slot. A turn refuses nobody here: the agent's own readiness does. Rows: the
- * claimant; columns: what holds the slot.
+ * Whether `claimant` may take the execution slot. A running turn is no reason here; the agent's readiness covers it. Rows: the
+ * claimant; columns: the holder of the slot.
  *
  * |               | request | reminder, attempt | reminder, execution | context maintenance | typing lease |
  * | request       | itself  | waits             | waits               | waits               | waits        |
@@ -69,9 +69,9 @@ export function isSlotRunning(use: SlotUse): boolean {
   return use.request || use.reminder === "execution" || use.contextMaintenance !== null || use.turn;
 }
 
-/** What the members of the slot fill in about themselves. */
+/** The report that the members of the slot fill in. */
 export interface SlotReport extends SlotUse {
-  /** Whether the gateway's status calls the slot `running`: what the rest of the report comes to. */
+  /** Whether the gateway's status calls the slot `running`, derived from the other fields. */
   running: boolean;
   /** Requests accepted or running. */
   depth: number;
@@ -88,7 +88,7 @@ export interface SlotMember {
   report?(all: SlotReport): void;
   /** Look again: another member, the agent, the admission or the disk may have changed. */
   wake?(): void;
-  /** Stored requests were changed by another hand: count them again, then look. */
+  /** Another member changed stored requests: count them again, then look. */
   recount?(): void;
 }
 
@@ -149,7 +149,7 @@ export function createExecutionSlot(): ExecutionSlot {
   };
 }
 
-/** What the queue knows when it looks for its next request. */
+/** The facts for the choice of the next request. */
 export interface NextFacts {
   admission: RequestAdmission;
   /** Why it is not open. */
@@ -159,7 +159,7 @@ export interface NextFacts {
   heads: readonly StoredRequest[];
   /** Why a prompt may not take the slot now. */
   slotRefusal: SlotRefusal;
-  /** Somebody types by hand. */
+  /** A person types into the terminal. */
   typing: boolean;
   readiness: (policy: SubmitPolicy) => Readiness;
 }

@@ -8,7 +8,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { sessionPaths } from "./roots.ts";
 
-/** What stands in a session that nobody has wished anything for: attach opens a window beside the agent. */
+/** The settings of a session without any request of an operator: attach opens a window beside the agent. */
 const unasked: DesiredConfig = { schema_version: 1, desired_execution_mode: "tmux_auxiliary_window" };
 
 /** An operator's settings for the gateway of a session; an omitted one keeps its value. */

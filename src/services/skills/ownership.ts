@@ -107,7 +107,7 @@ export interface ToolPlace {
 }
 
 /**
- * How a skill of ours stands in a home. `outdated`: as an older version of ours wrote it. `edited`: we wrote it and
+ * The state of a skill of ours in a home. `outdated`: as an older version of ours wrote it. `edited`: we wrote it and
  * somebody changed it since. `foreign`: somebody else made it. `unreadable`: this user may not look.
  */
 export type SkillState = "absent" | "current" | "outdated" | "edited" | "foreign" | "unreadable";

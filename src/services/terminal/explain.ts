@@ -79,7 +79,7 @@ function phaseReason(state: TrackState): string {
   if (turn.recovery) return `recovery: ${turn.recovery}`;
   if (turn.phase === "active") {
     if (activeReasons.length > 0) return `busy: ${activeReasons.join(", ")}`;
-    if (signals.awaitingDecision) return "a question stands in the middle of a turn";
+    if (signals.awaitingDecision) return "a question is open in the middle of a turn";
     return "a prompt was submitted and the end of its turn was not seen";
   }
   if (signals.interrupted) return "the newest turn was interrupted";

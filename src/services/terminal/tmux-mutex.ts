@@ -11,7 +11,7 @@ export interface TmuxMutex {
   /**
    * Resolves with how to give it back (twice is safe). Never rejects, since a crash is only likely without it: goes on
    * without where the file cannot or may not be made, when it cannot be had within `waitMs` (default 2 s), and when `signal` aborts.
-   * `brief`: for what takes a millisecond and is not asked for again at once. It does not stand in line, at half the cost.
+   * `brief`: for what takes a millisecond and is not asked for again at once. It does not queue, at half the cost.
    */
   take(options?: { waitMs?: number; signal?: AbortSignal; brief?: boolean }): Promise<() => void>;
 }

@@ -224,7 +224,7 @@ test("when the session ends it is tmux_missing at once, whatever else runs on th
   expect(s.tracker.history(1000).entries.length).toBe(entries);
 });
 
-test("when only the agent's pane is closed it is tmux_missing, and another pane does not stand in", async () => {
+test("when only the agent's pane is closed it is tmux_missing, and no other pane replaces it", async () => {
   await using s = await setup();
   s.tui.draw({});
   await state(s.tracker, ready);

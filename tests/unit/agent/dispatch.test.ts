@@ -332,7 +332,7 @@ describe("a question that comes up between the text and its Enter", () => {
 });
 
 describe("a prompt that came back from a question", () => {
-  test("is submitted when exactly it stands in the composer", async () => {
+  test("is submitted when the composer holds exactly it", async () => {
     const { deps, clock, pressed } = createFakeComposer({ draft: "do it" });
     const outcome = await finished(clock, submitAgain(deps, "do it"));
     expect(outcome).toMatchObject({ outcome: "submitted" });

@@ -42,7 +42,7 @@ describe("a prompt that a question handed back", () => {
     expect(notes).toMatchObject([{ sawActivity: true }]);
   });
 
-  test("is left alone while something else stands in the composer", async () => {
+  test("is left alone while the composer holds something else", async () => {
     const { told, pressed } = await handBack("do it not");
     expect({ pressed, told }).toEqual({ pressed: [], told: [] });
   });

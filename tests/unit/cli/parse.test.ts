@@ -78,7 +78,7 @@ describe("flags of a group may are anywhere after it", () => {
 });
 
 describe("values", () => {
-  test("defaults stand in, booleans are false, unset ones undefined, repeated ones all", async () => {
+  test("defaults apply, booleans are false, unset ones undefined, repeated ones all", async () => {
     const parsed = await run("agents", "single", "send", "--to", "a", "--to=b");
     expect(parsed.own).toEqual({ to: ["a", "b"], policy: "a", port: "0" });
     expect(parsed.inherited).toMatchObject({ verbose: false, json: false });

@@ -16,7 +16,7 @@ const facts: RenderFacts = {
 const parts = (change: Partial<RenderFacts> = {}) => renderPrompt({ ...facts, ...change }).split("\n\n");
 
 describe("the wake-up prompt", () => {
-  test("its parts stand in the contract's order", () => {
+  test("its parts are in the contract's order", () => {
     const all = parts({
       notices: { entries: [], prepend: ["PREPENDED"], append: ["APPENDED"] },
       appendixText: "run the tick once",

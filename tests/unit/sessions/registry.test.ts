@@ -88,7 +88,7 @@ describe("publishing", () => {
     expect(at.registry.read("id-worker")?.generation_id).toBe("generation-2");
   });
 
-  test("never writes through a link that stands in its place", async () => {
+  test("never writes through a link in its place", async () => {
     using at = createRegistryFixture();
     const outside = join(at.folder, "outside");
     mkdirSync(outside);

@@ -177,7 +177,7 @@ async function checkAddress(client: JmapClient, login: string, address: string):
  * random password for it; `preProvisioned` is for one whose accounts an administrator made (spec/mailbox-agui.md B).
  */
 interface JmapProvisioner {
-  /** The base of the API that was asked, or null. Stands in the binding. */
+  /** The base URL of the API in the binding, or null. */
   readonly managementUrl: string | null;
   /** An account that receives mail to `address` and how it logs in. Making the same one twice is safe. */
   ensure(account: { address: string; principalId: string }): Promise<JmapLogin>;

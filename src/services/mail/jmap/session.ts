@@ -79,7 +79,7 @@ export function isLoopback({ hostname }: URL): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127(\.\d+){3}$/.test(hostname);
 }
 
-/** A template's braces are left as they are: they stand in the path and the query only. */
+/** A template's braces are left as they are: they occur in the path and the query only. */
 function resolveUrl(template: string, base: string): string {
   const marked = template.replaceAll("{", "__OPEN__").replaceAll("}", "__CLOSE__");
   if (!URL.canParse(marked, base)) throw failed("the JMAP server names an address that is none");

@@ -153,12 +153,12 @@ export function createSubmission(deps: { client: JmapClient; ids: Ids; address: 
     } catch {
       // The reason why it was not sent matters more.
     }
-    return failed(`${messageOf(reason)}; it stands in ${drafts}`, reason);
+    return failed(`${messageOf(reason)}; it is in ${drafts}`, reason);
   }
 
   async function file(emailId: string, boxes: Boxes): Promise<void> {
     const update = { [emailId]: filed(boxes) };
-    const said = `the message was sent, but it stands in ${drafts} still`;
+    const said = `the message was sent, but it is in ${drafts} still`;
     try {
       const answers = await client.call([["Email/set", { update }, "filed"]], { safe: true });
       const refusal = firstRefusal(answers.of(SetReply, "Email/set", "filed"));
@@ -186,7 +186,7 @@ export function createSubmission(deps: { client: JmapClient; ids: Ids; address: 
       keep(key, messageId);
       const found = await find(messageId, boxes).catch(() => null);
       if (found?.box === sent) return { email: found.email, boxes };
-      const where = found ? `; it stands in ${drafts}` : "";
+      const where = found ? `; it is in ${drafts}` : "";
       throw perhapsDone(
         `it is not known whether the message was sent${where}; the same again by the same gateway completes it, anybody else looks into ${sent} first (${messageOf(error)})`,
         error,

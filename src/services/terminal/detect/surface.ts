@@ -59,7 +59,7 @@ function readyPosture(
   if (facts.panelRule) return { value: "unknown", why: `a panel is open: ${facts.panelRule}` };
   if (facts.nothingAbove) return { value: "unknown", why: "nothing is to be seen above the composer" };
   if (facts.headless) return { value: "unknown", why: "no cell of the transcript begins in sight" };
-  if (composer.content === "draft") return { value: "no", why: "a draft stands in the composer" };
+  if (composer.content === "draft") return { value: "no", why: "a draft is in the composer" };
   // Held input waits for a turn that must be running, seen or not; only some tools leave it after an interrupt.
   if (facts.pendingRule && !profile.data.interrupt.leaves.includes("unanswered_queue")) {
     return { value: "unknown", why: `input is held for a turn that is not shown: ${facts.pendingRule}` };

@@ -69,7 +69,7 @@ export function openStore(options: {
 }): Store {
   const { path, migrations, clock, steps, checkedBytes = 0, onLost, probe } = options;
   if (path !== ":memory:") createPrivately(path);
-  const client = new Database(path, { create: true, readwrite: true, strict: true });
+  const client = openNamed(path, () => new Database(path, { create: true, readwrite: true, strict: true }));
   try {
     client.run("PRAGMA busy_timeout=5000");
     // A loss of power undoes a migration whole, to be made again: the first durable write syncs what came before it too.
@@ -87,7 +87,7 @@ export function openStore(options: {
     if (sizeOf(client) <= checkedBytes) refuseDamage(client);
   } catch (error) {
     client.close();
-    throw error;
+    throw ofFile(error, basename(path));
   }
   const db = drizzle({ client });
   const name = basename(path);
@@ -176,11 +176,13 @@ export function openStoreForReading(options: {
   checkedBytes: number;
 }): Store {
   const { path, migrations, checkedBytes } = options;
-  if ((fileShape(path)?.size ?? 0) < smallestBytes) throw damaged("it was cut off");
+  if ((fileShape(path)?.size ?? 0) < smallestBytes) throw ofFile(damaged("it was cut off"), basename(path));
   const hasLog = (fileShape(`${path}-wal`)?.size ?? 0) > 0;
-  let client = hasLog
-    ? new Database(path, { readonly: true, strict: true })
-    : new Database(`${pathToFileURL(path).href}?immutable=1`, readOnlyByUri);
+  let client = openNamed(path, () =>
+    hasLog
+      ? new Database(path, { readonly: true, strict: true })
+      : new Database(`${pathToFileURL(path).href}?immutable=1`, readOnlyByUri),
+  );
   try {
     if (hasLog) client.run("PRAGMA busy_timeout=1000");
     const isSmall = sizeOf(client) <= checkedBytes;
@@ -193,7 +195,7 @@ export function openStoreForReading(options: {
     }
   } catch (error) {
     client.close();
-    throw error;
+    throw ofFile(error, basename(path));
   }
   return {
     name: basename(path),
@@ -206,6 +208,15 @@ export function openStoreForReading(options: {
     version: () => "",
     close: () => client.close(),
   };
+}
+
+/** A fault of opening names the file at `path`. */
+function openNamed(path: string, open: () => Database): Database {
+  try {
+    return open();
+  } catch (error) {
+    throw ofFile(error, basename(path));
+  }
 }
 
 function olderFile(name: string): ServiceError {

@@ -9,6 +9,7 @@ import {
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
 import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { installPythonPackage } from "../support/foreign-packages.ts";
 import { until } from "../support/until.ts";
 
 let lab: CliLab;
@@ -109,6 +110,13 @@ describe("svc acp, to the official client library", () => {
     expect(await editor.prompt("go on")).toMatchObject({ stopReason: "end_turn" });
   });
 
+  test("a cancel that follows its prompt at once ends the turn", async () => {
+    await using editor = await edit("worker");
+    const answer = editor.prompt("wait\nSLOW 60000");
+    await editor.connection.agent.notify(methods.agent.session.cancel, { sessionId: editor.sessionId });
+    expect(await answer).toMatchObject({ stopReason: "cancelled" });
+  });
+
   test("a turn that fails is an error with its reason", async () => {
     await using editor = await edit("worker");
     expect(editor.prompt("go\nERROR the model is away")).rejects.toThrow("the model is away");
@@ -160,18 +168,29 @@ describe("svc acp, to the official client library", () => {
   });
 });
 
-test("a client of Python's standard library prompts, answers a question and leaves", async () => {
+test("a client of another library, of Python, is served the same", async () => {
+  const bin = await installPythonPackage({
+    ...{ purpose: "a second client of ACP", name: "agent-client-protocol", version: "0.12.1" },
+  });
   const script = join(import.meta.dir, "../support/acp-client.py");
   const server = [...lab.command("svc"), "acp", "--agent", "worker"];
-  const child = Bun.spawn(["python3", script, "Reject", "work\nASK rm everything", ...server], {
+  const child = Bun.spawn([join(bin, "python"), script, "Reject", "work\nASK rm everything", ...server], {
     ...{ env: lab.env, cwd: lab.folder, stdout: "pipe" },
   });
   const seen = JSON.parse(await new Response(child.stdout).text());
   expect(seen).toMatchObject({
     initialize: { protocolVersion: 1, agentCapabilities: { loadSession: true } },
-    questions: [expect.stringContaining("rm everything")],
-    answer: { stopReason: "end_turn" },
-    exit: 0,
+    prompt: {
+      stop: "end_turn",
+      kinds: ["tool_call", "tool_call_update"],
+      questions: [expect.stringContaining("rm everything")],
+    },
+    cancel: { stop: "cancelled" },
+    listed: [true],
+    load: {
+      kinds: ["agent_message_chunk", "user_message_chunk"],
+      text: expect.stringContaining("You said: hello there"),
+    },
+    ...{ refused: -32002, exit: 0 },
   });
-  expect(seen.updates).toContain("tool_call");
-});
+}, 120_000);

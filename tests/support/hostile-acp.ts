@@ -36,6 +36,7 @@ function ask(sessionId: string, title: string): void {
   });
 }
 
+let sessions = 0;
 let prompted: unknown = null;
 let answers = 0;
 function handle(message: { id?: unknown; method?: string; params?: { sessionId?: string } }): void {
@@ -53,12 +54,13 @@ function handle(message: { id?: unknown; method?: string; params?: { sessionId?:
         id,
         result: {
           protocolVersion: way === "version" ? 99 : 1,
-          agentCapabilities: { loadSession: true },
+          agentCapabilities: { loadSession: !["leaves-command-for-good", "no-load"].includes(way) },
         },
       });
       return;
     case "session/new":
-      send({ id, result: { sessionId: "one" } });
+      sessions += 1;
+      send({ id, result: { sessionId: sessions === 1 ? "one" : "two" } });
       return;
     case "session/load":
       update(sessionId, chunk("an old answer"));
@@ -73,10 +75,17 @@ function handle(message: { id?: unknown; method?: string; params?: { sessionId?:
         return;
       }
       if (way === "says-nothing") return;
+      if (way.startsWith("leaves-command")) {
+        Bun.spawn(["sleep", "600"], { stdio: ["ignore", "ignore", "ignore"] });
+        return;
+      }
       update("another-session", chunk("not for you"));
       update(sessionId, { sessionUpdate: "of_the_future", content: 7 });
       update(sessionId, chunk("a new answer"));
       send({ id, result: { stopReason: way === "odd-stop" ? "lost_interest" : "end_turn" } });
+      return;
+    case "session/cancel":
+      if (way.startsWith("leaves-command")) send({ id: prompted, result: { stopReason: "cancelled" } });
       return;
     default:
       if (id !== undefined) send({ id, error: { code: -32601, message: "no such method" } });

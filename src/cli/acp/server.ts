@@ -91,10 +91,11 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
       return {};
     })
     .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
-      const { context, link } = await target(params.sessionId);
       const cancel = new AbortController();
+      // Before anything is awaited: a cancel may follow at once.
       cancels.add(cancel);
       try {
+        const { context, link } = await target(params.sessionId);
         return await runPrompt({
           ...{ client, sessionId, clock: context.clock, gateway: link.client },
           prompt: textOf(params.prompt),

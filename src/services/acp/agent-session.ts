@@ -9,6 +9,7 @@ import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Processes } from "../../system/processes.ts";
 import { fieldsOf, itemsOf, textOf } from "../headless/json-fields.ts";
 import { endProvider } from "../headless/settle-turn.ts";
+import { endProcesses, type KnownProcess, knownTree, waitForEnd } from "../sessions/process-tree.ts";
 import { type AcpConnection, openConnection } from "./connection.ts";
 
 export interface AgentLimits {
@@ -37,6 +38,13 @@ export interface AgentSession {
   /** Sends a prompt to the open conversation; resolves with the agent's answer. */
   prompt(text: string, ears: TurnEars): Promise<unknown>;
   cancel(): Promise<void>;
+  /** The agent process and what is below it. */
+  tree(): Promise<KnownProcess[]>;
+  /**
+   * Ends what came to the agent's tree since `before` and does not end by itself: with the agent where another process can go on
+   * with the conversation, else alone.
+   */
+  endLeft(before: readonly KnownProcess[]): Promise<void>;
   /** Resolves with how the process ended. */
   exited(): Promise<{ exitCode: number | null; signal: string | null }>;
   /** Ends the process and what is below it. */
@@ -60,6 +68,8 @@ export function createAgentSession(deps: {
   let ears: TurnEars | null = null;
   let sessionId: string | null = null;
   let mode: string | null = null;
+  /** Conversations that the process holds: it need not load them. */
+  const held = new Set<string>();
   /** When the last prompt ended, of any process; null: not by us. */
   let lastUseMs: number | null = null;
   /** The last line of standard error: some agents say only there why they do not start. */
@@ -74,6 +84,7 @@ export function createAgentSession(deps: {
     if (connection?.isOpen()) return connection;
     connection = null;
     sessionId = null;
+    held.clear();
     lastStderr = "";
     const started = openConnection(
       { processes, clock },
@@ -119,7 +130,7 @@ export function createAgentSession(deps: {
     if (wanted.mode === "new") return create();
     const id = wanted.mode === "exact" ? wanted.id : await latest(agent, cwd);
     if (id === null) return create();
-    if (id === sessionId) return { sessionId: id, isNew: false };
+    if (held.has(id)) return { sessionId: id, isNew: false };
     const { load, resume } = agent.capabilities();
     if (!load && !resume) {
       throw new ServiceError(
@@ -161,6 +172,11 @@ export function createAgentSession(deps: {
     mode = wanted;
   }
 
+  async function tree(): Promise<KnownProcess[]> {
+    const known = process();
+    return known ? knownTree(processes, known.pid) : [];
+  }
+
   async function end(first: "SIGINT" | "SIGKILL"): Promise<void> {
     const known = process();
     sessionId = null;
@@ -181,6 +197,7 @@ export function createAgentSession(deps: {
         const chosen = await choose(agent, wanted, request);
         if (chosen.sessionId !== sessionId) mode = null;
         sessionId = chosen.sessionId;
+        held.add(sessionId);
         await setMode(agent, request.acp?.mode ?? null);
         return chosen;
       })();
@@ -220,6 +237,15 @@ export function createAgentSession(deps: {
         await connection.notify(methods.agent.session.cancel, { sessionId });
       }
     },
+    tree,
+    async endLeft(before) {
+      const known = new Set(before.map(keyOf));
+      const left = (await tree()).filter((one) => !known.has(keyOf(one)));
+      if (await waitForEnd(deps, left, leftMs)) return;
+      const { load, resume } = connection?.capabilities() ?? { load: false, resume: false };
+      if (load || resume) await end("SIGINT");
+      else await endProcesses(deps, left, leftMs);
+    },
     exited: () => connection?.exited ?? Promise.resolve({ exitCode: null, signal: null }),
     end,
     async close(graceMs) {
@@ -233,6 +259,10 @@ export function createAgentSession(deps: {
 }
 
 const leaveMs = 300;
+/** How long what a turn started may take to end after a cancel. */
+const leftMs = 1000;
+
+const keyOf = ({ pid, startToken }: KnownProcess) => `${pid} ${startToken}`;
 
 /** Resolves with the end of a process, or when it has not ended after a moment. */
 export async function leave(clock: Clock, exited: Promise<unknown>): Promise<void> {

@@ -122,7 +122,7 @@ async function play(
   });
   try {
     at.saveProcess(describe(deps));
-    pump.note("svc/session", `session ${sessionId}`, { session_id: sessionId });
+    pump.note("session", "svc/session", `session ${sessionId}`, { session_id: sessionId });
     const text = opened.isNew
       ? promptWithRole({ ...request, rolePrompt: request.role_prompt, session: { mode: "new" } })
       : request.prompt;
@@ -159,6 +159,7 @@ async function carry(
     },
     permission: permissions.ask,
   };
+  const before = await session.tree();
   const answered = session.prompt(turn.text, ears).then(
     () => "answered" as const,
     // An error, or the end of its output: a process that ends says so in a moment.
@@ -178,6 +179,8 @@ async function carry(
       () => "late",
     );
     if ((await Promise.race([answered, ended, late])) === "late") await session.end("SIGINT");
+    // codex-acp 2.6.0 answers the cancel and leaves the command running.
+    else await session.endLeft(before);
     over.abort();
   }
   permissions.close();
@@ -214,7 +217,7 @@ function createPermissions(
   let turnOf: Promise<unknown> = Promise.resolve();
 
   function note(text: string, data: Record<string, unknown>): void {
-    pump.note("svc/permission", text, data);
+    pump.note("progress", "svc/permission", text, data);
   }
 
   async function askPerson(

@@ -2,6 +2,7 @@ import type { CanonicalEvent, TurnRequest } from "../../protocol/turns.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { renderEvent, toCanonicalEvent, toOversizeEvent, toStderrEvent } from "./display.ts";
+import { textOf } from "./json-fields.ts";
 import { boundsOfRecords, createLineSplitter, type SplitLine } from "./line-splitter.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
 import type { turnPaths } from "./turn-directory.ts";
@@ -14,7 +15,7 @@ export interface OutputPump {
   /** Pushes all of a stream; resolves at its end. */
   carry(name: StreamName, stream: AsyncIterable<Uint8Array>): Promise<void>;
   /** An event of ours between those of the tool. */
-  note(type: string, message: string, data?: Record<string, unknown>): void;
+  note(kind: "progress" | "session", type: string, message: string, data: Record<string, unknown>): void;
   /** After the last output that counts: the events that were still held, and what the turn came to. */
   finish(): { summary: TurnSummary; lastStderr: string | null };
   close(): void;
@@ -87,11 +88,11 @@ export function createOutputPump(deps: {
       }
       if (!finished) read(name, streams[name].splitter.end());
     },
-    note(type, message, data) {
+    note(kind, type, message, data) {
       if (finished) return;
       emit([
         toCanonicalEvent(context, {
-          ...{ kind: "progress", type, message, atUtc: timestampNow(clock), sessionId: null },
+          ...{ kind, type, message, atUtc: timestampNow(clock), sessionId: textOf(data["session_id"]) },
           data: { summary: message, ...data },
         }),
       ]);

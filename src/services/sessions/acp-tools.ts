@@ -45,7 +45,7 @@ export const acpProfiles: readonly AcpProfile[] = [
     command: ["codex-acp"],
     env: { CODEX_PATH: { program: "codex" } },
     home_variable: "CODEX_HOME",
-    modes: { ask: "read-only" },
+    modes: { ask: "workspace-write", unattended: "agent-full-access" },
     install: "Install it with: npm install -g @agentclientprotocol/codex-acp",
   },
   {

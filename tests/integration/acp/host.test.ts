@@ -20,7 +20,7 @@ describe("the bridge of an ACP agent", () => {
     expect([one?.turn, two?.turn]).toEqual([1, 2]);
     expect([two?.pid, two?.session_id]).toEqual([one?.pid, id]);
     expect(lab.events(first).map(({ kind }) => kind)).toEqual([
-      "progress",
+      "session",
       "progress",
       "progress",
       "progress",

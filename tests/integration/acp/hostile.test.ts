@@ -50,6 +50,16 @@ describe("an ACP agent that misbehaves", () => {
     });
   }, 60_000);
 
+  test("a conversation that the process holds goes on where none can be loaded", async () => {
+    await using lab = acpLab({ agent: ["no-load"], limits });
+    expect(await lab.run("hello")).toMatchObject({ session_id: "one" });
+    expect(await lab.run("hello")).toMatchObject({ session_id: "two" });
+    const back = await lab.run("hello", { session: { mode: "exact", id: "one" } });
+    expect(back).toMatchObject({ status: "completed", session_id: "one" });
+    const unknown = await lab.run("hello", { session: { mode: "exact", id: "three" } });
+    expect(unknown).toMatchObject({ status: "failed", error: expect.stringContaining("cannot go on") });
+  }, 60_000);
+
   test("two questions at once are asked one after the other", async () => {
     await using lab = acpLab({ agent: ["asks-twice"], limits });
     const turn = await lab.begin("hello");
@@ -68,6 +78,24 @@ describe("an ACP agent that misbehaves", () => {
     expect(turn.result()).toMatchObject({ status: "interrupted" });
     expect(lab.processes.alive(pid)).toBe(false);
   }, 60_000);
+
+  test.each([
+    { id: "with its process, where another can go on", way: "leaves-command", agentLives: false },
+    { id: "alone, where its conversation would be lost", way: "leaves-command-for-good", agentLives: true },
+  ])(
+    "a command that a cancel leaves running is ended $id",
+    async ({ way, agentLives }) => {
+      await using lab = acpLab({ agent: [way], limits });
+      const turn = await lab.begin("hello");
+      const pid = await until("its process", () => turn.process()?.child_pid);
+      const isThere = async () => (await lab.processes.tree(pid)).find(({ argv }) => argv[0] === "sleep");
+      const command = await until("its command", isThere);
+      expect(await lab.interrupt(turn)).toMatchObject({ outcome: "interrupted" });
+      expect(turn.result()).toMatchObject({ status: "interrupted" });
+      expect([lab.processes.alive(command.pid), lab.processes.alive(pid)]).toEqual([false, agentLives]);
+    },
+    60_000,
+  );
 
   test("an agent that outlives its bridge is ended by the next one", async () => {
     await using lab = acpLab({ agent: ["stays"], limits });

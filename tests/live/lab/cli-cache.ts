@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 /** The agent CLIs of the lab. */
 export const labTools = ["claude", "codex", "gemini", "opencode"] as const;
@@ -12,6 +12,8 @@ interface CliPackage {
   also: readonly string[];
   /** The package's own script that puts the platform's binary in place, relative to the package. */
   setup?: string;
+  /** What makes it speak ACP where it does not by itself. The CLI that it brings is left out. */
+  adapter?: { name: string; version: string; executable: string };
 }
 
 /** What the lab proves the product against unless `SVC_LAB_VERSIONS` names another version. */
@@ -21,8 +23,18 @@ const cliPackages: Readonly<Record<LabTool, CliPackage>> = {
     version: "2.1.331",
     also: ["2.1.330", "2.1.197", "2.1.150"],
     setup: "install.cjs",
+    adapter: {
+      name: "@agentclientprotocol/claude-agent-acp",
+      version: "0.101.0",
+      executable: "claude-agent-acp",
+    },
   },
-  codex: { name: "@openai/codex", version: "0.169.0", also: ["0.166.0"] },
+  codex: {
+    name: "@openai/codex",
+    version: "0.169.0",
+    also: ["0.166.0"],
+    adapter: { name: "@agentclientprotocol/codex-acp", version: "2.6.0", executable: "codex-acp" },
+  },
   gemini: { name: "@google/gemini-cli", version: "0.61.0", also: ["0.60.0"] },
   opencode: { name: "opencode-ai", version: "1.18.33", also: ["1.18.27"], setup: "postinstall.mjs" },
 };
@@ -33,6 +45,8 @@ export interface InstalledCli {
   /** The folder to put on PATH: it holds an executable named like the tool. */
   binFolder: string;
   executable: string;
+  /** The same of its ACP adapter; null where it needs none. */
+  adapterFolder: string | null;
 }
 
 /** `SVC_LAB_CACHE` when set, else `.cache/live` in the repository. Absolute. */
@@ -67,16 +81,22 @@ export function versionOf(tool: LabTool, env: Readonly<Record<string, string | u
   return cliPackages[tool].version;
 }
 
-/** Where a tool lies once installed. Says nothing about whether it is there. */
-function cliLocation(root: string, tool: LabTool): InstalledCli {
-  const version = versionOf(tool, process.env);
-  const binFolder = join(root, `${tool}-${version}`, "node_modules", ".bin");
-  return { tool, version, binFolder, executable: join(binFolder, tool) };
+/** One npm package, where it lies in the cache, and what runs after npm. */
+interface Installation {
+  folder: string;
+  name: string;
+  version: string;
+  executable: string;
+  flags: readonly string[];
+  setup?: string | undefined;
 }
 
+const executableOf = (root: string, { folder, executable }: Installation) =>
+  join(root, folder, "node_modules", ".bin", executable);
+
 /**
- * Installs one CLI at the version of `versionOf` through npm and returns where it lies. A complete installation is
- * returned at once. A new one is made in a folder beside it and renamed when npm has finished, so that an
+ * Installs one CLI at the version of `versionOf` through npm, with its ACP adapter, and returns where it lies. A complete
+ * installation is returned at once. A new one is made in a folder beside it and renamed when npm has finished, so that an
  * interrupted run leaves no half-made tool; of two runs at once the first to finish wins.
  * `progress` hears of an installation only. Rejects with npm's last words when the installation fails.
  */
@@ -85,28 +105,47 @@ export async function installCli(
   tool: LabTool,
   progress: (line: string) => void,
 ): Promise<InstalledCli> {
-  const location = cliLocation(root, tool);
-  if (existsSync(location.executable)) return location;
+  const version = versionOf(tool, process.env);
+  const { name, setup, adapter } = cliPackages[tool];
+  const cli = { folder: `${tool}-${version}`, name, version, executable: tool, flags: [], setup };
+  await install(root, cli, progress);
+  const executable = executableOf(root, cli);
+  let adapterFolder: string | null = null;
+  if (adapter) {
+    // An adapter brings its own CLI of several hundred megabytes as an optional package.
+    const own = {
+      ...adapter,
+      folder: `${adapter.executable}-${adapter.version}`,
+      flags: ["--omit=optional"],
+    };
+    await install(root, own, progress);
+    adapterFolder = dirname(executableOf(root, own));
+  }
+  return { tool, version, binFolder: dirname(executable), executable, adapterFolder };
+}
+
+async function install(root: string, wanted: Installation, progress: (line: string) => void): Promise<void> {
+  const { folder, name, version, flags, setup } = wanted;
+  const executable = executableOf(root, wanted);
+  if (existsSync(executable)) return;
   mkdirSync(root, { recursive: true });
-  removeAbandoned(root, tool);
-  const { name, setup } = cliPackages[tool];
-  const { version } = location;
+  removeAbandoned(root, wanted.executable);
   const started = performance.now();
-  progress(`${tool} ${version}: installing ${name}@${version} with npm`);
-  const temporary = join(root, `.${tool}-${version}.${process.pid}`);
+  progress(`${wanted.executable} ${version}: installing ${name}@${version} with npm`);
+  const temporary = join(root, `.${folder}.${process.pid}`);
   rmSync(temporary, { recursive: true, force: true });
   mkdirSync(temporary);
   try {
-    const manifest = { name: `lab-${tool}`, private: true, dependencies: { [name]: version } };
+    const manifest = { name: `lab-${wanted.executable}`, private: true, dependencies: { [name]: version } };
     writeFileSync(join(temporary, "package.json"), JSON.stringify(manifest));
-    await runStep(temporary, npmInstall);
+    await runStep(temporary, [...npmInstall, ...flags]);
     if (setup) await runStep(join(temporary, "node_modules", name), ["node", setup]);
-    publish(temporary, join(root, `${tool}-${version}`), location.executable);
+    publish(temporary, join(root, folder), executable);
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }
-  progress(`${tool} ${version}: installed in ${((performance.now() - started) / 1000).toFixed(1)} s`);
-  return location;
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  progress(`${wanted.executable} ${version}: installed in ${seconds} s`);
 }
 
 /** No script of any dependency runs by itself; what a tool needs is its `setup`. */
@@ -135,7 +174,7 @@ function publish(temporary: string, target: string, executable: string): void {
 }
 
 /** Removes what an interrupted run left, but not the folder of a run that still lives. */
-function removeAbandoned(root: string, tool: LabTool): void {
+function removeAbandoned(root: string, tool: string): void {
   for (const name of readdirSync(root)) {
     const pid = new RegExp(`^\\.${tool}-.*\\.(\\d+)$`).exec(name)?.[1];
     if (pid !== undefined && !isAlive(Number(pid)))

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { RequestRecord } from "../../../src/protocol/gateway.ts";
 import type { TurnProcess, TurnStatusRecord } from "../../../src/protocol/turns.ts";
 import type { ReceivedRequest } from "../../support/model-server/records.ts";
@@ -10,13 +10,17 @@ import type { InstalledCli, LabTool } from "./cli-cache.ts";
 import { type ManagerRun, runManager } from "./programs.ts";
 import { createSandbox, type Sandbox } from "./sandbox.ts";
 import type { Stage } from "./staged-steps.ts";
+import type { Transport } from "./tool-facts.ts";
 
 /** A headless agent, launched and driven through the command line and its gateway, with its scripted model. */
 export interface HeadlessSession extends Stage {
   tool: LabTool;
+  transport: Transport;
   model: ModelServer;
   box: Sandbox;
   sessionRoot: string;
+  /** Where the lab installed the tool, links resolved. */
+  cliFolder: string;
   baseUrl(): string;
   gatewayPid(): number;
   /** `svc-mgr agents single --agent-name NAME` with these words. */
@@ -34,19 +38,19 @@ export interface HeadlessSession extends Stage {
   provider(turnId: string): Promise<{ pid: number }>;
 }
 
-/** `acp`: the tool speaks ACP, and asks before it acts. */
+/** `asks`: the tool asks before it acts; else it is launched unattended. */
 export async function openHeadlessSession(
   cli: InstalledCli,
-  { acp = false }: { acp?: boolean } = {},
+  { transport, asks = false }: { transport: Transport; asks?: boolean },
 ): Promise<HeadlessSession> {
   const { tool } = cli;
   const model = startModelServer();
-  const box = createSandbox(cli, model.url, { trusted: true, unattended: !acp });
+  const box = createSandbox(cli, model.url, { trusted: true, unattended: !asks });
   const name = `lab-${tool}`;
-  const launched = acp ? `${tool}-acp` : tool;
+  const launched = transport === "acp" ? `${tool}-acp` : tool;
   const words = ["agents", "launch", "--tool", launched, "--agent-name", name, "--headless"];
   // opencode has no flag of this kind: its seed allows everything.
-  const flags = tool === "opencode" || acp ? [] : ["--unattended"];
+  const flags = asks || launched === "opencode" ? [] : ["--unattended"];
   const launch = await runManager(box, [...words, ...flags, "--gateway-background", "--json"]);
   if (launch.exitCode !== 0) {
     await box[Symbol.asyncDispose]();
@@ -60,7 +64,8 @@ export async function openHeadlessSession(
       port: number;
     };
   const session: HeadlessSession = {
-    ...{ tool, model, box, sessionRoot },
+    ...{ tool, transport, model, box, sessionRoot },
+    cliFolder: realpathSync(dirname(cli.binFolder)),
     baseUrl: () => `http://127.0.0.1:${current().port}`,
     gatewayPid: () => current().pid,
     mgr: (more, input) => runManager(box, ["agents", "single", "--agent-name", name, ...more], input),
@@ -76,7 +81,7 @@ export async function openHeadlessSession(
       return { requestId: String(run.json()["request_id"]) };
     },
     async turn(turnId, prompt, ...more) {
-      const wish = ["turn", "submit", "--turn-id", turnId, "--wait", "--timeout", "60", "--json", ...more];
+      const wish = ["turn", "submit", "--turn-id", turnId, "--wait", "--timeout", "130", "--json", ...more];
       const run = await session.mgr(wish, prompt);
       const record = run.json<TurnStatusRecord>();
       expect([record.turn_id, run.exitCode]).toEqual([turnId, record.status === "completed" ? 0 : 1]);

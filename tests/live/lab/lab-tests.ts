@@ -8,6 +8,7 @@ import { openSkillSession } from "./skill-session.ts";
 import { describeSteps } from "./staged-steps.ts";
 import { longPart, longStepsOf } from "./steps/long-steps.ts";
 import { acpSteps, headlessStepsOf, mailSteps, mcpSteps, skillStepsOf, stepsOf } from "./steps.ts";
+import { transports } from "./tool-facts.ts";
 
 const shared: SessionSettings = { trusted: true };
 
@@ -46,20 +47,20 @@ export function describeLab(tool: LabTool): void {
       else recorder?.discard();
     },
   });
-  describeSteps({
-    name: `headless ${tool} in the lab`,
-    steps: headlessStepsOf(tool),
-    shared: null,
-    open: async () => openHeadlessSession(await install(tool)),
-  });
-  if (speaksAcp(tool)) {
+  for (const transport of transports) {
     describeSteps({
-      name: `${tool} over ACP in the lab`,
-      steps: acpSteps,
+      name: transport === "native" ? `headless ${tool} in the lab` : `headless ${tool} over ACP in the lab`,
+      steps: headlessStepsOf(tool, transport),
       shared: null,
-      open: async () => openHeadlessSession(await install(tool), { acp: true }),
+      open: async () => openHeadlessSession(await install(tool), { transport }),
     });
   }
+  describeSteps({
+    name: `${tool} over ACP asks in the lab`,
+    steps: acpSteps,
+    shared: null,
+    open: async () => openHeadlessSession(await install(tool), { transport: "acp", asks: true }),
+  });
   describeSteps({
     name: `${tool} talks by mail in the lab`,
     steps: mailSteps,
@@ -79,9 +80,6 @@ export function describeLab(tool: LabTool): void {
     open: async () => openSkillSession(await install(tool)),
   });
 }
-
-/** The other two need an adapter, which brings a CLI of another version. */
-const speaksAcp = (tool: LabTool) => tool === "gemini" || tool === "opencode";
 
 function install(tool: LabTool): Promise<InstalledCli> {
   return installCli(cacheRoot(process.env), tool, (line) => process.stderr.write(`${line}\n`));

@@ -110,7 +110,16 @@ function searchPath(cli: InstalledCli): string {
     const found = Bun.which(name);
     return found ? [dirname(found)] : [];
   });
-  return [...new Set([cli.binFolder, ...interpreters, "/usr/local/bin", "/usr/bin", "/bin"])].join(":");
+  return [
+    ...new Set([
+      cli.binFolder,
+      ...(cli.adapterFolder ? [cli.adapterFolder] : []),
+      ...interpreters,
+      "/usr/local/bin",
+      "/usr/bin",
+      "/bin",
+    ]),
+  ].join(":");
 }
 
 function runOrThrow(command: string[], cwd: string, env: Record<string, string>): string {

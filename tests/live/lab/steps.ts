@@ -1,9 +1,9 @@
 import type { LabTool } from "./cli-cache.ts";
 import type { LabSession } from "./lab-session.ts";
 import {
-  type AcpStep,
   deathFailsTheTurn,
   interruptIsACancel,
+  ownToolRuns,
   permissionIsAsked,
   turnsShareOneProcess,
 } from "./steps/acp-steps.ts";
@@ -48,7 +48,7 @@ import {
   promptWhileCommandRuns,
   promptWhileSpeaking,
 } from "./steps/turn-steps.ts";
-import { headlessFacts, toolFacts } from "./tool-facts.ts";
+import { headlessFacts, type Transport, toolFacts } from "./tool-facts.ts";
 
 const bang = "a leading !";
 
@@ -118,14 +118,20 @@ export function stepsOf(tool: LabTool): LabStep[] {
 /** Gemini leaves joiners out of what it keeps, and what opencode keeps is not proved. */
 const keepsExactRecord = (tool: LabTool) => tool === "claude" || tool === "codex";
 
-/** The steps of one tool without a terminal, in the order in which they share a session. */
-export function headlessStepsOf(tool: LabTool): HeadlessStep[] {
+/**
+ * The contract of headless turns: the same steps for each tool over each transport, in the order in which they share a
+ * session.
+ */
+export function headlessStepsOf(tool: LabTool, transport: Transport): HeadlessStep[] {
+  const { model, keepsModel } = headlessFacts[transport][tool];
   return [
     { id: "a first turn opens a conversation and pins the session to it", run: conversationBegins },
     { id: "a prompt arrives whole in the conversation that is pinned", run: promptArrivesWhole },
     { id: "a conversation is new, chosen by its id, or the tool's last", run: conversationsAreChosen },
     {
-      id: `a model is for one turn${headlessFacts[tool].keepsModel ? " and the conversation keeps it" : ""}`,
+      id: model
+        ? `a model is for one turn${keepsModel ? " and the conversation keeps it" : ""}`
+        : "a model for one turn is refused",
       run: modelIsForOneTurn,
     },
     { id: "an action is told with its result", run: actionsAreTold },
@@ -134,14 +140,15 @@ export function headlessStepsOf(tool: LabTool): HeadlessStep[] {
       : []),
     { id: "an error of the model fails the turn with its cause", run: modelErrorFails },
     { id: "a running turn is seen, and its prompt in no argument list", run: runningTurnIsSeen },
-    { id: "an interrupt ends the tool and all it started", run: interruptEndsAll },
+    { id: "an interrupt ends the tool's work and all it started", run: interruptEndsAll },
     { id: "a turn outlives its gateway and is asked once", run: gatewayDies },
   ];
 }
 
-/** The steps of one tool over ACP, in the order in which they share a session. */
-export const acpSteps: readonly AcpStep[] = [
+/** What a tool over ACP does beside the contract of headless turns, when it asks before it acts. */
+export const acpSteps: readonly HeadlessStep[] = [
   { id: "two turns share one process and one conversation, with their tokens", run: turnsShareOneProcess },
+  { id: "an adapter runs the tool of the person, not its own", run: ownToolRuns },
   { id: "a permission waits for a person and is done after the answer", run: permissionIsAsked },
   { id: "an interrupt is a cancel, and the process goes on", run: interruptIsACancel },
   {

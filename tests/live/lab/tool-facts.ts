@@ -160,10 +160,14 @@ export const toolFacts: Readonly<Record<LabTool, ToolFacts>> = {
   },
 };
 
+/** The two ways in which a tool works without a terminal: its own print mode, or ACP. */
+export const transports = ["native", "acp"] as const;
+export type Transport = (typeof transports)[number];
+
 /** How one tool goes about a turn without a terminal. */
 export interface HeadlessFacts {
-  /** A model for one turn: as the flag names it, and as the model server is asked for it. */
-  model: { flag: string; name: string };
+  /** A model for one turn: as the flag names it, and as the model server is asked for it; null: it is refused. */
+  model: { flag: string; name: string } | null;
   /** How the second reasoning level reaches the model; null where the tool has no levels. */
   level: { read: (body: unknown) => unknown; second: string } | null;
   /** The conversation goes on with the model that one of its turns named. */
@@ -174,42 +178,59 @@ export interface HeadlessFacts {
   saysWhileSpeaking: boolean;
   /** Kind of its first event. */
   saysBefore: RegExp;
+  /** Of a turn that went well; null: the process goes on. */
+  returncode: 0 | null;
+  /** A cancel may leave its command running, and svc ends the process then; another goes on with the conversation. */
+  leavesCommands: boolean;
 }
 
 const effort = (key: string) => (body: unknown) =>
   (body as Record<string, { effort?: unknown } | undefined>)[key]?.effort;
 
-export const headlessFacts: Readonly<Record<LabTool, HeadlessFacts>> = {
-  claude: {
-    model: { flag: "claude-opus-4-6", name: "claude-opus-4-6" },
-    level: { read: effort("output_config"), second: "medium" },
-    keepsModel: true,
-    last: "used",
-    saysWhileSpeaking: true,
-    saysBefore: /^session$/,
+const native = {
+  returncode: 0,
+  leavesCommands: false,
+  saysBefore: /^session$/,
+  saysWhileSpeaking: true,
+} as const;
+
+const acp: HeadlessFacts = {
+  ...{ model: null, level: null, keepsModel: false, last: "used" },
+  ...{ saysWhileSpeaking: true, saysBefore: /^session$/, returncode: null, leavesCommands: false },
+};
+
+export const headlessFacts: Readonly<Record<Transport, Readonly<Record<LabTool, HeadlessFacts>>>> = {
+  native: {
+    claude: {
+      ...native,
+      model: { flag: "claude-opus-4-6", name: "claude-opus-4-6" },
+      level: { read: effort("output_config"), second: "medium" },
+      keepsModel: true,
+      last: "used",
+    },
+    codex: {
+      ...native,
+      model: { flag: "gpt-5.1", name: "gpt-5.1" },
+      level: { read: effort("reasoning"), second: "medium" },
+      keepsModel: false,
+      last: "used",
+    },
+    gemini: {
+      ...native,
+      model: { flag: "other-model", name: "other-model" },
+      level: null,
+      keepsModel: false,
+      last: "any",
+      saysBefore: /^(session|diagnostic)$/,
+    },
+    opencode: {
+      ...native,
+      model: { flag: "mock/other-model", name: "other-model" },
+      level: null,
+      keepsModel: true,
+      last: "used",
+      saysWhileSpeaking: false,
+    },
   },
-  codex: {
-    model: { flag: "gpt-5.1", name: "gpt-5.1" },
-    level: { read: effort("reasoning"), second: "medium" },
-    keepsModel: false,
-    last: "used",
-    saysWhileSpeaking: true,
-    saysBefore: /^session$/,
-  },
-  gemini: {
-    model: { flag: "other-model", name: "other-model" },
-    level: null,
-    keepsModel: false,
-    last: "any",
-    saysWhileSpeaking: true,
-    saysBefore: /^(session|diagnostic)$/,
-  },
-  opencode: {
-    model: { flag: "mock/other-model", name: "other-model" },
-    level: null,
-    keepsModel: true,
-    last: "used",
-    saysWhileSpeaking: false,
-    saysBefore: /^session$/,
-  },
+  acp: { claude: acp, codex: { ...acp, leavesCommands: true }, gemini: acp, opencode: acp },
 };

@@ -120,6 +120,56 @@ describe("the messages of a turn", () => {
     expect(cancelled.summary).toMatchObject({ terminal: "error", errorText: "the agent cancelled the turn" });
   });
 
+  test("a call whose input comes later is reported once, with its input", () => {
+    const call = { toolCallId: "c", kind: "execute" };
+    const { events } = read([
+      update("one", {
+        ...{ sessionUpdate: "tool_call", ...call, name: "Bash", title: "Terminal" },
+        ...{ rawInput: {}, status: "pending" },
+      }),
+      update("one", {
+        ...{ sessionUpdate: "tool_call_update", toolCallId: "c", title: "touch it" },
+        rawInput: { command: "touch it" },
+      }),
+      update("one", { sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" }),
+      update("one", { sessionUpdate: "tool_call", toolCallId: "d", title: "never run", status: "pending" }),
+      { id: 3, result: { stopReason: "end_turn" } },
+    ]);
+    const actions = events.filter(({ kind }) => kind.startsWith("action"));
+    expect(actions.map(({ kind, data }) => [kind, data?.["action_id"]])).toEqual([
+      ["action_request", "c"],
+      ["action_result", "c"],
+      ["action_request", "d"],
+    ]);
+    expect(actions.map(({ data }) => data?.["arguments"])).toEqual([
+      { command: "touch it" },
+      undefined,
+      "never run",
+    ]);
+  });
+
+  test("pieces of different messages are different answers", () => {
+    const { events, summary } = read([
+      update("one", chunk("Warning: no metadata.\n\n")),
+      update("one", { ...chunk("Do"), messageId: "m1" }),
+      update("one", { ...chunk("ne."), messageId: "m1" }),
+      { id: 3, result: { stopReason: "end_turn" } },
+    ]);
+    const answers = events.filter(({ kind }) => kind === "assistant").map(({ message }) => message);
+    expect(answers).toEqual(["Warning: no metadata.", "Done."]);
+    expect(summary.resultText).toBe("Done.");
+  });
+
+  test("a turn that codex-acp ends after an error of the model has failed with the error that it printed", () => {
+    const state = (type: string) =>
+      update("one", { sessionUpdate: "session_info_update", _meta: { codex: { threadStatus: { type } } } });
+    const said = [update("one", chunk('{"error":{"message":"no quota"}}\n\n'))];
+    const end = { id: 3, result: { stopReason: "end_turn", usage: null } };
+    const failed = read([state("active"), state("systemError"), ...said, end]);
+    expect(failed.summary).toMatchObject({ terminal: "error", errorText: "no quota" });
+    expect(read([state("systemError"), state("active"), ...said, end]).summary.terminal).toBe("success");
+  });
+
   test("no answer contains updates of another conversation", () => {
     const { summary } = read([update("two", chunk("no")), update("one", chunk("yes"))], "one");
     expect(summary).toMatchObject({ resultText: "yes", sessionId: "one" });

@@ -1,4 +1,12 @@
-import { type Fields, fieldsOf, itemsOf, readableError, renderValue, textOf } from "../json-fields.ts";
+import {
+  type Fields,
+  fieldsOf,
+  isFields,
+  itemsOf,
+  readableError,
+  renderValue,
+  textOf,
+} from "../json-fields.ts";
 import type { HeadlessProvider, TurnUsage } from "../provider.ts";
 import { programOf } from "../provider.ts";
 import { createStreamParser, type StreamReader, type TurnWriter, usageOf } from "../stream-parser.ts";
@@ -8,7 +16,7 @@ const suffix = "-acp";
 
 /**
  * An agent that speaks ACP on its standard streams: one process for all turns of a session. Its stdout.jsonl holds the
- * JSON-RPC messages of the agent from the prompt to its answer. Null for a tool of another name. Recordings: tests/streams/acp.
+ * JSON-RPC messages of the agent from the prompt to its answer. Null for a tool of another name.
  */
 export function acpProvider(tool: string): HeadlessProvider | null {
   if (!tool.endsWith(suffix) || tool === suffix) return null;
@@ -45,39 +53,63 @@ const maxTextLength = 1_048_576;
 function createReader(sessionId: string | null): StreamReader & { conversation(): string | null } {
   let conversation = sessionId;
   let answer = "";
+  /** Of the message that `answer` is of; null where the agent names none. */
+  let messageId: string | null = null;
   let thought = "";
+  /** The agent's own state of the turn, which codex-acp 2.6.0 alone says: it ends a turn that the model refused like any other. */
+  let broken = false;
+  /** Calls whose input is still to come. */
+  const held = new Map<string, Fields>();
   /** The last usage_update of the turn. */
   let context: Fields | null = null;
   const kinds = new Map<string, string>();
   const done = new Set<string>();
 
   function flush(turn: TurnWriter): void {
+    for (const id of held.keys()) beginCall(id, turn);
+    flushText(turn);
+  }
+
+  function flushText(turn: TurnWriter): void {
     if (thought !== "") turn.emit("reasoning", "agent_thought_chunk", thought, { text: thought });
     if (answer !== "") turn.answer("agent_message_chunk", answer);
     thought = "";
     answer = "";
   }
 
+  function beginCall(key: string, turn: TurnWriter): void {
+    const call = held.get(key);
+    if (call === undefined) return;
+    held.delete(key);
+    const kind = textOf(call["kind"]) ?? "tool";
+    const title = textOf(call["title"]);
+    turn.request(String(call["sessionUpdate"]), {
+      ...{ id: textOf(call["toolCallId"]), kind },
+      name: textOf(call["name"]) ?? title ?? kind,
+      arguments: isEmpty(call["rawInput"]) ? (title ?? {}) : call["rawInput"],
+    });
+  }
+
+  /** Several calls may be open at once. claude-agent-acp 0.101.0 and opencode 1.18.33 report a call first and its input in an update. */
   function readCall(update: Fields, turn: TurnWriter): void {
-    const type = String(update["sessionUpdate"]);
-    const id = textOf(update["toolCallId"]);
-    const key = id ?? "";
-    const known = kinds.get(key);
-    const kind = textOf(update["kind"]) ?? known ?? "tool";
-    if (known === undefined) {
-      flush(turn);
-      turn.request(type, {
-        ...{ id, kind },
-        name: textOf(update["name"]) ?? textOf(update["title"]) ?? kind,
-        arguments: update["rawInput"] ?? textOf(update["title"]) ?? {},
-      });
+    const key = textOf(update["toolCallId"]) ?? "";
+    const isNew = !kinds.has(key);
+    if (isNew) {
+      flushText(turn);
+      held.set(key, update);
+    } else {
+      const call = held.get(key);
+      if (call) held.set(key, { ...call, ...withoutNulls(update), sessionUpdate: call["sessionUpdate"] });
     }
+    const kind = textOf(update["kind"]) ?? kinds.get(key) ?? "tool";
     kinds.set(key, kind);
     const status = textOf(update["status"]);
+    if ((status !== null && status !== "pending") || !(isNew || isEmpty(update["rawInput"])))
+      beginCall(key, turn);
     if ((status === "completed" || status === "failed") && !done.has(key)) {
       done.add(key);
-      turn.result(type, {
-        ...{ id, kind },
+      turn.result(String(update["sessionUpdate"]), {
+        ...{ id: textOf(update["toolCallId"]), kind },
         status: status === "completed" ? "success" : "error",
         output: outputOf(update),
       });
@@ -89,7 +121,9 @@ function createReader(sessionId: string | null): StreamReader & { conversation()
     switch (type) {
       case "agent_message_chunk": {
         const text = textIn(update["content"]);
-        if (thought !== "") flush(turn);
+        const id = textOf(update["messageId"]);
+        if (thought !== "" || (answer !== "" && id !== messageId)) flush(turn);
+        messageId = id;
         turn.piece(type, text);
         answer += text;
         if (answer.length > maxTextLength) flush(turn);
@@ -116,6 +150,12 @@ function createReader(sessionId: string | null): StreamReader & { conversation()
           cost: update["cost"] ?? null,
         };
         return;
+      case "session_info_update": {
+        const state = fieldsOf(fieldsOf(fieldsOf(update["_meta"])["codex"])["threadStatus"])["type"];
+        if (state !== undefined) broken = state === "systemError";
+        turn.emit("passthrough", type, type);
+        return;
+      }
       case "notice": {
         const text = textOf(update["message"]) ?? textIn(update["content"]);
         turn.emit("diagnostic", type, text, { severity: "warning", text });
@@ -127,6 +167,7 @@ function createReader(sessionId: string | null): StreamReader & { conversation()
   }
 
   function readEnd(record: Fields, turn: TurnWriter): void {
+    const last = answer;
     flush(turn);
     const error = record["error"];
     if (error !== undefined) {
@@ -142,6 +183,11 @@ function createReader(sessionId: string | null): StreamReader & { conversation()
     }
     const details = { stop_reason: reason, ...(context ? { context } : {}) };
     const usage = usageIn(result);
+    if (reason === "end_turn" && broken) {
+      const errorText = last === "" ? "the agent stopped after an error" : readableError(last.trim());
+      turn.complete("session/prompt", { status: "error", errorText, usage }, details);
+      return;
+    }
     turn.complete(
       "session/prompt",
       reason === "end_turn"
@@ -179,6 +225,12 @@ function createReader(sessionId: string | null): StreamReader & { conversation()
     conversation: () => conversation,
   };
 }
+
+const isEmpty = (value: unknown) =>
+  value === undefined || value === null || (isFields(value) && Object.keys(value).length === 0);
+
+const withoutNulls = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => !isEmpty(value)));
 
 const stopTexts: Readonly<Record<string, string>> = {
   cancelled: "the agent cancelled the turn",

@@ -1,14 +1,11 @@
 import { expect } from "bun:test";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { TurnProcess } from "../../../../src/protocol/turns.ts";
 import { createProcesses } from "../../../../src/system/processes.ts";
 import { quietSteps } from "../../../../src/system/steps.ts";
 import { until } from "../../../support/until.ts";
 import type { HeadlessSession } from "../headless-session.ts";
-import type { StageStep } from "../staged-steps.ts";
-
-export type AcpStep = StageStep<HeadlessSession, null>;
 
 const processes = createProcesses({ steps: quietSteps });
 const completed = { status: "completed", error: null, decided_by: "terminal_event" };
@@ -30,11 +27,29 @@ export async function turnsShareOneProcess(session: HeadlessSession): Promise<vo
   expect(usage?.output_tokens ?? 0).toBeGreaterThan(0);
 }
 
+/** The agent's processes are those of the tool that the lab installed, not of one that an adapter brings. */
+export async function ownToolRuns(session: HeadlessSession): Promise<void> {
+  const { pid } = await session.provider("one");
+  const paths = await until("the tool's processes", async () => {
+    const found = (await processes.tree(pid)).flatMap((one) => [...one.argv, executableOf(one.pid)]);
+    return found.some((path) => path.startsWith(session.cliFolder)) && found;
+  });
+  expect(paths.filter((path) => /claude-agent-sdk-\w+|codex-acp-.*@openai/.test(path))).toEqual([]);
+}
+
+function executableOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/exe`);
+  } catch {
+    return "";
+  }
+}
+
 /** What the agent wants to do waits for a person, and is done after the answer. */
 export async function permissionIsAsked(session: HeadlessSession): Promise<void> {
   const file = join(session.box.work, "tool-out.txt");
   rmSync(file, { force: true });
-  await session.begin("asks", "Work RUNTOOL FAST");
+  await session.begin("asks", "Work RUNTOOL ESCALATE FAST");
   const decision = await until(
     "the question",
     async () => (await session.call<Status>("/v1/status")).body.awaiting_decision,

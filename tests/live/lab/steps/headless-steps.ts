@@ -13,7 +13,13 @@ import { headlessFacts } from "../tool-facts.ts";
 export type HeadlessStep = StageStep<HeadlessSession, null>;
 
 const processes = createProcesses({ steps: quietSteps });
-const completed = { status: "completed", error: null, decided_by: "terminal_event", returncode: 0 };
+const factsOf = ({ transport, tool }: HeadlessSession) => headlessFacts[transport][tool];
+
+/** The record of a turn that went well. */
+const completed = (session: HeadlessSession) => ({
+  ...{ status: "completed", error: null, decided_by: "terminal_event" },
+  returncode: factsOf(session).returncode,
+});
 
 /** The id of the conversation that the session is pinned to. */
 async function pinned(session: HeadlessSession): Promise<string> {
@@ -40,9 +46,9 @@ const opening = "Open the conversation FAST";
 export async function conversationBegins(session: HeadlessSession): Promise<void> {
   expect([await pinned(session), session.model.received()]).toEqual(["none", []]);
   const record = await session.turn("opening", opening);
-  expect(record).toMatchObject({ ...completed, turn_index: 1, history_summary: "ok" });
+  expect(record).toMatchObject({ ...completed(session), turn_index: 1, history_summary: "ok" });
   expect(conversationOf(session, opening)).toEqual([opening]);
-  expect(session.heard(opening)[0]?.headless).not.toBe(false);
+  if (session.transport === "native") expect(session.heard(opening)[0]?.headless).not.toBe(false);
   const kinds = (await eventsOf(session, "opening")).map((event) => event.kind);
   expect([kinds.filter((kind) => kind === "session"), kinds.at(-1)]).toEqual([["session"], "completion"]);
   const [status, stdout, said] = await Promise.all([
@@ -50,7 +56,7 @@ export async function conversationBegins(session: HeadlessSession): Promise<void
     session.mgr(["turn", "stdout", "opening"]),
     session.mgr(["turn", "stderr", "opening"]),
   ]);
-  expect(status.json()).toMatchObject(completed);
+  expect(status.json()).toMatchObject(completed(session));
   expect(stdout.stdout).toContain(await pinned(session));
   expect([stdout.exitCode, said.exitCode]).toEqual([0, 0]);
 }
@@ -60,9 +66,11 @@ const difficult = `One "two"  $HOME \`x\` \\\n\n\ttab 漢字 e\u0301 👩‍👩
 /** A prompt of many lines arrives character by character, in the conversation that the session is pinned to. */
 export async function promptArrivesWhole(session: HeadlessSession): Promise<void> {
   const before = await pinned(session);
-  expect(await session.turn("difficult", difficult)).toMatchObject(completed);
+  expect(await session.turn("difficult", difficult)).toMatchObject(completed(session));
   expect(conversationOf(session, difficult)).toEqual([opening, difficult]);
-  expect(await session.turn("current", "Still here FAST", ...mode("current"))).toMatchObject(completed);
+  expect(await session.turn("current", "Still here FAST", ...mode("current"))).toMatchObject(
+    completed(session),
+  );
   expect(conversationOf(session, "Still here FAST")).toEqual([opening, difficult, "Still here FAST"]);
   expect(await pinned(session)).toBe(before);
 }
@@ -70,21 +78,21 @@ export async function promptArrivesWhole(session: HeadlessSession): Promise<void
 /** A conversation begun anew hears nothing of the old one, which is found again by its id. */
 export async function conversationsAreChosen(session: HeadlessSession): Promise<void> {
   const old = await pinned(session);
-  expect(await session.turn("other", "Another one FAST", ...mode("new"))).toMatchObject(completed);
+  expect(await session.turn("other", "Another one FAST", ...mode("new"))).toMatchObject(completed(session));
   expect(conversationOf(session, "Another one FAST")).toEqual(["Another one FAST"]);
   const other = await pinned(session);
   expect(other).not.toBe(old);
   const exact = [...mode("exact"), "--chat-session-id", old];
-  expect(await session.turn("exact", "The old one FAST", ...exact)).toMatchObject(completed);
+  expect(await session.turn("exact", "The old one FAST", ...exact)).toMatchObject(completed(session));
   expect(conversationOf(session, "The old one FAST").slice(0, 2)).toEqual([opening, difficult]);
   expect(await pinned(session)).toBe(old);
 
   expect(await session.turn("last", "The last one FAST", ...mode("tool_last_or_new"))).toMatchObject(
-    completed,
+    completed(session),
   );
   const heard = conversationOf(session, "The last one FAST");
   const possible = [{ first: opening, before: "The old one FAST", id: old }];
-  if (headlessFacts[session.tool].last === "any") {
+  if (factsOf(session).last === "any") {
     possible.push({ first: "Another one FAST", before: "Another one FAST", id: other });
   }
   expect(possible).toContainEqual({
@@ -98,7 +106,8 @@ const mode = (name: string) => ["--chat-session-mode", name];
 
 /** A model for one prompt reaches the tool's requests, and the manifest keeps its plan. */
 export async function modelIsForOneTurn(session: HeadlessSession): Promise<void> {
-  const { model, level, keepsModel } = headlessFacts[session.tool];
+  const { model, level, keepsModel } = factsOf(session);
+  if (model === null) return modelIsRefused(session);
   const file = join(session.sessionRoot, "manifest.json");
   const plan = () => (JSON.parse(readFileSync(file, "utf8")) as { launch_plan: unknown }).launch_plan;
   const before = plan();
@@ -108,7 +117,7 @@ export async function modelIsForOneTurn(session: HeadlessSession): Promise<void>
   const [request] = session.heard("With a model FAST");
   expect(request?.model).toBe(model.name);
   if (level) expect(level.read(request?.body)).toBe(level.second);
-  expect(await session.turn("usual", "As usual FAST")).toMatchObject(completed);
+  expect(await session.turn("usual", "As usual FAST")).toMatchObject(completed(session));
   const after = session.heard("As usual FAST").map((one) => one.model === model.name);
   expect(after).toEqual([keepsModel]);
   expect(plan()).toEqual(before);
@@ -117,11 +126,17 @@ export async function modelIsForOneTurn(session: HeadlessSession): Promise<void>
   expect([refused.exitCode === 0, session.heard("Never FAST")]).toEqual([false, []]);
 }
 
+async function modelIsRefused(session: HeadlessSession): Promise<void> {
+  const run = await session.mgr(["prompt", "--json", "--model", "any"], "Never FAST");
+  expect([run.exitCode === 0, session.heard("Never FAST")]).toEqual([false, []]);
+  expect(run.stdout + run.stderr).toContain("takes its model from its own configuration");
+}
+
 /** What a tool does in a turn is told: the request, then its result; and it was done. */
 export async function actionsAreTold(session: HeadlessSession): Promise<void> {
   const file = join(session.box.work, "tool-out.txt");
   rmSync(file, { force: true });
-  expect(await session.turn("actions", "Work RUNTOOL FAST")).toMatchObject(completed);
+  expect(await session.turn("actions", "Work RUNTOOL FAST")).toMatchObject(completed(session));
   const answered = session.model.received().filter((one) => one.tool_answered);
   expect([existsSync(file), answered.length]).toEqual([true, 1]);
   const events = await eventsOf(session, "actions");
@@ -143,7 +158,7 @@ export async function modelErrorFails(session: HeadlessSession): Promise<void> {
   const record = await requestSettled(session, requestId);
   expect(record).toMatchObject({ state: "failed", error_detail: cause, turn_id: "refused" });
   expect((await eventsOf(session, "refused")).at(-1)).toMatchObject({ kind: "completion" });
-  expect(await session.turn("after-refusal", "And now FAST")).toMatchObject(completed);
+  expect(await session.turn("after-refusal", "And now FAST")).toMatchObject(completed(session));
 }
 
 async function requestSettled(session: HeadlessSession, requestId: string) {
@@ -158,7 +173,7 @@ async function requestSettled(session: HeadlessSession, requestId: string) {
  * nothing else, and its prompt stands in no argument list.
  */
 export async function runningTurnIsSeen(session: HeadlessSession): Promise<void> {
-  const { saysWhileSpeaking, saysBefore } = headlessFacts[session.tool];
+  const { saysWhileSpeaking, saysBefore } = factsOf(session);
   await using events = await followEvents(session.baseUrl());
   const prompt = saysWhileSpeaking ? "Swordfish MEDIUMTURN" : "Swordfish RUNTOOL SLEEPTOOL FAST";
   await session.begin("seen", prompt);
@@ -188,7 +203,10 @@ export async function runningTurnIsSeen(session: HeadlessSession): Promise<void>
   expect(session.heard(prompt)).toHaveLength(1);
 }
 
-/** An interrupt in the middle of a command ends the tool, the command and all between them. */
+/**
+ * An interrupt in the middle of a command ends the tool, the command and all between them; over ACP it ends the command, and
+ * the tool goes on.
+ */
 export async function interruptEndsAll(session: HeadlessSession): Promise<void> {
   const file = join(session.box.work, "tool-out.txt");
   rmSync(file, { force: true });
@@ -204,7 +222,12 @@ export async function interruptEndsAll(session: HeadlessSession): Promise<void> 
   );
   const interrupt = await session.mgr(["interrupt", "--json"]);
   expect([interrupt.exitCode, interrupt.json()["disposition"]]).toEqual([0, "accepted"]);
-  expect(tree.filter((one) => processes.alive(one.pid))).toEqual([]);
+  if (session.transport === "native") expect(tree.filter((one) => processes.alive(one.pid))).toEqual([]);
+  else {
+    const commands = tree.filter((one) => one.argv.join(" ") === "sleep 8");
+    await until("the command's end", () => !commands.some((one) => processes.alive(one.pid)), 5000);
+    if (!factsOf(session).leavesCommands) expect(processes.alive(pid)).toBe(true);
+  }
   const status = await session.mgr(["turn", "status", "stopped", "--json"]);
   expect(status.json<TurnStatusRecord>().status).toBe("interrupted");
   const record = await requestSettled(session, requestId);
@@ -212,7 +235,7 @@ export async function interruptEndsAll(session: HeadlessSession): Promise<void> 
   expect(existsSync(file)).toBe(false);
   const again = await session.mgr(["interrupt", "--json"]);
   expect(again.json()["disposition"]).toBe("no_op");
-  expect(await session.turn("after-stop", "Go on FAST")).toMatchObject(completed);
+  expect(await session.turn("after-stop", "Go on FAST")).toMatchObject(completed(session));
 }
 
 /** A gateway that is killed in mid-turn and started again finishes the turn's record; the tool was asked once. */
@@ -236,12 +259,12 @@ export async function gatewayDies(session: HeadlessSession): Promise<void> {
   ]);
   expect(await session.request(requestId)).toMatchObject({ state: "running" });
   const wait = await session.mgr(["turn", "wait", "outlived", "--json", "--timeout", "60"]);
-  expect(wait.json()).toMatchObject(completed);
+  expect(wait.json()).toMatchObject(completed(session));
   const record = await requestSettled(session, requestId);
   expect(record).toMatchObject({ state: "completed", result_json: { turn_id: "outlived" } });
   const steps = record.evidence.map((one) => one.step);
   expect(steps).toEqual([...new Set(steps)]);
   expect(session.heard(prompt).map((one) => one.outcome)).toEqual(["finished"]);
-  expect(await session.turn("after-death", "All the same FAST")).toMatchObject(completed);
+  expect(await session.turn("after-death", "All the same FAST")).toMatchObject(completed(session));
   expect(conversationOf(session, "All the same FAST")).toContain(prompt);
 }

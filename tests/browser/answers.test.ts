@@ -189,6 +189,8 @@ test("what others write stays text: no name, question, mail or screen becomes HT
   await at.lab.shell(
     `printf '\\033]0;${markup}\\007\\033]8;;javascript:window.ran=1\\007click\\033]8;;\\007 <b id=fromscreen>shown</b>' > ${tty}`,
   );
+  const covered = async () => (await asked("dora"))?.evidence.some((row) => row.includes("fromscreen"));
+  await until("the question that the screen covers in part", covered);
   await using view = await at.open("needs-you", "desk");
   const dialogs: string[] = [];
   view.page.on("dialog", (dialog) => {

@@ -292,6 +292,7 @@ export function createCoordinatorBundle(
           gateway: { state: served ? "live" : "none", why: "" },
           status: served ? gateway.board.status() : null,
           terminal: served ? terminal.state : null,
+          nowMs: gateway.clock.nowMs(),
         });
       },
       gatewayOf: async () => client,

@@ -49,6 +49,7 @@ export function createOwnAgent(deps: {
       terminal: agent.terminalState(),
       programPresent: null,
       requests: queue.list({ limit: requestsLookedAt }),
+      nowMs: clock.nowMs(),
     });
     return { facts, items: decideAttention([facts], clock.nowMs()) };
   }

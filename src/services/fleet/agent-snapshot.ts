@@ -141,6 +141,7 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
       gateway: conditionOf(deps, link),
       terminal: observed?.terminal ?? null,
       programPresent: state && state.availability !== "unavailable",
+      nowMs: deps.clock.nowMs(),
       requests: snapshot
         ? snapshot.requests
         : await newestRequests(deps, agent, link.state === "healthy" ? link.client : null),

@@ -2,6 +2,7 @@ import type { AgentLiveness } from "../../protocol/agents.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
 import type { AdmissionBlock, GatewayStatus, RequestRecord, WakesHeld } from "../../protocol/gateway.ts";
 import type { AwaitingDecision, Parked, TerminalState } from "../../protocol/terminal.ts";
+import { parseTimestamp } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import { sessionPaths } from "../sessions/roots.ts";
 import { readOfflineRequests } from "../status/project.ts";
@@ -52,7 +53,7 @@ export interface AttentionFacts {
 /** Of an agent whose manifest cannot be read. Pure. */
 export function unusableFacts(record: RegistryRecord, why: string): AttentionFacts {
   const trackedId = record.agent_id;
-  const nothing = { status: null, terminal: null, programPresent: null, requests: [] };
+  const nothing = { status: null, terminal: null, programPresent: null, requests: [], nowMs: 0 };
   const gateway = { state: "none", why: "" } as const;
   return {
     ...toAttentionFacts({ record, trackedId, session: "unknown", gateway, ...nothing }),
@@ -75,11 +76,14 @@ export function toAttentionFacts(look: {
   programPresent: boolean | null;
   /** Newest first. */
   requests: readonly RequestRecord[];
+  nowMs: number;
 }): AttentionFacts {
   const { record, status, terminal, gateway } = look;
   const session = record.terminal.current_session_name;
   const parked = terminal?.parked;
   const disconnected = gateway.state === "live" && status?.managed_agent_connectivity === "unavailable";
+  const asked = terminal?.awaiting_decision ?? status?.awaiting_decision ?? null;
+  const decision = asked && isBeingDrawn(asked, look.nowMs) ? null : asked;
   const absent = disconnected || (gateway.state !== "live" && look.programPresent === false);
   return {
     agent: {
@@ -98,13 +102,22 @@ export function toAttentionFacts(look: {
     block: status?.admission_block ?? null,
     unreconciled: status?.managed_agent_recovery === "reconciliation_required",
     queueDepth: status?.queue_depth ?? 0,
-    decision: terminal?.awaiting_decision ?? status?.awaiting_decision ?? null,
-    screenRows: terminal?.awaiting_decision ? screenRowsOf(terminal) : [],
+    decision,
+    screenRows: decision && terminal?.awaiting_decision ? screenRowsOf(terminal) : [],
     parked: terminal && parked ? { ...parked, sinceUtc: terminal.stability.stable_since_utc } : null,
     stuck: terminal && stuckOn(terminal),
     failed: failuresOf(look.requests),
     wakesHeld: gateway.state === "live" ? (status?.wakes_held ?? null) : null,
   };
+}
+
+/** A dialog is drawn in pieces. Within this time a question without options that can be read may still get them. */
+const drawingMs = 1000;
+
+/** Read in full it is another question: a person who was shown it before would look at one that is gone. */
+function isBeingDrawn({ options, unread, since_utc }: AwaitingDecision, nowMs: number): boolean {
+  const sinceMs = since_utc === undefined ? null : parseTimestamp(since_utc);
+  return (options.length === 0 || unread !== undefined) && sinceMs !== null && nowMs - sinceMs < drawingMs;
 }
 
 function screenRowsOf({ parsed_surface: parsed }: TerminalState): string[] {

@@ -194,6 +194,7 @@ export function createFleetView(deps: FleetViewDeps): FleetView {
         status: status ?? readOfflineStatus(files, agent, null),
         programPresent: state.availability !== "unavailable",
         requests: await newestRequests(deps, agent, client, { timeoutMs: probeTimeoutMs }),
+        nowMs: deps.clock.nowMs(),
       });
     },
     async resolveLive(ref) {

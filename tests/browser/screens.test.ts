@@ -110,6 +110,9 @@ describe("an agent", () => {
   test("is interrupted after the console said what will happen, and shows that it did", async () => {
     await at.prompt("edith", "SLOW 600000");
     await using view = await at.open(`agents/${edith}/queue`);
+    await until("the turn runs", () =>
+      at.log("edith").some((record) => record.kind === "submitted" && record.text === "SLOW 600000"),
+    );
     await view.shows("working");
     await view.page.getByRole("button", { name: "Interrupt" }).click();
     await view.shows("What waits stays there.");
@@ -243,9 +246,10 @@ test("a headless agent is launched from its definition; what does not fit is ref
   await view.page.keyboard.press("Enter");
   await view.shows("rita is launched.");
   await view.page.getByRole("link", { name: "Open it" }).click();
+  await view.page.locator("h1", { hasText: "rita" }).waitFor();
   await view.shows("headless");
-  expect(await view.page.locator("h1").innerText()).toBe("rita");
-  expect(view.errors.filter((error) => !error.includes("422"))).toEqual([]);
+  // The refusal, and that no gateway runs before its first turn.
+  expect(view.errors.filter((error) => !/422|503.*\/gateway\//.test(error))).toEqual([]);
   await at.run("agents", "single", "--agent-name", "rita", "stop");
 }, 120_000);
 

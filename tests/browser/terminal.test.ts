@@ -87,8 +87,12 @@ describe("a single gateway", () => {
     await view.page.getByLabel("Prompt for edith").fill("SLOW 600000");
     await view.page.keyboard.press("Control+Enter");
     await view.shows(/Accepted as \S+, next in the queue/);
+    await until("the turn runs", () =>
+      at.log("edith").some((record) => record.kind === "submitted" && record.text === "SLOW 600000"),
+    );
     await view.shows("working");
     await view.page.getByRole("button", { name: "Interrupt" }).click();
+    await view.shows("What waits stays there.");
     await view.page.keyboard.press("Enter");
     await view.shows("Interrupted");
     await view.page.keyboard.press("Escape");

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { gatewayMigrations } from "../../src/db/gateway/request-store.ts";
 import { catalogMigrations } from "../../src/db/mailbox/catalog/migrations.ts";
@@ -151,7 +151,10 @@ describe.each(kept.filter(({ mail }) => mail !== null))("the mailbox of $name", 
 });
 
 test("an overlay of an earlier version is used once it is adopted, and a refusal says so", async () => {
-  const { name } = kept.findLast(({ mail }) => mail !== null) as Kept;
+  // The newest whose sessions lie in the overlay: a later one keeps them in the home.
+  const { name } = kept.findLast(({ name }) =>
+    existsSync(join(releasedFolder, name, "project/runtime")),
+  ) as Kept;
   await using home = await homeOf(name, { adopted: false });
   const line = `run: svc-mgr overlay adopt ${join(home.lab.workdir, ".svc")}`;
   for (const words of [

@@ -50,8 +50,10 @@ test("what ends an agent or a server answers as documented, and ends exactly tha
   };
   const shutdown = "/svc/coord/shutdown";
   expect(await ask("POST", "/svc/agents/nobody/stop")).toEqual([404, []]);
+  expect(await ask("POST", "/svc/agents/nobody/relaunch")).toEqual([404, []]);
   expect(await ask("GET", "/svc/agents/mortal/stop")).toEqual([405, []]);
   for (const method of ["GET", "PUT", "DELETE"]) expect(await ask(method, shutdown)).toEqual([405, []]);
+  expect(await ask("POST", "/svc/agents/mortal/relaunch")).toEqual([200, []]);
   expect(mortal.agentAlive()).toBe(true);
   expect(await ask("POST", "/svc/agents/mortal/stop")).toEqual([200, []]);
   await until("the end of its gateway", () => !mortal.agentAlive());

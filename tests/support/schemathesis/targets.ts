@@ -6,7 +6,7 @@ import { type CoordServer, startCoordinator } from "../coord-server.ts";
 import { type ForeignRun, runSchemathesis } from "./run.ts";
 
 /** They end what is asked: `schemathesis.test.ts` asks servers for them that nobody else needs. */
-const endingOperations = ["shutdown", "stopAgent"];
+const endingOperations = ["shutdown", "stopAgent", "relaunchAgent"];
 /**
  * Their answers have no end, which the fuzzer reads to: it sends only what the document forbids, and
  * `schemathesis.test.ts` reads the beginning of each answer to what it allows.
@@ -43,6 +43,8 @@ const stateDependent = [
   /^attachment/,
   /^(?:the operator|this note of the operator)/,
   /^the message is not in that box but in |^an archived message is read: /,
+  // The dialog that is open.
+  /^\S+ has no answers\. /,
   // Files and time zones of this machine, programs that are installed.
   /^(?:brain_manifest_path|agent_def_dir|working_directory|tool|role_name|mailbox\.filesystem_root): /,
   /^quiet_hours\.time_zone: |^must be an IANA name that is known here/,

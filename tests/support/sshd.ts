@@ -10,6 +10,9 @@ import { until } from "./until.ts";
 export interface Sshd extends AsyncDisposable {
   /** For `svc-coord serve --ssh`. */
   destination: string;
+  /** The same by another port of the same address. */
+  destinationBy(port: number): string;
+  port: number;
   /** For `--ssh-config`: the key, the known host key, the port. */
   configFile: string;
   /** Ends the connections that are open; the server stays. */
@@ -48,7 +51,8 @@ export async function startSshd(
   const authorized = join(folder, "authorized_keys");
   writeFileSync(authorized, `${restricted}${readFileSync(`${userKey}.pub`, "utf8")}`, { mode: 0o600 });
   const known = join(folder, "known_hosts");
-  writeFileSync(known, `[${address}]:${port} ${readFileSync(`${hostKey}.pub`, "utf8")}`);
+  // By whatever port a test leads to it.
+  writeFileSync(known, `[${address}]:* ${readFileSync(`${hostKey}.pub`, "utf8")}`);
   const config = join(folder, "sshd_config");
   const lines = [
     `ListenAddress ${address}:${port}`,
@@ -85,7 +89,13 @@ export async function startSshd(
     return stdout.toString().split("\n").filter(Boolean).map(Number);
   };
   const signal = (name: NodeJS.Signals) => {
-    for (const pid of connections()) process.kill(pid, name);
+    for (const pid of connections()) {
+      try {
+        process.kill(pid, name);
+      } catch {
+        // It has just ended with its connection.
+      }
+    }
   };
   const stop = async () => {
     signal("SIGKILL");
@@ -94,6 +104,8 @@ export async function startSshd(
   };
   return {
     destination: `ssh://${user}@${address}:${port}`,
+    destinationBy: (other) => `ssh://${user}@${address}:${other}`,
+    port,
     configFile,
     async cut() {
       signal("SIGKILL");

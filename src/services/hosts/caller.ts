@@ -34,6 +34,8 @@ export interface Caller {
   nobody(id: string): void;
   /** The way was interrupted and is open again: calls without an answer are sent again at once. */
   resume(): void;
+  /** Ends the bodies of processes that another one of their host replaced: nothing more comes of them. */
+  endReplaced(): void;
   counts(): { open: number; dropped: number; repeated: number };
   /** Ends every call as one whose outcome is not known. */
   stop(): void;
@@ -58,6 +60,7 @@ interface Pending {
   onAnswer: (answer: HostAnswer, body: Uint8Array) => void;
   onNobody: () => void;
   onResume: () => void;
+  onReplaced: () => void;
   fail: (error: ServiceError) => void;
 }
 
@@ -173,6 +176,9 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
       onResume() {
         if (!bodySink) repeat();
       },
+      onReplaced() {
+        if (bodySink) fail(new ServiceError("unavailable", `host "${host}": its process was replaced`));
+      },
       onAnswer(answer, part) {
         silentUntilMs = lostMs();
         if (answer.kind === "taken") {
@@ -256,6 +262,12 @@ export function createCaller(deps: { clock: Clock; ids: Ids; carrier: OperatorCa
     nobody: (id) => pending.get(id)?.onNobody(),
     resume() {
       for (const one of [...pending.values()]) one.onResume();
+    },
+    endReplaced() {
+      for (const one of [...pending.values()]) {
+        const alive = carrier.instanceOf(one.host);
+        if (alive !== null && alive !== one.instance) one.onReplaced();
+      }
     },
     counts: () => ({ open: pending.size, dropped, repeated }),
     stop() {

@@ -231,6 +231,7 @@ export async function operateBus(deps: {
     onFault: (fault) => deps.log(`NATS: ${fault}`),
   });
   const { connection, names } = bus;
+  directory.onChange(caller.endReplaced);
 
   function receive(message: Msg) {
     const [, , , host = "", , , id = ""] = message.subject.split(".");

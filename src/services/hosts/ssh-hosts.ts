@@ -223,6 +223,7 @@ function createWay(deps: {
         one.instance = instance;
         failures = 0;
         trouble = null;
+        caller.endReplaced();
         caller.resume();
       }
     };

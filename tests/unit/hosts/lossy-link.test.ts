@@ -174,6 +174,22 @@ describe("work over a way that fails", () => {
     ]);
   });
 
+  test("a body ends with the process that sends it, as soon as another one is alive", async () => {
+    const { send, as, caller } = setup({
+      answer: () => new Response(new ReadableStream(), { headers: { "content-type": "text/event-stream" } }),
+    });
+    const answer = await send("agentGatewayEvents");
+    const body = reasonOf(answer.text());
+    caller.endReplaced();
+    as.instance = null;
+    caller.endReplaced();
+    expect(caller.counts().open).toBe(1);
+    as.instance = "bbbbbbbbbbbbbbbb";
+    caller.endReplaced();
+    expect((await body)[1]).toContain("its process was replaced");
+    expect(caller.counts().open).toBe(0);
+  });
+
   test("a body whose part is lost breaks off, and never has a hole", async () => {
     let parts = 0;
     const { send } = setup({

@@ -1,5 +1,6 @@
 import type { Static, TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { maxNesting } from "./wire.ts";
 
 /** Two spaces, sorted keys, final newline: the form of every JSON file and of `--json` (spec/gateway.md 2.7). */
 export function renderJson(value: unknown): string {
@@ -22,4 +23,50 @@ export function parseJson<Schema extends TSchema>(
   } catch {
     return null;
   }
+}
+
+/**
+ * How many values a text of others may hold. A value costs about a hundred times its bytes in memory once it is parsed: a
+ * million keys of 8 MiB took 0.9 GB.
+ */
+const maxValues = 100_000;
+
+/**
+ * Why a text of others is not parsed, as the end of a sentence: nested too deep, since validation recurses, or too many
+ * values. Null when it may be. Reads brackets and commas outside strings, and stops at the first excess. Pure.
+ */
+export function findJsonExcess(text: string): string | null {
+  let depth = 0;
+  let values = 0;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case 0x22:
+        at = endOfString(text, at);
+        break;
+      case 0x5b:
+      case 0x7b:
+        if (++depth > maxNesting) return `is nested more than ${maxNesting} deep`;
+        values++;
+        break;
+      case 0x2c:
+        values++;
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth--;
+        break;
+    }
+    if (values > maxValues) return `holds more than ${maxValues} values`;
+  }
+  return null;
+}
+
+/** Where the string that begins at `start` ends; the end of the text when it does not. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let backslashes = 0;
+    while (text.charCodeAt(end - 1 - backslashes) === 0x5c) backslashes++;
+    if (backslashes % 2 === 0) return end;
+  }
+  return text.length;
 }

@@ -1,17 +1,20 @@
 import {
   type AgentConnection,
   type AgentContext,
+  type AnyMessage,
   agent,
   type ContentBlock,
   methods,
-  ndJsonStream,
   PROTOCOL_VERSION,
   RequestError,
+  type Stream,
 } from "@agentclientprotocol/sdk";
+import { createClock } from "../../system/clock.ts";
 import { visibleLine } from "../../system/visible.ts";
 import { readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
 import type { Invocation } from "../command.ts";
 import { CommandFailure } from "../dispatch.ts";
+import { createStdioMessages, type StdioMessages } from "../stdio-messages.ts";
 import { type LiveLink, openLiveTarget, type Target } from "../target.ts";
 import { programVersion } from "../version.ts";
 import { runPrompt } from "./prompt-turn.ts";
@@ -22,7 +25,7 @@ const replayedTurns = 50;
 /**
  * Serves one agent over ACP on standard input and output until the client closes it or the process is interrupted. The
  * session is the agent itself with its conversation as it is, which other callers may use too. What was accepted lies in the
- * agent's gateway: a server that ends loses nothing.
+ * agent's gateway: a server that ends loses nothing. Throws when the client reads nothing.
  */
 export async function serveAcp(invocation: Invocation, interrupted: AbortSignal): Promise<void> {
   // Refused at once, before a client waits for an answer.
@@ -31,6 +34,12 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
   const sessionId = `svc-${manifest.agent_id}`;
   const cancels = new Set<AbortController>();
   const { version } = await programVersion();
+  const messages = createStdioMessages({
+    clock: createClock(),
+    input: Bun.stdin.stream(),
+    write: (text) => invocation.io.writeOut(text),
+    nullId: true,
+  });
 
   /** The gateway may have been restarted at another port since. */
   async function target(wanted: string): Promise<Target & { link: LiveLink }> {
@@ -100,7 +109,7 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
           ...{ client, sessionId, clock: context.clock, gateway: link.client },
           prompt: textOf(params.prompt),
           cancelled: AbortSignal.any([cancel.signal, signal]),
-          over: AbortSignal.any([connection.signal, interrupted]),
+          over: AbortSignal.any([connection.signal, interrupted, messages.inputEnded]),
         });
       } catch (error) {
         throw toRequestError(error);
@@ -113,13 +122,34 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
       for (const cancel of cancels) cancel.abort();
     });
 
-  const decoder = new TextDecoder();
-  const output = new WritableStream<Uint8Array>({
-    write: (chunk) => invocation.io.writeOut(decoder.decode(chunk, { stream: true })),
-  });
-  const connection: AgentConnection = app.connect(ndJsonStream(output, Bun.stdin.stream()));
-  interrupted.addEventListener("abort", () => connection.close(), { once: true });
+  const connection: AgentConnection = app.connect(streamOf(messages));
+  interrupted.addEventListener(
+    "abort",
+    () => {
+      messages.close();
+      connection.close();
+    },
+    { once: true },
+  );
   await connection.closed;
+  const fault = messages.fault();
+  if (fault) throw fault;
+}
+
+function streamOf(messages: StdioMessages): Stream {
+  return {
+    readable: new ReadableStream<AnyMessage>(
+      {
+        async pull(controller) {
+          const message = await messages.next();
+          if (message === null) controller.close();
+          else controller.enqueue(message as AnyMessage);
+        },
+      },
+      { highWaterMark: 0 },
+    ),
+    writable: new WritableStream<AnyMessage>({ write: (message) => messages.send(message) }),
+  };
 }
 
 /** What a client puts into a prompt, as text: a linked file by its address. Pure. */

@@ -1,8 +1,15 @@
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
-import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
-import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
+import {
+  CallToolRequestSchema,
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  ListToolsRequestSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import { createClock } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import { CommandFailure } from "../dispatch.ts";
+import { createStdioMessages, type StdioMessages } from "../stdio-messages.ts";
 import { programVersion } from "../version.ts";
 import type { ToolSession } from "./tools.ts";
 
@@ -11,36 +18,64 @@ const instructions =
 
 /**
  * Serves MCP on standard input and output until the client closes it or the process is interrupted. Nothing is kept in
- * this process: what a tool accepted lies in the agents' gateways.
+ * this process: what a tool accepted lies in the agents' gateways. Throws when the client reads nothing.
  */
 export async function serveMcp({
   interrupted,
   ...session
 }: Omit<ToolSession, "cancelled"> & { interrupted: AbortSignal }): Promise<void> {
   const { version } = await programVersion();
+  const messages = createStdioMessages({
+    clock: createClock(),
+    input: Bun.stdin.stream(),
+    write: (text) => session.invocation.io.writeOut(text),
+    nullId: false,
+  });
   const server = new Server({ name: "svc", version }, { capabilities: { tools: {} }, instructions });
   // A client waits for the first answer, which needs nothing of the fleet.
   const tools = async () => import("./tools.ts");
   server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: (await tools()).listTools() }));
-  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
-    const cancelled = AbortSignal.any([signal, interrupted]);
+  server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, requestId }) => {
+    const cancelled = AbortSignal.any([signal, interrupted, messages.inputEnded]);
     try {
       return contentOf(
         await (await tools()).runTool(params.name, params.arguments ?? {}, { ...session, cancelled }),
       );
     } catch (error) {
       return { ...contentOf(documentOf(error)), isError: true };
+    } finally {
+      if (signal.aborted) messages.settled(requestId);
     }
   });
+  interrupted.addEventListener("abort", messages.close, { once: true });
   const closed = new Promise<void>((resolve) => {
     server.onclose = resolve;
-    interrupted.addEventListener("abort", () => resolve(), { once: true });
   });
-  // The transport does not notice that its input has ended.
-  process.stdin.once("end", () => void server.close()).once("close", () => void server.close());
-  await server.connect(new StdioServerTransport());
+  await server.connect(transportOf(messages));
   await closed;
-  await server.close();
+  const fault = messages.fault();
+  if (fault) throw fault;
+}
+
+function transportOf(messages: StdioMessages): Transport {
+  async function receive(): Promise<void> {
+    for (let message = await messages.next(); message !== null; message = await messages.next()) {
+      const { id, method } = message;
+      if (method === undefined || id === undefined || isJSONRPCRequest(message)) {
+        transport.onmessage?.(message as JSONRPCMessage);
+      } else {
+        const error = { code: -32602, message: "params is not as MCP describes it" };
+        void messages.send({ jsonrpc: "2.0", id, error });
+      }
+    }
+    transport.onclose?.();
+  }
+  const transport: Transport = {
+    start: async () => void receive(),
+    send: (message) => messages.send(message),
+    close: async () => messages.close(),
+  };
+  return transport;
 }
 
 /** An object also where a client would take a text that is a list for something else. */

@@ -1,57 +1,9 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { createCliLab } from "../support/cli-lab.ts";
+import { type Answer, connect, envOf, launchTwo } from "../support/mcp-client.ts";
 import { until } from "../support/until.ts";
-
-type Answer = Record<string, unknown>;
-
-/** A client of the official library beside a server of its own, as an agent's CLI starts one. */
-async function connect(command: readonly string[], env: Record<string, string>, cwd: string) {
-  const [program = "", ...args] = command;
-  const transport = new StdioClientTransport({ command: program, args, env, cwd, stderr: "pipe" });
-  const client = new Client({ name: "test", version: "1" });
-  await client.connect(transport);
-  const call = async (name: string, args: Answer = {}) => {
-    const result = await client.callTool({ name, arguments: args });
-    const [first] = result.content as { text: string }[];
-    return { failed: result.isError === true, answer: JSON.parse(first?.text ?? "") as Answer };
-  };
-  const ask = async (name: string, args: Answer = {}) => {
-    const { failed, answer } = await call(name, args);
-    expect([name, failed, answer]).toEqual([name, false, answer]);
-    return answer;
-  };
-  return { client, ask, call, pid: transport.pid ?? 0 };
-}
-
-/** Two agents with mailboxes. */
-async function launchTwo(lab: CliLab): Promise<void> {
-  for (const name of ["lead", "worker"]) {
-    const { stdout, stderr, exitCode } = await lab.run("svc", ["new", name, "demo", "-m", "-w"]);
-    expect({ name, stdout, stderr, exitCode }).toMatchObject({ stderr: "", exitCode: 0 });
-  }
-}
-
-interface Listed {
-  agent_name: string;
-  manifest_path: string;
-  gateway_base_url: string;
-}
-
-async function listed(lab: CliLab, name: string): Promise<Listed> {
-  const { agents } = (await lab.mgr("agents", "list", "--json")).json() as unknown as { agents: Listed[] };
-  const found = agents.find(({ agent_name }) => agent_name === name);
-  if (!found) throw new Error(`${name} is not listed`);
-  return found;
-}
-
-/** The environment inside the session of an agent. */
-async function envOf(lab: CliLab, name: string): Promise<Record<string, string>> {
-  return { ...lab.env, SVC_MANIFEST_PATH: (await listed(lab, name)).manifest_path };
-}
 
 test("an agent hands a task on, waits, reads the answer and mails, with the server killed in between", async () => {
   await using lab = createCliLab();
@@ -123,30 +75,6 @@ test("what cannot be done is refused with the reason, and a stranger has no mail
   expect(await refused("no_such_tool", {})).toContain("no_such_tool");
   expect(await person.ask("status", { agent: "worker" })).toMatchObject({ name: "worker" });
   await person.client.close();
-}, 120_000);
-
-test("a chain of agents that hand a task on ends", async () => {
-  await using lab = createCliLab();
-  await launchTwo(lab);
-  const server = await connect([...lab.command("svc"), "mcp"], await envOf(lab, "lead"), lab.workdir);
-  const body = (hops: number) => ({
-    kind: "submit_prompt",
-    payload: { prompt: "MENU Go on?" },
-    submitted_by: { agent_id: "w", agent_name: "worker", hops },
-  });
-  const { gateway_base_url: url } = await listed(lab, "lead");
-  const post = (hops: number) =>
-    fetch(`${url}/v1/requests`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body(hops)),
-    });
-  expect((await post(9)).status).toBe(422);
-  expect((await post(8)).status).toBe(202);
-  await until("the question", async () => ((await server.ask("status"))["asks"] as unknown[]).length === 1);
-  const { failed, answer } = await server.call("prompt_agent", { agent: "worker", prompt: "go on" });
-  expect([failed, answer["detail"]]).toEqual([true, expect.stringContaining("looks like a loop")]);
-  await server.client.close();
 }, 120_000);
 
 test("install and uninstall write each tool's configuration and nothing else", async () => {

@@ -41,17 +41,18 @@ const list = command({
   },
   async run({ args, inherited, io }) {
     const context = openCliContext(io, inherited);
+    const isWanted = ({ agent_name, agent_id }: { agent_name: string | null; agent_id: string | null }) =>
+      args.agent === undefined || agent_name === args.agent || agent_id === args.agent;
     const wanted = (items: readonly AttentionItem[]) =>
       filterAttention(items, args.kind ? { kind: args.kind as AttentionItem["kind"] } : {}, null).filter(
-        ({ agent_name, agent_id }) =>
-          args.agent === undefined || agent_name === args.agent || agent_id === args.agent,
+        isWanted,
       );
     if (args.watch) {
       await watchItems({ context, io, wanted, json: inherited["json"] === true });
       return exitCodes.done;
     }
     const people = openPeopleMail(context, (what) => void warn(io, what));
-    const [snapshots, mail] = await Promise.all([look(context, io), people.unread()]);
+    const [snapshots, mail] = await Promise.all([look(context, io, isWanted), people.unread()]);
     const items = wanted(decideAttention(factsIn(snapshots), context.clock.nowMs(), mail));
     return {
       json: { schema_version: 1, items },
@@ -105,13 +106,20 @@ const answer = command({
 
 export const attentionCommands = { list, answer };
 
-/** One look at all agents that run, by the same reader as `agents list`. */
-async function look(context: CliContext, io: CliIo): Promise<AgentSnapshot[]> {
+/** One look at the wanted ones of the agents that run, by the same reader as `agents list`. */
+async function look(
+  context: CliContext,
+  io: CliIo,
+  isWanted: (record: RegistryRecord) => boolean = () => true,
+): Promise<AgentSnapshot[]> {
   const { records } = context.registry.list();
   const openers = mailboxOpeners(context, (what) => void warn(io, what));
   try {
     const sessionAlive = createSessionsSeen(context.tmuxFor);
-    return await snapshotAgents({ ...context, openers, sessionAlive }, records.filter(isRunning));
+    return await snapshotAgents(
+      { ...context, openers, sessionAlive },
+      records.filter((one) => isRunning(one) && isWanted(one)),
+    );
   } finally {
     for (const opener of Object.values(openers)) opener.close();
   }

@@ -13,13 +13,13 @@ import {
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import { NonBlank, Strict } from "../../protocol/wire.ts";
 import { findRecord } from "../../services/sessions/find.ts";
-import { sleep } from "../../system/clock.ts";
+import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { isFarEnough, stateForPeople, stillWaitsFor } from "../agent-requests.ts";
 import { findAnswer, readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
 import { openCliContext } from "../cli-context.ts";
 import type { Command, Invocation } from "../command.ts";
 import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
-import { bodyOf, openLiveTarget } from "../target.ts";
+import { bodyOf, type LiveLink, openLiveTarget } from "../target.ts";
 import { programVersion } from "../version.ts";
 
 /** What a tool is called with. Who calls is said by the session that the server runs in, never by an argument. */
@@ -49,6 +49,8 @@ function tool<S extends TObject>(
 /** Below the time limit of every client that was measured. */
 const maxWaitSeconds = 50;
 const waitPollMs = 500;
+/** How long the last look of a wait may take. */
+const lastLookMs = 4000;
 /** Characters of an answer that go out at once. */
 const answerPart = 20_000;
 
@@ -187,7 +189,8 @@ export async function runTool(name: string, args: unknown, session: ToolSession)
   const found: Tool | undefined = Object.hasOwn(mcpTools, name)
     ? mcpTools[name as keyof typeof mcpTools]
     : undefined;
-  if (found === undefined) throw refusal("not_found", `there is no tool ${JSON.stringify(name)}`);
+  if (found === undefined)
+    throw refusal("not_found", `there is no tool ${JSON.stringify(name.slice(0, 100))}`);
   const first = Value.Errors(found.input, args).First();
   if (first) {
     const where = first.path === "" ? "the arguments" : first.path.slice(1);
@@ -199,28 +202,58 @@ export async function runTool(name: string, args: unknown, session: ToolSession)
 const refusal = (error: string, detail: string) =>
   new CommandFailure(exitCodes.usage, detail, { error, detail });
 
+/** Returns within a moment of the deadline, whatever the gateway does, and goes on when it restarts. */
 async function waitForEnd(
   args: { agent: string; request_id: string; seconds?: number },
   session: ToolSession,
 ): Promise<object> {
-  const { context, link } = await liveTarget(session, args.agent);
-  const params = { request_id: args.request_id };
-  const deadlineMs = context.clock.monotonicMs() + (args.seconds ?? 45) * 1000;
-  for (;;) {
-    const record: RequestRecord = bodyOf(await link.client.call("readRequest", { params }));
-    const state = stateForPeople(record);
-    if (isFarEnough(record, "turn_ended")) {
-      if (record.state !== "completed") return { done: true, state, error: record.error_detail };
-      const { turn, why } = await findAnswer(context.clock, link.client, record.request_id);
-      return { done: true, state, ...(turn === null ? { answer: null, detail: why } : partOf(turn, 0)) };
+  let target: Awaited<ReturnType<typeof liveTarget>> | null = await liveTarget(session, args.agent);
+  const { clock } = target.context;
+  const deadlineMs = clock.monotonicMs() + (args.seconds ?? 45) * 1000;
+  let unreachable = "the agent's gateway does not answer";
+  const look = async () => {
+    try {
+      target ??= await liveTarget(session, args.agent);
+      return await lookAtTask(args, session, { clock, link: target.link });
+    } catch (error) {
+      if (!(error instanceof CommandFailure) || error.exitCode !== exitCodes.unreachable) throw error;
+      target = null;
+      unreachable = error.message;
+      return null;
     }
-    const asks = await questionsOf(session, args.agent);
-    const goesOn = { done: false, state, detail: stillWaitsFor(record) };
-    if (asks.length > 0) return { ...goesOn, asks, next: "answer the question if it is yours to answer" };
-    if (session.cancelled.aborted || context.clock.monotonicMs() >= deadlineMs)
-      return { ...goesOn, next: "wait again with the same arguments" };
-    await sleep(context.clock, waitPollMs, session.cancelled);
+  };
+  for (;;) {
+    const leftMs = Math.max(deadlineMs - clock.monotonicMs(), 0);
+    const seen = await withinTime(clock, leftMs + lastLookMs, look());
+    if (seen?.isOver) return seen.result;
+    if (session.cancelled.aborted || clock.monotonicMs() >= deadlineMs) {
+      const state = seen?.result ?? { detail: unreachable };
+      return { ...state, done: false, next: "wait again with the same arguments" };
+    }
+    await sleep(clock, Math.min(waitPollMs, leftMs), session.cancelled);
   }
+}
+
+/** `isOver`: there is nothing more to wait for. */
+async function lookAtTask(
+  { agent: name, request_id }: { agent: string; request_id: string },
+  session: ToolSession,
+  { clock, link }: { clock: Clock; link: LiveLink },
+): Promise<{ isOver: boolean; result: object }> {
+  const record: RequestRecord = bodyOf(await link.client.call("readRequest", { params: { request_id } }));
+  const state = stateForPeople(record);
+  if (isFarEnough(record, "turn_ended")) {
+    const done = { done: true, state };
+    if (record.state !== "completed")
+      return { isOver: true, result: { ...done, error: record.error_detail } };
+    const { turn, why } = await findAnswer(clock, link.client, record.request_id);
+    const answer = turn === null ? { answer: null, detail: why } : partOf(turn, 0);
+    return { isOver: true, result: { ...done, ...answer } };
+  }
+  const asks = await questionsOf(session, name);
+  const result = { done: false, state, detail: stillWaitsFor(record) };
+  const next = "answer the question if it is yours to answer";
+  return asks.length > 0 ? { isOver: true, result: { ...result, asks, next } } : { isOver: false, result };
 }
 
 function partOf(turn: TranscriptTurn, offset: number): object {

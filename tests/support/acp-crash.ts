@@ -74,21 +74,21 @@ export async function runAcpCrash(options: {
     };
     const turn = directories.create(request);
     await handToHost(deps, { turn, life: "life" }, async () => startBridge());
-    const blow = within(4);
+    const fault = within(4);
     const endless = prompt.includes("20000") || prompt.includes("ASK");
     await sleep(clock, within(250));
     const running = turn.process();
-    if (blow === 0 && running?.child_pid) {
+    if (fault === 0 && running?.child_pid) {
       if (processes.signal(running.child_pid, "SIGKILL")) figures.agentsKilled += 1;
-    } else if (blow === 1) {
+    } else if (fault === 1) {
       const runner =
         (await until("its bridge", () => turn.process() ?? turn.result(), 20_000)) && turn.process();
       if (runner && processes.signal(runner.runner_pid, "SIGKILL")) figures.bridgesKilled += 1;
-    } else if (blow === 2 || endless) {
+    } else if (fault === 2 || endless) {
       await interruptTurn(deps, turn, "gateway");
       figures.interrupts += 1;
     }
-    if (blow === 0 && endless && !turn.result()) {
+    if (fault === 0 && endless && !turn.result()) {
       await interruptTurn(deps, turn, "gateway");
       figures.interrupts += 1;
     }

@@ -22,18 +22,18 @@ export interface PromptRun {
   clock: Clock;
   gateway: GatewayClient;
   prompt: string;
-  /** The client takes the prompt back. */
+  /** Aborts when the client cancels the prompt. */
   cancelled: AbortSignal;
-  /** The client has gone: the turn goes on without us. */
-  over: AbortSignal;
+  /** Aborts when the client disconnects; the turn goes on. */
+  disconnected: AbortSignal;
 }
 
 const pollIntervalMs = 200;
 const eventPage = 500;
 
 /**
- * Queues the prompt, streams what its turn says and does, passes questions on, and answers with how it ended. Throws
- * RequestError with the reason when it failed.
+ * Queues the prompt, streams the text and the tool calls of its turn, forwards questions, and returns the stop reason.
+ * Throws RequestError with the reason when the turn failed.
  */
 export async function runPrompt(run: PromptRun): Promise<PromptResponse> {
   const { gateway, clock, prompt } = run;
@@ -45,28 +45,28 @@ export async function runPrompt(run: PromptRun): Promise<PromptResponse> {
   const params = { request_id: accepted.request_id };
   const progress = createProgress(run);
   const questions = createQuestions(run);
-  let stopped = false;
+  let interrupted = false;
   try {
     for (;;) {
       const record: RequestRecord = bodyOf(await gateway.call("readRequest", { params }));
       const ended = isFarEnough(record, "turn_ended");
       if (record.turn_id !== undefined) await progress.followEvents(record.turn_id);
-      if (ended) return await finish(run, record, progress, stopped);
-      if (run.cancelled.aborted && !stopped && hasBegun(record)) {
-        stopped = true;
+      if (ended) return await finish(run, record, progress, interrupted);
+      if (run.cancelled.aborted && !interrupted && hasBegun(record)) {
+        interrupted = true;
         await interruptThrough(clock, gateway);
         continue;
       }
-      if (hasBegun(record)) await questions.look();
-      await sleep(clock, pollIntervalMs, run.over);
-      if (run.over.aborted) throw RequestError.requestCancelled();
+      if (hasBegun(record)) await questions.poll();
+      await sleep(clock, pollIntervalMs, run.disconnected);
+      if (run.disconnected.aborted) throw RequestError.requestCancelled();
     }
   } finally {
     questions.close();
   }
 }
 
-/** Before that, an interrupt would stop the turn of somebody else. */
+/** Before that, an interrupt would stop the turn of another request. */
 function hasBegun({ state, evidence }: RequestRecord): boolean {
   return state === "running" || evidence.some(({ step }) => step === "turn_started" || step === "submitted");
 }
@@ -75,56 +75,56 @@ async function finish(
   { clock, gateway }: PromptRun,
   record: RequestRecord,
   progress: Progress,
-  stopped: boolean,
+  interrupted: boolean,
 ): Promise<PromptResponse> {
   if (record.state === "coalesced") return { stopReason: "cancelled" };
   if (record.state === "failed") {
-    if (stopped || record.result_json?.["outcome"] === "interrupted") return { stopReason: "cancelled" };
+    if (interrupted || record.result_json?.["outcome"] === "interrupted") return { stopReason: "cancelled" };
     throw new RequestError(-32603, record.error_detail ?? "the request failed");
   }
   const { turn, why } = await findAnswer(clock, gateway, record.request_id);
   if (turn) await progress.finishWith(turn);
-  else if (!stopped) await progress.say(`(the answer is not known: ${why})`);
-  return { stopReason: stopped || turn?.status === "interrupted" ? "cancelled" : "end_turn" };
+  else if (!interrupted) await progress.sendText(`(the answer is not known: ${why})`);
+  return { stopReason: interrupted || turn?.status === "interrupted" ? "cancelled" : "end_turn" };
 }
 
 type Progress = ReturnType<typeof createProgress>;
 
-/** What the client was shown of the turn. */
+/** Sends the turn to the client, each part once. */
 function createProgress({ client, sessionId, gateway }: PromptRun) {
   let events = 0;
-  let said = "";
-  let shownCalls = 0;
+  let sentText = "";
+  let sentCalls = 0;
 
   const update = (one: SessionUpdate) =>
     client.notify(methods.client.session.update, { sessionId, update: one });
-  async function say(text: string): Promise<void> {
+  async function sendText(text: string): Promise<void> {
     if (text === "") return;
-    said += text;
+    sentText += text;
     await update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
   }
 
-  /** An answer whose pieces were sent is not sent again. */
-  async function sayWhole(text: string): Promise<void> {
-    if (said.endsWith(text)) return;
-    await say(text);
+  /** Sends nothing when the answer was already sent in pieces. */
+  async function sendAnswer(text: string): Promise<void> {
+    if (sentText.endsWith(text)) return;
+    await sendText(text);
   }
 
-  async function show(event: TurnEvent): Promise<void> {
+  async function sendEvent(event: TurnEvent): Promise<void> {
     const data = event.payload?.data ?? {};
     const text = typeof data["text"] === "string" ? data["text"] : event.message;
     const id = String(data["action_id"] ?? `event-${events}`);
     switch (event.kind) {
       case "progress":
-        if (typeof data["text_delta"] === "string") await say(data["text_delta"]);
+        if (typeof data["text_delta"] === "string") await sendText(data["text_delta"]);
         return;
       case "assistant":
-        return sayWhole(text);
+        return sendAnswer(text);
       case "reasoning":
         return update({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text } });
       case "action_request": {
         const title = [data["name"], data["arguments_summary"]].filter((part) => part).join(" ");
-        shownCalls += 1;
+        sentCalls += 1;
         return update({
           ...{ sessionUpdate: "tool_call", toolCallId: id, title: title || event.message },
           ...{ kind: "other", status: "in_progress" },
@@ -144,25 +144,25 @@ function createProgress({ client, sessionId, gateway }: PromptRun) {
   }
 
   return {
-    say,
-    /** The events of a headless turn that were not shown yet. */
+    sendText,
+    /** Sends the events of a headless turn that were not sent yet. */
     async followEvents(turnId: string): Promise<void> {
       for (;;) {
         const query = { after: events, limit: eventPage };
         const response = await gateway.call("turnEvents", { params: { turn_id: turnId }, query });
         if (response.kind !== "ok") return;
         for (const event of response.body.entries) {
-          await show(event);
+          await sendEvent(event);
           events += 1;
         }
         if (response.body.next === null) return;
       }
     },
-    /** What the transcript has of the ended turn and the client was not shown: of a terminal, everything. */
+    /** Sends the parts of the ended turn that were not sent: for a terminal, all of them from the transcript. */
     async finishWith(turn: TranscriptTurn): Promise<void> {
       if (events > 0) return;
       for (const [at, call] of turn.tool_calls.entries()) {
-        if (at < shownCalls) continue;
+        if (at < sentCalls) continue;
         await update({
           ...{
             sessionUpdate: "tool_call",
@@ -172,12 +172,12 @@ function createProgress({ client, sessionId, gateway }: PromptRun) {
           ...{ kind: "other", status: call.status === "failed" ? "failed" : "completed" },
         });
       }
-      await say(renderAnswer(turn));
+      await sendText(renderAnswer(turn));
     },
   };
 }
 
-/** Passes what the agent asks on to the client, each question once, and its answer back. */
+/** Forwards each question of the agent to the client once, and the client's answer to the agent. */
 function createQuestions({ client, sessionId, gateway, cancelled }: PromptRun) {
   let open: { id: string; withdraw: AbortController } | null = null;
 
@@ -212,12 +212,12 @@ function createQuestions({ client, sessionId, gateway, cancelled }: PromptRun) {
       option: Number(answer.outcome.optionId),
       ...(decision.id === undefined ? {} : { id: decision.id }),
     };
-    // Refused where somebody else has answered meanwhile, and then there is nothing to say.
+    // Refused when the question was answered elsewhere meanwhile.
     await gateway.call("decide", { body, timeoutMs: 30_000 });
   }
 
   return {
-    async look(): Promise<void> {
+    async poll(): Promise<void> {
       const decision = await current();
       const id = decision ? (decision.id ?? decision.question) : null;
       if (id === (open?.id ?? null)) return;
@@ -231,7 +231,7 @@ function createQuestions({ client, sessionId, gateway, cancelled }: PromptRun) {
   };
 }
 
-/** What an option means is only in its words. Pure. */
+/** The kind of an option is only in its text. Pure. */
 function toPermissionOption({ index, text }: { index: number; text: string }): PermissionOption {
   const refuses = /^(?:no|don't|do not|reject|deny|cancel|abort|stop|exit)\b/i.test(text);
   const always = /\b(?:always|don't ask again|all edits|this session)\b/i.test(text);

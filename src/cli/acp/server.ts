@@ -24,8 +24,8 @@ const replayedTurns = 50;
 
 /**
  * Serves one agent over ACP on standard input and output until the client closes it or the process is interrupted. The
- * session is the agent itself with its conversation as it is, which other callers may use too. What was accepted lies in the
- * agent's gateway: a server that ends loses nothing. Throws when the client reads nothing.
+ * session is the agent with its present conversation, which other callers may use too. The agent's gateway stores what was
+ * accepted: a server that ends loses nothing. Throws when the client reads nothing.
  */
 export async function serveAcp(invocation: Invocation, interrupted: AbortSignal): Promise<void> {
   // Refused at once, before a client waits for an answer.
@@ -107,9 +107,9 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
         const { context, link } = await target(params.sessionId);
         return await runPrompt({
           ...{ client, sessionId, clock: context.clock, gateway: link.client },
-          prompt: textOf(params.prompt),
+          prompt: toPromptText(params.prompt),
           cancelled: AbortSignal.any([cancel.signal, signal]),
-          over: AbortSignal.any([connection.signal, interrupted, messages.inputEnded]),
+          disconnected: AbortSignal.any([connection.signal, interrupted, messages.inputEnded]),
         });
       } catch (error) {
         throw toRequestError(error);
@@ -152,8 +152,8 @@ function streamOf(messages: StdioMessages): Stream {
   };
 }
 
-/** What a client puts into a prompt, as text: a linked file by its address. Pure. */
-function textOf(blocks: readonly ContentBlock[]): string {
+/** The text of a prompt; a linked file is its address. Throws for images and sound. Pure. */
+function toPromptText(blocks: readonly ContentBlock[]): string {
   const parts = blocks.map((block) => {
     switch (block.type) {
       case "text":
@@ -173,7 +173,7 @@ function textOf(blocks: readonly ContentBlock[]): string {
   return text;
 }
 
-/** A refusal in our own words; anything else is a fault without details. */
+/** Our own refusals have their message; any other error is internal and has none. */
 function toRequestError(error: unknown): unknown {
   if (error instanceof RequestError) return error;
   if (error instanceof CommandFailure) return new RequestError(-32603, visibleLine(error.message));

@@ -4,23 +4,20 @@ import { parse as parseToml } from "smol-toml";
 import type { HomeFacts } from "../../services/skills/ownership.ts";
 import { ServiceError } from "../../system/errors.ts";
 
-/** CLIs whose list of MCP servers we write. Source: reference/acp-mcp.md, measured with the versions of the lab. */
+/** CLIs whose list of MCP servers `mcp install` writes. Measured with the versions of the lab. */
 export const mcpClients = ["claude", "codex", "gemini", "opencode"] as const;
 export type McpClient = (typeof mcpClients)[number];
 
 const serverName = "svc";
 
-/**
- * Variables by which the server knows whose session it runs in and where svc keeps its state. Codex hands its servers
- * only those that are named.
- */
+/** Variables that identify the session and the folders of svc. Codex passes only named variables to its servers. */
 const sessionVariables = [
   ...["SVC_MANIFEST_PATH", "SVC_AGENT_ID", "SVC_GLOBAL_REGISTRY_DIR", "SVC_GLOBAL_RUNTIME_DIR"],
   ...["SVC_GLOBAL_MAILBOX_DIR", "SVC_PROJECT_OVERLAY_DIR", "SVC_PROJECT_OVERLAY_DISCOVERY_MODE"],
   ...["TMUX", "TMUX_PANE", "TMUX_TMPDIR", "XDG_STATE_HOME"],
 ];
 
-/** Where a client reads its servers: of the person, or of the project in `cwd`. Variables that are no absolute path name nothing. */
+/** The file with a client's servers, of the user or of the project in `cwd`. A variable that is no absolute path is ignored. */
 export function configurationPath(
   client: McpClient,
   scope: "user" | "project",
@@ -52,15 +49,14 @@ export function configurationPath(
 }
 
 /**
- * The configuration with our server in it, `command` as it is started, or without it where `command` is null. All else,
- * comments too, stays as it is; the same text comes back where nothing is to be done. Throws `precondition_failed` for a
- * text that cannot be read. Pure.
+ * The configuration with our server, started by `command`, or without it when `command` is null. The rest stays, comments too;
+ * an unchanged configuration is the same text. Throws `precondition_failed` for a text that cannot be parsed. Pure.
  */
 export function withServer(client: McpClient, text: string, command: readonly string[] | null): string {
-  return client === "codex" ? inToml(text, command) : inJson(client, text, command);
+  return client === "codex" ? editToml(text, command) : editJson(client, text, command);
 }
 
-function inJson(
+function editJson(
   client: Exclude<McpClient, "codex">,
   text: string,
   command: readonly string[] | null,
@@ -72,19 +68,19 @@ function inJson(
   if (typeof present !== "object" || present === null || Array.isArray(present)) {
     throw unreadable("it is no JSON object");
   }
-  const [list, server] = inJsonForm(client, command);
-  const held = (present as Record<string, unknown>)[list];
-  if (held !== undefined && (typeof held !== "object" || held === null || Array.isArray(held))) {
+  const [list, server] = toJsonEntry(client, command);
+  const servers = (present as Record<string, unknown>)[list];
+  if (servers !== undefined && (typeof servers !== "object" || servers === null || Array.isArray(servers))) {
     throw unreadable(`${list} is no object`);
   }
-  const before = (held as Record<string, unknown> | undefined)?.[serverName];
+  const before = (servers as Record<string, unknown> | undefined)?.[serverName];
   if (JSON.stringify(before) === JSON.stringify(server)) return text;
   const formattingOptions = { insertSpaces: true, tabSize: 2, eol: "\n" };
   const source = text.trim() === "" ? "{}\n" : text;
   return applyEdits(source, modify(source, [list, serverName], server, { formattingOptions }));
 }
 
-function inJsonForm(
+function toJsonEntry(
   client: Exclude<McpClient, "codex">,
   command: readonly string[] | null,
 ): ["mcpServers" | "mcp", object | undefined] {
@@ -98,9 +94,9 @@ function inJsonForm(
 
 const tableHeader = /^\s*\[+\s*([^\]]*?)\s*\]+\s*(?:#.*)?$/;
 
-function inToml(text: string, command: readonly string[] | null): string {
+function editToml(text: string, command: readonly string[] | null): string {
   const others = readToml(text);
-  // Our table reaches from its header to the next one that is not below it.
+  // Our table ends at the next header that is not below it.
   const kept: string[] = [];
   let inOurs = false;
   for (const line of text.split("\n")) {
@@ -121,8 +117,8 @@ function inToml(text: string, command: readonly string[] | null): string {
   const parts = command === null ? [without] : [without, block];
   const next = `${parts.filter((part) => part !== "").join("\n\n")}\n`;
   const result = next.trim() === "" ? "" : next;
-  // An inline table, or a header inside a long text: what we wrote must read as all others and ours.
-  if (JSON.stringify(othersIn(readToml(result))) !== JSON.stringify(othersIn(others))) {
+  // An inline table or a header inside a long text would break: the result must parse to all other values and ours.
+  if (JSON.stringify(withoutOurs(readToml(result))) !== JSON.stringify(withoutOurs(others))) {
     throw unreadable(`mcp_servers.${serverName} is in it in a form that is not ours; remove it by hand`);
   }
   const served = serversIn(readToml(result))[serverName] !== undefined;
@@ -144,8 +140,8 @@ function readToml(text: string): Record<string, unknown> {
 const serversIn = ({ mcp_servers: servers }: Record<string, unknown>): Record<string, unknown> =>
   typeof servers === "object" && servers !== null ? (servers as Record<string, unknown>) : {};
 
-/** All that is not ours; an empty list of servers is none. */
-function othersIn(all: Record<string, unknown>): object {
+/** The configuration without our server; an empty list of servers counts as none. */
+function withoutOurs(all: Record<string, unknown>): object {
   const { [serverName]: _ours, ...servers } = serversIn(all);
   const { mcp_servers: _servers, ...others } = all;
   return Object.keys(servers).length === 0 ? others : { ...others, servers };

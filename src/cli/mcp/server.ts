@@ -17,8 +17,8 @@ const instructions =
   "svc runs coding agents beside you. prompt_agent queues a task durably; wait and read_answer return its answer; mail reaches agents that are busy. Do not hand a task back to who gave it to you.";
 
 /**
- * Serves MCP on standard input and output until the client closes it or the process is interrupted. Nothing is kept in
- * this process: what a tool accepted lies in the agents' gateways. Throws when the client reads nothing.
+ * Serves MCP on standard input and output until the client closes it or the process is interrupted. This process has no
+ * state: the agents' gateways store what a tool accepted. Throws when the client reads nothing.
  */
 export async function serveMcp({
   interrupted,
@@ -32,7 +32,7 @@ export async function serveMcp({
     nullId: false,
   });
   const server = new Server({ name: "svc", version }, { capabilities: { tools: {} }, instructions });
-  // A client waits for the first answer, which needs nothing of the fleet.
+  // Imported later, because clients wait for the answer to initialize.
   const tools = async () => import("./tools.ts");
   server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: (await tools()).listTools() }));
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal, requestId }) => {
@@ -78,7 +78,7 @@ function transportOf(messages: StdioMessages): Transport {
   return transport;
 }
 
-/** An object also where a client would take a text that is a list for something else. */
+/** Always an object: gemini refuses a text that is a JSON array. */
 const contentOf = (document: object) => ({
   content: [{ type: "text" as const, text: JSON.stringify(document) }],
 });

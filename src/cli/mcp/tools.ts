@@ -22,7 +22,7 @@ import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
 import { bodyOf, type LiveLink, openLiveTarget } from "../target.ts";
 import { programVersion } from "../version.ts";
 
-/** What a tool is called with. Who calls is said by the session that the server runs in, never by an argument. */
+/** The context of a call. The session that the server runs in identifies the caller; arguments never do. */
 export interface ToolSession {
   invocation: Invocation;
   /** All commands of `svc-mgr`. */
@@ -31,7 +31,7 @@ export interface ToolSession {
   cancelled: AbortSignal;
 }
 
-/** One tool of the server: its arguments are fields of the protocol, its answer is always an object. */
+/** A tool of the server. Its arguments are fields of the protocol, its result is always an object. */
 export interface Tool {
   description: string;
   input: TObject;
@@ -51,8 +51,8 @@ const maxWaitSeconds = 50;
 const waitPollMs = 500;
 /** How long the last look of a wait may take. */
 const lastLookMs = 4000;
-/** Characters of an answer that go out at once. */
-const answerPart = 20_000;
+/** Most characters of an answer in one result. */
+const maxAnswerCharacters = 20_000;
 
 const agent = NonBlank("the agent's name", { maxLength: 200 });
 const requestId = NonBlank("request_id that prompt_agent gave", { maxLength: 200 });
@@ -62,7 +62,7 @@ const mcpTools = {
     "List the agents here: what each is and does, and its mail address's unread count.",
     Strict({}),
     async (_args, session) => {
-      const { agents } = (await runLine(session, ["agents", "list"])) as { agents: ListedAgent[] };
+      const { agents } = (await runCommand(session, ["agents", "list"])) as { agents: ListedAgent[] };
       return { agents: agents.map(shortAgent) };
     },
   ),
@@ -71,8 +71,8 @@ const mcpTools = {
     Strict({ agent: Type.Optional(agent) }),
     async (args, session) => {
       const who = args.agent === undefined ? ["self"] : ["single", `--agent-name=${args.agent}`];
-      const state = (await runLine(session, ["agents", ...who, "state"])) as AgentState;
-      return { ...shortState(state), asks: await questionsOf(session, state.identity.agent_name ?? "") };
+      const state = (await runCommand(session, ["agents", ...who, "state"])) as AgentState;
+      return { ...shortState(state), asks: await openQuestions(session, state.identity.agent_name ?? "") };
     },
   ),
   prompt_agent: tool(
@@ -81,7 +81,7 @@ const mcpTools = {
     async ({ agent: name, prompt, delivery }, session) => {
       const flags = [`--prompt=${prompt}`, ...(delivery === undefined ? [] : [`--delivery=${delivery}`])];
       const line = ["agents", "single", `--agent-name=${name}`, "prompt", ...flags];
-      const accepted = (await runLine(session, line)) as { request_id: string };
+      const accepted = (await runCommand(session, line)) as { request_id: string };
       return { request_id: accepted.request_id, next: `wait with agent ${name} and this request_id` };
     },
   ),
@@ -109,7 +109,7 @@ const mcpTools = {
       const { turns } = await readTranscript(client, asked);
       const found = args.request_id === undefined ? turns.find(({ answer }) => answer !== null) : turns[0];
       if (found === undefined) return { answer: null, detail: "no turn has an answer yet" };
-      return partOf(await withWholeAnswer(client, found), args.offset ?? 0);
+      return toAnswerPart(await withWholeAnswer(client, found), args.offset ?? 0);
     },
   ),
   answer: tool(
@@ -118,7 +118,7 @@ const mcpTools = {
       id: NonBlank("id of the question", { maxLength: 200 }),
       answer: AttentionAnswerRequest.properties.answer,
     }),
-    async ({ id, answer }, session) => runLine(session, ["attention", "answer", id, answer]),
+    async ({ id, answer }, session) => runCommand(session, ["attention", "answer", id, answer]),
   ),
   send_mail: tool(
     "Send mail from your mailbox; with message_ref it is a reply.",
@@ -135,7 +135,7 @@ const mcpTools = {
     }),
     async ({ to = [], subject, body, message_ref: ref }, session) => {
       const content = [`--body-content=${body}`];
-      const words =
+      const line =
         ref === undefined
           ? [
               "send",
@@ -144,7 +144,7 @@ const mcpTools = {
               ...content,
             ]
           : ["reply", `--message-ref=${ref}`, ...content];
-      const { message } = (await runLine(session, ["agents", "self", "mail", ...words])) as {
+      const { message } = (await runCommand(session, ["agents", "self", "mail", ...line])) as {
         message: MailMessage;
       };
       return { sent: shortMessage(message) };
@@ -157,7 +157,7 @@ const mcpTools = {
       query: Type.Optional(MailListRequest.properties.query),
     }),
     async ({ message_ref: ref, query }, session) => {
-      const mail = (...words: string[]) => runLine(session, ["agents", "self", "mail", ...words]);
+      const mail = (...words: string[]) => runCommand(session, ["agents", "self", "mail", ...words]);
       if (ref !== undefined) {
         const { message } = (await mail("read", `--message-ref=${ref}`)) as { message: MailMessage };
         return { ...shortMessage(message), body: message.body_text };
@@ -172,7 +172,7 @@ const mcpTools = {
   ),
 } satisfies Record<string, Tool>;
 
-/** The tools as a client lists them. What each is checked by beyond types is left out: a model pays for each word. */
+/** The tools as a client lists them. Limits are left out, since a model pays for each word; calls are checked with them. */
 export function listTools() {
   return Object.entries(mcpTools).map(([name, { description, input }]) => ({
     name,
@@ -184,7 +184,7 @@ export function listTools() {
 const checks = ["pattern", "minLength", "maxLength", "maxItems", "enforced"];
 const withoutChecks = (key: string, value: unknown) => (checks.includes(key) ? undefined : value);
 
-/** Runs a tool. Throws `CommandFailure` with the document of the refusal. `args`: as the client sent them. */
+/** Runs a tool. Throws `CommandFailure` with the document of the refusal. `args`: unchecked. */
 export async function runTool(name: string, args: unknown, session: ToolSession): Promise<object> {
   const found: Tool | undefined = Object.hasOwn(mcpTools, name)
     ? mcpTools[name as keyof typeof mcpTools]
@@ -247,26 +247,26 @@ async function lookAtTask(
     if (record.state !== "completed")
       return { isOver: true, result: { ...done, error: record.error_detail } };
     const { turn, why } = await findAnswer(clock, link.client, record.request_id);
-    const answer = turn === null ? { answer: null, detail: why } : partOf(turn, 0);
+    const answer = turn === null ? { answer: null, detail: why } : toAnswerPart(turn, 0);
     return { isOver: true, result: { ...done, ...answer } };
   }
-  const asks = await questionsOf(session, name);
+  const asks = await openQuestions(session, name);
   const result = { done: false, state, detail: stillWaitsFor(record) };
   const next = "answer the question if it is yours to answer";
   return asks.length > 0 ? { isOver: true, result: { ...result, asks, next } } : { isOver: false, result };
 }
 
-function partOf(turn: TranscriptTurn, offset: number): object {
+function toAnswerPart(turn: TranscriptTurn, offset: number): object {
   const whole = renderAnswer(turn);
-  const part = whole.slice(offset, offset + answerPart);
+  const part = whole.slice(offset, offset + maxAnswerCharacters);
   const end = offset + part.length;
   const more = end < whole.length ? { next_offset: end, next: "read_answer with offset next_offset" } : {};
   return { turn_id: turn.turn_id, status: turn.status, source: turn.source, answer: part, ...more };
 }
 
-/** The questions of an agent, by its name or id, with the answers that they allow. */
-async function questionsOf(session: ToolSession, who: string): Promise<object[]> {
-  const { items } = (await runLine(session, ["attention", "list", `--agent=${who}`])) as AttentionList;
+/** The open questions of an agent with the answers that they allow. `who`: name or id. */
+async function openQuestions(session: ToolSession, who: string): Promise<object[]> {
+  const { items } = (await runCommand(session, ["attention", "list", `--agent=${who}`])) as AttentionList;
   return items
     .filter(({ kind }) => kind === "question" || kind === "permission")
     .map(({ id, question, subject, answers }: AttentionItem) => ({ id, question, subject, answers }));
@@ -287,8 +287,8 @@ function addressOf({ invocation: { io, inherited } }: ToolSession, who: string):
   return address;
 }
 
-/** Runs a command line of `svc-mgr` and returns its document; its refusal is thrown with the document of that. */
-async function runLine(
+/** Runs a command line of `svc-mgr` and returns its JSON document. Throws its refusal. */
+async function runCommand(
   { invocation, commands, cancelled }: ToolSession,
   words: readonly string[],
 ): Promise<object> {
@@ -318,7 +318,7 @@ async function runLine(
   throw new CommandFailure(exitCode, typeof detail === "string" ? detail : "the command failed", document);
 }
 
-/** Warnings are printed before the document of a refusal. */
+/** The document of a refusal, after the warnings that were printed before it. */
 function documentIn(text: string): object | null {
   const start = text.search(/^\{/m);
   if (start < 0) return null;

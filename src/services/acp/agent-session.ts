@@ -21,8 +21,8 @@ export interface AgentLimits {
 
 export const defaultLimits: AgentLimits = { initializeMs: 60_000, sessionMs: 120_000, cancelMs: 5000 };
 
-/** What a turn hears of the agent while it runs. */
-export interface TurnEars {
+/** Receives what the agent writes and asks while a prompt runs. */
+export interface TurnListener {
   output(stream: "stdout" | "stderr", chunk: Uint8Array): void;
   permission(asked: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse>;
 }
@@ -31,20 +31,20 @@ export interface TurnEars {
 export interface AgentSession {
   process(): { pid: number; startToken: string } | null;
   /**
-   * Makes the conversation of a turn the open one, starting the agent where it does not run. What the agent says
-   * meanwhile, replayed history above all, reaches no turn. Throws with the reason for people.
+   * Opens the conversation of a turn, and starts the agent if it does not run. Output of the agent until then, such as
+   * replayed history, belongs to no turn. Throws with a reason for people.
    */
   open(request: TurnRequest, signal: AbortSignal): Promise<{ sessionId: string; isNew: boolean }>;
   /** Sends a prompt to the open conversation; resolves with the agent's answer. */
-  prompt(text: string, ears: TurnEars): Promise<unknown>;
+  prompt(text: string, listener: TurnListener): Promise<unknown>;
   cancel(): Promise<void>;
   /** The agent process and what is below it. */
   tree(): Promise<KnownProcess[]>;
   /**
-   * Ends what came to the agent's tree since `before` and does not end by itself: with the agent where another process can go on
-   * with the conversation, else alone.
+   * Ends the processes that joined the agent's tree since `before` and do not end by themselves: with the agent when another
+   * process can continue the conversation, else alone.
    */
-  endLeft(before: readonly KnownProcess[]): Promise<void>;
+  endLeftovers(before: readonly KnownProcess[]): Promise<void>;
   /** Resolves with how the process ended. */
   exited(): Promise<{ exitCode: number | null; signal: string | null }>;
   /** Ends the process and what is below it. */
@@ -59,20 +59,20 @@ export function createAgentSession(deps: {
   env: Record<string, string>;
   version: string;
   limits?: Partial<AgentLimits>;
-  /** Another process runs, or none. */
+  /** The agent process started or ended. */
   onProcess: () => void;
 }): AgentSession {
   const { clock, processes } = deps;
   const limits = { ...defaultLimits, ...deps.limits };
   let connection: AcpConnection | null = null;
-  let ears: TurnEars | null = null;
+  let listener: TurnListener | null = null;
   let sessionId: string | null = null;
   let mode: string | null = null;
-  /** Conversations that the process holds: it need not load them. */
-  const held = new Set<string>();
-  /** When the last prompt ended, of any process; null: not by us. */
+  /** Conversations that this process has open: it need not load them. */
+  const openConversations = new Set<string>();
+  /** When the last prompt of this bridge ended; null before the first. */
   let lastUseMs: number | null = null;
-  /** The last line of standard error: some agents say only there why they do not start. */
+  /** The last line of standard error: some agents explain only there why they do not start. */
   let lastStderr = "";
 
   function process(): { pid: number; startToken: string } | null {
@@ -84,7 +84,7 @@ export function createAgentSession(deps: {
     if (connection?.isOpen()) return connection;
     connection = null;
     sessionId = null;
-    held.clear();
+    openConversations.clear();
     lastStderr = "";
     const started = openConnection(
       { processes, clock },
@@ -94,11 +94,11 @@ export function createAgentSession(deps: {
         cwd: request.working_directory,
         onOutput(stream, chunk) {
           if (stream === "stderr") lastStderr = lastLine(lastStderr, chunk);
-          ears?.output(stream, chunk);
+          listener?.output(stream, chunk);
         },
         onPermission: async (asked, signal) =>
-          ears && asked.sessionId === sessionId
-            ? ears.permission(asked, signal)
+          listener && asked.sessionId === sessionId
+            ? listener.permission(asked, signal)
             : { outcome: { outcome: "cancelled" } },
       },
     );
@@ -111,7 +111,7 @@ export function createAgentSession(deps: {
     return started;
   }
 
-  async function choose(
+  async function openConversation(
     agent: AcpConnection,
     wanted: TurnSession,
     request: TurnRequest,
@@ -128,9 +128,9 @@ export function createAgentSession(deps: {
       return { sessionId: id, isNew: true };
     };
     if (wanted.mode === "new") return create();
-    const id = wanted.mode === "exact" ? wanted.id : await latest(agent, cwd);
+    const id = wanted.mode === "exact" ? wanted.id : await newestConversation(agent, cwd);
     if (id === null) return create();
-    if (held.has(id)) return { sessionId: id, isNew: false };
+    if (openConversations.has(id)) return { sessionId: id, isNew: false };
     const { load, resume } = agent.capabilities();
     if (!load && !resume) {
       throw new ServiceError(
@@ -138,8 +138,8 @@ export function createAgentSession(deps: {
         "the agent cannot go on with a conversation of an earlier process",
       );
     }
-    const late = resume ? 0 : loadDelayMs({ load: request.acp?.load, nowMs: clock.nowMs(), lastUseMs });
-    if (late > 0) await sleep(clock, late);
+    const delayMs = resume ? 0 : loadDelayMs({ load: request.acp?.load, nowMs: clock.nowMs(), lastUseMs });
+    if (delayMs > 0) await sleep(clock, delayMs);
     // resume replays nothing.
     const method = resume ? methods.agent.session.resume : methods.agent.session.load;
     await agent.request(method, { sessionId: id, cwd, mcpServers: [] }, { timeoutMs });
@@ -147,7 +147,7 @@ export function createAgentSession(deps: {
   }
 
   /** The newest conversation of the folder; null when there is none. */
-  async function latest(agent: AcpConnection, cwd: string): Promise<string | null> {
+  async function newestConversation(agent: AcpConnection, cwd: string): Promise<string | null> {
     if (sessionId !== null) return sessionId;
     if (!agent.capabilities().list) {
       throw new ServiceError(
@@ -187,48 +187,49 @@ export function createAgentSession(deps: {
     process,
     async open(request, signal) {
       const wanted = request.session;
-      const given = Promise.withResolvers<never>();
-      const give = () => given.reject(new ServiceError("conflict", "interrupted"));
-      signal.addEventListener("abort", give, { once: true });
-      if (signal.aborted) give();
-      given.promise.catch(() => {});
+      const interrupted = Promise.withResolvers<never>();
+      const interrupt = () => interrupted.reject(new ServiceError("conflict", "interrupted"));
+      signal.addEventListener("abort", interrupt, { once: true });
+      if (signal.aborted) interrupt();
+      interrupted.promise.catch(() => {});
       const work = (async () => {
         const agent = await start(request);
-        const chosen = await choose(agent, wanted, request);
-        if (chosen.sessionId !== sessionId) mode = null;
-        sessionId = chosen.sessionId;
-        held.add(sessionId);
+        const opened = await openConversation(agent, wanted, request);
+        if (opened.sessionId !== sessionId) mode = null;
+        sessionId = opened.sessionId;
+        openConversations.add(sessionId);
         await setMode(agent, request.acp?.mode ?? null);
-        return chosen;
+        return opened;
       })();
       work.catch(() => {});
-      // A process that could not be started has no end to wait for.
-      const gone =
-        connection?.exited.then(() => Promise.reject(new Error("gone"))) ?? new Promise<never>(() => {});
+      // A process that could not be started never exits.
+      const processEnded =
+        connection?.exited.then(() => Promise.reject(new Error("the agent ended"))) ??
+        new Promise<never>(() => {});
       try {
-        return await Promise.race([work, given.promise, gone]);
+        return await Promise.race([work, interrupted.promise, processEnded]);
       } catch (error) {
-        // Its output ends a moment before it does.
-        if (connection && !signal.aborted) await leave(clock, connection.exited);
+        // Its output ends a moment before the process does.
+        if (connection && !signal.aborted) await waitForExit(clock, connection.exited);
         const ended = connection && !connection.isOpen() && !signal.aborted ? await connection.exited : null;
-        // Whatever it was about: the next turn begins with a fresh process.
+        // After any failure the next turn starts a new process.
         await end("SIGINT");
-        throw ended ? diedEarly(ended, lastStderr) : error;
+        throw ended ? earlyExit(ended, lastStderr) : error;
       } finally {
-        signal.removeEventListener("abort", give);
+        signal.removeEventListener("abort", interrupt);
       }
     },
-    async prompt(text, listening) {
+    async prompt(text, turnListener) {
       if (!connection || sessionId === null)
         throw new ServiceError("dispatch_failed", "no conversation is open");
-      ears = listening;
+      listener = turnListener;
       try {
         return await connection.request(methods.agent.session.prompt, {
           sessionId,
           prompt: [{ type: "text", text }],
         });
       } finally {
-        ears = null;
+        listener = null;
         lastUseMs = clock.nowMs();
       }
     },
@@ -238,13 +239,13 @@ export function createAgentSession(deps: {
       }
     },
     tree,
-    async endLeft(before) {
+    async endLeftovers(before) {
       const known = new Set(before.map(keyOf));
-      const left = (await tree()).filter((one) => !known.has(keyOf(one)));
-      if (await waitForEnd(deps, left, leftMs)) return;
+      const leftovers = (await tree()).filter((one) => !known.has(keyOf(one)));
+      if (await waitForEnd(deps, leftovers, leftoversMs)) return;
       const { load, resume } = connection?.capabilities() ?? { load: false, resume: false };
       if (load || resume) await end("SIGINT");
-      else await endProcesses(deps, left, leftMs);
+      else await endProcesses(deps, leftovers, leftoversMs);
     },
     exited: () => connection?.exited ?? Promise.resolve({ exitCode: null, signal: null }),
     end,
@@ -258,22 +259,22 @@ export function createAgentSession(deps: {
   };
 }
 
-const leaveMs = 300;
-/** How long what a turn started may take to end after a cancel. */
-const leftMs = 1000;
+const exitWaitMs = 300;
+/** How long processes that a turn started may take to end after a cancel. */
+const leftoversMs = 1000;
 
 const keyOf = ({ pid, startToken }: KnownProcess) => `${pid} ${startToken}`;
 
-/** Resolves with the end of a process, or when it has not ended after a moment. */
-export async function leave(clock: Clock, exited: Promise<unknown>): Promise<void> {
-  await withinTime(clock, leaveMs, exited);
+/** Resolves when the process has ended, at the latest after 300 ms. */
+export async function waitForExit(clock: Clock, exited: Promise<unknown>): Promise<void> {
+  await withinTime(clock, exitWaitMs, exited);
 }
 
 const minuteMs = 60_000;
 
 /**
- * How long a load must wait. For `next_minute`: into the clock minute after the one of the last use, which may be this one
- * where it is not known. Pure.
+ * How long a load must wait. For `next_minute`: until the clock minute after that of the last use, which is taken for the
+ * present one when it is not known. Pure.
  */
 export function loadDelayMs(facts: {
   load: "at_once" | "next_minute" | undefined;
@@ -284,15 +285,18 @@ export function loadDelayMs(facts: {
   if (load !== "next_minute") return 0;
   const minuteOf = (ms: number) => Math.floor(ms / minuteMs);
   if (lastUseMs !== null && minuteOf(lastUseMs) !== minuteOf(nowMs)) return 0;
-  // A clock that the agent reads a moment later must be in the next minute too.
+  // The agent reads its clock a moment later.
   return minuteMs - (nowMs % minuteMs) + 100;
 }
 
-function diedEarly(end: { exitCode: number | null; signal: string | null }, said: string): ServiceError {
+function earlyExit(
+  end: { exitCode: number | null; signal: string | null },
+  lastStderr: string,
+): ServiceError {
   const how = end.signal ?? `exit code ${end.exitCode ?? "unknown"}`;
   return new ServiceError(
     "dispatch_failed",
-    `the agent ended before it took the prompt (${how})${said === "" ? "" : `: ${said}`}`,
+    `the agent ended before it took the prompt (${how})${lastStderr === "" ? "" : `: ${lastStderr}`}`,
   );
 }
 

@@ -41,9 +41,9 @@ export interface ConnectionOptions {
   command: readonly string[];
   env: Record<string, string>;
   cwd: string;
-  /** Everything that the agent writes, before a message in it is answered. */
+  /** Gets everything that the agent writes, before a message in it is answered. */
   onOutput: (stream: "stdout" | "stderr", chunk: Uint8Array) => void;
-  /** `signal`: nobody waits for the answer any more. */
+  /** `signal` aborts when the agent no longer waits for the answer. */
   onPermission: (asked: RequestPermissionRequest, signal: AbortSignal) => Promise<RequestPermissionResponse>;
 }
 
@@ -74,21 +74,21 @@ export function openConnection(
   connection.closed.catch(() => {});
 
   async function request(method: string, params: object, { timeoutMs }: { timeoutMs?: number } = {}) {
-    const asked = connection.agent.request<unknown, object>(method, params);
-    if (timeoutMs === undefined) return asked;
-    const over = new AbortController();
-    const late = sleep(clock, timeoutMs, over.signal).then(() => {
-      if (over.signal.aborted) return undefined;
+    const response = connection.agent.request<unknown, object>(method, params);
+    if (timeoutMs === undefined) return response;
+    const timer = new AbortController();
+    const timeout = sleep(clock, timeoutMs, timer.signal).then(() => {
+      if (timer.signal.aborted) return undefined;
       throw new ServiceError(
         "unavailable",
         `the agent did not answer ${method} within ${Math.round(timeoutMs / 1000)} s`,
       );
     });
-    asked.catch(() => {});
+    response.catch(() => {});
     try {
-      return await Promise.race([asked, late]);
+      return await Promise.race([response, timeout]);
     } finally {
-      over.abort();
+      timer.abort();
     }
   }
 
@@ -102,7 +102,7 @@ export function openConnection(
           methods.agent.initialize,
           {
             protocolVersion: PROTOCOL_VERSION,
-            // Files and terminals are the agent's own: it works where it runs.
+            // The agent reads files and runs commands itself.
             clientCapabilities: { fs: { readTextFile: false, writeTextFile: false }, terminal: false },
             clientInfo: { name: "svc", version },
           },
@@ -131,7 +131,7 @@ export function openConnection(
   };
 }
 
-/** The JSON-RPC messages of a child. Its notifications are left out: who reads its output has them from there. */
+/** The requests and responses of a child. Its notifications are read from its output, by `onOutput`. */
 function messagesOf(child: StreamedProcess, onOutput: ConnectionOptions["onOutput"]): MessageStream {
   const splitter = createLineSplitter(boundsOfRecords);
   const readable = new ReadableStream<AnyMessage>({
@@ -167,6 +167,6 @@ async function drain(stream: AsyncIterable<Uint8Array>, take: (chunk: Uint8Array
   try {
     for await (const chunk of stream) take(chunk);
   } catch {
-    // The process has gone; its end is reported by `exited`.
+    // The process has ended, as `exited` reports.
   }
 }

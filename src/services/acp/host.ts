@@ -22,7 +22,7 @@ export interface HostDeps {
   watch: FolderWatch;
   providerOf: (tool: string) => HeadlessProvider | null;
   sessionRoot: string;
-  /** Of the agent, as in its manifest: turns of another one are left alone. */
+  /** The instance of the agent, as in its manifest: turns of another instance are left alone. */
   life: string | null;
   /** The environment that the agent process gets. */
   env: Record<string, string>;
@@ -35,22 +35,22 @@ export interface HostDeps {
 export interface AcpHost {
   /** Runs turns until `stop`. Resolves when the agent process has ended; rejects when another bridge keeps the session. */
   run(): Promise<void>;
-  /** Runs no further turn; `interrupt`: nor the running one to its end. */
+  /** Runs no further turn; `interrupt`: interrupts the running one too. */
   stop(options: { interrupt: boolean }): void;
   /** Interrupts the running turn, as a person in the pane does. */
   interrupt(): void;
 }
 
-/** Notices may be lost on some file systems; no turn waits longer than this to be seen. */
+/** Some file systems lose notices of changes; a turn waits at most this long to be found. */
 const pollIntervalMs = 1000;
-/** How long an earlier bridge of the session may take to end. */
-const formerMs = 15_000;
+/** How long a previous bridge of the session may take to end. */
+const previousBridgeMs = 15_000;
 /** How long an agent may take to end once its standard input is closed. */
-const farewellMs = 1500;
+const exitMs = 1500;
 
 /**
  * The process beside an ACP agent: it starts the agent with the first turn, runs the turns of the session one after the
- * other, and outlives the gateway. What it knows is in the session's folder. Only one runs for a session.
+ * other, and outlives the gateway. Its state is in the session's folder. A session has only one.
  */
 export function createAcpHost(deps: HostDeps): AcpHost {
   const { clock, files, processes, locks, watch, sessionRoot } = deps;
@@ -73,16 +73,16 @@ export function createAcpHost(deps: HostDeps): AcpHost {
     files.write("file:acp-host", paths.host, renderJson(record), { durable: false });
   }
 
-  /** What an earlier bridge of this session left: itself, when it does not end, and its agent process. */
-  async function endFormer(): Promise<void> {
-    const former = readHost(files, sessionRoot);
-    const bridge = livingHost(processes, former);
+  /** Ends the previous bridge of this session, if it does not end by itself, and its agent process. */
+  async function endPreviousBridge(): Promise<void> {
+    const previous = readHost(files, sessionRoot);
+    const bridge = livingHost(processes, previous);
     if (bridge) {
-      const deadlineMs = clock.monotonicMs() + formerMs;
-      while (livingHost(processes, former) && clock.monotonicMs() < deadlineMs) await sleep(clock, 20);
-      if (livingHost(processes, former)) await endProvider(deps, bridge, "SIGKILL");
+      const deadlineMs = clock.monotonicMs() + previousBridgeMs;
+      while (livingHost(processes, previous) && clock.monotonicMs() < deadlineMs) await sleep(clock, 20);
+      if (livingHost(processes, previous)) await endProvider(deps, bridge, "SIGKILL");
     }
-    const agent = livingAgent(processes, former);
+    const agent = livingAgent(processes, previous);
     if (agent) await endProvider(deps, agent);
   }
 
@@ -95,9 +95,9 @@ export function createAcpHost(deps: HostDeps): AcpHost {
   }
 
   async function idle(): Promise<void> {
-    const nap = new AbortController();
-    wake = () => nap.abort();
-    await sleep(clock, pollIntervalMs, nap.signal);
+    const timer = new AbortController();
+    wake = () => timer.abort();
+    await sleep(clock, pollIntervalMs, timer.signal);
   }
 
   async function serve(session: AgentSession): Promise<void> {
@@ -113,7 +113,7 @@ export function createAcpHost(deps: HostDeps): AcpHost {
         try {
           await runTurn({ ...deps, session }, turn);
         } catch (error) {
-          // The turn is settled by the next gateway that looks; this agent process is in an unknown state.
+          // The gateway settles the turn; this agent process is in an unknown state.
           deps.show(`\n[turn ${turn.turnId}: ${toSummary(messageOf(error))}]\n`);
           await session.end("SIGINT");
         }
@@ -131,14 +131,14 @@ export function createAcpHost(deps: HostDeps): AcpHost {
   return {
     async run() {
       files.ensureDirectory("file:acp-folder", paths.folder);
-      await endFormer();
+      await endPreviousBridge();
       await locks.hold(paths.lock, async () => {
         const session: AgentSession = createAgentSession({ ...deps, onProcess: () => saveRecord(session) });
         saveRecord(null);
         try {
           await serve(session);
         } finally {
-          await session.close(farewellMs);
+          await session.close(exitMs);
           files.removeFile("file:acp-host", paths.host);
         }
       });

@@ -16,9 +16,9 @@ import {
   type AgentLimits,
   type AgentSession,
   defaultLimits,
-  leave,
   reasonOf,
-  type TurnEars,
+  type TurnListener,
+  waitForExit,
 } from "./agent-session.ts";
 import { answerOfPolicy, cancelledOutcome, decidePermission, toAskedCall, toDecision } from "./permission.ts";
 
@@ -37,82 +37,82 @@ export interface RunTurnDeps {
 const pollIntervalMs = 250;
 
 /**
- * Runs one turn with the agent of the session, once, to its final state, holding the turn's lock all the while. Returns
- * `refused`, with nothing run, when somebody has begun or settled it before.
+ * Runs one turn with the agent of the session to its final state and holds the turn's lock meanwhile. Returns `refused`,
+ * and runs nothing, when the turn was begun or settled before.
  */
 export async function runTurn(deps: RunTurnDeps, at: TurnDirectory): Promise<"ran" | "refused"> {
   const request = at.request();
   if (!request) return "refused";
   return deps.locks.hold(at.paths.lock, async () => {
     if (at.process() || at.result()) return "refused";
-    const wishes = followWishes(deps, at);
+    const controls = watchControls(deps, at);
     try {
-      await play(deps, at, request, wishes);
+      await openAndPrompt(deps, at, request, controls);
     } finally {
-      wishes.end();
+      controls.end();
     }
     return "ran";
   });
 }
 
-/** What the gateway writes into the folder of a turn while it runs. */
-interface Wishes {
-  /** Aborts once the turn is to be interrupted. */
+/** The interrupt and the answers that the gateway writes into the folder of a turn. */
+interface TurnControls {
+  /** Aborts when the gateway asks for an interrupt. */
   interrupted: AbortSignal;
   /** Resolves after something may have changed. */
   change(): Promise<void>;
   end(): void;
 }
 
-function followWishes({ clock, watch }: RunTurnDeps, at: TurnDirectory): Wishes {
+function watchControls({ clock, watch }: RunTurnDeps, at: TurnDirectory): TurnControls {
   const interrupted = new AbortController();
-  const over = new AbortController();
+  const ended = new AbortController();
   let waiting: (() => void)[] = [];
-  const look = () => {
+  const check = () => {
     if (!interrupted.signal.aborted && at.interrupt()) interrupted.abort();
-    const roused = waiting;
+    const resolves = waiting;
     waiting = [];
-    for (const rouse of roused) rouse();
+    for (const resolve of resolves) resolve();
   };
   const unwatch = watch.watchFolder(at.paths.folder, (name) => {
-    if (name === null || name === "interrupt.json" || name === "answer.json") look();
+    if (name === null || name === "interrupt.json" || name === "answer.json") check();
   });
   void (async () => {
-    while (!over.signal.aborted) {
-      look();
-      await sleep(clock, pollIntervalMs, over.signal);
+    while (!ended.signal.aborted) {
+      check();
+      await sleep(clock, pollIntervalMs, ended.signal);
     }
   })();
   return {
     interrupted: interrupted.signal,
     change: () => new Promise((resolve) => void waiting.push(resolve)),
     end() {
-      over.abort();
+      ended.abort();
       unwatch();
     },
   };
 }
 
-async function play(
+async function openAndPrompt(
   deps: RunTurnDeps,
   at: TurnDirectory,
   request: TurnRequest,
-  wishes: Wishes,
+  controls: TurnControls,
 ): Promise<void> {
   const { clock, files, session } = deps;
   const provider = deps.providerOf(request.tool);
   const fail = (error: string) => settle(deps, at, { notStarted: error });
   if (!provider) return fail(`no provider drives ${request.tool}`);
-  // The agent may run already; nothing was asked of it for this turn.
+  // The agent may run already; this turn has not used it yet.
   at.saveProcess({ ...describe(deps), child_pid: null, child_start: null });
-  // Looked for after the claim: an interrupt that came before it must keep the prompt from being given.
+  // Read after the claim: an interrupt from before it must prevent the prompt.
   if (at.interrupt()) return fail("interrupted before the prompt was given");
   const display = { style: request.display_style, detail: request.display_detail };
   deps.show(renderTurnStart({ turnIndex: request.turn_index, prompt: request.prompt }, display));
-  const opened = await session.open(request, wishes.interrupted).catch((error: unknown) => ({ error }));
+  const opened = await session.open(request, controls.interrupted).catch((error: unknown) => ({ error }));
   if ("error" in opened) {
     return fail(
-      wishes.interrupted.aborted ? "interrupted before the prompt was given" : reasonOf(opened.error),
+      controls.interrupted.aborted ? "interrupted before the prompt was given" : reasonOf(opened.error),
     );
   }
   const { sessionId } = opened;
@@ -126,71 +126,71 @@ async function play(
     const text = opened.isNew
       ? promptWithRole({ ...request, rolePrompt: request.role_prompt, session: { mode: "new" } })
       : request.prompt;
-    await carry(deps, { at, request, pump, wishes, text, sessionId });
+    await promptAgent(deps, { at, request, pump, controls, text, sessionId });
   } finally {
     pump.close();
   }
 }
 
-async function carry(
+async function promptAgent(
   deps: RunTurnDeps,
   turn: {
     at: TurnDirectory;
     request: TurnRequest;
     pump: OutputPump;
-    wishes: Wishes;
+    controls: TurnControls;
     text: string;
     sessionId: string;
   },
 ): Promise<void> {
   const { session, clock } = deps;
-  const { at, pump, wishes } = turn;
+  const { at, pump, controls } = turn;
   const permissions = createPermissions(deps, turn);
-  let trouble: string | null = null;
-  const ears: TurnEars = {
+  let outputFault: string | null = null;
+  const listener: TurnListener = {
     output(stream, chunk) {
       try {
         pump.push(stream, chunk);
       } catch (error) {
-        // An agent whose output cannot be kept must not work on unseen.
-        trouble ??= `its output could not be kept: ${reasonOf(error)}`;
+        // An agent whose output cannot be stored must not go on.
+        outputFault ??= `its output could not be kept: ${reasonOf(error)}`;
         void session.end("SIGINT");
       }
     },
     permission: permissions.ask,
   };
   const before = await session.tree();
-  const answered = session.prompt(turn.text, ears).then(
+  const answered = session.prompt(turn.text, listener).then(
     () => "answered" as const,
-    // An error, or the end of its output: a process that ends says so in a moment.
-    () => leave(clock, session.exited()).then(() => "answered" as const),
+    // An error, or the end of its output: the process may be about to exit.
+    () => waitForExit(clock, session.exited()).then(() => "answered" as const),
   );
   const ended = session.exited();
   const stopped = new Promise<"interrupted">((resolve) => {
     const stop = () => resolve("interrupted");
-    wishes.interrupted.addEventListener("abort", stop, { once: true });
-    if (wishes.interrupted.aborted) stop();
+    controls.interrupted.addEventListener("abort", stop, { once: true });
+    if (controls.interrupted.aborted) stop();
   });
   const first = await Promise.race([answered, ended.then(() => "ended" as const), stopped]);
   if (first === "interrupted") {
     await session.cancel().catch(() => {});
-    const over = new AbortController();
-    const late = sleep(clock, deps.limits?.cancelMs ?? defaultLimits.cancelMs, over.signal).then(
-      () => "late",
+    const timer = new AbortController();
+    const timeout = sleep(clock, deps.limits?.cancelMs ?? defaultLimits.cancelMs, timer.signal).then(
+      () => "timeout",
     );
-    if ((await Promise.race([answered, ended, late])) === "late") await session.end("SIGINT");
+    if ((await Promise.race([answered, ended, timeout])) === "timeout") await session.end("SIGINT");
     // codex-acp 2.6.0 answers the cancel and leaves the command running.
-    else await session.endLeft(before);
-    over.abort();
+    else await session.endLeftovers(before);
+    timer.abort();
   }
   permissions.close();
   const end = session.process() === null ? await ended : { exitCode: null, signal: null };
   const { summary, lastStderr } = pump.finish();
   const verdict = decideVerdict({
-    ...{ summary, ...end, exited: true, lastStderr: trouble ?? lastStderr },
+    ...{ summary, ...end, exited: true, lastStderr: outputFault ?? lastStderr },
     interruptRequested: at.interrupt() !== null,
   });
-  // What an agent says that the turn did not end with a message of it is not worth another prompt to it.
+  // A turn without a stop reason leaves the agent in an unknown state.
   if (verdict.completionSource !== "terminal_event") await session.end("SIGINT");
   settle(deps, at, {
     verdict,
@@ -201,20 +201,20 @@ async function carry(
   });
 }
 
-/** Answers what the agent asks: by the policy, else by a person, one question after the other. */
+/** Answers permission requests of the agent: by the policy, else by a person, one after the other. */
 function createPermissions(
   { files, clock }: RunTurnDeps,
   {
     at,
     request,
     pump,
-    wishes,
-  }: { at: TurnDirectory; request: TurnRequest; pump: OutputPump; wishes: Wishes },
+    controls,
+  }: { at: TurnDirectory; request: TurnRequest; pump: OutputPump; controls: TurnControls },
 ) {
   const paths = questionPaths(at.paths.folder);
   const closed = new AbortController();
   let asked = 0;
-  let turnOf: Promise<unknown> = Promise.resolve();
+  let lastQuestion: Promise<unknown> = Promise.resolve();
 
   function note(text: string, data: Record<string, unknown>): void {
     pump.note("progress", "svc/permission", text, data);
@@ -226,23 +226,23 @@ function createPermissions(
   ): Promise<RequestPermissionResponse> {
     asked += 1;
     const id = `${at.turnId}-${asked}`;
-    const isOver = () => signal.aborted || closed.signal.aborted || wishes.interrupted.aborted;
+    const isWithdrawn = () => signal.aborted || closed.signal.aborted || controls.interrupted.aborted;
     const decision = toDecision(question, { id, sinceUtc: timestampNow(clock) });
     files.write("file:acp-question", paths.question, renderJson({ schema_version: 1, decision }));
     try {
       const withdrawn = new Promise<void>((resolve) => {
-        for (const one of [signal, closed.signal, wishes.interrupted]) {
+        for (const one of [signal, closed.signal, controls.interrupted]) {
           one.addEventListener("abort", () => resolve(), { once: true });
         }
       });
-      while (!isOver()) {
+      while (!isWithdrawn()) {
         const answer = readAnswer(files, at.paths.folder);
         const option = answer?.id === id ? question.options[answer.index - 1] : undefined;
         if (option) {
           note(`a person chose: ${option.name}`, { by: "person", option: option.kind });
           return { outcome: { outcome: "selected", optionId: option.optionId } };
         }
-        await Promise.race([wishes.change(), withdrawn]);
+        await Promise.race([controls.change(), withdrawn]);
       }
       note("the question was withdrawn", { by: "interrupt", option: null });
       return cancelledOutcome;
@@ -260,9 +260,9 @@ function createPermissions(
         note(`the policy says ${action}: ${call.title}`, { by: "policy", action });
         return settled;
       }
-      const own = turnOf.then(() => askPerson(question, signal));
-      turnOf = own.catch(() => {});
-      return own;
+      const answer = lastQuestion.then(() => askPerson(question, signal));
+      lastQuestion = answer.catch(() => {});
+      return answer;
     },
     close: () => closed.abort(),
   };
@@ -293,7 +293,7 @@ type Ending =
 function settle(deps: RunTurnDeps, at: TurnDirectory, ending: Ending): void {
   const begun = "verdict" in ending ? ending : null;
   const status = begun ? begun.verdict.status : at.interrupt() ? "interrupted" : "failed";
-  // An agent's own words may be in it.
+  // It may quote the agent.
   const error = "verdict" in ending ? ending.verdict.error : toSummary(ending.notStarted, 2000);
   at.saveResult({
     schema_version: 1,

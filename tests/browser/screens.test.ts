@@ -126,7 +126,7 @@ describe("an agent", () => {
   test("says in words why it takes no prompt", async () => {
     await using view = await at.open("wall");
     // Tiles move once, when their states are known: a click in this moment would be between two of them.
-    await view.shows(/felix[^]*edith/);
+    await view.shows(/felix[\s\S]*edith/);
     await view.page.getByRole("link", { name: /felix/ }).click();
     await view.shows("Not ready for a prompt");
     await view.shows("It accepts no input now.");

@@ -140,13 +140,13 @@ export interface JoinedHost extends AsyncDisposable {
   complaints(): string;
 }
 
-export async function joinHost(
-  lab: CliLab,
-  bus: Pick<Bus, "flags" | "keyOf">,
-  host: string,
-): Promise<JoinedHost> {
-  const words = ["join", ...bus.flags, "--creds", bus.keyOf(host), "--host", host, "--json"];
-  const child = Bun.spawn([...lab.command("svc-coord"), ...words], {
+export function joinHost(lab: CliLab, bus: Pick<Bus, "flags" | "keyOf">, host: string): Promise<JoinedHost> {
+  return joinWith(lab, ["join", ...bus.flags, "--creds", bus.keyOf(host), "--host", host]);
+}
+
+/** By the words of a command line after `svc-coord`. */
+export async function joinWith(lab: CliLab, words: readonly string[]): Promise<JoinedHost> {
+  const child = Bun.spawn([...lab.command("svc-coord"), ...words, "--json"], {
     ...{ env: lab.env, cwd: lab.workdir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
   });
   let complaints = "";

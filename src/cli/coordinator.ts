@@ -202,6 +202,14 @@ export function createCoordinator(options: CoordinatorOptions): Coordinator {
           }
         : view,
       attention,
+      hosts: {
+        list: async ({ probe }) => ({
+          ...{ schema_version: 1, version: manifest.version },
+          ...((await merged?.status({ probe: probe === "true" })) ?? {
+            ...{ local_host: null, carriers: [], hosts: [] },
+          }),
+        }),
+      },
       deliveries: { list: async (query) => (await openDelivery()).list(query) },
       work: createFleetWork({
         directory,

@@ -15,6 +15,7 @@ export const coordinatorCommands = group({
     serve: () => import("./commands/coord/serve.ts").then((module) => module.default),
     outcome: () => import("./commands/coord/outcome.ts").then((module) => module.default),
     join: () => import("./commands/coord/join.ts").then((module) => module.default),
+    hosts: () => import("./commands/coord/hosts.ts").then((module) => module.default),
     nats: () => import("./commands/coord/nats.ts").then((module) => module.default),
     completion: () =>
       import("./commands/completion.ts").then((module) => module.completionCommands("svc-coord")),

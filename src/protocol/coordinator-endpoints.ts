@@ -40,6 +40,7 @@ import { endpoint, RefusedOrInvalid } from "./endpoint.ts";
 import { forwardedEndpoints, forwardedStreams } from "./endpoints.ts";
 import { eventKinds, eventNames, eventStream, maxFollowers } from "./events.ts";
 import { GatewayStatus } from "./gateway.ts";
+import { HostList, HostListQuery } from "./host-states.ts";
 import { MailResolveLive } from "./mail.ts";
 import { TurnEvents, TurnStatusRecord, turnArtifactEndpoints, turnEndpoints } from "./turns.ts";
 import { ErrorBody, Strict, ValidationErrorBody } from "./wire.ts";
@@ -86,6 +87,17 @@ export const coordinatorEndpoints = {
     query: AgentListQuery,
     status: 200,
     response: AgentList,
+    errors: { 422: ValidationErrorBody },
+  }),
+  listHosts: endpoint({
+    method: "GET",
+    path: "/svc/hosts",
+    summary: "The other hosts of the fleet, and the ways to them",
+    description:
+      "Empty for a server that reaches no other host. Heartbeats are counted on this server's clock. With `probe` each live host is asked something, for 3 s at most: `detail` says why one did not answer.",
+    query: HostListQuery,
+    status: 200,
+    response: HostList,
     errors: { 422: ValidationErrorBody },
   }),
   listAttention: endpoint({

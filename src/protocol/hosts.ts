@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { AgentIdentity } from "./agents.ts";
 import { allCoordinatorEndpoints } from "./coordinator-endpoints.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+import { SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /** Messages between an agent host and an operator. They come from another machine: each is checked before it is read. */
 
@@ -116,19 +116,6 @@ export const HostLine = Type.Union([
   MessageLine,
 ]);
 export type HostLine = Static<typeof HostLine>;
-
-/** A host and whether it answers, as the operator sees it. */
-export const HostState = Strict({
-  host: Type.String(),
-  via: StringEnum(["local", "nats", "ssh"]),
-  state: StringEnum(["live", "away"]),
-  since_utc: Nullable(Timestamp),
-  agents: Type.Integer(),
-  version: Nullable(Type.String()),
-  detail: Type.Optional(Nullable(Type.String({ description: "why an SSH host is away" }))),
-  latency_ms: Type.Optional(Nullable(Type.Number({ description: "of a message there and back" }))),
-});
-export type HostState = Static<typeof HostState>;
 
 const ofAgents = "/svc/agents/:agent_ref";
 

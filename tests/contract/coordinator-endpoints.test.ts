@@ -78,6 +78,7 @@ const calls: Record<Name, Call> = {
   currentInstance: {},
   shutdown: {},
   listAgents: {},
+  listHosts: { url: "/svc/hosts?probe=true" },
   listDeliveries: { url: "/svc/attention/deliveries?limit=2&state=pending" },
   listAttention: { url: "/svc/attention?agent=worker&kind=question" },
   answerAttention: {

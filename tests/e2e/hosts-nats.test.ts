@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { HostList } from "../../src/protocol/host-states.ts";
 import { joinWith, natsServer } from "../support/bus.ts";
 import { type CliLab, createCliLab } from "../support/cli-lab.ts";
 import { startCoordinator } from "../support/coord-server.ts";
@@ -21,6 +22,14 @@ async function startNats(lab: CliLab, flags: readonly string[]) {
   const { value } = await child.stdout.getReader().read();
   if (value === undefined) throw new Error(await new Response(child.stderr).text());
   return { child, ready: JSON.parse(new TextDecoder().decode(value)) as Ready };
+}
+
+/** What doctor says of the hosts. */
+async function diagnosis(lab: CliLab) {
+  const { checks } = (await lab.mgr("doctor", "--json")).json() as {
+    checks: { name: string; verdict: string; remedy: string | null }[];
+  };
+  return checks.filter(({ name }) => name === "NATS server" || name.startsWith("host"));
 }
 
 /** A printed command line as its words after `svc-coord`. */
@@ -61,6 +70,29 @@ describe("svc-coord nats", () => {
       ]);
     await until("the agent to be live", async () => (await listed())[0]?.[1] === "alive");
     expect(await listed()).toEqual([["worker@build-1", "alive"]]);
+
+    // The ways are measured, and doctor names what is wrong with one, with the next command.
+    const seen = (
+      await operator.run("svc-coord", ["hosts", "--probe", "--json"])
+    ).json() as unknown as HostList;
+    expect(seen.carriers).toMatchObject([{ via: "nats", connected: true, server_version: "2.15.1" }]);
+    expect(seen.hosts).toMatchObject([{ host: "build-1", state: "live", agents: 1, detail: null }]);
+    expect(seen.hosts[0]?.latency_ms).toBeLessThan(1000);
+    expect(seen.hosts[0]?.heartbeat_age_ms).toBeLessThan(3000);
+    const table = await operator.run("svc-coord", ["hosts"]);
+    expect(table.stdout).toContain(`nats://127.0.0.1:${port}`);
+    expect((await diagnosis(operator)).map(({ name, verdict }) => [name, verdict])).toEqual([
+      ["NATS server", "ok"],
+      ["host build-1", "ok"],
+    ]);
+    one.signal("SIGSTOP");
+    await until("the host to be away", async () => (await listed())[0]?.[1] === "unknown");
+    expect((await diagnosis(operator))[1]).toMatchObject({
+      verdict: "warning",
+      remedy: expect.stringContaining(`svc-coord join --nats nats://127.0.0.1:${port} --creds FILE`),
+    });
+    one.signal("SIGCONT");
+    await until("the host to be back", async () => (await listed())[0]?.[1] === "alive");
 
     // A further host of the running server, by the printed line; its name twice is refused.
     const added = await operator.run("svc-coord", ["nats", "add-host", "build-2", "--json"]);

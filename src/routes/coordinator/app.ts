@@ -4,6 +4,7 @@ import type { CoordinatorInstance } from "../../protocol/coordinator.ts";
 import { coordinatorEndpoints, coordinatorStreams } from "../../protocol/coordinator-endpoints.ts";
 import type { DeliveryList, DeliveryQuery } from "../../protocol/delivery.ts";
 import { type ForwardedEndpoint, forwardedEndpoints, forwardedStreams } from "../../protocol/endpoints.ts";
+import type { HostList, HostListQuery } from "../../protocol/host-states.ts";
 import type { Attention, AttentionStreamItem } from "../../services/attention/attention.ts";
 import type { FleetScreens } from "../../services/console/fleet-screens.ts";
 import type { LiveTerminal } from "../../services/console/live-terminal.ts";
@@ -30,6 +31,7 @@ export interface CoordinatorServices {
   view: Omit<FleetView, "attention">;
   attention: Omit<Attention, "stop">;
   deliveries: { list(query: DeliveryQuery): DeliveryList | Promise<DeliveryList> };
+  hosts: { list(query: HostListQuery): HostList | Promise<HostList> };
   work: FleetWork;
   turns: FleetTurns;
   launches: FleetLaunch;
@@ -98,6 +100,7 @@ export type CoordinatorApp = ReturnType<typeof createCoordinatorApp>;
 const coordinatorHandlers = ({
   server,
   view,
+  hosts,
   attention,
   deliveries,
   work,
@@ -111,6 +114,7 @@ const coordinatorHandlers = ({
     return { status: "ok" };
   },
   listAgents: ({ query }) => view.list(query),
+  listHosts: ({ query }) => hosts.list(query),
   listAttention: ({ query }) => attention.list(query),
   answerAttention: async ({ params, body }) => bodyOf(await attention.answer(params.attention_id, body)),
   listDeliveries: ({ query }) => deliveries.list(query),

@@ -1,6 +1,7 @@
 import { Value } from "@sinclair/typebox/value";
 import type { AgentIdentity } from "../../protocol/agents.ts";
-import { HostAgentEntry, HostRecord, type HostState, hostNamePattern } from "../../protocol/hosts.ts";
+import type { HostState } from "../../protocol/host-states.ts";
+import { HostAgentEntry, HostRecord, hostNamePattern } from "../../protocol/hosts.ts";
 import { type Clock, parseTimestamp, timestampNow } from "../../system/clock.ts";
 import type { HostAgent, HostDirectory } from "./host-link.ts";
 
@@ -27,6 +28,9 @@ interface Known {
   /** Null: never seen alive by us. */
   heardMs: number | null;
   lastSeenUtc: string;
+  returns: number;
+  /** Of the last heartbeat that came to us: the host's clock less ours. */
+  clockDifferenceMs: number | null;
   isLost: boolean;
   agents: Map<string, HostAgentEntry>;
 }
@@ -75,8 +79,17 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
         return drop();
       }
       if (!before && known.size >= maxHosts) return drop();
+      const isBack =
+        fresh &&
+        before !== undefined &&
+        before.heardMs !== null &&
+        (!isLive(before) || before.record.instance !== value.instance);
       known.set(host, {
         record: value,
+        returns: (before?.returns ?? 0) + (isBack ? 1 : 0),
+        clockDifferenceMs: fresh
+          ? clockDifference(value, clock.nowMs())
+          : (before?.clockDifferenceMs ?? null),
         heardMs: fresh ? clock.monotonicMs() : (before?.heardMs ?? null),
         lastSeenUtc: fresh ? timestampNow(clock) : seenAt(value),
         isLost: fresh ? false : (before?.isLost ?? false),
@@ -125,6 +138,10 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
             since_utc: live ? null : one.lastSeenUtc,
             agents: one.agents.size,
             version: one.record.version,
+            heartbeat_ms: one.record.heartbeat_ms,
+            heartbeat_age_ms: one.heardMs === null ? null : Math.round(clock.monotonicMs() - one.heardMs),
+            returns: one.returns,
+            clock_difference_ms: one.clockDifferenceMs,
           };
         })
         .sort((left, right) => (left.host < right.host ? -1 : 1)),
@@ -144,6 +161,11 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
       return all;
     },
   };
+}
+
+function clockDifference({ at_utc }: HostRecord, nowMs: number): number | null {
+  const atMs = parseTimestamp(at_utc);
+  return atMs === null ? null : Math.round(atMs - nowMs);
 }
 
 function seenAt({ at_utc }: HostRecord): string {

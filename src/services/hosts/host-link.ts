@@ -1,7 +1,8 @@
 import { Value } from "@sinclair/typebox/value";
 import { type AgentIdentity, AgentList } from "../../protocol/agents.ts";
 import type { Endpoint } from "../../protocol/endpoint.ts";
-import { type HostState, hostOperations } from "../../protocol/hosts.ts";
+import type { HostState } from "../../protocol/host-states.ts";
+import { hostOperations } from "../../protocol/hosts.ts";
 import { idempotencyHeader } from "../../protocol/wire.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 

@@ -1,18 +1,29 @@
 import { Value } from "@sinclair/typebox/value";
 import type { AgentIdentity } from "../../protocol/agents.ts";
 import type { LifecycleState } from "../../protocol/files.ts";
-import type { HostState } from "../../protocol/hosts.ts";
+import type { CarrierState, HostList, HostState } from "../../protocol/host-states.ts";
 import { maxListed } from "../../protocol/wire.ts";
-import { ServiceError } from "../../system/errors.ts";
+import type { Clock } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
 import { aliasesOf, chooseAgent, type Directory } from "../fleet/directory.ts";
 import type { PublishedHosts } from "./host-directory.ts";
 import { type HostAgent, type HostLink, type HostRequest, operationOf } from "./host-link.ts";
+
+export interface CallCounts {
+  open: number;
+  dropped: number;
+  repeated: number;
+  /** Entries of the directory that were refused. */
+  unreadable: number;
+}
 
 /** The hosts that one carrier reaches. */
 export interface RemoteHosts {
   directory: Pick<PublishedHosts, "hosts" | "agents" | "onChange">;
   linkTo(host: string): HostLink;
-  counts(): Readonly<Record<string, number>>;
+  counts(): CallCounts;
+  /** The state of what carries the messages. `probe`: measured now. Never rejects. */
+  carriers(options: { probe: boolean }): Promise<CarrierState[]>;
   stop(): Promise<void>;
 }
 
@@ -35,6 +46,8 @@ export interface MergedFleet {
   /** An operation on an agent of another host; ids in what comes back are qualified. Throws as `HostLink.send`. */
   send(route: Extract<AgentRoute, { at: "host" }>, request: HostRequest): Promise<Response>;
   hosts(): HostState[];
+  /** Hosts and carriers. `probe`: each live host is asked something now. Never rejects. */
+  status(options: { probe: boolean }): Promise<Pick<HostList, "local_host" | "carriers" | "hosts">>;
   remotes: readonly RemoteHosts[];
   stop(): Promise<void>;
 }
@@ -46,11 +59,12 @@ const rewritten = new Set([
 ]);
 
 export function createMergedFleet(deps: {
+  clock: Clock;
   localHost: string;
   directory: Pick<Directory, "agents">;
   remotes: readonly RemoteHosts[];
 }): MergedFleet {
-  const { localHost, directory, remotes } = deps;
+  const { clock, localHost, directory, remotes } = deps;
 
   /** A host that two carriers reach is that of the first: no host takes the name of one that was configured. */
   const carriers = (): Map<string, { carrier: RemoteHosts; state: HostState }> => {
@@ -144,10 +158,53 @@ export function createMergedFleet(deps: {
       return rewritten.has(request.operation) ? qualifyAnswer(answer, request.operation, host) : answer;
     },
     hosts: states,
+    async status({ probe }) {
+      const [all, hosts] = await Promise.all([
+        Promise.all(remotes.map((one) => one.carriers({ probe }))),
+        Promise.all([...carriers().values()].map((one) => (probe ? probed(clock, one) : one.state))),
+      ]);
+      return {
+        local_host: localHost,
+        carriers: all.flat(),
+        hosts: hosts.sort((left, right) => (left.host < right.host ? -1 : 1)),
+      };
+    },
     async stop() {
       await Promise.all(remotes.map((one) => one.stop()));
     },
   };
+}
+
+/** Longer than a slow way takes, shorter than a caller waits. */
+const probeMs = 3000;
+
+/** Asks a live host for an agent that none is: its answer has passed all of the way, there and back. */
+async function probed(
+  clock: Clock,
+  { carrier, state }: { carrier: RemoteHosts; state: HostState },
+): Promise<HostState> {
+  if (state.state === "away") return state;
+  const late = new AbortController();
+  const cancel = clock.after(probeMs, () => late.abort());
+  const startMs = clock.monotonicMs();
+  try {
+    const answer = await carrier.linkTo(state.host).send({
+      ...{ operation: "readAgent", params: { agent_ref: "-" }, query: "", headers: {}, body: null },
+      signal: late.signal,
+    });
+    await answer.arrayBuffer();
+    return { ...state, detail: null, latency_ms: hundredths(clock.monotonicMs() - startMs) };
+  } catch (error) {
+    const why = late.signal.aborted ? `no answer within ${probeMs} ms` : messageOf(error);
+    return { ...state, latency_ms: null, detail: why };
+  } finally {
+    cancel();
+  }
+}
+
+/** Pure. */
+export function hundredths(value: number): number {
+  return Math.round(value * 100) / 100;
 }
 
 /** `worker@build-3` as its two parts; names of agents have no `@`. Pure. */

@@ -9,7 +9,7 @@ import {
   nkeyAuthenticator,
 } from "@nats-io/transport-node";
 import type { HostAnswer, HostCall, HostControl } from "../../protocol/hosts.ts";
-import type { Clock } from "../../system/clock.ts";
+import { type Clock, withinTime } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
 import { createCaller } from "./caller.ts";
@@ -215,6 +215,8 @@ export async function operateBus(deps: {
 }): Promise<RemoteHosts> {
   const { clock } = deps;
   const directory = createPublishedHosts({ clock, via: "nats" });
+  let reconnects = 0;
+  let isDown = false;
   const caller = createCaller({
     ...{ clock, ids: deps.ids },
     carrier: {
@@ -230,10 +232,15 @@ export async function operateBus(deps: {
   const bus = await openBus(deps.address, {
     name: "operator",
     onReconnect() {
+      reconnects += 1;
+      isDown = false;
       caller.resume();
       void watch().catch((error: unknown) => deps.log(`NATS directory: ${messageOf(error)}`));
     },
-    onDisconnect: () => deps.log("the connection to the NATS server is lost"),
+    onDisconnect() {
+      isDown = true;
+      deps.log("the connection to the NATS server is lost");
+    },
     onFault: (fault) => deps.log(`NATS: ${fault}`),
   });
   const { connection, names } = bus;
@@ -294,10 +301,24 @@ export async function operateBus(deps: {
       cause: error,
     });
   }
+  const counts = () => ({ ...caller.counts(), unreadable: directory.dropped() });
   return {
     directory,
     linkTo: caller.linkTo,
-    counts: () => ({ ...caller.counts(), unreadable: directory.dropped() }),
+    counts,
+    async carriers({ probe }) {
+      const measured = probe && !isDown ? connection.rtt().catch(() => null) : Promise.resolve(null);
+      const latencyMs = await withinTime(clock, rttMs, measured);
+      const { open, repeated, dropped, unreadable } = counts();
+      return [
+        {
+          ...{ via: "nats", host: null, address: deps.address.url, connected: !isDown, reconnects },
+          ...{ server_version: connection.info?.version ?? null, latency_ms: latencyMs },
+          ...{ open_calls: open, repeated_calls: repeated },
+          ...{ dropped_messages: dropped, unreadable_entries: unreadable },
+        },
+      ];
+    },
     async stop() {
       stopWatch();
       caller.stop();
@@ -307,6 +328,7 @@ export async function operateBus(deps: {
 }
 
 const noResponders = 503;
+const rttMs = 3000;
 
 function parseJson(bytes: Uint8Array): unknown {
   try {

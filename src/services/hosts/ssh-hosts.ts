@@ -1,5 +1,6 @@
 import { Value } from "@sinclair/typebox/value";
-import { HostLine, type HostState, lineProtocol } from "../../protocol/hosts.ts";
+import type { CarrierState, HostState } from "../../protocol/host-states.ts";
+import { HostLine, lineProtocol } from "../../protocol/hosts.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Ids } from "../../system/ids.ts";
@@ -78,6 +79,7 @@ interface Way {
   /** Why there is no connection, or null. */
   trouble(): string | null;
   latencyMs(): number | null;
+  state(): Pick<CarrierState, "address" | "connected" | "reconnects">;
   start(): void;
   stop(): Promise<void>;
 }
@@ -118,6 +120,21 @@ export function operateSsh(deps: {
         unreadable: directory.dropped(),
       };
     },
+    carriers: async () =>
+      [...ways.values()].map((way) => {
+        const { open, repeated, dropped } = way.caller.counts();
+        return {
+          ...{
+            via: "ssh" as const,
+            host: way.host,
+            ...way.state(),
+            server_version: null,
+            latency_ms: way.latencyMs(),
+          },
+          ...{ open_calls: open, repeated_calls: repeated, dropped_messages: dropped },
+          unreadable_entries: 0,
+        };
+      }),
     async stop() {
       await Promise.all([...ways.values()].map((way) => way.stop()));
     },
@@ -149,6 +166,8 @@ function createWay(deps: {
   const { host } = deps.target;
   let open: Connection | null = null;
   let epoch = 0;
+  /** Connections over which the host answered. */
+  let made = 0;
   let failures = 0;
   let trouble: string | null = "no connection was made yet";
   let latencyMs: number | null = null;
@@ -201,6 +220,7 @@ function createWay(deps: {
         if (line.protocol !== lineProtocol)
           return end(`it speaks protocol ${line.protocol}, not ${lineProtocol}`);
         open = one;
+        made += 1;
         ping();
       }
       cancelSilence();
@@ -267,6 +287,11 @@ function createWay(deps: {
     ...{ host, caller },
     trouble: () => trouble,
     latencyMs: () => (open === null ? null : latencyMs),
+    state: () => ({
+      address: deps.target.destination,
+      connected: open !== null,
+      reconnects: Math.max(0, made - 1),
+    }),
     start: loop.start,
     async stop() {
       caller.stop();

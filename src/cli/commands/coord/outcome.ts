@@ -1,13 +1,10 @@
 import { Value } from "@sinclair/typebox/value";
 import { forwardedEndpoints } from "../../../protocol/endpoints.ts";
 import { RequestList, type RequestRecord } from "../../../protocol/gateway.ts";
-import { findConsole } from "../../../services/console/console-link.ts";
-import { messageOf, ServiceError } from "../../../system/errors.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import { askCoordinator } from "../../ask-coordinator.ts";
 import { openCliContext } from "../../cli-context.ts";
 import { command } from "../../command.ts";
-
-/** Longer than a server waits for a host. */
-const answerMs = 30_000;
 
 export default command({
   name: "outcome",
@@ -24,30 +21,17 @@ export default command({
   },
   async run({ args, inherited, io }) {
     const context = openCliContext(io, inherited);
-    const deps = { ...context.system, env: io.env, runtimeRoot: context.roots.runtimeRoot };
-    const server = await findConsole(deps);
-    if (!server) throw new ServiceError("unavailable", "no coordination server runs: svc-coord serve");
-    const token = io.env["SVC_COORD_TOKEN"] || context.files.readOwn(server.paths.token)?.trim() || null;
     const path = forwardedEndpoints.agentListGatewayRequests.path.replace(
       ":agent_ref",
       encodeURIComponent(args["agent-name"]),
     );
-    const late = new AbortController();
-    const cancel = context.clock.after(answerMs, () => late.abort(new Error("no answer within 30 s")));
-    let body: unknown;
-    try {
-      const url = `${server.baseUrl}${path}?idempotency_key=${encodeURIComponent(args.key)}`;
-      const answer = await context.network.fetch(url, {
-        signal: late.signal,
-        headers: token === null ? {} : { authorization: `Bearer ${token}` },
-        proxy: false,
-      } as RequestInit);
-      body = await answer.json();
-    } catch (error) {
-      throw new ServiceError("unavailable", `the coordination server: ${messageOf(error)}`);
-    } finally {
-      cancel();
-    }
+    const answer = await askCoordinator(
+      context,
+      io,
+      `${path}?idempotency_key=${encodeURIComponent(args.key)}`,
+    );
+    if (!answer) throw new ServiceError("unavailable", "no coordination server runs: svc-coord serve");
+    const { body } = answer;
     if (!Value.Check(RequestList, body)) {
       const detail = (body as { detail?: unknown } | null)?.detail;
       throw new ServiceError("unavailable", typeof detail === "string" ? detail : "its answer is no list");

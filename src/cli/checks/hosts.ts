@@ -1,0 +1,91 @@
+import { Value } from "@sinclair/typebox/value";
+import { type CarrierState, HostList, type HostState } from "../../protocol/host-states.ts";
+import { messageOf } from "../../system/errors.ts";
+import { askCoordinator } from "../ask-coordinator.ts";
+import type { CliContext } from "../cli-context.ts";
+import type { CliIo } from "../command.ts";
+import { type Check, ok, warning } from "./check.ts";
+
+/** Above this, times of two hosts cannot be read side by side. */
+const maxClockMs = 2000;
+/** A person notices it in a live terminal. */
+const slowMs = 500;
+
+/** The way to each other host of the fleet; nothing where no server runs that reaches one. */
+export async function checkHosts(context: CliContext, io: Pick<CliIo, "env">): Promise<Check[]> {
+  const name = "hosts";
+  try {
+    const answer = await askCoordinator(context, io, "/svc/hosts?probe=true");
+    if (answer === null) return [];
+    // One that is older has no such route: it says why in its own words.
+    if (!Value.Check(HostList, answer.body)) {
+      const { detail } = (answer.body ?? {}) as { detail?: unknown };
+      const why = typeof detail === "string" ? detail : "its answer is none of this version";
+      return [warning(name, `the server does not list them: ${why}`, "start it again: svc-coord serve")];
+    }
+    return judgeHosts(answer.body);
+  } catch (error) {
+    return [warning(name, messageOf(error), "svc-coord hosts")];
+  }
+}
+
+/** Pure. */
+export function judgeHosts({ carriers, hosts, version, local_host: own }: HostList): Check[] {
+  if (own === null) return [];
+  const lost = carriers.filter(({ via, connected }) => via === "nats" && !connected);
+  const found = [
+    ...carriers.filter(({ via }) => via === "nats").map(judgeBus),
+    // With the server gone nothing else can be said of what it carries.
+    ...hosts
+      .filter(({ via }) => via !== "nats" || lost.length === 0)
+      .map((host) => judgeHost(host, version, carriers)),
+  ];
+  return found.length > 0 ? found : [ok("hosts", "no other host was seen")];
+}
+
+function judgeBus({ address, connected, latency_ms: latency, server_version: version }: CarrierState): Check {
+  const name = "NATS server";
+  if (!connected) {
+    const remedy = "start it again on its machine; one for trying out: svc-coord nats";
+    return warning(name, `${address} does not answer`, remedy);
+  }
+  if (latency !== null && latency > slowMs) {
+    return warning(
+      name,
+      `${address}: ${latency} ms there and back`,
+      "use one nearer, or a leaf node at each site",
+    );
+  }
+  return ok(name, `${address}, version ${version ?? "unknown"}, ${latency ?? "?"} ms there and back`);
+}
+
+function judgeHost(one: HostState, version: string, carriers: readonly CarrierState[]): Check {
+  const name = `host ${one.host}`;
+  if (one.state === "away") {
+    const since = one.since_utc === null ? "was never seen" : `is away since ${one.since_utc}`;
+    const detail = `it ${since}${one.detail ? `: ${one.detail}` : ""}`;
+    return warning(name, detail, remedyOfAway(one, carriers));
+  }
+  const { latency_ms: latency, clock_difference_ms: clock, heartbeat_age_ms: age } = one;
+  if (latency === null || latency === undefined) {
+    const detail = `its heartbeats come, and it does not answer: ${one.detail ?? "no reason known"}`;
+    return warning(name, detail, `on ${one.host}: svc-mgr doctor`);
+  }
+  const facts = `${one.via}, ${one.agents} agents, heartbeat ${age ?? "?"} ms ago, ${latency} ms there and back`;
+  if (one.version !== version) {
+    const detail = `${facts}; it has version ${one.version ?? "unknown"}, this machine ${version}`;
+    return warning(name, detail, `install the same version there, then start svc-coord join again`);
+  }
+  if (clock !== null && clock !== undefined && Math.abs(clock) > maxClockMs) {
+    const how = `${Math.round(Math.abs(clock) / 1000)} s ${clock > 0 ? "ahead" : "behind"}`;
+    return warning(name, `${facts}; its clock is ${how}`, `on ${one.host}: timedatectl set-ntp true`);
+  }
+  if (latency > slowMs) return warning(name, facts, `look at the network between here and ${one.host}`);
+  return ok(name, facts);
+}
+
+function remedyOfAway({ host, via }: HostState, carriers: readonly CarrierState[]): string {
+  const way = carriers.find((one) => one.via === via && (one.host === null || one.host === host));
+  if (via === "ssh") return `try it by hand: ssh ${way?.address ?? host} svc-coord --version`;
+  return `on ${host}: svc-coord join --nats ${way?.address ?? "URL"} --creds FILE --host ${host}`;
+}

@@ -1,0 +1,60 @@
+import { Value } from "@sinclair/typebox/value";
+import { HostList } from "../../../protocol/host-states.ts";
+import { ServiceError } from "../../../system/errors.ts";
+import { askCoordinator } from "../../ask-coordinator.ts";
+import { openCliContext } from "../../cli-context.ts";
+import { command } from "../../command.ts";
+import { renderTable } from "../../format.ts";
+
+export default command({
+  name: "hosts",
+  description: "list the other hosts of the fleet and the ways to them, as the server that runs sees them",
+  examples: ["svc-coord hosts", "svc-coord hosts --probe --json"],
+  args: {
+    probe: { type: "boolean", description: "ask each host something and measure the time" },
+  },
+  async run({ args, inherited, io }) {
+    const context = openCliContext(io, inherited);
+    const answer = await askCoordinator(context, io, `/svc/hosts?probe=${args.probe}`);
+    if (!answer) throw new ServiceError("unavailable", "no coordination server runs: svc-coord serve");
+    if (!Value.Check(HostList, answer.body)) {
+      throw new ServiceError("transport_failed", "the answer of the coordination server is no list of hosts");
+    }
+    return { json: answer.body, text: toText(answer.body) };
+  },
+});
+
+function toText({ local_host: own, carriers, hosts }: HostList): string {
+  if (own === null)
+    return "This server reaches no other host: svc-coord serve --nats URL, or --ssh user@HOST";
+  const ways = carriers.map((one) => [
+    ...[one.via, one.address, one.connected ? "connected" : "LOST", milliseconds(one.latency_ms)],
+    ...[String(one.reconnects), String(one.repeated_calls)],
+  ]);
+  const rows = hosts.map((one) => [
+    ...[one.host, one.via, one.state === "live" ? "live" : `away since ${one.since_utc ?? "ever"}`],
+    ...[String(one.agents), one.version ?? "-", milliseconds(one.heartbeat_age_ms)],
+    ...[milliseconds(one.latency_ms), String(one.returns ?? 0), milliseconds(one.clock_difference_ms)],
+    one.detail ?? "",
+  ]);
+  const header = [
+    "HOST",
+    "VIA",
+    "STATE",
+    "AGENTS",
+    "VERSION",
+    "HEARTBEAT",
+    "THERE AND BACK",
+    "RETURNS",
+    "CLOCK",
+  ];
+  return [
+    renderTable(["VIA", "ADDRESS", "STATE", "THERE AND BACK", "RECONNECTS", "REPEATED"], ways),
+    "",
+    hosts.length === 0 ? `No other host was seen; this one is "${own}".` : renderTable([...header, ""], rows),
+  ].join("\n");
+}
+
+function milliseconds(value: number | null | undefined): string {
+  return value === null || value === undefined ? "-" : `${value} ms`;
+}

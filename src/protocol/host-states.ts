@@ -1,0 +1,62 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+
+/** What an operator knows of the hosts of its fleet and of the ways to them. */
+
+const Via = StringEnum(["local", "nats", "ssh"]);
+
+/** A host and whether it answers, as the operator sees it. */
+export const HostState = Strict({
+  host: Type.String(),
+  via: Via,
+  state: StringEnum(["live", "away"]),
+  since_utc: Nullable(Timestamp),
+  agents: Type.Integer(),
+  version: Nullable(Type.String()),
+  detail: Type.Optional(Nullable(Type.String({ description: "why it is away or did not answer" }))),
+  latency_ms: Type.Optional(Nullable(Type.Number({ description: "of a message there and back" }))),
+  heartbeat_age_ms: Type.Optional(
+    Nullable(Type.Integer({ minimum: 0, description: "since the last heartbeat that came; null for none" })),
+  ),
+  heartbeat_ms: Type.Optional(Nullable(Type.Integer({ description: "one is due in this time" }))),
+  returns: Type.Optional(
+    Type.Integer({ minimum: 0, description: "how often it came back, or another process of it came" }),
+  ),
+  clock_difference_ms: Type.Optional(
+    Nullable(Type.Integer({ description: "its clock less ours, by its last heartbeat" })),
+  ),
+});
+export type HostState = Static<typeof HostState>;
+
+/** A carrier of messages: the NATS server, or the ssh of one host. */
+export const CarrierState = Strict({
+  via: Via,
+  host: Nullable(Type.String({ description: "that it reaches; null for one that reaches all of the fleet" })),
+  address: Type.String({ description: "without a secret" }),
+  connected: Type.Boolean(),
+  server_version: Nullable(Type.String()),
+  latency_ms: Nullable(Type.Number({ description: "to the server and back; measured with `probe`" })),
+  reconnects: Type.Integer({ minimum: 0 }),
+  open_calls: Type.Integer({ minimum: 0 }),
+  repeated_calls: Type.Integer({ minimum: 0, description: "calls that were sent again" }),
+  dropped_messages: Type.Integer({ minimum: 0, description: "messages of hosts that fitted no call" }),
+  unreadable_entries: Type.Integer({ minimum: 0, description: "entries of the directory that were refused" }),
+});
+export type CarrierState = Static<typeof CarrierState>;
+
+export const HostListQuery = Strict({
+  probe: Type.Optional(
+    StringEnum(["true", "false"], { description: "true: measure the way to each host now; default false" }),
+  ),
+});
+export type HostListQuery = Static<typeof HostListQuery>;
+
+/** Answer of `GET /svc/hosts`. */
+export const HostList = Strict({
+  schema_version: SchemaVersion1,
+  local_host: Nullable(Type.String({ description: "null when this server reaches no other host" })),
+  version: Type.String({ description: "of this server" }),
+  carriers: Type.Array(CarrierState),
+  hosts: Type.Array(HostState, { description: "by name; this host is not in it" }),
+});
+export type HostList = Static<typeof HostList>;

@@ -172,7 +172,7 @@ describe("svc-coord nats", () => {
     { id: "a path for a name", words: ["add-host", "../x"], exitCode: 2, said: "lower-case letters" },
     { id: "no fleet yet", words: ["revoke", "build-1"], exitCode: 1, said: "no server of the fleet" },
   ];
-  test.each(refused)("$id: refused with what to do", async ({ words, exitCode, said, env }) => {
+  test.each(refused)("$id: refused with the next step", async ({ words, exitCode, said, env }) => {
     await using lab = createCliLab();
     Object.assign(lab.env, { PATH: "/usr/bin:/bin", ...env });
     const run = await lab.run("svc-coord", ["nats", ...words]);

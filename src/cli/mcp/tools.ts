@@ -17,12 +17,12 @@ import { findRecord } from "../../services/sessions/find.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { isFarEnough, stateForPeople, stillWaitsFor } from "../agent-requests.ts";
 import { findAnswer, readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
+import { runCaptured } from "../captured-run.ts";
 import { openCliContext } from "../cli-context.ts";
 import type { Command, Invocation } from "../command.ts";
-import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
+import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { openReconnecting } from "../reconnecting-client.ts";
 import { bodyOf, openLiveTarget } from "../target.ts";
-import { programVersion } from "../version.ts";
 
 /** The context of a call. The session that the server runs in identifies the caller; arguments never do. */
 export interface ToolSession {
@@ -300,28 +300,11 @@ async function runCommand(
   { invocation, commands, cancelled }: ToolSession,
   words: readonly string[],
 ): Promise<object> {
-  const { io, inherited } = invocation;
-  const roots = Object.entries(inherited).flatMap(([name, value]) =>
-    typeof value === "string" ? [`--${name}=${value}`] : [],
-  );
-  const written: string[] = [];
-  const refused: string[] = [];
-  const collect = (into: string[]) => async (text: string | Uint8Array) => void into.push(String(text));
-  const exitCode = await runProgram(await commands(), programVersion, [...roots, "--json", ...words], {
-    env: io.env,
-    cwd: io.cwd,
-    home: io.home,
-    ...{ stdoutIsTty: false, stderrIsTty: false, stdinIsTty: false, columns: 80, rows: 24 },
-    writeOut: collect(written),
-    writeError: collect(refused),
-    writeScreen: (stream, text) => collect(stream === "stdout" ? written : refused)(text),
-    readInput: async () => ({ ok: true, text: "" }),
-    readLine: async () => null,
-    interrupted: () => cancelled,
-    unheard: () => cancelled,
+  const { exitCode, stdout, stderr } = await runCaptured(invocation, await commands(), ["--json", ...words], {
+    interrupted: cancelled,
   });
-  if (exitCode === exitCodes.done) return JSON.parse(written.join("")) as object;
-  const document = documentIn(refused.join("")) ?? documentIn(written.join("")) ?? { error: "internal" };
+  if (exitCode === exitCodes.done) return JSON.parse(stdout) as object;
+  const document = documentIn(stderr) ?? documentIn(stdout) ?? { error: "internal" };
   const { detail } = document as { detail?: unknown };
   throw new CommandFailure(exitCode, typeof detail === "string" ? detail : "the command failed", document);
 }

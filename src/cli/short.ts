@@ -341,7 +341,7 @@ export const shortCommands = group({
     ),
     watch: shorthand({
       name: "watch",
-      description: "show all agents as they change, until interrupted",
+      description: "watch all agents and work with them by keys; ? lists the keys",
       examples: ["svc watch"],
       words: () => ["agents", "watch"],
     }),

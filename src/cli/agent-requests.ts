@@ -27,7 +27,7 @@ export function renderRequest(record: RequestRecord): string {
  * still run. JSON keeps the contract's states. Pure.
  */
 export function stateForPeople({ state, request_kind: kind, evidence }: RequestRecord): string {
-  if (state !== "completed" || kind !== "submit_prompt") return state;
+  if (state !== "completed" || kind === "interrupt") return state;
   const last = evidence.findLast(({ step }) => step === "turn_started" || step === "turn_ended");
   if (last === undefined) return "delivered";
   if (last.step === "turn_started") return "delivered, its turn runs";

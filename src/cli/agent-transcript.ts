@@ -78,6 +78,14 @@ export function renderAnswer(turn: TranscriptTurn): string {
   return `the turn has no answer (${turn.status}${why})`;
 }
 
+/** Where an answer is from that is not the tool's own text; null for that. Pure. */
+export function sourceNote({ source, answer }: TranscriptTurn): string | null {
+  if (source === "tool" || answer === null) return null;
+  const from =
+    source === "screen" ? "the screen, with the line breaks of the terminal" : "the events of the turn";
+  return `no record of the tool has this answer: it is read from ${from}`;
+}
+
 /** A screen shows that a turn ended, not how. Pure. */
 const statusForPeople = ({ status, source }: TranscriptTurn): string =>
   status === "unknown" && source === "screen" ? "ended" : status;

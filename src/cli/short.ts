@@ -187,8 +187,10 @@ const mail = command({
     };
     const ofTeam = async (name: string) => {
       const { findMembers } = await import("./team-files.ts");
-      const { addresses } = await findMembers(invocation as unknown as Invocation, name);
+      const { addresses, withoutMailbox } = await findMembers(invocation as unknown as Invocation, name);
       if (addresses.length === 0) throw new UsageError(`nobody of @${name} has a mailbox`, invocation.path);
+      const { warn } = await import("./narrate.ts");
+      for (const agent of withoutMailbox) await warn(io, `"${agent}" has no mailbox and gets nothing`);
       return addresses;
     };
     const to = args.name.startsWith("@") ? await ofTeam(args.name.slice(1)) : [addressOf(args.name)];
@@ -243,7 +245,8 @@ const ok = command({
 /** All commands of `svc`. */
 export const shortCommands = group({
   name: "svc",
-  description: "The daily commands in few words; each is a command of `svc-mgr`, which has all others.",
+  description:
+    "The daily commands in few words. All other commands of `svc-mgr`, such as `svc doctor`, work here too.",
   examples: ["svc", "svc new first demo", "svc ask first hello", "svc ok first 1"],
   args: rootFlags,
   subCommands: {

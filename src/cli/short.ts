@@ -1,5 +1,6 @@
 import { ServiceError } from "../system/errors.ts";
 import {
+  type CliIo,
   type Command,
   type CommandDeclaration,
   command,
@@ -50,9 +51,14 @@ async function manage({ inherited, io, rest }: Invocation, words: readonly strin
   );
   const json = inherited["json"] === true ? ["--json"] : [];
   const after = rest.length > 0 ? ["--", ...rest] : [];
-  const quotes = quoting.some((word) => words.includes(word));
-  const shown = json.length > 0 ? io : withShortHints(io, { stdout: !quotes });
-  return runProgram(managerCommands, programVersion, [...roots, ...words, ...json, ...after], shown);
+  const line = [...roots, ...words, ...json, ...after];
+  return runProgram(managerCommands, programVersion, line, inShortWords(io, line));
+}
+
+/** The terminal for a command line of `svc-mgr`. */
+function inShortWords(io: CliIo, line: readonly string[]): CliIo {
+  if (line.includes("--json")) return io;
+  return withShortHints(io, { stdout: !quoting.some((word) => line.includes(word)) });
 }
 
 const single = (name: string, ...words: string[]) => ["agents", "single", `--agent-name=${name}`, ...words];
@@ -368,7 +374,7 @@ export async function runShort(argv: readonly string[]): Promise<number> {
   if (!Object.hasOwn(shortCommands.subCommands ?? {}, word)) {
     const { managerCommands } = await import("./mgr.ts");
     if (Object.hasOwn(managerCommands.subCommands ?? {}, word))
-      return runProgram(managerCommands, programVersion, argv, createProcessIo());
+      return runProgram(managerCommands, programVersion, argv, inShortWords(createProcessIo(), argv));
   }
   const bare = argv.every((word) => word === "--json");
   return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, createProcessIo());

@@ -21,6 +21,7 @@ test("what goes wrong for a person who types svc is answered in words of svc", a
   expect((await svc(lab, "new", "worker", "dem")).stderr).toContain(
     'unknown tool "dem"; did you mean "demo"? known are: demo, claude,',
   );
+  expect((await svc(lab, "doctor")).stdout).toMatch(/^Nothing needed is missing\. .* svc new first demo$/m);
   const found = await svc(lab, "agents", "list", "--state", "all", "--json");
   expect([found.exitCode, found.json()["agents"]]).toEqual([0, []]);
 

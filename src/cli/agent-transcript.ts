@@ -81,9 +81,8 @@ export function renderAnswer(turn: TranscriptTurn): string {
 /** Where an answer is from that is not the tool's own text; null for that. Pure. */
 export function sourceNote({ source, answer }: TranscriptTurn): string | null {
   if (source === "tool" || answer === null) return null;
-  const from =
-    source === "screen" ? "the screen, with the line breaks of the terminal" : "the events of the turn";
-  return `no record of the tool has this answer: it is read from ${from}`;
+  const from = source === "screen" ? "the screen" : "the events of the turn";
+  return `this answer is read from ${from}; no record of the tool has it`;
 }
 
 /** A screen shows that a turn ended, not how. Pure. */

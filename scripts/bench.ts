@@ -21,7 +21,7 @@ const ending = ".bench.ts";
  * Run after all others, in this order: many rows, many processes, and 100,000 files that were removed again, all of which
  * leave a slower machine behind for a minute. A start was measured at 69 ms right after them, and at 39 a minute later.
  */
-const heavy = ["accept", "jmap", "fleet", "commands", "hundred", "mail"];
+const heavy = ["accept", "jmap", "fleet", "hosts", "commands", "hundred", "mail"];
 /** Real agent CLIs, some minutes: a quick run measures it only when it is named. */
 const notQuick = ["turnaround"];
 const known = readdirSync(folder)

@@ -125,8 +125,7 @@ export const managerCommands = group({
   args: rootFlags,
   subCommands: {
     acp: () => import("./commands/acp.ts").then((module) => module.default),
-    agents: () =>
-      import("./commands/agents.ts").then((module) => module.agentsCommand(async () => managerCommands)),
+    agents: () => import("./commands/agents.ts").then((module) => module.default),
     attention,
     backup,
     console: () => import("./commands/console.ts").then((module) => module.default),

@@ -1,8 +1,7 @@
 import { basename, dirname, join, resolve } from "node:path";
 import type { TeamAgent, TeamFile } from "../protocol/team-file.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
-import { memberNames, membersOf, readEnvFile, readTeamFile } from "../services/team/team-file.ts";
-import { suggest } from "../system/similar-word.ts";
+import { membersOf, readEnvFile, readTeamFile } from "../services/team/team-file.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
 import { type CliIo, type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
@@ -12,12 +11,9 @@ import { readFileFlag } from "./flag-values.ts";
 export async function findMembers(invocation: Invocation, name: string) {
   const context = openCliContext(invocation.io, invocation.inherited);
   const path = findTeamFile(context, invocation.io, undefined);
-  const team = await readTeam(context, invocation.io, path);
-  const members = membersOf(team, name);
+  const members = membersOf(await readTeam(context, invocation.io, path), name);
   if (members) return members;
-  const near = suggest(name, memberNames(team));
-  const advice = near === null ? "" : `; did you mean "${near}"?`;
-  throw new UsageError(`${path} has no group, person or agent "${name}"${advice}`);
+  throw new UsageError(`${path} has no group, person or agent "${name}"`);
 }
 
 export function findTeamFile({ files }: CliContext, io: CliIo, given: string | undefined): string {

@@ -42,9 +42,7 @@ export function readCheckedYaml<T extends TSchema>(text: string, schema: T): Che
     findings.push({ line: lineOf(path), message: toMessage(path, error) });
     if (findings.length === maxFindings) break;
   }
-  if (findings.length > 0) {
-    return { ok: false, findings: dropRepeats(findings).sort((one, other) => one.line - other.line) };
-  }
+  if (findings.length > 0) return { ok: false, findings: dropRepeats(findings) };
   return { ok: true, value: value as Static<T>, lineOf };
 }
 
@@ -75,12 +73,6 @@ function offsetOf(root: unknown, path: readonly string[]): number | undefined {
   return offset;
 }
 
-/** What a schema calls otherwise than people who write YAML. */
-const ofYaml: Readonly<Record<string, string>> = {
-  "Expected object": "expected lines of `name: value`",
-  "Expected array": "expected a list",
-};
-
 function toMessage(path: readonly string[], { message, schema, value }: ValueError): string {
   const where = path.join(".");
   const words = ((schema["anyOf"] ?? []) as { const?: unknown }[]).map((one) => one.const);
@@ -101,7 +93,7 @@ function toMessage(path: readonly string[], { message, schema, value }: ValueErr
   }
   const what = isChoice
     ? `expected one of ${choices.join(", ")}${meant(value, choices)}`
-    : (ofYaml[message] ?? message.replace(/^Expected/, "expected"));
+    : message.replace(/^Expected/, "expected");
   return `${where || "the file"}: ${what}`;
 }
 

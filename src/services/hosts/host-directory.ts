@@ -3,10 +3,14 @@ import type { AgentIdentity } from "../../protocol/agents.ts";
 import type { HostState } from "../../protocol/host-states.ts";
 import { HostAgentEntry, HostRecord, hostNamePattern } from "../../protocol/hosts.ts";
 import { type Clock, parseTimestamp, timestampNow } from "../../system/clock.ts";
+import { aliasesOf } from "../fleet/directory.ts";
 import type { HostAgent, HostDirectory } from "./host-link.ts";
 
 /** What the hosts of one carrier publish, kept by the operator. */
 export interface PublishedHosts extends HostDirectory {
+  /** Those of one host, or that are known as `alias`, are found without a copy of all others. */
+  agents(wanted?: { host?: string; alias?: string }): Promise<readonly HostAgent[]>;
+  has(host: string): boolean;
   /**
    * A host's record. `fresh`: it was published just now; one that was found says only that the host lived then. What does
    * not fit, or is of an earlier start of the host, is dropped.
@@ -145,13 +149,15 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
           };
         })
         .sort((left, right) => (left.host < right.host ? -1 : 1)),
-    async agents() {
+    has: (host) => known.has(host),
+    async agents({ host, alias } = {}) {
       const all: HostAgent[] = [];
-      for (const one of known.values()) {
+      for (const one of host === undefined ? known.values() : listOf(known.get(host))) {
         const awaySince = isLive(one) ? null : one.lastSeenUtc;
         for (const { epoch, identity } of one.agents.values()) {
           // What an earlier start published may be gone; a start publishes its agents before itself.
           if (epoch !== one.record.epoch) continue;
+          if (alias !== undefined && !aliasesOf(identity).includes(alias)) continue;
           all.push({
             host: one.record.host,
             identity: toRemoteIdentity(identity, one.record.host, awaySince),
@@ -161,6 +167,10 @@ export function createPublishedHosts(deps: { clock: Clock; via: HostState["via"]
       return all;
     },
   };
+}
+
+function listOf<T>(value: T | undefined): T[] {
+  return value === undefined ? [] : [value];
 }
 
 function clockDifference({ at_utc }: HostRecord, nowMs: number): number | null {

@@ -19,7 +19,7 @@ export interface CallCounts {
 
 /** The hosts that one carrier reaches. */
 export interface RemoteHosts {
-  directory: Pick<PublishedHosts, "hosts" | "agents" | "onChange">;
+  directory: Pick<PublishedHosts, "hosts" | "has" | "agents" | "onChange">;
   linkTo(host: string): HostLink;
   counts(): CallCounts;
   /** The state of what carries the messages. `probe`: measured now. Never rejects. */
@@ -77,13 +77,14 @@ export function createMergedFleet(deps: {
     return found;
   };
   const states = (): HostState[] => [...carriers().values()].map(({ state }) => state);
-  const carrierOf = (host: string) => carriers().get(host)?.carrier ?? null;
+  const carrierOf = (host: string) => remotes.find(({ directory: one }) => one.has(host)) ?? null;
 
-  async function remoteAgents(): Promise<HostAgent[]> {
-    const known = carriers();
+  async function remoteAgents(wanted: { alias?: string } = {}): Promise<HostAgent[]> {
     const all = await Promise.all(
       remotes.map(async (carrier) =>
-        (await carrier.directory.agents()).filter(({ host }) => known.get(host)?.carrier === carrier),
+        (await carrier.directory.agents(wanted)).filter(
+          ({ host }) => host !== localHost && carrierOf(host) === carrier,
+        ),
       ),
     );
     return all.flat();
@@ -99,19 +100,13 @@ export function createMergedFleet(deps: {
     };
   }
 
-  /** Of one host, as the host itself would choose; null when it has none. */
-  function chosenOf(agents: readonly HostAgent[], ref: string): HostAgent | null {
-    const candidates = agents.filter(({ identity }) => aliasesOf(identity).includes(ref));
-    return candidates.length === 0 ? null : chooseAgent(candidates, ref);
-  }
-
   async function among(ref: string): Promise<AgentRoute> {
-    const remote = (await remoteAgents()).filter(({ identity }) => aliasesOf(identity).includes(ref));
+    const remote = await remoteAgents({ alias: ref });
     if (remote.length === 0) return { at: "here" };
     const here = directory.agents().filter(({ identity }) => aliasesOf(identity).includes(ref));
     const hosts = new Set(remote.map(({ host }) => host));
     const [only] = remote;
-    if (only && here.length === 0 && hosts.size === 1) return toRoute(chosenOf(remote, ref) ?? only);
+    if (only && here.length === 0 && hosts.size === 1) return toRoute(chooseAgent(remote, ref));
     const ids = [
       ...here.map(({ record }) => qualify(record.agent_id, localHost)),
       ...remote.map(({ host, identity }) => qualify(identity.agent_id ?? identity.tracked_agent_id, host)),
@@ -132,8 +127,8 @@ export function createMergedFleet(deps: {
       const { name, host } = splitRef(ref);
       if (host === null) return among(ref);
       if (host === localHost) return { at: "here" };
-      const agents = (await remoteAgents()).filter((one) => one.host === host);
-      const found = chosenOf(agents, name);
+      const agents = (await carrierOf(host)?.directory.agents({ host, alias: name })) ?? [];
+      const found = agents.length === 0 ? null : chooseAgent(agents, name);
       if (found) return toRoute(found);
       const known = states().find((state) => state.host === host);
       if (known?.state === "away" && known.since_utc === null) {

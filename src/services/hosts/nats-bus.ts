@@ -165,10 +165,16 @@ export async function joinBus(deps: {
       throw new Error(`the entry ${key} is larger than ${maxRecordBytes} bytes`);
     const given = createHeaders();
     for (const [name, text] of Object.entries(headers)) given.set(name, text);
-    await stream.publish(`$KV.${names.bucket}.${key}`, bytes, {
-      ...{ timeout: 2000, headers: given },
-      ...(value === null ? {} : { ttl: entryTtl }),
-    });
+    try {
+      await stream.publish(`$KV.${names.bucket}.${key}`, bytes, {
+        ...{ timeout: 2000, headers: given },
+        ...(value === null ? {} : { ttl: entryTtl }),
+      });
+    } catch (error) {
+      // The operator makes the bucket. The client calls a subject that no stream has a server without JetStream.
+      if (!/jetstream is not enabled|no responders/i.test(messageOf(error))) throw error;
+      throw new Error("no operator has opened this fleet yet (svc-coord serve --nats); it is tried again");
+    }
   };
   const outlet: HostOutlet = {
     record: (record) => put(host, record, {}),

@@ -104,7 +104,11 @@ export function operateSsh(deps: {
   );
   for (const way of ways.values()) way.start();
   return {
-    directory: { ...directory, hosts: () => withUnseen(directory.hosts(), [...ways.values()]) },
+    directory: {
+      ...directory,
+      has: (host) => ways.has(host),
+      hosts: () => withUnseen(directory.hosts(), [...ways.values()]),
+    },
     linkTo(host) {
       const way = ways.get(host);
       if (way) return way.caller.linkTo(host);

@@ -74,10 +74,3 @@ function aliveBy(context: CliContext): SnapshotDeps["sessionAlive"] {
     return alive === "alive";
   };
 }
-
-export function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}

@@ -38,6 +38,14 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
+/** Resolves when the signal aborts, at once when it has. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
 /** The value of `work`, or null when `limitMs` pass or `signal` aborts first. Rejects when `work` does. */
 export async function withinTime<T>(
   clock: Clock,

@@ -1,11 +1,11 @@
 import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
 import type { FleetChange } from "../../services/fleet/fleet-watch.ts";
-import { sleep, timestampNow } from "../../system/clock.ts";
+import { aborted, sleep, timestampNow } from "../../system/clock.ts";
 import { visibleCell } from "../../system/visible.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command } from "../command.ts";
 import { exitCodes } from "../dispatch.ts";
-import { aborted, followFleet } from "../follow-fleet.ts";
+import { followFleet } from "../follow-fleet.ts";
 import { renderSnapshotScreen, toSnapshotJson } from "../snapshot-text.ts";
 
 export const watchCommand = command({

@@ -9,7 +9,7 @@ import { linkGateway } from "../../services/fleet/gateway-link.ts";
 import { openRecord } from "../../services/sessions/find.ts";
 import { gatewayIdentity } from "../../services/sessions/gateway-folder.ts";
 import { createSessionsSeen } from "../../services/sessions/record.ts";
-import { timestampNow } from "../../system/clock.ts";
+import { aborted, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import { createLoop } from "../../system/lifecycle.ts";
 import { factsIn, renderItem } from "../attention-text.ts";
@@ -17,7 +17,7 @@ import { type CliContext, openCliContext } from "../cli-context.ts";
 import { type CliIo, command, type Flags } from "../command.ts";
 import { CommandFailure, exitCodes } from "../dispatch.ts";
 import { toWholeNumber } from "../flag-values.ts";
-import { aborted, followFleet } from "../follow-fleet.ts";
+import { followFleet } from "../follow-fleet.ts";
 import { mailboxOpeners, openPeopleMail } from "../mailbox-openers.ts";
 import { warn } from "../narrate.ts";
 

@@ -1,7 +1,7 @@
 import type { RequestPermissionRequest, RequestPermissionResponse } from "@agentclientprotocol/sdk";
 import { renderJson } from "../../protocol/json.ts";
 import type { TurnProcess, TurnRequest } from "../../protocol/turns.ts";
-import { type Clock, sleep, timestampNow } from "../../system/clock.ts";
+import { aborted, type Clock, sleep, timestampNow, withinTime } from "../../system/clock.ts";
 import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
@@ -12,6 +12,7 @@ import { createOutputPump, type OutputPump } from "../headless/output-pump.ts";
 import { type HeadlessProvider, promptWithRole } from "../headless/provider.ts";
 import { decideVerdict, type Verdict } from "../headless/settle-turn.ts";
 import type { TurnDirectory } from "../headless/turn-directory.ts";
+import type { KnownProcess } from "../sessions/process-tree.ts";
 import {
   type AgentLimits,
   type AgentSession,
@@ -132,73 +133,77 @@ async function openAndPrompt(
   }
 }
 
-async function promptAgent(
-  deps: RunTurnDeps,
-  turn: {
-    at: TurnDirectory;
-    request: TurnRequest;
-    pump: OutputPump;
-    controls: TurnControls;
-    text: string;
-    sessionId: string;
-  },
-): Promise<void> {
+interface OpenedTurn {
+  at: TurnDirectory;
+  request: TurnRequest;
+  pump: OutputPump;
+  controls: TurnControls;
+  text: string;
+  sessionId: string;
+}
+
+/** Sends the prompt, cancels it when the gateway interrupts, and settles the turn. */
+async function promptAgent(deps: RunTurnDeps, turn: OpenedTurn): Promise<void> {
   const { session, clock } = deps;
-  const { at, pump, controls } = turn;
+  const { at, pump, controls, sessionId } = turn;
   const permissions = createPermissions(deps, turn);
-  let outputFault: string | null = null;
-  const listener: TurnListener = {
+  const listener = createListener(deps, { pump, permission: permissions.ask });
+  const before = await session.tree();
+  const exited = session.exited();
+  const answered = session.prompt(turn.text, listener).then(
+    () => "answered" as const,
+    // An error, or the end of its output: the process may be about to exit.
+    () => waitForExit(clock, exited).then(() => "answered" as const),
+  );
+  const interrupted = aborted(controls.interrupted).then(() => "interrupted" as const);
+  if ((await Promise.race([answered, exited, interrupted])) === "interrupted") {
+    await cancelPrompt(deps, { settled: Promise.race([answered, exited]), before });
+  }
+  permissions.close();
+  const end = session.process() === null ? await exited : { exitCode: null, signal: null };
+  const { summary, lastStderr } = pump.finish();
+  const { historySummary, usage } = summary;
+  const verdict = decideVerdict({
+    ...{ summary, ...end, exited: true, lastStderr: listener.outputFault() ?? lastStderr },
+    interruptRequested: at.interrupt() !== null,
+  });
+  // A turn without a stop reason leaves the agent in an unknown state.
+  if (verdict.completionSource !== "terminal_event") await session.end("SIGINT");
+  settle(deps, at, { verdict, end, sessionId, historySummary, usage });
+}
+
+/** `outputFault`: why output could not be stored; null when all was. */
+function createListener(
+  { session }: RunTurnDeps,
+  { pump, permission }: { pump: OutputPump; permission: TurnListener["permission"] },
+): TurnListener & { outputFault(): string | null } {
+  let fault: string | null = null;
+  return {
     output(stream, chunk) {
       try {
         pump.push(stream, chunk);
       } catch (error) {
         // An agent whose output cannot be stored must not go on.
-        outputFault ??= `its output could not be kept: ${reasonOf(error)}`;
+        fault ??= `its output could not be kept: ${reasonOf(error)}`;
         void session.end("SIGINT");
       }
     },
-    permission: permissions.ask,
+    permission,
+    outputFault: () => fault,
   };
-  const before = await session.tree();
-  const answered = session.prompt(turn.text, listener).then(
-    () => "answered" as const,
-    // An error, or the end of its output: the process may be about to exit.
-    () => waitForExit(clock, session.exited()).then(() => "answered" as const),
-  );
-  const ended = session.exited();
-  const stopped = new Promise<"interrupted">((resolve) => {
-    const stop = () => resolve("interrupted");
-    controls.interrupted.addEventListener("abort", stop, { once: true });
-    if (controls.interrupted.aborted) stop();
-  });
-  const first = await Promise.race([answered, ended.then(() => "ended" as const), stopped]);
-  if (first === "interrupted") {
-    await session.cancel().catch(() => {});
-    const timer = new AbortController();
-    const timeout = sleep(clock, deps.limits?.cancelMs ?? defaultLimits.cancelMs, timer.signal).then(
-      () => "timeout",
-    );
-    if ((await Promise.race([answered, ended, timeout])) === "timeout") await session.end("SIGINT");
-    // codex-acp 2.6.0 answers the cancel and leaves the command running.
-    else await session.endLeftovers(before);
-    timer.abort();
-  }
-  permissions.close();
-  const end = session.process() === null ? await ended : { exitCode: null, signal: null };
-  const { summary, lastStderr } = pump.finish();
-  const verdict = decideVerdict({
-    ...{ summary, ...end, exited: true, lastStderr: outputFault ?? lastStderr },
-    interruptRequested: at.interrupt() !== null,
-  });
-  // A turn without a stop reason leaves the agent in an unknown state.
-  if (verdict.completionSource !== "terminal_event") await session.end("SIGINT");
-  settle(deps, at, {
-    verdict,
-    end,
-    sessionId: turn.sessionId,
-    historySummary: summary.historySummary,
-    usage: summary.usage,
-  });
+}
+
+/** Cancels the prompt, ends the agent when it does not answer in time, and ends processes that the turn left. */
+async function cancelPrompt(
+  { session, clock, limits }: RunTurnDeps,
+  { settled, before }: { settled: Promise<unknown>; before: readonly KnownProcess[] },
+): Promise<void> {
+  await session.cancel().catch(() => {});
+  const answer = settled.then(() => "settled" as const);
+  const inTime = await withinTime(clock, limits?.cancelMs ?? defaultLimits.cancelMs, answer);
+  if (inTime === null) await session.end("SIGINT");
+  // codex-acp 2.6.0 answers the cancel and leaves the command running.
+  else await session.endLeftovers(before);
 }
 
 /** Answers permission requests of the agent: by the policy, else by a person, one after the other. */
@@ -230,11 +235,7 @@ function createPermissions(
     const decision = toDecision(question, { id, sinceUtc: timestampNow(clock) });
     files.write("file:acp-question", paths.question, renderJson({ schema_version: 1, decision }));
     try {
-      const withdrawn = new Promise<void>((resolve) => {
-        for (const one of [signal, closed.signal, controls.interrupted]) {
-          one.addEventListener("abort", () => resolve(), { once: true });
-        }
-      });
+      const withdrawn = aborted(AbortSignal.any([signal, closed.signal, controls.interrupted]));
       while (!isWithdrawn()) {
         const answer = readAnswer(files, at.paths.folder);
         const option = answer?.id === id ? question.options[answer.index - 1] : undefined;

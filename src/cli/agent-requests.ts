@@ -1,6 +1,6 @@
 import type { GatewayEndpoints } from "../protocol/endpoints.ts";
 import type { RequestRecord } from "../protocol/gateway.ts";
-import type { GatewayClient } from "../services/fleet/gateway-client.ts";
+import type { GatewayCalls } from "../services/fleet/gateway-client.ts";
 import { coalescedInto } from "../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../system/clock.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
@@ -27,7 +27,7 @@ export function renderRequest(record: RequestRecord): string {
  * still run. JSON keeps the contract's states. Pure.
  */
 export function stateForPeople({ state, request_kind: kind, evidence }: RequestRecord): string {
-  if (state !== "completed" || kind !== "submit_prompt") return state;
+  if (state !== "completed" || kind === "interrupt") return state;
   const last = evidence.findLast(({ step }) => step === "turn_started" || step === "turn_ended");
   if (last === undefined) return "delivered";
   if (last.step === "turn_started") return "delivered, its turn runs";
@@ -57,7 +57,7 @@ const pollIntervalMs = 100;
  */
 export async function waitForRequest(
   clock: Clock,
-  client: GatewayClient,
+  client: GatewayCalls,
   requestId: string,
   options: { until: WaitUntil; timeoutSeconds: number; interrupted?: AbortSignal; howToFollow?: string },
 ): Promise<RequestRecord> {
@@ -113,7 +113,7 @@ const timeoutSeconds = 15;
  */
 export async function interruptThrough(
   clock: Clock,
-  client: GatewayClient,
+  client: GatewayCalls,
 ): Promise<{ record: RequestRecord; outcome: RequestRecord }> {
   const body = { schema_version: 1 as const, kind: "interrupt" as const, payload: {} };
   const accepted = bodyOf(await client.call("submitRequest", { body }));

@@ -1,5 +1,5 @@
 import type { TranscriptTurn } from "../protocol/transcript.ts";
-import type { GatewayClient } from "../services/fleet/gateway-client.ts";
+import type { GatewayCalls } from "../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../system/clock.ts";
 import { visibleLine } from "../system/visible.ts";
 import { bodyOf } from "./target.ts";
@@ -16,13 +16,13 @@ export interface TranscriptAsked {
 }
 
 /** One page of turns, newest first, each with the beginning of its answer. Ends the command where it is refused. */
-export async function readTranscript(client: GatewayClient, asked: TranscriptAsked) {
+export async function readTranscript(client: GatewayCalls, asked: TranscriptAsked) {
   const query = { ...asked, max_bytes: pageBytes };
   return bodyOf(await client.call("transcript", { query, timeoutMs: callTimeoutMs }));
 }
 
 /** The turn with all of its answer. */
-export async function withWholeAnswer(client: GatewayClient, turn: TranscriptTurn): Promise<TranscriptTurn> {
+export async function withWholeAnswer(client: GatewayCalls, turn: TranscriptTurn): Promise<TranscriptTurn> {
   let { answer, answer_next: next } = turn;
   while (next !== null) {
     const params = { turn_id: turn.turn_id };
@@ -49,7 +49,7 @@ const pollIntervalMs = 100;
  */
 export async function findAnswer(
   clock: Clock,
-  client: GatewayClient,
+  client: GatewayCalls,
   requestId: string,
   { maxWritingMs = maxRecordingMs }: { maxWritingMs?: number } = {},
 ): Promise<{ turn: TranscriptTurn; why: null } | { turn: null; why: string }> {
@@ -76,6 +76,13 @@ export function renderAnswer(turn: TranscriptTurn): string {
   if (turn.answer !== null && turn.answer !== "") return turn.answer;
   const why = turn.error === null ? "" : `: ${visibleLine(turn.error)}`;
   return `the turn has no answer (${turn.status}${why})`;
+}
+
+/** Where an answer is from that is not the tool's own text; null for that. Pure. */
+export function sourceNote({ source, answer }: TranscriptTurn): string | null {
+  if (source === "tool" || answer === null) return null;
+  const from = source === "screen" ? "the screen" : "the events of the turn";
+  return `this answer is read from ${from}; no record of the tool has it`;
 }
 
 /** A screen shows that a turn ended, not how. Pure. */

@@ -2,7 +2,13 @@ import type { ArgsDef, CommandDef } from "citty";
 import type { InputOptions, InputRead } from "../system/read-input.ts";
 
 /** Values that depend on this machine. */
-export type OfferedValues = "agent-names" | "agent-ids" | "addresses" | "tools" | "skill-tools";
+export type OfferedValues =
+  | "agent-names"
+  | "agent-ids"
+  | "addresses"
+  | "request-ids"
+  | "tools"
+  | "skill-tools";
 
 /** A word that completes a command line. */
 export interface Candidate {

@@ -1,5 +1,8 @@
 import { openMailRoot } from "../services/mail/filesystem/root.ts";
+import { findRecord, openRecord } from "../services/sessions/find.ts";
+import { sessionPaths } from "../services/sessions/roots.ts";
 import { skillTools } from "../services/skills/ownership.ts";
+import { readOfflineRequests } from "../services/status/project.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
 import type { Candidate, CliIo, OfferedValues } from "./command.ts";
 
@@ -23,12 +26,29 @@ export function liveValues(
       }));
     case "addresses":
       return addresses(context, given["mailbox-root"]);
+    case "request-ids":
+      return requests(context, given);
     case "tools":
       return context.tools.map(({ tool }) => ({ value: tool, description: "" }));
     case "skill-tools":
       return skillTools.map((tool) => ({ value: tool, description: "" }));
   }
 }
+
+/** Of the newest requests of the agent that the line names, from the file of its queue; the newest one first. */
+function requests(context: CliContext, given: Readonly<Record<string, string>>): Candidate[] {
+  const [agentName, agentId] = [given["agent-name"], given["agent-id"]];
+  if (agentName === undefined && agentId === undefined) return [];
+  const record = findRecord(context, agentId === undefined ? { agentName: agentName ?? "" } : { agentId });
+  const { queue } = sessionPaths(openRecord(context.files, record).sessionRoot);
+  if (!context.files.exists(queue)) return [];
+  return readOfflineRequests(queue, maxRequests, "").map(({ request_id, request_kind, accepted_at_utc }) => ({
+    value: request_id,
+    description: `${request_kind}, accepted ${accepted_at_utc.slice(0, 19).replace("T", " ")} UTC`,
+  }));
+}
+
+const maxRequests = 100;
 
 /** Those that run first. */
 function agents({ registry }: CliContext) {

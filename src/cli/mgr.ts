@@ -125,7 +125,8 @@ export const managerCommands = group({
   args: rootFlags,
   subCommands: {
     acp: () => import("./commands/acp.ts").then((module) => module.default),
-    agents: () => import("./commands/agents.ts").then((module) => module.default),
+    agents: () =>
+      import("./commands/agents.ts").then((module) => module.agentsCommand(async () => managerCommands)),
     attention,
     backup,
     console: () => import("./commands/console.ts").then((module) => module.default),

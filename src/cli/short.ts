@@ -1,5 +1,6 @@
 import { ServiceError } from "../system/errors.ts";
 import {
+  type CliIo,
   type Command,
   type CommandDeclaration,
   command,
@@ -50,9 +51,14 @@ async function manage({ inherited, io, rest }: Invocation, words: readonly strin
   );
   const json = inherited["json"] === true ? ["--json"] : [];
   const after = rest.length > 0 ? ["--", ...rest] : [];
-  const quotes = quoting.some((word) => words.includes(word));
-  const shown = json.length > 0 ? io : withShortHints(io, { stdout: !quotes });
-  return runProgram(managerCommands, programVersion, [...roots, ...words, ...json, ...after], shown);
+  const line = [...roots, ...words, ...json, ...after];
+  return runProgram(managerCommands, programVersion, line, inShortWords(io, line));
+}
+
+/** The terminal for a command line of `svc-mgr`. */
+function inShortWords(io: CliIo, line: readonly string[]): CliIo {
+  if (line.includes("--json")) return io;
+  return withShortHints(io, { stdout: !quoting.some((word) => line.includes(word)) });
 }
 
 const single = (name: string, ...words: string[]) => ["agents", "single", `--agent-name=${name}`, ...words];
@@ -187,8 +193,10 @@ const mail = command({
     };
     const ofTeam = async (name: string) => {
       const { findMembers } = await import("./team-files.ts");
-      const { addresses } = await findMembers(invocation as unknown as Invocation, name);
+      const { addresses, withoutMailbox } = await findMembers(invocation as unknown as Invocation, name);
       if (addresses.length === 0) throw new UsageError(`nobody of @${name} has a mailbox`, invocation.path);
+      const { warn } = await import("./narrate.ts");
+      for (const agent of withoutMailbox) await warn(io, `"${agent}" has no mailbox and gets nothing`);
       return addresses;
     };
     const to = args.name.startsWith("@") ? await ofTeam(args.name.slice(1)) : [addressOf(args.name)];
@@ -243,7 +251,8 @@ const ok = command({
 /** All commands of `svc`. */
 export const shortCommands = group({
   name: "svc",
-  description: "The daily commands in few words; each is a command of `svc-mgr`, which has all others.",
+  description:
+    "The daily commands in few words. All other commands of `svc-mgr`, such as `svc doctor`, work here too.",
   examples: ["svc", "svc new first demo", "svc ask first hello", "svc ok first 1"],
   args: rootFlags,
   subCommands: {
@@ -341,7 +350,7 @@ export const shortCommands = group({
     ),
     watch: shorthand({
       name: "watch",
-      description: "show all agents as they change, until interrupted",
+      description: "watch all agents and work with them by keys; ? lists the keys",
       examples: ["svc watch"],
       words: () => ["agents", "watch"],
     }),
@@ -365,7 +374,7 @@ export async function runShort(argv: readonly string[]): Promise<number> {
   if (!Object.hasOwn(shortCommands.subCommands ?? {}, word)) {
     const { managerCommands } = await import("./mgr.ts");
     if (Object.hasOwn(managerCommands.subCommands ?? {}, word))
-      return runProgram(managerCommands, programVersion, argv, createProcessIo());
+      return runProgram(managerCommands, programVersion, argv, inShortWords(createProcessIo(), argv));
   }
   const bare = argv.every((word) => word === "--json");
   return runProgram(shortCommands, programVersion, bare ? ["ls", ...argv] : argv, createProcessIo());

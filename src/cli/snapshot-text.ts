@@ -1,4 +1,3 @@
-import { cutText } from "../services/demo/layout.ts";
 import { type AgentSnapshot, maxUnread } from "../services/fleet/agent-snapshot.ts";
 import { parseTimestamp } from "../system/clock.ts";
 import { renderTable } from "./format.ts";
@@ -76,12 +75,19 @@ function problemCell(problem: string | null): string {
   return problem.length <= problemCellLength ? problem : "see doctor";
 }
 
-function unreadText(unread: number | null): string {
+/** Unread messages as a cell. Pure. */
+export function unreadText(unread: number | null): string {
   if (unread === null) return "-";
   return unread < maxUnread ? String(unread) : `${maxUnread}+`;
 }
 
-function lastTurnText(last: { result: string; updated_at_utc: string | null }, nowMs: number): string {
+export interface LastTurn {
+  result: string;
+  updated_at_utc: string | null;
+}
+
+/** How the last turn ended and how long ago, as a cell. Pure. */
+export function lastTurnText(last: LastTurn, nowMs: number): string {
   if (last.result === "none" || last.result === "unknown") return "-";
   const atMs = last.updated_at_utc === null ? null : parseTimestamp(last.updated_at_utc);
   return atMs === null ? last.result : `${last.result} ${ageText(nowMs - atMs)}`;
@@ -118,23 +124,4 @@ export function renderSnapshotTable(
     lines = table();
   }
   return lines;
-}
-
-/**
- * The table of all agents as it fits a terminal: lines of at most `columns`, at most `rows` of them. A separate
- * line says how many agents do not fit. Pure.
- */
-export function renderSnapshotScreen(screen: {
-  title: string;
-  snapshots: readonly AgentSnapshot[];
-  nowMs: number;
-  columns: number;
-  rows: number;
-}): string[] {
-  const { title, snapshots, columns } = screen;
-  const room = Math.max(1, screen.rows - 2);
-  const shown = snapshots.length <= room ? snapshots : snapshots.slice(0, room - 1);
-  const lines = renderSnapshotTable(shown, screen.nowMs, columns);
-  const rest = snapshots.length - shown.length;
-  return [title, ...lines, ...(rest > 0 ? [`and ${rest} more`] : [])].map((line) => cutText(line, columns));
 }

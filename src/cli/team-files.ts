@@ -1,7 +1,8 @@
 import { basename, dirname, join, resolve } from "node:path";
 import type { TeamAgent, TeamFile } from "../protocol/team-file.ts";
 import { refuseExposed } from "../services/sessions/trust.ts";
-import { membersOf, readEnvFile, readTeamFile } from "../services/team/team-file.ts";
+import { memberNames, membersOf, readEnvFile, readTeamFile } from "../services/team/team-file.ts";
+import { suggest } from "../system/similar-word.ts";
 import { type CliContext, openCliContext } from "./cli-context.ts";
 import { type CliIo, type Invocation, UsageError } from "./command.ts";
 import { CommandFailure, exitCodes } from "./dispatch.ts";
@@ -11,9 +12,12 @@ import { readFileFlag } from "./flag-values.ts";
 export async function findMembers(invocation: Invocation, name: string) {
   const context = openCliContext(invocation.io, invocation.inherited);
   const path = findTeamFile(context, invocation.io, undefined);
-  const members = membersOf(await readTeam(context, invocation.io, path), name);
+  const team = await readTeam(context, invocation.io, path);
+  const members = membersOf(team, name);
   if (members) return members;
-  throw new UsageError(`${path} has no group, person or agent "${name}"`);
+  const near = suggest(name, memberNames(team));
+  const advice = near === null ? "" : `; did you mean "${near}"?`;
+  throw new UsageError(`${path} has no group, person or agent "${name}"${advice}`);
 }
 
 export function findTeamFile({ files }: CliContext, io: CliIo, given: string | undefined): string {

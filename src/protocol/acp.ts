@@ -74,7 +74,7 @@ export const AcpProfileFile = Strict({
 });
 
 /** acp/host.json of a session: the bridge that owns its agent process. */
-export const AcpHostRecord = Strict({
+export const AcpBridgeRecord = Strict({
   schema_version: SchemaVersion1,
   life: Nullable(Type.String({ description: "of the agent, as in its manifest" })),
   runner_pid: Type.Integer(),
@@ -82,7 +82,7 @@ export const AcpHostRecord = Strict({
   child_pid: Nullable(Type.Integer({ description: "the agent process; null while there is none" })),
   child_start: Nullable(Type.String()),
 });
-export type AcpHostRecord = Static<typeof AcpHostRecord>;
+export type AcpBridgeRecord = Static<typeof AcpBridgeRecord>;
 
 /** acp/next.json of a session: the turn that its bridge has to run. */
 export const AcpNextTurn = Strict({ schema_version: SchemaVersion1, turn_id: Type.String() });

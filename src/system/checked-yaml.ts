@@ -42,7 +42,9 @@ export function readCheckedYaml<T extends TSchema>(text: string, schema: T): Che
     findings.push({ line: lineOf(path), message: toMessage(path, error) });
     if (findings.length === maxFindings) break;
   }
-  if (findings.length > 0) return { ok: false, findings: dropRepeats(findings) };
+  if (findings.length > 0) {
+    return { ok: false, findings: dropRepeats(findings).sort((one, other) => one.line - other.line) };
+  }
   return { ok: true, value: value as Static<T>, lineOf };
 }
 
@@ -73,6 +75,12 @@ function offsetOf(root: unknown, path: readonly string[]): number | undefined {
   return offset;
 }
 
+/** What a schema calls otherwise than people who write YAML. */
+const ofYaml: Readonly<Record<string, string>> = {
+  "Expected object": "expected lines of `name: value`",
+  "Expected array": "expected a list",
+};
+
 function toMessage(path: readonly string[], { message, schema, value }: ValueError): string {
   const where = path.join(".");
   const words = ((schema["anyOf"] ?? []) as { const?: unknown }[]).map((one) => one.const);
@@ -93,7 +101,7 @@ function toMessage(path: readonly string[], { message, schema, value }: ValueErr
   }
   const what = isChoice
     ? `expected one of ${choices.join(", ")}${meant(value, choices)}`
-    : message.replace(/^Expected/, "expected");
+    : (ofYaml[message] ?? message.replace(/^Expected/, "expected"));
   return `${where || "the file"}: ${what}`;
 }
 

@@ -10,6 +10,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import { type CliLab, createCliLab } from "../support/cli-lab.ts";
 import { installPythonPackage } from "../support/foreign-packages.ts";
+import { gatewayPid } from "../support/mcp-client.ts";
 import { until } from "../support/until.ts";
 
 let lab: CliLab;
@@ -160,6 +161,30 @@ describe("svc acp, to the official client library", () => {
       ...{ sessionId: second.sessionId, cwd: lab.folder, mcpServers: [] },
     });
     expect(second.said()).toContain("You said: finish this");
+  });
+
+  test("a gateway that restarts in the middle of a turn is waited for; a stopped agent is not", async () => {
+    const words = ["agents", "single", "--agent-name", "worker"];
+    const pid = await gatewayPid(lab, "worker");
+    await using editor = await edit("worker");
+    const answer = editor.prompt("go on\nSLOW 3000");
+    await until("the answer's first words", () => editor.said() !== "");
+    process.kill(pid, "SIGKILL");
+    expect((await lab.mgr(...words, "gateway", "attach")).exitCode).toBe(0);
+    expect(await answer).toMatchObject({ stopReason: "end_turn" });
+    expect(editor.said()).toBe("You said: go on");
+
+    await using other = await edit("screen");
+    const lost = other.prompt("wait\nSLOW 60000");
+    lost.catch(() => {});
+    const state = ["agents", "single", "--agent-name", "screen", "state", "--json"];
+    await until("the turn", async () => {
+      const { turn } = (await lab.mgr(...state)).json() as { turn: { phase: string } };
+      return turn.phase === "active";
+    });
+    expect((await lab.run("svc", ["stop", "screen"])).exitCode).toBe(0);
+    expect(lost).rejects.toThrow("was stopped");
+    await lost.catch(() => {});
   });
 
   test("an agent that does not exist is refused at once", async () => {

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { TranscriptPage, TranscriptTurn } from "../../src/protocol/transcript.ts";
 import { type CliAgent, launchedIn } from "../support/cli-agent.ts";
 import { createCliLab } from "../support/cli-lab.ts";
 import { modelAnswers } from "../support/model-server/answers.ts";
+import { openPersonPane } from "../support/person-pane.ts";
 
 const executable = resolve(import.meta.dir, "../../dist/svc-gateway");
 const launched = (...flags: string[]) => launchedIn(createCliLab({ executable }), ...flags);
@@ -91,6 +92,15 @@ test("without a record the answer is what the screen showed, and says so", async
   expect(turn).toMatchObject({ source: "screen", status: "unknown", prompt: "say something\nFAST" });
   expect(answer).toMatch(/^[a-z]+( [a-z]+){7}$/);
   expect((await at.type("agents single --agent-name worker log")).stdout).toContain("read from the screen");
+
+  // The answer alone is on standard output; a person is shown where it is from.
+  await using pane = await openPersonPane(at.lab);
+  for (const command of ["ask worker FAST", "last worker"]) {
+    await pane.enter(`clear; ${at.lab.command("svc").join(" ")} ${command} > answer; cat answer`);
+    const shown = await pane.untilShows(/read from the screen.*\n[a-z]+( [a-z]+){7}\n/);
+    expect(shown).not.toContain("Error");
+    expect(readFileSync(join(at.lab.workdir, "answer"), "utf8")).toMatch(/^[a-z]+( [a-z]+){7}\n$/);
+  }
 }, 60_000);
 
 test("a headless agent's answers are those of its turns", async () => {

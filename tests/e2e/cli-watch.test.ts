@@ -123,30 +123,3 @@ test("a reader that goes away ends a watcher without a word", async () => {
   await launch(lab, "second");
   expect(await new Response(pipeline.stderr).text()).toBe("0\n");
 }, 120_000);
-
-test("on a terminal a table is redrawn in place, and Ctrl-C gives the screen back", async () => {
-  await using lab = createCliLab();
-  await lab.startSession("person", ["sh"]);
-  const screen = () => lab.tmux("capture-pane", "-p", "-t", "person");
-  const type = (...keys: string[]) => lab.tmux("send-keys", "-t", "person", ...keys);
-  await launch(lab, "first");
-  await type("echo before", "Enter");
-  // What is typed ahead of the shell's prompt would stand before it.
-  await until("the shell's prompt", async () => /^before\n\S+ $|^before\n\S+$/m.test(await screen()));
-  await type(`${lab.command("svc-mgr").join(" ")} agents watch; echo "ended with $?"`, "Enter");
-  const table = await until("the table", async () => {
-    const text = await screen();
-    return /^first .* ready /m.test(text) ? text : null;
-  });
-  expect(table).toMatch(/^1 agent, Ctrl-C ends\nNAME +TOOL +STATE +AVAILABILITY/);
-  expect(table).not.toContain("before");
-
-  await launch(lab, "second");
-  await until("both", async () => /^2 agents.*\n.*\nfirst .*\nsecond .* ready /.test(await screen()));
-  await type("C-c");
-  const after = await until("the end", async () => {
-    const text = await screen();
-    return text.includes("ended with 0") ? text : null;
-  });
-  expect(after).toMatch(/before\n(.*\n)*NAME .*\nfirst .*\nsecond .*\nended with 0/);
-}, 120_000);

@@ -87,6 +87,26 @@ describe("a question of a shell", () => {
     expect(readdirSync(join(lab.folder, "home"))).toEqual([]);
   });
 
+  test("about a request is answered with those of the agent, the newest one first", async () => {
+    await using lab = createCliLab();
+    await lab.mgr("agents", "launch", "--tool", "demo", "--agent-name", "harbor");
+    const one = ["agents", "single", "--agent-name", "harbor"];
+    const given = async (prompt: string) =>
+      String((await lab.mgr(...one, "prompt", "--prompt", prompt, "--json")).json()["request_id"]);
+    const ids = [await given("first"), await given("second")];
+    const offered = async (typed: string) => {
+      const { stdout } = await lab.mgr("complete", "--", ...one, "requests", "show", typed);
+      return stdout.split("\n").flatMap((line) => /^(gwreq-\S+)\tsubmit_prompt, /.exec(line)?.[1] ?? []);
+    };
+    expect(await offered("")).toEqual(ids.toReversed());
+    expect(await offered(ids[0] ?? "")).toEqual(ids.slice(0, 1));
+    expect((await lab.mgr("complete", "--", "agents", "self", "requests", "show", "")).stdout).toBe(
+      ":none\n",
+    );
+    await lab.mgr(...one, "stop");
+    expect(await offered("gwreq-")).toEqual(ids.toReversed());
+  });
+
   test("is answered where the registry is broken", async () => {
     await using lab = createCliLab();
     const env = { ...lab.env, SVC_GLOBAL_REGISTRY_DIR: "relative" };

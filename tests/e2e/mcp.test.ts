@@ -72,6 +72,13 @@ test("what cannot be done is refused with the reason, and a stranger has no mail
   expect(await refused("send_mail", { to: ["worker"], subject: "x", body: "y" })).toContain(
     "this is not the session of an agent",
   );
+  expect(await refused("prompt_agent", { agent: "worker", prompt: " \n" })).toBe("prompt: it shows nothing");
+  expect(await refused("send_mail", { subject: "x", body: "y" })).toContain("to: name who gets it");
+  for (const words of [
+    { id: "--help", answer: "1" },
+    { id: "question-1", answer: "--json" },
+  ])
+    expect(await refused("answer", words)).toContain("dash");
   expect(await refused("no_such_tool", {})).toContain("no_such_tool");
   expect(await person.ask("status", { agent: "worker" })).toMatchObject({ name: "worker" });
   await person.client.close();

@@ -18,6 +18,10 @@ test("what goes wrong for a person who types svc is answered in words of svc", a
   await using lab = createCliLab();
   expect((await svc(lab)).stdout).toContain("svc new first demo");
   expect((await svc(lab, "new", "worker")).stderr).toContain("<tool> is missing: claude, codex,");
+  expect((await svc(lab, "new", "worker", "dem")).stderr).toContain(
+    'unknown tool "dem"; did you mean "demo"? known are: demo, claude,',
+  );
+  expect((await svc(lab, "doctor")).stdout).toMatch(/^Nothing needed is missing\. .* svc new first demo$/m);
   const found = await svc(lab, "agents", "list", "--state", "all", "--json");
   expect([found.exitCode, found.json()["agents"]]).toEqual([0, []]);
 
@@ -27,7 +31,7 @@ test("what goes wrong for a person who types svc is answered in words of svc", a
   const listed = (await svc(lab, "--json")).json()["agents"] as Record<string, string>[];
   const sessionRoot = String(listed[0]?.["session_root"]);
   const unknown = await svc(lab, "mail", "worker", "hello", "text", "--from", "ann@svc.localhost");
-  expect(unknown.stderr).toContain("svc-mgr mailbox register --address ann@svc.localhost");
+  expect(unknown.stderr).toContain("svc mailbox register --address ann@svc.localhost");
   expect((await svc(lab, "search", "worker")).stderr).toMatch(/<text> is missing.*\nSee: svc search --help/);
 
   await killGateway(lab, sessionRoot);

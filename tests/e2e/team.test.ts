@@ -124,10 +124,14 @@ test("a team goes up as its file says, changes where the file changes, and goes 
   const group = await svc("tell", "@all", "FAST", "--json");
   expect([group.exitCode, group.stdout.match(/"request_id"/g)?.length]).toEqual([0, 2]);
   const mailed = await svc("mail", "@all", "hello", "to you", "--from", "ann@svc.localhost", "--json");
-  expect([mailed.exitCode, mailed.stderr]).toEqual([0, ""]);
+  expect([mailed.exitCode, mailed.stderr]).toEqual([
+    0,
+    expect.stringContaining('"builder" has no mailbox and gets nothing'),
+  ]);
   expect(mailed.stdout).toContain("writer@svc.localhost");
   const unknown = await svc("tell", "@nobody", "FAST");
   expect([unknown.exitCode, unknown.stderr]).toEqual([2, expect.stringContaining('"nobody"')]);
+  expect((await svc("tell", "@buidler", "FAST")).stderr).toContain('did you mean "builder"?');
 
   // Another value of a variable is another launch, and is nowhere in what we keep. An agent that works is left alone.
   writeFileSync(join(lab.workdir, "secrets.env"), "TOKEN=second\n");

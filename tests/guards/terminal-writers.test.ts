@@ -9,9 +9,10 @@ const allowed: Readonly<Record<string, string>> = {
   "src/cli/process-io.ts": "the door itself",
   "src/cli/dispatch.ts": "colours of headings and of Error:, after visible()",
   "src/cli/narrate.ts": "colours of the library, around visible()",
-  "src/cli/commands/agents-watch.ts": "moves of the cursor, between visibleCell() lines",
   "src/cli/commands/agent/transcript.ts": "moves of the cursor, between visibleCell() rows",
   "src/cli/commands/agent/tui.ts": "one line that is written over, visibleLine()",
+  "src/cli/dashboard/terminal.ts":
+    "moves of the cursor and colours, around the visibleCell() rows of render.ts",
   "src/cli/progress.ts": "one line that is written over, visibleLine()",
   "src/cli/commands/turn-bridge.ts": "the pane of a headless agent, rendered by display.ts with visible()",
   "src/cli/commands/demo-agent.ts": "the scripted agent, which draws as real ones do",

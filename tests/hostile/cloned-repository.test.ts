@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import { hostPaths } from "../../src/services/headless/acp-files.ts";
+import { bridgePaths } from "../../src/services/headless/acp-files.ts";
 import { turnPaths } from "../../src/services/headless/turn-directory.ts";
 import { rootPaths } from "../../src/services/mail/filesystem/root-paths.ts";
 import { sessionPaths } from "../../src/services/sessions/roots.ts";
@@ -63,7 +63,7 @@ describe("the generator", () => {
       ...paths.sessions.flatMap((root) => Object.values(sessionPaths(root))),
       ...paths.turns.flatMap((folder) => Object.values(turnPaths(folder))),
       ...paths.sessions.flatMap((root) => Object.values(transcriptPaths(root))),
-      ...Object.values(hostPaths(paths.sessions[2] ?? "")),
+      ...Object.values(bridgePaths(paths.sessions[2] ?? "")),
       ...Object.values(rootPaths(paths.mailbox)),
       ...Object.values(paths.coordinator),
     ].filter((path) => !made.test(path));

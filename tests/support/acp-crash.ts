@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TurnRequest } from "../../src/protocol/turns.ts";
-import { handToHost } from "../../src/services/headless/acp-hand-over.ts";
+import { handToBridge } from "../../src/services/headless/acp-hand-over.ts";
 import { headlessProvider } from "../../src/services/headless/providers.ts";
 import { interruptTurn, settleTurn, stopTurns } from "../../src/services/headless/settle-turn.ts";
 import { createTurnDirectories } from "../../src/services/headless/turn-directory.ts";
@@ -73,7 +73,7 @@ export async function runAcpCrash(options: {
       ...{ display_style: "plain", display_detail: "concise", acp: { mode: null, policy: [] } },
     };
     const turn = directories.create(request);
-    await handToHost(deps, { turn, life: "life" }, async () => startBridge());
+    await handToBridge(deps, { turn, life: "life" }, async () => startBridge());
     const fault = within(4);
     const endless = prompt.includes("20000") || prompt.includes("ASK");
     await sleep(clock, within(250));

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AcpLaunch } from "../../src/protocol/acp.ts";
 import type { TurnRequest } from "../../src/protocol/turns.ts";
-import { createAcpHost, type HostDeps } from "../../src/services/acp/host.ts";
-import { readHost } from "../../src/services/headless/acp-files.ts";
-import { answerQuestion, handToHost } from "../../src/services/headless/acp-hand-over.ts";
+import { type AcpBridgeDeps, createAcpBridge } from "../../src/services/acp/bridge.ts";
+import { readBridge } from "../../src/services/headless/acp-files.ts";
+import { answerQuestion, handToBridge } from "../../src/services/headless/acp-hand-over.ts";
 import { headlessProvider } from "../../src/services/headless/providers.ts";
 import { interruptTurn } from "../../src/services/headless/settle-turn.ts";
 import { createTurnDirectories, type TurnDirectory } from "../../src/services/headless/turn-directory.ts";
@@ -21,7 +21,7 @@ const gateway = join(import.meta.dir, "hostile/svc-gateway.ts");
 const hostile = join(import.meta.dir, "hostile-acp.ts");
 
 /** A session with the bridge of an ACP agent in this process, and turns in its folder. */
-export function acpLab(options: { agent?: readonly string[]; limits?: HostDeps["limits"] } = {}) {
+export function acpLab(options: { agent?: readonly string[]; limits?: AcpBridgeDeps["limits"] } = {}) {
   const scratch = createScratch();
   const { files } = scratch;
   const clock = createClock();
@@ -35,17 +35,17 @@ export function acpLab(options: { agent?: readonly string[]; limits?: HostDeps["
   const env = { PATH: process.env["PATH"] ?? "", HOME: scratch.folder };
   const demo = [gateway, "gateway", "demo-agent", "--acp", "--log", log, "--state", scratch.path("state")];
   const shown: string[] = [];
-  const started: { host: ReturnType<typeof createAcpHost>; done: Promise<void> }[] = [];
+  const started: { bridge: ReturnType<typeof createAcpBridge>; done: Promise<void> }[] = [];
   let count = 0;
 
-  function startHost(life: string | null = "life"): void {
-    const host = createAcpHost({
+  function startBridge(life: string | null = "life"): void {
+    const bridge = createAcpBridge({
       ...{ ...settling, sessionRoot, life, env, version: "0" },
       watch: createFolderWatch(),
       show: (text) => void shown.push(text),
       ...(options.limits ? { limits: options.limits } : {}),
     });
-    started.push({ host, done: host.run() });
+    started.push({ bridge, done: bridge.run() });
   }
 
   function create(prompt: string, changes: Partial<TurnRequest> & { acp?: AcpLaunch } = {}): TurnDirectory {
@@ -68,7 +68,7 @@ export function acpLab(options: { agent?: readonly string[]; limits?: HostDeps["
 
   async function begin(prompt: string, changes: Partial<TurnRequest> & { acp?: AcpLaunch } = {}) {
     const turn = create(prompt, changes);
-    await handToHost(deps, { turn, life: "life" }, async () => startHost());
+    await handToBridge(deps, { turn, life: "life" }, async () => startBridge());
     return turn;
   }
 
@@ -76,7 +76,7 @@ export function acpLab(options: { agent?: readonly string[]; limits?: HostDeps["
 
   return {
     ...{ files, clock, processes, scratch, turns, shown, deps, settling, sessionRoot },
-    ...{ create, begin, ended, startHost },
+    ...{ create, begin, ended, startBridge },
     run: async (prompt: string, changes: Partial<TurnRequest> & { acp?: AcpLaunch } = {}) =>
       ended(await begin(prompt, changes)),
     question: (turn: TurnDirectory) =>
@@ -100,13 +100,13 @@ export function acpLab(options: { agent?: readonly string[]; limits?: HostDeps["
               (line) => JSON.parse(line) as { pid: number; session_id: string; turn: number; prompt: string },
             )
         : [],
-    agentPid: () => readHost(files, sessionRoot)?.child_pid ?? null,
-    async stopHosts(options = { interrupt: true }) {
-      for (const { host } of started) host.stop(options);
+    agentPid: () => readBridge(files, sessionRoot)?.child_pid ?? null,
+    async stopBridges(options = { interrupt: true }) {
+      for (const { bridge } of started) bridge.stop(options);
       await Promise.all(started.map(({ done }) => done));
     },
     async [Symbol.asyncDispose]() {
-      for (const { host } of started) host.stop({ interrupt: true });
+      for (const { bridge } of started) bridge.stop({ interrupt: true });
       await Promise.allSettled(started.map(({ done }) => done));
       scratch[Symbol.dispose]();
     },

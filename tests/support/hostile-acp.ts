@@ -1,7 +1,11 @@
-/** An ACP agent that misbehaves as its first argument says, in ways that real ones were seen to, and worse. */
+/**
+ * An ACP agent that misbehaves as its first argument says, in ways that real ones were seen to, and worse. `tells` behaves: it
+ * answers with its mode and the variables that its further arguments name.
+ */
 export {};
 
-const [way = ""] = process.argv.slice(2);
+const [way = "", ...variables] = process.argv.slice(2);
+let mode: string | undefined;
 
 const send = (message: object) =>
   void process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
@@ -39,7 +43,11 @@ function ask(sessionId: string, title: string): void {
 let sessions = 0;
 let prompted: unknown = null;
 let answers = 0;
-function handle(message: { id?: unknown; method?: string; params?: { sessionId?: string } }): void {
+function handle(message: {
+  id?: unknown;
+  method?: string;
+  params?: { sessionId?: string; modeId?: string };
+}): void {
   const { id, method, params } = message;
   const sessionId = params?.sessionId ?? "";
   if (way === "mute") return;
@@ -66,8 +74,18 @@ function handle(message: { id?: unknown; method?: string; params?: { sessionId?:
       update(sessionId, chunk("an old answer"));
       send({ id, result: {} });
       return;
+    case "session/set_mode":
+      mode = params?.modeId;
+      send({ id, result: {} });
+      return;
     case "session/prompt":
       prompted = id;
+      if (way === "tells") {
+        const values = variables.map((name) => `${name}=${process.env[name] ?? ""}`);
+        update(sessionId, chunk([`mode=${mode ?? ""}`, ...values].join(" ")));
+        send({ id, result: { stopReason: "end_turn" } });
+        return;
+      }
       if (way === "noise") noise();
       if (way === "asks-twice") {
         ask(sessionId, "first");

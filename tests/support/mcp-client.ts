@@ -1,4 +1,6 @@
 import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import type { CliLab } from "./cli-lab.ts";
@@ -48,4 +50,9 @@ export async function listed(lab: CliLab, name: string): Promise<Listed> {
 /** The environment inside the session of an agent. */
 export async function envOf(lab: CliLab, name: string): Promise<Record<string, string>> {
   return { ...lab.env, SVC_MANIFEST_PATH: (await listed(lab, name)).manifest_path };
+}
+
+export async function gatewayPid(lab: CliLab, name: string): Promise<number> {
+  const path = join(dirname((await listed(lab, name)).manifest_path), "gateway/run/current-instance.json");
+  return (JSON.parse(readFileSync(path, "utf8")) as { pid: number }).pid;
 }

@@ -6,11 +6,12 @@ import {
   RequestError,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
+import type { GatewayEndpoints } from "../../protocol/endpoints.ts";
 import type { RequestRecord } from "../../protocol/gateway.ts";
 import type { AwaitingDecision } from "../../protocol/terminal.ts";
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
 import type { TurnEvent } from "../../protocol/turns.ts";
-import type { GatewayClient } from "../../services/fleet/gateway-client.ts";
+import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { type Clock, sleep } from "../../system/clock.ts";
 import { interruptThrough, isFarEnough } from "../agent-requests.ts";
 import { findAnswer, renderAnswer } from "../agent-transcript.ts";
@@ -20,7 +21,7 @@ export interface PromptRun {
   client: AgentContext;
   sessionId: string;
   clock: Clock;
-  gateway: GatewayClient;
+  gateway: GatewayCalls;
   prompt: string;
   /** Aborts when the client cancels the prompt. */
   cancelled: AbortSignal;
@@ -30,6 +31,12 @@ export interface PromptRun {
 
 const pollIntervalMs = 200;
 const eventPage = 500;
+
+const lostGateway = (why: string) =>
+  new RequestError(
+    -32603,
+    `the prompt is accepted and its turn goes on, but its gateway does not answer: ${why}`,
+  );
 
 /**
  * Queues the prompt, streams the text and the tool calls of its turn, forwards questions, and returns the stop reason.
@@ -48,7 +55,10 @@ export async function runPrompt(run: PromptRun): Promise<PromptResponse> {
   let interrupted = false;
   try {
     for (;;) {
-      const record: RequestRecord = bodyOf(await gateway.call("readRequest", { params }));
+      const response = await gateway.call("readRequest", { params });
+      if (run.disconnected.aborted) throw RequestError.requestCancelled();
+      if (response.kind === "unreachable") throw lostGateway(response.detail);
+      const record = bodyOf<GatewayEndpoints["readRequest"]>(response);
       const ended = isFarEnough(record, "turn_ended");
       if (record.turn_id !== undefined) await progress.followEvents(record.turn_id);
       if (ended) return await finish(run, record, progress, interrupted);

@@ -14,13 +14,16 @@ import { visibleLine } from "../../system/visible.ts";
 import { readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
 import type { Invocation } from "../command.ts";
 import { CommandFailure } from "../dispatch.ts";
+import { openReconnecting } from "../reconnecting-client.ts";
 import { createStdioMessages, type StdioMessages } from "../stdio-messages.ts";
-import { type LiveLink, openLiveTarget, type Target } from "../target.ts";
+import { openLiveTarget } from "../target.ts";
 import { programVersion } from "../version.ts";
 import { runPrompt } from "./prompt-turn.ts";
 
 /** Turns that a loaded session replays at most. */
 const replayedTurns = 50;
+/** How long a gateway that restarts is waited for. */
+const outageMs = 30_000;
 
 /**
  * Serves one agent over ACP on standard input and output until the client closes it or the process is interrupted. The
@@ -41,17 +44,19 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
     nullId: true,
   });
 
+  const gone = AbortSignal.any([interrupted, messages.inputEnded]);
+
   /** The gateway may have been restarted at another port since. */
-  async function target(wanted: string): Promise<Target & { link: LiveLink }> {
+  async function target(wanted: string): ReturnType<typeof openReconnecting> {
     if (wanted !== sessionId) throw RequestError.resourceNotFound(wanted);
-    return openLiveTarget(invocation).catch((error: unknown) => {
+    return openReconnecting(invocation, { outageMs, over: gone }).catch((error: unknown) => {
       throw toRequestError(error);
     });
   }
 
   async function replay(client: AgentContext): Promise<void> {
-    const { link } = await target(sessionId);
-    const { turns } = await readTranscript(link.client, { limit: replayedTurns });
+    const gateway = (await target(sessionId)).client;
+    const { turns } = await readTranscript(gateway, { limit: replayedTurns });
     const send = (sessionUpdate: "user_message_chunk" | "agent_message_chunk", text: string) =>
       client.notify(methods.client.session.update, {
         sessionId,
@@ -60,7 +65,7 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
     for (const turn of turns.toReversed()) {
       if (turn.prompt !== null) await send("user_message_chunk", turn.prompt);
       if (turn.status === "running") continue;
-      const whole = await withWholeAnswer(link.client, turn);
+      const whole = await withWholeAnswer(gateway, turn);
       await send("agent_message_chunk", renderAnswer(whole));
     }
   }
@@ -78,8 +83,8 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
     }))
     .onRequest(methods.agent.session.new, () => ({ sessionId }))
     .onRequest(methods.agent.session.list, async () => {
-      const { link } = await target(sessionId);
-      const { turns } = await readTranscript(link.client, { limit: 1 });
+      const gateway = (await target(sessionId)).client;
+      const { turns } = await readTranscript(gateway, { limit: 1 });
       const updatedAt = turns[0]?.ended_at_utc ?? turns[0]?.started_at_utc;
       return {
         sessions: [
@@ -104,12 +109,12 @@ export async function serveAcp(invocation: Invocation, interrupted: AbortSignal)
       // Before anything is awaited: a cancel may follow at once.
       cancels.add(cancel);
       try {
-        const { context, link } = await target(params.sessionId);
+        const { context, client: gateway } = await target(params.sessionId);
         return await runPrompt({
-          ...{ client, sessionId, clock: context.clock, gateway: link.client },
+          ...{ client, sessionId, gateway, clock: context.clock },
           prompt: toPromptText(params.prompt),
           cancelled: AbortSignal.any([cancel.signal, signal]),
-          disconnected: AbortSignal.any([connection.signal, interrupted, messages.inputEnded]),
+          disconnected: gone,
         });
       } catch (error) {
         throw toRequestError(error);

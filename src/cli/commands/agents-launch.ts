@@ -159,7 +159,9 @@ export default command({
     });
     await warnWithoutSignals(io, session);
     if (args.unattended) {
-      const flags = tool.acp ? "what it asks allowed" : `with ${(tool.unattendedArgs ?? []).join(" ")}`;
+      const flags = tool.acp
+        ? "every request that no rule denies is allowed"
+        : `with ${(tool.unattendedArgs ?? []).join(" ")}`;
       await warn(io, `unattended, ${flags}`);
     }
     const profile = allProfiles(readProfiles(context.system, io.env)).find((one) => one.tool === tool.tool);

@@ -1,103 +1,97 @@
 import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
-import type { FleetChange } from "../../services/fleet/fleet-watch.ts";
-import { aborted, sleep, timestampNow } from "../../system/clock.ts";
-import { visibleCell } from "../../system/visible.ts";
+import { aborted, timestampNow } from "../../system/clock.ts";
+import { runCaptured } from "../captured-run.ts";
 import { type CliContext, openCliContext } from "../cli-context.ts";
-import { type CliIo, command } from "../command.ts";
+import { type CliIo, type Command, command, type Invocation } from "../command.ts";
+import { type CommandOutcome, runDashboard } from "../dashboard/run.ts";
+import { createDashboardTerminal } from "../dashboard/terminal.ts";
 import { exitCodes } from "../dispatch.ts";
 import { followFleet } from "../follow-fleet.ts";
-import { renderSnapshotScreen, toSnapshotJson } from "../snapshot-text.ts";
+import { openPeopleMail } from "../mailbox-openers.ts";
+import { renderSnapshotTable, toSnapshotJson } from "../snapshot-text.ts";
 
-export const watchCommand = command({
-  name: "watch",
-  description:
-    "show all agents that run as they change, until interrupted: a live table, or JSON lines off a terminal",
-  examples: ["svc-mgr agents watch", "svc-mgr agents watch --json"],
-  async run({ io, inherited }) {
-    const context = openCliContext(io, inherited);
-    const stopped = io.unheard();
-    const view =
-      io.stdoutIsTty && inherited["json"] !== true ? createTable(io, context) : createLines(io, context);
-    try {
-      await view.open();
-      await followFleet({
-        ...{ context, io, stopped, shown: view.keepCurrent(stopped) },
-        onChange: (change) => view.show(change),
-        onSource: view.fedBy,
-      });
-    } finally {
-      await view.close();
-    }
-    return exitCodes.done;
-  },
-});
+/** `commands`: all of `svc-mgr`; the keys of the dashboard are command lines of it. */
+export const watchCommand = (commands: () => Promise<Command>) =>
+  command({
+    name: "watch",
+    description:
+      "watch all agents that run and work with them by keys (? lists them); off a terminal a JSON line for each change",
+    examples: ["svc-mgr agents watch", "svc-mgr agents watch --json"],
+    async run(invocation) {
+      const { io, inherited } = invocation;
+      const context = openCliContext(io, inherited);
+      const stopped = io.unheard();
+      if (io.stdoutIsTty && inherited["json"] !== true) {
+        await watchByKeys(invocation as unknown as Invocation, { context, commands, stopped });
+      } else {
+        await printChanges(io, context, stopped);
+      }
+      return exitCodes.done;
+    },
+  });
 
-interface View {
-  open(): Promise<void>;
-  show(change: FleetChange): Promise<void>;
-  fedBy(coordinator: string | null): void;
-  /** Resolves when `stopped` aborts. */
-  keepCurrent(stopped: AbortSignal): Promise<void>;
-  close(): Promise<void>;
+async function watchByKeys(
+  invocation: Invocation,
+  {
+    context,
+    commands,
+    stopped,
+  }: { context: CliContext; commands: () => Promise<Command>; stopped: AbortSignal },
+): Promise<void> {
+  const { io } = invocation;
+  const run = async (words: readonly string[], atTerminal: boolean) =>
+    toOutcome(await runCaptured(invocation, await commands(), words, { interrupted: stopped, atTerminal }));
+  let warn = (_text: string) => {};
+  // Written to the terminal a warning would break the picture.
+  const quiet: CliIo = Object.assign(Object.create(io) as CliIo, {
+    writeError: async (text: string) => warn(text),
+    writeScreen: async (_stream: string, text: string) => warn(text),
+  });
+  const people = openPeopleMail(context, (what) => warn(what));
+  const snapshots = await runDashboard(
+    {
+      clock: context.clock,
+      terminal: createDashboardTerminal(io),
+      follow(on, ended) {
+        warn = on.warning;
+        return followFleet({
+          ...{ context, io: quiet, stopped: ended, shown: aborted(ended), onSource: on.source },
+          onChange: async (change) => on.change(change.snapshots),
+        });
+      },
+      unreadMail: () => people.unread(),
+      run: (words) => run(words, false),
+      runAtTerminal: (words) => run(words, true),
+    },
+    stopped,
+  );
+  // What was last seen stays where the person goes on.
+  const table = renderSnapshotTable(snapshots, context.clock.nowMs(), io.columns);
+  await io.writeOut(snapshots.length === 0 ? "no agents run\n" : `${table.join("\n")}\n`);
 }
 
-function createLines(io: CliIo, { clock }: CliContext): View {
-  const tell = async (change: string, snapshots: readonly AgentSnapshot[]) => {
+/** The first line that a command wrote, or its refusal. */
+function toOutcome({ exitCode, stdout, stderr }: Awaited<ReturnType<typeof runCaptured>>): CommandOutcome {
+  const failed = exitCode !== exitCodes.done;
+  const [line = ""] = stdout.trim().split("\n");
+  if (!failed) return { failed, text: line };
+  const refusal = stderr.trim().replace(/^Error: /m, "");
+  return { failed, text: refusal || line || "the command failed" };
+}
+
+async function printChanges(io: CliIo, context: CliContext, stopped: AbortSignal): Promise<void> {
+  const print = async (change: string, snapshots: readonly AgentSnapshot[]) => {
     for (const snapshot of snapshots) {
-      const line = { at_utc: timestampNow(clock), change, agent: toSnapshotJson(snapshot) };
+      const line = { at_utc: timestampNow(context.clock), change, agent: toSnapshotJson(snapshot) };
       await io.writeOut(`${JSON.stringify(line)}\n`);
     }
   };
-  return {
-    open: async () => {},
-    async show({ appeared, changed, gone }) {
-      await tell("appeared", appeared);
-      await tell("changed", changed);
-      await tell("gone", gone);
+  await followFleet({
+    ...{ context, io, stopped, shown: aborted(stopped) },
+    async onChange({ appeared, changed, gone }) {
+      await print("appeared", appeared);
+      await print("changed", changed);
+      await print("gone", gone);
     },
-    fedBy: () => {},
-    keepCurrent: (stopped) => aborted(stopped),
-    close: async () => {},
-  };
-}
-
-const otherScreen = "\x1b[?1049h\x1b[?25l";
-const ownScreen = "\x1b[?25h\x1b[?1049l";
-/** How long ago a turn was is drawn again. */
-const redrawMs = 1000;
-
-function createTable(io: CliIo, { clock }: CliContext): View {
-  let snapshots: readonly AgentSnapshot[] = [];
-  let source = "";
-  const render = (rows: number) => {
-    const count = snapshots.length === 1 ? "1 agent" : `${snapshots.length} agents`;
-    const title = `${count}${source}, Ctrl-C ends`;
-    return renderSnapshotScreen({ title, snapshots, nowMs: clock.nowMs(), columns: io.columns, rows });
-  };
-  // Each line is cleared to its end and the rest of the screen below: nothing flickers.
-  const draw = () => {
-    const lines = render(io.rows).map((line) => `${visibleCell(line)}\x1b[K`);
-    return io.writeScreen("stdout", `\x1b[H${lines.join("\r\n")}\x1b[J`);
-  };
-  return {
-    open: () => io.writeScreen("stdout", otherScreen),
-    async show(change) {
-      snapshots = change.snapshots;
-      await draw();
-    },
-    fedBy(coordinator) {
-      source = coordinator === null ? "" : ` through ${coordinator}`;
-    },
-    async keepCurrent(stopped) {
-      while (!stopped.aborted) {
-        await sleep(clock, redrawMs, stopped);
-        if (!stopped.aborted) await draw();
-      }
-    },
-    // What was last seen stays where the person goes on.
-    async close() {
-      await io.writeScreen("stdout", ownScreen);
-      await io.writeOut(`${render(Number.POSITIVE_INFINITY).slice(1).join("\n")}\n`);
-    },
-  };
+  });
 }

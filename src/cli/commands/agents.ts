@@ -1,4 +1,4 @@
-import { type Commands, type Flags, group, type LazyCommand, lazyLeaves } from "../command.ts";
+import { type Command, type Commands, type Flags, group, type LazyCommand, lazyLeaves } from "../command.ts";
 import { targetFlags } from "../shared-flags.ts";
 
 const work = () => import("./agent/work.ts").then((module) => module.workCommands);
@@ -78,44 +78,46 @@ const ofOneAgent: Commands = {
 
 const targets: Flags = targetFlags;
 
-export default group({
-  name: "agents",
-  description: "launch, find and drive agents",
-  examples: ["svc-mgr agents launch --tool demo --agent-name first", "svc-mgr agents list"],
-  subCommands: {
-    launch: () => import("./agents-launch.ts").then((module) => module.default),
-    list: list("svc-mgr agents"),
-    watch: () => import("./agents-watch.ts").then((module) => module.watchCommand),
-    single: async () =>
-      group({
-        name: "single",
-        description: "one agent, by name or id",
-        examples: ["svc-mgr agents single --agent-name worker state"],
-        args: targets,
-        subCommands: {
-          ...ofOneAgent,
-          // Not for `self`: an agent that stops its own session ends before it can update its record.
-          ...lazyLeaves(["attach", "stop", "cleanup"], lifecycle),
-        },
-      }),
-    self: async () =>
-      group({
-        name: "self",
-        description: "the agent in whose session this runs",
-        examples: ["svc-mgr agents self state"],
-        subCommands: {
-          ...ofOneAgent,
-          ...lazyLeaves(["identity"], work),
-          ...lazyLeaves(["join"], lifecycle),
-        },
-      }),
-    global: async () =>
-      group({
-        name: "global",
-        description: "all agents",
-        examples: ["svc-mgr agents global list"],
-        hidden: true,
-        subCommands: { list: list("svc-mgr agents global") },
-      }),
-  },
-});
+/** `commands`: all of `svc-mgr`, which the dashboard runs. */
+export const agentsCommand = (commands: () => Promise<Command>): Command =>
+  group({
+    name: "agents",
+    description: "launch, find and drive agents",
+    examples: ["svc-mgr agents launch --tool demo --agent-name first", "svc-mgr agents list"],
+    subCommands: {
+      launch: () => import("./agents-launch.ts").then((module) => module.default),
+      list: list("svc-mgr agents"),
+      watch: () => import("./agents-watch.ts").then((module) => module.watchCommand(commands)),
+      single: async () =>
+        group({
+          name: "single",
+          description: "one agent, by name or id",
+          examples: ["svc-mgr agents single --agent-name worker state"],
+          args: targets,
+          subCommands: {
+            ...ofOneAgent,
+            // Not for `self`: an agent that stops its own session ends before it can update its record.
+            ...lazyLeaves(["attach", "stop", "cleanup"], lifecycle),
+          },
+        }),
+      self: async () =>
+        group({
+          name: "self",
+          description: "the agent in whose session this runs",
+          examples: ["svc-mgr agents self state"],
+          subCommands: {
+            ...ofOneAgent,
+            ...lazyLeaves(["identity"], work),
+            ...lazyLeaves(["join"], lifecycle),
+          },
+        }),
+      global: async () =>
+        group({
+          name: "global",
+          description: "all agents",
+          examples: ["svc-mgr agents global list"],
+          hidden: true,
+          subCommands: { list: list("svc-mgr agents global") },
+        }),
+    },
+  });

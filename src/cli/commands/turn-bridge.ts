@@ -26,7 +26,7 @@ export async function runTurnBridge(argv: readonly string[]): Promise<number> {
     show: (text: string) => void process.stdout.write(text),
   };
   try {
-    if (folder === "--acp" && more[0] !== undefined) return await runAcpHost(deps, more[0], more[1] ?? "");
+    if (folder === "--acp" && more[0] !== undefined) return await runAcpBridge(deps, more[0], more[1] ?? "");
     if (folder === undefined || more.length > 0) {
       process.stderr.write("turn-bridge: give the folder of one turn\n");
       return 2;
@@ -42,21 +42,21 @@ export async function runTurnBridge(argv: readonly string[]): Promise<number> {
 
 type BridgeSystem = Omit<Parameters<typeof createBridge>[0], never> & ReturnType<typeof createSystem>;
 
-async function runAcpHost(deps: BridgeSystem, sessionRoot: string, life: string): Promise<number> {
+async function runAcpBridge(deps: BridgeSystem, sessionRoot: string, life: string): Promise<number> {
   // The library writes what an agent sent it to the terminal, control characters too.
   console.error = () => {};
-  const { createAcpHost } = await import("../../services/acp/host.ts");
+  const { createAcpBridge } = await import("../../services/acp/bridge.ts");
   const { version } = await programVersion();
-  const host = createAcpHost({
+  const bridge = createAcpBridge({
     ...deps,
     sessionRoot: resolve(sessionRoot),
     life: life === "" ? null : life,
     version,
   });
   // The session's end ends the agent; a turn that runs is finished first.
-  process.on("SIGHUP", () => host.stop({ interrupt: false }));
-  process.on("SIGTERM", () => host.stop({ interrupt: true }));
-  process.on("SIGINT", () => host.interrupt());
-  await host.run();
+  process.on("SIGHUP", () => bridge.stop({ interrupt: false }));
+  process.on("SIGTERM", () => bridge.stop({ interrupt: true }));
+  process.on("SIGINT", () => bridge.interrupt());
+  await bridge.run();
   return 0;
 }

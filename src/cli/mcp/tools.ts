@@ -11,16 +11,18 @@ import {
   MailSendRequest,
 } from "../../protocol/mail.ts";
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
-import { NonBlank, Strict } from "../../protocol/wire.ts";
+import { NonBlank, Strict, visiblePattern } from "../../protocol/wire.ts";
+import type { GatewayCalls } from "../../services/fleet/gateway-client.ts";
 import { findRecord } from "../../services/sessions/find.ts";
 import { type Clock, sleep, withinTime } from "../../system/clock.ts";
 import { isFarEnough, stateForPeople, stillWaitsFor } from "../agent-requests.ts";
 import { findAnswer, readTranscript, renderAnswer, withWholeAnswer } from "../agent-transcript.ts";
+import { runCaptured } from "../captured-run.ts";
 import { openCliContext } from "../cli-context.ts";
 import type { Command, Invocation } from "../command.ts";
-import { CommandFailure, exitCodes, runProgram } from "../dispatch.ts";
-import { bodyOf, type LiveLink, openLiveTarget } from "../target.ts";
-import { programVersion } from "../version.ts";
+import { CommandFailure, exitCodes } from "../dispatch.ts";
+import { openReconnecting } from "../reconnecting-client.ts";
+import { bodyOf, openLiveTarget } from "../target.ts";
 
 /** The context of a call. The session that the server runs in identifies the caller; arguments never do. */
 export interface ToolSession {
@@ -104,7 +106,7 @@ const mcpTools = {
       offset: Type.Optional(Type.Integer({ minimum: 0, description: "next_offset of the part before" })),
     }),
     async (args, session) => {
-      const { client } = (await liveTarget(session, args.agent)).link;
+      const { client } = (await openLiveTarget(invocationOf(session, args.agent))).link;
       const asked = args.request_id === undefined ? { limit: 20 } : { limit: 1, request_id: args.request_id };
       const { turns } = await readTranscript(client, asked);
       const found = args.request_id === undefined ? turns.find(({ answer }) => answer !== null) : turns[0];
@@ -118,7 +120,12 @@ const mcpTools = {
       id: NonBlank("id of the question", { maxLength: 200 }),
       answer: AttentionAnswerRequest.properties.answer,
     }),
-    async ({ id, answer }, session) => runCommand(session, ["attention", "answer", id, answer]),
+    async ({ id, answer }, session) => {
+      // Both are words of a command line.
+      if (id.startsWith("-") || answer.startsWith("-"))
+        throw refusal("invalid_request", "neither id nor answer begins with a dash");
+      return runCommand(session, ["attention", "answer", id, answer]);
+    },
   ),
   send_mail: tool(
     "Send mail from your mailbox; with message_ref it is a reply.",
@@ -134,6 +141,8 @@ const mcpTools = {
       message_ref: Type.Optional(MailReplyRequest.properties.message_ref),
     }),
     async ({ to = [], subject, body, message_ref: ref }, session) => {
+      if (ref === undefined && to.length === 0)
+        throw refusal("invalid_request", "to: name who gets it, or message_ref for a reply");
       const content = [`--body-content=${body}`];
       const line =
         ref === undefined
@@ -194,7 +203,8 @@ export async function runTool(name: string, args: unknown, session: ToolSession)
   const first = Value.Errors(found.input, args).First();
   if (first) {
     const where = first.path === "" ? "the arguments" : first.path.slice(1);
-    throw refusal("invalid_request", `${where}: ${first.message}`);
+    const isBlank = first.schema["pattern"] === visiblePattern;
+    throw refusal("invalid_request", `${where}: ${isBlank ? "it shows nothing" : first.message}`);
   }
   return found.run(args as never, session);
 }
@@ -202,51 +212,51 @@ export async function runTool(name: string, args: unknown, session: ToolSession)
 const refusal = (error: string, detail: string) =>
   new CommandFailure(exitCodes.usage, detail, { error, detail });
 
+interface WaitedTask {
+  agent: string;
+  request_id: string;
+  seconds?: number;
+}
+
 /** Returns within a moment of the deadline, whatever the gateway does, and goes on when it restarts. */
-async function waitForEnd(
-  args: { agent: string; request_id: string; seconds?: number },
-  session: ToolSession,
-): Promise<object> {
-  let target: Awaited<ReturnType<typeof liveTarget>> | null = await liveTarget(session, args.agent);
-  const { clock } = target.context;
+async function waitForEnd(args: WaitedTask, session: ToolSession): Promise<object> {
+  const over = new AbortController();
+  const opened = await openReconnecting(invocationOf(session, args.agent), {
+    outageMs: maxWaitSeconds * 1000,
+    over: AbortSignal.any([over.signal, session.cancelled]),
+  });
+  const { clock } = opened.context;
   const deadlineMs = clock.monotonicMs() + (args.seconds ?? 45) * 1000;
-  let unreachable = "the agent's gateway does not answer";
-  const look = async () => {
-    try {
-      target ??= await liveTarget(session, args.agent);
-      return await lookAtTask(args, session, { clock, link: target.link });
-    } catch (error) {
-      if (!(error instanceof CommandFailure) || error.exitCode !== exitCodes.unreachable) throw error;
-      target = null;
-      unreachable = error.message;
-      return null;
+  try {
+    for (;;) {
+      const leftMs = Math.max(deadlineMs - clock.monotonicMs(), 0);
+      const look = lookAtTask(args, session, { clock, client: opened.client });
+      const seen = await withinTime(clock, leftMs + lastLookMs, look);
+      if (seen?.isOver) return seen.result;
+      if (session.cancelled.aborted || clock.monotonicMs() >= deadlineMs) {
+        const state = seen?.result ?? { detail: "the agent's gateway does not answer at this moment" };
+        return { ...state, done: false, next: "wait again with the same arguments" };
+      }
+      await sleep(clock, Math.min(waitPollMs, leftMs), session.cancelled);
     }
-  };
-  for (;;) {
-    const leftMs = Math.max(deadlineMs - clock.monotonicMs(), 0);
-    const seen = await withinTime(clock, leftMs + lastLookMs, look());
-    if (seen?.isOver) return seen.result;
-    if (session.cancelled.aborted || clock.monotonicMs() >= deadlineMs) {
-      const state = seen?.result ?? { detail: unreachable };
-      return { ...state, done: false, next: "wait again with the same arguments" };
-    }
-    await sleep(clock, Math.min(waitPollMs, leftMs), session.cancelled);
+  } finally {
+    over.abort();
   }
 }
 
 /** `isOver`: there is nothing more to wait for. */
 async function lookAtTask(
-  { agent: name, request_id }: { agent: string; request_id: string },
+  { agent: name, request_id }: WaitedTask,
   session: ToolSession,
-  { clock, link }: { clock: Clock; link: LiveLink },
+  { clock, client }: { clock: Clock; client: GatewayCalls },
 ): Promise<{ isOver: boolean; result: object }> {
-  const record: RequestRecord = bodyOf(await link.client.call("readRequest", { params: { request_id } }));
+  const record: RequestRecord = bodyOf(await client.call("readRequest", { params: { request_id } }));
   const state = stateForPeople(record);
   if (isFarEnough(record, "turn_ended")) {
     const done = { done: true, state };
     if (record.state !== "completed")
       return { isOver: true, result: { ...done, error: record.error_detail } };
-    const { turn, why } = await findAnswer(clock, link.client, record.request_id);
+    const { turn, why } = await findAnswer(clock, client, record.request_id);
     const answer = turn === null ? { answer: null, detail: why } : toAnswerPart(turn, 0);
     return { isOver: true, result: { ...done, ...answer } };
   }
@@ -272,13 +282,11 @@ async function openQuestions(session: ToolSession, who: string): Promise<object[
     .map(({ id, question, subject, answers }: AttentionItem) => ({ id, question, subject, answers }));
 }
 
-function liveTarget({ invocation }: ToolSession, name: string) {
-  return openLiveTarget({
-    ...invocation,
-    path: ["svc-mgr", "agents", "single"],
-    inherited: { ...invocation.inherited, "agent-name": name },
-  });
-}
+const invocationOf = ({ invocation }: ToolSession, name: string): Invocation => ({
+  ...invocation,
+  path: ["svc-mgr", "agents", "single"],
+  inherited: { ...invocation.inherited, "agent-name": name },
+});
 
 function addressOf({ invocation: { io, inherited } }: ToolSession, who: string): string {
   if (who.includes("@")) return who;
@@ -292,28 +300,11 @@ async function runCommand(
   { invocation, commands, cancelled }: ToolSession,
   words: readonly string[],
 ): Promise<object> {
-  const { io, inherited } = invocation;
-  const roots = Object.entries(inherited).flatMap(([name, value]) =>
-    typeof value === "string" ? [`--${name}=${value}`] : [],
-  );
-  const written: string[] = [];
-  const refused: string[] = [];
-  const collect = (into: string[]) => async (text: string | Uint8Array) => void into.push(String(text));
-  const exitCode = await runProgram(await commands(), programVersion, [...roots, "--json", ...words], {
-    env: io.env,
-    cwd: io.cwd,
-    home: io.home,
-    ...{ stdoutIsTty: false, stderrIsTty: false, stdinIsTty: false, columns: 80, rows: 24 },
-    writeOut: collect(written),
-    writeError: collect(refused),
-    writeScreen: (stream, text) => collect(stream === "stdout" ? written : refused)(text),
-    readInput: async () => ({ ok: true, text: "" }),
-    readLine: async () => null,
-    interrupted: () => cancelled,
-    unheard: () => cancelled,
+  const { exitCode, stdout, stderr } = await runCaptured(invocation, await commands(), ["--json", ...words], {
+    interrupted: cancelled,
   });
-  if (exitCode === exitCodes.done) return JSON.parse(written.join("")) as object;
-  const document = documentIn(refused.join("")) ?? documentIn(written.join("")) ?? { error: "internal" };
+  if (exitCode === exitCodes.done) return JSON.parse(stdout) as object;
+  const document = documentIn(stderr) ?? documentIn(stdout) ?? { error: "internal" };
   const { detail } = document as { detail?: unknown };
   throw new CommandFailure(exitCode, typeof detail === "string" ? detail : "the command failed", document);
 }

@@ -1,4 +1,5 @@
 import { assertNever } from "../../system/errors.ts";
+import { awaitsSequence, flushInput, parseInput, type TerminalInput } from "../../system/terminal-input.ts";
 import {
   backspace,
   type Composer,
@@ -8,7 +9,6 @@ import {
   needsChip,
   submittedText,
 } from "./composer.ts";
-import { awaitsSequence, type DemoInput, flushInput, parseInput } from "./input.ts";
 import { fingerprint } from "./log.ts";
 import {
   type Deadline,
@@ -123,7 +123,7 @@ function meet(work: Work, what: Deadline["what"]): void {
   }
 }
 
-function enqueue(work: Work, inputs: readonly DemoInput[]): void {
+function enqueue(work: Work, inputs: readonly TerminalInput[]): void {
   work.set({ backlog: [...work.state.backlog, ...inputs] });
   drain(work);
 }
@@ -189,7 +189,7 @@ function createWork(given: DemoState): Work {
 const ARMED_MS = 2000;
 
 /** Takes one input. The agent is past its start. */
-function receive(work: Work, input: DemoInput): void {
+function receive(work: Work, input: TerminalInput): void {
   if (input.kind === "paste_started") {
     work.state.interference?.pasteBegins(work);
     return;

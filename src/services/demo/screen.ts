@@ -1,5 +1,5 @@
+import { cutText, widthOf, wrapText } from "../../system/text-columns.ts";
 import { isEmpty, shownText } from "./composer.ts";
-import { cutText, widthOf, wrapText } from "./layout.ts";
 import { demoCommands, demoSignature as signature } from "./signature.ts";
 import { type Cell, type DemoState, type Dialog, spinnerStep, streamedWords, type Turn } from "./state.ts";
 export interface Size {

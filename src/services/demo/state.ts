@@ -1,5 +1,5 @@
+import { emptyParser, type ParserState, type TerminalInput } from "../../system/terminal-input.ts";
 import { type Composer, emptyComposer } from "./composer.ts";
-import { type DemoInput, emptyParser, type ParserState } from "./input.ts";
 import type { DemoLogEntry, DemoLogRecord, DialogSource } from "./log.ts";
 import type { DemoScript, MailAct, MailRound, TurnEnding } from "./script.ts";
 
@@ -15,7 +15,7 @@ export interface DemoState {
   /** When a lone ESC counts as Escape, or null. */
   readonly escapeDueMs: number | null;
   /** Input that waits for the start, or behind an interference. */
-  readonly backlog: readonly DemoInput[];
+  readonly backlog: readonly TerminalInput[];
   readonly composer: Composer;
   readonly queue: readonly QueuedPrompt[];
   readonly cells: readonly Cell[];

@@ -1,4 +1,4 @@
-import type { DemoInput } from "./input.ts";
+import type { TerminalInput } from "../../system/terminal-input.ts";
 import { type DialogSource, fingerprint, type TurnResult } from "./log.ts";
 import {
   DEFAULT_MS,
@@ -225,7 +225,7 @@ export function openTrustDialog(work: Work): void {
 }
 
 /** Input while a dialog is open: moves, chooses, cancels, or is lost. Leaves the agent idle once answered. */
-export function takeDialogInput(work: Work, dialog: Dialog, input: DemoInput): void {
+export function takeDialogInput(work: Work, dialog: Dialog, input: TerminalInput): void {
   if (input.kind === "key") {
     takeDialogKey(work, dialog, input.name);
     return;

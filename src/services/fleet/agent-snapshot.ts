@@ -1,6 +1,6 @@
 import type { AgentState } from "../../protocol/agents.ts";
 import type { RegistryRecord } from "../../protocol/files.ts";
-import type { GatewayStatus } from "../../protocol/gateway.ts";
+import type { GatewayStatus, RequestRecord } from "../../protocol/gateway.ts";
 import { withinTime } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import type { MailboxOpeners } from "../mail/binding.ts";
@@ -27,6 +27,8 @@ export interface AgentSnapshot {
   /** False when a look at it took too long; nothing is known then but what the record says. */
   answered: boolean;
   state: AgentState | null;
+  /** When the turn that runs began; null where none runs, and for one that a person typed. */
+  turnSinceUtc: string | null;
   gatewayBaseUrl: string | null;
   /** Requests accepted or running, by the gateway or, without one, by its file; null where it is unknown. */
   queueDepth: number | null;
@@ -71,7 +73,8 @@ export async function snapshotAgents(
 /** A look at one agent, within 1.5 s. Never rejects. */
 async function snapshotAgent(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSnapshot> {
   const nothing = {
-    ...{ record, gone: false, state: null, gatewayBaseUrl: null, queueDepth: null, unreadMail: null },
+    ...{ record, gone: false, state: null, turnSinceUtc: null, gatewayBaseUrl: null },
+    ...{ queueDepth: null, unreadMail: null },
     damaged: false,
     attention: null,
   };
@@ -126,6 +129,7 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
     gone,
     answered: true,
     state,
+    turnSinceUtc: state?.turn.phase === "active" ? turnStartOf(snapshot?.requests ?? []) : null,
     gatewayBaseUrl: link.state === "healthy" ? link.client.baseUrl : null,
     queueDepth: status.admission_block?.reason.startsWith("database") ? null : status.queue_depth,
     unreadMail,
@@ -147,6 +151,15 @@ async function look(deps: SnapshotDeps, record: RegistryRecord): Promise<AgentSn
         : await newestRequests(deps, agent, link.state === "healthy" ? link.client : null),
     });
   }
+}
+
+/** When the turn of the newest prompt began, unless it has ended. `requests`: newest first. Pure. */
+export function turnStartOf(requests: readonly RequestRecord[]): string | null {
+  for (const { request_kind: kind, evidence } of requests) {
+    const step = kind === "interrupt" ? undefined : evidence.findLast(({ step }) => step.startsWith("turn_"));
+    if (step) return step.step === "turn_started" ? step.at_utc : null;
+  }
+  return null;
 }
 
 const isRunning = ({ lifecycle }: RegistryRecord) =>

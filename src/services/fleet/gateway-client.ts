@@ -58,6 +58,9 @@ export interface GatewayClient {
   forward(request: ForwardedRequest): Promise<Response>;
 }
 
+/** The typed methods alone. */
+export type GatewayCalls = Pick<GatewayClient, "call">;
+
 export interface ForwardedRequest {
   method: string;
   /** Path and query, escaped. */

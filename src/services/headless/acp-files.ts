@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
-import { AcpAnswer, AcpHostRecord, AcpNextTurn, AcpQuestion } from "../../protocol/acp.ts";
+import { AcpAnswer, AcpBridgeRecord, AcpNextTurn, AcpQuestion } from "../../protocol/acp.ts";
 import { parseJson, renderJson } from "../../protocol/json.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import { isSameProcess, type KnownProcess } from "../sessions/process-tree.ts";
 
 /** Where the bridge of an ACP session and its gateway meet. */
-export function hostPaths(sessionRoot: string) {
+export function bridgePaths(sessionRoot: string) {
   const folder = join(sessionRoot, "acp");
   return {
     folder,
@@ -26,11 +26,11 @@ export const questionPaths = (turnFolder: string) => ({
 const load = <S extends TSchema>(files: Pick<Files, "readOwn">, schema: S, path: string) =>
   parseJson(schema, files.readOwn(path));
 
-export const readHost = (files: Pick<Files, "readOwn">, sessionRoot: string) =>
-  load(files, AcpHostRecord, hostPaths(sessionRoot).host);
+export const readBridge = (files: Pick<Files, "readOwn">, sessionRoot: string) =>
+  load(files, AcpBridgeRecord, bridgePaths(sessionRoot).host);
 
 export const readNextTurn = (files: Pick<Files, "readOwn">, sessionRoot: string) =>
-  load(files, AcpNextTurn, hostPaths(sessionRoot).next)?.turn_id ?? null;
+  load(files, AcpNextTurn, bridgePaths(sessionRoot).next)?.turn_id ?? null;
 
 export const readQuestion = (files: Pick<Files, "readOwn">, turnFolder: string) =>
   load(files, AcpQuestion, questionPaths(turnFolder).question)?.decision ?? null;
@@ -39,18 +39,18 @@ export const readAnswer = (files: Pick<Files, "readOwn">, turnFolder: string) =>
   load(files, AcpAnswer, questionPaths(turnFolder).answer);
 
 export function saveNextTurn(files: Files, sessionRoot: string, turnId: string): void {
-  const { folder, next } = hostPaths(sessionRoot);
+  const { folder, next } = bridgePaths(sessionRoot);
   files.ensureDirectory("file:acp-folder", folder);
   files.write("file:acp-next", next, renderJson({ schema_version: 1, turn_id: turnId }), { durable: false });
 }
 
 /** The bridge that the record names, when it lives. */
-export function livingHost(processes: Processes, record: AcpHostRecord | null): KnownProcess | null {
+export function livingBridge(processes: Processes, record: AcpBridgeRecord | null): KnownProcess | null {
   return record && living(processes, record.runner_pid, record.runner_start);
 }
 
 /** The agent process that the record names, when it lives. */
-export function livingAgent(processes: Processes, record: AcpHostRecord | null): KnownProcess | null {
+export function livingAgent(processes: Processes, record: AcpBridgeRecord | null): KnownProcess | null {
   return record?.child_pid ? living(processes, record.child_pid, record.child_start) : null;
 }
 

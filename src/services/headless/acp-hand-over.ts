@@ -5,7 +5,7 @@ import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import type { Processes } from "../../system/processes.ts";
 import { type Chosen, chooseOption } from "../agent/decision.ts";
-import { livingHost, questionPaths, readHost, readQuestion, saveNextTurn } from "./acp-files.ts";
+import { livingBridge, questionPaths, readBridge, readQuestion, saveNextTurn } from "./acp-files.ts";
 import type { TurnDirectory } from "./turn-directory.ts";
 
 interface HandOverDeps {
@@ -23,7 +23,7 @@ const pollIntervalMs = 20;
  * Gives a turn to the bridge that keeps the session's agent. Starts a new bridge when none runs, when it serves an
  * earlier instance of the agent, or when it does not take the turn. `start` replaces the program of the pane.
  */
-export async function handToHost(
+export async function handToBridge(
   deps: HandOverDeps,
   { turn, life }: { turn: TurnDirectory; life: string },
   start: () => Promise<unknown>,
@@ -31,9 +31,9 @@ export async function handToHost(
   const { files, clock, processes, sessionRoot } = deps;
   saveNextTurn(files, sessionRoot, turn.turnId);
   const deadlineMs = clock.monotonicMs() + claimMs;
-  const record = readHost(files, sessionRoot);
+  const record = readBridge(files, sessionRoot);
   if (record?.life === life) {
-    while (livingHost(processes, record) && clock.monotonicMs() < deadlineMs) {
+    while (livingBridge(processes, record) && clock.monotonicMs() < deadlineMs) {
       if (turn.process() || turn.result()) return;
       await sleep(clock, pollIntervalMs);
     }

@@ -5,7 +5,7 @@ import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { InterruptOutcome } from "../agent/agent.ts";
 import { isSameProcess, type KnownProcess, knownTree } from "../sessions/process-tree.ts";
-import { livingAgent, livingHost, readHost } from "./acp-files.ts";
+import { livingAgent, livingBridge, readBridge } from "./acp-files.ts";
 import { toSummary } from "./display.ts";
 import { boundsOfRecords, createLineSplitter } from "./line-splitter.ts";
 import type { HeadlessProvider, TurnSummary } from "./provider.ts";
@@ -336,7 +336,7 @@ async function endOrphan(
   deps: { files: Files; clock: Clock; processes: Processes },
   sessionRoot: string,
 ): Promise<void> {
-  const record = readHost(deps.files, sessionRoot);
+  const record = readBridge(deps.files, sessionRoot);
   const agent = livingAgent(deps.processes, record);
-  if (agent && !livingHost(deps.processes, record)) await endProvider(deps, agent);
+  if (agent && !livingBridge(deps.processes, record)) await endProvider(deps, agent);
 }

@@ -15,7 +15,7 @@ import type { ManifestStore } from "../sessions/manifest.ts";
 import { type Environment, sessionPaths } from "../sessions/roots.ts";
 import type { Tmux, TmuxPane } from "../terminal/tmux-command.ts";
 import { createLauncher } from "../terminal/tmux-launch.ts";
-import { decisionOf, handToHost } from "./acp-hand-over.ts";
+import { decisionOf, handToBridge } from "./acp-hand-over.ts";
 import { settleTurn } from "./settle-turn.ts";
 import { openTurn, type TurnDirectories, type TurnDirectory } from "./turn-directory.ts";
 import { createTurnReader, type FollowDeps, type FollowedTurn, followTurn } from "./turn-reader.ts";
@@ -72,7 +72,7 @@ export function createTurnPane(deps: {
       if (acpLaunchOf(manifest) === null) await start([turnFolder]);
       else {
         const life = instanceMarkOf(manifest) ?? "";
-        await handToHost(deps, { turn: openTurn(files, turnFolder), life }, () =>
+        await handToBridge(deps, { turn: openTurn(files, turnFolder), life }, () =>
           start(["--acp", sessionRoot, life]),
         );
       }

@@ -9,7 +9,7 @@ import { saveLaunchEnvironment } from "./environment.ts";
 import { seedGatewayFolder } from "./gateway-folder.ts";
 import { type HeadlessWish, type NewSession, removeOwn, type SessionDeps } from "./launch.ts";
 import { launchMark } from "./launch-mark.ts";
-import type { LaunchTool } from "./launch-tools.ts";
+import { type LaunchTool, noSuchTool } from "./launch-tools.ts";
 import { buildManifest, toRestarted } from "./manifest.ts";
 import {
   checkedAgentId,
@@ -209,8 +209,7 @@ export function chooseAgent(
   });
   const names = found.map(({ tool }) => tool.tool);
   if (wanted !== null && !tools.some(({ tool }) => tool === wanted)) {
-    const known = tools.map(({ tool }) => tool).join(", ");
-    throw new ServiceError("invalid_request", `unknown tool "${wanted}"; known are: ${known}`);
+    throw noSuchTool(tools, wanted);
   }
   const matching = wanted === null ? found : found.filter(({ tool }) => tool.tool === wanted);
   const [only] = matching;

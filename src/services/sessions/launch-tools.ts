@@ -1,6 +1,7 @@
 import type { AcpProfile } from "../../protocol/acp.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { ProcessFacts } from "../../system/processes.ts";
+import { suggest } from "../../system/similar-word.ts";
 import { type CompiledProfile, matchProcesses } from "../terminal/profile.ts";
 
 /** What a launch must know of a tool. */
@@ -90,6 +91,14 @@ export function toLaunchTool(
 export function chooseTool(tools: readonly LaunchTool[], tool: string): LaunchTool {
   const found = tools.find((one) => one.tool === tool);
   if (found) return found;
-  const known = tools.map((one) => one.tool).join(", ");
-  throw new ServiceError("invalid_request", `unknown tool "${tool}"; known are: ${known}`);
+  throw noSuchTool(tools, tool);
+}
+
+/** For a tool that is none of these; names the nearest of them. */
+export function noSuchTool(tools: readonly LaunchTool[], wanted: string): ServiceError {
+  const names = tools.map(({ tool }) => tool);
+  const near = suggest(wanted, names);
+  const known = `known are: ${names.join(", ")}`;
+  const advice = near === null ? known : `did you mean "${near}"? ${known}`;
+  return new ServiceError("invalid_request", `unknown tool "${wanted}"; ${advice}`);
 }

@@ -54,22 +54,33 @@ function unusableSchedules(team: TeamFile, lineOf: LineOf): YamlFinding[] {
   );
 }
 
-/**
- * The agents behind a name of the file, a group's, a person's or an agent's, and the addresses of those that have a mailbox.
- * Null for another name. Pure.
- */
-export function membersOf(team: TeamFile, name: string): { agents: string[]; addresses: string[] } | null {
+/** Who is behind a name of the file. */
+interface Members {
+  agents: string[];
+  /** Of the agents and people that have a mailbox. */
+  addresses: string[];
+  /** Agents that mail does not reach. */
+  withoutMailbox: string[];
+}
+
+/** The members of a group, or the one person or agent of this name. Null for another name. Pure. */
+export function membersOf(team: TeamFile, name: string): Members | null {
   const people = team.people ?? {};
   const groups = team.groups ?? {};
   const names = (Object.hasOwn(groups, name) ? groups[name] : null) ?? [name];
   const known = names.filter((one) => Object.hasOwn(team.agents, one) || Object.hasOwn(people, one));
   if (known.length === 0) return null;
+  const hasMailbox = (one: string) => Object.hasOwn(people, one) || team.agents[one]?.mailbox === true;
   return {
     agents: known.filter((one) => Object.hasOwn(team.agents, one)),
-    addresses: known
-      .filter((one) => Object.hasOwn(people, one) || team.agents[one]?.mailbox === true)
-      .map((one) => people[one]?.address ?? `${one}@svc.localhost`),
+    addresses: known.filter(hasMailbox).map((one) => people[one]?.address ?? `${one}@svc.localhost`),
+    withoutMailbox: known.filter((one) => !hasMailbox(one)),
   };
+}
+
+/** All names that `membersOf` knows. Pure. */
+export function memberNames({ groups = {}, people = {}, agents }: TeamFile): string[] {
+  return [groups, people, agents].flatMap(Object.keys);
 }
 
 /** What an agent is to be reminded of: the flags of `reminders create`, by a name that is unique in the agent. Pure. */

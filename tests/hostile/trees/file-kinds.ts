@@ -2,7 +2,7 @@ import { readdirSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import { Type } from "@sinclair/typebox";
-import { AcpAnswer, AcpHostRecord, AcpNextTurn, AcpQuestion } from "../../../src/protocol/acp.ts";
+import { AcpAnswer, AcpBridgeRecord, AcpNextTurn, AcpQuestion } from "../../../src/protocol/acp.ts";
 import { CoordinatorInstance } from "../../../src/protocol/coordinator.ts";
 import { GatewayEvent } from "../../../src/protocol/events.ts";
 import {
@@ -23,7 +23,7 @@ import {
   TurnRequest,
   TurnResult,
 } from "../../../src/protocol/turns.ts";
-import { hostPaths, questionPaths } from "../../../src/services/headless/acp-files.ts";
+import { bridgePaths, questionPaths } from "../../../src/services/headless/acp-files.ts";
 import { turnPaths } from "../../../src/services/headless/turn-directory.ts";
 import { rootPaths, stateFileName } from "../../../src/services/mail/filesystem/root-paths.ts";
 import { sessionPaths } from "../../../src/services/sessions/roots.ts";
@@ -59,7 +59,7 @@ export function fileKinds(tree: string): FileKind[] {
   const mail = rootPaths(paths.mailbox);
   const inTurns = (name: keyof ReturnType<typeof turnPaths>) =>
     paths.turns.map((folder) => turnPaths(folder)[name]);
-  const inAcp = (name: keyof ReturnType<typeof hostPaths>) => hostPaths(paths.sessions[2] ?? "")[name];
+  const inAcp = (name: keyof ReturnType<typeof bridgePaths>) => bridgePaths(paths.sessions[2] ?? "")[name];
   const acpTurn = questionPaths(paths.turns[1] ?? "");
   const inTranscripts = (name: keyof ReturnType<typeof transcriptPaths>) =>
     paths.sessions.map((root) => transcriptPaths(root)[name]);
@@ -197,7 +197,7 @@ export function fileKinds(tree: string): FileKind[] {
     kind("stdout.jsonl", "json-lines", "turn", inTurns("stdout")),
     kind("stderr.log", "text", "turn", inTurns("stderr")),
     kind("canonical-events.jsonl", "json-lines", "turn", inTurns("events"), CanonicalEvent),
-    kind("acp/host.json", "json", "turn", inAcp("host"), AcpHostRecord),
+    kind("acp/host.json", "json", "turn", inAcp("host"), AcpBridgeRecord),
     kind("acp/next.json", "json", "turn", inAcp("next"), AcpNextTurn),
     kind("acp/host.lock", "text", "turn", inAcp("lock")),
     kind("question.json", "json", "turn", acpTurn.question, AcpQuestion),

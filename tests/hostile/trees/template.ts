@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { openGatewayDatabase } from "../../../src/db/gateway/request-store.ts";
 import { renderJson } from "../../../src/protocol/json.ts";
 import { coordinatorPaths } from "../../../src/services/fleet/coordinator-files.ts";
-import { hostPaths, questionPaths } from "../../../src/services/headless/acp-files.ts";
+import { bridgePaths, questionPaths } from "../../../src/services/headless/acp-files.ts";
 import { openTurn } from "../../../src/services/headless/turn-directory.ts";
 import { toTurnRequest } from "../../../src/services/headless/turn-request.ts";
 import { initMailRoot, openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
@@ -298,7 +298,7 @@ function makeAcp(
   { root, turn }: { root: string; turn: string },
   put: (path: string, value: unknown) => void,
 ) {
-  const paths = hostPaths(root);
+  const paths = bridgePaths(root);
   createSystem().files.ensureDirectory("tree", paths.folder);
   put(paths.host, {
     schema_version: 1,

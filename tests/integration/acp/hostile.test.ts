@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readHost } from "../../../src/services/headless/acp-files.ts";
+import { readBridge } from "../../../src/services/headless/acp-files.ts";
 import { acpLab } from "../../support/acp-lab.ts";
 import { until } from "../../support/until.ts";
 
@@ -109,6 +109,6 @@ describe("an ACP agent that misbehaves", () => {
     files.write("file:acp-host", `${sessionRoot}/acp/host.json`, JSON.stringify(record));
     expect(await lab.run("hello")).toMatchObject({ status: "completed" });
     await orphan.exited;
-    expect(readHost(files, sessionRoot)?.runner_pid).toBe(process.pid);
+    expect(readBridge(files, sessionRoot)?.runner_pid).toBe(process.pid);
   }, 60_000);
 });

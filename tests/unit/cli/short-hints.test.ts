@@ -12,6 +12,9 @@ test.each([
   { long: `${one} relaunch`, short: "svc restart my-agent" },
   { long: `\`${one} stop\` and ${one} attach`, short: "`svc stop my-agent` and svc attach my-agent" },
   { long: `${one} gateway tui decide --option 1`, short: "svc ok my-agent 1" },
+  { long: "all of it: svc-mgr attention list", short: "all of it: svc attention list" },
+  { long: "See: svc-mgr doctor", short: "See: svc doctor" },
+  { long: "svc-mgr mailbox register --address a@b", short: "svc mailbox register --address a@b" },
   { long: "See your agents with: svc-mgr agents list", short: "See your agents with: svc ls" },
 ])("$short", ({ long, short }) => {
   expect(toShortHints(long)).toBe(short);
@@ -22,6 +25,7 @@ test.each([
   `${one} gateway attach --port 0`,
   `${one} requests show gwreq-1`,
   "svc-mgr agents list --state all",
+  "svc-mgr mail --address ann@svc.localhost list",
   "svc-mgr agents launch --tool demo --agent-name first --mailbox",
 ])("what svc cannot say stays: %s", (line) => {
   expect(toShortHints(line)).toBe(line);

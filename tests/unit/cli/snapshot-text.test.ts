@@ -23,6 +23,7 @@ function snapshot(change: Partial<AgentSnapshot> = {}, result = "success"): Agen
   const rest = {
     gone: false,
     answered: true,
+    turnSinceUtc: null,
     gatewayBaseUrl: "http://x",
     queueDepth: 2,
     unreadMail: 3,

@@ -34,6 +34,16 @@ test.each([
   expect(stateForPeople(record)).toBe(want);
 });
 
+test("a wake for mail has a turn too", () => {
+  const evidence = steps(typed, started);
+  const record = {
+    state: "completed",
+    evidence,
+    request_kind: "mail_notifier_prompt",
+  } as unknown as RequestRecord;
+  expect(stateForPeople(record)).toBe("delivered, its turn runs");
+});
+
 test("an interrupt has no turn", () => {
   const record = { state: "completed", evidence: [], request_kind: "interrupt" } as unknown as RequestRecord;
   expect(stateForPeople(record)).toBe("completed");

@@ -97,7 +97,7 @@ describe("a finding names line and field", () => {
     {
       id: "a line of shell",
       text: rule("command: notify-send hello"),
-      want: "4: rules.phone.command: expected object",
+      want: "4: rules.phone.command: expected lines of `name: value`",
     },
     {
       id: "an address that is none",
@@ -111,7 +111,7 @@ describe("a finding names line and field", () => {
       text: lines("version: 1", "rules:", "  ../x: {}"),
       want: "is not known here",
     },
-    { id: "a list", text: "- x\n", want: "1: the file: expected object" },
+    { id: "a list", text: "- x\n", want: "1: the file: expected lines of `name: value`" },
   ])("$id", ({ text, want }) => {
     const found = findings(text);
     expect(found.length).toBeGreaterThan(0);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { widthOf, wrapText } from "../../../src/services/demo/layout.ts";
 import { leaveSequence, paint } from "../../../src/services/demo/screen.ts";
 import { demoSignature } from "../../../src/services/demo/signature.ts";
+import { widthOf, wrapText } from "../../../src/system/text-columns.ts";
 import { driveDemo } from "./demo-driver.ts";
 
 describe("the screen", () => {

@@ -115,8 +115,17 @@ describe("a finding names its line", () => {
       text: lines("version: 1", "agents:", "  ../a: { tool: demo }"),
       want: ["3: agents.../a: is not known here"],
     },
-    { id: "a list", text: "- 1\n", want: ["1: the file: expected object"] },
-    { id: "nothing", text: "", want: ["1: the file: expected object"] },
+    {
+      id: "several mistakes, from the first line on",
+      text: lines("version: 1", "agents:", "  a:", "    tool: dem", "    modle: x", "    args: x"),
+      want: [
+        expect.stringMatching(/^4: agents\.a\.tool: expected one of .*; did you mean "demo"\?$/),
+        '5: agents.a.modle: is not known here; did you mean "model"?',
+        "6: agents.a.args: expected a list",
+      ],
+    },
+    { id: "a list", text: "- 1\n", want: ["1: the file: expected lines of `name: value`"] },
+    { id: "nothing", text: "", want: ["1: the file: expected lines of `name: value`"] },
   ])("$id", ({ text, want }) => {
     expect(findings(text)).toEqual([...want]);
   });
@@ -150,10 +159,22 @@ describe("@NAME", () => {
     {
       id: "is a group",
       name: "all",
-      want: { agents: ["a", "b"], addresses: ["a@svc.localhost", "ann@example.test", "bob@svc.localhost"] },
+      want: {
+        agents: ["a", "b"],
+        addresses: ["a@svc.localhost", "ann@example.test", "bob@svc.localhost"],
+        withoutMailbox: ["b"],
+      },
     },
-    { id: "is a person", name: "ann", want: { agents: [], addresses: ["ann@example.test"] } },
-    { id: "is an agent without a mailbox", name: "b", want: { agents: ["b"], addresses: [] } },
+    {
+      id: "is a person",
+      name: "ann",
+      want: { agents: [], addresses: ["ann@example.test"], withoutMailbox: [] },
+    },
+    {
+      id: "is an agent without a mailbox",
+      name: "b",
+      want: { agents: ["b"], addresses: [], withoutMailbox: ["b"] },
+    },
     { id: "is nobody", name: "toString", want: null },
   ])("$id", ({ name, want }) => {
     expect(membersOf(team, name)).toEqual(want);

@@ -45,7 +45,7 @@ const show = command({
   name: "show",
   description: "show one request, how far it got and what proved it, also when no gateway runs",
   examples: ["svc-mgr agents single --agent-name worker requests show gwreq-20261121-044700Z-0a1b2c3d"],
-  args: { id: { type: "positional", description: "the request's id" } },
+  args: { id: { type: "positional", description: "the request's id", offers: "request-ids" } },
   async run(invocation) {
     const params = { request_id: readId(invocation.args.id, invocation.path) };
     const { target, link, why } = await openMaybeLive(invocation);

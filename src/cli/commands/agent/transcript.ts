@@ -3,11 +3,17 @@ import { agentPane } from "../../../services/terminal/tmux-command.ts";
 import { paneScreen } from "../../../services/terminal/tmux-screen.ts";
 import { sleep } from "../../../system/clock.ts";
 import { visibleCell } from "../../../system/visible.ts";
-import { readTranscript, renderAnswer, renderTurn, withWholeAnswer } from "../../agent-transcript.ts";
+import {
+  readTranscript,
+  renderAnswer,
+  renderTurn,
+  sourceNote,
+  withWholeAnswer,
+} from "../../agent-transcript.ts";
 import { command, type Invocation, UsageError } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { toWholeNumber } from "../../flag-values.ts";
-import { warn } from "../../narrate.ts";
+import { narrate, warn } from "../../narrate.ts";
 import { openLiveTarget, openTarget } from "../../target.ts";
 
 const followIntervalMs = 500;
@@ -80,6 +86,8 @@ const last = command({
     if (!found)
       throw new CommandFailure(exitCodes.refused, whyNothing(page.gaps), { error: "not_found", ...page });
     const turn = await withWholeAnswer(link.client, found);
+    const note = sourceNote(turn);
+    if (note !== null) await narrate(invocation.io, note);
     return { json: turn, text: renderAnswer(turn) };
   },
 });

@@ -14,13 +14,13 @@ import { gatewayIdentity } from "../../../services/sessions/gateway-folder.ts";
 import { type Clock, sleep } from "../../../system/clock.ts";
 import { ServiceError } from "../../../system/errors.ts";
 import { interruptThrough, renderRequest, stateForPeople, waitForRequest } from "../../agent-requests.ts";
-import { findAnswer, renderAnswer } from "../../agent-transcript.ts";
+import { findAnswer, renderAnswer, sourceNote } from "../../agent-transcript.ts";
 import type { CliContext } from "../../cli-context.ts";
 import { type CliIo, command } from "../../command.ts";
 import { CommandFailure, exitCodes } from "../../dispatch.ts";
 import { readPrompt, readTimeout } from "../../flag-values.ts";
 import { renderPairs } from "../../format.ts";
-import { warn } from "../../narrate.ts";
+import { narrate, warn } from "../../narrate.ts";
 import { modelFlags, promptFlag, readExecution } from "../../shared-flags.ts";
 import { acceptanceOf, openLiveTarget, openTarget } from "../../target.ts";
 import { renderDecision } from "../../terminal-text.ts";
@@ -145,6 +145,8 @@ const prompt = command({
         detail,
       });
     }
+    const note = turn && sourceNote(turn);
+    if (note !== null) await narrate(io, note);
     return { json: document, text: turn ? renderAnswer(turn) : renderRequest(record) };
   },
 });

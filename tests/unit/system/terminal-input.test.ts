@@ -1,15 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type DemoInput, emptyParser, flushInput, parseInput } from "../../../src/services/demo/input.ts";
+import {
+  emptyParser,
+  flushInput,
+  parseInput,
+  type TerminalInput,
+} from "../../../src/system/terminal-input.ts";
 
-const key = (name: string): DemoInput => ({ kind: "key", name });
-const text = (given: string): DemoInput => ({ kind: "text", text: given });
-const paste = (given: string): DemoInput[] => [{ kind: "paste_started" }, { kind: "paste", text: given }];
+const key = (name: string): TerminalInput => ({ kind: "key", name });
+const text = (given: string): TerminalInput => ({ kind: "text", text: given });
+const paste = (given: string): TerminalInput[] => [{ kind: "paste_started" }, { kind: "paste", text: given }];
 
 /** Feeds the reads one by one and flushes at the end; adjacent text is joined. */
-function read(reads: readonly Uint8Array[]): DemoInput[] {
+function read(reads: readonly Uint8Array[]): TerminalInput[] {
   let state = emptyParser;
-  const events: DemoInput[] = [];
+  const events: TerminalInput[] = [];
   for (const bytes of reads) {
     const step = parseInput(state, bytes);
     state = step.state;
@@ -18,8 +23,8 @@ function read(reads: readonly Uint8Array[]): DemoInput[] {
   return join([...events, ...flushInput(state).events]);
 }
 
-function join(events: readonly DemoInput[]): DemoInput[] {
-  const joined: DemoInput[] = [];
+function join(events: readonly TerminalInput[]): TerminalInput[] {
+  const joined: TerminalInput[] = [];
   for (const event of events) {
     const last = joined.at(-1);
     if (event.kind === "text" && last?.kind === "text") {
@@ -32,7 +37,7 @@ function join(events: readonly DemoInput[]): DemoInput[] {
 const bytesOf = (given: string) => new TextEncoder().encode(given);
 
 describe("the terminal's bytes become inputs", () => {
-  test.each<{ id: string; given: string; want: DemoInput[] }>([
+  test.each<{ id: string; given: string; want: TerminalInput[] }>([
     { id: "plain text is text", given: "hi ü 漢 🙂", want: [text("hi ü 漢 🙂")] },
     { id: "CR is Enter and LF is C-j", given: "a\r\n", want: [text("a"), key("Enter"), key("C-j")] },
     {

@@ -1,5 +1,5 @@
 /** One thing that came in from the terminal. */
-export type DemoInput =
+export type TerminalInput =
   | { kind: "text"; text: string }
   /** `Enter`, `Escape`, `Tab`, `Backspace`, `Up`, `C-c`, `M-x` ..., or `unknown` for a sequence without a name. */
   | { kind: "key"; name: string }
@@ -27,11 +27,11 @@ const PASTE_END = "\x1b[201~";
 export function parseInput(
   state: ParserState,
   bytes: Uint8Array,
-): { state: ParserState; events: DemoInput[] } {
+): { state: ParserState; events: TerminalInput[] } {
   const all = Buffer.concat([state.carry, bytes]);
   const complete = all.length - incompleteTail(all);
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-  const events: DemoInput[] = [];
+  const events: TerminalInput[] = [];
   let rest = state.open + decoder.decode(all.subarray(0, complete));
   let pasting = state.pasting;
   while (rest.length > 0) {
@@ -58,14 +58,14 @@ export function awaitsSequence(state: ParserState): boolean {
 }
 
 /** No more bytes came for a while: a lone ESC was the Escape key, half a sequence is given up. */
-export function flushInput(state: ParserState): { state: ParserState; events: DemoInput[] } {
+export function flushInput(state: ParserState): { state: ParserState; events: TerminalInput[] } {
   if (!awaitsSequence(state)) return { state, events: [] };
   const name = state.open === "\x1b" ? "Escape" : "unknown";
   return { state: { ...state, open: "" }, events: [{ kind: "key", name }] };
 }
 
 interface Step {
-  events: DemoInput[];
+  events: TerminalInput[];
   /** Characters used up. */
   length: number;
 }

@@ -60,7 +60,7 @@ describe("the bridge of an ACP agent", () => {
     await using lab = acpLab();
     await lab.run("hello");
     const pid = await until("the agent", () => lab.agentPid());
-    await lab.stopHosts();
+    await lab.stopBridges();
     expect(lab.processes.alive(pid)).toBe(false);
   });
 });

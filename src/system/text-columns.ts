@@ -29,12 +29,19 @@ export function wrapText(text: string, columns: number): string[] {
   return rows;
 }
 
-/** The text cut to one row of at most `columns` columns, with `…` when something is missing. */
+/** The text cut to one row, never wider than `columns`, with `…` when something is missing. */
 export function cutText(text: string, columns: number): string {
   const lines = text.split("\n");
-  const [first = ""] = wrapText(lines[0] ?? "", columns);
-  const whole = lines.length === 1 && first === visibleText(text);
-  return whole ? first : `${wrapText(first, columns - 1)[0] ?? ""}…`;
+  const line = visibleText(lines[0] ?? "");
+  if (lines.length === 1 && widthOf(line) <= columns) return line;
+  let kept = "";
+  let width = 0;
+  for (const char of line) {
+    width += Bun.stringWidth(char);
+    if (width >= columns) break;
+    kept += char;
+  }
+  return columns > 0 ? `${kept}…` : "";
 }
 
 function visibleText(line: string): string {

@@ -5,7 +5,7 @@ import type { Files } from "../../system/files.ts";
 import type { Locks } from "../../system/locks.ts";
 import type { Processes } from "../../system/processes.ts";
 import type { FolderWatch } from "../../system/watch.ts";
-import { hostPaths, livingAgent, livingHost, readHost, readNextTurn } from "../headless/acp-files.ts";
+import { bridgePaths, livingAgent, livingBridge, readBridge, readNextTurn } from "../headless/acp-files.ts";
 import { toSummary } from "../headless/display.ts";
 import type { HeadlessProvider } from "../headless/provider.ts";
 import { endProvider } from "../headless/settle-turn.ts";
@@ -14,7 +14,7 @@ import type { AgentLimits } from "./agent-session.ts";
 import { type AgentSession, createAgentSession } from "./agent-session.ts";
 import { runTurn } from "./run-turn.ts";
 
-export interface HostDeps {
+export interface AcpBridgeDeps {
   clock: Clock;
   files: Files;
   processes: Processes;
@@ -32,7 +32,7 @@ export interface HostDeps {
   limits?: Partial<AgentLimits>;
 }
 
-export interface AcpHost {
+export interface AcpBridge {
   /** Runs turns until `stop`. Resolves when the agent process has ended; rejects when another bridge keeps the session. */
   run(): Promise<void>;
   /** Runs no further turn; `interrupt`: interrupts the running one too. */
@@ -52,9 +52,9 @@ const exitMs = 1500;
  * The process beside an ACP agent: it starts the agent with the first turn, runs the turns of the session one after the
  * other, and outlives the gateway. Its state is in the session's folder. A session has only one.
  */
-export function createAcpHost(deps: HostDeps): AcpHost {
+export function createAcpBridge(deps: AcpBridgeDeps): AcpBridge {
   const { clock, files, processes, locks, watch, sessionRoot } = deps;
-  const paths = hostPaths(sessionRoot);
+  const paths = bridgePaths(sessionRoot);
   const turns = createTurnDirectories({ files, sessionRoot });
   let stopping = false;
   let wake = () => {};
@@ -75,12 +75,12 @@ export function createAcpHost(deps: HostDeps): AcpHost {
 
   /** Ends the previous bridge of this session, if it does not end by itself, and its agent process. */
   async function endPreviousBridge(): Promise<void> {
-    const previous = readHost(files, sessionRoot);
-    const bridge = livingHost(processes, previous);
+    const previous = readBridge(files, sessionRoot);
+    const bridge = livingBridge(processes, previous);
     if (bridge) {
       const deadlineMs = clock.monotonicMs() + previousBridgeMs;
-      while (livingHost(processes, previous) && clock.monotonicMs() < deadlineMs) await sleep(clock, 20);
-      if (livingHost(processes, previous)) await endProvider(deps, bridge, "SIGKILL");
+      while (livingBridge(processes, previous) && clock.monotonicMs() < deadlineMs) await sleep(clock, 20);
+      if (livingBridge(processes, previous)) await endProvider(deps, bridge, "SIGKILL");
     }
     const agent = livingAgent(processes, previous);
     if (agent) await endProvider(deps, agent);

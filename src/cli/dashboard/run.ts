@@ -1,0 +1,180 @@
+import type { PersonMail } from "../../services/attention/people-mail.ts";
+import type { AgentSnapshot } from "../../services/fleet/agent-snapshot.ts";
+import { type Clock, sleep } from "../../system/clock.ts";
+import { assertNever, messageOf } from "../../system/errors.ts";
+import { createLoop } from "../../system/lifecycle.ts";
+import { awaitsSequence, emptyParser, flushInput, parseInput } from "../../system/terminal-input.ts";
+import { renderDashboard } from "./render.ts";
+import { type DashboardEffect, type DashboardEvent, initialState, reduce } from "./state.ts";
+import type { DashboardTerminal, TerminalEvents } from "./terminal.ts";
+
+/** What a command of the dashboard came to, as one sentence. */
+export interface CommandOutcome {
+  failed: boolean;
+  text: string;
+}
+
+export interface DashboardDeps {
+  clock: Clock;
+  terminal: DashboardTerminal;
+  /** Reports changes of all agents that run, until `stopped` aborts. */
+  follow(
+    on: {
+      change(snapshots: readonly AgentSnapshot[]): void;
+      source(coordinator: string | null): void;
+      warning(text: string): void;
+    },
+    stopped: AbortSignal,
+  ): Promise<void>;
+  unreadMail(): Promise<readonly PersonMail[]>;
+  /** Runs a command line of `svc-mgr`. Never rejects. */
+  run(words: readonly string[]): Promise<CommandOutcome>;
+  /** The same for one that takes the terminal over until it ends. */
+  runAtTerminal(words: readonly string[]): Promise<CommandOutcome>;
+}
+
+/** Ages are drawn again. */
+const redrawMs = 1000;
+const mailPollIntervalMs = 5000;
+/** A lone ESC is the key when nothing follows it for so long. */
+const escapeMs = 30;
+
+/**
+ * Shows all agents and works with them by keys, until the person leaves or `stopped` aborts. The terminal is given back in
+ * each case, also before a rejection. Returns the last snapshots.
+ */
+export async function runDashboard(
+  deps: DashboardDeps,
+  stopped: AbortSignal,
+): Promise<readonly AgentSnapshot[]> {
+  const { clock, terminal } = deps;
+  const over = new AbortController();
+  const ended = AbortSignal.any([stopped, over.signal]);
+  const failed = Promise.withResolvers<never>();
+  let state = initialState;
+  let parser = emptyParser;
+  let attached = false;
+  let drawing: Promise<void> | null = null;
+  let cancelFlush = () => {};
+
+  /** A failure in a listener would end the process before the terminal is given back. */
+  const guarded = (act: () => void) => {
+    try {
+      act();
+    } catch (error) {
+      failed.reject(error);
+    }
+  };
+
+  function happen(event: DashboardEvent): void {
+    guarded(() => {
+      const step = reduce(state, event, clock.nowMs());
+      state = step.state;
+      for (const effect of step.effects) perform(effect);
+      draw();
+    });
+  }
+
+  function draw(): void {
+    if (attached || ended.aborted || drawing) return;
+    // Several events of one moment are one picture.
+    drawing = Promise.resolve().then(async () => {
+      drawing = null;
+      if (attached || ended.aborted) return;
+      const { canType } = terminal;
+      await terminal.draw(renderDashboard(state, { ...terminal.size(), nowMs: clock.nowMs(), canType }));
+    });
+    drawing.catch(failed.reject);
+  }
+
+  function perform(effect: DashboardEffect): void {
+    switch (effect.kind) {
+      case "quit":
+        over.abort();
+        return;
+      case "repaint":
+        terminal.forget();
+        return;
+      case "run": {
+        const { number, words } = effect;
+        void deps.run(words).then((outcome) => happen({ kind: "ended", number, ...outcome }));
+        return;
+      }
+      case "attach":
+        attach(effect.words).catch(failed.reject);
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  async function attach(words: readonly string[]): Promise<void> {
+    attached = true;
+    await terminal.close();
+    const outcome = await deps.runAtTerminal(words);
+    if (ended.aborted) return;
+    await terminal.open(listeners);
+    attached = false;
+    happen({ kind: "detached", ...outcome });
+  }
+
+  function typed({ state: next, events }: ReturnType<typeof parseInput>): void {
+    parser = next;
+    for (const input of events) if (!attached && !ended.aborted) happen({ kind: "input", input });
+    if (awaitsSequence(parser)) {
+      cancelFlush = clock.after(escapeMs, () => guarded(() => typed(flushInput(parser))));
+    }
+  }
+
+  const listeners: TerminalEvents = {
+    bytes(bytes) {
+      cancelFlush();
+      guarded(() => typed(parseInput(parser, bytes)));
+    },
+    resized() {
+      terminal.forget();
+      draw();
+    },
+    ended: () => over.abort(),
+  };
+
+  const mail = createLoop({
+    clock,
+    async turn() {
+      happen({ kind: "mail", mail: await deps.unreadMail() });
+      return mailPollIntervalMs;
+    },
+    onError: (error) => happen({ kind: "warning", text: messageOf(error) }),
+  });
+
+  async function redraw(): Promise<void> {
+    while (!ended.aborted) {
+      draw();
+      await sleep(clock, redrawMs, ended);
+    }
+  }
+
+  let following = Promise.resolve();
+  try {
+    await terminal.open(listeners);
+    draw();
+    following = deps.follow(
+      {
+        change(snapshots) {
+          happen({ kind: "fleet", snapshots });
+          mail.start();
+        },
+        source: (coordinator) => happen({ kind: "source", coordinator }),
+        warning: (text) => happen({ kind: "warning", text }),
+      },
+      ended,
+    );
+    await Promise.race([Promise.all([following, redraw()]), failed.promise]);
+    return state.snapshots;
+  } finally {
+    over.abort();
+    cancelFlush();
+    await terminal.close();
+    await Promise.allSettled([mail.stop(), following]);
+  }
+}

@@ -48,6 +48,25 @@ test("what goes wrong for a person who types svc is answered in words of svc", a
   expect(requests.stdout).toMatch(/ interrupt +completed +\S+ +no_op$/m);
 }, 120_000);
 
+test("a restart with work in the queue says how to open it, doctor too, and opening it says what failed", async () => {
+  await using lab = createCliLab();
+  await svc(lab, "new", "worker", "demo", "-w");
+  await svc(lab, "tell", "worker", "SLOW 600000");
+  await until("its turn", async () => (await svc(lab)).stdout.includes(" active "));
+  const waiting = String((await svc(lab, "tell", "worker", "later", "--json")).json()["request_id"]);
+  expect((await svc(lab, "restart", "worker")).stdout).toContain("Open it with: svc fix worker");
+  expect((await svc(lab)).stdout).toContain('the queue of "worker" is closed');
+  expect((await svc(lab, "doctor")).stdout).toMatch(/^look +agent worker +.* svc fix worker$/m);
+  const fixed = await svc(lab, "fix", "worker");
+  expect(fixed.stdout).toContain(
+    "1 request for the earlier instance has failed; give again what is still wanted: ",
+  );
+  expect(fixed.stdout).toContain(waiting);
+  expect((await svc(lab, "fix", "worker")).stdout).toMatch(/^a gateway already serves it: \S+\n$/);
+  expect((await svc(lab, "ask", "worker", "later\nFAST")).exitCode).toBe(0);
+  await svc(lab, "stop", "worker");
+}, 120_000);
+
 test("who waits for an answer hears that the agent asks something", async () => {
   await using lab = createCliLab();
   await svc(lab, "new", "worker", "demo", "-w");

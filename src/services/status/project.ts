@@ -89,7 +89,7 @@ const relaunchAdvice = (agentName: string) =>
 
 /** What ends a closed queue whose agent is a new instance. Pure. */
 function reconcileAdvice(agentName: string): string {
-  return `the agent is a new instance; let it be worked with: svc-mgr agents single --agent-name ${agentName} gateway reconcile`;
+  return `the agent is a new instance and its queue is closed; open it with: svc-mgr agents single --agent-name ${agentName} gateway reconcile`;
 }
 
 /** The status record of a live gateway (contract 2.1); optional fields are left out, never null (ruling 2). */

@@ -98,7 +98,7 @@ test("what cannot be stored is reported before it is asked for, and so is how a 
   expect(board.block()).toEqual({
     reason: "reconciliation_required",
     detail:
-      "the agent is a new instance; let it be worked with: svc-mgr agents single --agent-name fake gateway reconcile",
+      "the agent is a new instance and its queue is closed; open it with: svc-mgr agents single --agent-name fake gateway reconcile",
   });
   agent.setConnectivity({
     connected: false,

@@ -1,10 +1,12 @@
 import type { AdmissionPolicy, GatewayStatus } from "../../../protocol/gateway.ts";
 import { attachGateway } from "../../../services/fleet/attach-gateway.ts";
-import { toRefusalCode } from "../../../services/fleet/gateway-client.ts";
+import { type GatewayClient, isOpen, toRefusalCode } from "../../../services/fleet/gateway-client.ts";
 import { linkedStatus, linkGateway } from "../../../services/fleet/gateway-link.ts";
 import { settleClaims } from "../../../services/fleet/liveness.ts";
 import { stopGateway } from "../../../services/fleet/stop-agent.ts";
 import { gatewayIdentity, readOfflineStatus } from "../../../services/sessions/gateway-folder.ts";
+import { sessionPaths } from "../../../services/sessions/roots.ts";
+import { readOfflineRequests } from "../../../services/status/project.ts";
 import { messageOf, ServiceError } from "../../../system/errors.ts";
 import { interruptThrough, renderRequest } from "../../agent-requests.ts";
 import { command, UsageError } from "../../command.ts";
@@ -69,6 +71,7 @@ const attach = command({
     const recovery = await findRecoveryAdvice(target);
     await refuseEnded(target, recovery);
     await narrate(io, `starting a gateway for ${agent.manifest.agent_name}`);
+    const open = args.reconcile ? openRequestsOf(target) : [];
     const attachmentRoots = toAttachmentRoots(args["attachment-root"], { cwd: io.cwd, files: context.files });
     const { link, started } = await attachGateway(context, agent, { ...wish, attachmentRoots }).catch(
       (error: unknown) => {
@@ -86,12 +89,53 @@ const attach = command({
     if (!started && asked.some((one) => one !== undefined)) {
       await warn(io, "the gateway that runs was left as it is; detach it first to start one that differs");
     }
+    const text = started
+      ? `gateway started: ${client.baseUrl}`
+      : `a gateway already serves it: ${client.baseUrl}`;
     return {
       json: status,
-      text: started ? `gateway started: ${client.baseUrl}` : `a gateway already serves it: ${client.baseUrl}`,
+      text: [text, ...(await whatFailed(open, client, target.commandPrefix))].join("\n"),
     };
   },
 });
+
+/** As many as a page of the gateway has. */
+const maxRequests = 1000;
+
+/** Ids of the requests that wait or run, by the file of the queue; none where it cannot be read. */
+function openRequestsOf({ context, agent }: Target): string[] {
+  const { queue } = sessionPaths(agent.sessionRoot);
+  if (!context.files.exists(queue)) return [];
+  try {
+    return readOfflineRequests(queue, maxRequests, "").flatMap((one) =>
+      isOpen(one) ? [one.request_id] : [],
+    );
+  } catch {
+    return [];
+  }
+}
+
+/** Which of the open requests failed by the reconciliation: a person gives them again, or does not. */
+async function whatFailed(
+  open: readonly string[],
+  client: GatewayClient,
+  commandPrefix: string,
+): Promise<string[]> {
+  if (open.length === 0) return [];
+  const list = await client.call("listRequests", { query: { limit: maxRequests } });
+  if (list.kind !== "ok") return [];
+  const failed = list.body.requests.filter((one) => one.state === "failed" && open.includes(one.request_id));
+  if (failed.length === 0) return [];
+  const ids = failed.map(({ request_id: id }) => id).reverse();
+  const what =
+    ids.length === 1
+      ? "1 request for the earlier instance has"
+      : `${ids.length} requests for the earlier instance have`;
+  return [
+    `${what} failed; give again what is still wanted: ${ids.join(", ")}`,
+    `See: ${commandPrefix} requests list`,
+  ];
+}
 
 const detach = command({
   name: "detach",

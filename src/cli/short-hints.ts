@@ -33,6 +33,8 @@ const hints: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`${one}(attach|stop|screen|log|last)${end}`, "g"), "svc $2 $1"],
   [new RegExp(`${one}gateway tui decide --option`, "g"), "svc ok $1"],
   [new RegExp(`svc-mgr agents list${end}`, "g"), "svc ls"],
+  [/svc-mgr agents list --state all\b/g, "svc agents list --state all"],
+  [/give it with --prompt or on standard input/g, "give it as words or on standard input"],
   // What `svc` runs as it is. Its own `mail` is another command.
   [/svc-mgr (attention|backup|doctor|mailbox|overlay|system-skills|team|tools)\b/g, "svc $1"],
 ];

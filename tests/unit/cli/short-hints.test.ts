@@ -15,6 +15,11 @@ test.each([
   { long: "all of it: svc-mgr attention list", short: "all of it: svc attention list" },
   { long: "See: svc-mgr doctor", short: "See: svc doctor" },
   { long: "svc-mgr mailbox register --address a@b", short: "svc mailbox register --address a@b" },
+  { long: "`svc-mgr agents list --state all` shows all", short: "`svc agents list --state all` shows all" },
+  {
+    long: "the prompt is empty; give it with --prompt or on standard input",
+    short: "the prompt is empty; give it as words or on standard input",
+  },
   { long: "See your agents with: svc-mgr agents list", short: "See your agents with: svc ls" },
 ])("$short", ({ long, short }) => {
   expect(toShortHints(long)).toBe(short);
@@ -24,7 +29,6 @@ test.each([
   `${one} relaunch --reconcile`,
   `${one} gateway attach --port 0`,
   `${one} requests show gwreq-1`,
-  "svc-mgr agents list --state all",
   "svc-mgr mail --address ann@svc.localhost list",
   "svc-mgr agents launch --tool demo --agent-name first --mailbox",
 ])("what svc cannot say stays: %s", (line) => {

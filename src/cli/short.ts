@@ -299,7 +299,7 @@ export const shortCommands = group({
     }),
     int: ofOne("int", { description: "stop the agent's turn", words: ["interrupt"] }),
     stop: ofOne("stop", {
-      description: "end the agent, its gateway and its tmux session",
+      description: "end the agent, its gateway and its tmux session; of a joined agent the session stays",
       words: ["stop"],
     }),
     restart: shorthand({

@@ -242,7 +242,7 @@ function inputOf(state: DashboardState, columns: number): Frame {
       };
     }
     case "confirm_stop": {
-      const text = `Stop "${mode.agent.name}", its gateway and its tmux session? [y/N] `;
+      const text = `Stop "${mode.agent.name}" and its gateway? [y/N] `;
       return { rows: [row(text, "waits")], cursor: { row: 0, column: widthOf(text) } };
     }
     case "answer":
@@ -300,7 +300,7 @@ function keysOf(kind: DashboardState["mode"]["kind"]): string[] {
 
 const help: readonly (readonly [string, string])[] = [
   ["j k, arrows", "select an agent; g and G the first and the last one"],
-  ["Enter", "show its terminal; Ctrl-b d comes back"],
+  ["Enter", "show its terminal; Ctrl-b d comes back, Ctrl-b L from within its tmux server"],
   ["p", "give it a prompt; it is typed when the agent can begin a turn"],
   ["a", "answer its question with a digit"],
   ["i", "interrupt its turn"],

@@ -25,6 +25,14 @@ describe("an ACP agent behind its gateway", () => {
     });
   });
 
+  test("the tokens that it reports are those of the turn in the transcript", async () => {
+    await agent.submit("counted", "hello\nUSAGE 7 3");
+    expect(await agent.ended("counted")).toMatchObject({ status: "completed" });
+    expect((await agent.call("/v1/transcript?limit=1")).body["turns"]).toMatchObject([
+      { usage: [{ model: null, input_tokens: 7, output_tokens: 3, cached_input_tokens: 0 }] },
+    ]);
+  });
+
   test("a permission waits for a person: in the status, in the state and among what needs attention", async () => {
     const request = await agent.submit("ask", "work\nASK rm everything");
     const decision = await asked();

@@ -1,8 +1,10 @@
+import { Value } from "@sinclair/typebox/value";
 import type { TurnEvent, TurnStatusRecord } from "../../protocol/turns.ts";
+import { TokenUsage } from "../../protocol/usage.ts";
 import { parseTimestamp } from "../../system/clock.ts";
 import { childPath, isOneName } from "../../system/contained-path.ts";
 import type { Files } from "../../system/files.ts";
-import { fieldsOf, textOf } from "../headless/json-fields.ts";
+import { fieldsOf, itemsOf, textOf } from "../headless/json-fields.ts";
 import type { TurnDirectories, TurnDirectory } from "../headless/turn-directory.ts";
 import type { TurnReader } from "../headless/turn-reader.ts";
 import { isSamePrompt, keyOfText, type PromptKey } from "../terminal/keys.ts";
@@ -91,6 +93,12 @@ function readTurnEvent(event: TurnEvent): TurnItem[] {
       const output = textOf(fieldsOf(data)["result_summary"]) ?? "";
       return [{ kind: "tool_result", id, ok, output, atMs }];
     }
+    case "completion":
+      return itemsOf(data["tokens"]).flatMap((one, at) => {
+        if (!Value.Check(TokenUsage, one)) return [];
+        const { model, ...tokens } = one;
+        return [{ kind: "usage", key: String(at), model, tokens, atMs }];
+      });
     default:
       return [];
   }

@@ -111,6 +111,70 @@ describe("the messages of a turn", () => {
     expect(summary.usage).toMatchObject({ input_tokens: 5, output_tokens: 2, total_tokens: 7 });
   });
 
+  // The model counted 115 that it read, 9 of them cached and 3 written to the cache, and 4 that it wrote, 3 of them thoughts.
+  const counted = (fields: object) => ({
+    ...{ model: null, input_tokens: 115, cached_input_tokens: 9, cache_write_tokens: 0 },
+    ...{ output_tokens: 4, reasoning_tokens: 3 },
+    ...fields,
+  });
+  const quota = (model: string) => ({ _meta: { quota: { model_usage: [{ model, token_count: {} }] } } });
+  test.each([
+    {
+      id: "claude-agent-acp 0.101.0",
+      result: {
+        ...{
+          usage: {
+            inputTokens: 103,
+            outputTokens: 4,
+            cachedReadTokens: 9,
+            cachedWriteTokens: 3,
+            totalTokens: 119,
+          },
+        },
+        ...quota("claude-opus-5-5"),
+      },
+      want: counted({ model: "claude-opus-5-5", cache_write_tokens: 3, reasoning_tokens: 0 }),
+    },
+    {
+      id: "codex-acp 2.6.0",
+      result: {
+        usage: {
+          ...{ totalTokens: 119, inputTokens: 106, cachedReadTokens: 9, cachedWriteTokens: 0 },
+          ...{ outputTokens: 4, thoughtTokens: 3 },
+        },
+        ...quota("mock-model"),
+      },
+      want: counted({ model: "mock-model" }),
+    },
+    {
+      id: "opencode 1.18.33",
+      result: {
+        usage: { inputTokens: 106, outputTokens: 1, totalTokens: 119, thoughtTokens: 3, cachedReadTokens: 9 },
+      },
+      want: counted({}),
+    },
+    {
+      id: "gemini 0.61.0",
+      result: {
+        _meta: {
+          quota: {
+            token_count: { input_tokens: 115, output_tokens: 1 },
+            model_usage: [{ model: "gemini-3.8-flash", token_count: {} }],
+          },
+        },
+      },
+      want: counted({
+        model: "gemini-3.8-flash",
+        cached_input_tokens: 0,
+        output_tokens: 1,
+        reasoning_tokens: 0,
+      }),
+    },
+  ])("the tokens of a turn by one rule, from $id", ({ result, want }) => {
+    const { events } = read([{ id: 3, result: { stopReason: "end_turn", ...result } }]);
+    expect(events.at(-1)?.data?.["tokens"]).toEqual([want]);
+  });
+
   test("an error has its details, a cancelled turn says so", () => {
     const failed = read([
       { id: 3, error: { code: -32603, message: "Internal error", data: { details: "no quota" } } },

@@ -1,8 +1,10 @@
+import type { TokenUsage } from "../../../protocol/usage.ts";
 import {
   type Fields,
   fieldsOf,
   isFields,
   itemsOf,
+  numberOf,
   readableError,
   renderValue,
   textOf,
@@ -181,8 +183,13 @@ function createReader(sessionId: string | null): StreamReader & { conversation()
       turn.emit("passthrough", "response", "response");
       return;
     }
-    const details = { stop_reason: reason, ...(context ? { context } : {}) };
     const usage = usageIn(result);
+    const tokens = toTokenUsage(result, usage);
+    const details = {
+      stop_reason: reason,
+      ...(context ? { context } : {}),
+      ...(tokens ? { tokens: [tokens] } : {}),
+    };
     if (reason === "end_turn" && broken) {
       const errorText = last === "" ? "the agent stopped after an error" : readableError(last.trim());
       turn.complete("session/prompt", { status: "error", errorText, usage }, details);
@@ -279,4 +286,31 @@ function usageIn(result: Fields): TurnUsage | null {
     ...{ input_tokens: "input_tokens", output_tokens: "output_tokens" },
     ...{ cached_input_tokens: "cached_tokens", total_tokens: "total_tokens" },
   });
+}
+
+/**
+ * The tokens of a turn by one rule for all agents, or null. claude-agent-acp 0.101.0, codex-acp 2.6.0 and opencode 1.18.33
+ * count what the cache took and gave apart from `inputTokens`; opencode counts thoughts apart from `outputTokens`, which only
+ * its total shows, and reports the last call of a turn alone. gemini 0.61.0 leaves thoughts out.
+ */
+function toTokenUsage(result: Fields, usage: TurnUsage | null): TokenUsage | null {
+  if (!usage) return null;
+  const counts = fieldsOf(result["usage"]);
+  const count = (value: unknown) => Math.max(0, Math.trunc(numberOf(value) ?? 0));
+  const cached = count(usage.cached_input_tokens);
+  const written = count(counts["cachedWriteTokens"]);
+  const reasoning = count(usage.reasoning_tokens);
+  const output = count(usage.output_tokens);
+  const input = count(usage.input_tokens) + (isFields(result["usage"]) ? cached + written : 0);
+  const isApart = usage.total_tokens !== null && usage.total_tokens === input + output + reasoning;
+  if (input === 0 && output === 0) return null;
+  const models = itemsOf(fieldsOf(fieldsOf(result["_meta"])["quota"])["model_usage"]);
+  return {
+    model: models.length === 1 ? textOf(fieldsOf(models[0])["model"]) : null,
+    input_tokens: input,
+    cached_input_tokens: cached,
+    cache_write_tokens: written,
+    output_tokens: isApart ? output + reasoning : output,
+    reasoning_tokens: reasoning,
+  };
 }

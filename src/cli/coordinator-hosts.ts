@@ -5,15 +5,18 @@ import manifest from "../../package.json" with { type: "json" };
 import { remoteAgents } from "../routes/coordinator/remote-agents.ts";
 import type { Directory } from "../services/fleet/directory.ts";
 import { createLocalDirectory, createLocalLink } from "../services/hosts/host-link.ts";
+import { createMailCarrier, type MailCarrier, type MailWay } from "../services/hosts/mail-carrier.ts";
 import { createMergedFleet, type RemoteHosts, splitRef } from "../services/hosts/merged-fleet.ts";
 import type { BusAddress, HostRole } from "../services/hosts/nats-bus.ts";
 import type { SshAccess, SshTarget } from "../services/hosts/ssh-hosts.ts";
+import { rootPaths } from "../services/mail/filesystem/root-paths.ts";
 import { stateRootOf } from "../services/sessions/roots.ts";
 import { childPath } from "../system/contained-path.ts";
 import { ServiceError } from "../system/errors.ts";
 import type { CliContext } from "./cli-context.ts";
 import type { CliIo } from "./command.ts";
 import { type Coordinator, type CoordinatorHosts, createCoordinator } from "./coordinator.ts";
+import { knownMailboxRoots, openTrustedRoot } from "./mailbox-openers.ts";
 
 /** Loaded only when a coordination server has to do with other hosts. */
 
@@ -93,6 +96,7 @@ export async function openJoin(deps: {
       ...{ address: bus, clock, ids, host, epoch, version: manifest.version, heartbeatMs, log },
       directory: localDirectory(coordinator, host),
       link: createLocalLink((request) => coordinator.app.fetch(request)),
+      carrierOf: (way) => hostMailCarrier(context, { host, way, log }),
     });
   } catch (error) {
     await coordinator.stop();
@@ -133,6 +137,28 @@ export async function joinOverStdio(deps: {
   } finally {
     await coordinator.stop();
   }
+}
+
+/** The mail of all mailbox roots that agents of this machine use, and of its adopted projects. */
+function hostMailCarrier(
+  context: CliContext,
+  { host, way, log }: { host: string; way: MailWay; log: (line: string) => void },
+): MailCarrier {
+  const { files, clock, registry } = context;
+  const realOf = (path: string) => files.realPath(path) ?? path;
+  const mailboxes = () =>
+    registry.list().records.flatMap(({ agent_name: agentName, mailbox }) => {
+      const { filesystem_root: root, address } = mailbox ?? {};
+      return root === undefined || address === undefined ? [] : [{ agentName, root: realOf(root), address }];
+    });
+  return createMailCarrier({
+    ...{ clock, files, host, way, mailboxes, log },
+    roots: () =>
+      [
+        ...new Set([...mailboxes().map(({ root }) => root), ...knownMailboxRoots(context).map(realOf)]),
+      ].filter((root) => files.exists(rootPaths(root).index)),
+    openRoot: (root) => openTrustedRoot({ ...context, onFault: log, onMended: log }, root),
+  });
 }
 
 /** Never started: it has no address, no folder and no token; this process alone calls its app. */

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { hostNamePattern } from "../protocol/hosts.ts";
+import { hostNamePattern } from "../protocol/wire.ts";
 import type { BusAddress } from "../services/hosts/nats-bus.ts";
 import type { SshTarget } from "../services/hosts/ssh-hosts.ts";
 import { isLoopback } from "../services/mail/jmap/session.ts";

@@ -22,7 +22,8 @@ export function mailboxOpeners(
   };
 }
 
-function openTrustedRoot(deps: MailRootDeps, root: string) {
+/** Throws `precondition_failed` where another user can change the root. */
+export function openTrustedRoot(deps: MailRootDeps, root: string) {
   refuseExposed(deps.files, root, "the mailbox root");
   return openMailRoot(deps, root);
 }

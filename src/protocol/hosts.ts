@@ -2,12 +2,11 @@ import { type Static, Type } from "@sinclair/typebox";
 import { AgentIdentity } from "./agents.ts";
 import { allCoordinatorEndpoints } from "./coordinator-endpoints.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
+import { NotifyBlock } from "./mail.ts";
+import { hostNamePattern, Nullable, SchemaVersion1, Strict, StringEnum, Timestamp } from "./wire.ts";
 
 /** Messages between an agent host and an operator. They come from another machine: each is checked before it is read. */
 
-/** A name of a host or of a fleet: one token of a subject, one label of a domain name. */
-export const hostNamePattern = "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$";
 const HostName = Type.String({ pattern: hostNamePattern });
 const Hex = (bytes: number) => Type.String({ pattern: `^[0-9a-f]{${bytes * 2}}$` });
 
@@ -137,3 +136,42 @@ export const hostOperations: ReadonlyMap<string, Endpoint> = new Map(
     ([name, { path }]) => path === ofAgents || path.startsWith(`${ofAgents}/`) || ofHost.has(name),
   ),
 );
+
+const MailName = Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._+-]*$", maxLength: 200 });
+const MailParty = Strict({
+  address: Type.String({ minLength: 3, maxLength: 300 }),
+  display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+});
+const MailId = Type.String({ pattern: "^msg-\\d{8}T\\d{6}Z-[0-9a-f]{32}$" });
+
+/** A message from a mailbox of one host to mailboxes of another one. */
+export const HostMail = Strict({
+  kind: Type.Literal("mail"),
+  message_id: MailId,
+  thread_id: MailId,
+  in_reply_to: Nullable(MailId),
+  references: Type.Array(MailId, { maxItems: 200 }),
+  created_at_utc: Type.String({ maxLength: 40 }),
+  from: Strict({
+    name: MailName,
+    display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+  }),
+  /** As everybody reads them: `name@host`, or of a mail server. */
+  to: Type.Array(MailParty, { minItems: 1, maxItems: 256 }),
+  cc: Type.Array(MailParty, { maxItems: 256 }),
+  /** Names of the mailboxes on the receiving host, those of `to` and `cc`. */
+  deliver_to: Type.Array(MailName, { minItems: 1, maxItems: 512, uniqueItems: true }),
+  subject: Type.String({ minLength: 1, maxLength: 998 }),
+  hops: Type.Integer({ minimum: 0 }),
+  notify_block: Nullable(NotifyBlock),
+  body: Type.String(),
+});
+export type HostMail = Static<typeof HostMail>;
+
+/** The receiving host has dealt with a message: it is delivered, but to those that are refused. */
+export const HostMailReceipt = Strict({
+  kind: Type.Literal("receipt"),
+  message_id: MailId,
+  refused: Type.Array(Strict({ name: MailName, why: Type.String({ maxLength: 500 }) }), { maxItems: 512 }),
+});
+export type HostMailReceipt = Static<typeof HostMailReceipt>;

@@ -15,6 +15,9 @@ export const consolePage = "/";
 /** Opened in a browser with `?code=`: the one-time link. */
 export const signInPath = "/svc/console/sign-in";
 
+/** A name of a host or of a fleet: one token of a subject, one label of a domain name. */
+export const hostNamePattern = "^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$";
+
 /**
  * An object of the wire or of a file: unknown keys are refused (ruling 11). Bodies use TypeBox's own types,
  * never Elysia's coercing ones: a number is not a string.

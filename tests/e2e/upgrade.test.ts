@@ -231,6 +231,8 @@ describe("a database of a newer version", () => {
     "is refused by a mailbox: %s",
     async (file) => {
       await using home = await homeOf(kept.findLast(({ mail }) => mail !== null)?.name ?? "");
+      // First as this version writes it.
+      await home.mgr(...one, "mail", "list");
       const path = join(home.mailbox, file);
       change(path, newer);
       const written = dump(path);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
 import type { AgentIdentity } from "../../src/protocol/agents.ts";
 import { createLocalDirectory, createLocalLink, type HostLink } from "../../src/services/hosts/host-link.ts";
+import { encodeMessage } from "../../src/services/hosts/message.ts";
 import { busNames, joinBus, operateBus } from "../../src/services/hosts/nats-bus.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { createIds } from "../../src/system/ids.ts";
@@ -26,6 +27,7 @@ async function setup(handle: (request: Request) => Response = () => Response.jso
   const operator = await operateBus({ ...system(), address: addressOf(bus, bus.operatorKey) });
   const { identity } = sampleKnown("worker", { sessionId: "local_interactive-1" });
   const handled: string[] = [];
+  const mail: { from: string; message: unknown }[] = [];
   const host = await joinBus({
     ...{ ...system(), address: addressOf(bus, bus.keyOf("build-1")), host: "build-1" },
     ...{ epoch: 7, version: "0", heartbeatMs: 200 },
@@ -37,11 +39,19 @@ async function setup(handle: (request: Request) => Response = () => Response.jso
       handled.push(new URL(request.url).pathname);
       return handle(request);
     }),
+    carrierOf: () => ({
+      start: () => {},
+      stop: async () => {},
+      again: () => {},
+      async receive(from, message) {
+        mail.push({ from, message });
+      },
+    }),
   });
   await host.start();
   await until("the host to be live", () => operator.directory.hosts()[0]?.state === "live");
   return {
-    ...{ bus, operator, handled, folder },
+    ...{ bus, operator, handled, mail, folder },
     async [Symbol.asyncDispose]() {
       await operator.stop();
       await host.stop();
@@ -51,10 +61,10 @@ async function setup(handle: (request: Request) => Response = () => Response.jso
   };
 }
 
-const call = (link: HostLink, operation: string) =>
+const call = (link: HostLink, operation: string, signal = new AbortController().signal) =>
   link.send({
     ...{ operation, params: { agent_ref: "worker" }, query: "", headers: {}, body: null },
-    signal: new AbortController().signal,
+    signal,
   });
 
 /** Somebody who has the key of build-2 and does with it what the server lets them. */
@@ -151,6 +161,91 @@ describe("a host that is taken over", () => {
     expect(operator.directory.hosts()).toMatchObject([{ host: "build-1" }, { host: "build-2", agents: 1 }]);
     await connection.close();
   }, 60_000);
+
+  test("sends mail in its own name only, and touches no mail but its own", async () => {
+    await using world = await setup();
+    const { bus, mail } = world;
+    const { connection, refused } = await takenOver(bus);
+    const bytes = (text: string) =>
+      encodeMessage({ kind: "mail" }, new TextEncoder().encode(JSON.stringify(text)));
+    const own = names.mail("build-2", "build-1");
+    await until("the stream of mail", async () => {
+      const answer = await connection.request(own, bytes("mine"), { timeout: 5000 }).catch(() => null);
+      return answer?.string().includes('"seq"');
+    });
+    await until("the mail to arrive", () => mail.length > 0);
+    expect(mail[0]).toEqual({ from: "build-2", message: "mine" });
+
+    const api = "$JS.API.CONSUMER";
+    const subjects = [
+      names.mail("build-1", "build-2"),
+      names.mail("build-3", "build-1"),
+      `${api}.CREATE.${names.mailStream}.mine`,
+      `${api}.CREATE.${names.mailStream}.mine.${names.mail("*", "build-2")}`,
+      `${api}.DURABLE.CREATE.${names.mailStream}.build-2`,
+      `${api}.MSG.NEXT.${names.mailStream}.build-1`,
+      `${api}.DELETE.${names.mailStream}.build-1`,
+      `$JS.ACK.${names.mailStream}.build-1.1.1.1.1.1`,
+      `$JS.API.STREAM.MSG.GET.${names.mailStream}`,
+      `$JS.API.STREAM.PURGE.${names.mailStream}`,
+      `$JS.API.DIRECT.GET.${names.mailStream}`,
+    ];
+    for (const subject of subjects) connection.publish(subject, bytes("forged"));
+    await connection.flush();
+    await until("every message to be refused", () => refused.length >= subjects.length);
+    for (const subject of subjects) {
+      expect([subject, refused.some((one) => one.includes(`"${subject}"`))]).toEqual([subject, true]);
+    }
+
+    await connection.close();
+  }, 60_000);
+
+  test.each([
+    ["the directory", () => `$KV.${names.bucket}.build-1`],
+    ["mail", () => names.mail("build-3", "build-1")],
+    ["an answer", (id: string) => names.answer("build-1", id, "00".repeat(16))],
+  ])(
+    "has the server send nothing in another one's name: %s as the reply subject",
+    async (_what, replyTo) => {
+      await using world = await setup();
+      const { bus, operator, mail } = world;
+      const { connection } = await takenOver(bus);
+      const ask = async (subject: string, text: string) =>
+        (await connection.request(subject, text, { timeout: 5000 })).string();
+      const record = (host: string) =>
+        JSON.stringify({
+          ...{ schema_version: 1, host, instance: "ff".repeat(8), epoch: 99, heartbeat_ms: 1000 },
+          ...{ version: "forged", agents: 0, at_utc: "2026-01-01T00:00:00Z" },
+        });
+      await ask(`$KV.${names.bucket}.build-2`, record("build-2"));
+      const info = () =>
+        ask(`$JS.API.CONSUMER.INFO.${names.mailStream}.build-2`, "").catch((error: Error) => error.message);
+      await until("a consumer of its own", async () => (await info()).includes('"num_pending":0'));
+      // What it learns from a call of the operator: to which subject answers go.
+      const called = Promise.withResolvers<string>();
+      connection.subscribe(names.call("build-2", "ff".repeat(8)), {
+        callback: (_error, message) => called.resolve(message.reply?.split(".")[5] ?? ""),
+      });
+      const unanswered = new AbortController();
+      const open = call(operator.linkTo("build-2"), "readAgent", unanswered.signal).catch(() => {});
+      const reply = replyTo(await called.promise);
+      unanswered.abort();
+      await open;
+      await ask(names.mail("build-2", "build-2"), record("build-1"));
+      const next = `$JS.API.CONSUMER.MSG.NEXT.${names.mailStream}.build-2`;
+      connection.publish(next, JSON.stringify({ batch: 1, expires: 1_000_000_000 }), { reply });
+      await until("the server to have delivered it", async () =>
+        (await info()).includes('"num_ack_pending":1'),
+      );
+      await ask(names.mail("build-2", "build-1"), "last");
+      await until("mail that was sent later", () => mail.length > 0);
+      expect(mail).toEqual([{ from: "build-2", message: null }]);
+      const [first] = operator.directory.hosts();
+      expect(first).toMatchObject({ host: "build-1", state: "live", version: "0" });
+      await connection.close();
+    },
+    60_000,
+  );
 
   test("is shut out when its user is removed from the server, and the others stay", async () => {
     await using world = await setup();

@@ -24,6 +24,8 @@ export interface Bus extends AsyncDisposable {
   signal(signal: NodeJS.Signals): void;
   /** Ends the process at once and starts it again on the same port and store. */
   restart(): Promise<void>;
+  /** The same, and everything that it kept is lost. */
+  lose(): Promise<void>;
   stop(): Promise<void>;
   /** The same server without these hosts' users. */
   revoke(host: string): void;
@@ -103,6 +105,12 @@ export async function startBus(
     async restart() {
       child.kill("SIGKILL");
       await child.exited;
+      child = await start();
+    },
+    async lose() {
+      child.kill("SIGKILL");
+      await child.exited;
+      rmSync(join(folder, "store"), { recursive: true });
       child = await start();
     },
     async stop() {

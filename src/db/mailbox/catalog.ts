@@ -9,7 +9,16 @@ import { catalogMigrations } from "./catalog/migrations.ts";
 import * as schema from "./catalog/schema.ts";
 import { createReopeningHandle } from "./reopening-handle.ts";
 
-const { attachments, catalog, messages, pendingArtifacts, projections, recipients, registrations } = schema;
+const {
+  attachments,
+  catalog,
+  hostOutbox,
+  messages,
+  pendingArtifacts,
+  projections,
+  recipients,
+  registrations,
+} = schema;
 
 export type CatalogStore = Store;
 export type RegistrationRow = typeof registrations.$inferSelect;
@@ -28,6 +37,8 @@ export interface IndexedMessage {
   attachments: readonly AttachmentRow[];
   /** Whose mailboxes hold it. */
   projections: readonly { registrationId: string; folder: string }[];
+  /** Other hosts that it goes to, and since when. */
+  outgoing?: readonly { host: string; acceptedAtUtc: string }[];
 }
 
 /** One transaction's worth of change of who is registered. */
@@ -166,6 +177,7 @@ export function openCatalog(options: {
           for (const row of delivery.recipients) statements.addRecipient.run({ ...row });
           for (const row of delivery.attachments) statements.addAttachment.run({ ...row });
           for (const row of delivery.projections) statements.addProjection.run({ messageId, ...row });
+          for (const row of delivery.outgoing ?? []) statements.addOutgoing.run({ messageId, ...row });
         });
       });
     },
@@ -264,6 +276,15 @@ export function catalogStatements({ db }: Pick<Store, "db">) {
         sha256: value("sha256"),
         sizeBytes: value("sizeBytes"),
         label: value("label"),
+      })
+      .onConflictDoNothing()
+      .prepare(),
+    addOutgoing: db
+      .insert(hostOutbox)
+      .values({
+        messageId: value("messageId"),
+        host: value("host"),
+        acceptedAtUtc: value("acceptedAtUtc"),
       })
       .onConflictDoNothing()
       .prepare(),

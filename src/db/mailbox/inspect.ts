@@ -51,7 +51,7 @@ function ours(count: () => number): number | null {
  */
 export function salvageRows(
   path: string,
-  table: "message_state" | "registrations",
+  table: "fleet_host" | "host_outbox" | "message_state" | "registrations",
   visit: (row: Record<string, unknown>) => void,
 ): void {
   const rows = readableRows(path, table);

@@ -9,7 +9,7 @@ import {
   type RegistrationRow,
 } from "./catalog.ts";
 
-const { attachments, messages, projections, recipients, registrations } = schema;
+const { attachments, hostOutbox, messages, projections, recipients, registrations } = schema;
 
 export interface Evidence {
   messageId: string;
@@ -201,6 +201,10 @@ export function removeFromCatalog(store: CatalogStore): CatalogRemoval {
     db
       .delete(attachments)
       .where(eq(attachments.messageId, value("id")))
+      .prepare(),
+    db
+      .delete(hostOutbox)
+      .where(eq(hostOutbox.messageId, value("id")))
       .prepare(),
     db
       .delete(messages)

@@ -1,7 +1,8 @@
 import { Value } from "@sinclair/typebox/value";
 import type { AgentIdentity } from "../../protocol/agents.ts";
 import type { HostState } from "../../protocol/host-states.ts";
-import { HostAgentEntry, HostRecord, hostNamePattern } from "../../protocol/hosts.ts";
+import { HostAgentEntry, HostRecord } from "../../protocol/hosts.ts";
+import { hostNamePattern } from "../../protocol/wire.ts";
 import { type Clock, parseTimestamp, timestampNow } from "../../system/clock.ts";
 import { aliasesOf } from "../fleet/directory.ts";
 import type { HostAgent, HostDirectory } from "./host-link.ts";

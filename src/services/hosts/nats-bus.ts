@@ -15,8 +15,10 @@ import type { Ids } from "../../system/ids.ts";
 import { createCaller } from "./caller.ts";
 import { createPublishedHosts } from "./host-directory.ts";
 import type { HostDirectory, HostLink } from "./host-link.ts";
+import type { MailCarrier, MailWay } from "./mail-carrier.ts";
 import type { RemoteHosts } from "./merged-fleet.ts";
 import { decodeMessage, encodeMessage, messageOverheadBytes } from "./message.ts";
+import { createMailQueue, createMailStream } from "./nats-mail.ts";
 import { createPublisher, type HostOutlet, refreshIntervalMs } from "./publisher.ts";
 import { createResponder } from "./responder.ts";
 
@@ -40,6 +42,8 @@ export function busNames(fleet: string) {
     answer: (host: string, operator: string, id: string) => `${of(host)}.answer.${operator}.${id}`,
     answersOf: (operator: string) => `${of("*")}.answer.${operator}.>`,
     inbox: (name: string) => `_INBOX.${fleet}.${name}`,
+    mailStream: `svc-mail-${fleet}`,
+    mail: (from: string, to: string) => `${of(from)}.mail.${to}`,
   };
 }
 
@@ -147,13 +151,18 @@ export async function joinBus(deps: {
   heartbeatMs: number;
   directory: HostDirectory;
   link: HostLink;
+  /** Made with the way over which the host's mail goes. */
+  carrierOf: (way: MailWay) => MailCarrier;
   log: (line: string) => void;
 }): Promise<HostRole> {
   const { host, clock } = deps;
   const instance = deps.ids.hex(8);
   const bus = await openBus(deps.address, {
     name: host,
-    onReconnect: () => publisher.again(),
+    onReconnect() {
+      publisher.again();
+      carrier.again();
+    },
     onDisconnect: () => deps.log("the connection to the NATS server is lost"),
     onFault: (fault) => deps.log(`NATS: ${fault}`),
   });
@@ -191,6 +200,10 @@ export async function joinBus(deps: {
     ...{ directory: deps.directory, heartbeatMs: deps.heartbeatMs },
     onError: (error) => deps.log(`the directory is not published: ${messageOf(error)}`),
   });
+  const mail = createMailQueue({
+    ...{ connection, names, clock, host, secret: deps.address.credentials, log: deps.log },
+  });
+  const carrier = deps.carrierOf(mail.way);
   return {
     async start() {
       connection.subscribe(names.call(host, instance), {
@@ -202,8 +215,12 @@ export async function joinBus(deps: {
       });
       await connection.flush();
       publisher.start();
+      carrier.start();
+      mail.start(carrier);
     },
     async stop() {
+      await mail.stop();
+      await carrier.stop();
       await publisher.stop();
       responder.stop();
       await bus.close();
@@ -241,6 +258,7 @@ export async function operateBus(deps: {
       reconnects += 1;
       isDown = false;
       caller.resume();
+      mail.again();
       void watch().catch((error: unknown) => deps.log(`NATS directory: ${messageOf(error)}`));
     },
     onDisconnect() {
@@ -251,6 +269,7 @@ export async function operateBus(deps: {
   });
   const { connection, names } = bus;
   directory.onChange(caller.endReplaced);
+  const mail = createMailStream({ connection, names, clock, log: deps.log });
 
   function receive(message: Msg) {
     const [, , , host = "", , , id = ""] = message.subject.split(".");
@@ -288,7 +307,10 @@ export async function operateBus(deps: {
         const value = entry.operation === "PUT" ? parseJson(entry.value) : null;
         if (agentId !== undefined) directory.agent(host, agentId, value);
         else if (value === null) directory.away(host);
-        else directory.record(host, value, { fresh: entry.isUpdate });
+        else {
+          directory.record(host, value, { fresh: entry.isUpdate });
+          if (directory.instanceOf(host)) mail.serve(host);
+        }
       }
     })().catch((error: unknown) => deps.log(`NATS directory: ${messageOf(error)}`));
   }
@@ -328,6 +350,7 @@ export async function operateBus(deps: {
     async stop() {
       stopWatch();
       caller.stop();
+      await mail.stop();
       await bus.close();
     },
   };

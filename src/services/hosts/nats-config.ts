@@ -29,7 +29,15 @@ export function hostUser(fleet: string, host: string, publicKey: string): BusUse
   const names = busNames(fleet);
   return {
     publicKey,
-    publish: [names.answer(host, "*", "*"), `$KV.${names.bucket}.${host}`, `$KV.${names.bucket}.${host}.*`],
+    publish: [
+      names.answer(host, "*", "*"),
+      `$KV.${names.bucket}.${host}`,
+      `$KV.${names.bucket}.${host}.*`,
+      names.mail(host, "*"),
+      `$JS.API.CONSUMER.INFO.${names.mailStream}.${host}`,
+      `$JS.API.CONSUMER.MSG.NEXT.${names.mailStream}.${host}`,
+      `$JS.ACK.${names.mailStream}.${host}.>`,
+    ],
     subscribe: [names.call(host, "*"), `${names.inbox(host)}.>`],
   };
 }

@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { hostNamePattern } from "../../protocol/hosts.ts";
-import { SchemaVersion1, Strict } from "../../protocol/wire.ts";
+import { hostNamePattern, SchemaVersion1, Strict } from "../../protocol/wire.ts";
 import { childPath } from "../../system/contained-path.ts";
 import { ServiceError } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";

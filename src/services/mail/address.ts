@@ -1,3 +1,4 @@
+import { hostNamePattern } from "../../protocol/wire.ts";
 import { ServiceError } from "../../system/errors.ts";
 
 /** Mailbox addresses. Case counts. Source: contract 2.5; spec/mailbox-agui.md A2, E 4. Pure. */
@@ -39,6 +40,24 @@ export function isReserved(address: string): boolean {
   return address.startsWith(reservedPrefix) && address.endsWith(`@${mailDomain}`);
 }
 
+const hostName = new RegExp(hostNamePattern);
+
+/**
+ * The parts of `name@host`, the address of a mailbox on another host of the fleet; null for any other address. A host is
+ * one label, so that no domain of a mail server is taken for one. Pure.
+ */
+export function splitHostAddress(address: string): { name: string; host: string } | null {
+  const [name = "", host = "", ...rest] = address.trim().split("@");
+  if (rest.length > 0 || !local.test(name) || !hostName.test(host) || host === "localhost") return null;
+  return { name, host };
+}
+
+/** The address of a local mailbox by its local part. Pure. */
+export const localAddress = (name: string) => `${name}@${mailDomain}`;
+
+/** The local part of an address. Pure. */
+export const localPart = (address: string): string => address.split("@", 1)[0] ?? "";
+
 /** The mailbox of an agent without a chosen one. Throws `invalid_request` when the name has no usable character. */
 export function defaultMailbox(agentName: string): { address: string; principalId: string } {
   const name = agentName.startsWith(reservedPrefix) ? agentName.slice(reservedPrefix.length) : agentName;
@@ -75,10 +94,6 @@ export function nearestAddress(typed: string, addresses: readonly string[]): str
     .filter((one) => one.edits <= limit)
     .sort((left, right) => left.edits - right.edits || (left.address < right.address ? -1 : 1));
   return near[0]?.address ?? (sameName.length === 1 ? (sameName[0] ?? null) : null);
-}
-
-function localPart(address: string): string {
-  return address.split("@", 1)[0] ?? "";
 }
 
 /** Characters to insert, delete or replace between `a` and `b`. */

@@ -117,6 +117,25 @@ export const projections = sqliteTable(
   ],
 );
 
+/** Under which name this machine has joined a fleet of hosts: mail to `name@host` goes there. No row: it has joined none. */
+export const fleetHost = sqliteTable(
+  "fleet_host",
+  { singleton: integer().primaryKey(), host: text().notNull() },
+  (table) => [check("only_one_fleet_host", sql`${table.singleton} = 1`)],
+);
+
+/** Messages with recipients on another host that has not confirmed them, in the order of their commits. */
+export const hostOutbox = sqliteTable(
+  "host_outbox",
+  {
+    seq: integer().primaryKey({ autoIncrement: true }),
+    messageId: text("message_id").notNull(),
+    host: text().notNull(),
+    acceptedAtUtc: text("accepted_at_utc").notNull(),
+  },
+  (table) => [uniqueIndex("one_entry_for_each_host").on(table.messageId, table.host)],
+);
+
 /**
  * What a committed change of registrations still has to do on disk; the process that finds a row does it. `remove` of an
  * absent path and `rename` of an absent `path` are done already. Paths are relative to the root.

@@ -30,11 +30,19 @@ import {
 } from "./root-paths.ts";
 import { type Link, linkAt, placeLink } from "./seeding.ts";
 
+/** A mailbox on another host, `name@host`. Whether there is one is known there. */
+export interface RemoteParty {
+  host: string;
+  address: string;
+}
+
+export type Party = RegistrationRow | RemoteParty;
+
 /** What a message says besides what `deliver` adds. */
 interface OutgoingMessage extends ReplyDraft {
   from: RegistrationRow;
-  to: readonly RegistrationRow[];
-  cc: readonly RegistrationRow[];
+  to: readonly Party[];
+  cc: readonly Party[];
   replyTo: readonly RegistrationRow[];
   subject: string;
   headers: Record<string, unknown>;
@@ -46,9 +54,15 @@ export interface Delivery {
   /**
    * Delivers to all or to none; delivered means durable, once and for all. The commit of the index decides: what a
    * crash leaves before it is nobody's mail, what it leaves undone behind it the mailboxes catch up with. Throws
-   * `invalid_request` for a bad attachment or body, or when a party is no longer registered; nothing is left then.
+   * `invalid_request` for a bad attachment or body, or when a party is no longer registered; nothing is left then. What goes
+   * to other hosts waits in the outbox from the same commit on; `unsupported` for what does not travel.
    */
   deliver(outgoing: OutgoingMessage): StoredMessage;
+  /**
+   * Delivers what another host sent, as it is, to these mailboxes. False when this message was delivered before. Throws
+   * `invalid_request` when a receiver is no longer registered.
+   */
+  accept(message: StoredMessage, receivers: readonly RegistrationRow[]): boolean;
 }
 
 export function createDelivery(
@@ -126,8 +140,7 @@ export function createDelivery(
     files.place("mail.placed", staged, place);
   }
 
-  function commit(message: StoredMessage, outgoing: OutgoingMessage, rows: IndexedMessage): void {
-    const parties = [outgoing.from, ...outgoing.to, ...outgoing.cc];
+  function commit(message: StoredMessage, parties: readonly RegistrationRow[], rows: IndexedMessage): void {
     const place = messageFile(files, root, rows.message);
     catalog.deliver("sql:mail-delivered", rows, () => {
       for (const party of parties) {
@@ -173,27 +186,53 @@ export function createDelivery(
       if (outgoing.attachments.length > maxAttachments) {
         throw new ServiceError("invalid_request", `a message has at most ${maxAttachments} attachments`);
       }
+      refuseUntransported(outgoing);
       const made: ContainedPath[] = [];
       const { id, createdAtUtc } = stamped();
-      let rows: IndexedMessage;
-      let message: StoredMessage;
-      try {
+      const parties = [outgoing.from, ...localOf(outgoing.to), ...localOf(outgoing.cc)];
+      return whole(id, made, () => {
         const attachments = outgoing.attachments.map((one) => attach(one, made));
-        message = { envelope: toEnvelope(outgoing, { id, createdAtUtc, attachments }), body };
+        const message = { envelope: toEnvelope(outgoing, { id, createdAtUtc, attachments }), body };
         if (!isEnvelope(message.envelope)) {
           throw new ServiceError("invalid_request", "a part of the message is empty or not of its kind");
         }
-        rows = toRows(message, outgoing);
+        const rows = toRows(message, outgoing);
         store(message, made);
-        commit(message, outgoing, rows);
-      } catch (error) {
-        if (!wasDelivered(id)) withdraw(made);
-        throw error;
-      }
-      announceAll(rows, [outgoing.from, ...outgoing.to, ...outgoing.cc]);
-      return message;
+        commit(message, parties, rows);
+        announceAll(rows, parties);
+        return message;
+      });
+    },
+    accept(message, receivers) {
+      const { message_id: id, created_at_utc: createdAtUtc } = message.envelope;
+      if (catalog.knows(id)) return false;
+      const projections = receivers.map(({ registrationId }) => ({ registrationId, folder: inbox }));
+      const rows = toIndexed(
+        message,
+        projections,
+        (address) => receivers.find((one) => one.address === address)?.registrationId ?? null,
+      );
+      // What a crash has left of it is nobody's.
+      files.remove("mail.withdrawn", messageFile(files, root, { messageId: id, createdAtUtc }));
+      const made: ContainedPath[] = [];
+      return whole(id, made, () => {
+        store(message, made);
+        commit(message, receivers, rows);
+        announceAll(rows, receivers);
+        return true;
+      });
     },
   };
+
+  /** `work` makes a message; what a failure leaves of it on disk is removed. */
+  function whole<T>(id: string, made: readonly ContainedPath[], work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (!wasDelivered(id)) withdraw(made);
+      throw error;
+    }
+  }
 
   /** After a failed commit: an answer that cannot be had keeps the files. */
   function wasDelivered(id: string): boolean {
@@ -228,7 +267,21 @@ function toEnvelope(
   };
 }
 
-function toPrincipal(row: RegistrationRow): MailPrincipal {
+const isRemote = (party: Party): party is RemoteParty => "host" in party;
+const localOf = (parties: readonly Party[]) =>
+  parties.filter((one): one is RegistrationRow => !isRemote(one));
+
+/** Throws `unsupported` for what another host cannot be given. */
+function refuseUntransported({ to, cc, attachments, notifyAuth }: OutgoingMessage): void {
+  if (![...to, ...cc].some(isRemote)) return;
+  const what = attachments.length > 0 ? "attachments stay" : notifyAuth ? "notify_auth stays" : null;
+  if (what !== null) {
+    throw new ServiceError("unsupported", `${what} on this host: write to mailboxes of other hosts without`);
+  }
+}
+
+function toPrincipal(row: Party): MailPrincipal {
+  if (isRemote(row)) return { principal_id: row.address, address: row.address };
   return {
     principal_id: row.ownerPrincipalId,
     address: row.address,
@@ -239,15 +292,20 @@ function toPrincipal(row: RegistrationRow): MailPrincipal {
 
 /** Each mailbox once: who writes to himself finds the message in his inbox. */
 function toRows(message: StoredMessage, { from, to, cc }: OutgoingMessage): IndexedMessage {
-  const receivers = [...to, ...cc];
+  const receivers = localOf([...to, ...cc]);
   const folders = new Map([[from.registrationId, sent as string]]);
   for (const { registrationId } of receivers) folders.set(registrationId, inbox);
   const projections = [...folders].map(([registrationId, folder]) => ({ registrationId, folder }));
-  return toIndexed(
-    message,
-    projections,
-    (address) => receivers.find((one) => one.address === address)?.registrationId ?? null,
-  );
+  const hosts = new Set([...to, ...cc].flatMap((one) => (isRemote(one) ? [one.host] : [])));
+  const acceptedAtUtc = message.envelope.created_at_utc;
+  return {
+    ...toIndexed(
+      message,
+      projections,
+      (address) => receivers.find((one) => one.address === address)?.registrationId ?? null,
+    ),
+    outgoing: [...hosts].map((host) => ({ host, acceptedAtUtc })),
+  };
 }
 
 /**

@@ -1,10 +1,11 @@
 import { parseColumn } from "../../../db/json-column.ts";
-import type { Catalog, RegistrationRow } from "../../../db/mailbox/catalog.ts";
+import type { Catalog } from "../../../db/mailbox/catalog.ts";
+import { openHostOutbox } from "../../../db/mailbox/host-outbox.ts";
 import type { ListedRow, MailboxState, Selection, StateRow, ViewRow } from "../../../db/mailbox/state.ts";
 import { MailEnvelope } from "../../../protocol/mail-file.ts";
 import { maxListed } from "../../../protocol/wire.ts";
 import { ServiceError } from "../../../system/errors.ts";
-import { nearestAddress, operator, parseAddress } from "../address.ts";
+import { localAddress, nearestAddress, operator, parseAddress, splitHostAddress } from "../address.ts";
 import { originHeader, parseSubject, planRecipients, planReply, replyPolicyHeader } from "../draft.ts";
 import type { Mail, Mailbox, MailPage, MailQuery } from "../mailbox.ts";
 import { previewOf } from "../message-body.ts";
@@ -22,7 +23,7 @@ import {
   type ViewState,
 } from "../view-state.ts";
 import { toServiceError } from "./carrier-fault.ts";
-import { type Delivery, watchDoorbell } from "./delivery.ts";
+import { type Delivery, type Party, watchDoorbell } from "./delivery.ts";
 import { createMailboxHandle, type Present } from "./mailbox-handle.ts";
 import { bodyOf, idOf, isFileOf, parseMessageFile, type StoredMessage, toMail } from "./message-file.ts";
 import { ensureOperator, type Registrations } from "./registrations.ts";
@@ -146,18 +147,23 @@ export function createFilesystemMailbox(
   /** For people only: nothing is opened there. */
   const locate = (path: string) => (path.startsWith("/") ? path : `${root}/${path}`);
 
-  function recipient(text: string): RegistrationRow {
+  function recipient(text: string): Party {
     const typed = text.trim();
     const row = typed.includes("@") ? catalog.active(parseAddress(typed)) : null;
     if (row) return row;
     const ended = catalog.registrationsAt(typed)[0];
     if (ended) throw new ServiceError("invalid_request", `its mailbox is ${ended.status}`);
+    const remote = splitHostAddress(typed);
+    const ownHost = remote && openHostOutbox(catalog).host();
+    if (remote && remote.host === ownHost) return recipient(localAddress(remote.name));
+    if (remote && ownHost !== null) return { host: remote.host, address: typed };
     const known = catalog.registrations().filter(({ status }) => status === "active");
     const near = nearestAddress(
       typed,
       known.map((one) => one.address),
     );
-    const hint = near === null ? "" : `; did you mean ${near}?`;
+    const joined = remote ? "; mail to another host needs svc-coord join on both" : "";
+    const hint = near === null ? joined : `; did you mean ${near}?`;
     const what = typed.includes("@")
       ? "no mailbox has the address"
       : "a recipient is a full mailbox address, LOCAL@DOMAIN";
@@ -243,7 +249,7 @@ export function createFilesystemMailbox(
       run(() => {
         const { row: from } = handle.registered();
         const subject = parseSubject(draft.subject);
-        const rows = new Map<string, RegistrationRow>();
+        const rows = new Map<string, Party>();
         const { to, cc } = planRecipients(draft, (one) => {
           const row = recipient(one);
           rows.set(row.address, row);
@@ -266,7 +272,9 @@ export function createFilesystemMailbox(
         const { row: own } = handle.registered();
         const subject = parseSubject(draft.subject);
         if (!catalog.active(operator.address)) ensureOperator(registrations);
-        const from = recipient(operator.address);
+        const from = catalog.active(operator.address);
+        if (!from)
+          throw new ServiceError("transport_failed", "this mailbox root has no mailbox of the operator");
         const message = delivery.deliver({
           ...draft,
           from,

@@ -6,9 +6,11 @@ import {
   openCatalog,
   type RegistrationRow,
 } from "../../../db/mailbox/catalog.ts";
+import { type HostOutbox, openHostOutbox } from "../../../db/mailbox/host-outbox.ts";
 import { inspectDatabase, salvageRows, snapshotDatabase } from "../../../db/mailbox/inspect.ts";
 import { type CatalogRebuild, rebuildCatalog } from "../../../db/mailbox/rebuild.ts";
 import type { MailEnvelope } from "../../../protocol/mail-file.ts";
+import { hostNamePattern } from "../../../protocol/wire.ts";
 import { type ContainedPath, childPath } from "../../../system/contained-path.ts";
 import { inbox, sent } from "../view-state.ts";
 import { parseMessageFile, type StoredMessage, toIndexed } from "./message-file.ts";
@@ -17,6 +19,7 @@ import { toSavedRegistration } from "./repair-survey.ts";
 import { isMessageId, isUsable, liesBelow, pathInRoot } from "./root-paths.ts";
 
 const batchSize = 200;
+const hostName = new RegExp(hostNamePattern);
 
 /** The catalog that a repair works on: the one that is there, or a new one that takes its place at the end. */
 export interface WorkingIndex {
@@ -52,7 +55,20 @@ export function openIndex(run: RepairRun): WorkingIndex {
   const catalog = openCatalog({ ...deps, path: beside, create: true });
   const rebuild = rebuildCatalog(catalog.store);
   rebuild.saveRegistrations(saved);
+  if (deps.files.exists(paths.index)) salvageOutbox(paths.index, openHostOutbox(catalog));
   return { catalog, rebuild, beside, saved, lost: true };
+}
+
+/** Mail that another host has not confirmed goes on waiting for it. Rows that are none of ours are left out. */
+function salvageOutbox(path: string, outbox: HostOutbox): void {
+  const isHost = (host: unknown): host is string => typeof host === "string" && hostName.test(host);
+  salvageRows(path, "fleet_host", ({ host }) => {
+    if (isHost(host)) outbox.joinAs(host);
+  });
+  salvageRows(path, "host_outbox", ({ message_id: messageId, host, accepted_at_utc: acceptedAtUtc }) => {
+    const isOurs = typeof messageId === "string" && isMessageId(messageId) && isHost(host);
+    if (isOurs) outbox.restore({ messageId, host, acceptedAtUtc: String(acceptedAtUtc) });
+  });
 }
 
 /** Closes the new catalog and puts a copy of it in place of the old, which is kept. Returns where that is, or null. */

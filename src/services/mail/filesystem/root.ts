@@ -7,7 +7,7 @@ import { messageOf, ServiceError } from "../../../system/errors.ts";
 import type { Files } from "../../../system/files.ts";
 import type { Mailbox } from "../mailbox.ts";
 import { toServiceError } from "./carrier-fault.ts";
-import { createDelivery } from "./delivery.ts";
+import { createDelivery, type Delivery } from "./delivery.ts";
 import { createFilesystemMailbox } from "./mailbox.ts";
 import { createRegistrations, ensureOperator, type Registrations } from "./registrations.ts";
 import type { MailRootDeps } from "./root-paths.ts";
@@ -35,6 +35,8 @@ export interface MailRoot {
   readonly registrations: Registrations;
   /** Throws `invalid_request` when the address has no active registration of this principal. */
   openMailbox(binding: { address: string; principalId: string }): Mailbox;
+  /** See `Delivery`. */
+  accept: Delivery["accept"];
   close(): void;
 }
 
@@ -164,6 +166,7 @@ export function openMailRoot(deps: MailRootDeps, root: string): MailRoot {
     registrations,
     openMailbox: (binding) =>
       createFilesystemMailbox({ ...deps, root, catalog, registrations, delivery }, binding),
+    accept: (message, receivers) => delivery.accept(message, receivers),
     close: () => catalog.close(),
   };
 }

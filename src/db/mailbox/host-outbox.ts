@@ -1,0 +1,81 @@
+import { and, asc, eq, gt, sql } from "drizzle-orm";
+import * as schema from "./catalog/schema.ts";
+import type { Catalog, MessageRow } from "./catalog.ts";
+
+const { fleetHost, hostOutbox, messages } = schema;
+
+/** A message that another host has not confirmed yet. `seq` is the order of the commits. */
+export interface OutboxEntry {
+  seq: number;
+  messageId: string;
+  host: string;
+  acceptedAtUtc: string;
+}
+
+/** What a mailbox root knows of other hosts. Each method reads or changes the present file. */
+export interface HostOutbox {
+  /** Under which name this machine has joined a fleet; null when it has not. */
+  host(): string | null;
+  joinAs(host: string): void;
+  /** In order, from the one after `seq`. */
+  waiting(options: { after: number; limit: number }): OutboxEntry[];
+  entry(messageId: string, host: string): OutboxEntry | null;
+  /** An entry of a lost index. */
+  restore(entry: Omit<OutboxEntry, "seq">): void;
+  /** The entry is settled; false when there was none. */
+  remove(entry: Pick<OutboxEntry, "messageId" | "host">): boolean;
+  /** A message that this root holds, by its id. */
+  message(messageId: string): Pick<MessageRow, "messageId" | "createdAtUtc" | "senderAddress"> | null;
+}
+
+export function openHostOutbox(catalog: Pick<Catalog, "store">): HostOutbox {
+  const db = () => catalog.store.db;
+  return {
+    host: () => db().select({ host: fleetHost.host }).from(fleetHost).get()?.host ?? null,
+    joinAs(host) {
+      if (this.host() === host) return;
+      catalog.store.write("sql:mail-host-named", (tx) => {
+        tx.insert(fleetHost)
+          .values({ singleton: 1, host })
+          .onConflictDoUpdate({ target: fleetHost.singleton, set: { host } })
+          .run();
+      });
+    },
+    waiting: ({ after, limit }) =>
+      db()
+        .select()
+        .from(hostOutbox)
+        .where(gt(hostOutbox.seq, after))
+        .orderBy(asc(hostOutbox.seq))
+        .limit(limit)
+        .all(),
+    entry: (messageId, host) =>
+      db()
+        .select()
+        .from(hostOutbox)
+        .where(and(eq(hostOutbox.messageId, messageId), eq(hostOutbox.host, host)))
+        .get() ?? null,
+    restore(entry) {
+      catalog.store.write("sql:mail-host-restored", (tx) => {
+        tx.insert(hostOutbox).values(entry).onConflictDoNothing().run();
+      });
+    },
+    remove: ({ messageId, host }) =>
+      catalog.store.write("sql:mail-host-settled", (tx) => {
+        const is = and(eq(hostOutbox.messageId, messageId), eq(hostOutbox.host, host));
+        const found = tx.select({ one: sql`1` }).from(hostOutbox).where(is).get() !== undefined;
+        if (found) tx.delete(hostOutbox).where(is).run();
+        return found;
+      }),
+    message: (messageId) =>
+      db()
+        .select({
+          messageId: messages.messageId,
+          createdAtUtc: messages.createdAtUtc,
+          senderAddress: messages.senderAddress,
+        })
+        .from(messages)
+        .where(eq(messages.messageId, messageId))
+        .get() ?? null,
+  };
+}

@@ -1,0 +1,295 @@
+import { Value } from "@sinclair/typebox/value";
+import type { RegistrationRow } from "../../db/mailbox/catalog.ts";
+import { type HostOutbox, type OutboxEntry, openHostOutbox } from "../../db/mailbox/host-outbox.ts";
+import { HostMail, HostMailReceipt } from "../../protocol/hosts.ts";
+import { type Clock, parseTimestamp } from "../../system/clock.ts";
+import { messageOf, ServiceError } from "../../system/errors.ts";
+import type { Files } from "../../system/files.ts";
+import { createLoop } from "../../system/lifecycle.ts";
+import { localAddress, splitHostAddress } from "../mail/address.ts";
+import { parseMessageFile, type StoredMessage } from "../mail/filesystem/message-file.ts";
+import type { MailRoot } from "../mail/filesystem/root.ts";
+import { readMessageFile } from "../mail/filesystem/root-paths.ts";
+import { fromHostMail, idBesideForeign, toHostMail } from "./host-mail.ts";
+
+/** How messages reach another host: kept on the way until that host has dealt with them, in the order of one sender. */
+export interface MailWay {
+  /**
+   * Resolves once the way keeps the message; the same `id` is kept once. Throws `too_large`, and any other error when it is to
+   * be tried again.
+   */
+  send(host: string, id: string, message: HostMail | HostMailReceipt): Promise<void>;
+}
+
+/** A mailbox that an agent of this host uses. */
+export interface HostMailbox {
+  agentName: string;
+  root: string;
+  address: string;
+}
+
+export interface MailCarrier {
+  start(): void;
+  stop(): Promise<void>;
+  /**
+   * Delivers a message of another host, and resolves when that is on disk. Throws when it is to come again. `from`: proved by the
+   * way.
+   */
+  receive(from: string, message: unknown): Promise<void>;
+  /** The way lost what it kept, perhaps: everything that is not confirmed is sent again. */
+  again(): void;
+}
+
+const pollIntervalMs = 500;
+/** The way keeps a message once, however often it is sent. */
+const resendAfterMs = 10 * 60_000;
+const batchSize = 100;
+/** Then a note says to the sender that the other host has not confirmed it. */
+const givenUpAfterMs = 3 * 24 * 3_600_000;
+const maxWhy = 500;
+
+/**
+ * Mail between hosts: takes what waits in the outboxes of this host's mailbox roots to where it goes, and puts what comes into
+ * their mailboxes, each message in one commit. A message stays in the outbox until the other host has confirmed it; the way
+ * may lose everything.
+ */
+export function createMailCarrier(deps: {
+  clock: Clock;
+  files: Files;
+  host: string;
+  way: MailWay;
+  /** Folders of mailboxes of this host; one that cannot be opened is passed over. */
+  roots: () => readonly string[];
+  mailboxes: () => readonly HostMailbox[];
+  openRoot: (root: string) => MailRoot;
+  log: (line: string) => void;
+}): MailCarrier {
+  const { clock, files, host, way } = deps;
+  const open = new Map<string, MailRoot>();
+  const complained = new Map<string, string>();
+  let sentAtMs = new Map<string, number>();
+
+  /** Says a fault of one thing once, until it is over. */
+  function complain(about: string, why: string | null): void {
+    if (why !== null && complained.get(about) !== why) deps.log(`${about}: ${why}`);
+    if (why === null) complained.delete(about);
+    else complained.set(about, why);
+  }
+
+  function openRoots(): MailRoot[] {
+    const wanted = new Set(deps.roots());
+    for (const [path, root] of open) {
+      if (wanted.has(path)) continue;
+      root.close();
+      open.delete(path);
+    }
+    return [...wanted].flatMap((path) => {
+      try {
+        const root = open.get(path) ?? deps.openRoot(path);
+        open.set(path, root);
+        openHostOutbox(root.catalog).joinAs(host);
+        complain(`mail of ${path}`, null);
+        return [root];
+      } catch (error) {
+        complain(`mail of ${path}`, messageOf(error));
+        return [];
+      }
+    });
+  }
+
+  const keyOf = (root: MailRoot, entry: OutboxEntry) => `${root.root} ${entry.messageId} ${entry.host}`;
+
+  async function drain(root: MailRoot, signal: AbortSignal): Promise<void> {
+    const outbox = openHostOutbox(root.catalog);
+    let after = 0;
+    for (;;) {
+      const entries = outbox.waiting({ after, limit: batchSize });
+      for (const entry of entries) {
+        if (signal.aborted) return;
+        await sendEntry(root, outbox, entry);
+        after = entry.seq;
+      }
+      if (entries.length < batchSize) return;
+    }
+  }
+
+  async function sendEntry(root: MailRoot, outbox: HostOutbox, entry: OutboxEntry): Promise<void> {
+    const key = keyOf(root, entry);
+    const sentMs = sentAtMs.get(key);
+    const nowMs = clock.nowMs();
+    if (nowMs - (parseTimestamp(entry.acceptedAtUtc) ?? nowMs) > givenUpAfterMs) {
+      const why = `the host ${entry.host} has not confirmed it for three days; it may still arrive`;
+      return giveUp(root, outbox, entry, why);
+    }
+    if (sentMs !== undefined && clock.monotonicMs() - sentMs < resendAfterMs) return;
+    const stored = messageIn(root, outbox, entry.messageId);
+    const mail = stored && toHostMail(stored, { ownHost: host, host: entry.host });
+    if (!mail) {
+      deps.log(`${entry.messageId} for ${entry.host} is not sent: it is no longer in ${root.root}`);
+      return void outbox.remove(entry);
+    }
+    try {
+      await way.send(entry.host, entry.messageId, mail);
+      sentAtMs.set(key, clock.monotonicMs());
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.reason !== "too_large") throw error;
+      await giveUp(root, outbox, entry, messageOf(error));
+    }
+  }
+
+  /** The note comes first: a crash in between repeats it. */
+  async function giveUp(root: MailRoot, outbox: HostOutbox, entry: OutboxEntry, why: string): Promise<void> {
+    await noteToSender(root, outbox, entry, [`- ${entry.host}: ${why}`]);
+    outbox.remove(entry);
+    sentAtMs.delete(keyOf(root, entry));
+  }
+
+  function messageIn(root: MailRoot, outbox: HostOutbox, messageId: string): StoredMessage | null {
+    const row = outbox.message(messageId);
+    const text = row && readMessageFile(files, root.root, row);
+    const parsed = text == null ? null : parseMessageFile(text);
+    return parsed?.ok ? parsed.message : null;
+  }
+
+  /** A note of the operator in the sender's mailbox; one who is no longer registered gets none. */
+  async function noteToSender(
+    root: MailRoot,
+    outbox: HostOutbox,
+    { messageId }: Pick<OutboxEntry, "messageId">,
+    lines: readonly string[],
+  ): Promise<void> {
+    const stored = messageIn(root, outbox, messageId);
+    const sender = stored && root.catalog.active(stored.envelope.from.address);
+    if (!stored || !sender) return;
+    const mailbox = root.openMailbox({ address: sender.address, principalId: sender.ownerPrincipalId });
+    try {
+      await mailbox.post({
+        subject: `Not delivered: ${stored.envelope.subject}`.slice(0, 998),
+        body: `Your message ${messageId} was not delivered:\n\n${lines.join("\n")}\n`,
+        ...{ attachments: [], notifyBlock: null, notifyAuth: null, replyPolicy: "none" as const },
+      });
+    } finally {
+      mailbox.close();
+    }
+  }
+
+  const loop = createLoop({
+    clock,
+    async turn(signal) {
+      for (const root of openRoots()) {
+        if (signal.aborted) break;
+        try {
+          await drain(root, signal);
+          complain(`mail that waits in ${root.root}`, null);
+        } catch (error) {
+          complain(`mail that waits in ${root.root}`, messageOf(error));
+        }
+      }
+      return pollIntervalMs;
+    },
+    onError: (error) => deps.log(`mail to other hosts: ${messageOf(error)}`),
+  });
+
+  /** The mailboxes of this host with this name, each with its root. */
+  function candidates(name: string, roots: readonly MailRoot[]): Found[] {
+    const found = new Map<string, Found>();
+    const add = (root: MailRoot, address: string) => {
+      const row = root.catalog.active(address);
+      if (row) found.set(`${root.root} ${row.registrationId}`, { root, row });
+    };
+    for (const root of roots) add(root, localAddress(name));
+    if (found.size > 0) return [...found.values()];
+    for (const { agentName, root: path, address } of deps.mailboxes()) {
+      const root = roots.find((one) => one.root === path);
+      if (root && agentName === name) add(root, address);
+    }
+    return [...found.values()];
+  }
+
+  /** Of several mailboxes with one name a reply finds the one that it answers. */
+  function resolve(name: string, mail: HostMail, roots: readonly MailRoot[]): Found | string {
+    const all = candidates(name, roots);
+    const knowing = ({ root }: Found) => mail.references.some((id) => root.catalog.knows(id));
+    const chosen = all.length > 1 ? all.filter(knowing) : all;
+    const [only] = chosen;
+    if (only && chosen.length === 1) return only;
+    return all.length === 0
+      ? `no mailbox of ${host} has the name ${name}`
+      : `several mailboxes of ${host} have the name ${name}`;
+  }
+
+  async function receiveMail(from: string, mail: HostMail): Promise<void> {
+    const roots = openRoots();
+    const refused: HostMailReceipt["refused"] = [];
+    const byRoot = new Map<MailRoot, Map<string, RegistrationRow>>();
+    for (const name of mail.deliver_to) {
+      const found = resolve(name, mail, roots);
+      if (typeof found === "string") {
+        refused.push({ name, why: found.slice(0, maxWhy) });
+        continue;
+      }
+      const receivers = byRoot.get(found.root) ?? new Map<string, RegistrationRow>();
+      byRoot.set(found.root, receivers.set(name, found.row));
+    }
+    for (const [root, receivers] of byRoot) {
+      try {
+        acceptIn(root, receivers, mail, from);
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.reason !== "invalid_request") throw error;
+        const why = messageOf(error).slice(0, maxWhy);
+        refused.push(...[...receivers.keys()].map((name) => ({ name, why })));
+      }
+    }
+    await way.send(from, `receipt-${mail.message_id}`, {
+      ...{ kind: "receipt", message_id: mail.message_id, refused },
+    });
+  }
+
+  function acceptIn(
+    root: MailRoot,
+    receivers: ReadonlyMap<string, RegistrationRow>,
+    mail: HostMail,
+    from: string,
+  ): void {
+    const known = openHostOutbox(root.catalog).message(mail.message_id);
+    const isOther = known !== null && splitHostAddress(known.senderAddress)?.host !== from;
+    const messageId = isOther ? idBesideForeign(mail.message_id, from) : mail.message_id;
+    const options = { fromHost: from, ownHost: host, receivers, nowMs: clock.nowMs() };
+    root.accept(fromHostMail({ ...mail, message_id: messageId }, options), [...receivers.values()]);
+  }
+
+  async function receiveReceipt(from: string, { message_id: messageId, refused }: HostMailReceipt) {
+    for (const root of openRoots()) {
+      const outbox = openHostOutbox(root.catalog);
+      const entry = outbox.entry(messageId, from);
+      if (!entry) continue;
+      const lines = refused.map(({ name, why }) => `- ${name}@${from}: ${why}`);
+      if (lines.length > 0) await noteToSender(root, outbox, entry, lines);
+      outbox.remove(entry);
+      sentAtMs.delete(keyOf(root, entry));
+    }
+  }
+
+  return {
+    start: () => loop.start(),
+    async stop() {
+      await loop.stop();
+      for (const root of open.values()) root.close();
+      open.clear();
+    },
+    async receive(from, message) {
+      if (Value.Check(HostMail, message)) await receiveMail(from, message);
+      else if (Value.Check(HostMailReceipt, message)) await receiveReceipt(from, message);
+      else deps.log(`mail from ${from} is no message and is left out`);
+    },
+    again() {
+      sentAtMs = new Map();
+      loop.wake();
+    },
+  };
+}
+
+interface Found {
+  root: MailRoot;
+  row: RegistrationRow;
+}

@@ -1,0 +1,131 @@
+import { Database } from "bun:sqlite";
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { type Bus, type JoinedHost, joinHost, startBus } from "../support/bus.ts";
+import { type CliLab, createCliLab } from "../support/cli-lab.ts";
+import { type CoordServer, startCoordinator } from "../support/coord-server.ts";
+import { until } from "../support/until.ts";
+
+/** Mail between agents of two hosts that share nothing but a NATS server. */
+
+interface Host {
+  name: string;
+  lab: CliLab;
+  joined: JoinedHost;
+}
+
+let bus: Bus;
+let hosts: Record<"one" | "two", Host>;
+let server: CoordServer;
+const stack = new AsyncDisposableStack();
+
+beforeAll(async () => {
+  const operator = stack.use(createCliLab());
+  bus = stack.use(await startBus(join(operator.folder, "bus"), ["build-1", "build-2"]));
+  server = stack.use(
+    await startCoordinator(operator, { flags: ["--nats", bus.url, "--creds", bus.operatorKey] }),
+  );
+  const host = async (name: string, agent: string): Promise<Host> => {
+    const lab = stack.use(createCliLab());
+    const words = ["agents", "launch", "--tool", "demo", "--agent-name", agent, "--mailbox"];
+    expect((await lab.mgr(...words, "--mailbox-root", join(lab.folder, "mail"))).exitCode).toBe(0);
+    return { name, lab, joined: stack.use(await joinHost(lab, bus, name)) };
+  };
+  hosts = { one: await host("build-1", "ann"), two: await host("build-2", "bob") };
+}, 120_000);
+afterAll(() => stack.disposeAsync());
+
+type Json = Record<string, unknown>;
+const of = (agent: string) => ["agents", "single", "--agent-name", agent, "mail"];
+
+async function mail(host: Host, agent: string, ...words: string[]): Promise<Json> {
+  const run = await host.lab.mgr(...of(agent), ...words, "--json");
+  if (run.exitCode !== 0) throw new Error(run.stderr);
+  return run.json() as Json;
+}
+
+const send = (host: Host, agent: string, to: string, subject: string) =>
+  mail(host, agent, "send", "--to", to, "--subject", subject, "--body-content", `text of ${subject}`);
+
+async function subjects(host: Host, agent: string): Promise<string[]> {
+  const { messages } = await mail(host, agent, "list");
+  return (messages as { subject: string }[]).map(({ subject }) => subject).reverse();
+}
+
+test("a message and its answer cross, with their thread", async () => {
+  const { one, two } = hosts;
+  await until("ann to know of the fleet", async () => {
+    const run = await one.lab.mgr(...of("ann"), "send", "--to", "bob@build-2", ...plain("Which branch?"));
+    return run.exitCode === 0;
+  });
+  await until("the message to arrive", async () => (await subjects(two, "bob")).includes("Which branch?"));
+  const [asked] = (await mail(two, "bob", "list"))["messages"] as Json[];
+  expect(asked).toMatchObject({
+    sender: { address: "ann@build-1", principal_id: "ann@build-1" },
+    to: [{ address: "bob@svc.localhost" }],
+  });
+  const answer = ["--message-ref", String(asked?.["message_ref"]), "--body-content", "The **main** one"];
+  await mail(two, "bob", "reply", ...answer);
+  await until("the answer to arrive", async () => (await subjects(one, "ann")).includes("Re: Which branch?"));
+  const [answered] = (await mail(one, "ann", "list", "--include-body"))["messages"] as Json[];
+  expect(answered).toMatchObject({
+    ...{ body_text: "The **main** one", hops: 1, thread_ref: asked?.["thread_ref"] },
+    sender: { address: "bob@build-2" },
+    to: [{ address: "ann@svc.localhost" }],
+  });
+}, 120_000);
+
+const plain = (subject: string) => ["--subject", subject, "--body-content", "text"];
+
+test("what cannot be delivered comes back as a note; what does not travel is refused", async () => {
+  const { one } = hosts;
+  await send(one, "ann", "nobody@build-2", "To nobody");
+  await until("the note", async () => (await subjects(one, "ann")).includes("Not delivered: To nobody"));
+  const [note] = (await mail(one, "ann", "list", "--include-body"))["messages"] as Json[];
+  expect(note?.["body_text"]).toContain("nobody@build-2: no mailbox of build-2 has the name nobody");
+  const file = join(one.lab.workdir, "plan.md");
+  await Bun.write(file, "plan");
+  const words = [...of("ann"), "send", "--to", "bob@build-2", ...plain("With a file")];
+  const refused = await one.lab.mgr(...words, "--attach", file);
+  expect([refused.exitCode, refused.stderr]).toEqual([
+    1,
+    expect.stringContaining("attachments stay on this host"),
+  ]);
+}, 120_000);
+
+test("each message arrives once and in order, whatever is killed meanwhile", async () => {
+  const { one, two } = hosts;
+  const sent = Array.from({ length: 24 }, (_, number) => `number ${number}`);
+  for (const [number, subject] of sent.entries()) {
+    await send(one, "ann", "bob@build-2", subject);
+    if (number === 5) await restart(two);
+    if (number === 11) await bus.restart();
+    if (number === 17) await restart(one);
+  }
+  const arrived = async () => (await subjects(two, "bob")).filter((subject) => subject.startsWith("number "));
+  await until("all of them", async () => (await arrived()).length >= sent.length, 60_000);
+  expect(await arrived()).toEqual(sent);
+  // Nothing waits for a confirmation any more, so nothing is sent again.
+  const index = new Database(join(one.lab.folder, "mail", "index.sqlite"), { readonly: true });
+  const waiting = () => index.query("SELECT message_id FROM host_outbox").all();
+  await until("every confirmation", () => waiting().length === 0, 60_000);
+  index.close();
+  expect(await arrived()).toEqual(sent);
+}, 180_000);
+
+async function restart(host: Host): Promise<void> {
+  host.joined.signal("SIGKILL");
+  await host.joined.exited;
+  host.joined = stack.use(await joinHost(host.lab, bus, host.name));
+}
+
+test("a server that lost all it kept loses no message", async () => {
+  const { one, two } = hosts;
+  two.joined.signal("SIGKILL");
+  await two.joined.exited;
+  await send(one, "ann", "bob@build-2", "kept by its sender");
+  await bus.lose();
+  expect((await server.ask("/svc/agents")).status).toBe(200);
+  two.joined = stack.use(await joinHost(two.lab, bus, two.name));
+  await until("it", async () => (await subjects(two, "bob")).includes("kept by its sender"), 60_000);
+}, 120_000);

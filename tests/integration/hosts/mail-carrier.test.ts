@@ -1,0 +1,193 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { sql } from "drizzle-orm";
+import type { HostMail, HostMailReceipt } from "../../../src/protocol/hosts.ts";
+import { createMailCarrier, type MailCarrier } from "../../../src/services/hosts/mail-carrier.ts";
+import { repairMailRoot } from "../../../src/services/mail/filesystem/repair.ts";
+import { openMailRoot } from "../../../src/services/mail/filesystem/root.ts";
+import type { Mailbox } from "../../../src/services/mail/mailbox.ts";
+import { ServiceError } from "../../../src/system/errors.ts";
+import { createMailRootLab, type MailRootLab } from "../../support/mail-root.ts";
+import { until } from "../../support/until.ts";
+
+/** Mail between the roots of two hosts on a real disk, over a way that the test holds in its hands. */
+
+type Sent = { to: string; id: string; message: HostMail | HostMailReceipt };
+
+let lab: MailRootLab;
+let carrier: MailCarrier;
+let sent: Sent[];
+let refusal: Error | null;
+let nowMs: number;
+let ann: Mailbox;
+
+function carrierOf(at: MailRootLab, host: string): MailCarrier {
+  const { deps } = at;
+  return createMailCarrier({
+    clock: { ...deps.clock, nowMs: () => nowMs },
+    ...{ files: deps.files, host, mailboxes: () => [], log: () => {} },
+    roots: () => [at.path],
+    openRoot: (root) => openMailRoot(deps, root),
+    way: {
+      async send(to, id, message) {
+        if (refusal) throw refusal;
+        sent.push({ to, id, message });
+      },
+    },
+  });
+}
+
+beforeEach(() => {
+  lab = createMailRootLab();
+  sent = [];
+  refusal = null;
+  nowMs = Date.now();
+  ann = lab.mailbox("ann");
+  carrier = carrierOf(lab, "build-1");
+});
+afterEach(async () => {
+  await carrier.stop();
+  lab[Symbol.dispose]();
+});
+
+const draft = (to: string, subject: string, body = "text") => ({
+  ...{ to: [to], cc: [], subject, body },
+  ...{ attachments: [], notifyBlock: null, notifyAuth: null },
+});
+const query = {
+  ...({ box: "inbox", readState: "any", answeredState: "any", archived: null, limit: null } as const),
+  ...{ since: null, includeBody: true, cursor: null, query: null },
+};
+const inbox = async (mailbox: Mailbox) => (await mailbox.list(query)).messages;
+const mails = () => sent.flatMap(({ message }) => (message.kind === "mail" ? [message] : []));
+const receipts = () => sent.flatMap(({ message }) => (message.kind === "receipt" ? [message] : []));
+
+async function joined(): Promise<void> {
+  carrier.start();
+  await until("the root to know its host", async () => {
+    const tried = ann.send(draft("probe@build-9", "probe"));
+    return tried.then(
+      () => true,
+      () => false,
+    );
+  });
+  await until("the probe to be sent", () => sent.length === 1);
+  await carrier.receive("build-9", { kind: "receipt", message_id: mails()[0]?.message_id, refused: [] });
+  sent = [];
+}
+
+describe("a host without a fleet", () => {
+  test("says what mail to another host needs", async () => {
+    const refused = await ann.send(draft("bob@build-2", "Plan")).catch((error: Error) => error);
+    expect(String(refused)).toContain("svc-coord join");
+  });
+});
+
+describe("mail to another host", () => {
+  test("is sent in order, and again until it is confirmed", async () => {
+    await joined();
+    for (const subject of ["one", "two", "three"]) await ann.send(draft("bob@build-2", subject));
+    await until("all of it", () => sent.length === 3);
+    expect(mails().map(({ subject }) => subject)).toEqual(["one", "two", "three"]);
+    const [, second] = mails();
+    await carrier.receive("build-2", { kind: "receipt", message_id: second?.message_id, refused: [] });
+    // A receipt of a host that it was not sent to settles nothing.
+    await carrier.receive("build-3", { kind: "receipt", message_id: mails()[0]?.message_id, refused: [] });
+    sent = [];
+    carrier.again();
+    await until("the rest again", () => sent.length === 2);
+    expect(mails().map(({ subject }) => subject)).toEqual(["one", "three"]);
+  });
+
+  test("comes back as a note when nobody confirmed it for three days, and when it is too large", async () => {
+    await joined();
+    await ann.send(draft("bob@build-2", "Old"));
+    await until("it", () => sent.length === 1);
+    nowMs += 3 * 24 * 3_600_000 + 1000;
+    await until("the note", async () => (await inbox(ann)).length === 1);
+    expect((await inbox(ann))[0]).toMatchObject({ subject: "Not delivered: Old" });
+    expect((await inbox(ann))[0]?.body_text).toContain("may still arrive");
+    nowMs = Date.now();
+    refusal = new ServiceError("too_large", "it is too large");
+    await ann.send(draft("bob@build-2", "Large"));
+    await until("the note", async () => (await inbox(ann)).length === 2);
+    expect((await inbox(ann))[0]).toMatchObject({ subject: "Not delivered: Large" });
+    expect(sent.length).toBe(1);
+  });
+
+  test("goes on waiting when the index is damaged and rebuilt", async () => {
+    await joined();
+    refusal = new Error("no server");
+    await ann.send(draft("bob@build-2", "Kept"));
+    await carrier.stop();
+    lab.root.catalog.store.write("sql:test", (db) => void db.run(sql`DROP TABLE recipients`));
+    lab.root.close();
+    await repairMailRoot(lab.deps, lab.path, { cleanupStaging: false, quarantineStaging: false });
+    refusal = null;
+    carrier = carrierOf(lab, "build-1");
+    carrier.start();
+    await until("it", () => sent.length === 1);
+    expect(mails()).toMatchObject([{ subject: "Kept", deliver_to: ["bob"] }]);
+  });
+
+  test("waits while the way takes nothing", async () => {
+    await joined();
+    refusal = new Error("no server");
+    await ann.send(draft("bob@build-2", "Later"));
+    refusal = null;
+    await until("it", () => sent.length === 1);
+    expect((await inbox(ann)).length).toBe(0);
+  });
+});
+
+describe("mail from another host", () => {
+  const message = (change: Partial<HostMail> = {}): HostMail => ({
+    ...{ kind: "mail", message_id: id("a"), thread_id: id("a"), in_reply_to: null, references: [] },
+    ...{ created_at_utc: "2026-11-25T10:00:00Z", from: { name: "bob" }, to: [{ address: "ann@build-1" }] },
+    ...{ cc: [], deliver_to: ["ann"], subject: "Plan", hops: 0, notify_block: null, body: "text" },
+    ...change,
+  });
+  const id = (digit: string) => `msg-20261125T100000Z-${digit.repeat(32)}`;
+
+  test("is delivered once, and confirmed each time", async () => {
+    await carrier.receive("build-2", message());
+    await carrier.receive("build-2", message());
+    expect((await inbox(ann)).map(({ sender }) => sender.address)).toEqual(["bob@build-2"]);
+    expect(receipts()).toEqual([1, 2].map(() => ({ kind: "receipt", message_id: id("a"), refused: [] })));
+  });
+
+  test("reaches whom it can, and says who it cannot", async () => {
+    await carrier.receive("build-2", message({ deliver_to: ["ann", "nobody"] }));
+    expect((await inbox(ann)).length).toBe(1);
+    expect(receipts()[0]?.refused).toEqual([
+      { name: "nobody", why: "no mailbox of build-1 has the name nobody" },
+    ]);
+  });
+
+  test("is not kept out by a host that sent the id of its message before", async () => {
+    await carrier.receive("build-3", message({ subject: "Forged" }));
+    await carrier.receive("build-2", message({ subject: "True" }));
+    await carrier.receive("build-2", message({ subject: "True" }));
+    const all = await inbox(ann);
+    expect(all.map(({ subject, sender }) => [subject, sender.address]).sort()).toEqual([
+      ["Forged", "bob@build-3"],
+      ["True", "bob@build-2"],
+    ]);
+  });
+
+  test("that was cut off by a crash between its file and its commit is delivered when it comes again", async () => {
+    await carrier.receive("build-2", message());
+    const [day] = lab.deps.files.list(`${lab.path}/messages`);
+    const file = `${lab.path}/messages/${day}/${id("b")}.md`;
+    await Bun.write(file, "left by a crash");
+    await carrier.receive("build-2", message({ message_id: id("b"), subject: "Again" }));
+    expect((await inbox(ann)).map(({ subject }) => subject)).toContain("Again");
+    expect(await Bun.file(file).text()).toContain("Again");
+  });
+
+  test("that is no message changes nothing and is not asked for again", async () => {
+    for (const bad of [null, "text", { kind: "mail" }, { ...message(), extra: 1 }, message({ hops: -1 })]) {
+      await carrier.receive("build-2", bad);
+    }
+    expect([await inbox(ann), sent]).toEqual([[], []]);
+  });
+});

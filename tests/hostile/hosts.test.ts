@@ -2,10 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
+import { connect, type NatsConnection, nkeyAuthenticator } from "@nats-io/transport-node";
 import type { AgentIdentity } from "../../src/protocol/agents.ts";
 import { createLocalDirectory, createLocalLink, type HostLink } from "../../src/services/hosts/host-link.ts";
-import { encodeMessage } from "../../src/services/hosts/message.ts";
+import { createMergedFleet } from "../../src/services/hosts/merged-fleet.ts";
+import { decodeMessage, encodeMessage } from "../../src/services/hosts/message.ts";
 import { busNames, joinBus, operateBus } from "../../src/services/hosts/nats-bus.ts";
 import { createClock } from "../../src/system/clock.ts";
 import { createIds } from "../../src/system/ids.ts";
@@ -83,6 +84,39 @@ async function takenOver(bus: Bus) {
     }
   })();
   return { connection, refused };
+}
+
+/** Whoever has the key of build-2 joins with it, with one agent `mine`, and answers each call by `answer`. */
+async function joinAsBuild2(
+  connection: NatsConnection,
+  answer: (give: (head: object, body: string) => void) => void,
+): Promise<void> {
+  const instance = "ff".repeat(8);
+  connection.subscribe(names.call("build-2", instance), {
+    callback(_error, message) {
+      const {
+        kind,
+        id = "",
+        operator = "",
+      } = (decodeMessage(message.data)?.head ?? {}) as Record<string, string>;
+      const subject = names.answer("build-2", operator, id);
+      if (kind !== "call") return;
+      answer((head, body) =>
+        connection.publish(
+          subject,
+          encodeMessage({ id, run: 1, ...head }, body === "" ? null : new TextEncoder().encode(body)),
+        ),
+      );
+    },
+  });
+  const put = (key: string, value: object) =>
+    connection.request(`$KV.${names.bucket}.${key}`, JSON.stringify(value), { timeout: 5000 });
+  const { identity } = sampleKnown("worker", { sessionId: "local_interactive-1" });
+  await put("build-2.mine", { schema_version: 1, epoch: 5, identity: { ...identity, agent_id: "mine" } });
+  await put("build-2", {
+    ...{ schema_version: 1, host: "build-2", instance, epoch: 5, heartbeat_ms: 60_000 },
+    ...{ version: "0", agents: 1, at_utc: "2026-01-01T00:00:00Z" },
+  });
 }
 
 describe("a host that is taken over", () => {
@@ -246,6 +280,88 @@ describe("a host that is taken over", () => {
     },
     60_000,
   );
+
+  test("answers in its own name only: it takes no agent over, and passes for no agent of another host", async () => {
+    await using world = await setup();
+    const { bus, operator, handled } = world;
+    const { connection } = await takenOver(bus);
+    const { identity } = sampleKnown("worker", { sessionId: "local_interactive-1" });
+    // The identity is that of the agent on build-1, down to the host.
+    let lie: unknown = { ...identity, agent_name: "worker", host: "build-1", session_root: "/etc" };
+    await joinAsBuild2(connection, (give) => {
+      give({ kind: "head", seq: 0, status: 200, headers: { "content-type": "application/json" } }, "");
+      give({ kind: "part", seq: 1 }, JSON.stringify(lie));
+      give({ kind: "end", seq: 2 }, "");
+    });
+    await until(
+      "both hosts to be live",
+      () => operator.directory.hosts().filter(({ state }) => state === "live").length === 2,
+    );
+    const fleet = createMergedFleet({
+      ...{ clock: createClock(), localHost: "desk", directory: { agents: () => [] }, remotes: [operator] },
+    });
+
+    // The name alone is nobody's now: what it published takes nothing from the other host.
+    await expect(fleet.route("worker")).rejects.toMatchObject({ reason: "ambiguous" });
+    const ask = async (ref: string) => {
+      const route = await fleet.route(ref);
+      if (route.at === "here") throw new Error("it is an agent of another host");
+      return fleet.send(route, {
+        ...{ operation: "readAgent", params: { agent_ref: route.ref }, query: "", headers: {}, body: null },
+        signal: new AbortController().signal,
+      });
+    };
+    expect(await (await ask("mine@build-2")).json()).toMatchObject({
+      ...{ host: "build-2", agent_name: "worker@build-2", session_root: null },
+    });
+    // What breaks the contract reaches no caller.
+    lie = { anything: "<script>" };
+    await expect(ask("mine@build-2")).rejects.toMatchObject({ reason: "transport_failed" });
+    // An agent that it does not have is none of its.
+    await expect(fleet.route("nobody@build-2")).rejects.toMatchObject({ reason: "not_found" });
+    expect(handled).toEqual([]);
+    expect(await (await call(operator.linkTo("build-1"), "stopAgent")).json()).toEqual({ ok: true });
+    await connection.close();
+  }, 60_000);
+
+  test("gets nothing through that is out of order, replayed or larger than the server takes", async () => {
+    await using world = await setup();
+    const { bus, operator } = world;
+    const { connection } = await takenOver(bus);
+    const said: (() => void)[] = [];
+    let order = [0, 1, 2, 3];
+    await joinAsBuild2(connection, (give) => {
+      const pieces = [
+        () => give({ kind: "head", seq: 0, status: 200, headers: { "content-type": "text/plain" } }, ""),
+        () => give({ kind: "part", seq: 1 }, "one "),
+        () => give({ kind: "part", seq: 2 }, "two"),
+        () => give({ kind: "end", seq: 3 }, ""),
+      ];
+      said.push(...pieces);
+      for (const at of order) pieces[at]?.();
+    });
+    await until("the host to be live", () =>
+      operator.directory.hosts().some(({ host, state }) => host === "build-2" && state === "live"),
+    );
+    const read = async () => (await call(operator.linkTo("build-2"), "agentTranscript")).text();
+    expect(await read()).toBe("one two");
+    // A part twice is one part; one before its turn breaks the answer off.
+    order = [0, 1, 1, 2, 3];
+    expect(await read()).toBe("one two");
+    order = [0, 2, 1, 3];
+    await expect(read()).rejects.toThrow("a part of its answer was lost");
+    // Answers to calls that are over are dropped, and belong to no later call.
+    order = [0, 1, 2, 3];
+    const { dropped = 0 } = operator.counts();
+    const replayed = said.slice(0, 8);
+    for (const again of replayed) again();
+    expect(await read()).toBe("one two");
+    expect(operator.counts()).toMatchObject({ open: 0, dropped: dropped + replayed.length });
+    const most = connection.info?.max_payload ?? 0;
+    expect(most).toBeLessThanOrEqual(9 * 1024 * 1024);
+    expect(() => connection.publish(`svc.v1.svc.build-2.answer.x.y`, new Uint8Array(most + 1))).toThrow();
+    await connection.close();
+  }, 60_000);
 
   test("is shut out when its user is removed from the server, and the others stay", async () => {
     await using world = await setup();

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { after } from "../browser.ts";
 import { Picture } from "../parts/picture.tsx";
 import { Condition, Empty, Key, Since } from "../parts/pieces.tsx";
 import { followScreens } from "../screens-stream.ts";
@@ -12,6 +13,8 @@ import { go, replaceRoute, route } from "../ui.ts";
 
 const tile = { tileWidthPx: 260, tileHeightPx: 252, gapPx: 14 };
 const screenRows = 8;
+/** How long tiles wait at most for the states of all agents. */
+const maxUndrawnMs = 1_500;
 
 /** The order on the screen: it changes when the reader asks for it, never by itself. */
 const order = signal<readonly string[]>([]);
@@ -57,10 +60,17 @@ export function Wall() {
   const list = keepOrder(sorted, order.value);
   const known = agentsKnown.value;
   const settled = known && inbox.value.shown !== null && [...agents.value.values()].every(isAsked);
-  // While the first states come in there is no order that a reader could know.
-  useEffect(() => {
-    if (settled) sortAgain();
-  }, [settled]);
+  const [drawn, setDrawn] = useState(false);
+  // Tiles are drawn in an order that lasts: one that moves is another one under the hand that clicks.
+  useLayoutEffect(() => {
+    const draw = () => {
+      sortAgain();
+      setDrawn(true);
+    };
+    if (known && !drawn && !settled) return after(maxUndrawnMs, draw);
+    if (known && !drawn) draw();
+    return undefined;
+  }, [known, settled, drawn]);
   useEffect(
     () => () => {
       order.value = [];
@@ -117,15 +127,15 @@ export function Wall() {
           </a>
         </div>
       </header>
-      {known && agents.value.size === 0 ? (
+      {drawn && agents.value.size === 0 ? (
         <Empty title="No agents yet">
           Launch one from your terminal: <code>svc new worker claude</code>
         </Empty>
       ) : null}
-      {known && agents.value.size > 0 && list.length === 0 ? (
+      {drawn && agents.value.size > 0 && list.length === 0 ? (
         <Empty title="No agent matches this filter" />
       ) : null}
-      <Grid rows={list} />
+      {drawn ? <Grid rows={list} /> : <Empty title="Looking at your agents…" />}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { AttentionItem } from "../../src/protocol/attention.ts";
 import { until } from "../support/until.ts";
-import { type ConsoleLab, createConsoleLab, type Size } from "./support/console.ts";
+import { type ConsoleLab, type ConsolePage, createConsoleLab, type Size } from "./support/console.ts";
 
 /** Needs you: a person answers agents with two keys. */
 
@@ -29,6 +29,9 @@ async function asked(name: string): Promise<AttentionItem | undefined> {
   return (body["items"] as AttentionItem[])[0];
 }
 
+/** The question on the right. */
+const heading = ({ page }: ConsolePage) => page.locator(".needs-you .item h2").innerText();
+
 describe("Needs you", () => {
   test("nobody waits: it says so and since when", async () => {
     await using view = await at.open("needs-you");
@@ -54,6 +57,43 @@ describe("Needs you", () => {
     expect(view.errors).toEqual([]);
   }, 120_000);
 
+  test("questions that come one by one are shown at once, each answered with two keys", async () => {
+    await using view = await at.open("needs-you");
+    await view.shows("Nobody waits for you");
+    for (const [count, question] of ["One?", "Two?"].entries()) {
+      await asks("bruno", question);
+      await until("it is open", async () => (await heading(view)) === question);
+      expect(await view.page.locator(".arrived").count()).toBe(0);
+      await view.page.keyboard.press("1");
+      await view.page.keyboard.press("Enter");
+      await view.shows(/Answered “Yes” for bruno at/);
+      await view.shows("Nobody waits for you");
+      await until("the answer arrives", () => answered("bruno").length === count + 1);
+    }
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
+  test("the one that is read stays while it is answered elsewhere and another one comes", async () => {
+    await using view = await at.open("needs-you");
+    const first = await asks("bruno", "Three?");
+    await until("it is open", async () => (await heading(view)) === "Three?");
+    await at.coordinator().ask(`/svc/attention/${first.id}/answers`, { answer: "1" });
+    await view.shows("Nobody else waits.");
+    const second = await asks("clara", "Four?");
+    const lines = view.page.locator(".needs-you .list .line");
+    await until("both are listed", async () => (await lines.count()) === 2);
+    expect(await heading(view)).toBe("Three?");
+    // A key for the former question marks nothing of the new one.
+    await view.page.keyboard.press("1");
+    expect(await view.page.locator("[aria-pressed=true]").count()).toBe(0);
+    expect(await view.violations()).toEqual([]);
+    await view.page.getByRole("button", { name: "Show the next one" }).click();
+    await until("the other one is open", async () => (await heading(view)) === "Four?");
+    await at.coordinator().ask(`/svc/attention/${second.id}/answers`, { answer: "1" });
+    await until("both arrive", () => answered("bruno").length === 3 && answered("clara").length === 1);
+    expect(view.errors).toEqual([]);
+  }, 120_000);
+
   test("one answer for identical questions, and only for those", async () => {
     for (const name of ["atlas", "bruno"]) await asks(name, "Push to main?");
     await asks("clara", "Push to a branch?");
@@ -66,9 +106,9 @@ describe("Needs you", () => {
     await view.shows(/Answered “Yes” for (?:atlas, bruno|bruno, atlas) at/);
     await until(
       "both answers arrive",
-      () => answered("atlas").length === 2 && answered("bruno").length === 1,
+      () => answered("atlas").length === 2 && answered("bruno").length === 4,
     );
-    expect(answered("clara")).toEqual([]);
+    expect(answered("clara")).toEqual(["Yes"]);
     // The cursor is on the question that is left.
     await view.shows("Push to a branch?");
     expect(view.errors).toEqual([]);
@@ -88,8 +128,8 @@ describe("Needs you", () => {
     await view.page.keyboard.press("1");
     await view.page.keyboard.press("Enter");
     await view.shows("clara: nothing was pressed.");
-    await until("the first answer arrives", () => answered("clara").length === 1);
-    expect(answered("clara")).toEqual(["Always"]);
+    await until("the first answer arrives", () => answered("clara").length === 2);
+    expect(answered("clara")).toEqual(["Yes", "Always"]);
     await view.shows("This waits no more.");
     // The browser itself reports each refused request.
     expect(view.errors.filter((error) => !error.includes("409"))).toEqual([]);

@@ -7,7 +7,7 @@ import { Picture } from "../parts/picture.tsx";
 import { Ago, Empty, Key } from "../parts/pieces.tsx";
 import { followScreens, screenOf } from "../screens-stream.ts";
 import { clip, count, words } from "../state/format.ts";
-import { identical, neighbour, reveal } from "../state/inbox.ts";
+import { hold, identical, neighbour, reveal } from "../state/inbox.ts";
 import { formatRoute } from "../state/route.ts";
 import { agents, inbox } from "../store.ts";
 import { atGateway } from "../surface.ts";
@@ -28,26 +28,30 @@ const receipt = signal<Receipt | null>(null);
 
 const selectedId = (): string | null => (route.value.screen === "needs-you" ? route.value.item : null);
 
-/** The item on the right: the selected one, or the first that waits. */
+/** The item on the right: the selected one, the one that is there already, or the first that waits. */
 function current(): AttentionItem | null {
   const shown = inbox.value.shown ?? [];
-  return (
-    shown.find(({ id }) => id === selectedId()) ?? shown.find(({ id }) => !inbox.value.gone.has(id)) ?? null
-  );
+  const { gone, held } = inbox.value;
+  const find = (wanted: string | null) => shown.find(({ id }) => id === wanted);
+  return find(selectedId()) ?? find(held) ?? shown.find(({ id }) => !gone.has(id)) ?? null;
 }
 
-function select(item: string | null): void {
-  if (item === null) return;
+function select(item: string): void {
   if (item !== marked.value?.item) marked.value = null;
   if (item !== selectedId()) all.value = false;
   replaceRoute({ screen: "needs-you", item });
 }
 
+function move(step: number): void {
+  const next = neighbour(inbox.value, current()?.id ?? null, step);
+  if (next !== null) select(next);
+}
+
 /** Keys of this screen. True when it took the key. */
 export function takeNeedsYouKey(key: string): boolean {
   const item = current();
-  if (key === "j" || key === "ArrowDown") select(neighbour(inbox.value, item?.id ?? null, 1));
-  else if (key === "k" || key === "ArrowUp") select(neighbour(inbox.value, item?.id ?? null, -1));
+  if (key === "j" || key === "ArrowDown") move(1);
+  else if (key === "k" || key === "ArrowUp") move(-1);
   else if (key === ".") revealAll();
   else if (key === "a" && item && identical(inbox.value, item).length > 0) all.value = !all.value;
   else if (/^[1-9]$/.test(key) && item) mark(item, Number(key) - 1);
@@ -104,7 +108,18 @@ async function send(item: AttentionItem): Promise<void> {
   ].join(" ");
   receipt.value = { item: item.id, ok: failed.length === 0, text };
   announce(text);
-  if (failed.length === 0) select(nextOpen(item.id));
+  if (failed.length === 0) leave(item.id);
+}
+
+/** What was answered makes room for the next one, or for whatever comes. */
+function leave(id: string): void {
+  const next = nextOpen(id);
+  if (next !== null) {
+    select(next);
+    return;
+  }
+  inbox.value = hold(inbox.value, null);
+  replaceRoute({ screen: "needs-you", item: null });
 }
 
 const nextOpen = (id: string): string | null => {
@@ -122,6 +137,16 @@ export function NeedsYou() {
   useEffect(() => {
     if (isAwaited) inbox.value = reveal(inbox.value);
   }, [isAwaited]);
+  const id = item?.id ?? null;
+  useEffect(() => {
+    inbox.value = hold(inbox.value, id);
+  }, [id]);
+  useEffect(
+    () => () => {
+      inbox.value = hold(inbox.value, null);
+    },
+    [],
+  );
   if (shown === null) return <Empty title="Looking at your agents…" whole />;
   return (
     <div class={`needs-you ${selectedId() === null ? "" : "chosen"}`}>
@@ -157,15 +182,7 @@ export function NeedsYou() {
 }
 
 function Nobody() {
-  const { emptySinceMs, arrived } = inbox.value;
-  if (arrived.length > 0)
-    return (
-      <Empty title={`${count(arrived.length, "item")} arrived`}>
-        <button type="button" class="primary" onClick={revealAll}>
-          Show <Key>.</Key>
-        </button>
-      </Empty>
-    );
+  const { emptySinceMs } = inbox.value;
   return (
     <div class="empty">
       <h2>Nobody waits for you</h2>
@@ -240,7 +257,16 @@ function Item({ item, gone }: { item: AttentionItem; gone: boolean }) {
         </div>
       )}
       {gone ? (
-        <p class="notice">This waits no more. It was answered elsewhere, or the agent went on.</p>
+        <p class="notice">
+          This waits no more. It was answered elsewhere, or the agent went on.{" "}
+          {nextOpen(item.id) === null ? (
+            "Nobody else waits."
+          ) : (
+            <button type="button" class="plain" onClick={() => leave(item.id)}>
+              Show the next one
+            </button>
+          )}
+        </p>
       ) : null}
       {item.answers.length > 0 && !gone ? (
         <fieldset class="answers">

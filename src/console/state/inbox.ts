@@ -2,7 +2,8 @@ import type { AttentionEvent, AttentionItem } from "../../protocol/attention.ts"
 
 /**
  * The list of what waits for a person, as it is on the screen. Nothing moves under the cursor: what comes waits in
- * `arrived` until it is revealed, and what goes stays in its place, marked, until then. Pure.
+ * `arrived` until it is revealed, and what goes stays in its place, marked, until then. A list in which nothing waits any
+ * more shows at once what comes. Pure.
  */
 export interface Inbox {
   /** Null until the first list came. */
@@ -10,11 +11,19 @@ export interface Inbox {
   arrived: readonly AttentionItem[];
   /** Ids of shown items that wait no more. */
   gone: ReadonlySet<string>;
+  /** The item that the reader has before them; null for none. It stays until the reader leaves it. */
+  held: string | null;
   /** Since when nothing waits, as far as this page saw it; null while something does. */
   emptySinceMs: number | null;
 }
 
-export const emptyInbox: Inbox = { shown: null, arrived: [], gone: new Set(), emptySinceMs: null };
+export const emptyInbox: Inbox = {
+  shown: null,
+  arrived: [],
+  gone: new Set(),
+  held: null,
+  emptySinceMs: null,
+};
 
 export function receive(inbox: Inbox, event: Pick<AttentionEvent, "kind" | "items">, nowMs: number): Inbox {
   const { items } = event;
@@ -37,6 +46,10 @@ export function reveal(inbox: Inbox): Inbox {
   const kept = (inbox.shown ?? []).filter(({ id }) => !inbox.gone.has(id));
   return { ...inbox, shown: oldestFirst([...kept, ...inbox.arrived]), arrived: [], gone: new Set() };
 }
+
+/** What the reader has before them from now on. */
+export const hold = (inbox: Inbox, id: string | null): Inbox =>
+  id === inbox.held ? inbox : { ...inbox, held: id };
 
 /** Everything that waits now, revealed or not, oldest first. */
 export const waiting = (inbox: Inbox): AttentionItem[] =>
@@ -66,11 +79,18 @@ function remove(inbox: Inbox, id: string): Inbox {
   return { ...inbox, arrived, gone: new Set([...inbox.gone, id]) };
 }
 
-/** An empty list has no cursor that something could move under: what arrives is shown at once. */
+/** Where nothing waits, nothing can move under the cursor: what arrives is shown at once, below what is still read. */
 function settle(inbox: Inbox, nowMs: number): Inbox {
-  const settled = inbox.shown?.length ? inbox : reveal(inbox);
+  const open = inbox.shown?.some(({ id }) => !inbox.gone.has(id));
+  const settled = open || inbox.arrived.length === 0 ? inbox : showBelowHeld(inbox);
   const quiet = waiting(settled).length === 0;
   return { ...settled, emptySinceMs: quiet ? (inbox.emptySinceMs ?? nowMs) : null };
+}
+
+function showBelowHeld(inbox: Inbox): Inbox {
+  const kept = (inbox.shown ?? []).filter(({ id }) => id === inbox.held);
+  const gone = new Set(kept.map(({ id }) => id));
+  return { ...inbox, shown: [...kept, ...oldestFirst(inbox.arrived)], arrived: [], gone };
 }
 
 /** Mail is last: no agent stops because of it. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import {
   emptyInbox,
+  hold,
   type Inbox,
   identical,
   neighbour,
@@ -90,6 +91,19 @@ describe("the list of what waits", () => {
     const filled = receive(again, event("attention_added", item("b")), 10_000);
     expect(ids(filled)).toEqual(["b"]);
     expect(filled.emptySinceMs).toBeNull();
+  });
+
+  test("where all have gone, what comes is shown at once, below the one that is still read", () => {
+    const one = receive(emptyInbox, event("attention_list", item("b")), 0);
+    const left = receive(one, event("attention_gone", item("b")), 1_000);
+    expect(ids(left)).toEqual(["b"]);
+    const came = receive(left, event("attention_added", item("a")), 2_000);
+    expect([ids(came), came.arrived, [...came.gone]]).toEqual([["a"], [], []]);
+    const read = receive(hold(left, "b"), event("attention_added", item("a")), 2_000);
+    expect([ids(read), read.arrived, [...read.gone]]).toEqual([["b", "a"], [], ["b"]]);
+    expect(waiting(read).map(({ id }) => id)).toEqual(["a"]);
+    // One waits again: the next one is counted.
+    expect(receive(read, event("attention_added", item("e")), 3_000).arrived).toHaveLength(1);
   });
 });
 

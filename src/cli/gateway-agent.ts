@@ -1,5 +1,6 @@
 import type { Manifest } from "../protocol/files.ts";
 import type { TrackingTimings } from "../protocol/terminal.ts";
+import type { TokenSum } from "../protocol/usage.ts";
 import type { Agent } from "../services/agent/agent.ts";
 import { backendFacts } from "../services/agent/backends.ts";
 import { createTerminalAgent } from "../services/agent/terminal-agent.ts";
@@ -48,6 +49,8 @@ export interface GatewayAgentOptions {
   /** What the turns of a headless agent are started with. */
   env: Environment;
   bridgeCommand: readonly string[];
+  /** `tokens` changed. Absent: they are not counted. */
+  onTokens?: () => void;
 }
 
 /** The agent of a gateway with everything that watches it. */
@@ -55,6 +58,8 @@ export interface GatewayAgent {
   agent: Agent;
   /** Where the text of its turns is read, the oldest first. */
   turnSources(): readonly TurnSource[];
+  /** Of all its turns so far; null until one was counted. */
+  tokens(): TokenSum | null;
   /** What is read of its terminal; null for an agent without one. */
   reads: PaneReads | null;
   /** Its terminal, live; null for an agent without one. */
@@ -106,6 +111,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
   });
   const transcript = createSessionTranscript({
     ...{ files: system.files, clock, log, manifest, sessionRoot, profile, env: options.env },
+    counting: options.onTokens ? { events, onChange: options.onTokens } : null,
     async capture() {
       const paneId = tracker.paneId();
       return paneId === null ? null : captureWithScrollback(control, paneId, maxCapturedRows);
@@ -135,6 +141,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
       manifestWatch,
     ),
     turnSources: transcript.sources,
+    tokens: () => transcript.tokens?.sum() ?? null,
     reads: { observation: tracker.lastObservation, subscribe: tracker.subscribe },
     pane: (signal) => followPane({ control, clock, paneId: tracker.paneId, signal }),
     start() {
@@ -148,6 +155,7 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
     firstLook: (timeoutMs) => tracker.firstLook(timeoutMs),
     async stop() {
       await transcript.recorder.stop();
+      await transcript.tokens?.stop();
       await manifestWatch.stop();
       await tracker.stop();
       await control.stop();
@@ -156,13 +164,16 @@ function terminal(options: GatewayAgentOptions): GatewayAgent {
 }
 
 /** A turn runs from the first state that says so to the first that calls the agent ready. */
-function followTurns(tracker: Tracker, { recorder }: SessionTranscript): void {
+function followTurns(tracker: Tracker, { recorder, tokens }: SessionTranscript): void {
   let runs = false;
   tracker.subscribe(({ turn: { phase } }) => {
     if (phase === "unknown" || runs === (phase === "active")) return;
     runs = !runs;
     if (runs) recorder.turnBegan();
-    else recorder.turnEnded();
+    else {
+      recorder.turnEnded();
+      tokens?.turnEnded();
+    }
   });
 }
 
@@ -201,6 +212,7 @@ function headless(options: GatewayAgentOptions): GatewayAgent {
   return {
     agent,
     turnSources: headlessSources(files, sessionRoot),
+    tokens: () => null,
     ...{ reads: null, pane: null },
     start() {
       ends = [control.onEvent(connectivity.wake), watch.watchFolder(sessionRoot, connectivity.wake)];

@@ -136,6 +136,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     timings: { ...defaultTimings, ...desired.desired_tui_tracking_timings, ...options.timings },
     env: options.env,
     bridgeCommand: [...selfCommand(), "turn-bridge"],
+    onTokens: () => board.refresh(),
   });
   const { agent } = driven;
 
@@ -151,6 +152,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     storage: storage.problem,
     slot: slot.report,
     onReconciled: slot.recount,
+    tokens: driven.tokens,
   });
   const { admission, block, epoch } = board;
   slot.join("status", { wake: board.refresh });

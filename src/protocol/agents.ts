@@ -18,6 +18,7 @@ import {
   TurnPhase,
 } from "./terminal.ts";
 import { HeadlessChatSession, TurnId, TurnStatus } from "./turns.ts";
+import { TokenSum } from "./usage.ts";
 import { maxListed, maxPage, Nullable, Strict, StringEnum, shortList, Timestamp } from "./wire.ts";
 
 /** One agent as seen from outside. Source: contract 2.9; spec/coordination.md "2.9 Shapes". */
@@ -89,6 +90,7 @@ export const AgentGateway = Strict({
   queue_depth: Type.Integer(),
   gateway_host: Nullable(Type.String()),
   gateway_port: Nullable(Type.Integer()),
+  tokens: Type.Optional(TokenSum),
 });
 export type AgentGateway = Static<typeof AgentGateway>;
 

@@ -20,6 +20,7 @@ export const eventKinds = {
   control_input: "keys were pressed",
   turn_event: "what a headless turn says, numbered by turn_seq",
   turn_finished: "a headless turn ended",
+  turn_usage: "tokens of a turn that ended, by model; a later one of the same turn_id takes its place",
   terminal_state: "what the terminal shows changed",
   typing_lease_taken: "a person types into the terminal by hand",
   typing_lease_ended: "nobody types by hand any more, and why",

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { atLeastOne, enforced, keySequencePattern, patterns } from "./enforced.ts";
 import { AwaitingDecision, TerminalState } from "./terminal.ts";
+import { TokenSum } from "./usage.ts";
 import {
   maxListed,
   maxPage,
@@ -110,6 +111,7 @@ export const GatewayStatus = Strict(
     reminders_lost: Type.Optional(RemindersLost),
     wakes_held: Type.Optional(WakesHeld),
     awaiting_decision: Type.Optional(AwaitingDecision),
+    tokens: Type.Optional(TokenSum),
   },
   { description: "one gateway's status, also kept as state.json" },
 );

@@ -135,6 +135,7 @@ export function createGatewayBundle(
     storage: storage.problem,
     slot: slot.report,
     onReconciled: slot.recount,
+    tokens: () => null,
   });
   slot.join("status", { wake: board.refresh });
   const { admission, block, epoch } = board;

@@ -111,6 +111,9 @@ export function createHookPayloads(
   };
 }
 
+/** About four characters a token, as models of language count. */
+const toTokens = (text: string) => Math.ceil(text.length / 4);
+
 /**
  * The lines of the scripted agent's record of its conversation, in the shape of Claude Code 2.1.330. The returned function
  * takes each record of the log in order; `said`: what the agent answered in the turn that has just ended, or null.
@@ -121,12 +124,24 @@ export function createRecordLines(): (
   atUtc: string,
 ) => Record<string, unknown>[] {
   const texts = new Map<number, string>();
+  let answers = 0;
+  let heard = 0;
+  /** The whole conversation is read again for each answer, most of it from the cache. */
+  const usageOf = (said: string) => {
+    const usage = {
+      input_tokens: heard % 100,
+      cache_read_input_tokens: heard - (heard % 100),
+      output_tokens: toTokens(said),
+    };
+    heard += usage.output_tokens;
+    return usage;
+  };
   return (record, said, timestamp) => {
     const user = (content: string) => ({ type: "user", timestamp, message: { role: "user", content } });
-    const assistant = (text: string, more: object = {}) => ({
+    const assistant = (text: string, counted: object, more: object = {}) => ({
       type: "assistant",
       timestamp,
-      message: { role: "assistant", content: [{ type: "text", text }], stop_reason: "end_turn" },
+      message: { role: "assistant", content: [{ type: "text", text }], stop_reason: "end_turn", ...counted },
       ...more,
     });
     switch (record.kind) {
@@ -136,13 +151,16 @@ export function createRecordLines(): (
       case "turn_started": {
         const asked = record.prompts.map((one) => texts.get(one) ?? "").join("\n");
         for (const one of record.prompts) texts.delete(one);
+        heard += toTokens(asked);
         return [user(asked)];
       }
       case "turn_ended": {
-        const answer = said === null ? [] : [assistant(said)];
+        answers += 1;
+        const counted = { id: `demo-${answers}`, model: "demo" };
+        const answer = said === null ? [] : [assistant(said, { ...counted, usage: usageOf(said) })];
         if (record.result === "interrupted") return [...answer, user("[Request interrupted by user]")];
         return record.result === "error"
-          ? [assistant("the turn failed", { isApiErrorMessage: true })]
+          ? [assistant("the turn failed", {}, { isApiErrorMessage: true })]
           : answer;
       }
       default:

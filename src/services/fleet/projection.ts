@@ -210,5 +210,6 @@ export function toAgentGateway(status: GatewayStatus): AgentGateway {
     queue_depth: status.queue_depth,
     gateway_host: status.gateway_host ?? null,
     gateway_port: status.gateway_port ?? null,
+    ...(status.tokens ? { tokens: status.tokens } : {}),
   };
 }

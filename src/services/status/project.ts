@@ -17,6 +17,7 @@ import {
   type Waiting,
   type WakesHeld,
 } from "../../protocol/gateway.ts";
+import type { TokenSum } from "../../protocol/usage.ts";
 import { messageOf } from "../../system/errors.ts";
 import type { Files } from "../../system/files.ts";
 import { storageFaultOf } from "../../system/storage-fault.ts";
@@ -51,6 +52,8 @@ export interface StatusFacts {
   remindersLost: RemindersLost | null;
   typing: TypingLease | null;
   wakesHeld: WakesHeld | null;
+  /** Of all turns so far; null until one was counted. */
+  tokens: TokenSum | null;
 }
 
 export interface Admission {
@@ -131,6 +134,7 @@ export function toStatus(facts: StatusFacts): GatewayStatus {
     ...(facts.typing ? { typing_lease: facts.typing } : {}),
     ...(facts.remindersLost ? { reminders_lost: facts.remindersLost } : {}),
     ...(facts.wakesHeld ? { wakes_held: facts.wakesHeld } : {}),
+    ...(facts.tokens ? { tokens: facts.tokens } : {}),
   };
 }
 

@@ -9,6 +9,7 @@ import type {
   Waiting,
   WakesHeld,
 } from "../../protocol/gateway.ts";
+import type { TokenSum } from "../../protocol/usage.ts";
 import { type Clock, timestampNow } from "../../system/clock.ts";
 import { messageOf, ServiceError } from "../../system/errors.ts";
 import { createLoop, type Lifecycle } from "../../system/lifecycle.ts";
@@ -72,6 +73,8 @@ interface StatusBoardDeps {
     typing: TypingLease | null;
     wakesHeld: WakesHeld | null;
   };
+  /** Of all turns so far, the same object while it is unchanged; null until one was counted. */
+  tokens: () => TokenSum | null;
 }
 
 export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
@@ -122,6 +125,7 @@ export function createStatusBoard(deps: StatusBoardDeps): StatusBoard {
       remindersLost,
       typing,
       wakesHeld,
+      tokens: deps.tokens(),
     };
   }
 

@@ -1,9 +1,5 @@
-import type { TokenUsage } from "../../protocol/usage.ts";
-import { maxTurnModels } from "../../protocol/usage.ts";
+import { maxTurnModels, type Tokens, type TokenUsage } from "../../protocol/usage.ts";
 import { type Fields, fieldsOf, numberOf } from "../headless/json-fields.ts";
-
-/** Tokens of one model, without its name. */
-export type Tokens = Omit<TokenUsage, "model">;
 
 /**
  * Tokens of one call of a model. `key`: a later count of the same key takes this one's place, since tools write a message
@@ -47,8 +43,16 @@ export function createUsageFold(model: string | null): UsageFold {
   };
 }
 
+export const noTokens: Tokens = {
+  input_tokens: 0,
+  cached_input_tokens: 0,
+  cache_write_tokens: 0,
+  output_tokens: 0,
+  reasoning_tokens: 0,
+};
+
 /** Pure. */
-function addTokens(left: Tokens, right: Tokens): Tokens {
+export function addTokens(left: Tokens, right: Tokens): Tokens {
   return {
     input_tokens: left.input_tokens + right.input_tokens,
     cached_input_tokens: left.cached_input_tokens + right.cached_input_tokens,

@@ -40,6 +40,7 @@ function openBoard() {
     },
     clock: createFakeClock(),
     onReconciled: () => {},
+    tokens: () => null,
     storage: () => disk.block,
     slot: () => ({
       running: false,

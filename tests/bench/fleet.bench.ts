@@ -5,7 +5,14 @@ import { buildRecord } from "../../src/services/sessions/record.ts";
 import { sampleManifest } from "../support/session-samples.ts";
 import { type Bench, durationRows, percentile, type Row, takeTurns } from "./bench.ts";
 import { effort } from "./effort.ts";
-import { type BenchLab, cpuNanoseconds, createBenchLab, memoryMegabytes, type ServedGateway } from "./lab.ts";
+import {
+  ask,
+  type BenchLab,
+  cpuNanoseconds,
+  createBenchLab,
+  memoryMegabytes,
+  type ServedGateway,
+} from "./lab.ts";
 
 const registered = effort(300, 60);
 const live = effort(40, 4);
@@ -31,7 +38,7 @@ const bench: Bench = {
     for (const gateway of gateways) await gateway.whenReady();
     const launchSeconds = (performance.now() - startedMs) / 1000;
     await registerOthers(lab);
-    await using server = await startServer(lab);
+    await using server = await lab.coordinate();
     const listed = (await server.ask("/svc/agents")) as { agents: unknown[] };
     if (listed.agents.length !== registered) throw new Error(`${listed.agents.length} agents are listed`);
 
@@ -110,33 +117,6 @@ async function registerOthers({ world, tmux }: BenchLab): Promise<void> {
   }
 }
 
-interface Server extends AsyncDisposable {
-  pid: number;
-  ask(path: string): Promise<unknown>;
-}
-
-async function startServer({ world, tmux }: BenchLab): Promise<Server> {
-  const compiled = join(repositoryRoot, "dist", "svc-coord");
-  const command = existsSync(compiled)
-    ? [compiled]
-    : [process.execPath, join(repositoryRoot, "src/cli/svc-coord.ts")];
-  const child = Bun.spawn([...command, "serve", "--port", "0", "--json"], {
-    env: { ...world.env },
-    cwd: tmux.folder,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const { value } = await child.stdout.getReader().read();
-  const { api_base_url: baseUrl } = JSON.parse(new TextDecoder().decode(value)) as Record<string, string>;
-  return {
-    pid: child.pid,
-    ask: (path) => ask(`${baseUrl}${path}`),
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await child.exited;
-    },
-  };
-}
-
 /** `svc-mgr agents list` from its start to its end, ms. */
 async function timeCommandLine({ world, tmux }: BenchLab): Promise<number> {
   const startedMs = performance.now();
@@ -160,10 +140,4 @@ async function idleRow(pid: number): Promise<Row> {
   await Bun.sleep(watchMs);
   const spentMs = (cpuNanoseconds(pid) - before) / 1e6;
   return { metric: "idle_cpu_percent", value: (spentMs / (performance.now() - beforeMs)) * 100, unit: "%" };
-}
-
-async function ask(url: string): Promise<unknown> {
-  const reply = await fetch(url, { proxy: false } as RequestInit);
-  if (!reply.ok) throw new Error(`${url}: ${reply.status} ${await reply.text()}`);
-  return reply.json();
 }

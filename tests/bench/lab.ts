@@ -28,6 +28,14 @@ export interface BenchLab extends AsyncDisposable {
   world: CliContext;
   /** `args`: of the scripted agent. */
   launch(name: string, args?: readonly string[]): Promise<BenchAgent>;
+  /** A coordination server over all of them. */
+  coordinate(): Promise<Coordinator>;
+}
+
+export interface Coordinator extends AsyncDisposable {
+  pid: number;
+  baseUrl: string;
+  ask(path: string): Promise<unknown>;
 }
 
 export interface BenchAgent extends LaunchedSession {
@@ -124,11 +132,41 @@ export async function createBenchLab(): Promise<BenchLab> {
         },
       };
     },
+    coordinate: () => startCoordinator(world.env, folder),
     async [Symbol.asyncDispose]() {
       await Promise.all([...gateways].map((gateway) => gateway.stop()));
       await tmux[Symbol.asyncDispose]();
     },
   };
+}
+
+async function startCoordinator(env: CliContext["env"], cwd: string): Promise<Coordinator> {
+  const program = join(repositoryRoot, "dist", "svc-coord");
+  const command = existsSync(program)
+    ? [program]
+    : [process.execPath, join(repositoryRoot, "src/cli/svc-coord.ts")];
+  const child = Bun.spawn([...command, "serve", "--port", "0", "--json"], {
+    ...{ env: { ...env }, cwd },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const { value } = await child.stdout.getReader().read();
+  const answer = JSON.parse(new TextDecoder().decode(value)) as Record<string, string>;
+  const baseUrl = answer["api_base_url"] ?? "";
+  return {
+    pid: child.pid,
+    baseUrl,
+    ask: (path) => ask(`${baseUrl}${path}`),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await child.exited;
+    },
+  };
+}
+
+export async function ask(url: string): Promise<unknown> {
+  const reply = await fetch(url, { proxy: false } as RequestInit);
+  if (!reply.ok) throw new Error(`${url}: ${reply.status} ${await reply.text()}`);
+  return reply.json();
 }
 
 /**

@@ -1,0 +1,208 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { type Browser, chromium, type Page } from "playwright-core";
+import { createProcesses } from "../../src/system/processes.ts";
+import { quietSteps } from "../../src/system/steps.ts";
+import { chromiumPath, installChromium } from "../support/chromium.ts";
+import { until } from "../support/until.ts";
+import { type Bench, durationRows, percentile, type Row, wallMs } from "./bench.ts";
+import { effort } from "./effort.ts";
+import {
+  type BenchLab,
+  type Coordinator,
+  cpuNanoseconds,
+  createBenchLab,
+  type ServedGateway,
+} from "./lab.ts";
+
+const agents = effort(100, 4);
+const launchedAtOnce = 4;
+const loads = effort(15, 3);
+const questions = effort(60, 5);
+const keys = effort(200, 20);
+const settleMs = effort(20_000, 1_000);
+const watchMs = effort(30_000, 2_000);
+const viewport = { width: 1440, height: 900 };
+
+/** Chromium in front of the coordination server with agents that have a gateway each (`--quick`: few). */
+const bench: Bench = {
+  name: "console",
+  async run() {
+    await installChromium();
+    if (!existsSync(join(import.meta.dir, "../../dist/svc-coord")))
+      throw new Error("build first: bun run build");
+    await using lab = await createBenchLab();
+    const gateways = await launchMany(lab);
+    await using server = await lab.coordinate();
+    const browser = await chromium.launch({
+      executablePath: chromiumPath,
+      args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
+    });
+    try {
+      return [
+        { metric: "agents", value: agents, unit: "" },
+        ...(await measureLoads(browser, server)),
+        ...(await measureIdle(browser, server)),
+        ...(await measureQuestions(browser, server, gateways)),
+        ...(await measureKeys(browser, server)),
+      ];
+    } finally {
+      await browser.close();
+    }
+  },
+};
+
+export default bench;
+
+/** Some at a time: each start is work for the machine that the others would wait for. */
+async function launchMany(lab: BenchLab): Promise<ServedGateway[]> {
+  const gateways: ServedGateway[] = [];
+  const numbers = Array.from({ length: agents }, (_, index) => index).values();
+  async function work(): Promise<void> {
+    for (const number of numbers) {
+      gateways[number] = await (await lab.launch(`agent-${String(number).padStart(3, "0")}`)).serve();
+    }
+  }
+  await Promise.all(Array.from({ length: launchedAtOnce }, work));
+  for (const gateway of gateways) await gateway.whenReady();
+  return gateways;
+}
+
+/** A browser that has not been here before. */
+async function openPage(browser: Browser, address: string): Promise<Page & AsyncDisposable> {
+  const context = await browser.newContext({ viewport });
+  const page = await context.newPage();
+  await page.goto(address);
+  return Object.assign(page, { [Symbol.asyncDispose]: () => context.close() });
+}
+
+/** Milliseconds from the navigation until an element with this text is there, by the clock of the page. */
+function whenShown(page: Page, selector: string, text: string): Promise<number> {
+  return page.evaluate(
+    ([selector = "", text = ""]) =>
+      new Promise<number>((resolve) => {
+        const look = () => {
+          const found = [...document.querySelectorAll(selector)];
+          if (!found.some(({ textContent }) => textContent?.includes(text))) return false;
+          resolve(performance.now());
+          return true;
+        };
+        if (look()) return;
+        const observer = new MutationObserver(() => look() && observer.disconnect());
+        observer.observe(document, { childList: true, subtree: true, characterData: true });
+      }),
+    [selector, text],
+  );
+}
+
+async function measureLoads(browser: Browser, server: Coordinator): Promise<Row[]> {
+  const [home, wall]: [number[], number[]] = [[], []];
+  let bytes = 0;
+  for (let count = 0; count < loads; count++) {
+    await using first = await openPage(browser, `${server.baseUrl}/#/needs-you`);
+    home.push(await whenShown(first, "h2", "Nobody waits for you"));
+    bytes = await first.evaluate(() =>
+      (performance.getEntries() as PerformanceResourceTiming[])
+        .filter(({ entryType, name }) => entryType === "navigation" || name.includes("/assets/"))
+        .reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0),
+    );
+    await using second = await openPage(browser, `${server.baseUrl}/#/wall`);
+    wall.push(await whenShown(second, ".tile strong", "agent-000"));
+  }
+  return [
+    { metric: "first_load_kb", value: bytes / 1024, unit: "kB" },
+    ...durationRows("ready_home", home),
+    { metric: "ready_home_max_ms", value: Math.max(...home), unit: "ms" },
+    ...durationRows("ready_wall", wall),
+    { metric: "ready_wall_max_ms", value: Math.max(...wall), unit: "ms" },
+  ];
+}
+
+/** The processor time of all processes of the browser, and of the server, while nothing changes. */
+async function measureIdle(browser: Browser, server: Coordinator): Promise<Row[]> {
+  await using page = await openPage(browser, `${server.baseUrl}/#/wall`);
+  await whenShown(page, "header p", `${agents} agents`);
+  await whenShown(page, ".tile", "Type a message");
+  await Bun.sleep(settleMs);
+  const start = { atMs: performance.now(), page: await processorOf(), server: cpuNanoseconds(server.pid) };
+  await Bun.sleep(watchMs);
+  const end = { atMs: performance.now(), page: await processorOf(), server: cpuNanoseconds(server.pid) };
+  const percent = (name: "page" | "server") =>
+    ((end[name] - start[name]) / (end.atMs - start.atMs) / 1e6) * 100;
+  return [
+    { metric: "idle_wall_cpu_percent", value: percent("page"), unit: "%" },
+    { metric: "idle_wall_server_cpu_percent", value: percent("server"), unit: "%" },
+  ];
+}
+
+/** Nanoseconds of every process of the browsers that this one started. */
+async function processorOf(): Promise<number> {
+  const tree = await createProcesses({ steps: quietSteps }).tree(process.pid);
+  const browsers = tree.filter(({ command }) => command.includes("chrom"));
+  return browsers.reduce((sum, { pid }) => sum + cpuNanoseconds(pid), 0);
+}
+
+async function measureQuestions(
+  browser: Browser,
+  server: Coordinator,
+  gateways: readonly ServedGateway[],
+): Promise<Row[]> {
+  await using page = await openPage(browser, `${server.baseUrl}/#/needs-you`);
+  await whenShown(page, "h2", "Nobody waits for you");
+  const origin = await page.evaluate(() => performance.timeOrigin);
+  const shown: number[] = [];
+  for (let count = 0; count < questions; count++) {
+    const gateway = gateways[count % gateways.length];
+    if (!gateway) continue;
+    const question = `Question ${count}?`;
+    const seen = whenShown(page, ".item h2", question);
+    const sentMs = wallMs();
+    await gateway.submit(`MENU ${question}`);
+    shown.push(origin + (await seen) - sentMs);
+    const gone = whenShown(page, "h2", "Nobody waits for you");
+    await page.keyboard.press("1");
+    await page.keyboard.press("Enter");
+    await gone;
+    await gateway.whenReady();
+  }
+  return [
+    ...durationRows("question_visible", shown),
+    { metric: "question_visible_p95_ms", value: percentile(shown, 0.95), unit: "ms" },
+  ];
+}
+
+/** A key pressed in the live terminal until the page shows what the agent painted for it. */
+async function measureKeys(browser: Browser, server: Coordinator): Promise<Row[]> {
+  const list = (await server.ask("/svc/agents")) as { agents: { agent_id: string }[] };
+  await using page = await openPage(browser, `${server.baseUrl}/#/agents/${list.agents[0]?.agent_id}`);
+  await whenShown(page, ".xterm-rows", "Type a message");
+  await page.getByRole("button", { name: "Type" }).click();
+  await whenShown(page, ".lease", "You type.");
+  await page.evaluate(() => {
+    const times: number[] = [];
+    (window as unknown as { echoes: number[] }).echoes = times;
+    let pressedAt: number | null = null;
+    let before = "";
+    const rows = document.querySelector(".xterm-rows");
+    const text = () => rows?.textContent ?? "";
+    addEventListener(
+      "keydown",
+      () => {
+        before = text();
+        pressedAt = performance.now();
+      },
+      true,
+    );
+    new MutationObserver(() => {
+      if (pressedAt === null || text() === before) return;
+      times.push(performance.now() - pressedAt);
+      pressedAt = null;
+    }).observe(rows as Node, { childList: true, subtree: true, characterData: true });
+  });
+  const echoes = () => page.evaluate(() => (window as unknown as { echoes: number[] }).echoes);
+  for (let count = 1; count <= keys; count++) {
+    await page.keyboard.press(count % 2 === 1 ? "x" : "Backspace");
+    await until("the key is echoed", async () => (await echoes()).length >= count);
+  }
+  return durationRows("key_echo", await echoes());
+}

@@ -8,7 +8,7 @@ import { NeedsYou, takeNeedsYouKey } from "./screens/needs-you.tsx";
 import { takeWallKey, Wall } from "./screens/wall.tsx";
 import { nameOf } from "./state/agents.ts";
 import { count } from "./state/format.ts";
-import type { Route } from "./state/route.ts";
+import { type Route, wholeWall } from "./state/route.ts";
 import { agents, connection, startStore, waitingItems } from "./store.ts";
 import { atGateway } from "./surface.ts";
 import {
@@ -94,8 +94,7 @@ function takeGlobalKey(key: string): boolean {
   chord.value = key === "g" && !chord.value;
   if (place) location.hash = place.href;
   else if (key === "?") helpOpen.value = true;
-  else if (key === "Escape" && /agent|launch/.test(route.value.screen) && !atGateway)
-    go({ screen: "wall", text: "", tool: "", state: "" });
+  else if (key === "Escape" && /agent|launch/.test(route.value.screen) && !atGateway) go(wholeWall);
   else return chord.value;
   return true;
 }

@@ -1,9 +1,10 @@
 import uPlot from "uplot";
-import type { toSeries } from "./state/history.ts";
+import { brief } from "./state/format.ts";
+import type { Series } from "./state/history.ts";
 
 /** The chart of the timeline. Loaded when a reader opens it. */
 export interface Chart {
-  draw(data: ReturnType<typeof toSeries>, markedMs: number | null): void;
+  draw(data: Series, markedMs: number | null): void;
   close(): void;
 }
 
@@ -19,6 +20,7 @@ export function openChart(box: HTMLElement, onMoment: (atMs: number) => void): C
     ticks: { show: false },
   };
   const stepped = uPlot.paths.stepped?.({ align: 1 });
+  const bars = uPlot.paths.bars?.({ size: [0.6, 12] });
   const area = (label: string, name: string) => ({
     label,
     stroke: colour(name),
@@ -32,9 +34,29 @@ export function openChart(box: HTMLElement, onMoment: (atMs: number) => void): C
       width: Math.max(200, box.clientWidth),
       height: heightPx,
       cursor: { y: false },
-      scales: { y: { range: (_, __, max) => [0, Math.max(2, Math.ceil(max * 1.1))] } },
-      axes: [{ ...axis }, { ...axis, size: 34, incrs: [1, 2, 5, 10, 20, 50, 100] }],
-      series: [{}, area("turns", "--working"), area("waits for a person", "--waits")],
+      scales: {
+        y: { range: (_, __, max) => [0, Math.max(2, Math.ceil(max * 1.1))] },
+        tokens: { range: (_, __, max) => [0, Math.max(10, max * 1.1)] },
+      },
+      axes: [
+        { ...axis },
+        { ...axis, size: 34, incrs: [1, 2, 5, 10, 20, 50, 100] },
+        {
+          ...{ ...axis, scale: "tokens", side: 1, size: 52, grid: { show: false } },
+          values: (_, splits) => splits.map((value) => brief(value)),
+        },
+      ],
+      series: [
+        {},
+        area("turns", "--working"),
+        area("waits for a person", "--waits"),
+        {
+          ...{ label: "tokens", scale: "tokens", points: { show: false } },
+          ...{ stroke: colour("--quiet"), fill: colour("--quiet"), width: 0 },
+          value: (_, value) => (value === null ? "--" : brief(value)),
+          ...(bars ? { paths: bars } : {}),
+        },
+      ],
       hooks: {
         draw: [
           ({ ctx, bbox, valToPos }) => {
@@ -49,7 +71,7 @@ export function openChart(box: HTMLElement, onMoment: (atMs: number) => void): C
         ],
       },
     },
-    [[], [], []],
+    [[], [], [], []],
     box,
   );
   const choose = () => {
@@ -62,9 +84,9 @@ export function openChart(box: HTMLElement, onMoment: (atMs: number) => void): C
   );
   observer.observe(box);
   return {
-    draw({ at, turns, waits }, markedMs) {
+    draw({ at, turns, waits, tokens }, markedMs) {
       marked = markedMs;
-      plot.setData([at.map((ms) => ms / 1000), turns, waits]);
+      plot.setData([at.map((ms) => ms / 1000), turns, waits, tokens]);
     },
     close() {
       observer.disconnect();

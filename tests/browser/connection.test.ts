@@ -106,6 +106,31 @@ test("a screen reader hears what waits and what came of an action", async () => 
   await until("it reads the item", async () => /^hanna: /.test(await heard("polite")));
 }, 120_000);
 
+test("the wall is filtered by host once there are several", async () => {
+  await using view = await at.open("wall");
+  await view.shows("hanna");
+  expect(await view.page.getByLabel("Host").count()).toBe(0);
+  await view.page.route("**/svc/agents", async (route) => {
+    const list = (await (await route.fetch()).json()) as AgentList;
+    const [one] = list.agents;
+    const far = { ...one, agent_id: "far", tracked_agent_id: "far", agent_name: "ferry", host: "build-3" };
+    await route.fulfill({ json: { ...list, agents: [one, { ...far, has_gateway: false }] } });
+  });
+  await view.page.reload();
+  await view.shows("2 agents");
+  await view.page.getByLabel("Host").selectOption("build-3");
+  await view.shows("1 agent");
+  await view.shows("demo @ build-3");
+  expect(view.page.url()).toEndWith("#/wall?host=build-3");
+  expect(await view.flaws()).toEqual([]);
+  await view.page.getByLabel("Host").selectOption("this one");
+  await until("its own are left", async () => {
+    const names = await view.page.locator(".tile strong").allInnerTexts();
+    return names.join() === "hanna";
+  });
+  expect(view.errors).toEqual([]);
+}, 120_000);
+
 /** How long the page is watched while nothing changes. */
 const measuredMs = 5_000;
 

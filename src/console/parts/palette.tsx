@@ -2,6 +2,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { interruptAction, reconcileAction, relaunchAction, stopAction } from "../actions.ts";
 import type { AgentRow } from "../state/agents.ts";
 import { search } from "../state/match.ts";
+import { wholeWall } from "../state/route.ts";
 import { rows } from "../store.ts";
 import { atGateway } from "../surface.ts";
 import { go, nextTheme, paletteOpen, propose, route } from "../ui.ts";
@@ -24,7 +25,7 @@ const colours: Entry = { name: "Change the colours", hint: "auto, light, dark", 
 
 const screensOfAll: readonly Entry[] = [
   { name: "New agent", hint: "screen", act: () => go({ screen: "launch" }) },
-  { name: "Wall", hint: "screen", act: () => go({ screen: "wall", text: "", tool: "", state: "" }) },
+  { name: "Wall", hint: "screen", act: () => go(wholeWall) },
   { name: "Mail", hint: "screen", act: () => go({ screen: "mail", agent: null, thread: null }) },
   { name: "Timeline", hint: "screen", act: () => go({ screen: "timeline", agent: null, at: null }) },
 ];

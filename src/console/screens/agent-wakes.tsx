@@ -1,8 +1,11 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { ReminderRecord } from "../../protocol/reminders.ts";
+import type { Tokens } from "../../protocol/usage.ts";
 import { call } from "../api.ts";
+import { nowMs, parseTime } from "../browser.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
-import { count, words } from "../state/format.ts";
+import { brief, count, sumOf, tokensInWords, words } from "../state/format.ts";
+import { formatRoute } from "../state/route.ts";
 import { revisions } from "../store.ts";
 import { outcomeOf, propose } from "../ui.ts";
 
@@ -129,14 +132,88 @@ function NewReminder({ id, reload }: { id: string; reload: () => void }) {
   );
 }
 
-/** What the mail notifier found and decided, poll by poll. */
+/** The tokens of a turn, or that its tool counts none. */
+type Cost = Tokens | "not counted";
+
+/** A tool writes its record a moment after the end of the turn. */
+const recordedMs = 10_000;
+
+/** What the turn of a request used; null while that may still come. */
+async function costOf(agent: string, request: string): Promise<Cost | null> {
+  const query = { request_id: request, limit: 1, max_bytes: 1 };
+  const page = await call("agentTranscript", { params: { agent_ref: agent }, query });
+  if (!page.ok) return page.why === "refused" ? "not counted" : null;
+  const [turn] = page.value.turns;
+  if (turn?.usage) return sumOf(turn.usage);
+  const endedMs = parseTime(turn?.ended_at_utc);
+  return endedMs !== null && nowMs() - endedMs > recordedMs ? "not counted" : null;
+}
+
+/** The costs of wakes as far as they are known, by request. Each is asked for until it is known. */
+function useCosts(agent: string, requests: readonly string[], revision: number): ReadonlyMap<string, Cost> {
+  const costs = useRef<ReadonlyMap<string, Cost>>(new Map());
+  const [, draw] = useState(0);
+  useEffect(() => {
+    let wanted = true;
+    const load = async () => {
+      for (const request of requests) {
+        if (costs.current.has(request)) continue;
+        const cost = await costOf(agent, request);
+        if (!wanted) return;
+        if (cost === null) continue;
+        costs.current = new Map(costs.current).set(request, cost);
+        draw((count) => count + 1);
+      }
+    };
+    void load();
+    return () => {
+      wanted = false;
+    };
+  }, [agent, requests.join(), revision]);
+  return costs.current;
+}
+
+/** The newest polls of the notifier, those that woke the agent, and what their turns used. */
+function useWakes(id: string) {
+  const revision = revisions.value.get(id) ?? 0;
+  const query = { limit: 50 };
+  const audit = useLoaded(id, revision, () =>
+    call("agentNotifierAudit", { params: { agent_ref: id }, query }),
+  );
+  const rows = audit.value?.rows ?? [];
+  const woken = rows.filter(({ outcome }) => outcome === "enqueued");
+  const requests = woken.flatMap(({ enqueued_request_id: request }) => request ?? []);
+  const costs = useCosts(id, requests, revision);
+  const spent = [...costs.values()].reduce(
+    (sum, cost) => sum + (cost === "not counted" ? 0 : cost.input_tokens + cost.output_tokens),
+    0,
+  );
+  return { rows, woken, costs, spent };
+}
+
+const spentInWords = (spent: number): string => (spent > 0 ? `, ${brief(spent)} tokens in their turns` : "");
+
+/** One line for the mailbox of an agent: how often mail woke it lately, and what that cost. */
+export function WakesInBrief({ id }: { id: string }) {
+  const { rows, woken, spent } = useWakes(id);
+  if (rows.length === 0) return null;
+  return (
+    <p class="quiet">
+      <a href={formatRoute({ screen: "agent", agent: id, tab: "wakes" })}>
+        {count(woken.length, "wake")} by mail
+      </a>{" "}
+      in the newest {count(rows.length, "poll")}
+      {spentInWords(spent)}.
+    </p>
+  );
+}
+
+/** What the mail notifier found and decided, poll by poll, and what its wakes cost. */
 export function Wakes({ id }: { id: string }) {
   const revision = revisions.value.get(id) ?? 0;
   const params = { agent_ref: id };
   const status = useLoaded(id, revision, () => call("agentReadNotifier", { params }));
-  const audit = useLoaded(id, revision, () => call("agentNotifierAudit", { params, query: { limit: 50 } }));
-  const rows = audit.value?.rows ?? [];
-  const woken = rows.filter(({ outcome }) => outcome === "enqueued");
+  const { rows, woken, costs, spent } = useWakes(id);
   const setting = status.value;
   return (
     <div class="wakes">
@@ -155,7 +232,8 @@ export function Wakes({ id }: { id: string }) {
       ) : null}
       <p class="quiet">
         Of the newest {count(rows.length, "poll")}, {count(woken.length, "wake")}:{" "}
-        {woken.reduce((sum, row) => sum + row.prompt_chars, 0)} characters of prompts.
+        {woken.reduce((sum, row) => sum + row.prompt_chars, 0)} characters of prompts
+        {spentInWords(spent)}.
       </p>
       {rows.length === 0 ? null : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard
@@ -166,6 +244,7 @@ export function Wakes({ id }: { id: string }) {
                 <th>When</th>
                 <th>Outcome</th>
                 <th>Mail</th>
+                <th>Tokens</th>
                 <th>Why</th>
               </tr>
             </thead>
@@ -177,6 +256,9 @@ export function Wakes({ id }: { id: string }) {
                   </td>
                   <td>{words(row.outcome)}</td>
                   <td>{row.unread_count ?? ""}</td>
+                  <td>
+                    <TurnCost cost={costs.get(row.enqueued_request_id ?? "")} />
+                  </td>
                   <td>{row.detail ?? row.unread_summary.map(({ subject }) => subject).join(", ")}</td>
                 </tr>
               ))}
@@ -186,4 +268,10 @@ export function Wakes({ id }: { id: string }) {
       )}
     </div>
   );
+}
+
+function TurnCost({ cost }: { cost: Cost | undefined }) {
+  if (cost === undefined) return null;
+  if (cost === "not counted") return <span class="quiet">not counted</span>;
+  return <span title={tokensInWords(cost)}>{brief(cost.input_tokens + cost.output_tokens)}</span>;
 }

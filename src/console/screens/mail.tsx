@@ -8,6 +8,7 @@ import { formatRoute } from "../state/route.ts";
 import { type Thread, toThreads } from "../state/threads.ts";
 import { agents, agentsKnown, revisions, rows, wantTile } from "../store.ts";
 import { announce } from "../ui.ts";
+import { WakesInBrief } from "./agent-wakes.tsx";
 import { Message } from "./mail-message.tsx";
 
 /** Mail between agents and people, by mailbox. */
@@ -77,6 +78,7 @@ export function Mailbox({ agent, thread }: { agent: string; thread: string | nul
         <button type="button" onClick={() => setNote("")}>
           Write to {name}
         </button>
+        <WakesInBrief id={agent} />
         {list.failure ? <Failure detail={list.failure} retry={list.reload} /> : null}
         {list.value !== null && threads.length === 0 ? (
           <p class="quiet">No mail{all.length > 0 ? " outside the archive" : " yet"}.</p>

@@ -2,8 +2,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { clockTime, exactTime } from "../browser.ts";
 import { Empty } from "../parts/pieces.tsx";
 import { nameOf } from "../state/agents.ts";
-import { count } from "../state/format.ts";
-import { addEvents, type PastEvent, toMoment, toSeries, toSpans } from "../state/history.ts";
+import { brief, count } from "../state/format.ts";
+import {
+  addEvents,
+  type PastEvent,
+  type Series,
+  toMoment,
+  toSeries,
+  toSpans,
+  toSpent,
+} from "../state/history.ts";
 import { formatRoute } from "../state/route.ts";
 import { agents, followLog, now, pastEvents, rows } from "../store.ts";
 import { go } from "../ui.ts";
@@ -23,12 +31,16 @@ export function Timeline({ agent, at }: { agent: string | null; at: number | nul
   }, [agent]);
   const own = agent === null ? pastEvents.value : log;
   const until = at === null ? own : own.filter(({ atMs }) => atMs <= at + 999);
+  const spent = toSpent(until).reduce((sum, { tokens }) => sum + tokens, 0);
   const shown = until.slice(-maxShown).toReversed();
   return (
     <div class="timeline">
       <header>
         <h1>Timeline</h1>
-        <p class="quiet">{count(own.length, "event")}</p>
+        <p class="quiet">
+          {count(until.length, "event")}
+          {spent > 0 ? `, ${brief(spent)} tokens` : ""}
+        </p>
         <select
           aria-label="Agent"
           value={agent ?? ""}
@@ -88,7 +100,7 @@ function Line({ past, agent, chosen }: { past: PastEvent; agent: string | null; 
   );
 }
 
-/** How many turns ran and how many agents waited for a person, over the time that is known. */
+/** How many turns ran, how many agents waited for a person, and the tokens, over the time that is known. */
 function Chart({
   events,
   agent,
@@ -99,7 +111,7 @@ function Chart({
   at: number | null;
 }) {
   const box = useRef<HTMLDivElement>(null);
-  const draw = useRef<((data: ReturnType<typeof toSeries>, marked: number | null) => void) | null>(null);
+  const draw = useRef<((data: Series, marked: number | null) => void) | null>(null);
   const [ready, setReady] = useState(false);
   const toMs = now.value;
   const fromMs = Math.min(events[0]?.atMs ?? toMs, toMs - leastPeriodMs);
@@ -120,14 +132,15 @@ function Chart({
     };
   }, [agent]);
   useEffect(() => {
-    draw.current?.(toSeries(toSpans(events).values(), { fromMs, toMs }, buckets), at);
+    const history = { spans: toSpans(events).values(), spent: toSpent(events) };
+    draw.current?.(toSeries(history, { fromMs, toMs }, buckets), at);
   }, [ready, events.length, toMs, at]);
   return (
     <div
       ref={box}
       class="chart"
       role="img"
-      aria-label="Turns that ran and agents that waited for a person, over time"
+      aria-label="Turns that ran, agents that waited for a person, and tokens, over time"
     />
   );
 }

@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
 import type { TranscriptTurn } from "../../protocol/transcript.ts";
+import type { TokenUsage } from "../../protocol/usage.ts";
 import { call } from "../api.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
 import { Prose } from "../parts/prose.tsx";
-import { clip, count, words } from "../state/format.ts";
+import { brief, clip, count, sumOf, tokensInWords, words } from "../state/format.ts";
 import { revisions } from "../store.ts";
 
 /** What the agent was asked and what it answered, newest turn first. */
@@ -59,6 +60,17 @@ export function Transcript({ id }: { id: string }) {
   );
 }
 
+/** All tokens of a turn; by model on hover. */
+function TurnTokens({ usage }: { usage: readonly TokenUsage[] }) {
+  const { input_tokens, output_tokens } = sumOf(usage);
+  const byModel = usage.map((one) => `${one.model ?? "a model without a name"}: ${tokensInWords(one)}`);
+  return (
+    <span class="quiet" title={byModel.join("\n")}>
+      {brief(input_tokens + output_tokens)} tokens
+    </span>
+  );
+}
+
 function Turn({ turn }: { turn: TranscriptTurn }) {
   return (
     <article class="turn">
@@ -75,6 +87,7 @@ function Turn({ turn }: { turn: TranscriptTurn }) {
               ? "from the tool's record"
               : "headless"}
         </span>
+        {turn.usage ? <TurnTokens usage={turn.usage} /> : null}
       </header>
       {turn.prompt === null ? null : <p class="asked">{clip(turn.prompt, 4_000)}</p>}
       {turn.tool_calls.length === 0 ? null : (

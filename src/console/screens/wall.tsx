@@ -4,9 +4,9 @@ import { after } from "../browser.ts";
 import { Picture } from "../parts/picture.tsx";
 import { Condition, Empty, Key, Since } from "../parts/pieces.tsx";
 import { followScreens } from "../screens-stream.ts";
-import { type AgentRow, type AgentView, conditionOrder, keepOrder, toRows } from "../state/agents.ts";
-import { count } from "../state/format.ts";
-import { formatRoute, type Route } from "../state/route.ts";
+import { type AgentRow, type AgentView, conditionOrder, hostOf, keepOrder, toRows } from "../state/agents.ts";
+import { brief, count, tokensInWords } from "../state/format.ts";
+import { formatRoute, type WallRoute, wholeWall } from "../state/route.ts";
 import { type GridWindow, gridWindow } from "../state/screen.ts";
 import { agents, agentsKnown, inbox, waitingItems, wantTile } from "../store.ts";
 import { go, replaceRoute, route } from "../ui.ts";
@@ -22,9 +22,7 @@ const selected = signal(0);
 /** How many tiles one line has, for the keys up and down. */
 const layout = { columns: 1 };
 
-type WallRoute = Extract<Route, { screen: "wall" }>;
-const filterOf = (): WallRoute =>
-  route.value.screen === "wall" ? route.value : { screen: "wall", text: "", tool: "", state: "" };
+const filterOf = (): WallRoute => (route.value.screen === "wall" ? route.value : wholeWall);
 
 const sortedRows = (): AgentRow[] => toRows(agents.value.values(), waitingItems.value, filterOf());
 const shownRows = (): AgentRow[] => keepOrder(sortedRows(), order.value);
@@ -79,7 +77,9 @@ export function Wall() {
     [],
   );
   const moved = list.filter((row, index) => sorted[index]?.id !== row.id).length;
-  const tools = [...new Set([...agents.value.values()].map(({ identity }) => identity.tool))].sort();
+  const identities = [...agents.value.values()].map(({ identity }) => identity);
+  const tools = [...new Set(identities.map(({ tool }) => tool))].sort();
+  const hosts = [...new Set(identities.map(hostOf))].sort();
   const change = (part: Partial<WallRoute>) => replaceRoute({ ...filter, ...part });
   return (
     <div class="wall">
@@ -105,6 +105,18 @@ export function Wall() {
               <option key={name}>{name}</option>
             ))}
           </select>
+          {hosts.length > 1 || filter.host !== "" ? (
+            <select
+              aria-label="Host"
+              value={filter.host}
+              onChange={(event) => change({ host: event.currentTarget.value })}
+            >
+              <option value="">All hosts</option>
+              {hosts.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          ) : null}
           <select
             aria-label="State"
             value={filter.state}
@@ -195,7 +207,7 @@ function Grid({ rows }: { rows: AgentRow[] }) {
 
 function Tile({ row, selected: isSelected }: { row: AgentRow; selected: boolean }) {
   const { view, condition, name } = row;
-  const depth = view.state?.gateway?.queue_depth ?? 0;
+  const { queue_depth: depth = 0, tokens } = view.state?.gateway ?? {};
   return (
     <a
       class={`tile ${condition.kind} ${isSelected ? "selected" : ""}`}
@@ -203,7 +215,10 @@ function Tile({ row, selected: isSelected }: { row: AgentRow; selected: boolean 
     >
       <span class="top">
         <strong>{name}</strong>
-        <span class="quiet">{view.identity.tool}</span>
+        <span class="quiet">
+          {view.identity.tool}
+          {view.identity.host === undefined ? "" : ` @ ${view.identity.host}`}
+        </span>
       </span>
       <span class="state">
         <Condition condition={condition} />
@@ -214,7 +229,14 @@ function Tile({ row, selected: isSelected }: { row: AgentRow; selected: boolean 
         {view.unread ? <span class="number">mail {view.unread}</span> : null}
       </span>
       <Picture id={row.id} max={screenRows} />
-      <span class="answer">{condition.detail || view.lastAnswer || " "}</span>
+      <span class="bottom">
+        <span class="answer">{condition.detail || view.lastAnswer || " "}</span>
+        {tokens ? (
+          <span class="number" title={`${tokensInWords(tokens)}, in ${count(tokens.turns, "turn")}`}>
+            {brief(tokens.input_tokens + tokens.output_tokens)} tokens
+          </span>
+        ) : null}
+      </span>
     </a>
   );
 }

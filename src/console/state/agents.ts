@@ -2,6 +2,7 @@ import type { AgentIdentity, AgentState } from "../../protocol/agents.ts";
 import type { AttentionItem, AttentionKind } from "../../protocol/attention.ts";
 import { count, words } from "./format.ts";
 import { matchScore } from "./match.ts";
+import { type WallFilter, wholeWall } from "./route.ts";
 
 /** What the console knows of one agent. */
 export interface AgentView {
@@ -38,6 +39,9 @@ export const conditionOrder: readonly AgentCondition["kind"][] = [
 const asks: readonly AttentionKind[] = ["question", "permission", "usage_limit"];
 
 export const idOf = (identity: AgentIdentity): string => identity.agent_id ?? identity.tracked_agent_id;
+/** An agent of the server's own machine has no host that others could name. */
+export const ownHost = "this one";
+export const hostOf = (identity: AgentIdentity): string => identity.host ?? ownHost;
 export const nameOf = (identity: AgentIdentity): string => identity.agent_name ?? identity.tracked_agent_id;
 
 /** What an agent does. `items`: what waits for a person at this agent. */
@@ -80,17 +84,11 @@ export interface AgentRow {
   items: readonly AttentionItem[];
 }
 
-export interface AgentFilter {
-  text: string;
-  tool: string;
-  state: string;
-}
-
 /** The agents that a filter leaves, those first that need a person, never by what moved last. */
 export function toRows(
   agents: Iterable<AgentView>,
   waiting: readonly AttentionItem[],
-  filter: AgentFilter = { text: "", tool: "", state: "" },
+  filter: WallFilter = wholeWall,
 ): AgentRow[] {
   const itemsOf = Map.groupBy(waiting, ({ agent_id }) => agent_id);
   return [...agents]
@@ -101,6 +99,7 @@ export function toRows(
     })
     .filter(({ name, view, condition }) => {
       if (filter.tool !== "" && view.identity.tool !== filter.tool) return false;
+      if (filter.host !== "" && hostOf(view.identity) !== filter.host) return false;
       if (filter.state !== "" && condition.kind !== filter.state) return false;
       return filter.text === "" || matchScore(filter.text, name) !== null;
     })
@@ -130,5 +129,5 @@ export function keepOrder(rows: readonly AgentRow[], order: readonly string[]): 
 
 /** Which events of a gateway's stream change what `AgentState` says. */
 const changing =
-  /^(?:accepted|request_waiting|executing|completed|failed|coalesced|control_prompt|terminal_state|instance_changed|reconciled|turn_finished|gateway_|agent_)/;
+  /^(?:accepted|request_waiting|executing|completed|failed|coalesced|control_prompt|terminal_state|instance_changed|reconciled|turn_finished|turn_usage|gateway_|agent_)/;
 export const changesState = (kind: string): boolean => changing.test(kind);

@@ -1,3 +1,5 @@
+import type { Tokens } from "../../protocol/usage.ts";
+
 /** Texts of numbers and times. Pure. */
 
 const units: readonly [seconds: number, name: string][] = [
@@ -29,6 +31,37 @@ export function relative(atMs: number, nowMs: number): string {
 
 export const count = (number: number, noun: string, plural = `${noun}s`): string =>
   `${number} ${number === 1 ? noun : plural}`;
+
+/** `950`, `12.3k`, `4.5M`. */
+export function brief(number: number): string {
+  for (const [size, name] of [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ] as const) {
+    // What rounds up to the next size is of it.
+    if (number < size * 0.9995) continue;
+    const scaled = number / size;
+    return `${scaled < 99.95 ? Number(scaled.toFixed(1)) : Math.round(scaled)}${name}`;
+  }
+  return String(number);
+}
+
+/** Of all models of a turn. */
+export function sumOf(usage: readonly Tokens[]): Tokens {
+  const sum = (name: keyof Tokens) => usage.reduce((total, one) => total + one[name], 0);
+  return {
+    input_tokens: sum("input_tokens"),
+    cached_input_tokens: sum("cached_input_tokens"),
+    cache_write_tokens: sum("cache_write_tokens"),
+    output_tokens: sum("output_tokens"),
+    reasoning_tokens: sum("reasoning_tokens"),
+  };
+}
+
+/** What a turn or an agent used, in words. */
+export const tokensInWords = (tokens: Tokens): string =>
+  `${tokens.input_tokens} tokens read, ${tokens.cached_input_tokens} of them from the cache; ${tokens.output_tokens} written`;
 
 export const clip = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length - 1)}…`;

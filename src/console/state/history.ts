@@ -1,5 +1,5 @@
 import type { FleetEvent } from "../../protocol/coordinator.ts";
-import { words } from "./format.ts";
+import { brief, words } from "./format.ts";
 
 /** The events of one or all agents that this page has seen, and what follows from them. Pure. */
 
@@ -28,7 +28,7 @@ export interface Moment {
 
 export const toMoment = (event: FleetEvent): Moment => ({
   text: textOf(event),
-  detail: field(event, "summary"),
+  detail: event.kind === "turn_usage" ? usageInWords(event) : field(event, "summary"),
   tone: toneOf(event),
 });
 
@@ -69,6 +69,7 @@ function terminalText(summary: string): string {
 }
 
 function textOf(event: FleetEvent): string {
+  if (event.kind === "turn_usage") return `the turn used ${brief(tokensIn(event))} tokens`;
   if (event.kind === "terminal_state") return terminalText(field(event, "summary"));
   const what = words(event.kind);
   const detail =
@@ -84,6 +85,34 @@ function textOf(event: FleetEvent): string {
 function field(event: FleetEvent, name: string): string {
   const value = (event as Record<string, unknown>)[name];
   return typeof value === "string" ? value : "";
+}
+
+const numberIn = (event: FleetEvent, name: string): number => {
+  const value = (event as Record<string, unknown>)[name];
+  return typeof value === "number" && value >= 0 ? value : 0;
+};
+
+const tokensIn = (event: FleetEvent) => numberIn(event, "input_tokens") + numberIn(event, "output_tokens");
+
+const usageInWords = (event: FleetEvent): string =>
+  `${numberIn(event, "input_tokens")} tokens read, ${numberIn(event, "output_tokens")} written`;
+
+/** Tokens at the moments at which they were counted. */
+export interface Spent {
+  atMs: number;
+  tokens: number;
+}
+
+/** What each turn used. A later count of the same turn adds what it has more. */
+export function toSpent(events: readonly PastEvent[]): Spent[] {
+  const known = new Map<string, number>();
+  return events.flatMap(({ atMs, agentId, event }) => {
+    if (event.kind !== "turn_usage") return [];
+    const turn = `${agentId} ${field(event, "turn_id")}`;
+    const more = tokensIn(event) - (known.get(turn) ?? 0);
+    known.set(turn, tokensIn(event));
+    return [{ atMs, tokens: more }];
+  });
 }
 
 export interface Span {
@@ -117,23 +146,38 @@ export function toSpans(events: readonly PastEvent[]): Map<string, Span[]> {
   return spans;
 }
 
-/** How many spans of a kind are open in each of `buckets` equal parts of a period: what the chart draws. */
+export interface Series {
+  /** When each part begins. */
+  at: number[];
+  turns: number[];
+  waits: number[];
+  tokens: number[];
+}
+
+/**
+ * What the chart draws, for each of `buckets` equal parts of a period: how many turns and waits are open in it, and the
+ * tokens that were counted in it.
+ */
 export function toSeries(
-  spans: Iterable<readonly Span[]>,
+  history: { spans: Iterable<readonly Span[]>; spent: readonly Spent[] },
   period: { fromMs: number; toMs: number },
   buckets: number,
-): { at: number[]; turns: number[]; waits: number[] } {
+): Series {
   const step = (period.toMs - period.fromMs) / buckets;
+  const partOf = (atMs: number) => Math.min(buckets - 1, Math.floor((atMs - period.fromMs) / step));
   const at = Array.from({ length: buckets }, (_, index) => period.fromMs + index * step);
-  const turns = at.map(() => 0);
-  const waits = at.map(() => 0);
-  for (const list of spans) {
+  const [turns, waits, tokens] = [at.map(() => 0), at.map(() => 0), at.map(() => 0)];
+  for (const list of history.spans) {
     for (const { fromMs, toMs, kind } of list) {
       const series = kind === "turn" ? turns : waits;
-      const last = Math.min(buckets - 1, Math.floor(((toMs ?? period.toMs) - period.fromMs) / step));
-      for (let index = Math.max(0, Math.floor((fromMs - period.fromMs) / step)); index <= last; index++)
+      const last = partOf(toMs ?? period.toMs);
+      for (let index = Math.max(0, partOf(fromMs)); index <= last; index++)
         series[index] = (series[index] ?? 0) + 1;
     }
   }
-  return { at, turns, waits };
+  for (const { atMs, tokens: spent } of history.spent) {
+    const index = partOf(atMs);
+    if (index >= 0) tokens[index] = (tokens[index] ?? 0) + spent;
+  }
+  return { at, turns, waits, tokens };
 }

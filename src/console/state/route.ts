@@ -6,10 +6,21 @@ export type AgentTab = (typeof agentTabs)[number];
 export type Route =
   | { screen: "needs-you"; item: string | null }
   | { screen: "launch" }
-  | { screen: "wall"; text: string; tool: string; state: string }
+  | WallRoute
   | { screen: "agent"; agent: string; tab: AgentTab }
   | { screen: "mail"; agent: string | null; thread: string | null }
   | { screen: "timeline"; agent: string | null; at: number | null };
+
+/** What the wall is filtered by; empty for all. */
+export interface WallFilter {
+  text: string;
+  tool: string;
+  host: string;
+  state: string;
+}
+export type WallRoute = { screen: "wall" } & WallFilter;
+
+export const wholeWall: WallRoute = { screen: "wall", text: "", tool: "", host: "", state: "" };
 
 const home: Route = { screen: "needs-you", item: null };
 
@@ -27,12 +38,13 @@ export function parseRoute(fragment: string): Route {
         screen,
         text: query.get("q") ?? "",
         tool: query.get("tool") ?? "",
+        host: query.get("host") ?? "",
         state: query.get("state") ?? "",
       };
     case "launch":
       return { screen };
     case "agents":
-      if (first === undefined) return { screen: "wall", text: "", tool: "", state: "" };
+      if (first === undefined) return wholeWall;
       return { screen: "agent", agent: first, tab: agentTabs.find((tab) => tab === second) ?? "terminal" };
     case "mail":
       return { screen, agent: first ?? null, thread: second ?? null };
@@ -52,7 +64,7 @@ export function formatRoute(route: Route): string {
     case "launch":
       return join(["launch"]);
     case "wall":
-      return join(["wall"], { q: route.text, tool: route.tool, state: route.state });
+      return join(["wall"], { q: route.text, tool: route.tool, host: route.host, state: route.state });
     case "agent":
       return join(["agents", route.agent, route.tab === "terminal" ? null : route.tab]);
     case "mail":

@@ -31,7 +31,7 @@ export interface ConsoleLab extends AsyncDisposable {
   killCoordinator(): Promise<void>;
   /** Starts it again on the same port. */
   restartCoordinator(): Promise<void>;
-  /** Launches a demo agent; its id. */
+  /** Launches a demo agent; its id. `--signals`: it reports what it does and keeps a record of its turns, as real tools do. */
   launch(name: string, ...flags: string[]): Promise<string>;
   run(...words: string[]): Promise<string>;
   prompt(name: string, text: string): Promise<string>;
@@ -89,8 +89,10 @@ export async function createConsoleLab(): Promise<ConsoleLab> {
     },
     run,
     async launch(name, ...flags) {
-      const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...flags, "--json"];
-      const answer = JSON.parse(await run(...words, "--", "--log", join(lab.folder, `${name}.log`)));
+      const own = flags.filter((flag) => flag === "--signals");
+      const ours = flags.filter((flag) => flag !== "--signals");
+      const words = ["agents", "launch", "--tool", "demo", "--agent-name", name, ...ours, "--json"];
+      const answer = JSON.parse(await run(...words, "--", ...own, "--log", join(lab.folder, `${name}.log`)));
       return String(answer.agent_id);
     },
     prompt: (name, text) => run("agents", "single", "--agent-name", name, "prompt", "--prompt", text),

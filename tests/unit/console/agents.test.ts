@@ -1,14 +1,23 @@
 import { describe, expect, test } from "bun:test";
-import { type AgentView, conditionOf, keepOrder, toRows } from "../../../src/console/state/agents.ts";
+import {
+  type AgentView,
+  conditionOf,
+  keepOrder,
+  ownHost,
+  toRows,
+} from "../../../src/console/state/agents.ts";
 import {
   addEvents,
   maxPastEvents,
   type PastEvent,
+  type Span,
   toMoment,
   toSeries,
   toSpans,
+  toSpent,
 } from "../../../src/console/state/history.ts";
 import { toLadder } from "../../../src/console/state/ladder.ts";
+import { wholeWall } from "../../../src/console/state/route.ts";
 import { toThreads } from "../../../src/console/state/threads.ts";
 import type { AgentState } from "../../../src/protocol/agents.ts";
 import type { AttentionItem } from "../../../src/protocol/attention.ts";
@@ -137,12 +146,18 @@ describe("the order of the wall", () => {
   test("waits for a person, broken, working longest, idle", () =>
     expect(names(toRows(agents, waiting))).toEqual(["asks", "fails", "long", "short", "idle"]));
   test("by name, tool and state", () => {
-    expect(names(toRows(agents, waiting, { text: "sho", tool: "", state: "" }))).toEqual(["short"]);
-    expect(names(toRows(agents, waiting, { text: "", tool: "claude", state: "" }))).toEqual([]);
-    expect(names(toRows(agents, waiting, { text: "", tool: "demo", state: "working" }))).toEqual([
+    expect(names(toRows(agents, waiting, { ...wholeWall, text: "sho" }))).toEqual(["short"]);
+    expect(names(toRows(agents, waiting, { ...wholeWall, tool: "claude" }))).toEqual([]);
+    expect(names(toRows(agents, waiting, { ...wholeWall, tool: "demo", state: "working" }))).toEqual([
       "long",
       "short",
     ]);
+  });
+  test("by host: one without a name is of this machine", () => {
+    const far = view("far", { identity: { ...identity("far"), host: "build-3" } });
+    const on = (host: string) => names(toRows([...agents, far], [], { ...wholeWall, host })).sort();
+    expect(on("build-3")).toEqual(["far"]);
+    expect(on(ownHost)).toEqual(["asks", "fails", "idle", "long", "short"]);
   });
   test("what is on the screen stays where it is; new agents follow", () => {
     const shown = ["idle", "short", "asks"];
@@ -261,13 +276,34 @@ describe("history", () => {
     ]);
   });
   test("the chart counts what is open in each part of the period", () => {
-    const series = toSeries(
-      [[{ fromMs: 0, toMs: 19, kind: "turn" }], [{ fromMs: 10, toMs: null, kind: "turn" }]],
-      { fromMs: 0, toMs: 40 },
-      4,
-    );
+    const spans: Span[][] = [
+      [{ fromMs: 0, toMs: 19, kind: "turn" }],
+      [{ fromMs: 10, toMs: null, kind: "turn" }],
+    ];
+    const spent = [
+      { atMs: 10, tokens: 5 },
+      { atMs: 12, tokens: 3 },
+      { atMs: 40, tokens: 2 },
+      { atMs: -10, tokens: 100 },
+    ];
+    const series = toSeries({ spans, spent }, { fromMs: 0, toMs: 40 }, 4);
     expect(series.turns).toEqual([1, 2, 1, 1]);
     expect(series.waits).toEqual([0, 0, 0, 0]);
+    expect(series.tokens).toEqual([0, 8, 0, 2]);
+  });
+  test("a later count of a turn adds only what it has more", () => {
+    const used = (atMs: number, turn: string, input: number, output: number) =>
+      at(atMs, "turn_usage", { turn_id: turn, input_tokens: input, output_tokens: output });
+    const events = [used(10, "t1", 100, 20), used(20, "t2", 900, 80), used(30, "t1", 110, 20)];
+    expect(toSpent(events)).toEqual([
+      { atMs: 10, tokens: 120 },
+      { atMs: 20, tokens: 980 },
+      { atMs: 30, tokens: 10 },
+    ]);
+    expect(toMoment(events[1]?.event as FleetEvent)).toMatchObject({
+      text: "the turn used 980 tokens",
+      detail: "900 tokens read, 80 written",
+    });
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { duration, lastLine, relative } from "../../../src/console/state/format.ts";
+import { brief, duration, lastLine, relative } from "../../../src/console/state/format.ts";
 import { matchScore, search } from "../../../src/console/state/match.ts";
 import { formatRoute, parseRoute, type Route } from "../../../src/console/state/route.ts";
 import { applyScreen, gridWindow, lastRows, noScreen } from "../../../src/console/state/screen.ts";
@@ -9,7 +9,7 @@ describe("addresses", () => {
   const routes: Route[] = [
     { screen: "needs-you", item: null },
     { screen: "needs-you", item: "a/b c" },
-    { screen: "wall", text: "x y", tool: "claude", state: "waits" },
+    { screen: "wall", text: "x y", tool: "claude", host: "build-3", state: "waits" },
     { screen: "agent", agent: "id", tab: "terminal" },
     { screen: "agent", agent: "id", tab: "queue" },
     { screen: "mail", agent: "id", thread: "<t@x>" },
@@ -26,6 +26,16 @@ describe("addresses", () => {
     expect(parseRoute("#/timeline?at=x")).toEqual({ screen: "timeline", agent: null, at: null });
   });
 });
+
+test.each([
+  [0, "0"],
+  [950, "950"],
+  [1_000, "1k"],
+  [12_345, "12.3k"],
+  [123_456, "123k"],
+  [999_960, "1M"],
+  [4_560_000, "4.6M"],
+])("%d tokens are %s", (tokens, want) => expect(brief(tokens)).toBe(want));
 
 describe("times", () => {
   test.each([

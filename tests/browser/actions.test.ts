@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { until } from "../support/until.ts";
+import { type ConsoleLab, createConsoleLab } from "./support/console.ts";
+
+/** Prompts as a person wants them delivered, a closed queue, the wall sorted again, words found in a transcript. */
+
+let at: ConsoleLab;
+let edith: string;
+beforeAll(async () => {
+  at = await createConsoleLab();
+  edith = await at.launch("edith", "--signals");
+}, 120_000);
+afterAll(() => at?.[Symbol.asyncDispose]());
+
+const submitted = (text: string) =>
+  at.log("edith").some((record) => record.kind === "submitted" && record.text === text);
+
+test("a prompt waits for the turn, goes in beside it, or is refused, as the person chose", async () => {
+  await using view = await at.open(`agents/${edith}/queue`);
+  const give = async (text: string, delivery: string) => {
+    await view.page.getByLabel("Prompt for edith").fill(text);
+    await view.page.getByLabel("Send", { exact: true }).selectOption({ label: delivery });
+    await view.page.keyboard.press("Escape");
+    await view.page.getByRole("button", { name: "Send" }).click();
+  };
+  await give("SLOW 600000", "now, or not at all");
+  await view.shows("The agent took it.");
+  await view.shows("working");
+  await give("Not now", "now, or not at all");
+  await view.shows(/Not sent\. /);
+  await give("Beside it", "as soon as it takes input");
+  await view.shows(/Accepted as \S+/);
+  await until("it is typed beside the turn", () => submitted("Beside it"));
+  await give("Afterwards", "after the turn that runs");
+  await view.shows(/Accepted as \S+/);
+  expect([submitted("Not now"), submitted("Afterwards")]).toEqual([false, false]);
+  expect(await view.flaws()).toEqual([]);
+  // The browser itself reports the refused one.
+  expect(view.errors.filter((error) => !/409|422/.test(error))).toEqual([]);
+}, 120_000);
+
+test("a queue that a relaunch closed is opened by Reconcile", async () => {
+  await using view = await at.open(`agents/${edith}/queue`);
+  await view.shows("working");
+  await view.page.getByRole("button", { name: "Relaunch" }).click();
+  await view.page.getByRole("dialog").getByRole("button", { name: "Relaunch" }).click();
+  await view.shows("Requests wait for the instance before: Reconcile opens the queue.");
+  await view.page.keyboard.press("Escape");
+  await view.shows("queue closed");
+  await view.page.getByRole("button", { name: "Reconcile" }).click();
+  await view.page.getByRole("dialog").getByRole("button", { name: "Reconcile" }).waitFor();
+  expect(await view.flaws()).toEqual([]);
+  await view.page.getByRole("dialog").getByRole("button", { name: "Reconcile" }).click();
+  await view.shows("The queue is open");
+  await view.page.keyboard.press("Escape");
+  await view.shows("Ready for a prompt");
+  await until("it is no longer offered", async () => {
+    return (await view.page.getByRole("button", { name: "Reconcile" }).count()) === 0;
+  });
+  // What was accepted for the instance before is not given to the new one.
+  expect(submitted("Afterwards")).toBe(false);
+  expect(view.errors).toEqual([]);
+}, 120_000);
+
+test("the wall keeps its order while agents change, until it is sorted again", async () => {
+  await at.launch("zeno");
+  await using view = await at.open("wall");
+  await view.shows("2 agents");
+  const names = () => view.page.locator(".tile strong").allInnerTexts();
+  await until("both are drawn", async () => (await names()).join() === "edith,zeno");
+  await at.prompt("zeno", "MENU Go on?");
+  await view.shows("Go on?");
+  await view.shows("Sort again");
+  expect(await names()).toEqual(["edith", "zeno"]);
+  // What came later follows, wherever it belongs.
+  await at.launch("anna");
+  await until("it is drawn", async () => (await names()).join() === "edith,zeno,anna");
+  expect(await view.flaws()).toEqual([]);
+  await view.page.keyboard.press("s");
+  await until("it is sorted", async () => (await names()).join() === "zeno,anna,edith");
+  expect(await view.page.getByRole("button", { name: "Sort again" }).count()).toBe(0);
+  expect(view.errors).toEqual([]);
+}, 120_000);
+
+test("words are found in a transcript", async () => {
+  await at.prompt("edith", "Count the zebras");
+  await using view = await at.open(`agents/${edith}/transcript`);
+  await view.shows("Count the zebras");
+  const find = view.page.getByLabel("Find in the transcript");
+  await find.fill("ZEBRAS count");
+  await view.shows("Count the zebras");
+  expect(await view.page.locator(".turn").count()).toBe(1);
+  await find.fill("no such words");
+  await view.shows("No turn has these words");
+  expect(await view.flaws()).toEqual([]);
+  expect(view.errors).toEqual([]);
+}, 120_000);

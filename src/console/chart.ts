@@ -1,4 +1,5 @@
 import uPlot from "uplot";
+import { clockTime } from "./browser.ts";
 import { brief } from "./state/format.ts";
 import type { Series } from "./state/history.ts";
 
@@ -39,7 +40,7 @@ export function openChart(box: HTMLElement, onMoment: (atMs: number) => void): C
         tokens: { range: (_, __, max) => [0, Math.max(10, max * 1.1)] },
       },
       axes: [
-        { ...axis },
+        { ...axis, space: 80, values: (_, splits) => splits.map((seconds) => clockTime(seconds * 1000)) },
         { ...axis, size: 34, incrs: [1, 2, 5, 10, 20, 50, 100] },
         {
           ...{ ...axis, scale: "tokens", side: 1, size: 52, grid: { show: false } },
@@ -47,7 +48,7 @@ export function openChart(box: HTMLElement, onMoment: (atMs: number) => void): C
         },
       ],
       series: [
-        {},
+        { value: (_, seconds) => (seconds === null ? "--" : clockTime(seconds * 1000)) },
         area("turns", "--working"),
         area("waits for a person", "--waits"),
         {

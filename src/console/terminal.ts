@@ -21,7 +21,11 @@ export interface LiveTerminal {
   close(): void;
 }
 
-const fontSize = 13;
+const fontFamily = "ui-monospace, 'Cascadia Mono', 'JetBrains Mono', Menlo, 'DejaVu Sans Mono', monospace";
+/** As wide as the pane needs: no viewer changes its columns. Below the least size the reader scrolls. */
+const fontSizePx = { most: 13, least: 10 };
+/** Padding and border of the box, left and right. */
+const framePx = 24;
 const paths = socketPaths();
 
 export function openTerminal(
@@ -39,8 +43,8 @@ export function openTerminal(
       allowProposedApi: true,
       disableStdin: true,
       cursorInactiveStyle: "outline",
-      fontFamily: "ui-monospace, 'Cascadia Mono', 'JetBrains Mono', Menlo, 'DejaVu Sans Mono', monospace",
-      fontSize,
+      fontFamily,
+      fontSize: fontSizePx.most,
       scrollback: 2_000,
       screenReaderMode: true,
       theme: themeOf(box),
@@ -50,6 +54,17 @@ export function openTerminal(
     created.open(box);
     return created;
   });
+  const space = box.parentElement ?? box;
+  const fitFont = () => {
+    const fits = (space.clientWidth - framePx) / (terminal.cols * characterWidth());
+    const size = Math.floor(Math.min(fontSizePx.most, Math.max(fontSizePx.least, fits)) * 2) / 2;
+    if (size !== terminal.options.fontSize)
+      withNonce(() => {
+        terminal.options.fontSize = size;
+      });
+  };
+  const observer = new ResizeObserver(fitFont);
+  observer.observe(space);
   const socket = new WebSocket(addressOf(agent));
   socket.binaryType = "arraybuffer";
   const send = (message: ViewerMessage) => {
@@ -74,6 +89,7 @@ export function openTerminal(
       case "picture":
         terminal.reset();
         withNonce(() => terminal.resize(message.width, message.height));
+        fitFont();
         break;
       case "lease":
         terminal.options.disableStdin = !message.mine;
@@ -100,10 +116,19 @@ export function openTerminal(
     close() {
       socket.onclose = null;
       socket.close();
+      observer.disconnect();
       typed.dispose();
       terminal.dispose();
     },
   };
+}
+
+/** Of a character, for a font of one pixel. */
+function characterWidth(): number {
+  const context = document.createElement("canvas").getContext("2d");
+  if (context === null) return 0.6;
+  context.font = `100px ${fontFamily}`;
+  return context.measureText("W").width / 100;
 }
 
 function addressOf(agent: string): string {

@@ -340,8 +340,8 @@ test("no request leaves the origin, and the first load is small", async () => {
 /** `SVC_CONSOLE_IMAGES=docs/images` renews the pictures of README and guide. */
 test("the pictures of the guide are taken", async () => {
   const folder = process.env["SVC_CONSOLE_IMAGES"] ?? at.lab.folder;
-  await at.launch("greta");
-  await at.launch("henri");
+  for (const name of ["greta", "henri"]) await at.launch(name, "--signals");
+  for (const name of ["greta", "henri"]) await at.prompt(name, "Explain the plan");
   await at.prompt("greta", "MENU Push to main?");
   await at.prompt("henri", "SLOW 600000");
   await until("the question is listed", async () => {
@@ -350,7 +350,7 @@ test("the pictures of the guide are taken", async () => {
   });
   const pictures = [
     { name: "console-needs-you", fragment: "needs-you", shows: /Push to main[\s\S]*enter to choose/ },
-    { name: "console-wall", fragment: "wall", shows: /working[\s\S]*Working/ },
+    { name: "console-wall", fragment: "wall", shows: /working[\s\S]*Working[\s\S]*tokens/ },
     { name: "console-agent", fragment: `agents/${edith}/transcript`, shows: "Write it down" },
   ];
   for (const { name, fragment, shows } of pictures) {

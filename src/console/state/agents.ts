@@ -44,6 +44,12 @@ export const ownHost = "this one";
 export const hostOf = (identity: AgentIdentity): string => identity.host ?? ownHost;
 export const nameOf = (identity: AgentIdentity): string => identity.agent_name ?? identity.tracked_agent_id;
 
+/** What a person wants to know of an agent that is idle again. */
+const lastTurns: Partial<Record<AgentState["last_turn"]["result"], string>> = {
+  known_failure: "Its last turn failed",
+  interrupted: "Its last turn was interrupted",
+};
+
 /** What an agent does. `items`: what waits for a person at this agent. */
 export function conditionOf(view: AgentView, items: readonly AttentionItem[] = []): AgentCondition {
   const { identity, state } = view;
@@ -70,7 +76,8 @@ export function conditionOf(view: AgentView, items: readonly AttentionItem[] = [
   if (state.turn.phase === "active") return { kind: "working", word: "working", detail: "" };
   const depth = state.gateway?.queue_depth ?? 0;
   if (depth > 0) return { kind: "queued", word: "queued", detail: count(depth, "request") };
-  if (state.turn.phase === "ready") return { kind: "idle", word: "idle", detail: "" };
+  if (state.turn.phase === "ready")
+    return { kind: "idle", word: "idle", detail: lastTurns[state.last_turn.result] ?? "" };
   return { kind: "unknown", word: "unknown", detail: state.diagnostics[0]?.message ?? "" };
 }
 

@@ -68,10 +68,22 @@ function terminalText(summary: string): string {
   return `terminal: ${found.length > 0 ? [...new Set(found)].join(", ") : "changed"}`;
 }
 
+/** Kinds whose own name says little to a person; the step of an evidence says it. */
+const kindNames: Record<string, string> = {
+  accepted: "request accepted",
+  accepted_internal: "wake by mail accepted",
+  executing: "request begins",
+  request_evidence: "",
+  control_prompt_evidence: "direct prompt",
+  reminder_evidence: "reminder",
+  completed: "request completed",
+  failed: "request failed",
+};
+
 function textOf(event: FleetEvent): string {
   if (event.kind === "turn_usage") return `the turn used ${brief(tokensIn(event))} tokens`;
   if (event.kind === "terminal_state") return terminalText(field(event, "summary"));
-  const what = words(event.kind);
+  const what = kindNames[event.kind] ?? words(event.kind);
   const detail =
     field(event, "detail") ||
     field(event, "proof") ||
@@ -155,8 +167,8 @@ export interface Series {
 }
 
 /**
- * What the chart draws, for each of `buckets` equal parts of a period: how many turns and waits are open in it, and the
- * tokens that were counted in it.
+ * What the chart draws, for each of `buckets` equal parts of a period: how many agents work and wait in it, and the tokens
+ * that were counted in it. `spans`: those of each agent.
  */
 export function toSeries(
   history: { spans: Iterable<readonly Span[]>; spent: readonly Spent[] },
@@ -168,12 +180,14 @@ export function toSeries(
   const at = Array.from({ length: buckets }, (_, index) => period.fromMs + index * step);
   const [turns, waits, tokens] = [at.map(() => 0), at.map(() => 0), at.map(() => 0)];
   for (const list of history.spans) {
+    // An agent has one turn and one wait at a time, also where two of them fall into one part.
+    const parts = { turn: new Set<number>(), wait: new Set<number>() };
     for (const { fromMs, toMs, kind } of list) {
-      const series = kind === "turn" ? turns : waits;
       const last = partOf(toMs ?? period.toMs);
-      for (let index = Math.max(0, partOf(fromMs)); index <= last; index++)
-        series[index] = (series[index] ?? 0) + 1;
+      for (let index = Math.max(0, partOf(fromMs)); index <= last; index++) parts[kind].add(index);
     }
+    for (const index of parts.turn) turns[index] = (turns[index] ?? 0) + 1;
+    for (const index of parts.wait) waits[index] = (waits[index] ?? 0) + 1;
   }
   for (const { atMs, tokens: spent } of history.spent) {
     const index = partOf(atMs);

@@ -133,6 +133,17 @@ describe("what an agent does", () => {
   ])("$id", ({ given, items, want }) => expect(conditionOf(given, items).kind).toBe(want as never));
 });
 
+test("an agent that is idle after a failure says so", () => {
+  const failed: AgentState = {
+    ...state("a"),
+    last_turn: { ...state("a").last_turn, result: "known_failure" },
+  };
+  expect(conditionOf(view("a", { state: failed }))).toEqual({
+    ...{ kind: "idle", word: "idle" },
+    detail: "Its last turn failed",
+  });
+});
+
 describe("the order of the wall", () => {
   const agents = [
     view("idle"),
@@ -275,9 +286,12 @@ describe("history", () => {
       { fromMs: 20, toMs: 30, kind: "wait" },
     ]);
   });
-  test("the chart counts what is open in each part of the period", () => {
+  test("the chart counts the agents that work in each part of the period, and its tokens", () => {
     const spans: Span[][] = [
-      [{ fromMs: 0, toMs: 19, kind: "turn" }],
+      [
+        { fromMs: 0, toMs: 4, kind: "turn" },
+        { fromMs: 5, toMs: 19, kind: "turn" },
+      ],
       [{ fromMs: 10, toMs: null, kind: "turn" }],
     ];
     const spent = [

@@ -19,15 +19,15 @@ test("a prompt waits for the turn, goes in beside it, or is refused, as the pers
   await using view = await at.open(`agents/${edith}/queue`);
   const give = async (text: string, delivery: string) => {
     await view.page.getByLabel("Prompt for edith").fill(text);
-    await view.page.getByLabel("Send", { exact: true }).selectOption({ label: delivery });
-    await view.page.keyboard.press("Escape");
+    await view.page.locator(".prompt-box select").selectOption({ label: delivery });
     await view.page.getByRole("button", { name: "Send" }).click();
   };
+  await view.shows("Ready for a prompt");
   await give("SLOW 600000", "now, or not at all");
   await view.shows("The agent took it.");
   await view.shows("working");
   await give("Not now", "now, or not at all");
-  await view.shows(/Not sent\. /);
+  await view.shows(/Not sent\. .*A turn runs\./);
   await give("Beside it", "as soon as it takes input");
   await view.shows(/Accepted as \S+/);
   await until("it is typed beside the turn", () => submitted("Beside it"));
@@ -46,7 +46,8 @@ test("a queue that a relaunch closed is opened by Reconcile", async () => {
   await view.page.getByRole("dialog").getByRole("button", { name: "Relaunch" }).click();
   await view.shows("Requests wait for the instance before: Reconcile opens the queue.");
   await view.page.keyboard.press("Escape");
-  await view.shows("queue closed");
+  await view.shows("closed queue");
+  await view.shows("Takes no prompt now");
   await view.page.getByRole("button", { name: "Reconcile" }).click();
   await view.page.getByRole("dialog").getByRole("button", { name: "Reconcile" }).waitFor();
   expect(await view.flaws()).toEqual([]);

@@ -242,6 +242,11 @@ test("what others write stays text: no name, question, mail or screen becomes HT
     for (const agent of list.agents) agent.agent_name = `${markup}${agent.agent_name}`;
     await route.fulfill({ json: list });
   });
+  await view.page.route(/\/svc\/agents\/[^/]+\/state$/, async (route) => {
+    const state = (await (await route.fetch()).json()) as { identity: { agent_name: string | null } };
+    state.identity.agent_name = `${markup}${state.identity.agent_name}`;
+    await route.fulfill({ json: state });
+  });
   await view.page.reload();
   for (const [fragment, shows] of [
     ["needs-you", "Run <img src=x onerror"],

@@ -17,7 +17,8 @@ afterAll(() => at?.[Symbol.asyncDispose]());
 /** All tokens of the turns in the transcript of nora, of which there are `turns`. */
 async function used(turns: number): Promise<number> {
   return until(`${turns} turns are counted`, async () => {
-    const page = (await at.coordinator().ask(`/svc/agents/${nora}/gateway/transcript`)).body as TranscriptPage;
+    const page = (await at.coordinator().ask(`/svc/agents/${nora}/gateway/transcript`))
+      .body as TranscriptPage;
     const counts = page.turns.flatMap(({ usage }) => usage ?? []);
     if (counts.length < turns) return undefined;
     return counts.reduce((sum, one) => sum + one.input_tokens + one.output_tokens, 0);

@@ -1,21 +1,16 @@
-import { useEffect, useRef } from "preact/hooks";
 import { confirmAction, dialog } from "../ui.ts";
+import { Modal } from "./modal.tsx";
 
 /** Says what an action will do, does it, and shows what proves that it happened. */
 export function ActionDialog() {
   const open = dialog.value;
-  const element = useRef<HTMLDialogElement>(null);
-  const isOpen = open !== null;
-  useEffect(() => {
-    if (isOpen) element.current?.showModal();
-  }, [isOpen]);
   if (open === null) return null;
   const { action } = open;
   const close = () => {
     dialog.value = null;
   };
   return (
-    <dialog ref={element} class="action" aria-labelledby="action-title" onClose={close}>
+    <Modal kind="action" label={{ id: "action-title" }} onClose={close}>
       <h2 id="action-title">{open.stage === "over" ? open.outcome.title : action.title}</h2>
       {open.stage === "over" ? (
         <div role="status">
@@ -55,6 +50,6 @@ export function ActionDialog() {
           </>
         )}
       </div>
-    </dialog>
+    </Modal>
   );
 }

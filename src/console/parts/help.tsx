@@ -1,6 +1,6 @@
-import { useEffect, useRef } from "preact/hooks";
 import { atGateway } from "../surface.ts";
 import { helpOpen } from "../ui.ts";
+import { Modal } from "./modal.tsx";
 import { Key } from "./pieces.tsx";
 
 const keys: readonly (readonly [keys: string, what: string])[] = [
@@ -25,17 +25,12 @@ const keys: readonly (readonly [keys: string, what: string])[] = [
 ];
 
 export function Help() {
-  const element = useRef<HTMLDialogElement>(null);
-  const open = helpOpen.value;
-  useEffect(() => {
-    if (open) element.current?.showModal();
-  }, [open]);
-  if (!open) return null;
+  if (!helpOpen.value) return null;
   const close = () => {
     helpOpen.value = false;
   };
   return (
-    <dialog ref={element} class="help" aria-labelledby="help-title" onClose={close}>
+    <Modal kind="help" label={{ id: "help-title" }} onClose={close}>
       <h2 id="help-title">Keys</h2>
       <dl>
         {keys.map(([combination, what]) => (
@@ -52,6 +47,6 @@ export function Help() {
           Close
         </button>
       </div>
-    </dialog>
+    </Modal>
   );
 }

@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { interruptAction, reconcileAction, relaunchAction, stopAction } from "../actions.ts";
 import type { AgentRow } from "../state/agents.ts";
 import { search } from "../state/match.ts";
@@ -6,6 +6,7 @@ import { wholeWall } from "../state/route.ts";
 import { rows } from "../store.ts";
 import { atGateway } from "../surface.ts";
 import { go, nextTheme, paletteOpen, propose, route } from "../ui.ts";
+import { Modal } from "./modal.tsx";
 
 interface Entry {
   name: string;
@@ -68,18 +69,12 @@ function allEntries(query: string): Entry[] {
 
 /** Finds agents and actions by a few letters. */
 export function Palette() {
-  const element = useRef<HTMLDialogElement>(null);
+  return paletteOpen.value ? <Finder /> : null;
+}
+
+function Finder() {
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
-  const open = paletteOpen.value;
-  // Before the next key: what is typed right after the shortcut belongs to the palette.
-  useLayoutEffect(() => {
-    if (!open) return;
-    setQuery("");
-    setAt(0);
-    element.current?.showModal();
-  }, [open]);
-  if (!open) return null;
   const found = search(query, allEntries(query), ({ name }) => name, maxShown);
   const close = () => {
     paletteOpen.value = false;
@@ -97,14 +92,7 @@ export function Palette() {
     event.preventDefault();
   };
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape closes a dialog; the click is on its backdrop
-    <dialog
-      ref={element}
-      class="palette"
-      aria-label="Find agents and actions"
-      onClose={close}
-      onClick={(event) => event.target === element.current && close()}
-    >
+    <Modal kind="palette" label={{ text: "Find agents and actions" }} onClose={close} lightly>
       <input
         type="text"
         role="combobox"
@@ -138,6 +126,6 @@ export function Palette() {
         ))}
       </div>
       {found.length === 0 ? <p class="quiet">Nothing matches.</p> : null}
-    </dialog>
+    </Modal>
   );
 }

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { type Answer, call } from "../api.ts";
 import { type AgentView, nameOf } from "../state/agents.ts";
 import { withFiles } from "../state/format.ts";
+import { factsInWords } from "../state/readiness.ts";
 import { announce } from "../ui.ts";
 import { focusWhenShown, Key } from "./pieces.tsx";
 
@@ -32,7 +33,7 @@ export function PromptBox({ id, view }: { id: string; view: AgentView }) {
       ? sendNow(id, prompt, execution)
       : enqueue(id, prompt, delivery, execution));
     setBusy(false);
-    const said = answer.ok ? answer.value : `Not sent. ${answer.detail}`;
+    const said = answer.ok ? answer.value : `Not sent. ${factsInWords(answer.detail)}`;
     setResult({ ok: answer.ok, text: said });
     announce(said);
     if (!answer.ok) return;

@@ -5,6 +5,7 @@ import { call } from "../api.ts";
 import { nowMs, parseTime } from "../browser.ts";
 import { Ago, Empty, Failure, useLoaded } from "../parts/pieces.tsx";
 import { brief, count, sumOf, tokensInWords, words } from "../state/format.ts";
+import { factsInWords } from "../state/readiness.ts";
 import { formatRoute } from "../state/route.ts";
 import { revisions } from "../store.ts";
 import { outcomeOf, propose } from "../ui.ts";
@@ -259,7 +260,10 @@ export function Wakes({ id }: { id: string }) {
                   <td>
                     <TurnCost cost={costs.get(row.enqueued_request_id ?? "")} />
                   </td>
-                  <td>{row.detail ?? row.unread_summary.map(({ subject }) => subject).join(", ")}</td>
+                  <td>
+                    {factsInWords(row.detail ?? "") ||
+                      row.unread_summary.map(({ subject }) => subject).join(", ")}
+                  </td>
                 </tr>
               ))}
             </tbody>

@@ -6,6 +6,7 @@ import { Condition, Empty, Since, useLoaded } from "../parts/pieces.tsx";
 import { PromptBox } from "../parts/prompt-box.tsx";
 import { type AgentView, conditionOf, nameOf } from "../state/agents.ts";
 import { count, words } from "../state/format.ts";
+import { factInWords, factsInWords } from "../state/readiness.ts";
 import { type AgentTab, agentTabs, formatRoute } from "../state/route.ts";
 import { agents, agentsKnown, reloadAgent, revisions, waitingItems } from "../store.ts";
 import { atGateway } from "../surface.ts";
@@ -141,6 +142,11 @@ function Head({ view, id }: { view: AgentView; id: string }) {
   );
 }
 
+function readinessInWords(holds: boolean | undefined): string {
+  if (holds === undefined) return "State";
+  return holds ? "Ready for a prompt" : "Not ready for a prompt";
+}
+
 /** Whether the agent can take a prompt now and, in words, why not. */
 function Readiness({ id, view }: { id: string; view: AgentView }) {
   const revision = revisions.value.get(id) ?? 0;
@@ -163,15 +169,15 @@ function Readiness({ id, view }: { id: string; view: AgentView }) {
   );
   return (
     <div class="readiness">
-      <h2>{ready === undefined ? "State" : ready.holds ? "Ready for a prompt" : "Not ready for a prompt"}</h2>
+      <h2>{block ? "Takes no prompt now" : readinessInWords(ready?.holds)}</h2>
       <ul>
         {block ? <li class="bad">{block.detail}</li> : null}
         {waitsFor ? (
           <li>
-            The oldest request waits: {words(waitsFor.reason)}. {waitsFor.detail}
+            The oldest request waits: {words(waitsFor.reason)}. {factsInWords(waitsFor.detail)}
           </li>
         ) : null}
-        {ready?.holds === false ? ready.failing.map((fact) => <li key={fact}>{failingText(fact)}</li>) : null}
+        {ready?.holds === false ? ready.failing.map((fact) => <li key={fact}>{factInWords(fact)}</li>) : null}
         {explanation?.second_witness?.missing ? <li>{explanation.second_witness.missing}</li> : null}
         {explanation ? (
           <li class="quiet">
@@ -210,23 +216,3 @@ function Readiness({ id, view }: { id: string; view: AgentView }) {
 }
 
 const readinessPollMs = 2_000;
-
-/** What keeps a prompt back, in words; a fact without words here is shown as it is. */
-const reasons: Record<string, string> = {
-  "stability.stable=false": "Its screen has not been still for long enough.",
-  "turn.phase=active": "A turn runs.",
-  "turn.phase=unknown": "Its screen does not say whether a turn runs.",
-  "accepting_input=no": "It accepts no input now.",
-  "ready_posture=no": "It does not show its prompt.",
-  "business_state=awaiting_operator": "It asks a person.",
-  "business_state=working": "It works.",
-  "input_mode=modal": "A menu is open.",
-  "editing_input=yes": "Somebody types into it.",
-};
-
-const failingText = (fact: string): string => {
-  const known = reasons[fact];
-  if (known !== undefined) return known;
-  const [name = "", value = ""] = fact.split("=");
-  return `${words(name.replaceAll(".", " "))} is ${value}`;
-};

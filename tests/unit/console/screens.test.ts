@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { brief, duration, lastLine, relative } from "../../../src/console/state/format.ts";
 import { matchScore, search } from "../../../src/console/state/match.ts";
+import { factsInWords } from "../../../src/console/state/readiness.ts";
 import { formatRoute, parseRoute, type Route } from "../../../src/console/state/route.ts";
 import { applyScreen, gridWindow, lastRows, noScreen } from "../../../src/console/state/screen.ts";
 import type { ScreenEvent } from "../../../src/protocol/console.ts";
@@ -36,6 +37,14 @@ test.each([
   [999_960, "1M"],
   [4_560_000, "4.6M"],
 ])("%d tokens are %s", (tokens, want) => expect(brief(tokens)).toBe(want));
+
+test.each([
+  ["stability.stable=false", "Its screen has not been still for long enough."],
+  ["not_ready: turn.phase=active, ready_posture=no", "A turn runs. It does not show its prompt."],
+  ["surface.age=old", "surface age is old"],
+  ["the agent asks: yes or no?", "the agent asks: yes or no?"],
+  ["", ""],
+])("%j keeps a prompt back as %j", (detail, want) => expect(factsInWords(detail)).toBe(want));
 
 describe("times", () => {
   test.each([

@@ -1,0 +1,32 @@
+import { words } from "./format.ts";
+
+/** What keeps a prompt back, in words. Pure. */
+
+const reasons: Record<string, string> = {
+  "stability.stable=false": "Its screen has not been still for long enough.",
+  "turn.phase=active": "A turn runs.",
+  "turn.phase=unknown": "Its screen does not say whether a turn runs.",
+  "accepting_input=no": "It accepts no input now.",
+  "ready_posture=no": "It does not show its prompt.",
+  "ready_posture=unknown": "Its screen does not say whether it is ready.",
+  "business_state=awaiting_operator": "It asks a person.",
+  "business_state=working": "It works.",
+  "input_mode=modal": "A menu is open.",
+  "editing_input=yes": "Somebody types into it.",
+};
+
+/** A fact without words here is shown by its name. */
+export const factInWords = (fact: string): string => {
+  const known = reasons[fact];
+  if (known !== undefined) return known;
+  const [name = "", value = ""] = fact.split("=");
+  return `${words(name.replaceAll(".", " "))} is ${value}`;
+};
+
+const factList = /^(?:not_ready: )?([a-z_.]+=[^\s,=]+(?:, [a-z_.]+=[^\s,=]+)*)$/;
+
+/** A detail of the server that lists such facts; any other is as it was. */
+export function factsInWords(detail: string): string {
+  const facts = factList.exec(detail)?.[1];
+  return facts === undefined ? detail : facts.split(", ").map(factInWords).join(" ");
+}

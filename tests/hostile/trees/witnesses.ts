@@ -128,8 +128,8 @@ export function interceptSignals(): { take(): string[] } {
 
 /** C0 without tab and newline, DEL, C1, line separators and bidi controls: none belongs on a terminal. */
 const unshowable = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/;
-/** How a line of progress replaces the one before, and how a screen that is shown anew is drawn. */
-const ownControls = /\r\x1b\[K|\r(?=\n)|\x1b\[(?:\?1049[hl]|\?25[hl]|[HJK])/g;
+/** How a line of progress replaces the one before, and how the dashboard takes, draws and gives back its screen. */
+const ownControls = /\r\x1b\[K|\r(?=\n)|\x1b\[(?:\?(?:7|25|1049|2004)[hl]|0m|\d+;\d+H|[HJK])/g;
 const stackTrace = /\n\s+at .*(?:\.ts:\d+|\(native\))/;
 const exitCodes = [0, 1, 2, 3];
 
